@@ -1,7 +1,8 @@
 """Collision avoidance of the controller: the pairs that are near, as rows of the whole-body program."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -80,6 +81,14 @@ def _way(terms: Terms, contact: Contact) -> float:
     return math.dist(frame.p, contact.p + contact.rolled(frame.R) if contact.radius else contact.p)
 
 
+class _Ends(NamedTuple):
+    """What a motion has at its ends: how near each pair may come for them (P,), and which are near at its end (k,)."""
+
+    knots: Sequence[np.ndarray]
+    goal: np.ndarray
+    near: np.ndarray
+
+
 class Avoidance:
     """Keeps links from each other and from the environment, whatever the references ask for: a ``Limit``.
 
@@ -114,9 +123,10 @@ class Avoidance:
         surfaces = {surface.name for surface in environment.surfaces}
         self._over = np.array([pair.b in surfaces for pair in self._model.pairs], dtype=bool)
         self._aimed: list = []
-        self._ahead: list[float] = []
-        self._dt, self._looks = dt, 1
+        self._dt, self._time, self._next, self._looks = dt, 0.0, LOOKS, 1
         self._seen: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
+        self._foreseen: dict[int, _Ends] = {}
+        self._fixed: dict[frozenset[Contact], set[int]] = {}
         self._coming: list[tuple[np.ndarray, Contact]] = []
         self._planned: dict[str, Pose] = {}
         self._given = np.zeros(len(self._model.pairs), dtype=bool)
@@ -133,6 +143,15 @@ class Avoidance:
         self._memory, self._aims, self._rows, self._chosen = keep.close_memory(
             _new_memory(robot, self._model, self._slots, int(self._over.sum()), len(environment.objects))
         )
+
+    def foresee(self, knots: Sequence[np.ndarray]) -> None:
+        """Look at the ends of a motion that comes, by the knots (k, 7+n) of its posture; objects stay."""
+        self._foreseen[id(knots)] = self._ends(knots, {})
+
+    def expect(self, contacts: Iterable[Contact]) -> None:
+        """Find what contacts will hold: no tick has the time for it."""
+        closed = frozenset(contacts)
+        self._fixed[closed] = self._model.fixed_by(closed)
 
     def update(self, terms: Terms, motion: Motion, objects: Mapping[str, Pose] | None = None) -> None:
         """Make the rows for the state of the terms; to be called once per control period.
@@ -183,10 +202,11 @@ class Avoidance:
         if not same(now, self._aimed):
             self._aimed = now
             self._aim_anew(motion, resting, objects)
-        elif self._ahead:
-            for _ in range(min(self._looks, len(self._ahead))):
-                self._allow(foreseen(motion.posture, self._ahead.pop()))
-            if not self._ahead:
+        elif self._next < LOOKS:
+            for _ in range(min(self._looks, LOOKS - self._next)):
+                self._allow(foreseen(motion.posture, self._time * self._next / LOOKS))
+                self._next += 1
+            if self._next == LOOKS:
                 self._hurry()
         if self._coming:
             # a foot that is set down without a rest comes down as it goes along
@@ -201,20 +221,23 @@ class Avoidance:
         resting = resting + [motion.targets[patch] for patch in sorted(motion.sought) if patch in motion.targets]
         # of what was held nothing was asked, and it was near
         aims.seen[aims.wanted == 0] = self._tick - 1
-        goal.fill(self._clearance)
         aims.braking.fill(STOPPING)
         self._planned = dict(objects) | {name: path.end for name, path in motion.objects.items()}
         self._given[:] = False
         self._seen.clear()
-        first, *between, last = motion.posture.knots
-        near, _ = [self._come(*model.nearer(q, self._margin, self._planned)) for q in (last, first)]
-        T = motion.posture.end_time - motion.posture.start_time if between else 0.0
-        self._ahead = [T * k / LOOKS for k in range(LOOKS - 1, 0, -1) if between]
+        knots = motion.posture.knots
+        known = None if self._planned else self._foreseen.get(id(knots))
+        ends = known or self._ends(knots, self._planned)
+        goal[:] = ends.goal
+        between = len(knots) > 2
+        self._time = T = motion.posture.end_time - motion.posture.start_time if between else 0.0
+        self._next = 1 if between else LOOKS
         # over when half of the motion is: where ticks are long, several of them in each
         self._looks = max(1, math.ceil(2 * LOOKS * self._dt / T)) if T > 0.0 else 1
         left, held = model.pairs_of(motion.released.values()), model.pairs_of(resting)
         waiting = model.pairs_of(motion.targets[patch] for patch in motion.waiting & motion.targets.keys())
-        fixed = model.fixed_by(motion.closed)
+        expected = self._fixed.get(frozenset(motion.closed))
+        fixed = model.fixed_by(motion.closed) if expected is None else expected
         goal[list(left)] = PASSING - ALLOWED_PENETRATION
         goal[list(waiting)], aims.braking[list(waiting)] = HOVER, GENTLE
         goal[list(held)] = -ALLOWED_PENETRATION - self._depth
@@ -222,7 +245,7 @@ class Avoidance:
         self._given[[*left, *waiting, *held, *fixed]] = True
         aims.wanted[:] = goal > -np.inf
         # a hand that grasps a bar does not touch it with its link, and has no need to on its way
-        touched = set(near.tolist()) - left - held - fixed - waiting
+        touched = set(ends.near.tolist()) - left - held - fixed - waiting
         coming = [(model.pairs_of([contact]) & touched, contact) for contact in motion.targets.values()]
         self._coming = [(np.array(sorted(pairs)), contact) for pairs, contact in coming if pairs]
         aims.flat[:] = self._over & (goal > -ALLOWED_PENETRATION)
@@ -230,22 +253,31 @@ class Avoidance:
         np.maximum(aims.asked, np.minimum(goal, 0.0), out=aims.asked)
         aims.asked[aims.wanted == 0] = -np.inf
 
+    def _ends(self, knots: Sequence[np.ndarray], objects: Mapping[str, Pose]) -> _Ends:
+        """Look at both ends of a motion."""
+        goal, near = np.full(len(self._model.pairs), self._clearance), np.zeros(0, np.int64)
+        for q in (knots[0], knots[-1]):
+            pairs, distance = self._model.nearer(q, self._margin, objects)
+            goal[pairs] = np.minimum(goal[pairs], self._nearest(distance))
+            near = pairs[distance < self._clearance + PLANNED]
+        return _Ends(knots, goal, near)
+
     def _allow(self, there: PostureSample) -> None:
         """Let pairs come as near as the motion has them there, and keep how fast they come on."""
         pairs, distance, rates = self._model.near(there.q, self._margin, self._planned)
-        self._come(pairs, distance)
+        goal = self._aims.goal
+        goal[pairs] = np.where(self._given[pairs], goal[pairs], np.minimum(goal[pairs], self._nearest(distance)))
         self._seen.append((pairs, distance, np.maximum(-rates @ there.v, 0.0)))
 
-    def _come(self, pairs: np.ndarray, distance: np.ndarray) -> np.ndarray:
-        """Let pairs (k,) come as near as distances (k,) say; return those that are near."""
-        goal, near = self._aims.goal, distance < self._clearance + PLANNED
-        planned = np.where(near, np.clip(distance - PLANNED, APART, self._clearance), np.inf)
-        goal[pairs] = np.where(self._given[pairs], goal[pairs], np.minimum(goal[pairs], planned))
-        return pairs[near]
+    def _nearest(self, distance: np.ndarray) -> np.ndarray:
+        """Return how near pairs may come that are planned at distances (k,); infinite where no nearer than others."""
+        near = distance < self._clearance + PLANNED
+        return np.where(near, np.clip(distance - PLANNED, APART, self._clearance), np.inf)
 
     def _hurry(self) -> None:
         """Let pairs come on as quickly as the motion that has been looked at has them."""
         pairs, distance, coming = (np.concatenate(seen) for seen in zip(*self._seen, strict=True))
+        self._seen.clear()  # here: many small arrays take their time, and the tick that aims anew has none
         # from a room d the speed v is stopped by v² / 2 (d - T v), where it follows its bound within T
         left = np.maximum(distance - self._aims.goal[pairs] - self._response * coming, 1e-9)
         quick = np.clip(0.5 * QUICKER * coming**2 / left, STOPPING, MOST_ASKED)

@@ -41,7 +41,7 @@ def faded(
         centre = np.vstack([segment.centre.sample(here).value, centre[ahead]])
     off, drift = robot.difference(q[0], begin.q), com.value - centre[0]
     v, vd, velocity, acceleration = begin.v, begin.vd, com.velocity, com.acceleration
-    if max(float(np.max(np.abs(rate))) for rate in (v, vd, velocity, acceleration, off, drift)) <= SAME:
+    if np.abs(np.concatenate((v, vd, velocity, acceleration, off, drift))).max() <= SAME:
         return segment.posture.begun(start), segment.centre.begun(start)
     if law is not None:
         (v, vd), (velocity, acceleration) = law.slopes(v, vd, late), law.slopes(velocity, acceleration, late)

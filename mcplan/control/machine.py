@@ -103,8 +103,8 @@ class Machine:
     """
 
     def __init__(self, states: Sequence[State | Phase], motion: Motion):
-        self.states = tuple(state if isinstance(state, State) else State(state) for state in states)
         self.motion = motion
+        self.states = tuple(self._ending(state if isinstance(state, State) else State(state)) for state in states)
         self.events: list[PhaseEvent] = []
         self.done = False
         self._index = -1
@@ -186,7 +186,7 @@ class Machine:
     def divert(self, t: float, now: Now, phases: Sequence[Phase], why: str, onward: int) -> None:
         """Break off the present state at time t (s), do something else first, and go on with another one then."""
         here = self._index
-        new = [State(phase) for phase in phases]
+        new = [self._ending(State(phase)) for phase in phases]
         moved = here + 1 + len(new) - onward
         self._taken = {(i + moved if i > here else i, label): n for (i, label), n in self._taken.items()}
         self.states = (*self.states[: here + 1], *new, *self.states[onward:])
@@ -194,10 +194,15 @@ class Machine:
         self._index, self._search = here + 1, None
         self._begin(t, now)
 
+    def _ending(self, state: State) -> State:
+        """Return a state that says when it ends, as its phase does where it does not: before its tick comes."""
+        return state if state.until is not None else replace(state, until=state.phase.until(self.motion.settings))
+
     def _begin(self, t: float, now: Now) -> bool:
         """Begin the present state."""
         duration = self._done(t, lambda: self.phase.enter(self.motion, t, now))
-        self._criterion = criterion_of(self.state.until or self.phase.until(self.motion.settings), duration)
+        assert self.state.until is not None
+        self._criterion = criterion_of(self.state.until, duration)
         self.events.append(PhaseEvent(self.phase.name, self.phase.stance, t))
         return True
 

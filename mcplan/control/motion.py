@@ -175,6 +175,8 @@ class Motion:
         Those whose joints move, at ``speed`` (n,), are on their way to their references. A reference that went on
         without its limb may be beyond what stopped that: a way from there would lead through it.
         """
+        if np.max(np.abs(q[7:] - self.posture.sample(t).q[7:]), initial=0.0) <= STRAYED:
+            return
         start, v, vd = (x.copy() for x in self.posture.sample(t))
         guided = {self.robot.patches[patch].limb for patch in (*self.contacts, *self.limbs)}
         for limb, joints in self._joints.items():
@@ -287,8 +289,8 @@ class Motion:
         begin, law = posture.start_time, segment.law
         if course.leader == "own":
             assert end is not None
-            path = LimbPath(start, end, course.lift, approach, self.timing, begin, segment.duration, ends)
-            path.turn = PatchTurn(self.robot, course.patch, posture, start[0])
+            turn = PatchTurn(self.robot, course.patch, posture, start[0])
+            path = LimbPath(start, end, course.lift, approach, self.timing, begin, segment.duration, ends, turn)
         else:
             path = PosturePath(self.robot, course.patch, posture, start[1], end, NONE, NONE, self.timing, begin, ends)
         if law is not None:

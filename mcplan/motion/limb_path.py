@@ -67,10 +67,7 @@ class LimbPath(Remembering):
     start_time : s.
     least_duration : s; a path that would be faster is slowed down as a whole.
     tightness : of the orientation, at the start and at the end.
-
-    Attributes
-    ----------
-    turn : reference of the orientation; may be replaced before the first sample.
+    turn : reference of the orientation; None: it turns during the swing, on the shortest way.
     """
 
     def __init__(
@@ -83,6 +80,7 @@ class LimbPath(Remembering):
         start_time: float = 0.0,
         least_duration: float = 0.0,
         tightness: tuple[float, float] = (1.0, 1.0),
+        turn: Turning | None = None,
     ):
         timing = timing or Timing()
         (R0, p0), (R1, p1) = start, end
@@ -90,21 +88,19 @@ class LimbPath(Remembering):
         self.end, self.start_time, self.tightness = (R1, p1), start_time, tightness
         ways = np.array([lift, p1 + approach - self._p - lift, -np.asarray(approach)], float)
         angles = (0.0, float(np.linalg.norm(rotation_vector(R1 @ R0.T))), 0.0)
-        distances = np.linalg.norm(ways, axis=1)
-        T = np.array([timing.duration(d, angle) for d, angle in zip(distances, angles, strict=True)])
-        T[[0, 2]] = np.where(T[[0, 2]] > 0.0, np.maximum(T[[0, 2]], timing.share * T[1]), 0.0)
-        begin = np.zeros(3)
-        if T[1] > 0.0:
-            begin[1] = (1 - timing.overlap) * T[0]
-            begin[2] = max(begin[1] + T[1] - timing.overlap * T[2], T[0])
-        else:
-            begin[2] = T[0]
-        total = float(np.max(begin + T))
+        distances = np.linalg.norm(ways, axis=1).tolist()
+        # numbers of Python: paths begin within ticks, and arrays of three cost ten times as much
+        up, over, down = map(timing.duration, distances, angles)
+        up, down = (max(T, timing.share * over) if T > 0.0 else 0.0 for T in (up, down))
+        leaves = (1 - timing.overlap) * up if over > 0.0 else 0.0
+        comes = max(leaves + over - timing.overlap * down, up) if over > 0.0 else up
+        total = max(up, leaves + over, comes + down)
         scale = max(1.0, least_duration / total) if total > 0.0 else 1.0
-        self._T, self._begin = np.maximum(scale * T, 1e-9), start_time + scale * begin
+        self._T = [max(scale * T, 1e-9) for T in (up, over, down)]
+        self._begin = [start_time + scale * begin for begin in (0.0, leaves, comes)]
         self._pieces = np.column_stack([self._begin, self._T, ways])
         self.duration = max(scale * total, least_duration)
-        self.turn: Turning = RotationTrajectory(R0, R1, self._T[1], start_time=self._begin[1])
+        self.turn = turn or RotationTrajectory(R0, R1, self._T[1], start_time=self._begin[1])
 
     def compute(self, t: float) -> PoseSample:
         """Return the reference at time t; the end is held."""

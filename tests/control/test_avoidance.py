@@ -238,8 +238,12 @@ def test_what_each_pair_is_to_keep_follows_from_what_its_contacts_do(hrp2):
 
 
 @pytest.mark.parametrize("nearest_at", ["start", "middle", "end"])
-def test_a_pair_may_come_as_near_as_its_motion_takes_it(hrp2, nearest_at):
-    """A bar that a hand leaves, passes or comes to: nothing parts the two before the motion does."""
+@pytest.mark.parametrize("foreseen", [False, True])
+def test_a_pair_may_come_as_near_as_its_motion_takes_it(hrp2, nearest_at, foreseen, monkeypatch):
+    """A bar that a hand leaves, passes or comes to: nothing parts the two before the motion does.
+
+    What has been foreseen of the motion is not looked at again.
+    """
     q, settings = hrp2.posture("half_sitting"), ControlSettings(avoid_clearance=0.015)
     environment = beside_a_bar(hrp2, q, np.random.default_rng(1))
     away = [q.copy(), q.copy()]
@@ -252,6 +256,11 @@ def test_a_pair_may_come_as_near_as_its_motion_takes_it(hrp2, nearest_at):
     terms.update(knots[0], np.zeros(hrp2.nv))
     limit = Avoidance(hrp2, environment, settings, 1e-3)
     (pair,) = [k for k, pair in enumerate(limit._model.pairs) if (pair.a, pair.b) == (HAND, BAR)]
+    if foreseen:
+        limit.foresee(motion.posture.knots)
+        limit.expect(())
+        for name in ("nearer", "fixed_by"):
+            monkeypatch.setattr(CollisionModel, name, None)
     for _ in range(LOOKS):  # what is between the ends is looked at time by time
         limit.update(terms, motion)
     assert limit._aims.goal[pair] == pytest.approx(0.01 - PLANNED, abs=1e-6)

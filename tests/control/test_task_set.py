@@ -7,31 +7,16 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from mcplan.control.handled import HandledObjects
-from mcplan.control.loaded_contact import Ramp
 from mcplan.control.motion import Motion
-from mcplan.control.task_set import GIVING, HURRY, LOOSE, RETURN, TaskSet
-from mcplan.model.geometry import Box
+from mcplan.control.task_set import HURRY, LOOSE, RETURN, TaskSet
 from mcplan.model.robot_file import load_robot
 from mcplan.model.terms import Terms
 from mcplan.motion.limb_path import LimbPath
 from mcplan.motion.posture import PostureTrajectory
 from mcplan.motion.quintic import Quintic
-from mcplan.scene.environment import Bar, Environment, FreeObject, Surface
-from mcplan.scene.place import make_contact
 from mcplan.scene.settings import ControlSettings
-from mcplan.whole_body.contact import DEPENDENT
 from mcplan.whole_body.settings import QPSettings
-
-SQUARE = np.array([[-2.0, -2.0], [2.0, -2.0], [2.0, 2.0], [-2.0, 2.0]])
-TILT = Rotation.from_rotvec([0.0, 0.3, 0.0]).as_matrix()
-SIDE = np.array([[0.0, 0, -1], [0, 1, 0], [1, 0, 0]])
-FACE = Surface("face", SIDE, np.array([0.8, 0, 0.4]), 0.1 * SQUARE, owner="box")
-BOX = FreeObject("box", Box((0.4, 0.4, 0.8)), np.eye(3), np.array([1.0, 0.0, 0.4]), 10.0, 0.4, (FACE,))
-SCENE = Environment(
-    (Surface("floor", np.eye(3), np.zeros(3), SQUARE), Surface("ramp", TILT, np.zeros(3), SQUARE)),
-    (Bar("bar", np.array([[0.4, -0.5, 1.0], [0.4, 0.5, 1.0]]), 0.02),), (), (BOX,),
-)  # fmt: skip
+from tests.control.places import SCENE, TILT, contact_on, objects_of
 
 
 @pytest.fixture(scope="module")
@@ -39,15 +24,9 @@ def robot():
     return load_robot("hrp2")
 
 
-def contact_on(robot, patch, surface, **spec):
-    return make_contact(robot, SCENE, {"patch": patch, "surface": surface, **spec})
-
-
 def tasks_of(robot, settings, contacts=()):
     q = robot.posture("half_sitting")
-    stances = (SimpleNamespace(contacts=tuple(contacts)),)
-    plan = SimpleNamespace(stances=stances, scenario=SimpleNamespace(robot=robot, environment=SCENE))
-    return TaskSet(robot, SCENE, settings, 1e-3, q, HandledObjects(plan, settings))
+    return TaskSet(robot, SCENE, settings, 1e-3, q, objects_of(robot, settings, contacts))
 
 
 def test_tasks_follow_the_references_of_the_time(robot):
@@ -131,133 +110,11 @@ def test_joints_that_move_much_count_in_proportion_in_the_posture(robot):
     assert np.ptp(tasks.posture.weight) > 0.0
 
 
-# -- contacts -------------------------------------------------------------------------------------------------------
-
-
-def closed(robot, contact, settings, **changes):
-    motion = Motion(robot, SCENE, settings, robot.posture("half_sitting"))
-    motion.close(contact, 1.0, 0.4, 30.0)
-    motion.contacts[contact.patch] = replace(motion.contacts[contact.patch], **changes)
-    return motion.contacts[contact.patch]
-
-
-def test_a_contact_is_stiff_along_its_support_and_as_set_along_its_normal(robot):
-    settings = ControlSettings(contact_kp=80.0, contact_normal_kp=10.0, contact_kd=7.0)
-    tasks = tasks_of(robot, settings)
-    flat = tasks._constrain(closed(robot, contact_on(robot, "left_sole", "ramp", x=0.0, y=0.1, yaw=0.5), settings))
-    assert flat.kp == pytest.approx([80.0, 80.0, 10.0, 80.0, 80.0, 80.0])  # it is drawn flat from however it touched
-    assert flat.kd == pytest.approx(np.full(6, 7.0))
-    edge = tasks._constrain(closed(robot, contact_on(robot, "left_toe", "floor", x=0.0, y=0.1, yaw=0.5), settings))
-    assert edge.kp[3:] == pytest.approx(np.full(3, 80.0))
-    grip = tasks._constrain(closed(robot, contact_on(robot, "left_grip", "bar", along=0.3, angle=0.0), settings))
-    assert sorted(grip.kp[3:]) == pytest.approx([10.0, 10.0, 80.0])
-    on_box = contact_on(robot, "left_hand", "face", x=0.0, y=0.0, yaw=0.0)
-    moving = tasks_of(robot, settings, [on_box])._constrain(closed(robot, on_box, settings))
-    assert moving.kp == pytest.approx(np.full(6, 80.0))
-
-
-def test_of_friction_the_least_that_is_known_counts_and_of_that_a_part(robot):
-    settings = ControlSettings(friction_fraction=0.9, friction_faces=6)
-    tasks = tasks_of(robot, settings)
-    contact = contact_on(robot, "left_sole", "floor", x=0.0, y=0.1, yaw=0.0, friction=0.6)
-    assert tasks._constrain(closed(robot, contact, settings)).friction == pytest.approx(0.54)
-    assert tasks._constrain(closed(robot, contact, settings, friction=0.3)).friction == pytest.approx(0.27)
-    assert tasks._constrain(closed(robot, contact, settings, friction=0.8)).friction == pytest.approx(0.54)
-    assert tasks._constrain(closed(robot, contact, settings)).shape.faces == 6
-
-
-def test_a_contact_is_held_where_it_touched(robot):
-    settings = ControlSettings()
-    tasks = tasks_of(robot, settings)
-    contact = contact_on(robot, "left_sole", "floor", x=0.0, y=0.1, yaw=0.0)
-    place = (contact.R @ Rotation.from_rotvec([0, 0, 0.02]).as_matrix(), contact.p + 0.003)
-    held = tasks._constrain(closed(robot, contact, settings, place=place))
-    assert pytest.approx(place[0]) == held.R
-    assert held.p == pytest.approx(place[1])
-    planned = tasks._constrain(closed(robot, contact, settings))
-    assert planned.p == pytest.approx(contact.p)
-
-
-def test_what_touched_with_a_corner_is_drawn_flat_and_keeps_its_direction(robot):
-    settings = ControlSettings()
-    tasks = tasks_of(robot, settings)
-    contact = contact_on(robot, "left_sole", "ramp", x=0.0, y=0.1, yaw=0.3)
-    yaw = Rotation.from_rotvec(0.05 * contact.normal).as_matrix() @ contact.R
-    along = contact.axes[:, 0]
-    tilted = Rotation.from_rotvec(0.04 * along).as_matrix() @ yaw
-    held = tasks._constrain(closed(robot, contact, settings, place=(tilted, contact.p)))
-    np.testing.assert_allclose(held.R, yaw, atol=1e-12)
-
-
-def test_a_sole_on_a_bar_is_drawn_flat_along_it_and_rolls_about_it(robot):
-    settings = ControlSettings(contact_kp=90.0, contact_normal_kp=7.0)
-    tasks = tasks_of(robot, settings)
-    contact = contact_on(robot, "left_sole", "bar", along=0.3, angle=0.4, offset=0.02)
-    bar = contact.points[1] - contact.points[0]
-    bar /= np.linalg.norm(bar)
-    across = np.cross(contact.normal, contact.R @ bar)
-    tilted = Rotation.from_rotvec(0.04 * across).as_matrix() @ contact.R
-    held = tasks._constrain(closed(robot, contact, settings, place=(tilted, contact.p)))
-    np.testing.assert_allclose(held.R, contact.R, atol=1e-12)
-    stiffness = np.diag(held.kp[3:])
-    assert bar @ stiffness @ bar == pytest.approx(7.0)
-    assert (contact.R.T @ across) @ stiffness @ (contact.R.T @ across) == pytest.approx(90.0)
-
-
-def test_limits_of_force_and_moment_rise_together(robot):
-    settings = ControlSettings(force_fraction=0.8)
-    tasks = tasks_of(robot, settings)
-    grip = contact_on(robot, "left_grip", "bar", along=0.3, angle=0.0)
-    loaded = closed(robot, grip, settings)
-    full = 0.8 * grip.max_force
-    for t, force in ((1.0, 30.0), (1.2, 0.5 * (30.0 + full)), (1.4, full)):
-        constraint = tasks._constraint(t, loaded, None, 0.8)
-        assert constraint.max_force == pytest.approx(force)
-        assert constraint.max_moment == pytest.approx(0.8 * grip.max_moment * force / full)
-    relied = tasks._constraint(1.4, loaded, None, 0.6)
-    assert relied.max_force == pytest.approx(0.6 * grip.max_force)
-    assert relied.max_moment == pytest.approx(0.6 * grip.max_moment)
-
-
 @pytest.mark.parametrize(
     ("pace", "braking"), [(None, QPSettings.braking), ({"acceleration": 25.0}, 25.0), ({"acceleration": 1e4}, 500.0)]
 )
 def test_joints_near_their_limits_brake_as_hard_as_the_pace_lets_them(robot, pace, braking):
     assert tasks_of(robot, ControlSettings(pace=pace)).pool.settings.braking == braking
-
-
-@pytest.mark.parametrize(("contacts", "along"), [("rigid", DEPENDENT), ("compliant", GIVING)])
-def test_along_supports_that_give_more_rows_count_as_following_from_others(robot, contacts, along):
-    tasks = tasks_of(robot, ControlSettings(contacts=contacts))
-    settings = tasks.settings
-    sole = closed(robot, contact_on(robot, "left_sole", "floor", x=0.0, y=0.1, yaw=0.4), settings)
-    expected = [along, along, *[DEPENDENT] * 4]
-    np.testing.assert_allclose(tasks._constrain(sole).dependent, expected, rtol=1e-9)
-
-
-def test_what_a_grip_holds_does_not_give(robot):
-    tasks = tasks_of(robot, ControlSettings(contacts="compliant"))
-    grip = closed(robot, contact_on(robot, "left_grip", "bar", along=0.3, angle=0.0), tasks.settings)
-    assert (tasks._constrain(grip).dependent == DEPENDENT).all()
-
-
-def test_a_contact_bears_its_preload_as_far_as_the_motion_keeps_its_reserve(robot):
-    settings = ControlSettings(preload=12.0, contacts="compliant")
-    tasks = tasks_of(robot, settings)
-    contact = contact_on(robot, "left_sole", "floor", x=0.0, y=0.1, yaw=0.0)
-    loaded = closed(robot, contact, settings)
-    for bearing, expected in ((1.0, 12.0), (0.25, 3.0), (0.0, 0.0)):
-        tasks._bearing = bearing
-        assert tasks._constraint(2.0, loaded, None, 1.0).preload == pytest.approx(expected)
-    tasks._bearing = 1.0
-    loaded.limit = Ramp(8.0, 0.0, 2.0, 1.0)
-    assert tasks._constraint(2.0, loaded, None, 1.0).preload == pytest.approx(7.2)
-    assert tasks._constraint(3.0, loaded, None, 1.0).preload == 0.0
-    grip = contact_on(robot, "left_grip", "bar", along=0.3, angle=0.0)
-    assert tasks._constraint(2.0, closed(robot, grip, settings), None, 1.0).preload == 0.0
-    rigid = tasks_of(robot, ControlSettings(preload=12.0))
-    rigid._bearing = 1.0
-    assert rigid._constraint(2.0, closed(robot, contact, settings), None, 1.0).preload == 0.0
 
 
 def test_of_a_motion_as_much_preload_is_asked_for_as_it_keeps(robot):
@@ -267,7 +124,7 @@ def test_of_a_motion_as_much_preload_is_asked_for_as_it_keeps(robot):
     def least(t):
         """What the left sole is to bear at least."""
         tasks.solve(t, terms, motion)
-        return tasks._held["left_sole"].constraint.preload
+        return tasks.held._held["left_sole"].constraint.preload
 
     assert least(0.0) == 0.0
     motion.rely(0.5, 0.0)
@@ -316,7 +173,7 @@ def test_balance_comes_before_preloads_that_are_in_its_way(robot, preload, away,
     for t, share in ((0.3, 0.0), (0.3 + RETURN, 0.0), (0.3 + 1.5 * RETURN, 0.5), (0.3 + 2 * RETURN, 1.0)):
         tasks.solve(t, terms, motion)
         expected = preload * (share if first else 1.0)
-        assert tasks._held["left_sole"].constraint.preload == pytest.approx(expected)
+        assert tasks.held._held["left_sole"].constraint.preload == pytest.approx(expected)
 
 
 def standing_at(robot, settings):

@@ -6,9 +6,11 @@ import sys
 import numpy as np
 import pytest
 
+from mcplan.collision.model import CollisionModel
 from mcplan.control import stepping
 from mcplan.control.task_set import HURRY
 from mcplan.sim.simulate import Simulation
+from mcplan.whole_body.contact import ContactConstraint
 from mcplan.whole_body.whole_body import WholeBodyQP
 from tests import made
 from tests.pages import ROOT
@@ -48,9 +50,10 @@ def test_compiled_code_is_loaded_before_the_first_tick():
 def test_a_foot_is_let_go_by_programs_that_have_solutions(physics, monkeypatch):
     """What a foot may bear sinks to nothing; it stays closed for a tick or two until it is felt to bear nothing.
 
-    Support regions, which are linear programs, have been found before.
+    Support regions, which are linear programs, have been found before; so has what is near at the ends of motions and
+    fixed by contacts, and the constraints of contacts have been made.
     """
-    asked, without, regions = [], [], []
+    asked, without, late = [], [], []
     attempt = WholeBodyQP.attempt
 
     def watched(self):
@@ -62,13 +65,18 @@ def test_a_foot_is_let_go_by_programs_that_have_solutions(physics, monkeypatch):
 
     monkeypatch.setattr(WholeBodyQP, "attempt", watched)
     simulation = Simulation(made.planned("walk", control__pace="swift"), physics)
-    monkeypatch.setattr(stepping, "support_region", lambda *of: regions.append(of))
+    for place, name in (
+        (stepping, "support_region"), (CollisionModel, "nearer"), (CollisionModel, "fixed_by"),
+        (ContactConstraint, "__init__"),
+    ):  # fmt: skip
+        do = getattr(place, name)
+        monkeypatch.setattr(place, name, lambda *of, do=do, name=name, **by: (late.append(name), do(*of, **by))[1])
     while simulation.t < FIRST_STEP:
         simulation.step()
     assert set(asked) == {1, 2}
     assert asked[-1] == 2  # the foot has touched again
     assert without == []
-    assert regions == []
+    assert late == []
 
 
 @pytest.mark.parametrize("physics", ["qp", "contact"])

@@ -1,0 +1,165 @@
+"""The constraints by which closed contacts hold: made once for each contact, filled at each tick."""
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from mcplan.control.handled import HandledObjects
+from mcplan.control.loaded_contact import LoadedContact
+from mcplan.model.terms import Terms
+from mcplan.scene.allowed import allowed_pose, lags
+from mcplan.scene.contact import Contact
+from mcplan.scene.counted import shrunk
+from mcplan.scene.settings import ControlSettings
+from mcplan.whole_body.contact import DEPENDENT, ContactConstraint
+
+MOST = 0.9
+"""Of what a contact may bear, the part that is asked for as its preload: if it were less a contact that is let go would
+lose the rest of it within a tick."""
+
+LEAST = 1e-3
+"""N: what a closed contact may always bear. Where that is nothing, or its points' inner margin, nothing solves it."""
+
+GIVING = 3e-2
+"""Part of a row along a support below which it is left out where contacts give: a robot that kneels on both shanks
+cannot rock on its knees but for millimetres that these slip, and where its centre of mass is off its course it has to.
+Where they do not give, and across supports, what is left out drifts: there only what contacts say twice is."""
+
+
+class _Held(NamedTuple):
+    """The constraint of a closed contact, its stiffness, and whether this leaves the patch free in some direction."""
+
+    loaded: LoadedContact
+    constraint: ContactConstraint
+    kp: np.ndarray
+    free: bool
+
+
+class HeldContacts:
+    """What closed contacts are asked for in the whole-body program, by one constraint for each of them.
+
+    Parameters
+    ----------
+    settings : stiffness, friction and preload that are counted on.
+    objects : that the robot handles: contacts on them go along.
+
+    Attributes
+    ----------
+    stiff : share of their stiffness that contacts have.
+    bearing : share of their preload that they are asked for.
+    """
+
+    def __init__(self, settings: ControlSettings, objects: HandledObjects):
+        self.settings, self.objects = settings, objects
+        self.stiff, self.bearing = 1.0, 0.0
+        self._held: dict[str, _Held] = {}
+        self._made: dict[Contact, tuple[ContactConstraint, np.ndarray]] = {}
+        """With their numbers as they were made: before the run, no tick has the time for it."""
+
+    def close(self, loaded: LoadedContact) -> ContactConstraint:
+        """Return the constraint of a contact as it has been closed, with what is counted on of its cone."""
+        contact = loaded.contact
+        if contact not in self._made:
+            made = self._make(contact)
+            self._made[contact] = made, made.values.copy()
+        constraint, values = self._made[contact]
+        constraint.values[:] = values
+        constraint.friction = self.settings.friction_fraction * min(contact.friction, loaded.friction)
+        if loaded.place is not None:
+            R, constraint.p = loaded.place
+            if contact.radius:
+                constraint.R, constraint.p = contact.R, constraint.p - contact.rolled(R)
+            else:  # an object may have turned
+                lies = contact.kind == "surface" and self.objects.frame(contact) is None
+                constraint.R = levelled(R, constraint.contact) if lies else R
+        return constraint
+
+    def fill(self, t: float, loaded: LoadedContact, terms: Terms, grips: float) -> ContactConstraint:
+        """Return the constraint of a contact at time t (s); of their largest forces grips may bear a part."""
+        contact = loaded.contact
+        held = self._held.get(contact.patch)
+        if held is None or held.loaded is not loaded:
+            made = self.close(loaded)
+            free = len(contact.selection) < 6 and not contact.radius
+            held = self._held[contact.patch] = _Held(loaded, made, made.kp.copy(), free)
+            made.kp = self.stiff * held.kp
+        known = held.constraint
+        if held.free:
+            frame, place = terms.frame(contact.patch), (known.R, known.p)
+            if lags(contact, place, (frame.R, frame.p)):
+                known.R, known.p = allowed_pose(contact, (frame.R, frame.p), place)
+            if contact.rolls:
+                known.axes = contact.axes_at(frame.R)
+        if loaded.lifted:
+            self._set_down(known, contact, terms)
+        limit = loaded.limit.value(t)
+        known.max_force = max(limit, LEAST)
+        known.preload = self._preload(loaded, limit)
+        if contact.kind == "grasp":
+            known.max_moment = grips * contact.max_moment * min(1.0, limit / loaded.full)
+            known.max_force = min(limit, grips * contact.max_force)
+        return known
+
+    def stiffen(self, share: float) -> None:
+        """Let closed contacts have a share of their stiffness."""
+        self.stiff = share
+        for held in self._held.values():
+            held.constraint.kp = share * held.kp
+
+    def _preload(self, loaded: LoadedContact, limit: float) -> float:
+        """Return what a contact bears at least: most of what it may while that rises or sinks."""
+        s = self.settings
+        if not s.compliant or loaded.contact.kind == "grasp" or loaded.lifted or loaded.idle:
+            return 0.0
+        return self.bearing * min(s.preload, MOST * limit)
+
+    def _set_down(self, known: ContactConstraint, contact: Contact, terms: Terms) -> None:
+        """Draw a contact that has lost its support back to it, at the speed of a descent: ``kp e = kd v``.
+
+        It is held flat: nothing else keeps it from turning while it bears nothing.
+        """
+        s, p = self.settings, terms.frame(contact.patch).p
+        kp = max(s.contact_kp, 1.0)
+        ahead = s.descent_speed * s.contact_kd / kp
+        known.kp[:] = kp
+        known.p = known.p + (float((p - known.p) @ contact.normal) - ahead) * contact.normal
+
+    def _make(self, contact: Contact) -> ContactConstraint:
+        """Make the constraint of a contact in its place: stiff along its support, with what is counted on of its patch.
+
+        On an object it is stiff in all directions. Edges and faces are drawn flat onto their supports, from however
+        they touched: weight presses them flat, but not what bears little (a foot beside another one stands up on a
+        corner while a hand reaches out for seconds), nor an edge of a closed chain, such as both shanks of a robot that
+        kneels. A sole on a bar is drawn flat along the bar.
+        """
+        s = self.settings
+        # of an edge the patch's z is not the normal: each axis takes its part of both stiffnesses
+        upright = (contact.axes[:, 2] @ contact.R) ** 2
+        frame = self.objects.frame(contact)
+        normal_kp = s.contact_normal_kp if frame is None else s.contact_kp
+        lies = contact.kind == "surface"
+        tilt = np.zeros(3) if lies else 1.0 - upright
+        if contact.rolls:  # about the bar it is free
+            bar = contact.points[1] - contact.points[0]
+            tilt = bar**2 / (bar @ bar)
+        kp = s.contact_kp + (normal_kp - s.contact_kp) * np.concatenate([upright, tilt])
+        if contact.radius:  # what it rolls belongs to its place along the support; where contacts give it rolls truly
+            kp[[0, 1, 3, 4, 5]] = 0.0 if s.compliant else s.contact_kp
+        if s.pressure_margin > 0.0:
+            contact = replace(contact, points=shrunk(contact.points, s.pressure_margin))
+        constraint = ContactConstraint(contact, kp, s.contact_kd, faces=s.friction_faces, frame=frame)
+        if s.compliant and contact.kind != "grasp":
+            constraint.dependent[:3] += (GIVING - DEPENDENT) * (1.0 - upright)
+        return constraint
+
+
+def levelled(R: np.ndarray, contact: Contact) -> np.ndarray:
+    """Return a rotation (3,3) of a patch turned by the least angle that lays it, edge or face, onto its support."""
+    if len(contact.points) == 2:
+        line = R @ (contact.points[1] - contact.points[0])
+        lies, goal = line, line - (line @ contact.normal) * contact.normal
+    else:
+        lies, goal = R @ contact.R.T @ contact.normal, contact.normal
+    return Rotation.align_vectors(goal[None], lies[None])[0].as_matrix() @ R

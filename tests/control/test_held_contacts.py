@@ -1,0 +1,145 @@
+"""How closed contacts hold: where, how stiffly, and with what they may bear."""
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+from mcplan.control.held_contacts import GIVING, HeldContacts
+from mcplan.control.loaded_contact import Ramp
+from mcplan.model.robot_file import load_robot
+from mcplan.scene.settings import ControlSettings
+from mcplan.whole_body.contact import DEPENDENT
+from tests.control.places import closed, contact_on, objects_of
+
+
+@pytest.fixture(scope="module")
+def robot():
+    return load_robot("hrp2")
+
+
+def held_by(robot, settings, contacts=()):
+    return HeldContacts(settings, objects_of(robot, settings, contacts))
+
+
+def test_a_contact_is_stiff_along_its_support_and_as_set_along_its_normal(robot):
+    settings = ControlSettings(contact_kp=80.0, contact_normal_kp=10.0, contact_kd=7.0)
+    held = held_by(robot, settings)
+    flat = held.close(closed(robot, contact_on(robot, "left_sole", "ramp", x=0.0, y=0.1, yaw=0.5), settings))
+    assert flat.kp == pytest.approx([80.0, 80.0, 10.0, 80.0, 80.0, 80.0])  # it is drawn flat from however it touched
+    assert flat.kd == pytest.approx(np.full(6, 7.0))
+    edge = held.close(closed(robot, contact_on(robot, "left_toe", "floor", x=0.0, y=0.1, yaw=0.5), settings))
+    assert edge.kp[3:] == pytest.approx(np.full(3, 80.0))
+    grip = held.close(closed(robot, contact_on(robot, "left_grip", "bar", along=0.3, angle=0.0), settings))
+    assert sorted(grip.kp[3:]) == pytest.approx([10.0, 10.0, 80.0])
+    on_box = contact_on(robot, "left_hand", "face", x=0.0, y=0.0, yaw=0.0)
+    moving = held_by(robot, settings, [on_box]).close(closed(robot, on_box, settings))
+    assert moving.kp == pytest.approx(np.full(6, 80.0))
+
+
+def test_of_friction_the_least_that_is_known_counts_and_of_that_a_part(robot):
+    settings = ControlSettings(friction_fraction=0.9, friction_faces=6)
+    held = held_by(robot, settings)
+    contact = contact_on(robot, "left_sole", "floor", x=0.0, y=0.1, yaw=0.0, friction=0.6)
+    assert held.close(closed(robot, contact, settings)).friction == pytest.approx(0.54)
+    assert held.close(closed(robot, contact, settings, friction=0.3)).friction == pytest.approx(0.27)
+    assert held.close(closed(robot, contact, settings, friction=0.8)).friction == pytest.approx(0.54)
+    assert held.close(closed(robot, contact, settings)).shape.faces == 6
+
+
+def test_a_contact_is_held_where_it_touched(robot):
+    settings = ControlSettings()
+    held = held_by(robot, settings)
+    contact = contact_on(robot, "left_sole", "floor", x=0.0, y=0.1, yaw=0.0)
+    place = (contact.R @ Rotation.from_rotvec([0, 0, 0.02]).as_matrix(), contact.p + 0.003)
+    constraint = held.close(closed(robot, contact, settings, place=place))
+    assert pytest.approx(place[0]) == constraint.R
+    assert constraint.p == pytest.approx(place[1])
+
+
+def test_of_a_contact_that_closes_again_nothing_is_left_of_the_first_time(robot):
+    """Its constraint is made once: where and how firmly it was held then belongs to then."""
+    settings = ControlSettings()
+    held = held_by(robot, settings)
+    contact = contact_on(robot, "left_sole", "floor", x=0.0, y=0.1, yaw=0.0)
+    new = held_by(robot, settings).close(closed(robot, contact, settings)).values.copy()
+    slid = closed(robot, contact, settings, place=(contact.R, contact.p + 0.003), friction=0.3)
+    first = held.fill(1.2, slid, None, 1.0)
+    held.stiffen(0.0)
+    assert not np.array_equal(first.values, new)
+    assert held.close(closed(robot, contact, settings)) is first
+    np.testing.assert_array_equal(first.values, new)
+
+
+def test_what_touched_with_a_corner_is_drawn_flat_and_keeps_its_direction(robot):
+    settings = ControlSettings()
+    held = held_by(robot, settings)
+    contact = contact_on(robot, "left_sole", "ramp", x=0.0, y=0.1, yaw=0.3)
+    yaw = Rotation.from_rotvec(0.05 * contact.normal).as_matrix() @ contact.R
+    along = contact.axes[:, 0]
+    tilted = Rotation.from_rotvec(0.04 * along).as_matrix() @ yaw
+    constraint = held.close(closed(robot, contact, settings, place=(tilted, contact.p)))
+    np.testing.assert_allclose(constraint.R, yaw, atol=1e-12)
+
+
+def test_a_sole_on_a_bar_is_drawn_flat_along_it_and_rolls_about_it(robot):
+    settings = ControlSettings(contact_kp=90.0, contact_normal_kp=7.0)
+    held = held_by(robot, settings)
+    contact = contact_on(robot, "left_sole", "bar", along=0.3, angle=0.4, offset=0.02)
+    bar = contact.points[1] - contact.points[0]
+    bar /= np.linalg.norm(bar)
+    across = np.cross(contact.normal, contact.R @ bar)
+    tilted = Rotation.from_rotvec(0.04 * across).as_matrix() @ contact.R
+    constraint = held.close(closed(robot, contact, settings, place=(tilted, contact.p)))
+    np.testing.assert_allclose(constraint.R, contact.R, atol=1e-12)
+    stiffness = np.diag(constraint.kp[3:])
+    assert bar @ stiffness @ bar == pytest.approx(7.0)
+    assert (contact.R.T @ across) @ stiffness @ (contact.R.T @ across) == pytest.approx(90.0)
+
+
+def test_limits_of_force_and_moment_rise_together(robot):
+    settings = ControlSettings(force_fraction=0.8)
+    held = held_by(robot, settings)
+    grip = contact_on(robot, "left_grip", "bar", along=0.3, angle=0.0)
+    loaded = closed(robot, grip, settings)
+    full = 0.8 * grip.max_force
+    for t, force in ((1.0, 30.0), (1.2, 0.5 * (30.0 + full)), (1.4, full)):
+        constraint = held.fill(t, loaded, None, 0.8)
+        assert constraint.max_force == pytest.approx(force)
+        assert constraint.max_moment == pytest.approx(0.8 * grip.max_moment * force / full)
+    relied = held.fill(1.4, loaded, None, 0.6)
+    assert relied.max_force == pytest.approx(0.6 * grip.max_force)
+    assert relied.max_moment == pytest.approx(0.6 * grip.max_moment)
+
+
+@pytest.mark.parametrize(("contacts", "along"), [("rigid", DEPENDENT), ("compliant", GIVING)])
+def test_along_supports_that_give_more_rows_count_as_following_from_others(robot, contacts, along):
+    held = held_by(robot, ControlSettings(contacts=contacts))
+    settings = held.settings
+    sole = closed(robot, contact_on(robot, "left_sole", "floor", x=0.0, y=0.1, yaw=0.4), settings)
+    expected = [along, along, *[DEPENDENT] * 4]
+    np.testing.assert_allclose(held.close(sole).dependent, expected, rtol=1e-9)
+
+
+def test_what_a_grip_holds_does_not_give(robot):
+    held = held_by(robot, ControlSettings(contacts="compliant"))
+    grip = closed(robot, contact_on(robot, "left_grip", "bar", along=0.3, angle=0.0), held.settings)
+    assert (held.close(grip).dependent == DEPENDENT).all()
+
+
+def test_a_contact_bears_its_preload_as_far_as_the_motion_keeps_its_reserve(robot):
+    settings = ControlSettings(preload=12.0, contacts="compliant")
+    held = held_by(robot, settings)
+    contact = contact_on(robot, "left_sole", "floor", x=0.0, y=0.1, yaw=0.0)
+    loaded = closed(robot, contact, settings)
+    for bearing, expected in ((1.0, 12.0), (0.25, 3.0), (0.0, 0.0)):
+        held.bearing = bearing
+        assert held.fill(2.0, loaded, None, 1.0).preload == pytest.approx(expected)
+    held.bearing = 1.0
+    loaded.limit = Ramp(8.0, 0.0, 2.0, 1.0)
+    assert held.fill(2.0, loaded, None, 1.0).preload == pytest.approx(7.2)
+    assert held.fill(3.0, loaded, None, 1.0).preload == 0.0
+    grip = contact_on(robot, "left_grip", "bar", along=0.3, angle=0.0)
+    assert held.fill(2.0, closed(robot, grip, settings), None, 1.0).preload == 0.0
+    rigid = held_by(robot, ControlSettings(preload=12.0))
+    rigid.bearing = 1.0
+    assert rigid.fill(2.0, closed(robot, contact, settings), None, 1.0).preload == 0.0

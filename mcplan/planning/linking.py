@@ -13,7 +13,7 @@ from mcplan.planning.plan import PlannedStance
 from mcplan.planning.posture.airborne import airborne
 from mcplan.planning.posture.attempt import where_it_is
 from mcplan.planning.posture.generator import PostureGenerator
-from mcplan.planning.posture.reference import comfortable_place, guide_posture
+from mcplan.planning.posture.reference import comfortable_place, disturbed, guide_posture
 from mcplan.planning.posture.result import PostureResult
 from mcplan.planning.posture.settings import PostureSettings, Weights
 from mcplan.planning.posture.task import BaseTarget
@@ -139,7 +139,9 @@ class Linker:
         allowed = self.robot.scale.leg * BASE_MOVE
         generators, base = self._generators(START), BaseTarget(wanted[:3], allowed)
         hint = self._hint(generators[0], change, wanted)
-        result = _first(generators, lambda g: g.generate(contacts, None, wanted, base=base, hint=hint))
+        result = self._first(
+            generators, wanted, lambda g, starts: g.generate(contacts, None, wanted, starts, base=base, hint=hint)
+        )
         if not result.found:
             elsewhere = generators[-1].generate(contacts, None, wanted, hint=hint)
             if elsewhere.found:
@@ -194,9 +196,12 @@ class Linker:
         hint = None if com is not None else self._hint(self._linking[0], change, guide)
         clear = airborne(self.robot, self.environment, guide, change.in_place, lifted)
         loaded = [contact.patch for contact in change.loaded]
-        result = _first(
+        result = self._first(
             self._linking,
-            lambda g: g.generate(change.in_place, loaded, guide, [q], com=com, hint=hint, airborne=clear),
+            guide,
+            lambda g, starts: g.generate(
+                change.in_place, loaded, guide, starts or [q], com=com, hint=hint, airborne=clear
+            ),
         )
         if com is not None and result.stage == "region" and result.violations[0].kind == "equilibrium":
             raise PlanningFailed(
@@ -204,6 +209,29 @@ class Linker:
                 f"{result.violations[0].amount:.3f} m outside the region where {_names(change.loaded)} balance it"
             )
         return self._stance(change, result)
+
+    def _first(
+        self,
+        generators: Sequence[PostureGenerator],
+        guide: np.ndarray,
+        ask: Callable[[PostureGenerator, Sequence[np.ndarray]], PostureResult],
+    ) -> PostureResult:
+        """Return the first posture that is found, else what the last generator misses from where the guide leads.
+
+        ``ask`` is given a generator and further starts: where bodies are in each other's way, these are postures around
+        the guide. An elbow on the wrong side of the chest does not come past it.
+        """
+        missed = None
+        for starts in ((), disturbed(self.robot, guide)):
+            for generator in generators:
+                result = ask(generator, starts)
+                if result.found or result.stage == "region":
+                    return result
+            missed = missed or result
+            if missed.stage != "collision":
+                break
+        assert missed is not None
+        return missed
 
     def _hint(self, generator: PostureGenerator, change: Change, guide: np.ndarray) -> np.ndarray | None:
         """Return the place (2,) of the centre of mass where the loaded contacts bear the robot most easily."""
@@ -224,15 +252,6 @@ class Linker:
         near = self.collisions.smallest(q, contacts=change.in_place)
         values["clearance"] = None if near is None else float(near.distance)
         return PlannedStance(change.contacts, change.name, change.moved, q, held.wrenches, held.tau, values)
-
-
-def _first(generators: Sequence[PostureGenerator], ask: Callable[[PostureGenerator], PostureResult]) -> PostureResult:
-    """Return the first posture that is found, else what the last generator misses."""
-    for generator in generators:
-        result = ask(generator)
-        if result.found or result.stage == "region":
-            break
-    return result
 
 
 def _changed(robot: Robot, wanted: np.ndarray, q: np.ndarray) -> str:

@@ -16,7 +16,7 @@ from mcplan.planning.goal.goal import Goal
 from mcplan.planning.goal.hints import hints
 from mcplan.planning.goal.measure import stands_on
 from mcplan.planning.posture.freedom import Freedom
-from mcplan.planning.posture.reference import ground_patches, guide_posture
+from mcplan.planning.posture.reference import disturbed, ground_patches, guide_posture
 from mcplan.planning.posture.result import STAGES
 from mcplan.planning.prover import moved_onto
 from mcplan.scene.contact import Contact
@@ -44,10 +44,6 @@ LOOKED_AT = 150
 
 OFFERED = 3
 """Ends that are offered to the search."""
-
-DISTURBED, SPREAD = 6, 0.3
-"""Perturbed starts from which given contacts are tried; standard deviation of the joints, rad, and of the base, a
-quarter of it."""
 
 PLAIN = 0.01
 """m, rad: contacts that stay this far off from all starts are out of reach."""
@@ -172,7 +168,7 @@ class Targets:
             return ""
         free = _cells(item, contacts, Freedom(yaw=np.inf, angle=np.inf, offset=self.size * RUNG))
         guide = self.ending.guide(item, contacts, q)
-        starts = [guide, q, *self._disturbed(guide)]
+        starts = [guide, q, *disturbed(self.robot, guide)]
         everything = len(fixed) == len(item.contacts)
         self.prover.calls += 1
         result = self.prover.generator.generate(contacts, None, guide, starts, free)
@@ -201,13 +197,6 @@ class Targets:
                 there = resting(self.robot, self.environment, hint, self.patches, self._posed, ground=reference.ground)
                 return found | {contact.patch for contact in there or ()}
         return found
-
-    def _disturbed(self, guide: np.ndarray) -> list[np.ndarray]:
-        rng = np.random.default_rng(0)
-        steps = SPREAD * rng.normal(size=(DISTURBED, self.robot.nv))
-        steps[:, :6] *= 0.25
-        steps[:, :3] *= self.size
-        return [self.robot.integrate(guide, step, 1.0) for step in steps]
 
     def _references(self, item: GoalItem, contacts: Sequence[Contact], q: np.ndarray) -> Iterator[Reference]:
         listed = {spec.patch for spec in item.contacts}

@@ -19,6 +19,10 @@ COMFORT = 0.06
 STAY = 10.0
 """1/m²: price of moving the centre of mass away, against the size of the forces in weights."""
 
+DISTURBED, SPREAD = 6, 0.3
+"""Perturbed starts from which postures are tried; standard deviation of the joints, rad, and of the base, a quarter of
+it."""
+
 GROUND = 0.015
 """m: patches of a named posture this near to its lowest point are those that it stands on."""
 
@@ -119,3 +123,11 @@ def ground_patches(robot: Robot, q: np.ndarray) -> frozenset[str]:
     return frozenset(
         name for name in down if len(robot.patches[name].polygon) > 2 or robot.patches[name].link not in links
     )
+
+
+def disturbed(robot: Robot, guide: np.ndarray) -> list[np.ndarray]:
+    """Return postures (nq,) around a guide, the same ones each time: starts that may lead where the guide does not."""
+    steps = SPREAD * np.random.default_rng(0).normal(size=(DISTURBED, robot.nv))
+    steps[:, :6] *= 0.25
+    steps[:, :3] *= robot.scale.leg
+    return [robot.integrate(guide, step, 1.0) for step in steps]

@@ -66,7 +66,8 @@ def legend(results: Results) -> str:
 def _table(spec: TableSpec, results: Results) -> Table:
     rows = chosen(results, spec.where)
     header = [*spec.rows, *spec.values]
-    places = [key[0] for key in groups(rows, [spec.by])] if spec.by else []
+    here = groups(rows, [spec.by]) if spec.by else {}
+    places = [key[0] for key in groups(results.rows, [spec.by]) if key in here] if spec.by else []
     header += [
         f"{place} {name}" if len(spec.each) > 1 else shown_value(place) for place in places for name in spec.each
     ]

@@ -4,6 +4,7 @@ import csv
 import json
 import re
 import subprocess
+from dataclasses import replace
 from html.parser import HTMLParser
 from types import SimpleNamespace
 
@@ -104,6 +105,17 @@ def test_the_table_has_a_row_per_scenario_and_a_column_per_back_end(results):
         ("step", "0.64", "10/10 (72–100 %)", "5/10 (24–76 %)"),
     )
     assert table.markdown().splitlines()[2:4] == ["| scenario | plan_torque | qp | contact |", "|---|---|---|---|"]
+
+
+def test_back_ends_stand_in_their_order_whichever_fails_first(experiment_file, tmp_path):
+    def change(case, found):
+        good = (case.scenario, case.fields["simulation.physics"]) not in {("sway", "contact"), ("step", "qp")}
+        return replace(found, result=found.result | {"success": good})
+
+    text = TEXT.replace("title: over friction", "title: what broke, where: not success")
+    (table,) = tables_of(fill(load_experiment(experiment_file(text)), tmp_path / "out", change))
+    assert table.header == ("scenario", "plan_torque", "qp", "contact")
+    assert [row[0] for row in table.rows] == ["sway", "step"]
 
 
 def test_ratios_are_of_a_case_to_the_same_case_and_their_median_counts(experiment_file, tmp_path):

@@ -75,6 +75,10 @@ QUICKER = 1.5
 exactly."""
 
 
+Knots = np.ndarray | Sequence[np.ndarray]
+"""Those of a posture (k, 7+n)."""
+
+
 def _way(terms: Terms, contact: Contact) -> float:
     """Return how far a patch is from its place (m); a ball from where it touches with its link as it is turned."""
     frame = terms.frame(contact.patch)
@@ -84,7 +88,7 @@ def _way(terms: Terms, contact: Contact) -> float:
 class _Ends(NamedTuple):
     """What a motion has at its ends: how near each pair may come for them (P,), and which are near at its end (k,)."""
 
-    knots: Sequence[np.ndarray]
+    knots: Knots
     goal: np.ndarray
     near: np.ndarray
 
@@ -144,7 +148,7 @@ class Avoidance:
             _new_memory(robot, self._model, self._slots, int(self._over.sum()), len(environment.objects))
         )
 
-    def foresee(self, knots: Sequence[np.ndarray]) -> None:
+    def foresee(self, knots: Knots) -> None:
         """Look at the ends of a motion that comes, by the knots (k, 7+n) of its posture; objects stay."""
         self._foreseen[id(knots)] = self._ends(knots, {})
 
@@ -253,7 +257,7 @@ class Avoidance:
         np.maximum(aims.asked, np.minimum(goal, 0.0), out=aims.asked)
         aims.asked[aims.wanted == 0] = -np.inf
 
-    def _ends(self, knots: Sequence[np.ndarray], objects: Mapping[str, Pose]) -> _Ends:
+    def _ends(self, knots: Knots, objects: Mapping[str, Pose]) -> _Ends:
         """Look at both ends of a motion."""
         goal, near = np.full(len(self._model.pairs), self._clearance), np.zeros(0, np.int64)
         for q in (knots[0], knots[-1]):

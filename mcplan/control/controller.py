@@ -130,8 +130,9 @@ class WholeBodyController:
             return
         for contacts, limbs in led_along(self.plan):
             self.tasks.declare(contacts, limbs)
-        for segment in self.plan.segments if self.tasks.avoidance else ():
-            self.tasks.avoidance.foresee(segment.posture.knots)
+        if avoidance := self.tasks.avoidance:
+            for segment in self.plan.segments:
+                avoidance.foresee(segment.posture.knots)
         for stance in self.plan.stances:  # from any of them it may step out
             for patch in self._stepping.may_step(stance.contacts):
                 self.tasks.declare([contact for contact in stance.contacts if contact.patch != patch], [patch])

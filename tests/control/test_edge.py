@@ -7,8 +7,9 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from mcplan.control.handled import HandledObjects
+from mcplan.control.held_contacts import levelled
 from mcplan.control.motion import Motion
-from mcplan.control.task_set import TaskSet, levelled
+from mcplan.control.task_set import TaskSet
 from mcplan.model.robot_file import load_robot
 from mcplan.model.terms import Terms
 from mcplan.scene.environment import Environment, Surface

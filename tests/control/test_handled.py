@@ -13,7 +13,7 @@ from mcplan.model.robot_file import load_robot
 from mcplan.motion.limb_path import LimbPath
 from mcplan.scene.resting import resting_contact
 from mcplan.scene.settings import ControlSettings
-from tests.control.test_task_set import BOX, SCENE, contact_on
+from tests.control.places import BOX, SCENE, contact_on
 
 
 @pytest.fixture(scope="module")

@@ -82,7 +82,7 @@ def test_along_its_support_it_comes_back_to_where_it_was_and_flat(contact_kp):
     place = turned, frame.p - [0.004, -0.002, 0.003]
     standing.motion.contacts["left_sole"] = replace(before, place=place)
     lifted = standing.look(SETTINGS.lift_time + 3 * DT, 10.0, 0.0)
-    constraint = standing.tasks._constraint(standing.t, lifted, standing.terms, 1.0)
+    constraint = standing.tasks.held.fill(standing.t, lifted, standing.terms, 1.0)
     assert (constraint.kp > 0.0).all()
     np.testing.assert_allclose(constraint.R[:, 2], [0.0, 0.0, -1.0], atol=1e-12)
     turn = Rotation.from_matrix(constraint.R @ turned.T).as_rotvec()

@@ -88,12 +88,14 @@ def test_pushes_and_a_benchmark_become_a_sentence_and_a_table(maker, tmp_path):
     rows = [*stood, {"stopped": "fell", "qp_failures": 2, "steps": 1}, {"exception": "x"}]
     (tmp_path / "pushes.jsonl").write_text("\n".join(map(json.dumps, rows)))
     row = {"group": "tick", "name": "compiled", "value": 77.12, "unit": "µs", "peer": 166.0, "ratio": 0.4645}
+    plain = row | {"name": "plain", "value": 1611.4, "peer": None, "ratio": None}
     machine = {"cores": 2, "load_at_start": 0.1, "load_at_end": 1.26, "python": "3.11"}
-    (tmp_path / "bench.json").write_text(json.dumps({"rows": [row], "machine": machine}))
+    (tmp_path / "bench.json").write_text(json.dumps({"rows": [row, plain], "machine": machine}))
     sources = {"pushes": tmp_path / "pushes.jsonl", "bench": tmp_path / "bench.json"}
     made = maker.rewritten(PAGE.read_text(encoding="utf-8"), sources)
     assert "Of 5 pushes 3 are recovered (23.1–88.2 %), 1 of them by a step; 1 fall, 1 end in an exc" in made
     assert "| tick | compiled | 77.1 µs | 166 | 0.46 |" in made
+    assert "| tick | plain | 1.61 ms |  |  |" in made
     assert "2 cores, load 0.1 to 1.3, Python 3.11; commit " in made
 
 

@@ -202,10 +202,12 @@ def benched(file: Path) -> str:
     data = json.loads(file.read_text(encoding="utf-8"))
     rows = []
     for row in data["rows"]:
-        unit = "× real time" if row["unit"] == "x" else row["unit"]
+        value, unit = row["value"], "× real time" if row["unit"] == "x" else row["unit"]
+        if unit == "µs" and value >= 1000.0 and row["peer"] is None:
+            value, unit = value / 1000.0, "ms"
         peer = "" if row["peer"] is None else f"{row['peer']:.3g}"
         ratio = "" if row["ratio"] is None else f"{row['ratio']:.2f}"
-        rows.append((row["group"], row["name"], f"{row['value']:.3g} {unit}", peer, ratio))
+        rows.append((row["group"], row["name"], f"{value:.3g} {unit}", peer, ratio))
     machine = data["machine"]
     load = f"{machine['cores']} cores, load {machine['load_at_start']:.1f} to {machine['load_at_end']:.1f}"
     table = Table("", ("", "what", "mcplan", "peer", "ratio"), tuple(rows)).markdown()

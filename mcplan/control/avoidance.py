@@ -74,7 +74,6 @@ QUICKER = 1.5
 """How many times the deceleration with which a planned motion stops a distance is counted on: no motion is followed
 exactly."""
 
-
 Knots = np.ndarray | Sequence[np.ndarray]
 """Those of a posture (k, 7+n)."""
 
@@ -86,7 +85,10 @@ def _way(terms: Terms, contact: Contact) -> float:
 
 
 class _Ends(NamedTuple):
-    """What a motion has at its ends: how near each pair may come for them (P,), and which are near at its end (k,)."""
+    """What a motion has at its ends: how near each pair may come for them (P,), and which are near at its end (k,).
+
+    It keeps the knots, by whose identity it is found again.
+    """
 
     knots: Knots
     goal: np.ndarray

@@ -175,9 +175,10 @@ class Motion:
         Those whose joints move, at ``speed`` (n,), are on their way to their references. A reference that went on
         without its limb may be beyond what stopped that: a way from there would lead through it.
         """
-        if np.max(np.abs(q[7:] - self.posture.sample(t).q[7:]), initial=0.0) <= STRAYED:
+        reference = self.posture.sample(t)
+        if np.max(np.abs(q[7:] - reference.q[7:]), initial=0.0) <= STRAYED:
             return
-        start, v, vd = (x.copy() for x in self.posture.sample(t))
+        start, v, vd = (x.copy() for x in reference)
         guided = {self.robot.patches[patch].limb for patch in (*self.contacts, *self.limbs)}
         for limb, joints in self._joints.items():
             if limb in guided or np.max(np.abs(speed[joints - 7]), initial=0.0) > STILL:

@@ -139,7 +139,7 @@ class Linker:
         allowed = self.robot.scale.leg * BASE_MOVE
         generators, base = self._generators(START), BaseTarget(wanted[:3], allowed)
         hint = self._hint(generators[0], change, wanted)
-        result = self._first(
+        result = self._found(
             generators, wanted, lambda g, starts: g.generate(contacts, None, wanted, starts, base=base, hint=hint)
         )
         if not result.found:
@@ -196,7 +196,7 @@ class Linker:
         hint = None if com is not None else self._hint(self._linking[0], change, guide)
         clear = airborne(self.robot, self.environment, guide, change.in_place, lifted)
         loaded = [contact.patch for contact in change.loaded]
-        result = self._first(
+        result = self._found(
             self._linking,
             guide,
             lambda g, starts: g.generate(
@@ -210,7 +210,7 @@ class Linker:
             )
         return self._stance(change, result)
 
-    def _first(
+    def _found(
         self,
         generators: Sequence[PostureGenerator],
         guide: np.ndarray,
@@ -221,17 +221,12 @@ class Linker:
         ``ask`` is given a generator and further starts: where bodies are in each other's way, these are postures around
         the guide. An elbow on the wrong side of the chest does not come past it.
         """
-        missed = None
-        for starts in ((), disturbed(self.robot, guide)):
-            for generator in generators:
-                result = ask(generator, starts)
-                if result.found or result.stage == "region":
-                    return result
-            missed = missed or result
-            if missed.stage != "collision":
-                break
-        assert missed is not None
-        return missed
+        result = _first(generators, lambda g: ask(g, ()))
+        if result.stage != "collision":
+            return result
+        starts = disturbed(self.robot, guide)
+        elsewhere = _first(generators, lambda g: ask(g, starts))
+        return elsewhere if elsewhere.found else result
 
     def _hint(self, generator: PostureGenerator, change: Change, guide: np.ndarray) -> np.ndarray | None:
         """Return the place (2,) of the centre of mass where the loaded contacts bear the robot most easily."""
@@ -252,6 +247,15 @@ class Linker:
         near = self.collisions.smallest(q, contacts=change.in_place)
         values["clearance"] = None if near is None else float(near.distance)
         return PlannedStance(change.contacts, change.name, change.moved, q, held.wrenches, held.tau, values)
+
+
+def _first(generators: Sequence[PostureGenerator], ask: Callable[[PostureGenerator], PostureResult]) -> PostureResult:
+    """Return the first posture that is found, else what the last generator misses."""
+    for generator in generators:
+        result = ask(generator)
+        if result.found or result.stage == "region":
+            break
+    return result
 
 
 def _changed(robot: Robot, wanted: np.ndarray, q: np.ndarray) -> str:

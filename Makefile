@@ -31,7 +31,7 @@ types: $(VENV)/.installed-test
 kernels: $(VENV)/.installed-test
 	$(ALONE) $(BIN)/mcplan run $(WALK) --quiet --force -o runs/kernels > /dev/null
 
-QUICK := tests/model tests/scene tests/collision tests/statics tests/motion tests/planning/search \
+QUICK := tests/robot tests/scene tests/collision tests/statics tests/motion tests/planning/search \
 	tests/planning/guide tests/certificate/test_verify.py tests/certificate/test_verify_plan.py tests/view/test_charts.py \
 	tests/sweep/test_condition.py tests/sweep/test_experiment.py tests/mutation tests/test_document.py tests/test_whole_file.py
 

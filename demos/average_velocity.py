@@ -9,7 +9,7 @@ locked at once, the robot would turn at that velocity.
 import numpy as np
 
 import mcplan as mc
-from mcplan.coordinates import average_velocity, equations_of_motion, locked_inertia, to_centroid
+from mcplan.textbook.coordinates import average_velocity, equations_of_motion, locked_inertia, to_centroid
 
 
 def main() -> None:

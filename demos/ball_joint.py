@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 import mcplan as mc
-from mcplan.coordinates import ROLL_PITCH_YAW, ROTATION_MATRIX, ROTATION_VECTOR, UNIT_QUATERNION, Lagrangian
+from mcplan.textbook.coordinates import ROLL_PITCH_YAW, ROTATION_MATRIX, ROTATION_VECTOR, UNIT_QUATERNION, Lagrangian
 
 URDF = """<robot name="pendulum">
   <link name="body"><inertial><mass value="3"/>

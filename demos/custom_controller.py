@@ -11,7 +11,11 @@ import cvxpy as cp
 import numpy as np
 
 import mcplan as mc
-from mcplan.whole_body import ComTask, ContactConstraint, LinkPoseTask, PostureTask, WholeBodyQP
+from mcplan.whole_body.contact import ContactConstraint
+from mcplan.whole_body.tasks.com import ComTask
+from mcplan.whole_body.tasks.pose import LinkPoseTask
+from mcplan.whole_body.tasks.posture import PostureTask
+from mcplan.whole_body.whole_body import WholeBodyQP
 
 DT, TICKS, FORCE = 1e-3, 2000, 20.0
 

@@ -6,8 +6,8 @@ python demos/follow_a_circle.py
 import numpy as np
 
 import mcplan as mc
-from mcplan.coordinates import ROTATION_VECTOR, UNIT_QUATERNION, ZYX, pose
-from mcplan.kinematics import track
+from mcplan.textbook.coordinates import ROTATION_VECTOR, UNIT_QUATERNION, ZYX, pose
+from mcplan.textbook.kinematics import track
 
 SPIN = np.array([0.2, -0.3, 0.25])
 

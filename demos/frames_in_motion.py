@@ -6,7 +6,7 @@ python demos/frames_in_motion.py
 import numpy as np
 
 import mcplan as mc
-from mcplan.coordinates import (
+from mcplan.textbook.coordinates import (
     CYLINDRICAL,
     SPHERICAL,
     convert_acceleration,

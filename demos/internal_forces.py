@@ -8,7 +8,7 @@ tau = (N_c' S')^+ N_c' (M vd + h) + (1 - ...) tau_0: the second part changes con
 import numpy as np
 
 import mcplan as mc
-from mcplan.control.classical import support_torque
+from mcplan.control.textbook import support_torque
 
 
 def main() -> None:

@@ -6,7 +6,7 @@ python demos/jacobians_of_a_point.py
 import numpy as np
 
 import mcplan as mc
-from mcplan.coordinates import (
+from mcplan.textbook.coordinates import (
     SPHERICAL,
     UNIT_QUATERNION,
     ZYX,

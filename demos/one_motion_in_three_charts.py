@@ -9,7 +9,7 @@ base. A multiplier holds the constraint of the larger charts; it is zero for eve
 import numpy as np
 
 import mcplan as mc
-from mcplan.coordinates import ROLL_PITCH_YAW, ROTATION_MATRIX, UNIT_QUATERNION, Lagrangian
+from mcplan.textbook.coordinates import ROLL_PITCH_YAW, ROTATION_MATRIX, UNIT_QUATERNION, Lagrangian
 
 
 def main() -> None:

@@ -9,8 +9,11 @@ constraint's multiplier (eq. 38); with nine numbers for the orientation there ar
 import numpy as np
 
 import mcplan as mc
-from mcplan.whole_body import ComTask, ContactConstraint, PostureTask, QPSettings, WholeBodyQP
-from mcplan.whole_body.settings import FORMS
+from mcplan.whole_body.contact import ContactConstraint
+from mcplan.whole_body.settings import FORMS, QPSettings
+from mcplan.whole_body.tasks.com import ComTask
+from mcplan.whole_body.tasks.posture import PostureTask
+from mcplan.whole_body.whole_body import WholeBodyQP
 
 
 def main() -> None:

@@ -8,7 +8,7 @@ First the equation of motion, then the place of the tip, then a posture, then le
 import numpy as np
 
 import mcplan as mc
-from mcplan.control.classical import hierarchical_least_squares, sequence_of_programs
+from mcplan.control.textbook import hierarchical_least_squares, sequence_of_programs
 
 
 def main() -> None:

@@ -9,7 +9,7 @@ ground the robot is a manipulator, and the force that holds it there needs no so
 import numpy as np
 
 import mcplan as mc
-from mcplan.coordinates import (
+from mcplan.textbook.coordinates import (
     configuration_from,
     configuration_in,
     equations_of_motion,

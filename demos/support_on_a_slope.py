@@ -8,7 +8,8 @@ The region is the set of places of the centre of mass over which some forces wit
 import numpy as np
 
 import mcplan as mc
-from mcplan.scene import Bar, Environment, Surface, make_contact
+from mcplan.scene.environment import Bar, Environment, Surface
+from mcplan.scene.placement import make_contact
 from mcplan.statics.support_region import support_region
 
 

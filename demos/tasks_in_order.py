@@ -8,7 +8,7 @@ stand still.
 
 import numpy as np
 
-from mcplan.kinematics import (
+from mcplan.textbook.kinematics import (
     VelocityTask,
     damped_inverse,
     null_space,

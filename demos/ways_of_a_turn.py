@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 
 import mcplan as mc
-from mcplan.coordinates import ROTATION_VECTOR, XYZ, ZYX
-from mcplan.kinematics import rotation_error
+from mcplan.textbook.coordinates import ROTATION_VECTOR, XYZ, ZYX
+from mcplan.textbook.kinematics import rotation_error
 
 LINK = """<inertial><mass value="1"/><inertia ixx="0.1" iyy="0.1" izz="0.1" ixy="0" ixz="0" iyz="0"/></inertial>"""
 JOINT = """<link name="{0}">{2}</link><joint name="{0}_joint" type="continuous"><parent link="{1}"/><child link="{0}"/>

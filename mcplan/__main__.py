@@ -2,7 +2,7 @@
 
 import sys
 
-from mcplan.cli import main
+from mcplan.cli.main import main
 
 if __name__ == "__main__":
     sys.exit(main())

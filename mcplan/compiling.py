@@ -8,9 +8,9 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
-from mcplan.back_ends import BACK_ENDS
-from mcplan.bars import BARS, note
 from mcplan.core.cache import cache_directory, compiled_kernels, declared_kernels
+from mcplan.util.back_ends import BACK_ENDS
+from mcplan.util.bars import BARS, note
 
 if TYPE_CHECKING:
     from rich.progress import TaskID

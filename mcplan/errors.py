@@ -89,7 +89,7 @@ class SimulationFailed(JobFailed):
     """The simulation had to stop: a value that is not a number, or a state that cannot be continued.
 
     ``cause`` says it in a few words that many runs share; ``run`` holds what was recorded up to there (a
-    ``mcplan.sim.run.Run``), None when nothing was.
+    ``mcplan.record.run.Run``), None when nothing was.
     """
 
     run: Any = None

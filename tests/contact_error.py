@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from mcplan.model.pose import pose_logarithm
+from mcplan.robot.pose import pose_logarithm
 
 
 def contact_error(robot, q, contact) -> np.ndarray:

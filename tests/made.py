@@ -2,10 +2,11 @@
 
 from functools import cache
 
-from mcplan.planning import Plan, plan
+from mcplan.planning.plan import Plan
+from mcplan.planning.planner import plan
 from mcplan.planning.sequence import complete
-from mcplan.scene import load_scenario
-from mcplan.sim.run import Run
+from mcplan.record.run import Run
+from mcplan.scenario.load import load_scenario
 from mcplan.sim.simulate import simulate
 
 

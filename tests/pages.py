@@ -21,9 +21,9 @@ from pathlib import Path
 from typing import Any
 
 import mcplan as mc
-from mcplan.cli import main
-from mcplan.document import read_document
-from mcplan.model.robot_schema import RobotSection
+from mcplan.cli.main import main
+from mcplan.document.document import read_document
+from mcplan.robot.robot_schema import RobotSection
 
 ROOT = Path(__file__).parents[1]
 LANGUAGES = ("pycon", "python", "sh", "yaml", "text")

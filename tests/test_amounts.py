@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from mcplan.amounts import angle, length, length_or_angle
+from mcplan.util.text import angle, length, length_or_angle
 
 
 @pytest.mark.parametrize("exponent", range(-8, 3))

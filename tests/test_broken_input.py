@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from mcplan.cli import main
-from mcplan.model.robot_file import load_robot
-from mcplan.scene import find_scenario
+from mcplan.cli.main import main
+from mcplan.robot.robot_file import load_robot
+from mcplan.scenario.load import find_scenario
 
 HRP2 = Path(load_robot("hrp2").urdf_path)
 INERTIA = '<inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/>'

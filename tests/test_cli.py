@@ -14,13 +14,12 @@ from types import SimpleNamespace
 import pytest
 
 import mcplan as mc
-from mcplan.cli import YOUNG, _carry_out, main
-from mcplan.commands import execution, info, plan as plan_command
+from mcplan.api import new_directory, write_failure
+from mcplan.cli import execution, info, plan as plan_command
+from mcplan.cli.main import YOUNG, _carry_out, main
 from mcplan.core.cache import cache_directory
 from mcplan.errors import InputError, PlanningFailed
-from mcplan.planning.search.tree import SearchTree
-from mcplan.planning.search.tree_file import read_tree
-from mcplan.run_directory import new_directory, write_failure
+from mcplan.planning.search.tree import SearchTree, read_tree
 
 BROKEN = """\
 mcplan: 1
@@ -35,7 +34,7 @@ start: {posture: half_siting}
 
 def test_help_needs_neither_numba_nor_cvxpy():
     code = (
-        "import sys\nfrom mcplan.cli import main\n"
+        "import sys\nfrom mcplan.cli.main import main\n"
         "try: main(['--help'])\nexcept SystemExit: pass\n"
         "heavy = {'numba', 'cvxpy', 'numpy', 'scipy', 'matplotlib', 'meshcat', 'pydantic'} & set(sys.modules)\n"
         "sys.exit(f'imported {heavy}' if heavy else 0)\n"
@@ -161,7 +160,7 @@ def test_output_that_finds_no_room_is_no_mistake_of_the_program():
 
 def test_output_of_which_a_full_disk_leaves_nothing_in_the_buffer_is_told_of_too():
     code = (
-        "import sys\nfrom mcplan.cli import main\nfrom mcplan.commands import info\n"
+        "import sys\nfrom mcplan.cli.main import main\nfrom mcplan.cli import info\n"
         "info.carry_out = lambda arguments: print('x' * 20_000)\nsys.exit(main(['info']))"
     )
     with open("/dev/full", "w") as full:
@@ -263,7 +262,7 @@ def test_a_plan_that_is_run_is_said_to_be_planned_anew(tmp_path, monkeypatch, ca
 
 def test_run_plans_simulates_certifies_and_writes_everything(tmp_path):
     out = tmp_path / "out"
-    command = [sys.executable, "-m", "mcplan.cli", "run", "sway", "--set", "simulation.dt=0.005", "-o", str(out)]
+    command = [sys.executable, "-m", "mcplan.cli.main", "run", "sway", "--set", "simulation.dt=0.005", "-o", str(out)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "slowest tick: " in done.stdout

@@ -7,7 +7,7 @@ import pydantic
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from mcplan.document import Document, dump_document, inline, read_document
+from mcplan.document.document import Document, dump_document, inline, read_document
 from mcplan.errors import InputError, ScenarioError
 
 

@@ -11,8 +11,8 @@ from PIL import Image, ImageSequence
 from pydantic import BaseModel
 
 import mcplan as mc
-from mcplan.model.robot_schema import RobotSection
-from mcplan.scene.schema import ScenarioSpec
+from mcplan.robot.robot_schema import RobotSection
+from mcplan.scenario.schema import ScenarioSpec
 from mcplan.sweep.schema import ExperimentSpec
 from tests import pages
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import mcplan as mc
-from mcplan.cli import main
+from mcplan.cli.main import main
 from mcplan.errors import InputError, ScenarioWarning
 
 PYTHON = {

@@ -10,15 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from mcplan import bars
-from mcplan.bars import BARS
-from mcplan.cli import main
+from mcplan.cli.main import main
 from mcplan.compiling import Compiling
 from mcplan.core import jit
 from mcplan.core.cache import cache_directory, compiled_kernels, declared_kernels
-from mcplan.doing import doing, listening
-from mcplan.planning import plan
-from mcplan.progress import PlanningProgress
+from mcplan.planning.planner import plan
+from mcplan.sim.progress_bar import PlanningProgress
+from mcplan.util import bars
+from mcplan.util.bars import BARS
+from mcplan.util.progress import doing, listening
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "openpty"), reason="no pseudo-terminals on this system")
 
@@ -30,7 +30,7 @@ def shown(command, seconds, directory, **environment):
     """
     terminal, other_end = os.openpty()
     parts, started = [], time.monotonic()
-    command = [sys.executable, "-m", "mcplan.cli", *command]
+    command = [sys.executable, "-m", "mcplan.cli.main", *command]
     environment = os.environ | {"COLUMNS": "80", "TERM": "xterm"} | environment
     with subprocess.Popen(command, stdout=other_end, stderr=other_end, cwd=directory, env=environment) as running:
         os.close(other_end)

@@ -9,7 +9,7 @@ from typing import get_args
 import pytest
 
 import mcplan as mc
-from mcplan.cli import main
+from mcplan.cli.main import main
 
 ROOT = Path(__file__).parents[1]
 ROWS = [f"S0.{i}" for i in range(1, 12)] + ["S1.1", "S1.1b"] + [f"S1.{i}" for i in range(2, 13)]

@@ -3,7 +3,7 @@ import os
 
 import pytest
 
-from mcplan.whole_file import whole_file, write_text
+from mcplan.util.files import whole_file, write_text
 
 
 def test_a_file_is_replaced_as_a_whole(tmp_path):

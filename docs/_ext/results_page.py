@@ -35,9 +35,8 @@ from mcplan.errors import InputError
 from mcplan.sweep.columns import COLUMNS, with_flags
 from mcplan.sweep.experiment import Experiment, load_experiment
 from mcplan.sweep.results import Results, Row, groups
-from mcplan.sweep.statistics import wilson
 from mcplan.sweep.store import Store
-from mcplan.sweep.tables import Table, legend, tables_of
+from mcplan.sweep.tables import Table, legend, tables_of, wilson
 
 BLOCK = re.compile(
     r"(<!-- (\w+)(?:: ([^,\n]+?)(?:, ([^\n]+?))?)? -->\n)(?P<figures>(?:(?!<!--).)*)(<!-- end -->)", re.DOTALL

@@ -9,17 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from mcplan.bench import closed_loop, growth, kernels, physics_step, statics
-from mcplan.bench.agreement import Agreement, compare
-from mcplan.bench.clock import median
-from mcplan.bench.definition import Definition
-from mcplan.bench.peers import Peers
-from mcplan.bench.plain_urdf import plain_urdf
-from mcplan.bench.reference_tick import ReferenceTick, without_armature
+from mcplan.bench import closed_loop, closed_loop as physics_step, growth, kernels, kernels as statics
+from mcplan.bench.growth import plain_urdf
+from mcplan.bench.kernels import median
+from mcplan.bench.peers import Agreement, Peers, compare
+from mcplan.bench.reference_tick import Definition, ReferenceTick, without_armature
 from mcplan.bench.report import BenchReport, machine
 from mcplan.bench.settings import BenchSettings
-from mcplan.model.robot import Robot
-from mcplan.model.robot_file import load_robot
+from mcplan.robot.robot import Robot
+from mcplan.robot.robot_file import load_robot
 
 Say = Callable[[str], None]
 

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mcplan.certificate.independent import Mechanism, away, deviation, rotation_of, rotation_vector
+from mcplan.certificate.tolerances import Tolerances, tolerances_of
 from mcplan.errors import RunError
-from mcplan.sim.records import ContactRecord
-from mcplan.sim.replica import rebuild_plan
-from mcplan.sim.run import Run
-from mcplan.sim.tolerances import Tolerances, tolerances_of
+from mcplan.record.records import ContactRecord
+from mcplan.record.replica import rebuild_plan
+from mcplan.record.run import Run
 
 if TYPE_CHECKING:
     from mcplan.planning.plan import Plan

@@ -18,8 +18,8 @@ from mcplan.certificate.evidence import NONE, Evidence
 from mcplan.certificate.independent import rotation_vector
 from mcplan.certificate.motion_checks import force_units, worst
 from mcplan.certificate.report import Check
-from mcplan.scene.settings import SimulationSettings
-from mcplan.sim.records import LinkRecord
+from mcplan.record.records import LinkRecord
+from mcplan.settings.settings import SimulationSettings
 
 SAME = 1e-9
 """Relative: numbers that were computed twice by different sums."""

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from mcplan.sim.records import RobotRecord
+from mcplan.record.records import RobotRecord
 
 STANDARD_GRAVITY = np.array([0.0, 0.0, -9.81])
 """m/s², world axes."""

@@ -8,8 +8,8 @@ from mcplan.certificate.evidence import Evidence
 from mcplan.certificate.independent import integrate
 from mcplan.certificate.report import Check
 from mcplan.errors import RunError
-from mcplan.scene.settings import SimulationSettings
-from mcplan.sim.unit import FORCES, recorded_units
+from mcplan.record.unit import FORCES, recorded_units
+from mcplan.settings.settings import SimulationSettings
 
 
 def worst(values: np.ndarray) -> tuple[int, ...]:

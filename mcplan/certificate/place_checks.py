@@ -9,8 +9,8 @@ from mcplan.certificate.goal_checks import SOMETHING, Allowed, Judge, States, po
 from mcplan.certificate.motion_checks import worst
 from mcplan.certificate.report import Check
 from mcplan.errors import RunError
-from mcplan.model.patch import MOUNT
-from mcplan.sim.world import with_flaws
+from mcplan.record.world import with_flaws
+from mcplan.robot.patch import MOUNT
 
 
 def place_checks(evidence: Evidence) -> Iterator[Check]:

@@ -35,20 +35,19 @@ from typing import Any
 
 import numpy as np
 
-from mcplan.certificate.description import description_checks
-from mcplan.certificate.distances import distance_checks
+from mcplan.certificate.declared_robot import description_checks
+from mcplan.certificate.engine_run import Motion, Recomputed, distance_checks
 from mcplan.certificate.engines import engine_class
 from mcplan.certificate.engines.contract import STANDARD_GRAVITY, Engine
 from mcplan.certificate.evidence import Evidence
 from mcplan.certificate.independent import Mechanism
 from mcplan.certificate.motion_checks import worst
-from mcplan.certificate.recompute import Motion, Recomputed
 from mcplan.certificate.report import Check, Report
 from mcplan.certificate.verify import first_samples, json_number, verify
 from mcplan.errors import InputError, RunError
-from mcplan.sim.records import BodyRecord, LinkRecord, RobotRecord
-from mcplan.sim.run import Run
-from mcplan.sim.run_file import load_run
+from mcplan.record.records import BodyRecord, LinkRecord, RobotRecord
+from mcplan.record.run import Run
+from mcplan.record.run_file import load_run
 
 AGREEMENT = 1e-6
 """Largest relative difference between an engine and the certificate."""

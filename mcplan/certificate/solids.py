@@ -13,12 +13,11 @@ from scipy.spatial import ConvexHull, QhullError
 from mcplan.certificate.independent import Mechanism
 from mcplan.certificate.separation import GAP, Convex, Placed, signed_distances
 from mcplan.errors import InputError
-from mcplan.model.geometry import Box, Capsule, Cylinder, MeshShape, Shape, Sphere
-from mcplan.model.robot import Robot
-from mcplan.model.robot_file import robot_identity
-from mcplan.scene.coplanar import coplanar
-from mcplan.scene.environment import Bar, Environment, Surface
-from mcplan.sim.records import RobotRecord
+from mcplan.record.records import RobotRecord
+from mcplan.robot.description import Box, Capsule, Cylinder, MeshShape, Shape, Sphere
+from mcplan.robot.robot import Robot
+from mcplan.robot.robot_file import robot_identity
+from mcplan.scene.environment import Bar, Environment, Surface, coplanar
 
 SAMPLES, FIRST = 300, 5
 """Random postures in which a pair of links must touch, without exception, to be one that always touches; all pairs are

@@ -4,24 +4,18 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from mcplan.certificate.contact_options import made_up
+from mcplan.certificate.contact_checks import made_up
 from mcplan.certificate.goal_checks import Allowed, Judge, States, place_errors, postures
 from mcplan.certificate.independent import Mechanism, away, rotation_of, rotation_vector
 from mcplan.certificate.report import Check
-from mcplan.model.patch import MOUNT
-from mcplan.model.scale import MASS
+from mcplan.certificate.tolerances import PLAN_ANGLE_DEG, PLAN_COM, PLAN_OBJECT, PLAN_OBJECT_DEG, PLAN_PLACE
 from mcplan.planning.plan import Plan
+from mcplan.record.records import RobotRecord
+from mcplan.robot.patch import MOUNT
+from mcplan.robot.sizes import MASS
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Bar
 from mcplan.scene.spec import ContactSpec
-from mcplan.sim.records import RobotRecord
-from mcplan.sim.tolerances import (
-    PLAN_ANGLE_DEG,
-    PLAN_COM,
-    PLAN_OBJECT,
-    PLAN_OBJECT_DEG,
-    PLAN_PLACE,
-)
 
 CARRIES = 5.0
 """N: what `planner.require` asks for carries more than this in some stance, for a robot of the mass of HRP-2."""

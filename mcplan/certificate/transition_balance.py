@@ -6,19 +6,101 @@ With the gravity terms g(q), the wrench map of every contact and forces f in fri
 
 The norms of forces and moments of grips are bounded by half-spaces that are added where a solution is beyond them. What
 objects that carry contacts stand on has to hold them, too. Nothing is shared with `mcplan.statics`.
+
+Linear programs one after the other, each from where the one before has ended.
+
+    minimise c' x   subject to   E x = e,   A x <= b,   x_i >= 0 but for the free ones
+
+Solved by HiGHS through its own interface, which takes a basis to begin with: of programs that hardly differ, such as
+those of postures along a motion, each takes a few steps then. `scipy.optimize.linprog` begins every one anew.
+
+Wrenches of forces in friction cones at points: shared with nothing that planned or commanded them.
+
+A cone stands for the pyramid that is inscribed in it, whose edges are those of ``faces`` planes::
+
+    e_k = n + mu (cos(2 pi k / faces) t_1 + sin(2 pi k / faces) t_2),   w = sum_ik f_ik (e_k, r_i x e_k),   f_ik >= 0
 """
+
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+import highspy
 import numpy as np
+from highspy import HighsBasis, HighsBasisStatus, HighsModelStatus
+from scipy.optimize import nnls
 
-from mcplan.certificate.cones import along_edges, cone_edges
 from mcplan.certificate.independent import STANDARD_GRAVITY, Mechanism, cross
-from mcplan.certificate.linear_programs import LinearPrograms
 from mcplan.certificate.transition_track import Track
+from mcplan.record.records import RobotRecord
 from mcplan.scene.contact import Contact
-from mcplan.sim.records import RobotRecord
+
+
+class LinearPrograms:
+    """Solves programs."""
+
+    def __init__(self) -> None:
+        self._highs = highspy.Highs()
+        self._highs.setOptionValue("output_flag", False)
+        self._basis: HighsBasis | None = None
+
+    def solve(
+        self, c: np.ndarray, E: np.ndarray, e: np.ndarray, A: np.ndarray, b: np.ndarray, free: np.ndarray
+    ) -> np.ndarray | None:
+        """Return an optimal x (n,), or None where there is none.
+
+        Rows at the end of A that the program before did not have begin inactive.
+
+        Parameters
+        ----------
+        c : (n,); E, e : (k, n), (k,); A, b : (m, n), (m,).
+        free : (n,) whether each x may be negative.
+        """
+        rows = np.concatenate([E, A])
+        used = rows != 0.0
+        model = highspy.HighsLp()
+        model.num_row_, model.num_col_ = rows.shape
+        model.col_cost_ = c
+        model.col_lower_, model.col_upper_ = np.where(free, -np.inf, 0.0), np.full(len(c), np.inf)
+        model.row_lower_, model.row_upper_ = np.append(e, np.full(len(b), -np.inf)), np.append(e, b)
+        matrix = model.a_matrix_
+        matrix.format_ = highspy.MatrixFormat.kRowwise
+        matrix.start_ = np.append(0, np.cumsum(used.sum(axis=1)))
+        matrix.index_, matrix.value_ = np.nonzero(used)[1], rows[used]
+        known, self._basis = self._basis, None
+        if known is not None and len(known.col_status) == len(c) and len(known.row_status) <= len(rows):
+            known.row_status = [*known.row_status, *[HighsBasisStatus.kBasic] * (len(rows) - len(known.row_status))]
+            if (x := self._solve(model, known)) is not None:
+                return x
+        return self._solve(model, None)  # that there is no solution is never said because of where it was begun
+
+    def _solve(self, model: highspy.HighsLp, begin: HighsBasis | None) -> np.ndarray | None:
+        self._highs.passModel(model)
+        if begin is not None:
+            self._highs.setBasis(begin)
+        self._highs.run()
+        if self._highs.getModelStatus() != HighsModelStatus.kOptimal:
+            return None
+        self._basis = self._highs.getBasis()
+        return np.array(self._highs.getSolution().col_value)
+
+
+def cone_edges(axes: np.ndarray, friction: float, faces: int) -> np.ndarray:
+    """Return the edges (3, faces) of a cone about the third of axes (3, 3), each with a normal force of 1."""
+    angle = 2 * np.pi * np.arange(faces) / faces
+    return axes[:, 2:] + friction * (np.outer(axes[:, 0], np.cos(angle)) + np.outer(axes[:, 1], np.sin(angle)))
+
+
+def along_edges(edges: np.ndarray, points: np.ndarray) -> np.ndarray:
+    """Return the wrenches (6, P F) about the origin of forces along edges (3, F) at points (P, 3)."""
+    force, arm = np.tile(edges, len(points)), np.repeat(points.T, edges.shape[1], axis=1)
+    return np.concatenate([force, cross(arm, force)])
+
+
+def missing_wrench(edges: np.ndarray, points: np.ndarray, w: np.ndarray) -> float:
+    """Return how far a wrench (6,) about the origin is from all that forces in a cone at points (P, 3) give."""
+    return float(nnls(along_edges(edges, points), w)[1])
+
 
 FACES = 16
 """Edges of the pyramid that stands for a friction cone: it is around the 8 that plans are made with."""

@@ -26,11 +26,11 @@ from mcplan.certificate.clearance_checks import line
 from mcplan.certificate.independent import Mechanism
 from mcplan.certificate.report import Check
 from mcplan.certificate.solids import WORLD, Solids, gather
+from mcplan.certificate.tolerances import PLAN_CLEARANCE, TRANSITION_CLEARANCE
 from mcplan.certificate.transition_track import Track
 from mcplan.certificate.watch import Watch
 from mcplan.planning.plan import Plan
-from mcplan.sim.records import RobotRecord
-from mcplan.sim.tolerances import PLAN_CLEARANCE, TRANSITION_CLEARANCE
+from mcplan.record.records import RobotRecord
 
 FINE = TRANSITION_CLEARANCE
 """m: so well the least distance is known, and so deep an overlap between two times may be that is not seen."""

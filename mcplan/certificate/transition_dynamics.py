@@ -18,8 +18,8 @@ from mcplan.certificate.independent import Mechanism
 from mcplan.certificate.transition_balance import Balance
 from mcplan.certificate.transition_track import Track
 from mcplan.scene.contact import Contact
-from mcplan.scene.pace import Pace
-from mcplan.scene.settings import ControlSettings
+from mcplan.settings.pace import Pace
+from mcplan.settings.settings import ControlSettings
 
 EVERY = 3
 """Of so many nodes one is looked at, and the middle behind it."""

@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 
 from mcplan.certificate.curve import Curve, minimum_jerk
-from mcplan.certificate.goal_places import beyond
+from mcplan.certificate.goal_checks import beyond
 from mcplan.certificate.independent import away, quaternion_step, rotation_of, rotation_vector
 from mcplan.planning.plan import Plan, PlannedStance
 from mcplan.planning.transition.transition import Course, Segment

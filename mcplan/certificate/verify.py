@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from mcplan.certificate.clearance_checks import clearance_checks, stance_clearance
+from mcplan.certificate.clearance_checks import clearance_checks, stance_clearance, touch_checks
 from mcplan.certificate.contact_checks import force_checks
 from mcplan.certificate.evidence import Evidence
 from mcplan.certificate.external_checks import external_checks
@@ -18,19 +18,17 @@ from mcplan.certificate.motion_checks import motion_checks
 from mcplan.certificate.object_checks import object_checks, stance_objects
 from mcplan.certificate.place_checks import place_checks
 from mcplan.certificate.plan_checks import judge_plan
-from mcplan.certificate.record_checks import record_checks
+from mcplan.certificate.record_checks import record_checks, solver_checks
 from mcplan.certificate.report import Check, Report
-from mcplan.certificate.solver_checks import solver_checks
 from mcplan.certificate.stance_checks import stance_checks
-from mcplan.certificate.touch_checks import touch_checks
+from mcplan.certificate.tolerances import Tolerances
 from mcplan.certificate.transition_checks import transition_checks
-from mcplan.doing import doing
 from mcplan.errors import InputError
 from mcplan.planning.plan import Plan
-from mcplan.sim.robot_record import record_plan, record_robot
-from mcplan.sim.run import HOLD, SLACK, Run
-from mcplan.sim.run_file import load_run
-from mcplan.sim.tolerances import Tolerances
+from mcplan.record.robot_record import record_plan, record_robot
+from mcplan.record.run import HOLD, SLACK, Run
+from mcplan.record.run_file import load_run
+from mcplan.util.progress import doing
 
 
 def verify(run: Any, tolerances: Tolerances | None = None) -> Report:

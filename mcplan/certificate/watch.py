@@ -12,7 +12,7 @@ from scipy.spatial import ConvexHull, QhullError
 from mcplan.certificate.evidence import NONE
 from mcplan.certificate.separation import Placed, signed_distances
 from mcplan.certificate.solids import WORLD, Solids
-from mcplan.sim.tolerances import SINKS
+from mcplan.certificate.tolerances import SINKS
 
 Touches = frozenset[tuple[str, str]]
 """Links and supports, by name, that may touch."""

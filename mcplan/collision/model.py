@@ -1,26 +1,130 @@
-"""CollisionModel: signed distances between a robot's links and what is around them, at one configuration at a time."""
+"""CollisionModel: signed distances between a robot's links and what is around them, at one configuration at a time.
 
-from collections.abc import Collection, Iterable, Mapping
+What is near what: the answers of a CollisionModel.
+
+What the things around a robot are to the kernels of distances.
+
+Faces of surfaces, above which all corners of a link count: one nearest point does not hold a flat face off another.
+
+Where two faces are almost parallel the nearest point jumps from corner to corner. A row for one of them alone is then
+obeyed by turning about it, and the next one comes too near.
+"""
+
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from threading import local
+from typing import NamedTuple
 
 import numpy as np
 
-from mcplan.collision.distances import ALLOWED_PENETRATION, ConstraintRows, Distance, Distances, Pair
 from mcplan.collision.pairs import self_pairs, standing_out
-from mcplan.collision.shape import bar_solid, slab
-from mcplan.core.check import SOUND, check
+from mcplan.core.bundle import SOUND, check
 from mcplan.core.distance.many import fill_distance_rows, fill_distances, find_smallest
 from mcplan.core.distance.pair import DISTANCE, NORMAL, PAIR_SIZE, POINT_A, POINT_B
 from mcplan.core.distance.shape import Shapes
 from mcplan.core.posture.apart import Around
+from mcplan.core.whole_body.corner_rows import Faces
 from mcplan.errors import InputError
-from mcplan.model.link_solids import link_solids, new_scratch
-from mcplan.model.patch import MOUNT
-from mcplan.model.robot import Robot
-from mcplan.model.solid import Solid, frozen, pack, solid
+from mcplan.robot.description import Box, Cylinder
+from mcplan.robot.link_solids import link_solids, new_scratch
+from mcplan.robot.patch import MOUNT
+from mcplan.robot.robot import Robot
+from mcplan.robot.solid import Solid, frozen, hull, pack, solid
 from mcplan.scene.contact import Contact
-from mcplan.scene.coplanar import coplanar
-from mcplan.scene.environment import Environment
+from mcplan.scene.environment import Bar, Environment, Surface, coplanar
+
+ALLOWED_PENETRATION = 0.002
+"""How deep a link may sink into the support that one of its patches rests on (m)."""
+
+
+class Pair(NamedTuple):
+    """Two shapes by the names of what they belong to: a link, and a link or something in the environment.
+
+    ``in_contact`` tells that a patch of this link rests on it.
+    """
+
+    a: str
+    b: str
+    in_contact: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.a} and {self.b}"
+
+
+class Distance(NamedTuple):
+    """One pair: signed distance (m), unit normal from b to a, nearest points of a and of b, all in the world."""
+
+    pair: Pair
+    distance: float
+    normal: np.ndarray
+    point_a: np.ndarray
+    point_b: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Distances:
+    """Pairs within a margin, in the model's order: ``distance = normal' (point_a - point_b)``.
+
+    Parameters
+    ----------
+    pairs : (k) names; links with several shapes come up once for each of them.
+    distance : (k,) signed, m.
+    normal : (k,3) unit vectors from b to a.
+    point_a, point_b : (k,3) nearest points, or the deepest ones where the shapes overlap, m.
+    """
+
+    pairs: tuple[Pair, ...]
+    distance: np.ndarray
+    normal: np.ndarray
+    point_a: np.ndarray
+    point_b: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.pairs)
+
+    def __getitem__(self, i: int) -> Distance:
+        return Distance(self.pairs[i], float(self.distance[i]), self.normal[i], self.point_a[i], self.point_b[i])
+
+    @property
+    def room(self) -> np.ndarray:
+        """Distance to what is allowed (k,): contact for most, ``ALLOWED_PENETRATION`` for a link and its support."""
+        return self.distance + ALLOWED_PENETRATION * np.array([pair.in_contact for pair in self.pairs], float)
+
+
+class ConstraintRows(NamedTuple):
+    """Rows for a solver: no pair comes nearer than it may as long as ``distance + rows @ dv >= 0``.
+
+    ``distance`` (k,) is what remains above the clearance asked for (above minus ``ALLOWED_PENETRATION`` for a link and
+    its support), ``rows`` (k, nv) its derivative with respect to v, ``pairs`` (k) the names.
+    """
+
+    distance: np.ndarray
+    rows: np.ndarray
+    pairs: tuple[Pair, ...]
+
+
+def slab(surface: Surface) -> Solid:
+    """Return the solid below a surface: a box where the polygon is a rectangle along its axes, else a prism."""
+    low, high = surface.polygon.min(axis=0), surface.polygon.max(axis=0)
+    thickness = surface.thickness
+    on_side = np.isclose(surface.polygon, low, atol=1e-12) | np.isclose(surface.polygon, high, atol=1e-12)
+    if len(surface.polygon) == 4 and on_side.all():
+        middle = np.array([*(low + high) / 2, -thickness / 2])
+        size = (high[0] - low[0], high[1] - low[1], thickness)
+        return solid(Box(size), surface.R, surface.p + surface.R @ middle)
+    top = np.column_stack([surface.polygon, np.zeros(len(surface.polygon))])
+    return hull(np.concatenate([top, top - [0, 0, thickness]]), surface.R, surface.p)
+
+
+def bar_solid(bar: Bar) -> Solid:
+    """Return the cylinder of a bar."""
+    z = bar.direction
+    x = np.cross(z, np.eye(3)[np.argmin(np.abs(z))])
+    x /= np.linalg.norm(x)
+    R = np.column_stack([x, np.cross(z, x), z])
+    return solid(Cylinder(bar.radius, bar.length), R, bar.ends.mean(axis=0))
+
 
 Touch = Contact | tuple[str, str]
 """A contact, or a link and what it may touch, by name."""
@@ -312,3 +416,14 @@ def _around(environment: Environment) -> Iterable[tuple[str, Solid]]:
         yield obstacle.name, solid(obstacle.shape, obstacle.R, obstacle.p)
     for thing in environment.objects:
         yield thing.name, solid(thing.shape, thing.R, thing.p)
+
+
+def faces_of(model: CollisionModel, surfaces: Sequence[Surface]) -> Faces:
+    """Return the faces of surfaces that are fixed in the world, by the shapes of the model."""
+    shapes, sizes = len(model.shapes.index), [len(surface.polygon) for surface in surfaces]
+    span, frame = np.zeros((shapes, 2), np.int64), np.zeros((shapes, 12))
+    for surface, first, size in zip(surfaces, np.cumsum([0, *sizes]), sizes, strict=False):
+        i = model.place[surface.name]
+        span[i], frame[i] = (first, size), [*surface.R.ravel(), *surface.p]
+    corners = np.concatenate([np.zeros((0, 2)), *(surface.polygon for surface in surfaces)])
+    return Faces(frozen(span), frozen(frame), frozen(corners))

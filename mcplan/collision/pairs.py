@@ -6,11 +6,11 @@ import numpy as np
 
 from mcplan.core.distance.many import fill_distances
 from mcplan.core.distance.pair import PAIR_SIZE
-from mcplan.model.geometry import Sphere
-from mcplan.model.link_solids import candidate_pairs, link_solids, new_scratch
-from mcplan.model.robot import Robot
-from mcplan.model.robot_file import robot_identity
-from mcplan.model.solid import frozen, pack, solid
+from mcplan.robot.description import Sphere
+from mcplan.robot.link_solids import candidate_pairs, link_solids, new_scratch
+from mcplan.robot.robot import Robot
+from mcplan.robot.robot_file import robot_identity
+from mcplan.robot.solid import frozen, pack, solid
 
 SAMPLES = 300
 """Random configurations in which a pair must touch, without exception, to count as always touching."""

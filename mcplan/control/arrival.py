@@ -4,13 +4,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mcplan.model.robot import Robot
-from mcplan.motion.path import Pose
-from mcplan.planning.transition.touchdown import touchdown_speed
+from mcplan.motion.limb_path import Pose
+from mcplan.planning.timing.touchdown import touchdown_speed
 from mcplan.planning.transition.transition import Course, Segment
+from mcplan.robot.robot import Robot
 from mcplan.scene.allowed import allowed_pose
 from mcplan.scene.contact import Contact
-from mcplan.scene.settings import ControlSettings
+from mcplan.settings.settings import ControlSettings
 
 WAITING = 1e-3
 """m: so far above its place a patch waits until its turn comes."""

@@ -6,9 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mcplan.collision.distances import ALLOWED_PENETRATION
-from mcplan.collision.faces import faces_of
-from mcplan.collision.model import CollisionModel
+from mcplan.collision.model import ALLOWED_PENETRATION, CollisionModel, faces_of
 from mcplan.control.motion import AnyPosture, Motion
 from mcplan.core.distance.pair import PAIR_SIZE
 from mcplan.core.distance.shape import BODY
@@ -17,19 +15,19 @@ from mcplan.core.whole_body import avoidance_bundle as keep
 from mcplan.core.whole_body.avoidance import NOT_FINITE, avoid
 from mcplan.core.whole_body.corner_rows import MOST
 from mcplan.errors import InputError
-from mcplan.model.link_solids import new_scratch
-from mcplan.model.robot import Robot
-from mcplan.model.solid import frozen
-from mcplan.model.terms import Terms
+from mcplan.motion.limb_path import Pose
 from mcplan.motion.paced import Paced
-from mcplan.motion.path import Pose
 from mcplan.motion.posture import PostureSample
 from mcplan.planning.transition.nearness import OPENING
+from mcplan.robot.link_solids import new_scratch
+from mcplan.robot.robot import Robot
+from mcplan.robot.solid import frozen
+from mcplan.robot.terms import Terms
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment
-from mcplan.scene.settings import ControlSettings
+from mcplan.settings.settings import ControlSettings
 from mcplan.whole_body.collision_avoidance import RETURN, STOPPING, row_names
-from mcplan.whole_body.same import same
+from mcplan.whole_body.packed import same
 
 PASSING = 0.75 * ALLOWED_PENETRATION
 """How much less a link may overlap a support that it passes than one that it rests on (m)."""

@@ -9,28 +9,26 @@ from mcplan.control.command import Command, PointLoads
 from mcplan.control.criteria import Asked, Measurement
 from mcplan.control.further_tasks import FurtherTasks
 from mcplan.control.handled import HandledObjects
-from mcplan.control.impedance import JointImpedance
-from mcplan.control.joint_friction import JointFriction
-from mcplan.control.lift_watch import LiftWatch
+from mcplan.control.held_contacts import PlannedForces
+from mcplan.control.joint_torques import JointFriction, JointImpedance
 from mcplan.control.machine import Machine, phases_of
 from mcplan.control.motion import Motion
 from mcplan.control.phases import height_over
-from mcplan.control.planned_forces import PlannedForces
 from mcplan.control.program import program_of
-from mcplan.control.slip import SlipWatch
 from mcplan.control.stepping import Stepping
 from mcplan.control.task_set import TaskSet
+from mcplan.control.watches import LiftWatch, SlipWatch
 from mcplan.errors import InputError
-from mcplan.model.system import SystemTerms
-from mcplan.model.terms import Terms
+from mcplan.motion.limb_path import Pose
 from mcplan.motion.paced import Paced
-from mcplan.motion.path import Pose
 from mcplan.motion.pendulum import frequency
-from mcplan.motion.rotation import rotation_vector
+from mcplan.motion.quintic import rotation_vector
 from mcplan.planning.plan import Plan
+from mcplan.robot.system import SystemTerms
+from mcplan.robot.terms import Terms
 from mcplan.scene.contact import Contact
+from mcplan.whole_body.answer import Solution
 from mcplan.whole_body.declaration import Extra
-from mcplan.whole_body.solution import Solution
 from mcplan.whole_body.tasks.task import Task
 
 LIMB_ERRORS = 3.0

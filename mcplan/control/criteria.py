@@ -11,7 +11,7 @@ from math import inf
 from types import MappingProxyType
 from typing import NamedTuple, Protocol
 
-from mcplan.scene.machine import Until
+from mcplan.settings.states import Until
 
 NOTHING: Mapping[str, float] = MappingProxyType({})
 

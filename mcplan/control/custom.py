@@ -5,16 +5,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mcplan.control.loaded_contact import Ramp
+from mcplan.control.command import Ramp
 from mcplan.control.motion import Motion
 from mcplan.control.phase import Now
 from mcplan.errors import SimulationFailed
-from mcplan.motion.limb_path import LimbPath
-from mcplan.motion.path import Pose
+from mcplan.motion.limb_path import LimbPath, Pose
 from mcplan.motion.posture import PostureTrajectory
 from mcplan.motion.quintic import Quintic
-from mcplan.scene.machine import Deed, Joints, LimbMove, Until
-from mcplan.scene.settings import ControlSettings
+from mcplan.settings.settings import ControlSettings
+from mcplan.settings.states import Deed, Joints, LimbMove, Until
 
 
 @dataclass

@@ -7,8 +7,10 @@ import numpy as np
 
 from mcplan.errors import InputError, Problem, ScenarioError
 from mcplan.planning.plan import Plan
-from mcplan.scene.tasks import TaskSpec
-from mcplan.whole_body.tasks import ContactForceTask, LinkPoseTask, LookAtTask, RelativePoseTask, TorqueTask
+from mcplan.settings.tasks import TaskSpec
+from mcplan.whole_body.tasks.forces import ContactForceTask, TorqueTask
+from mcplan.whole_body.tasks.look_at import LookAtTask
+from mcplan.whole_body.tasks.pose import LinkPoseTask, RelativePoseTask
 
 
 class FurtherTasks:

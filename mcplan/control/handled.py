@@ -6,20 +6,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mcplan.control.command import PointLoads
-from mcplan.control.loaded_contact import LoadedContact, Ramp
+from mcplan.control.command import LoadedContact, PointLoads, Ramp
 from mcplan.control.motion import Motion
 from mcplan.core.rigid_body.tree import GRAVITY
-from mcplan.model.shape_inertia import shape_inertia
-from mcplan.model.system import FreeBody, System, SystemTerms, relative_frame
-from mcplan.motion.limb_path import LimbPath
-from mcplan.motion.path import Pose
+from mcplan.motion.limb_path import LimbPath, Pose
 from mcplan.planning.plan import Plan
+from mcplan.robot.solid import shape_inertia
+from mcplan.robot.system import FreeBody, System, SystemTerms, relative_frame
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import FreeObject
-from mcplan.scene.settings import ControlSettings
+from mcplan.settings.settings import ControlSettings
 from mcplan.whole_body.contact import ContactConstraint
-from mcplan.whole_body.tasks import LinkPoseTask
+from mcplan.whole_body.tasks.pose import LinkPoseTask
 from mcplan.whole_body.tasks.task import damping
 
 STILL = 0.3

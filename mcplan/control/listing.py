@@ -6,9 +6,9 @@ from typing import Any
 from mcplan.control.custom import Custom
 from mcplan.control.machine import phases_of
 from mcplan.control.program import State, following, program_of
-from mcplan.document import dump_document
+from mcplan.document.document import dump_document
 from mcplan.planning.plan import Plan
-from mcplan.scene.settings import ControlSettings
+from mcplan.settings.settings import ControlSettings
 
 DOES = {
     "stand": "holds the first posture",

@@ -12,7 +12,7 @@ from mcplan.control.phase import Now, Phase
 from mcplan.control.phases import Approach, Lift, Load, Retract, Settle, Shift, Stand, Swing, Unload
 from mcplan.control.program import State, find, following
 from mcplan.errors import InputError, SimulationFailed
-from mcplan.motion.law import Law
+from mcplan.motion.time_law import Law
 from mcplan.planning.chain import coming
 from mcplan.planning.plan import Plan
 from mcplan.planning.transition.transition import Segment

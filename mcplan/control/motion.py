@@ -1,42 +1,116 @@
-"""What the state machine commands and the controller carries out: references in time, and contacts with their load."""
+"""What the state machine commands and the controller carries out: references in time, and contacts with their load.
+
+A planned motion that begins where the references are: what they differ from its beginning fades on the way.
+
+The angular momentum that a planned motion has about its centre of mass.
+"""
+
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
 
 import numpy as np
 
-from mcplan.amounts import length_or_angle
 from mcplan.control.arrival import Arrivals, feels
-from mcplan.control.fading import faded
-from mcplan.control.loaded_contact import LoadedContact, Ramp
-from mcplan.control.notice import Notice
-from mcplan.control.spin import spin_along
+from mcplan.control.command import LoadedContact, Notice, Ramp
 from mcplan.core.rigid_body.tree import GRAVITY
-from mcplan.model.patch import MOUNT
-from mcplan.model.pose import rotation_from_quat
-from mcplan.model.robot import Robot
-from mcplan.motion.descent import Descent
-from mcplan.motion.limb_path import AT_ANY_SPEED, LimbPath, Timing
-from mcplan.motion.paced import Paced, PacedRate
-from mcplan.motion.patch_turn import PatchTurn
-from mcplan.motion.path import Pose
+from mcplan.motion.limb_path import AT_ANY_SPEED, LimbPath, Pose, PosturePath, StepPath, Timing
+from mcplan.motion.paced import Descent, Paced, PacedRate, PatchTurn
 from mcplan.motion.pendulum import Pendulum
-from mcplan.motion.posture import PostureTrajectory
-from mcplan.motion.posture_path import PosturePath
-from mcplan.motion.quintic import Quintic
-from mcplan.motion.spline import PostureSpline, Spline
-from mcplan.motion.step_path import StepPath
-from mcplan.motion.stretch import Stretch
+from mcplan.motion.posture import PostureSample, PostureTrajectory
+from mcplan.motion.quintic import Quintic, Sample, minimum_jerk
+from mcplan.motion.spline import PostureSpline, Rates, Spline
+from mcplan.motion.time_law import Stretch
 from mcplan.planning.posture.limbs import joints_of
 from mcplan.planning.transition.body_motion import Departure
 from mcplan.planning.transition.finder import TransitionFinder
 from mcplan.planning.transition.knots import BARRED
 from mcplan.planning.transition.transition import Course, Segment
-from mcplan.scene.bearing import widest
-from mcplan.scene.contact import Contact
+from mcplan.robot.patch import MOUNT
+from mcplan.robot.pose import rotation_from_quat
+from mcplan.robot.robot import Robot
+from mcplan.scene.contact import Contact, widest
 from mcplan.scene.environment import Environment, FreeObject
-from mcplan.scene.pace import used
 from mcplan.scene.resting import resting_contact
-from mcplan.scene.settings import ControlSettings
+from mcplan.settings.pace import used
+from mcplan.settings.settings import ControlSettings
+from mcplan.util.text import length_or_angle
+
+SAME = 1e-12
+"""rad, m, and their rates: references that differ by less are where a planned motion begins."""
+
+AHEAD = 0.3
+"""Part of the time between two knots within which a knot is left out where a motion begins late: through places that
+are next to each other in time no curve is smooth."""
+
+
+def faded(
+    robot: Robot, segment: Segment, begin: PostureSample, com: Sample, t: float, late: float = 0.0
+) -> tuple[PostureSpline, Spline]:
+    """Return posture and centre of mass along a segment, begun as their references are at time t (s).
+
+    They count from t on, or from 0 where a law says when they are where.
+
+    Parameters
+    ----------
+    begin, com : the references at t.
+    late : s, for how long the law has run by then: what lies behind is left out.
+    """
+    law, times, q, centre = segment.law, segment.times, segment.q, segment.com
+    start = t if law is None else 0.0
+    if law is not None and late > 0.0:
+        here = law.at(late)[0]
+        ahead = times > here + AHEAD * times[-1] / (len(times) - 1)
+        ahead[-1] = True
+        times = np.append(here, times[ahead])
+        q = np.vstack([segment.posture.sample(here).q, q[ahead]])
+        centre = np.vstack([segment.centre.sample(here).value, centre[ahead]])
+    off, drift = robot.difference(q[0], begin.q), com.value - centre[0]
+    v, vd, velocity, acceleration = begin.v, begin.vd, com.velocity, com.acceleration
+    if np.abs(np.concatenate((v, vd, velocity, acceleration, off, drift))).max() <= SAME:
+        return segment.posture.begun(start), segment.centre.begun(start)
+    if law is not None:
+        (v, vd), (velocity, acceleration) = law.slopes(v, vd, late), law.slopes(velocity, acceleration, late)
+    left = _left(len(times))
+    q = np.array([robot.integrate(knot, off, part) for knot, part in zip(q, left, strict=True)])
+    end = segment.finish
+    path = Spline(times + start, centre + np.outer(left, drift), (velocity, acceleration), end and end.centre)
+    return PostureSpline(times + start, q, (v, vd), end and end.posture), path
+
+
+@lru_cache
+def _left(count: int) -> tuple[float, ...]:
+    """Return which part of a difference is left at each of so many knots."""
+    return tuple(1.0 - minimum_jerk(share)[0] for share in np.linspace(0.0, 1.0, count))
+
+
+STEP = 1e-3
+"""Part of its time within which a motion that does not begin or end at rest is looked at for the derivatives there."""
+
+
+def spin_along(robot: Robot, segment: Segment) -> Spline:
+    """Return the angular momentum about the centre of mass along a segment, per unit of its rate.
+
+    It is zero at rest, and so are its derivatives there.
+    """
+    h = STEP * segment.duration
+    begin = None if segment.begin is None else _rates(_spin(robot, segment, h * np.arange(3)), h)
+    finish = None
+    if segment.finish is not None:
+        finish = _rates(_spin(robot, segment, segment.duration - h * np.arange(3)), -h)
+    return Spline(segment.times, _spin(robot, segment, segment.times), begin, finish)
+
+
+def _spin(robot: Robot, segment: Segment, s: np.ndarray) -> np.ndarray:
+    samples = [segment.posture.sample(at) for at in s.tolist()]
+    maps = robot.centroidal_momentum_matrix(np.array([x.q for x in samples]))[:, 3:]
+    return np.einsum("kij,kj->ki", maps, np.array([x.v for x in samples]))
+
+
+def _rates(y: np.ndarray, h: float) -> Rates:
+    """Return the derivatives of a curve at the first of three places h apart."""
+    return (-1.5 * y[0] + 2.0 * y[1] - 0.5 * y[2]) / h, (y[0] - 2.0 * y[1] + y[2]) / h**2
+
 
 STRAYED = 0.1
 """rad or m: a limb whose joints are farther from their references is held up by something."""

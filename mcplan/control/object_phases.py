@@ -10,9 +10,9 @@ from mcplan.control.phases import Body, all_of, or_timeout
 from mcplan.planning.transition.transition import Segment
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment
-from mcplan.scene.machine import Until
 from mcplan.scene.resting import resting_contact, slides
-from mcplan.scene.settings import ControlSettings
+from mcplan.settings.settings import ControlSettings
+from mcplan.settings.states import Until
 
 
 def phases_of_transport(stance: int, segment: Segment, before: Environment, after: Environment) -> list[Phase]:

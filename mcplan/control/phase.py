@@ -6,9 +6,9 @@ from typing import Protocol
 import numpy as np
 
 from mcplan.control.motion import Motion
-from mcplan.motion.path import Pose
-from mcplan.scene.machine import Until
-from mcplan.scene.settings import ControlSettings
+from mcplan.motion.limb_path import Pose
+from mcplan.settings.settings import ControlSettings
+from mcplan.settings.states import Until
 
 
 class Phase(Protocol):

@@ -5,18 +5,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mcplan.amounts import length_or_angle
-from mcplan.control.lift_watch import FELT
 from mcplan.control.motion import Motion
 from mcplan.control.phase import Now
+from mcplan.control.watches import FELT
 from mcplan.errors import SimulationFailed
 from mcplan.motion.paced import Paced
 from mcplan.planning.transition.steps import Steps
 from mcplan.planning.transition.transition import Segment
 from mcplan.scene.allowed import allowed_pose
 from mcplan.scene.contact import Contact
-from mcplan.scene.machine import Until
-from mcplan.scene.settings import ControlSettings
+from mcplan.settings.settings import ControlSettings
+from mcplan.settings.states import Until
+from mcplan.util.text import length_or_angle
 
 TOO_FAR = 0.01
 """m: a patch that is farther from its place, beyond the depth to which it searches, has missed it."""

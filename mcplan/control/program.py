@@ -9,8 +9,8 @@ from mcplan.control.custom import Custom
 from mcplan.control.phase import Phase
 from mcplan.control.phases import Approach, Unload
 from mcplan.errors import Problem, ScenarioError
-from mcplan.scene.machine import WORDS, Jump, StateSpec, Until
-from mcplan.scene.scenario import Scenario
+from mcplan.scenario.scenario import Scenario
+from mcplan.settings.states import WORDS, Jump, StateSpec, Until
 
 Report = Callable[[int, str, str], None]
 """Notes a problem: number of the state in the file, key, message."""

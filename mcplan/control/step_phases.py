@@ -13,18 +13,16 @@ from mcplan.control.motion import Motion
 from mcplan.control.phase import Now
 from mcplan.control.phases import Body, OfContact, all_of, arrived, or_timeout
 from mcplan.errors import SimulationFailed
-from mcplan.motion.descent import Descent
-from mcplan.motion.limb_path import LimbPath
-from mcplan.motion.paced import Paced
+from mcplan.motion.limb_path import LimbPath, StepPath
+from mcplan.motion.paced import Descent, Paced
 from mcplan.motion.pendulum import frequency
 from mcplan.motion.posture import PostureTrajectory
 from mcplan.motion.quintic import Quintic
-from mcplan.motion.step_path import StepPath
 from mcplan.planning.plan import PlannedStance
 from mcplan.planning.posture.limbs import joints_of, level_rotation, limbs_of
 from mcplan.scene.contact import Contact
-from mcplan.scene.machine import Until
-from mcplan.scene.settings import ControlSettings
+from mcplan.settings.settings import ControlSettings
+from mcplan.settings.states import Until
 from mcplan.statics.support_region import support_region
 
 RISE, DESCENT = 0.05, 0.1

@@ -27,15 +27,15 @@ from mcplan.control.phases import TOO_FAR, Approach, Lift, Load, Retract, Settle
 from mcplan.control.step_phases import Lean, Regain, Restore, Step, StepBack, StepOut
 from mcplan.core.rigid_body.tree import GRAVITY
 from mcplan.errors import InputError, SimulationFailed
-from mcplan.model.terms import Terms
 from mcplan.motion.pendulum import Pendulum, frequency
-from mcplan.motion.rotation import rotation_vector
+from mcplan.motion.quintic import rotation_vector
 from mcplan.planning.plan import Plan
+from mcplan.robot.terms import Terms
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Surface
-from mcplan.scene.place import make_contact
+from mcplan.scene.placement import make_contact
 from mcplan.scene.polygon import clip, half_planes, nearest
-from mcplan.scene.settings import ControlSettings
+from mcplan.settings.settings import ControlSettings
 from mcplan.statics.support_region import SupportRegion, support_region
 
 DURATIONS = 0.25, 0.3, 0.35, 0.4, 0.45, 0.5

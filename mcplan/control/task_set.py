@@ -6,25 +6,27 @@ from typing import Any
 import numpy as np
 
 from mcplan.control.avoidance import Avoidance
+from mcplan.control.command import LoadedContact, Ramp
 from mcplan.control.handled import HandledObjects
 from mcplan.control.held_contacts import HeldContacts
-from mcplan.control.loaded_contact import LoadedContact, Ramp
 from mcplan.control.motion import Motion
 from mcplan.core.algebra.rotation import quaternion_to_matrix
-from mcplan.model.robot import Robot
-from mcplan.model.system import SystemTerms
-from mcplan.model.terms import Terms
+from mcplan.robot.robot import Robot
+from mcplan.robot.system import SystemTerms
+from mcplan.robot.terms import Terms
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment
-from mcplan.scene.settings import ControlSettings
+from mcplan.settings.settings import ControlSettings
+from mcplan.whole_body.answer import Solution
 from mcplan.whole_body.contact import ContactConstraint
 from mcplan.whole_body.declaration import Extra
 from mcplan.whole_body.pool import ProblemPool
 from mcplan.whole_body.priorities import PrioritisedQP
-from mcplan.whole_body.rows.near_torques import Near, steps_of
+from mcplan.whole_body.rows.forces import Near, steps_of
 from mcplan.whole_body.settings import QPSettings
-from mcplan.whole_body.solution import Solution
-from mcplan.whole_body.tasks import AngularMomentumTask, ComTask, LinkPoseTask, PostureTask
+from mcplan.whole_body.tasks.com import AngularMomentumTask, ComTask
+from mcplan.whole_body.tasks.pose import LinkPoseTask
+from mcplan.whole_body.tasks.posture import PostureTask
 from mcplan.whole_body.tasks.task import Task, damping, unknown_of
 from mcplan.whole_body.whole_body import WholeBodyQP
 

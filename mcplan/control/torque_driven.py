@@ -15,13 +15,12 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from mcplan.control.command import Command
+from mcplan.control.command import Command, Notice
 from mcplan.control.machine import PhaseEvent
-from mcplan.control.notice import Notice
 from mcplan.errors import InputError, SimulationFailed
-from mcplan.model.terms import Terms
 from mcplan.planning.plan import Plan
-from mcplan.qp_status import NO_QP
+from mcplan.robot.terms import Terms
+from mcplan.util.qp_status import NO_QP
 
 PHASE = "controlled"
 """Name of the one phase of such a run."""

@@ -2,14 +2,18 @@
 
 A bundle is one array of numbers, one of integers, and one that says where each of the arrays begins and how long it is
 along up to three axes. In a kernel ``axes2(bundle.real, bundle.layout, k)`` is array k again.
+
+Is an array of numbers fit for the kernels? In one crossing, because NumPy takes as long as the dynamics.
 """
 
+
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from mcplan.core.jit import jit_view
+from mcplan.core.jit import jit, jit_view
 
 
 class Bundle(NamedTuple):
@@ -62,3 +66,22 @@ def axes2(buffer, layout, k):
 def axes3(buffer, layout, k):
     """Array k of a buffer, with three axes."""
     return layout[k, 0], layout[k, 1], layout[k, 2], layout[k, 3]
+
+
+SOUND, NOT_FINITE, NOT_A_UNIT_QUATERNION = range(3)
+
+QUATERNION_TOLERANCE = 1e-6
+"""How far from 1 the length of a given base quaternion may be."""
+
+
+@jit
+def check(array, is_configuration):
+    """Return SOUND, NOT_FINITE or, for a configuration (nq,), NOT_A_UNIT_QUATERNION."""
+    for k in range(len(array)):
+        if not math.isfinite(array[k]):
+            return NOT_FINITE
+    if is_configuration:
+        length = math.sqrt(array[3] ** 2 + array[4] ** 2 + array[5] ** 2 + array[6] ** 2)
+        if abs(length - 1.0) > QUATERNION_TOLERANCE:
+            return NOT_A_UNIT_QUATERNION
+    return SOUND

@@ -2,16 +2,56 @@
 
 PyYAML's event stream is used rather than its node tree: its events carry the marks, need no recursion, and the tree
 built here can refuse a bomb of aliases before anything is expanded.
+
+Plain scalars by the core schema of YAML 1.2: ``1e3`` is a number, ``on`` and ``yes`` are text.
+
+Values as they stand in a YAML file: dict, list, text, finite number, boolean, None.
 """
 
+
 import math
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import yaml
 
-from mcplan.document.scalar import plain_scalar
+_INT = re.compile(r"[-+]?[0-9]+")
+_OCTAL = re.compile(r"0o[0-7]+")
+_HEX = re.compile(r"0x[0-9a-fA-F]+")
+_FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
+_NOT_FINITE = re.compile(r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
+_WORDS: dict[str, bool | None] = {
+    **dict.fromkeys(("", "~", "null", "Null", "NULL")),
+    **dict.fromkeys(("true", "True", "TRUE"), True),
+    **dict.fromkeys(("false", "False", "FALSE"), False),
+}
+
+_LONGEST_INT = 300  # digits; a longer whole number is no double anyway
+_LARGEST_INT = 2**1023  # a power of two that is a double; twice as much is none
+
+
+def plain_scalar(text: str) -> str | int | float | bool | None:
+    """Return the value of an unquoted scalar.
+
+    ``.inf`` and ``.nan`` give the float; numbers beyond the range of a double give an infinity. Whether they are
+    acceptable is for the caller to say.
+    """
+    if text in _WORDS:
+        return _WORDS[text]
+    if _INT.fullmatch(text):
+        return int(text) if len(text) <= _LONGEST_INT else float(text)
+    if _FLOAT.fullmatch(text):
+        return float(text)
+    if _HEX.fullmatch(text) or _OCTAL.fullmatch(text):
+        value = int(text, 0) if len(text) <= _LONGEST_INT else _LARGEST_INT
+        return value if value < _LARGEST_INT else float("inf")
+    if _NOT_FINITE.fullmatch(text):
+        return float(text.replace(".", ""))
+    return text
+
 
 MAX_DEPTH = 32
 MAX_ALIASES = 200
@@ -180,3 +220,41 @@ class Builder:
                 top.value[top.key] = value
                 top.mark.children[top.key] = Mark(top.key_line, mark.children)  # type: ignore[index, call-overload]
             top.key = None
+
+
+class NotPlain(ValueError):  # noqa: N818 - reads as the sentence that it is
+    """A value that no YAML file of ours holds: its key path and why."""
+
+    def __init__(self, key: tuple[str | int, ...], message: str):
+        super().__init__(message)
+        self.key, self.message = key, message
+
+
+def plain_value(value: Any, key: tuple[str | int, ...] = ()) -> Any:
+    """Return ``value`` with tuples, arrays and NumPy numbers made plain.
+
+    Parameters
+    ----------
+    key : path at which the value stands, for messages.
+
+    Raises
+    ------
+    NotPlain
+        For a number that is not finite, a key that is not text, or a type that no YAML file of ours holds.
+    """
+    if isinstance(value, Mapping):
+        for name in value:
+            if not isinstance(name, str):
+                raise NotPlain(key, f"key {name!r} is not text")
+        return {name: plain_value(item, (*key, name)) for name, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain_value(item, (*key, k)) for k, item in enumerate(value)]
+    if isinstance(value, np.ndarray):
+        return plain_value(value.tolist(), key)
+    if isinstance(value, np.generic):
+        return plain_value(value.item(), key)
+    if isinstance(value, float) and not math.isfinite(value):
+        raise NotPlain(key, f"{value} is not a finite number")
+    if value is None or isinstance(value, (str, bool, int, float)):
+        return value
+    raise NotPlain(key, f"{value!r} cannot stand in a YAML file")

@@ -6,20 +6,20 @@ from pathlib import Path
 
 import numpy as np
 
-from mcplan.arguments import file_path, instance, shown
 from mcplan.document.messages import closest
 from mcplan.errors import InputError
-from mcplan.sim.run import Run
-from mcplan.whole_file import check_writable
+from mcplan.record.run import Run
+from mcplan.util.arguments import file_path, instance, shown
+from mcplan.util.files import check_writable
 
 KINDS = {
-    "csv": ("mcplan.export.csv_table", "write"),
+    "csv": ("mcplan.export.tables", "write_csv"),
     "mujoco": ("mcplan.sim.mujoco.export", "write"),
     "mcap": ("mcplan.export.mcap_log", "write"),
     "reference": ("mcplan.export.reference_motion", "write_csv"),
     "motion": ("mcplan.export.reference_motion", "write_folder"),
     "npz": ("mcplan.export.reference_motion", "write_npz"),
-    "trajectory": ("mcplan.export.joint_trajectory", "write"),
+    "trajectory": ("mcplan.export.tables", "write_trajectory"),
 }
 """Kind of export: the module and function that write it."""
 

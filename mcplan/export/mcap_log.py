@@ -13,11 +13,10 @@ from typing import Any
 from mcap.writer import Writer
 
 from mcplan.export import foxglove
-from mcplan.export.foxglove_schema import SCHEMAS as FOXGLOVE
-from mcplan.sim.run import Run
-from mcplan.sim.run_table import WRENCH, XYZ
+from mcplan.export.foxglove import SCHEMAS as FOXGLOVE
+from mcplan.record.run import WRENCH, XYZ, Run
+from mcplan.util.files import whole_file
 from mcplan.version import __version__
-from mcplan.whole_file import whole_file
 
 NUMBER, TEXT = {"type": "number"}, {"type": "string"}
 VECTOR = {"type": "object", "properties": {axis: NUMBER for axis in XYZ}}

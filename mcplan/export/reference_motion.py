@@ -22,10 +22,9 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from mcplan.errors import InputError
-from mcplan.model.axes import BASE
-from mcplan.model.rerooted import BEHIND
-from mcplan.sim.run import Run
-from mcplan.whole_file import whole_file, write_text
+from mcplan.record.run import Run
+from mcplan.robot.rerooted import BASE, BEHIND
+from mcplan.util.files import whole_file, write_text
 
 RATE = 50.0
 """Samples per second; what controllers that are trained on such motions run at."""

@@ -1,16 +1,25 @@
-"""A reference along a path, at the times that a law gives it."""
+"""A reference along a path, at the times that a law gives it.
+
+The last of the way to a support whose place is not known to the millimetre: on along the normal until it is felt.
+
+The orientation of a patch as a posture reference turns it.
+"""
+
 
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from mcplan.motion.law import Law
-from mcplan.motion.limb_path import LimbPath
-from mcplan.motion.path import Pose, PoseSample
-from mcplan.motion.posture_path import PosturePath
+from mcplan.core.algebra.minimum_jerk import turn_back
+from mcplan.core.rigid_body.frame import frame_motion
+from mcplan.core.rigid_body.tree import workspace
+from mcplan.motion.limb_path import LimbPath, Pose, PoseSample, PosturePath
+from mcplan.motion.posture import PostureTrajectory
+from mcplan.motion.quintic import Sample, rotation_vector
 from mcplan.motion.spline import PostureSpline, Spline
-from mcplan.motion.stretch import Stretch
+from mcplan.motion.time_law import Law, Stretch
+from mcplan.robot.robot import Robot
 
 
 class _Timing:
@@ -128,3 +137,102 @@ class PacedRate:
         s, rate, change = self._timing.at(t)
         y = self.path.sample(s)
         return rate * y.value, rate * rate * y.velocity + change * y.value
+
+
+RAMP = 0.2
+"""Time in which a descent gets up to speed (s)."""
+
+
+class Descent:
+    """A path that ends above its support, and goes on down at a constant speed.
+
+        p(t) = p_path(t) - n d(t),   d = v T (r^3 - r^4 / 2) for r = s / T < 1, then v (s - T/2)
+
+    s seconds after the end of the path: its acceleration rises and falls without a jump.
+
+    Parameters
+    ----------
+    path : the way to above the support.
+    normal : (3,) of the support.
+    speed : ``v``, m/s.
+    depth : where it stops if nothing is met (m below the end of the path).
+    ramp : T, the time in which it gets up to speed (s).
+    """
+
+    def __init__(
+        self,
+        path: LimbPath | PosturePath | Paced,
+        normal: np.ndarray,
+        speed: float,
+        depth: float,
+        ramp: float = RAMP,
+    ):
+        self.path, self.normal, self.speed, self.depth = path, np.array(normal, float), speed, depth
+        self.ramp = ramp
+        self.end = path.end
+        self.start_time = path.start_time
+
+    @property
+    def swing_time(self) -> float:
+        """Time at which the lift is over (s)."""
+        return self.path.swing_time
+
+    @property
+    def approach_time(self) -> float:
+        """Time from which the limb moves along the normal of its new place only (s)."""
+        return self.path.approach_time
+
+    @property
+    def end_time(self) -> float:
+        """Time at which it stops where it has met nothing (s)."""
+        return self.path.end_time + self.depth / self.speed + self.ramp / 2
+
+    @property
+    def duration(self) -> float:
+        """Time from start to end (s)."""
+        return self.end_time - self.start_time
+
+    def sample(self, t: float) -> PoseSample:
+        """Return the reference at time t."""
+        sample, s, ramp = self.path.sample(t), t - self.path.end_time, self.ramp
+        if s <= 0.0:
+            return sample
+        if t >= self.end_time:
+            d, v, a = self.depth, 0.0, 0.0
+        elif s < ramp:
+            r = s / ramp
+            d, v = self.speed * ramp * r**3 * (1.0 - 0.5 * r), self.speed * r * r * (3.0 - 2.0 * r)
+            a = self.speed / ramp * 6.0 * r * (1.0 - r)
+        else:
+            d, v, a = self.speed * (s - ramp / 2), self.speed, 0.0
+        velocity, acceleration = sample.velocity.copy(), sample.acceleration.copy()
+        velocity[:3] -= v * self.normal
+        acceleration[:3] -= a * self.normal
+        return PoseSample(sample.R, sample.p - d * self.normal, velocity, acceleration, sample.tightness)
+
+
+class PatchTurn:
+    """``R(t) = exp((1 - sigma(t)) phi) R_FK(q(t))``: what the patch is off at the start (phi) goes away on the way.
+
+    Parameters
+    ----------
+    robot, patch : whose orientation.
+    posture : reference of the whole posture.
+    start : (3,3) orientation at its beginning.
+    """
+
+    def __init__(self, robot: Robot, patch: str, posture: PostureSpline | PostureTrajectory, start: np.ndarray):
+        self.posture = posture
+        self._tree, (self._body, self._offset), self._work = robot.tree, robot.frame(patch), workspace(robot.tree)
+        self._off, self._scratch = np.zeros(3), np.zeros((4, 3, 3))
+        self._off = rotation_vector(start @ self.sample(posture.start_time).value.T)
+
+    def sample(self, t: float) -> Sample:
+        """Return R (3,3), angular velocity and acceleration (3,) at time t."""
+        q, v, vd = self.posture.sample(t)
+        x = np.empty(24)
+        frame_motion(self._tree, q, v, vd, self._body, self._offset, self._work, x)
+        start, end = self.posture.start_time, self.posture.end_time
+        if t < end:
+            turn_back(self._off, (t - start) / (end - start), end - start, self._scratch, x)
+        return Sample(x[:9].reshape(3, 3), x[15:18], x[21:24])

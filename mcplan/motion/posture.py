@@ -6,8 +6,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from mcplan.core.algebra import minimum_jerk as core
-from mcplan.motion.quintic import Quintic
-from mcplan.motion.rotation import RotationTrajectory
+from mcplan.motion.quintic import Quintic, RotationTrajectory
 
 
 class PostureSample(NamedTuple):

@@ -10,8 +10,7 @@ from scipy.interpolate import make_interp_spline
 from mcplan.core.algebra import minimum_jerk as core
 from mcplan.core.rigid_body.manifold import integrate
 from mcplan.motion.posture import PostureSample, base_rotation
-from mcplan.motion.quintic import Sample
-from mcplan.motion.rotation import rotation_vector, vector_rates
+from mcplan.motion.quintic import Sample, rotation_vector, vector_rates
 
 Rates = np.ndarray | tuple[np.ndarray, np.ndarray]
 """Velocity and acceleration at one end, (2, n)."""

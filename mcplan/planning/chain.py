@@ -7,21 +7,20 @@ from typing import Protocol
 
 import numpy as np
 
-from mcplan.doing import doing
 from mcplan.errors import PlanningFailed
-from mcplan.model.pose import same_pose
-from mcplan.model.robot import Robot
 from mcplan.planning.plan import PlannedStance
+from mcplan.planning.timing.retiming import Retimer
 from mcplan.planning.transition.body_motion import Departure
 from mcplan.planning.transition.knots import BARRED
-from mcplan.planning.transition.retiming import Retimer
-from mcplan.planning.transition.segments import Segments
+from mcplan.planning.transition.segments import Retraction, Segments
 from mcplan.planning.transition.steps import run
-from mcplan.planning.transition.swing import Retraction
 from mcplan.planning.transition.transition import Segment, Transition
+from mcplan.robot.pose import same_pose
+from mcplan.robot.robot import Robot
+from mcplan.scenario.scenario import Scenario
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment
-from mcplan.scene.scenario import Scenario
+from mcplan.util.progress import doing
 
 
 def transitions(segments: Segments, stances: Sequence[PlannedStance]) -> Iterator[Transition]:

@@ -8,19 +8,18 @@ from scipy.spatial.transform import Rotation
 
 from mcplan.collision.model import CollisionModel
 from mcplan.errors import PlanningFailed
-from mcplan.model.robot import Robot
 from mcplan.planning.plan import PlannedStance
-from mcplan.planning.posture.airborne import airborne
-from mcplan.planning.posture.attempt import where_it_is
-from mcplan.planning.posture.generator import PostureGenerator
+from mcplan.planning.posture.generator import PostureGenerator, where_it_is
+from mcplan.planning.posture.limbs import airborne
 from mcplan.planning.posture.reference import comfortable_place, disturbed, guide_posture
 from mcplan.planning.posture.result import PostureResult
 from mcplan.planning.posture.settings import PostureSettings, Weights
 from mcplan.planning.posture.task import BaseTarget
+from mcplan.robot.robot import Robot
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment
-from mcplan.scene.settings import ControlSettings
-from mcplan.statics.margins import margins
+from mcplan.settings.settings import ControlSettings
+from mcplan.statics.equilibrium import margins
 
 BASE_MOVE = 0.05
 """m: the base of a start may be put off its place by this much; beyond, the start contradicts itself."""

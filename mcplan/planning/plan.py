@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mcplan.html_table import html_of, html_table
 from mcplan.planning.goal.reached import ItemReached, items_reached
 from mcplan.planning.transition.transition import Passing, Segment, Transition
 from mcplan.scene.contact import Contact, contact_of
+from mcplan.util.html_table import html_of, html_table
 
 if TYPE_CHECKING:
     from os import PathLike
 
     from mcplan.planning.search.tree import SearchTree
-    from mcplan.scene.scenario import Scenario
+    from mcplan.scenario.scenario import Scenario
 
 
 @dataclass(frozen=True, repr=False)

@@ -13,14 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from mcplan.arguments import file_path
-from mcplan.document import Document, dump_document, read_document
+from mcplan.document.document import Document, dump_document, read_document
 from mcplan.errors import InputError, ScenarioError
-from mcplan.model.pose import quat_from_rotation
 from mcplan.planning.chain import displaced_objects, paced, with_transitions
 from mcplan.planning.plan import Plan, PlannedStance
-from mcplan.planning.posture.contact_region import contact_key
-from mcplan.planning.transition.record import (
+from mcplan.planning.posture.support_cache import contact_key
+from mcplan.planning.transition.transition import Passing, Transition
+from mcplan.planning.transition.transition_file import (
     UNSAID,
     made_with,
     paced_otherwise,
@@ -28,13 +27,14 @@ from mcplan.planning.transition.record import (
     transition_data,
     transition_of,
 )
-from mcplan.planning.transition.transition import Passing, Transition
+from mcplan.robot.pose import quat_from_rotation
+from mcplan.scenario.load import find_scenario, load_scenario
+from mcplan.scenario.scenario import Scenario
+from mcplan.scenario.schema import StanceItem
 from mcplan.scene.contact import Contact
-from mcplan.scene.load import find_scenario, load_scenario
-from mcplan.scene.place import make_contact
-from mcplan.scene.scenario import Scenario
-from mcplan.scene.schema import StanceItem
-from mcplan.whole_file import write_text
+from mcplan.scene.placement import make_contact
+from mcplan.util.arguments import file_path
+from mcplan.util.files import write_text
 
 KEYS = ("change", "q", "wrenches", "tau", "margins")
 """What each item of a plan holds beside its contacts."""

@@ -4,14 +4,14 @@ from collections.abc import Callable, Mapping
 from os import PathLike
 from typing import Any
 
-from mcplan.arguments import shown, whole
 from mcplan.errors import ScenarioError
 from mcplan.planning.plan import Plan
 from mcplan.planning.pushing import moves_objects, push
 from mcplan.planning.sequence import complete
 from mcplan.planning.stance_planner import find
-from mcplan.scene.load import load_scenario
-from mcplan.scene.scenario import Scenario
+from mcplan.scenario.load import load_scenario
+from mcplan.scenario.scenario import Scenario
+from mcplan.util.arguments import shown, whole
 
 
 def plan(

@@ -12,16 +12,16 @@ from collections.abc import Iterator
 import numpy as np
 
 from mcplan.errors import PlanningFailed
-from mcplan.model.pose import quat_from_rotation, same_pose
 from mcplan.planning.plan import Plan
 from mcplan.planning.posture.freedom import Freedom
 from mcplan.planning.sequence import StanceSequence
+from mcplan.robot.pose import quat_from_rotation, same_pose
+from mcplan.scenario.scenario import Scenario
+from mcplan.scenario.schema import GoalItem, StanceItem
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment, FreeObject, Surface
-from mcplan.scene.place import make_contact
+from mcplan.scene.placement import make_contact
 from mcplan.scene.resting import carrier, slides
-from mcplan.scene.scenario import Scenario
-from mcplan.scene.schema import GoalItem, StanceItem
 
 AGAINST = 0.94
 """Cosine of the angle between the way and the normal of a face, turned round, on which hands push: 20 degrees."""

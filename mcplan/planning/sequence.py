@@ -11,19 +11,19 @@ from typing import TypeVar
 
 import numpy as np
 
-from mcplan.doing import doing
 from mcplan.errors import InputError, PlanningFailed, ScenarioError
-from mcplan.model.patch import MOUNT
 from mcplan.planning.chain import refuse_barred, with_transitions
 from mcplan.planning.linking import Change, Linker
 from mcplan.planning.plan import Plan, PlannedStance
+from mcplan.robot.patch import MOUNT
+from mcplan.scenario.scenario import Scenario
+from mcplan.scenario.schema import StanceItem
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment
-from mcplan.scene.place import make_contact
+from mcplan.scene.placement import make_contact
 from mcplan.scene.resting import resting_contact, slides
-from mcplan.scene.scenario import Scenario
-from mcplan.scene.schema import StanceItem
 from mcplan.scene.spec import ContactSpec
+from mcplan.util.progress import doing
 
 Result = TypeVar("Result")
 

@@ -9,39 +9,34 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mcplan.doing import doing
 from mcplan.errors import PlanningFailed
 from mcplan.planning.chain import barred_segment, refuse_barred, with_transitions
+from mcplan.planning.feasibility import Prover
 from mcplan.planning.goal.ending import OF_THE_POSTURE, End, Ending
-from mcplan.planning.goal.goal import Goal
-from mcplan.planning.goal.measure import measure, stands_on, unmet
+from mcplan.planning.goal.item import Goal, measure, stands_on, unmet
 from mcplan.planning.goal.target import Targets
 from mcplan.planning.guide.guide_search import Guide, direct_path, way_around
 from mcplan.planning.guide.path import GuidePath
 from mcplan.planning.linking import Linker
 from mcplan.planning.plan import Plan, PlannedStance
 from mcplan.planning.posture.limbs import level_rotation, limbs_of, nominal_offsets
-from mcplan.planning.prover import Prover
-from mcplan.planning.search.barred import Barred, barred_motions
 from mcplan.planning.search.candidates import Candidates, candidates, loose
 from mcplan.planning.search.failure import barred_way, explained
 from mcplan.planning.search.finish import Segment, finish
-from mcplan.planning.search.modes import modes_of
+from mcplan.planning.search.improve import Barred, barred_motions, even, refine, shorten
+from mcplan.planning.search.moves import modes_of
 from mcplan.planning.search.node import Node
-from mcplan.planning.search.portfolio import Pass, portfolio
+from mcplan.planning.search.ordering import Reroll
 from mcplan.planning.search.potential import TIE, Potential
 from mcplan.planning.search.reachability import misfit, slippery, taken, unreachable
-from mcplan.planning.search.refine import refine
-from mcplan.planning.search.reroll import Reroll
-from mcplan.planning.search.shorten import shorten
-from mcplan.planning.search.space import SearchSpace
-from mcplan.planning.search.spread import even
+from mcplan.planning.search.space import Pass, SearchSpace, portfolio
 from mcplan.planning.search.stance_search import StanceSearch, requirements_met
 from mcplan.planning.search.tree import SearchTree
+from mcplan.scenario.scenario import Scenario
+from mcplan.scenario.schema import GoalItem
 from mcplan.scene.contact import Contact
-from mcplan.scene.place import make_contact
-from mcplan.scene.scenario import Scenario
-from mcplan.scene.schema import GoalItem
+from mcplan.scene.placement import make_contact
+from mcplan.util.progress import doing
 
 SHORT = 1
 """Passes of the portfolio that contacts found for an item may take before others are tried."""
@@ -57,7 +52,7 @@ def find(scenario: Scenario, seed: int = 0, progress: Progress | None = None) ->
 
     Parameters
     ----------
-    seed : 0 for the search as it is, which draws nothing; another one rerolls it, see `mcplan.planning.search.reroll`.
+    seed : 0 for the search as it is, which draws nothing; others perturb it, see `mcplan.planning.search.ordering`.
     progress : called with nodes, posture generator calls, and the least potential so far.
 
     Raises

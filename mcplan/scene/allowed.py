@@ -13,7 +13,7 @@ Source: Lynch & Park, Modern Robotics (2017), §3.3.3.
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from mcplan.model.pose import Pose, cross_matrix, pose_logarithm
+from mcplan.robot.pose import Pose, cross_matrix, pose_logarithm
 from mcplan.scene.contact import Contact
 
 ROUNDS, ENOUGH = 5, 1e-10

@@ -11,11 +11,11 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from mcplan.errors import InputError
-from mcplan.model.patch import Patch
-from mcplan.model.robot import Robot
+from mcplan.robot.patch import Patch
+from mcplan.robot.robot import Robot
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Bar, Environment, Surface
-from mcplan.scene.place import make_contact
+from mcplan.scene.placement import make_contact
 from mcplan.scene.spec import ContactSpec
 
 DIGITS = 9

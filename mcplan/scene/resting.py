@@ -11,8 +11,8 @@ import numpy as np
 from scipy.spatial import ConvexHull
 
 from mcplan.errors import InputError
-from mcplan.model.geometry import Box, MeshShape, Shape
-from mcplan.model.shape_inertia import shape_inertia
+from mcplan.robot.description import Box, MeshShape, Shape
+from mcplan.robot.solid import shape_inertia
 from mcplan.scene.contact import Carrier, Contact
 from mcplan.scene.environment import Environment, FreeObject, Surface
 from mcplan.scene.polygon import clip, half_planes, outside, uncovered

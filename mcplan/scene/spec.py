@@ -7,7 +7,7 @@ import numpy as np
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 from scipy.spatial.transform import Rotation
 
-from mcplan.model.pose import quat_from_rotation
+from mcplan.robot.pose import quat_from_rotation
 
 Triple = tuple[float, float, float]
 Positive = Annotated[float, Field(gt=0)]

@@ -5,12 +5,12 @@ from collections import deque
 import numpy as np
 
 from mcplan.errors import InputError, Problem, ScenarioError
-from mcplan.model.robot import Robot
-from mcplan.scene.disturbance import Imperfections, Push
-from mcplan.scene.free_directions import unfelt_freedoms
-from mcplan.scene.scenario import Scenario
-from mcplan.scene.settings import SimulationSettings
+from mcplan.robot.robot import Robot
+from mcplan.scenario.check import unfelt_freedoms
+from mcplan.scenario.scenario import Scenario
 from mcplan.scene.spec import ContactSpec
+from mcplan.settings.disturbance import Imperfections, Push
+from mcplan.settings.settings import SimulationSettings
 from mcplan.whole_body.settings import solver_options
 
 

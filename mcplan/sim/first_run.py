@@ -14,14 +14,19 @@ import numpy as np
 from mcplan.core.jit import is_cached
 from mcplan.core.posture.search import search_posture
 from mcplan.core.whole_body.fill import fill
-from mcplan.model.terms import Terms
-from mcplan.planning import Plan, PlannedStance
+from mcplan.planning.plan import Plan, PlannedStance
 from mcplan.planning.posture.freedom import contact_rows
 from mcplan.planning.posture.task import PostureSearch
 from mcplan.planning.transition.transition import Segment, Transition
-from mcplan.scene import Scenario, load_scenario
+from mcplan.robot.terms import Terms
+from mcplan.scenario.load import load_scenario
+from mcplan.scenario.scenario import Scenario
 from mcplan.sim.simulate import Simulation
-from mcplan.whole_body import ComTask, ContactConstraint, PostureTask, Task, WholeBodyQP
+from mcplan.whole_body.contact import ContactConstraint
+from mcplan.whole_body.tasks.com import ComTask
+from mcplan.whole_body.tasks.posture import PostureTask
+from mcplan.whole_body.tasks.task import Task
+from mcplan.whole_body.whole_body import WholeBodyQP
 
 SCENARIO = "table_hand"
 """Its first step asks for every kernel of control: surfaces, obstacles, contacts that change."""

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from mcplan.control.machine import PhaseEvent
-from mcplan.short import short
-from mcplan.sim.world import World
+from mcplan.record.world import World
+from mcplan.util.text import short
 
 
 @dataclass(slots=True)

@@ -3,14 +3,33 @@
 Back ends know neither plan nor controller: they judge them.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from mcplan.errors import InputError
-from mcplan.sim.recorder import PointForces
+from mcplan.record.world import World
+
+
+class PointForces(NamedTuple):
+    """Contact points as a physics back end finds them, K of them, in the world.
+
+    Parameters
+    ----------
+    link : (K,) index into the robot's links, then the objects.
+    patch : (K,) index into the recorder's patches, -1 for a contact that nobody planned.
+    xyz : (K, 3) m.
+    normal : (K, 3) unit, leaving the support.
+    force : (K, 3) on the link, N.
+    """
+
+    link: np.ndarray
+    patch: np.ndarray
+    xyz: np.ndarray
+    normal: np.ndarray
+    force: np.ndarray
 
 
 class Action(NamedTuple):
@@ -96,3 +115,7 @@ class Physics(Protocol):
     def step(self, action: Action | ArrayLike, dt: float = 1e-3) -> Outcome:
         """Advance ``q`` and ``v`` by dt (s), under an action, or under joint torques (n,) where torques drive."""
         ...
+
+
+Maker = Callable[[World], Physics]
+"""Makes a back end."""

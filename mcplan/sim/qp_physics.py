@@ -7,12 +7,12 @@ from numpy.typing import ArrayLike
 
 from mcplan.core.rigid_body.manifold import integrate
 from mcplan.errors import InputError
-from mcplan.model.pose import quat_from_rotation
-from mcplan.model.robot import Robot
+from mcplan.record.world import World
+from mcplan.robot.pose import quat_from_rotation
+from mcplan.robot.robot import Robot
 from mcplan.scene.environment import FreeObject
-from mcplan.short import short
 from mcplan.sim.physics import Action, Outcome
-from mcplan.sim.world import World
+from mcplan.util.text import short
 
 
 class QpPhysics:

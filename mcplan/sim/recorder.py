@@ -3,35 +3,17 @@
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from mcplan.control.notice import Notice
-from mcplan.model.pose import rotation_from_quat
-from mcplan.sim.records import ContactRecord, NoticeRecord, PhaseRecord, RunRecord, WorldRecord
-from mcplan.sim.robot_record import record_document, record_plan, record_robot
-from mcplan.sim.run import DTYPES, OF_OBJECTS, SHAPES, SOLVED, Run
+from mcplan.control.command import Notice
+from mcplan.record.records import ContactRecord, NoticeRecord, PhaseRecord, RunRecord, WorldRecord
+from mcplan.record.robot_record import record_document, record_plan, record_robot
+from mcplan.record.run import DTYPES, OF_OBJECTS, SHAPES, SOLVED, Run
+from mcplan.robot.pose import rotation_from_quat
+from mcplan.sim.physics import PointForces
 from mcplan.version import __version__
-
-
-class PointForces(NamedTuple):
-    """Contact points as a physics back end finds them, K of them, in the world.
-
-    Parameters
-    ----------
-    link : (K,) index into the robot's links, then the objects.
-    patch : (K,) index into the recorder's patches, -1 for a contact that nobody planned.
-    xyz : (K, 3) m.
-    normal : (K, 3) unit, leaving the support.
-    force : (K, 3) on the link, N.
-    """
-
-    link: np.ndarray
-    patch: np.ndarray
-    xyz: np.ndarray
-    normal: np.ndarray
-    force: np.ndarray
 
 
 class RunRecorder:

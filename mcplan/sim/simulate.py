@@ -7,25 +7,25 @@ from importlib.util import find_spec
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mcplan.arguments import each, instance, shown, whole
-from mcplan.back_ends import BACK_ENDS, BackEnd, imported
-from mcplan.control.classical.of_scenario import textbook_controller
+from mcplan.certificate.loss import Loss
 from mcplan.control.command import Command
 from mcplan.control.controller import WholeBodyController
+from mcplan.control.textbook.of_scenario import textbook_controller
 from mcplan.control.torque_driven import TorqueController, TorqueDriven
-from mcplan.core.check import SOUND, check
+from mcplan.core.bundle import SOUND, check
 from mcplan.document.messages import closest
 from mcplan.errors import InputError, SimulationFailed
 from mcplan.planning.plan import Plan
 from mcplan.planning.planner import plan as make_plan
-from mcplan.scene.scenario import Scenario
+from mcplan.record.run import NO_QP, Run
+from mcplan.record.world import World, draw_world
+from mcplan.scenario.scenario import Scenario
 from mcplan.sim.disturbance import Disturbance, refuse_what_is_not_there, steps_per_tick
-from mcplan.sim.loss import Loss
 from mcplan.sim.observer import Observer, StepSample
-from mcplan.sim.physics import Action, Physics
+from mcplan.sim.physics import Action, Maker, Physics
 from mcplan.sim.recorder import RunRecorder
-from mcplan.sim.run import NO_QP, Run
-from mcplan.sim.world import Maker, World, draw_world
+from mcplan.util.arguments import each, instance, shown, whole
+from mcplan.util.back_ends import BACK_ENDS, BackEnd, imported
 from mcplan.whole_body.declaration import Extra
 from mcplan.whole_body.tasks.task import Task
 

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 
-from mcplan.model.geometry import Geometry, MeshShape, Sphere
-from mcplan.model.patch import Patch
+from mcplan.robot.description import Geometry, MeshShape, Sphere
+from mcplan.robot.patch import Patch
 
 BEYOND = 3e-3
 """m: what of a rounded foot may reach beyond the ball that stands for it."""

@@ -17,7 +17,13 @@ are one system).
 A grasp may pull: force and moment each lie in a polytope of 26 faces inscribed in the ball of ``max_force`` or
 ``max_moment``. Pyramid and polytope are those of the controller; `mcplan.core.statics.rays` writes the rays, and those
 of the exact cones and balls where a linear program asks for them.
+
+Torque limits as rows of a linear program over contact forces.
+
+tau = h(q) - sum J_i' f_i,   |tau| <= share limit
+as   -J' f / limit + s = share - h / limit,   0 <= s <= 2 share
 """
+
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -28,8 +34,9 @@ from scipy.spatial import ConvexHull
 
 from mcplan.core.rigid_body.tree import GRAVITY
 from mcplan.core.statics.rays import BALL, CONE, Triples, inner_faces, wrench_map
-from mcplan.model.pose import cross_matrix
 from mcplan.optimize.polytope import ball_polytope, friction_pyramid
+from mcplan.robot.pose import cross_matrix
+from mcplan.robot.robot import Robot
 from mcplan.scene.contact import Carrier, Contact
 from mcplan.scene.polygon import area
 
@@ -237,3 +244,49 @@ class ContactForces:
         F, upper = np.zeros((most, self.size)), np.zeros(most)
         count = inner_faces(self.triples, self.caps, pyramid, ball, F, upper)
         return F[:count], upper[:count]
+
+
+@dataclass(frozen=True)
+class TorqueRows:
+    """The rows of the joints whose torque is limited; torques in units of their limits.
+
+    Attributes
+    ----------
+    map : (k, size) ``-J' / limit``.
+    rhs : (k,) ``share - h / limit``; the slack of each row lies between 0 and ``2 share``.
+    share : part of the limits that may be used.
+    joints : (k,) indices of the joints.
+    """
+
+    map: np.ndarray
+    rhs: np.ndarray
+    share: float
+    joints: np.ndarray
+
+    @classmethod
+    def at(cls, robot: Robot, q: np.ndarray, forces: ContactForces, share: float = 1.0) -> "TorqueRows":
+        """Return the rows of a posture."""
+        joints = np.flatnonzero(np.isfinite(robot.limits.torque))
+        limit = robot.usable_torque[joints]
+        hold = robot.nonlinear_effects(q, np.zeros(robot.nv))[6:][joints] / limit
+        force_map = -joint_torque_map(robot, q, forces)[joints] / limit[:, None]
+        return cls(force_map, share - hold, share, joints)
+
+    def push(self, robot: Robot, q: np.ndarray) -> np.ndarray:
+        """Return what a force at the centre of mass (N) adds to the rows (k, 3).
+
+        The links share it in proportion to their mass, like a tilt of gravity.
+        """
+        return -robot.com_jacobian(q)[:, 6:].T[self.joints] / robot.usable_torque[self.joints][:, None]
+
+
+def joint_torque_map(robot: Robot, q: np.ndarray, forces: ContactForces) -> np.ndarray:
+    """Return ``J'`` (n, size): joint torques that the contact forces exert by themselves."""
+    result = np.zeros((robot.n, forces.size))
+    for block in forces.blocks:
+        J = robot.frame_jacobian(q, block.contact.patch)
+        p = robot.frame_pose(q, block.contact.patch)[:3, 3]
+        about_world = J.copy()
+        about_world[:3] += cross_matrix(p) @ J[3:]
+        result[:, block.place] = about_world[:, 6:].T @ block.map
+    return result

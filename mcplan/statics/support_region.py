@@ -7,26 +7,36 @@ a linear program in direction ``a`` gives the farthest point along ``a``; each e
 confirmed by the program along its normal or split at the point that it returns.
 
 Source: Bretl & Lall, Testing static equilibrium for legged robots, IEEE T-RO 24(4), 2008.
+
+The places of the zero-tilting-moment point that contacts of any orientation allow.
+
+While the centre of mass stays at its height and the angular momentum constant (the pendulum mode), the contact forces
+have a resultant ``(fx, fy, m g)`` through the centre of mass ``c``, which meets the plane ``z = height`` at
+
+    p = c_xy + (height - c_z) (fx, fy) / (m g),     c_xy'' = g (c_xy - p) / (c_z - height)
+
+On flat ground with enough friction this is the hull of the contact points, wherever ``c`` is.
+
+Source: Caron, Pham & Nakamura, ZMP support areas for multi-contact mobility under frictional constraints, IEEE T-RO
+33(1), 2017.
 """
 
-import io
+
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from mcplan.arguments import each, instance, vector
-from mcplan.core.algebra.support_polygon import support_polygon
+from mcplan.core.algebra.polygon import support_polygon
 from mcplan.core.optimize import simplex
 from mcplan.core.rigid_body.tree import GRAVITY
-from mcplan.errors import SolverFailed
-from mcplan.model.robot import Robot
+from mcplan.errors import InputError, SolverFailed
+from mcplan.robot.robot import Robot
 from mcplan.scene.contact import Contact
 from mcplan.scene.polygon import clip
-from mcplan.statics.contact_forces import ContactForces, moments_about
+from mcplan.statics.contact_forces import ContactForces, TorqueRows, moments_about
 from mcplan.statics.static_program import StaticProgram
-from mcplan.statics.torque_rows import TorqueRows
+from mcplan.util.arguments import each, instance, vector
 
 REACH = 5.0
 """m around the contacts: a region that extends farther (facing walls can squeeze without limit) is cut there."""
@@ -76,18 +86,6 @@ class SupportRegion:
 
     def __repr__(self) -> str:
         return f"SupportRegion({len(self.vertices)} vertices, {self.area:.4f} m²)"
-
-    def _repr_svg_(self) -> str:
-        """Return the drawing for notebooks."""
-        text = io.StringIO()
-        self.plot().figure.savefig(text, format="svg")
-        return text.getvalue()
-
-    def plot(self, axes: Any = None, **style: Any) -> Any:
-        """Draw the region from above into matplotlib axes, new ones by default, and return them."""
-        from mcplan.view.plots.region import plot_region  # upwards: what draws itself needs no second name
-
-        return plot_region(self, axes, **style)
 
     def depth(self, point: np.ndarray) -> float:
         """Return the distance (m) from the horizontal ``point`` to the nearest edge line; negative outside."""
@@ -273,3 +271,47 @@ def region_of(p: np.ndarray, bounded: bool) -> SupportRegion:
         A = np.array([along, -along, across, -across])
         b = (A @ p.T).max(axis=1)
     return SupportRegion(p, A, b, bounded)
+
+
+MOST_PUSH = 10.0
+"""Weights: horizontal force at which the area is cut (facing walls can squeeze without limit)."""
+
+
+def zmp_area(
+    com: np.ndarray,
+    contacts: Sequence[Contact],
+    mass: float,
+    height: float = 0.0,
+    faces: int = 8,
+    exact: bool = False,
+    tolerance: float | None = None,
+) -> SupportRegion:
+    """Return where the zero-moment point may be: the area of the module's docstring.
+
+    Parameters
+    ----------
+    com : (3,) centre of mass, m.
+    contacts, mass : those that carry load; kg.
+    height : of the horizontal plane in which the area lies, m; not that of the centre of mass.
+    faces, exact, tolerance : as for `support_region`; m.
+
+    Raises
+    ------
+    InputError
+        The plane passes through the centre of mass.
+    """
+    c = vector("zmp_area", "com", com, 3)
+    contacts = each("zmp_area", "contacts", contacts, Contact)
+    lever = height - c[2]
+    if abs(lever) < 1e-6:
+        raise InputError(f"height {height} m: the plane passes through the centre of mass, where every push meets it")
+    if not contacts:
+        return region_of(np.zeros((0, 2)), True)
+    forces = ContactForces(contacts, faces, mass * GRAVITY)
+    columns = np.zeros((6, 2))
+    columns[0, 0] = columns[1, 1] = -1.0
+    rhs = np.array([-MOST_PUSH, -MOST_PUSH, 1.0, 0.0, 0.0, 0.0])
+    tolerance = (1e-3 if exact else SAME_POINT) if tolerance is None else tolerance
+    rows = moments_about(forces.map, c) / forces.unit
+    u = project(forces, rows, columns, rhs, MOST_PUSH, exact, tolerance / abs(lever))
+    return region_of(c[:2] + lever * u, len(u) == 0 or bool(np.abs(u).max() < MOST_PUSH - 1e-6))

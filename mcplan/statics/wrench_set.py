@@ -20,12 +20,12 @@ from itertools import product
 import numpy as np
 from scipy.spatial import ConvexHull
 
-from mcplan.arguments import instance
-from mcplan.model.pose import cross_matrix
 from mcplan.optimize.polytope import ball_polytope, friction_pyramid
+from mcplan.robot.pose import cross_matrix
 from mcplan.scene.contact import Contact
-from mcplan.short import short
 from mcplan.statics.contact_forces import UNBOUNDED_GRASP, ball_rays
+from mcplan.util.arguments import instance
+from mcplan.util.text import short
 
 SAME_FACE = 1e-9
 """Faces of unit normal that differ by less are one; directions thinner than this (m, relative) have no extent."""

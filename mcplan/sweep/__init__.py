@@ -1,6 +1,6 @@
 """Experiments: many configurations of scenarios, run in parallel, and what comes out of them.
 
-``mcplan.sweep(experiment)`` is the function of `mcplan.jobs`. Importing this package binds it to the same name in
+``mcplan.sweep(experiment)`` is the function of `mcplan.api`. Importing this package binds it to the same name in
 ``mcplan``, so it can be called too, and does the same.
 """
 
@@ -14,7 +14,7 @@ class _Callable(ModuleType):
     """A package that is called as the function of its name."""
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
-        return import_module("mcplan.jobs").sweep(*arguments, **named)
+        return import_module("mcplan.api").sweep(*arguments, **named)
 
 
 sys.modules[__name__].__class__ = _Callable

@@ -8,7 +8,7 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
-from mcplan.document import Document
+from mcplan.document.document import Document
 from mcplan.errors import InputError, Problem
 from mcplan.sweep.condition import Condition
 from mcplan.sweep.schema import ExperimentSpec, SeedRange

@@ -13,8 +13,8 @@ import traceback
 from importlib import import_module
 from typing import Any
 
-from mcplan.sweep.channel import Channel
-from mcplan.sweep.identity import code_version
+from mcplan.sweep.case import code_version
+from mcplan.sweep.process import Channel
 
 
 def main() -> None:

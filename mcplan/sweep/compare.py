@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from mcplan.sweep.case import code_version
 from mcplan.sweep.columns import COLUMNS, with_flags
-from mcplan.sweep.identity import code_version
 from mcplan.sweep.results import Results, Row, groups, shown_value
 from mcplan.sweep.store import Store
 from mcplan.sweep.tables import Table

@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any, NamedTuple, TypeVar
 
-from mcplan.bars import note
 from mcplan.errors import InputError, JobFailed
 from mcplan.sweep import worker
-from mcplan.sweep.identity import code_version
+from mcplan.sweep.case import code_version
 from mcplan.sweep.process import Limit
 from mcplan.sweep.store import FAILED, Outcome
+from mcplan.util.bars import note
 
 Key = TypeVar("Key")
 

@@ -7,21 +7,19 @@ from functools import cached_property
 from math import prod
 from typing import Any
 
-from mcplan.arguments import file_path
-from mcplan.document import Document, read_document
-from mcplan.document.document import in_file_order
+from mcplan.document.document import Document, in_file_order, read_document
 from mcplan.errors import InputError, Problem
-from mcplan.model.robot import Robot
-from mcplan.model.robot_file import robot_identity
-from mcplan.scene import Scenario
-from mcplan.scene.sizes import robot_of
-from mcplan.short import short
+from mcplan.robot.robot import Robot
+from mcplan.robot.robot_file import robot_identity
+from mcplan.scenario.robot_sizes import robot_of
+from mcplan.scenario.scenario import Scenario
 from mcplan.sweep.axes import Axis, axes_of, axis_problems, combinations, seeds_of, shown_name, swept_by, where_problems
 from mcplan.sweep.case import Case
 from mcplan.sweep.columns import COLUMNS
-from mcplan.sweep.output_check import output_problems
-from mcplan.sweep.scenario_check import ScenarioChecker
+from mcplan.sweep.experiment_check import ScenarioChecker, output_problems
 from mcplan.sweep.schema import ExperimentSpec, SeedRange
+from mcplan.util.arguments import file_path
+from mcplan.util.text import short
 
 MAX_CASES = 10_000
 """More cases than this have to be confirmed."""

@@ -9,8 +9,7 @@ import numpy as np
 from mcplan.sweep.columns import COLUMNS, kind_of
 from mcplan.sweep.results import Results, Row, groups, shown_value
 from mcplan.sweep.schema import FigureSpec
-from mcplan.sweep.statistics import Interval, interval_of
-from mcplan.sweep.tables import chosen
+from mcplan.sweep.tables import Interval, chosen, interval_of
 from mcplan.view.charts import Curve, Figure, curve_chart, heat_chart
 
 

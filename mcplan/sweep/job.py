@@ -1,9 +1,19 @@
-"""What a case does: plan, and carry the plan out; everything that there is to say about it, in one row."""
+"""What a case does: plan, and carry the plan out; everything that there is to say about it, in one row.
+
+What is sent to a worker; apart from the job, whose imports take seconds.
+
+Plans that cases of a sweep share which differ only in how they are carried out: found once, kept while it runs.
+
+Whichever case finds a plan, the rows of all of them say how long that took.
+"""
+
 
 import json
 import time
 import warnings
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -12,21 +22,109 @@ import numpy as np
 
 from mcplan.certificate.report import Report
 from mcplan.certificate.verify import verify
-from mcplan.document import Document, dump_document
 from mcplan.document.build import Mark
+from mcplan.document.document import Document, dump_document
 from mcplan.errors import InputError, JobFailed, SimulationFailed
-from mcplan.model.description import RobotWarning
-from mcplan.model.robot import Robot
-from mcplan.model.robot_file import robot_identity
-from mcplan.planning import Plan, plan as make_plan
-from mcplan.planning.plan_file import plan_document
-from mcplan.scene import Scenario, load_scenario
-from mcplan.sim.run import Run
+from mcplan.planning.plan import Plan
+from mcplan.planning.plan_file import plan_document, plan_of
+from mcplan.planning.planner import plan as make_plan
+from mcplan.record.run import Run
+from mcplan.robot.description import RobotWarning
+from mcplan.robot.robot import Robot
+from mcplan.robot.robot_file import robot_identity
+from mcplan.scenario.load import load_scenario
+from mcplan.scenario.scenario import Scenario
 from mcplan.sim.simulate import Simulation, simulate
-from mcplan.sweep.meshes import mesh_digests
-from mcplan.sweep.shared_plan import SharedPlan
+from mcplan.sweep.case import Case, code_version, digest, mesh_digests
 from mcplan.sweep.store import DONE, FAILED, Outcome
-from mcplan.sweep.task import Task
+from mcplan.util.files import write_text
+
+
+@dataclass(frozen=True)
+class Task:
+    """A case as it is sent to a worker: plain values, no file of the sender's is needed but that of a robot of its own.
+
+    Parameters
+    ----------
+    data : the scenario, resolved.
+    path : of the scenario's file; the path of a robot or a mesh is relative to it.
+    robot : identity that the robot must have (`mcplan.robot.robot_file.robot_identity`).
+    seed, steps, keep : as in the experiment.
+    kept : directory of the files that are kept of the case; what a plan is read from is relative to it.
+    plans : directory for plans that cases share (`mcplan.sweep.job`); none without a name.
+    meshes : sha256 (hex) of each mesh around the robot, which the files there must have (`mcplan.sweep.case`).
+    """
+
+    data: dict[str, Any]
+    path: str
+    robot: str
+    seed: int
+    steps: str
+    keep: tuple[str, ...]
+    kept: str
+    plans: str = ""
+    meshes: tuple[str, ...] = ()
+
+
+CARRIED_OUT = "simulation"
+"""The section of a scenario that no planner looks at."""
+
+
+def _carried_out(name: str) -> bool:
+    """Say whether a field matters only when a plan is carried out."""
+    return name.partition(".")[0] == CARRIED_OUT
+
+
+def shares(names: tuple[str, ...]) -> bool:
+    """Whether cases that differ in these fields may have one plan."""
+    return any(map(_carried_out, names))
+
+
+def plans_first(cases: Sequence[Case]) -> tuple[Case, ...]:
+    """Return cases in such an order that one of each plan comes before the others: workers would find it twice."""
+    known: Counter[str] = Counter()
+    turns = []
+    for case in cases:
+        asked = {name: value for name, value in case.overrides.items() if not _carried_out(name)}
+        plan = digest([case.scenario, asked, case.seed, case.variant, case.robot])
+        turns.append(known[plan])
+        known[plan] += 1
+    return tuple(case for _, case in sorted(zip(turns, cases, strict=True), key=lambda pair: pair[0]))
+
+
+class SharedPlan:
+    """Where the plan of a case is, or will be.
+
+    Parameters
+    ----------
+    task : the case; a directory for plans that it does not name, or that is on another machine, holds none.
+    seed : of the planner.
+    """
+
+    def __init__(self, task: Task, seed: int):
+        asked = {key: value for key, value in task.data.items() if key != CARRIED_OUT}
+        self._task, self._file = task, None
+        if task.plans and Path(task.plans).parent.is_dir():
+            name = digest([asked, task.meshes, task.path, task.robot, seed, code_version()])
+            self._file = Path(task.plans) / f"{name}.json"
+
+    def read(self, robot: Robot) -> tuple[dict[str, Any], Plan | None] | None:
+        """Return what was said of the planning, and the plan if one was found; None where nobody has tried."""
+        if self._file is None or not self._file.is_file():
+            return None
+        kept = json.loads(self._file.read_text(encoding="utf-8"))
+        if kept["plan"] is None:
+            return kept["row"], None
+        own = {key: value for key, value in self._task.data.items() if key == CARRIED_OUT}
+        data = {key: value for key, value in kept["plan"].items() if key != CARRIED_OUT} | own
+        return kept["row"], plan_of(Scenario.of(Document(self._task.path, data, Mark(None)), robot=robot))
+
+    def write(self, row: dict[str, Any], plan: Plan | None) -> None:
+        """Keep what there is to say of the planning, and the plan if one was found."""
+        if self._file is not None:
+            data = None if plan is None else plan_document(plan, Path(self._task.path).parent)
+            write_text(self._file, json.dumps({"row": row, "plan": data}))
+
 
 PLAN_MARGINS = {
     "plan_equilibrium": ("equilibrium", min),

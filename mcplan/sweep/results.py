@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from mcplan.errors import InputError
-from mcplan.html_table import html_of, html_table
 from mcplan.sweep.columns import COLUMNS, DEFAULT, kind_of, with_flags
 from mcplan.sweep.experiment import Experiment
 from mcplan.sweep.store import FAILED, Store
-from mcplan.whole_file import whole_file
+from mcplan.util.files import whole_file
+from mcplan.util.html_table import html_of, html_table
 
 Row = dict[str, Any]
 

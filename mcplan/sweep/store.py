@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from mcplan.errors import InputError
+from mcplan.util.files import whole_file
 from mcplan.version import __version__
-from mcplan.whole_file import whole_file
 
 FILE = "results.sqlite"
 FORMAT = 1

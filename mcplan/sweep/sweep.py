@@ -6,18 +6,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from mcplan.sweep.case import Case
-from mcplan.sweep.cluster import connect
+from mcplan.sweep.case import Case, code_version, commit, mesh_digests
 from mcplan.sweep.condition import Condition
 from mcplan.sweep.engine import Runner, fan_out, prepare
 from mcplan.sweep.experiment import Experiment
-from mcplan.sweep.identity import code_version, commit
-from mcplan.sweep.meshes import mesh_digests
+from mcplan.sweep.job import Task, plans_first, shares
 from mcplan.sweep.process import Limit
 from mcplan.sweep.results import Results, collect_results
-from mcplan.sweep.shared_plan import plans_first, shares
 from mcplan.sweep.store import FAILED, FILE, Store
-from mcplan.sweep.task import Task
+from mcplan.sweep.worker import connect
 
 Progress = Callable[[int, int, int], None]
 """Told of cases done, cases to do, and how many of those done have failed."""

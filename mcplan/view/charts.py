@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from mcplan.view.written import drawn
+from mcplan.util.text import drawn
 
 
 @dataclass(frozen=True)

@@ -3,11 +3,15 @@
 meshcat's own ``Visualizer`` wants a server process behind it, which listens on every interface and stops answering
 when its unread error pipe is full. All that it needs of that process is ``send(command)``. A ``Drawing`` offers just
 that and keeps the commands, so that a scene can be written into one offline page or served by ``view.server``.
+
+Names of nodes of a drawing: what a file calls a thing leads to no other place, whatever it holds.
 """
+
 
 import base64
 from collections.abc import Callable
 from typing import Any, NamedTuple
+from urllib.parse import quote, unquote
 
 import meshcat
 import numpy as np
@@ -125,3 +129,22 @@ def _track(times: np.ndarray, name: str, values: np.ndarray) -> Track:
     else:
         keep = np.ones(len(values), dtype=bool)
     return Track(name, times[keep], values[keep])
+
+
+NAMED = "n:"
+"""How the name of a node begins that is called as a thing of a file: no word that JavaScript knows has it."""
+
+
+def node_name(name: str, kind: str = NAMED) -> str:
+    """Return what the node of a thing is called: one step of a path, as ``/`` and the like are written ``%2F``.
+
+    Parameters
+    ----------
+    kind : how it begins, where the node is one of several of its parent: ``patch``, ``frame``.
+    """
+    return kind + quote(name, safe=" ")
+
+
+def thing_name(node: str) -> str:
+    """Return the name of the thing that a node is called after, for people to read."""
+    return unquote(node.removeprefix(NAMED))

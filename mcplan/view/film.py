@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 import numpy as np
 from meshcat import geometry as mg
 
-from mcplan.model.robot import Robot
-from mcplan.scene import Contact, Environment
+from mcplan.robot.robot import Robot
+from mcplan.scene.contact import Contact
+from mcplan.scene.environment import Environment
 from mcplan.view import palette, shapes
 from mcplan.view.arrow import draw_cone, draw_force
-from mcplan.view.drawing import Drawing
+from mcplan.view.drawing import Drawing, node_name
 from mcplan.view.environment import animate_objects, draw_environment, pose, set_stage
-from mcplan.view.node import node_name
 from mcplan.view.robot import animate_robot, body_points, draw_collision, draw_frames, draw_robot
 from mcplan.view.support import draw_support
 

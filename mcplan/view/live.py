@@ -8,18 +8,17 @@ from collections.abc import Mapping
 import numpy as np
 from meshcat import geometry as mg
 
-from mcplan.arguments import instance
 from mcplan.control.machine import PhaseEvent
 from mcplan.errors import InputError
-from mcplan.model.pose import rotation_from_quat
 from mcplan.planning.plan import Plan
+from mcplan.record.world import World
+from mcplan.robot.pose import rotation_from_quat
 from mcplan.sim.observer import Observer, StepSample
-from mcplan.sim.world import World
+from mcplan.util.arguments import instance
 from mcplan.view import palette, shapes
 from mcplan.view.arrow import NEWTON, SMALLEST_FORCE, draw_arrow
-from mcplan.view.drawing import Drawing
+from mcplan.view.drawing import Drawing, node_name
 from mcplan.view.environment import draw_environment, pose, set_stage
-from mcplan.view.node import node_name
 from mcplan.view.page import POLICY, STYLES, encoded, filled
 from mcplan.view.robot import body_points, draw_robot, drawn_links
 from mcplan.view.server import PageServer, address_text

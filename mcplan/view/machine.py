@@ -11,9 +11,9 @@ from mcplan.control.criteria import labels_of
 from mcplan.control.custom import Custom
 from mcplan.control.program import State, find, following
 from mcplan.errors import InputError, either
-from mcplan.scene.settings import ControlSettings
-from mcplan.view.written import drawn, quoted
-from mcplan.whole_file import write_text
+from mcplan.settings.settings import ControlSettings
+from mcplan.util.files import write_text
+from mcplan.util.text import drawn, quoted
 
 SUFFIXES = (".svg", ".png", ".pdf", ".dot")
 """Endings of a drawing."""

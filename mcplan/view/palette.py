@@ -1,6 +1,16 @@
-"""Colours that mean the same in the replay and in the plots."""
+"""Colours that mean the same in the replay and in the plots.
+
+The phases of a motion as coloured bands over time, the same in the replay and in the plots.
+"""
+
 
 import zlib
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+
+from mcplan.record.run import Run
 
 FORCE = (0.16, 0.62, 0.25, 1.0)
 CONE = (0.16, 0.62, 0.25, 0.16)
@@ -60,7 +70,7 @@ LIMITS = {
     "jerk of the centre of mass": "#e0492e",
     "smoothness": "#8b93a1",
 }
-"""Colour of each kind of limit that may bound a motion (`mcplan.planning.transition.bounding`)."""
+"""Colour of each kind of limit that may bound a motion (`mcplan.analysis.bounding`)."""
 
 PATCHES = (
     "#1f77b4", "#ff7f0e", "#2ca02c", "#d62728", "#9467bd", "#8c564b", "#e377c2", "#17becf", "#bcbd22", "#5b6abf",
@@ -73,3 +83,15 @@ def phase_colour(name: str) -> str:
     kind = name.split(" ")[0]
     known = PHASES | CHANGES
     return known[kind] if kind in known else OWN[zlib.crc32(kind.encode()) % len(OWN)]
+
+
+def phase_bands(run: Run) -> list[tuple[float, float, str]]:
+    """Return (begin, end, name) of each phase, s from the start of the run."""
+    changes = np.concatenate([[0], np.flatnonzero(np.diff(run.phase)) + 1, [len(run.t) - 1]])
+    t, names = run.t - run.t[0], run.phases
+    return [(float(t[i]), float(t[j]), names[run.phase[i]]) for i, j in pairwise(changes)]
+
+
+def band_colours(names: Sequence[str]) -> dict[str, str]:
+    """Give each phase the colour of its kind: ``swing left_sole`` is like any swing, in every page and plot."""
+    return {name: phase_colour(name) for name in names}

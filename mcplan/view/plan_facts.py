@@ -5,13 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from mcplan.constraint.rank import stance_rank
-from mcplan.model.robot import Robot
-from mcplan.planning import Plan
-from mcplan.scene import Contact
-from mcplan.sim.unit import unit_of_all
-from mcplan.view.palette import PATCHES
-from mcplan.view.phase_bands import band_colours
+from mcplan.planning.plan import Plan
+from mcplan.record.unit import unit_of_all
+from mcplan.robot.robot import Robot
+from mcplan.scene.contact import Contact
+from mcplan.textbook.constraint.contact_rows import stance_rank
+from mcplan.view.palette import PATCHES, band_colours
 from mcplan.view.plan_film import in_place, loaded
 from mcplan.view.readings import numbers
 

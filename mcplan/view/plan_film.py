@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 
 from mcplan.errors import InputError
-from mcplan.model.pose import quat_from_rotation
-from mcplan.planning import Plan, PlannedStance
+from mcplan.planning.plan import Plan, PlannedStance
 from mcplan.planning.search.tree import SearchTree
-from mcplan.planning.transition.object_way import ObjectWay
+from mcplan.planning.transition.object_path import ObjectWay
 from mcplan.planning.transition.transition import Segment
-from mcplan.scene import Contact, Scenario
-from mcplan.scene.place import make_contact
+from mcplan.robot.pose import quat_from_rotation
+from mcplan.scenario.scenario import Scenario
+from mcplan.scene.contact import Contact
+from mcplan.scene.placement import make_contact
 from mcplan.view.film import Film, PatchForce, lowest
 
 BETWEEN, EVERY = 15, 0.1

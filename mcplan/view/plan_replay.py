@@ -5,19 +5,17 @@ from dataclasses import replace
 
 import numpy as np
 
+from mcplan.analysis.closest_calls import Certificate, certificate_data
 from mcplan.errors import InputError
-from mcplan.planning import Plan, PlannedStance
+from mcplan.planning.plan import Plan, PlannedStance
 from mcplan.planning.search.tree import SearchTree
-from mcplan.scene import Scenario
+from mcplan.scenario.scenario import Scenario
 from mcplan.view import palette, shapes
-from mcplan.view.certificate import Certificate, certificate_data
-from mcplan.view.drawing import Drawing
-from mcplan.view.ghost import ghost_data
-from mcplan.view.node import node_name
+from mcplan.view.drawing import Drawing, node_name
 from mcplan.view.page import Page
 from mcplan.view.plan_facts import plan_readings, stance_bands
 from mcplan.view.plan_film import GAP, Frame, film, node_frames, passing_times, stance_frames, trails
-from mcplan.view.robot import patch_mesh
+from mcplan.view.robot import ghost_data, patch_mesh
 from mcplan.view.tree_panel import shown_nodes, tree_panel, tried_patches
 
 

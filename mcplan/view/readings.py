@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from mcplan.sim.run import Run
-from mcplan.view.pace import PaceOfRun
+from mcplan.analysis.pace import PaceOfRun
+from mcplan.analysis.regions import com_limits
+from mcplan.record.run import Run
 from mcplan.view.palette import LIMITS, PATCHES
-from mcplan.view.regions import com_limits
 
 MOST = 600
 """Intervals of time of which a page has a value."""

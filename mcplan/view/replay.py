@@ -4,16 +4,15 @@ from typing import Any
 
 import numpy as np
 
-from mcplan.sim.run import Run
-from mcplan.sim.world import with_flaws
-from mcplan.view.appearance import seen_robot
-from mcplan.view.certificate import Certificate, certificate_data
+from mcplan.analysis.closest_calls import Certificate, certificate_data
+from mcplan.record.run import Run
+from mcplan.record.world import with_flaws
 from mcplan.view.drawing import Drawing
 from mcplan.view.film import Film, PatchForce, lowest
-from mcplan.view.ghost import run_ghost
 from mcplan.view.page import Page, band_items
-from mcplan.view.phase_bands import phase_bands
+from mcplan.view.palette import phase_bands
 from mcplan.view.readings import Readings
+from mcplan.view.robot import run_ghost, seen_robot
 
 SHORTEST_TRAIL = 0.03
 """m: patches that move less through the air leave no trail."""

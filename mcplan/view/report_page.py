@@ -7,19 +7,18 @@ from typing import Any
 
 import numpy as np
 
+from mcplan.analysis.closest_calls import TIME, Call, Certificate, Line, closest_calls
+from mcplan.analysis.pace import PaceOfRun, said
+from mcplan.analysis.slowest_tick import WORDS, slowest_ticks, steps_of_tick
 from mcplan.planning.search.tree import SearchTree
-from mcplan.scene.scenario import Scenario
-from mcplan.sim.run import Run
-from mcplan.view.certificate import Certificate, Line
-from mcplan.view.closest_calls import TIME, Call, closest_calls
-from mcplan.view.pace import PaceOfRun, said
+from mcplan.record.run import Run
+from mcplan.scenario.scenario import Scenario
 from mcplan.view.page import band_items, filled
-from mcplan.view.phase_bands import phase_bands
+from mcplan.view.palette import phase_bands
 from mcplan.view.plan_facts import margin_words
 from mcplan.view.plan_replay import tree_page
 from mcplan.view.readings import Readings
 from mcplan.view.replay import replay_page
-from mcplan.view.ticks import WORDS, slowest_ticks, steps_of_tick
 
 STYLES = ("theme.css", "report.css")
 SCRIPTS = ("element.js", "charts.js", "report.js")

@@ -1,17 +1,27 @@
-"""The robot in a drawing: its links, posed frame by frame, and the patches that are in contact."""
+"""The robot in a drawing: its links, posed frame by frame, and the patches that are in contact.
 
-from collections.abc import Iterable
+What a robot looks like: its own meshes, where a run keeps only their convex hulls.
+
+The posture that a motion goes to, as the page shows it: where each link of the robot is.
+"""
+
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from meshcat import geometry as mg
 from scipy.spatial.transform import Rotation
 
-from mcplan.model.geometry import Geometry, MeshShape, Sphere
-from mcplan.model.robot import Robot
+from mcplan.errors import McplanError
+from mcplan.record.run import Run
+from mcplan.robot.description import Geometry, MeshShape, Sphere
+from mcplan.robot.robot import Robot
+from mcplan.robot.robot_file import load_robot
 from mcplan.view import palette, shapes
-from mcplan.view.drawing import Drawing
+from mcplan.view.drawing import Drawing, node_name
 from mcplan.view.environment import pose
-from mcplan.view.node import node_name
 
 RIM = 0.008
 """m: how far the plate of a patch stands out around it, where the link hides the patch itself."""
@@ -126,3 +136,64 @@ def draw_frames(drawing: Drawing, robot: Robot, patches: Iterable[str]) -> None:
                 node.set_object(mg.Cylinder(AXIS, THICK), shapes.material(colour, flat=True, on_top=True))
                 node.set_transform(X @ pose(R, AXIS / 2 * np.eye(3)[axis]) @ shapes.CYLINDER_TO_Z)
             drawing.root[path].set_property("visible", False)
+
+
+@dataclass(frozen=True)
+class Look:
+    """A robot with the shapes of another: what it does is asked of the one, how it looks of the other."""
+
+    robot: Any
+    geometry: dict[str, tuple[Geometry, ...]]
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.robot, name)
+
+
+def seen_robot(run: Run) -> Any:
+    """Return the robot of a run as it looks, with the masses that the physics had.
+
+    A run in memory has its robot; a file keeps large meshes as their convex hulls, and the robot that is installed, or
+    at the path which the scenario names, is drawn instead where it is the same one, by its digest.
+    """
+    if run.live_plan is not None or not run.record.robot.meshes:
+        return run.loaded_robot
+    name = run.record.scenario.document.get("robot")
+    if not isinstance(name, str):
+        return run.loaded_robot
+    try:
+        found = load_robot(name)
+    except (McplanError, OSError):
+        return run.loaded_robot
+    same = found.digest == run.record.robot.digest
+    return Look(run.loaded_robot, found.geometry) if same else run.loaded_robot
+
+
+def ghost_data(
+    robot: Robot, postures: Sequence[np.ndarray], spans: Sequence[tuple[float, float, int]]
+) -> dict[str, Any]:
+    """Return the nodes of links, their poses (position, quaternion x y z w) in each posture, and when which is next.
+
+    Parameters
+    ----------
+    postures : (nq,) each.
+    spans : begin, end, and number of the posture.
+    """
+    links = [link for link in drawn_links(robot) if robot.geometry.get(link)]
+    poses = []
+    for q in postures:
+        rows = []
+        for link in links:
+            X = robot.frame_pose(q, link)
+            xyzw = Rotation.from_matrix(X[:3, :3]).as_quat()
+            rows.append([*np.round(X[:3, 3], 5).tolist(), *np.round(xyzw, 6).tolist()])
+        poses.append(rows)
+    return {"links": [node_name(link) for link in links], "poses": poses, "spans": [list(span) for span in spans]}
+
+
+def run_ghost(run: Run, bands: Sequence[tuple[float, float, str]]) -> dict[str, Any]:
+    """Return the posture of the stance that each phase of a run leads to."""
+    stances = run.plan.stances
+    changes = np.concatenate([[0], np.flatnonzero(np.diff(run.phase)) + 1])
+    aims = [run.record.phases[run.phase[k]].stance for k in changes]
+    spans = [(begin, end, aim) for (begin, end, _), aim in zip(bands, aims, strict=True) if aim is not None]
+    return ghost_data(run.robot, [stance.q for stance in stances], spans)

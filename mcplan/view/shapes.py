@@ -3,7 +3,7 @@
 import numpy as np
 from meshcat import geometry as mg
 
-from mcplan.model.geometry import Box, Capsule, Cylinder, MeshShape, Sphere
+from mcplan.robot.description import Box, Capsule, Cylinder, MeshShape, Sphere
 from mcplan.scene.polygon import counter_clockwise
 
 CYLINDER_TO_Z = np.array([[1.0, 0, 0, 0], [0, 0, -1.0, 0], [0, 1.0, 0, 0], [0, 0, 0, 1.0]])

@@ -8,21 +8,21 @@ from pathlib import Path
 
 import numpy as np
 
-from mcplan.arguments import each, shown
-from mcplan.bars import in_notebook
+from mcplan.analysis.closest_calls import Certificate
 from mcplan.errors import InputError
-from mcplan.model.robot import Robot
 from mcplan.planning.plan import Plan
+from mcplan.record.run import Run
+from mcplan.robot.robot import Robot
+from mcplan.scenario.scenario import Scenario
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment
-from mcplan.scene.scenario import Scenario
-from mcplan.sim.run import Run
-from mcplan.view.certificate import Certificate
+from mcplan.util.arguments import each, shown
+from mcplan.util.bars import in_notebook
+from mcplan.util.files import write_text
 from mcplan.view.film import Film, lowest
 from mcplan.view.page import Page
 from mcplan.view.plan_replay import plan_page
 from mcplan.view.replay import replay_page
-from mcplan.whole_file import write_text
 
 
 class Shown:

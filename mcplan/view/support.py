@@ -5,14 +5,14 @@ from typing import Any
 
 import numpy as np
 
-from mcplan.scene import Contact
+from mcplan.analysis.regions import contacts_key
+from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment, Surface
 from mcplan.scene.polygon import clip, counter_clockwise, half_planes
 from mcplan.statics.support_region import support_region
 from mcplan.view import palette, shapes
 from mcplan.view.drawing import Drawing
 from mcplan.view.environment import pose
-from mcplan.view.regions import contacts_key
 
 SHOWN = 0.25
 """m: how far from the contacts a region without bounds is drawn (between facing walls any place can be balanced)."""

@@ -8,10 +8,11 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from mcplan.errors import InputError
-from mcplan.planning import PlannedStance
+from mcplan.planning.plan import PlannedStance
 from mcplan.planning.search.tree import SearchTree
-from mcplan.scene import Contact, Scenario
-from mcplan.view.node import node_name
+from mcplan.scenario.scenario import Scenario
+from mcplan.scene.contact import Contact
+from mcplan.view.drawing import node_name
 from mcplan.view.plan_film import Places
 
 SHOWN = 1500

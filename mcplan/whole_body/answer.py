@@ -1,10 +1,84 @@
-"""A point of the whole-body program: checked against the rows as they were declared, and unpacked."""
+"""A point of the whole-body program: checked against the rows as they were declared, and unpacked.
+
+What a solved tick gives, and how right it is.
+
+Named tuples, as one is made in every tick: a frozen dataclass takes five times as long.
+
+The residual check: a solver's word is not enough.
+"""
+
+
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mcplan.core.whole_body import check as qp_answer
-from mcplan.whole_body.solution import Array, Residuals
+from mcplan.util.qp_status import SOLVED
+from mcplan.whole_body.declaration import Declaration, add_gradient
+from mcplan.whole_body.rows.block import Gradient
 from mcplan.whole_body.tables import Binding
+
+Array = NDArray[np.float64]
+
+
+class Residuals(NamedTuple):
+    """How well a solution satisfies its problem.
+
+    Parameters
+    ----------
+    motion : largest entry of ``M vd + h - S' tau - sum J' w - tau_ext``, N or N m.
+    contact : largest error of the contact accelerations, m/s² or rad/s².
+    inequality : largest violation of a bound on forces, torques or accelerations (and of the user's constraints).
+    stationarity : largest entry of the Lagrangian's gradient relative to the largest of its terms; NaN when the solver
+        gave no multipliers or the user added terms.
+    """
+
+    motion: float
+    contact: float
+    inequality: float
+    stationarity: float = float("nan")
+
+
+class Solution(NamedTuple):
+    """Accelerations, torques and forces of one tick.
+
+    Parameters
+    ----------
+    status : 0 solved, 1 slack form, 2 damped hold.
+    vd : (nv,) time derivative of the velocity.
+    tau : (n,) joint torques.
+    forces : patch -> (k, 3) forces of the environment at the contact points, world axes, N.
+    wrenches : patch -> (6,) their wrench at the patch origin, world axes.
+    unknowns : patch -> force unknowns in the contact's axes, as the program knows them.
+    residuals : of the problem as declared, also in the slack form (which then says what was given up).
+    objective : value of the cost.
+    solve_time : s, clock time of ``solve``.
+    message : why the program as declared was not solved; empty if it was.
+    """
+
+    status: int
+    vd: Array
+    tau: Array
+    forces: dict[str, Array]
+    wrenches: dict[str, Array]
+    unknowns: dict[str, Array]
+    residuals: Residuals
+    objective: float
+    solve_time: float
+    message: str = ""
+    conflicts: tuple = ()
+
+    @property
+    def ok(self) -> bool:
+        """Whether the program was solved as declared."""
+        return self.status == SOLVED
+
+    @property
+    def violation(self) -> float:
+        """By how much rows other than the equation of motion are missed: m/s², rad/s², N or N m."""
+        return max(self.residuals.contact, self.residuals.inequality)
+
 
 STATIONARITY = 1e-4
 """Relative gradient of the Lagrangian beyond which an answer is not taken for a minimiser."""
@@ -54,3 +128,37 @@ class Answer:
         forces = dict(zip(b.patches, map(self._forces.__getitem__, b.vectors), strict=True))
         unknowns = dict(zip(b.patches, map(self.f.__getitem__, b.places), strict=True))
         return forces, dict(zip(b.patches, self._wrenches, strict=True)), unknowns
+
+
+AT_BOUND = 1e-5
+"""N m: a torque this close to its limit may be held there by it."""
+
+
+def stationarity(
+    d: Declaration, data: dict[str, Array], vd: Array, tau: Array, f: Array, duals: dict[str, Array]
+) -> float:
+    """Return the largest entry of the Lagrangian's gradient over the largest of its terms, from the arrays alone.
+
+    Parameters
+    ----------
+    d, data : the declared problem and the values of its parameters.
+    vd, tau, f : the point.
+    duals : multipliers by name of the rows.
+    """
+    gradient = Gradient()
+    add_gradient(data, d.structure.settings.torque_weight, vd, tau, f, gradient)
+    for block in d.blocks:
+        block.add_gradient(data, duals, gradient)
+    limit, on_tau = np.array(d.structure.torque), np.sum(gradient.tau, axis=0)
+    free = np.where(
+        tau > limit - AT_BOUND, np.maximum(on_tau, 0), np.where(tau < AT_BOUND - limit, np.minimum(on_tau, 0), on_tau)
+    )
+    size = max(1.0, float(np.max(np.abs(duals["motion"]))))
+    return max(_relative(gradient.vd), float(np.max(np.abs(free))) / size, _relative(gradient.f))
+
+
+def _relative(terms: list[Array]) -> float:
+    """Return the largest entry of a sum over the largest of its terms (or 1)."""
+    if not terms:
+        return 0.0
+    return float(np.max(np.abs(np.sum(terms, axis=0)))) / max(1.0, *(float(np.max(np.abs(t))) for t in terms))

@@ -1,4 +1,8 @@
-"""Pairs of bodies keep their distance: an inequality on the accelerations, with a fixed number of rows."""
+"""Pairs of bodies keep their distance: an inequality on the accelerations, with a fixed number of rows.
+
+Inequalities on the accelerations that are added to the whole-body program.
+"""
+
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -9,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from mcplan.core.algebra.consistent_rows import NEUTRAL
 from mcplan.core.whole_body.avoidance import fill_avoidance_rows
 from mcplan.errors import InputError
-from mcplan.model.terms import Terms
+from mcplan.robot.terms import Terms
 
 Array = NDArray[np.float64]
 
@@ -128,3 +132,25 @@ class CollisionAvoidance:
 def row_names(pairs: Sequence[object], slots: int) -> list[str]:
     """Return what each of ``slots`` rows keeps, of which the first have pairs."""
     return [f"distance of {pair}" for pair in pairs] + [f"distance, row {slot}" for slot in range(len(pairs), slots)]
+
+
+Array = NDArray[np.float64]
+
+
+class Limit(Protocol):
+    """Rows ``A vd >= b``; their number never changes, so that the declared problem stays the same."""
+
+    @property
+    def dimension(self) -> int:
+        """Number of rows."""
+
+    @property
+    def frames(self) -> tuple[str, ...]:
+        """Frames whose terms it reads."""
+
+    @property
+    def names(self) -> Sequence[str]:
+        """What each row keeps, for the explanation of a failure."""
+
+    def rows(self, terms: Terms) -> tuple[Array, Array]:
+        """Return ``A (m, nv)`` and ``b (m,)``."""

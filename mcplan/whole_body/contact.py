@@ -1,4 +1,8 @@
-"""A contact as the whole-body program sees it: what it forbids to accelerate, and the forces that it can bear."""
+"""A contact as the whole-body program sees it: what it forbids to accelerate, and the forces that it can bear.
+
+The rotation vector between two orientations, and how quickly it changes.
+"""
+
 
 from __future__ import annotations
 
@@ -6,16 +10,32 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from mcplan.core.algebra import rotation as core
 from mcplan.errors import InputError
-from mcplan.model.terms import Terms
 from mcplan.optimize.dense import solve_dense
+from mcplan.robot.terms import Terms
 from mcplan.whole_body.packed import NumberSlot, Packed, Slot
-from mcplan.whole_body.rotation_error import rotation_error, rotation_error_rate
 
 if TYPE_CHECKING:
     from mcplan.scene.contact import Contact
+
+
+def rotation_error(target: ArrayLike, R: ArrayLike) -> NDArray[np.float64]:
+    """Return ``log(R* R')``: the rotation vector, in world axes, turning ``R`` onto ``R*`` (rad, at most pi long)."""
+    error = np.empty(3)
+    both = [np.ascontiguousarray(matrix, dtype=np.float64).reshape(9) for matrix in (target, R)]
+    core.rotation_error(both[0], both[1], np.empty(13), error)
+    return error
+
+
+def rotation_error_rate(error: ArrayLike, spin: ArrayLike) -> NDArray[np.float64]:
+    """Return ``-d/dt log(R* R')`` (rad/s) where R turns with ``spin`` (3,), world axes, and the error is this."""
+    rate = np.empty(3)
+    core.rotation_error_rate(np.asarray(error, float), np.asarray(spin, float), rate)
+    return rate
+
 
 Array = NDArray[np.float64]
 

@@ -1,15 +1,25 @@
-"""Why a whole-body program has no solution: the constraints that would have to give way, by name and amount."""
+"""Why a whole-body program has no solution: the constraints that would have to give way, by name and amount.
+
+The slack form: the same program, in which contacts may slip and joints overrun rather than nothing be found.
+
+The last resort: damp the joints, carry the weight, obey the equation of motion.
+"""
+
 
 import warnings
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import cvxpy as cp
 import numpy as np
 
+from mcplan.optimize.compiled import CannotCompile, CompiledProblem, compile_problem
+from mcplan.robot.terms import Terms
+from mcplan.whole_body.answer import Array
 from mcplan.whole_body.contact import ContactConstraint
 from mcplan.whole_body.declaration import Declaration
+from mcplan.whole_body.rows.accelerations import MOTION
 from mcplan.whole_body.rows.block import Conflict, Failure
-from mcplan.whole_body.rows.motion import MOTION
 
 EXTRA_PRICE = 100.0
 """What one unit of violation of the user's rows costs, relative to 1 N or 1 N m (see `Rows.price`)."""
@@ -86,3 +96,115 @@ class Explanation:
         for given, slack in self._extra:
             amount = float(np.max(np.abs(np.atleast_1d(np.asarray(slack.value)))))
             yield Conflict(f"added constraint {given.label or str(given)}", amount, "")
+
+
+EXTRA_PENALTY = 1e3
+"""Cost of each squared violation of the user's rows (see `Rows.penalty`)."""
+
+
+def slack_problem(d: Declaration, objective: cp.Expression, extra: list[cp.Constraint]) -> cp.Problem:
+    """Return the program with soft rows; it shares variables and parameters with the declared one.
+
+    It always has a solution: forces at the tips of their cones and no torque give some acceleration.
+    """
+    cost, constraints = objective, []
+    for rows in d.rows:
+        if rows.penalty is None:
+            constraints.append(rows.constraint())
+            continue
+        slack = cp.Variable(rows.expression.shape)
+        cost = cost + rows.penalty * cp.sum_squares(slack)
+        constraints.append(rows.relaxed(slack))
+    for given in extra:
+        expression = given.args[0] - given.args[1]
+        slack = cp.Variable(expression.shape)
+        cost = cost + EXTRA_PENALTY * cp.sum_squares(slack)
+        equality = isinstance(given, cp.constraints.Equality)
+        constraints.append(expression == slack if equality else expression <= slack)
+    return cp.Problem(cp.Minimize(cost), constraints)
+
+
+class SlackForm:
+    """The slack form of a declared problem, compiled where that is possible: it is asked for tick after tick.
+
+    Parameters
+    ----------
+    problem : from `slack_problem`.
+    compiled : whether to compile it.
+    solver, options : of CVXPY, where it is not compiled or that does not succeed.
+    """
+
+    def __init__(self, problem: cp.Problem, compiled: bool, solver: str, options: dict[str, Any]):
+        self.problem, self._solver, self._options = problem, solver, options
+        self._compiled: CompiledProblem | None = None
+        if compiled:
+            try:
+                self._compiled = compile_problem(problem)
+            except CannotCompile:
+                self._compiled = None
+
+    def solve(self) -> str:
+        """Solve at the present values of the parameters; the variables have their values then. Return the status."""
+        if self._compiled is not None:
+            self._compiled.load()
+            if (status := self._compiled.solve()) == cp.OPTIMAL:
+                return status
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            self.problem.solve(solver=self._solver, **self._options)
+        return str(self.problem.status)
+
+
+DAMPING = 10.0
+"""1/s: the velocities are to decay at this rate."""
+
+
+def damped_hold(
+    terms: Terms, h: Array, contacts: Sequence[ContactConstraint], torque: Array
+) -> tuple[Array, Array, list[Array]]:
+    """Return accelerations, torques and force unknowns that need no solver.
+
+    The forces are the smallest ones that carry the base through ``vd* = -damping v``, brought back into their cones;
+    the torques follow from the joints' rows and are cut at their limits; the accelerations are what the equation of
+    motion then gives, exactly.
+
+    Parameters
+    ----------
+    terms : terms of the state.
+    h : (nv,) bias forces less external ones.
+    contacts : contacts, in the order of the answer.
+    torque : (n,) torque limits.
+    """
+    wanted = terms.M @ (-DAMPING * terms.v) + h
+    joints = slice(6, 6 + len(torque))
+    maps = [contact.force_map(terms) for contact in contacts]
+    forces: list[Array] = []
+    carried = np.zeros_like(wanted)
+    if maps:
+        J = np.hstack(maps)
+        base = np.delete(J, joints, axis=0)  # of the robot, and of objects that move freely
+        gram = base @ base.T
+        f = base.T @ np.linalg.solve(gram + 1e-9 * np.trace(gram) * np.eye(len(gram)), np.delete(wanted, joints))
+        place = 0
+        for contact, part in zip(contacts, maps, strict=True):
+            mine = _into_cone(contact, f[place : place + part.shape[1]])
+            forces.append(mine)
+            carried += part @ mine
+            place += part.shape[1]
+    tau = np.clip((wanted - carried)[joints], -torque, torque)
+    push = carried - h
+    push[joints] += tau
+    return np.asarray(np.linalg.solve(terms.M, push), dtype=np.float64), tau, forces
+
+
+def _into_cone(contact: ContactConstraint, f: Array) -> Array:
+    """Return the unknowns cut to what the contact can bear."""
+    if contact.shape.grasp:
+        wrench = contact.selection.T @ f
+        force, moment = float(np.linalg.norm(wrench[:3])), float(np.linalg.norm(wrench[3:]))
+        return f * min(1.0, contact.limit / max(force, 1e-9), contact.max_moment / max(moment, 1e-9))
+    points = f.reshape(-1, 3).copy()
+    points[:, 2] = np.maximum(points[:, 2], 0.0)
+    tangential = np.hypot(points[:, 0], points[:, 1])
+    points[:, :2] *= np.minimum(1.0, contact.friction * points[:, 2] / np.maximum(tangential, 1e-9))[:, None]
+    return (points * min(1.0, contact.limit / max(float(points[:, 2].sum()), 1e-9))).ravel()

@@ -18,11 +18,11 @@ from typing import Final
 import cvxpy as cp
 import numpy as np
 
-from mcplan.coordinates import ROLL_PITCH_YAW, ROTATION_MATRIX, UNIT_QUATERNION, RotationChart
 from mcplan.core.rigid_body.lagrangian import lagrangian_matrices
 from mcplan.core.rigid_body.tree import GRAVITY, Tree, workspace
 from mcplan.errors import InputError, SimulationFailed
-from mcplan.model.terms import Terms
+from mcplan.robot.terms import Terms
+from mcplan.textbook.coordinates import ROLL_PITCH_YAW, ROTATION_MATRIX, UNIT_QUATERNION, RotationChart
 from mcplan.whole_body.declaration import Declaration
 from mcplan.whole_body.rows.block import Array, Rows
 from mcplan.whole_body.settings import MIXED

@@ -1,5 +1,11 @@
-"""Numbers that change between ticks: one array that kernels read, and attributes that are parts of it."""
+"""Numbers that change between ticks: one array that kernels read, and attributes that are parts of it.
 
+Whether what is given is what was given before: work that depends on it alone is kept from tick to tick.
+"""
+
+
+from collections.abc import Sequence
+from operator import is_
 from typing import Any, overload
 
 import numpy as np
@@ -67,3 +73,8 @@ class Packed:
         self.values = np.zeros(sum(sizes))
         parts = np.split(self.values, np.cumsum(sizes)[:-1])
         self.slots = {name: part.reshape(shape) for (name, shape), part in zip(shapes.items(), parts, strict=True)}
+
+
+def same(given: Sequence[object], kept: Sequence[object]) -> bool:
+    """Say whether two sequences hold the same objects; whether equal ones would do is theirs to know."""
+    return len(given) == len(kept) and all(map(is_, given, kept))

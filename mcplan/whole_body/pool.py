@@ -2,14 +2,13 @@
 
 from collections.abc import Sequence
 
+from mcplan.whole_body.collision_avoidance import Limit
 from mcplan.whole_body.contact import ContactConstraint
 from mcplan.whole_body.declaration import Extra
-from mcplan.whole_body.effort_terms import row_counts
-from mcplan.whole_body.joints import HasLimits
-from mcplan.whole_body.limit import Limit
+from mcplan.whole_body.packed import same
 from mcplan.whole_body.priorities import PrioritisedQP, levels_of, sizes_of
-from mcplan.whole_body.same import same
-from mcplan.whole_body.settings import QPSettings
+from mcplan.whole_body.settings import HasLimits, QPSettings
+from mcplan.whole_body.tasks.effort_terms import row_counts
 from mcplan.whole_body.tasks.task import Task, priority_of
 from mcplan.whole_body.whole_body import WholeBodyQP, ordered
 

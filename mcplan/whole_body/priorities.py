@@ -13,16 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mcplan.errors import InputError
-from mcplan.model.terms import Terms
-from mcplan.qp_status import SLACK
+from mcplan.robot.terms import Terms
+from mcplan.util.qp_status import SLACK
+from mcplan.whole_body.answer import Solution
+from mcplan.whole_body.collision_avoidance import Limit
 from mcplan.whole_body.contact import ContactConstraint
 from mcplan.whole_body.declaration import Extra
-from mcplan.whole_body.effort_terms import row_counts
-from mcplan.whole_body.joints import HasLimits
-from mcplan.whole_body.limit import Limit
-from mcplan.whole_body.rows.near_torques import Near
-from mcplan.whole_body.settings import QPSettings
-from mcplan.whole_body.solution import Solution
+from mcplan.whole_body.rows.forces import Near
+from mcplan.whole_body.settings import HasLimits, QPSettings
+from mcplan.whole_body.tasks.effort_terms import row_counts
 from mcplan.whole_body.tasks.task import Task, priority_of, unknown_of, weights
 from mcplan.whole_body.whole_body import WholeBodyQP
 

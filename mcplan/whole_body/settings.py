@@ -1,12 +1,20 @@
-"""Options of the whole-body program, and the solvers by name."""
+"""Options of the whole-body program, and the solvers by name.
 
+What the program needs of a robot: its joints and their limits.
+"""
+
+
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from types import MappingProxyType
-from typing import Any, Final, get_args
+from typing import Any, Final, Protocol, get_args
+
+import numpy as np
 
 from mcplan.errors import InputError
-from mcplan.scene.settings import Form
+from mcplan.settings.settings import Form
+from mcplan.whole_body.collision_avoidance import Array
 
 SOLVERS: Final = MappingProxyType(
     {
@@ -105,3 +113,51 @@ class QPSettings:
             raise InputError(f"explain {self.explain!r}: one of always, first, never")
         if self.wrench_weight is not None and len(self.wrench_weight) != 6:
             raise InputError(f"wrench_weight has {len(self.wrench_weight)} numbers, expected 6")
+
+
+class Limits(Protocol):
+    """Limits of the joints, (n,) each, infinite where absent."""
+
+    @property
+    def lower(self) -> Array:
+        """Least positions."""
+
+    @property
+    def upper(self) -> Array:
+        """Largest positions."""
+
+    @property
+    def velocity(self) -> Array:
+        """Largest speeds."""
+
+    @property
+    def torque(self) -> Array:
+        """Largest torques."""
+
+
+class HasLimits(Protocol):
+    """What the program needs of a robot."""
+
+    @property
+    def nv(self) -> int:
+        """Size of a velocity."""
+
+    @property
+    def joint_names(self) -> Sequence[str]:
+        """Names of the joints."""
+
+    @property
+    def limits(self) -> Limits:
+        """Their limits."""
+
+
+def bounds(robot: HasLimits, joints: Sequence[int], settings: QPSettings) -> Array:
+    """Return lower and upper position and velocity (j, 3) that the accelerations of joints are to keep."""
+    limits = robot.limits
+    table = np.column_stack([limits.lower, limits.upper, settings.velocity_fraction * limits.velocity])
+    table[:, :2] += np.array([1.0, -1.0]) * settings.position_margin
+    if not settings.position_limits:
+        table[:, :2] = -np.inf, np.inf
+    if not settings.velocity_limits:
+        table[:, 2] = np.inf
+    return np.asarray(table[list(joints)], dtype=np.float64)

@@ -14,27 +14,21 @@ import numpy as np
 
 from mcplan.core.whole_body import fill as qp_fill
 from mcplan.errors import InputError, SimulationFailed
-from mcplan.model.terms import Terms
-from mcplan.qp_status import HOLD, SLACK, SOLVED
-from mcplan.whole_body.answer import Answer
+from mcplan.robot.terms import Terms
+from mcplan.util.qp_status import HOLD, SLACK, SOLVED
+from mcplan.whole_body.answer import Answer, Solution, stationarity
+from mcplan.whole_body.collision_avoidance import Limit
 from mcplan.whole_body.contact import ContactConstraint
 from mcplan.whole_body.declaration import Declaration, Extra, Structure, check_convex
-from mcplan.whole_body.effort_terms import fill_efforts, row_counts, split_tasks
-from mcplan.whole_body.explain import Explanation
-from mcplan.whole_body.fast_form import FastForm, fast_form, place_parameters
+from mcplan.whole_body.explain import Explanation, SlackForm, damped_hold, slack_problem
 from mcplan.whole_body.forms import BaseChart
-from mcplan.whole_body.hold import damped_hold
-from mcplan.whole_body.joints import HasLimits, bounds
-from mcplan.whole_body.limit import Limit
-from mcplan.whole_body.residuals import stationarity
-from mcplan.whole_body.rows.added import fill_limits, limit_names
+from mcplan.whole_body.packed import same
+from mcplan.whole_body.rows.accelerations import fill_limits, limit_names
 from mcplan.whole_body.rows.block import Array, Conflict
-from mcplan.whole_body.rows.near_torques import Near, fill_near
-from mcplan.whole_body.same import same
-from mcplan.whole_body.settings import MIXED, QPSettings, solver_options
-from mcplan.whole_body.slack import SlackForm, slack_problem
-from mcplan.whole_body.solution import Solution
-from mcplan.whole_body.tables import EXTERNAL, PULL, WEIGHT, Binding, Sheet
+from mcplan.whole_body.rows.forces import Near, fill_near
+from mcplan.whole_body.settings import MIXED, HasLimits, QPSettings, bounds, solver_options
+from mcplan.whole_body.tables import EXTERNAL, PULL, WEIGHT, Binding, FastForm, Sheet, fast_form, place_parameters
+from mcplan.whole_body.tasks.effort_terms import fill_efforts, row_counts, split_tasks
 from mcplan.whole_body.tasks.task import Task, checked_rows, weights
 
 CALM = 100

@@ -7,15 +7,14 @@ from types import SimpleNamespace
 
 import pytest
 
-from mcplan import cli
-from mcplan.bench import closed_loop, kernels, table
-from mcplan.bench.agreement import Agreement
-from mcplan.bench.kernels import BATCHES
+from mcplan.bench import closed_loop, kernels, report as table
+from mcplan.bench.kernels import BATCHES, STATICS
 from mcplan.bench.measure import measure, medians
+from mcplan.bench.peers import Agreement
 from mcplan.bench.report import KERNELS, BenchReport, Row
 from mcplan.bench.settings import BenchSettings
-from mcplan.bench.statics import STATICS
-from mcplan.model.robot_file import load_robot
+from mcplan.cli import main as cli
+from mcplan.robot.robot_file import load_robot
 
 TINY = BenchSettings(
     rounds=2, ticks=12, plain_ticks=4, skipped=2, calls=3, repeats=2, batch=6, batch_repeats=1, bodies=(3, 6),
@@ -31,7 +30,7 @@ class Told:
 
     def reference_tick(self, job):
         from mcplan.bench.reference_tick import ReferenceTick, without_armature
-        from mcplan.model.robot_file import load_robot
+        from mcplan.robot.robot_file import load_robot
 
         self.jobs.append(job)
         robot = without_armature(load_robot("hrp2"))

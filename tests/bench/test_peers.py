@@ -5,10 +5,10 @@ import sys
 
 import pytest
 
+from mcplan.bench.growth import plain_urdf
 from mcplan.bench.peers import SCRIPTS, Peers, ask
-from mcplan.bench.plain_urdf import plain_urdf
 from mcplan.errors import InputError, JobFailed
-from mcplan.model.robot_file import load_robot
+from mcplan.robot.robot_file import load_robot
 
 
 @pytest.fixture

@@ -3,12 +3,11 @@
 import numpy as np
 import pytest
 
-from mcplan.bench.growth import linearity, write_chains
-from mcplan.bench.plain_urdf import plain_urdf, roll_pitch_yaw
+from mcplan.bench.growth import linearity, plain_urdf, roll_pitch_yaw, write_chains
 from mcplan.bench.reference_tick import without_armature
-from mcplan.model.pose import rotation_from_quat, rotation_from_rpy
-from mcplan.model.robot_file import load_robot
-from tests.model.conftest import ARM, GRIPPER
+from mcplan.robot.pose import rotation_from_quat, rotation_from_rpy
+from mcplan.robot.robot_file import load_robot
+from tests.robot.conftest import ARM, GRIPPER
 
 
 def written(robot, directory):

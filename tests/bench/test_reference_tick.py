@@ -6,10 +6,9 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from mcplan.bench.agreement import Agreement, compare, world_acceleration
-from mcplan.bench.definition import Definition
-from mcplan.bench.reference_tick import ReferenceTick, along_edges, without_armature
-from mcplan.model.robot_file import load_robot
+from mcplan.bench.peers import Agreement, compare, world_acceleration
+from mcplan.bench.reference_tick import Definition, ReferenceTick, along_edges, without_armature
+from mcplan.robot.robot_file import load_robot
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +78,7 @@ def test_points_on_edges_start_at_the_corners_and_are_evenly_spread():
 def test_the_peers_base_acceleration_is_that_of_pinocchio(robot, tmp_path):
     """The same accelerations in both conventions give the same joint accelerations of a free fall with rotation."""
     rng = np.random.default_rng(6)
-    from mcplan.bench.plain_urdf import plain_urdf
+    from mcplan.bench.growth import plain_urdf
 
     path = tmp_path / "robot.urdf"
     path.write_text(plain_urdf(robot.description, robot.locked))

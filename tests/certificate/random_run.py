@@ -3,8 +3,8 @@
 import numpy as np
 
 from mcplan.certificate.independent import Mechanism, integrate
-from mcplan.sim.records import PhaseRecord, PlanRecord, RobotRecord, RunRecord, StanceRecord
-from mcplan.sim.run import Run
+from mcplan.record.records import PhaseRecord, PlanRecord, RobotRecord, RunRecord, StanceRecord
+from mcplan.record.run import Run
 
 
 def free_run(robot: RobotRecord, samples: int = 40, dt: float = 0.002, seed: int = 0) -> Run:

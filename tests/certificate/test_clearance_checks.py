@@ -8,11 +8,11 @@ import pytest
 from mcplan.certificate.clearance_checks import clearance_checks, stance_clearance
 from mcplan.certificate.evidence import Evidence
 from mcplan.certificate.verify import verify
-from mcplan.model import robot_file
 from mcplan.planning.sequence import complete
-from mcplan.scene.load import load_scenario
+from mcplan.record.records import PhaseRecord, PlaceRecord, WorldRecord
+from mcplan.robot import robot_file
+from mcplan.scenario.load import load_scenario
 from mcplan.sim.recorder import RunRecorder
-from mcplan.sim.records import PhaseRecord, PlaceRecord, WorldRecord
 from tests.sim.waving_box import waving_run
 
 STEP = 0.02

@@ -7,17 +7,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from mcplan.certificate.description import description_checks
-from mcplan.certificate.distances import distance_checks
+from mcplan.certificate.declared_robot import description_checks
+from mcplan.certificate.engine_run import distance_checks
 from mcplan.certificate.engines import NAMES, PACKAGES, engine_class
 from mcplan.certificate.engines.contract import moving_joints
 from mcplan.certificate.evidence import Evidence
 from mcplan.certificate.reproduction import AGREEMENT, Reproduction, reproduce
-from mcplan.cli import main
+from mcplan.cli.main import main
 from mcplan.errors import InputError, RunError, SimulationFailed
-from mcplan.planning import Plan, plan
-from mcplan.scene import load_scenario
-from mcplan.sim.records import LinkRecord, MeshRecord
+from mcplan.planning.plan import Plan
+from mcplan.planning.planner import plan
+from mcplan.record.records import LinkRecord, MeshRecord
+from mcplan.scenario.load import load_scenario
 from mcplan.sim.simulate import simulate
 from tests import made
 from tests.certificate.random_run import free_run, with_a_mimic

@@ -8,7 +8,7 @@ from scipy.spatial.transform import Rotation
 
 from mcplan.certificate.contact_checks import force_checks
 from mcplan.certificate.evidence import Evidence
-from mcplan.sim.records import ContactRecord, PlanRecord, StanceRecord, WorldRecord
+from mcplan.record.records import ContactRecord, PlanRecord, StanceRecord, WorldRecord
 from tests.certificate.random_run import free_run
 from tests.sim.random_robots import random_record
 

@@ -9,10 +9,10 @@ from scipy.spatial.transform import Rotation
 
 from mcplan.certificate.evidence import Evidence
 from mcplan.certificate.external_checks import external_checks, joint_losses
-from mcplan.planning import plan as make_plan
-from mcplan.scene import load_scenario
-from mcplan.scene.settings import SimulationSettings
-from mcplan.sim.records import PlaceRecord
+from mcplan.planning.planner import plan as make_plan
+from mcplan.record.records import PlaceRecord
+from mcplan.scenario.load import load_scenario
+from mcplan.settings.settings import SimulationSettings
 from mcplan.sim.simulate import Simulation
 from tests.certificate.forging import add, broken, put, scale, tampered, with_document, with_record
 

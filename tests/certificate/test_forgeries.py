@@ -8,9 +8,9 @@ import pytest
 import mcplan as mc
 from mcplan.certificate.evidence import Evidence
 from mcplan.certificate.independent import Mechanism
-from mcplan.sim.records import LinkRecord, PlaceRecord, WorldRecord
-from mcplan.sim.run import HOLD, NO_QP, SLACK
-from mcplan.sim.tolerances import EXACT
+from mcplan.certificate.tolerances import EXACT
+from mcplan.record.records import LinkRecord, PlaceRecord, WorldRecord
+from mcplan.record.run import HOLD, NO_QP, SLACK
 from tests import made
 from tests.certificate.forging import (
     add,

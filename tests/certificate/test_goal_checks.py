@@ -8,10 +8,10 @@ from scipy.spatial.transform import Rotation
 
 from mcplan.certificate.goal_checks import goal_items, place_errors
 from mcplan.certificate.verify import verify
+from mcplan.record.records import PatchRecord
 from mcplan.scene.environment import Bar, Surface
-from mcplan.scene.place import make_contact
+from mcplan.scene.placement import make_contact
 from mcplan.scene.spec import ContactSpec
-from mcplan.sim.records import PatchRecord
 from tests.certificate.forging import asking, broken, line, put, tampered
 from tests.sim.waving_box import waving_run
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from mcplan.certificate.linear_programs import LinearPrograms
+from mcplan.certificate.transition_balance import LinearPrograms
 
 
 def program(rng, rows, columns, equations):

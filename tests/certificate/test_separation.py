@@ -12,9 +12,9 @@ from mcplan.certificate.separation import GAP, Convex, Placed, plane_bound, sign
 from mcplan.certificate.solids import convex, gather
 from mcplan.certificate.watch import Watch
 from mcplan.collision.model import CollisionModel
-from mcplan.model.geometry import Box, Capsule, Cylinder, MeshShape, Sphere
-from mcplan.scene.load import load_scenario
-from mcplan.sim.robot_record import record_robot
+from mcplan.record.robot_record import record_robot
+from mcplan.robot.description import Box, Capsule, Cylinder, MeshShape, Sphere
+from mcplan.scenario.load import load_scenario
 
 COUNT = 600
 

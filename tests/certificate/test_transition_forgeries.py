@@ -8,10 +8,10 @@ from scipy.spatial.transform import Rotation
 
 from mcplan.certificate.evidence import Evidence
 from mcplan.certificate.transition_checks import transition_checks
-from mcplan.motion.law import Law
+from mcplan.motion.time_law import Law
 from mcplan.planning.chain import paced
 from mcplan.planning.transition.transition import Course
-from mcplan.sim.robot_record import record_robot
+from mcplan.record.robot_record import record_robot
 from tests import made
 from tests.sim.waving_box import waving_run
 

@@ -10,13 +10,13 @@ from mcplan.certificate.curve import Curve
 from mcplan.certificate.independent import Mechanism
 from mcplan.certificate.solids import gather
 from mcplan.certificate.transition_balance import Balance
+from mcplan.certificate.transition_checks import expected_path
 from mcplan.certificate.transition_clearance import FINE, bends_of, transition_clearance
-from mcplan.certificate.transition_path import expected_path
 from mcplan.certificate.transition_track import tracks_of
 from mcplan.certificate.watch import Watch
 from mcplan.motion.limb_path import LimbPath, Timing
 from mcplan.planning.transition.transition import Course
-from mcplan.sim.robot_record import record_robot
+from mcplan.record.robot_record import record_robot
 from mcplan.statics.feasibility import can_hold
 from tests import made
 from tests.certificate.test_transition_forgeries import STEP, bump, joint, knot

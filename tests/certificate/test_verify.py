@@ -8,7 +8,7 @@ import pytest
 
 from mcplan.certificate.report import KEYS, Check, Report
 from mcplan.certificate.verify import verify
-from mcplan.qp_status import HOLD, NO_QP, SLACK, SOLVED
+from mcplan.util.qp_status import HOLD, NO_QP, SLACK, SOLVED
 from tests.certificate.forging import add, put
 from tests.sim.waving_box import waving_run
 

@@ -8,15 +8,13 @@ import trimesh
 from scipy.spatial import ConvexHull
 from scipy.spatial.transform import Rotation
 
-from mcplan.collision.distances import ALLOWED_PENETRATION
-from mcplan.collision.model import CollisionModel
+from mcplan.collision.model import ALLOWED_PENETRATION, CollisionModel
 from mcplan.collision.pairs import always_touching
 from mcplan.core.rigid_body.tree import PARENT
 from mcplan.errors import InputError
-from mcplan.model.description import RobotWarning
-from mcplan.model.geometry import Box, MeshShape, Sphere
-from mcplan.model.link_solids import candidate_pairs, link_solids
-from mcplan.model.robot_file import load_robot
+from mcplan.robot.description import Box, MeshShape, RobotWarning, Sphere
+from mcplan.robot.link_solids import candidate_pairs, link_solids
+from mcplan.robot.robot_file import load_robot
 from mcplan.scene.contact import Carrier, Contact
 from mcplan.scene.environment import Bar, Environment, FreeObject, Obstacle, Surface
 

@@ -4,13 +4,12 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from mcplan.collision.faces import faces_of
-from mcplan.collision.model import CollisionModel
+from mcplan.collision.model import CollisionModel, faces_of
 from mcplan.core.distance.many import place_shapes
 from mcplan.core.distance.pair import PAIR_SIZE
 from mcplan.core.whole_body.corner_rows import MOST, add_corner_rows
-from mcplan.model.link_solids import new_scratch
-from mcplan.model.robot_file import load_robot
+from mcplan.robot.link_solids import new_scratch
+from mcplan.robot.robot_file import load_robot
 from mcplan.scene.environment import Environment, Surface
 
 ROBOT = load_robot("hrp2")

@@ -8,9 +8,9 @@ from scipy.spatial.transform import Rotation
 
 from mcplan.control.handled import HandledObjects
 from mcplan.control.motion import Motion
-from mcplan.model.geometry import Box
+from mcplan.robot.description import Box
 from mcplan.scene.environment import Bar, Environment, FreeObject, Surface
-from mcplan.scene.place import make_contact
+from mcplan.scene.placement import make_contact
 
 SQUARE = np.array([[-2.0, -2.0], [2.0, -2.0], [2.0, 2.0], [-2.0, 2.0]])
 TILT = Rotation.from_rotvec([0.0, 0.3, 0.0]).as_matrix()

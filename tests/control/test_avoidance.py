@@ -8,23 +8,22 @@ import pytest
 from numba.core.runtime import _nrt_python, rtsys
 from scipy.spatial.transform import Rotation
 
-from mcplan.collision.distances import ALLOWED_PENETRATION
-from mcplan.collision.model import CollisionModel
+from mcplan.collision.model import ALLOWED_PENETRATION, CollisionModel
 from mcplan.control import avoidance as control_avoidance
 from mcplan.control.avoidance import APART, HOVER, LOOKS, ONSET, PASSING, PLANNED, RESPONSE, Avoidance
 from mcplan.control.motion import Motion
 from mcplan.core.whole_body.avoidance import avoid
 from mcplan.errors import InputError
-from mcplan.model.geometry import Box
-from mcplan.model.robot_file import load_robot
-from mcplan.model.terms import Terms
-from mcplan.motion.law import Law
 from mcplan.motion.paced import Paced
 from mcplan.motion.spline import PostureSpline
+from mcplan.motion.time_law import Law
 from mcplan.planning.transition.nearness import OPENING
+from mcplan.robot.description import Box
+from mcplan.robot.robot_file import load_robot
+from mcplan.robot.terms import Terms
 from mcplan.scene.environment import Bar, Environment, FreeObject, Surface
-from mcplan.scene.place import make_contact
-from mcplan.scene.settings import ControlSettings
+from mcplan.scene.placement import make_contact
+from mcplan.settings.settings import ControlSettings
 from mcplan.whole_body.collision_avoidance import STOPPING
 
 HAND, BAR = "LARM_LINK5", "bar"

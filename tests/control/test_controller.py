@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
+from mcplan.control.command import LoadedContact, Ramp
 from mcplan.control.controller import ARM, OFF, WholeBodyController, led_along
-from mcplan.control.loaded_contact import LoadedContact, Ramp
 from mcplan.core.rigid_body.tree import GRAVITY
-from mcplan.model.robot_file import load_robot
-from mcplan.motion.path import PoseSample
-from mcplan.planning import plan
+from mcplan.motion.limb_path import PoseSample
 from mcplan.planning.plan import PlannedStance
-from mcplan.scene import load_scenario
+from mcplan.planning.planner import plan
+from mcplan.robot.robot_file import load_robot
+from mcplan.scenario.load import load_scenario
 from mcplan.sim.simulate import Simulation
 from tests import made
 

@@ -5,18 +5,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from mcplan.collision.distances import ALLOWED_PENETRATION
-from mcplan.collision.model import CollisionModel
+from mcplan.collision.model import ALLOWED_PENETRATION, CollisionModel
 from mcplan.control.avoidance import RESPONSE, Avoidance
 from mcplan.control.motion import Motion
-from mcplan.model.terms import Terms
 from mcplan.planning.posture.generator import PostureGenerator
 from mcplan.planning.transition.body_motion import Departure
 from mcplan.planning.transition.knots import BARRED
 from mcplan.planning.transition.steps import run
-from mcplan.scene.load import load_scenario
-from mcplan.scene.place import make_contact
-from mcplan.scene.settings import ControlSettings
+from mcplan.robot.terms import Terms
+from mcplan.scenario.load import load_scenario
+from mcplan.scene.placement import make_contact
+from mcplan.settings.settings import ControlSettings
 
 LEG = ("left_knee", "left_toe")
 

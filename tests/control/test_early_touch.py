@@ -7,7 +7,7 @@ import pytest
 
 from mcplan.control.criteria import Measurement, criterion_of
 from mcplan.control.phases import Swing, height_over
-from mcplan.scene.settings import ControlSettings
+from mcplan.settings.settings import ControlSettings
 
 SETTINGS = ControlSettings().under("contact")
 

@@ -10,11 +10,11 @@ from mcplan.control.handled import HandledObjects
 from mcplan.control.held_contacts import levelled
 from mcplan.control.motion import Motion
 from mcplan.control.task_set import TaskSet
-from mcplan.model.robot_file import load_robot
-from mcplan.model.terms import Terms
+from mcplan.robot.robot_file import load_robot
+from mcplan.robot.terms import Terms
 from mcplan.scene.environment import Environment, Surface
-from mcplan.scene.place import make_contact
-from mcplan.scene.settings import ControlSettings
+from mcplan.scene.placement import make_contact
+from mcplan.settings.settings import ControlSettings
 
 ROBOT = load_robot("hrp2")
 SQUARE = np.array([[-2.0, -2.0], [2.0, -2.0], [2.0, 2.0], [-2.0, 2.0]])

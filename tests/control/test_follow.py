@@ -5,14 +5,14 @@ import pytest
 
 from mcplan.control.motion import Motion
 from mcplan.control.phases import FAR, Shift
-from mcplan.model.robot_file import load_robot
 from mcplan.motion.quintic import Quintic
 from mcplan.planning.transition.body_motion import Departure
 from mcplan.planning.transition.finder import TransitionFinder
 from mcplan.planning.transition.steps import run
+from mcplan.robot.robot_file import load_robot
 from mcplan.scene.environment import Environment, Surface
-from mcplan.scene.place import make_contact
-from mcplan.scene.settings import ControlSettings
+from mcplan.scene.placement import make_contact
+from mcplan.settings.settings import ControlSettings
 
 SQUARE = np.array([[-2.0, -2.0], [2.0, -2.0], [2.0, 2.0], [-2.0, 2.0]])
 SCENE = Environment((Surface("floor", np.eye(3), np.zeros(3), SQUARE),))

@@ -5,8 +5,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from mcplan.control.command import LoadedContact, Ramp
 from mcplan.control.controller import WholeBodyController
-from mcplan.control.loaded_contact import LoadedContact, Ramp
 
 
 def controller(kind, wrench, commanded=None):

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
+from mcplan.control.command import LoadedContact, Ramp
 from mcplan.control.handled import HandledObjects
-from mcplan.control.loaded_contact import LoadedContact, Ramp
-from mcplan.model.robot_file import load_robot
 from mcplan.motion.limb_path import LimbPath
+from mcplan.robot.robot_file import load_robot
 from mcplan.scene.resting import resting_contact
-from mcplan.scene.settings import ControlSettings
+from mcplan.settings.settings import ControlSettings
 from tests.control.places import BOX, SCENE, contact_on
 
 

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
+from mcplan.control.command import Ramp
 from mcplan.control.held_contacts import GIVING, HeldContacts
-from mcplan.control.loaded_contact import Ramp
-from mcplan.model.robot_file import load_robot
-from mcplan.scene.settings import ControlSettings
+from mcplan.robot.robot_file import load_robot
+from mcplan.settings.settings import ControlSettings
 from mcplan.whole_body.contact import DEPENDENT
 from tests.control.places import closed, contact_on, objects_of
 

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from mcplan.control.controller import WholeBodyController
-from mcplan.control.joint_friction import JointFriction
-from mcplan.model.robot_file import load_robot
-from mcplan.planning import plan as make_plan
-from mcplan.planning.transition.joint_speeds import DAMPED, joint_speeds
-from mcplan.scene import load_scenario
+from mcplan.control.joint_torques import JointFriction
+from mcplan.planning.planner import plan as make_plan
+from mcplan.planning.timing.path_dynamics import DAMPED, joint_speeds
+from mcplan.robot.robot_file import load_robot
+from mcplan.scenario.load import load_scenario
 from tests.sim.other_robots import humanoid
 
 RUBS = {"l_elbow": (0.4, 1.5), "r_knee": (0.0, 2.0), "waist": (0.7, 0.0)}

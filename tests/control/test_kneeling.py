@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from mcplan.collision.model import CollisionModel
-from mcplan.planning import plan
-from mcplan.scene import load_scenario
+from mcplan.planning.planner import plan
+from mcplan.scenario.load import load_scenario
 from mcplan.sim.simulate import Simulation
 
 KNEES = {"left_knee", "right_knee"}

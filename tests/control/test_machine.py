@@ -7,7 +7,7 @@ from mcplan.control.machine import Machine, phases_of
 from mcplan.control.program import State
 from mcplan.errors import SimulationFailed
 from mcplan.planning.chain import parts_at_once
-from mcplan.scene.machine import Jump, Until
+from mcplan.settings.states import Jump, Until
 
 MOTION = SimpleNamespace(settings=None)
 

@@ -9,19 +9,19 @@ from scipy.spatial.transform import Rotation
 
 from mcplan.control.controller import ARM, WholeBodyController
 from mcplan.control.criteria import Measurement, criterion_of
-from mcplan.control.lift_watch import FELT
 from mcplan.control.motion import Motion
 from mcplan.control.object_phases import Transport
 from mcplan.control.phases import Approach, Lift, Load, Retract, Settle, Shift, Stand, Unload, height_over
+from mcplan.control.watches import FELT
 from mcplan.errors import SimulationFailed
-from mcplan.model.geometry import Box
-from mcplan.model.patch import MOUNT
-from mcplan.model.robot_file import load_robot
 from mcplan.motion.posture import PostureTrajectory
 from mcplan.planning.transition.finder import TransitionFinder
+from mcplan.robot.description import Box
+from mcplan.robot.patch import MOUNT
+from mcplan.robot.robot_file import load_robot
 from mcplan.scene.environment import Environment, FreeObject, Surface
-from mcplan.scene.place import make_contact
-from mcplan.scene.settings import ControlSettings
+from mcplan.scene.placement import make_contact
+from mcplan.settings.settings import ControlSettings
 
 SQUARE = np.array([[-2.0, -2], [2, -2], [2, 2], [-2, 2]])
 FLOOR = Environment((Surface("floor", np.eye(3), np.zeros(3), SQUARE),))

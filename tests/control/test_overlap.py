@@ -10,8 +10,8 @@ from mcplan.certificate.verify import verify
 from mcplan.control.machine import phases_of
 from mcplan.control.phases import Load, Shift, Unload
 from mcplan.planning.planner import plan
-from mcplan.planning.transition.retiming import RAMPS, Retimer
-from mcplan.scene import load_scenario
+from mcplan.planning.timing.retiming import RAMPS, Retimer
+from mcplan.scenario.load import load_scenario
 from mcplan.sim.simulate import simulate
 from tests import made
 

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 from mcplan.control.criteria import ForceAbove, Gathered, Measurement
-from mcplan.control.impedance import JointImpedance
-from mcplan.model.scale import RobotScale
-from mcplan.motion.descent import Descent
+from mcplan.control.joint_torques import JointImpedance
 from mcplan.motion.limb_path import LimbPath
-from mcplan.scene import load_scenario
-from mcplan.scene.counted import shrunk
-from mcplan.scene.settings import PHYSICAL, ControlSettings
+from mcplan.motion.paced import Descent
+from mcplan.robot.sizes import RobotScale
+from mcplan.scenario.load import load_scenario
+from mcplan.settings.margins import shrunk
+from mcplan.settings.settings import PHYSICAL, ControlSettings
 
 SOLE = np.array([[-0.1, -0.075, 0], [0.13, -0.075, 0], [0.13, 0.056, 0], [-0.1, 0.056, 0]])
 

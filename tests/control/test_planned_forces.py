@@ -5,14 +5,14 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from mcplan.control.loaded_contact import LoadedContact, Ramp
-from mcplan.control.planned_forces import CHANGE, PlannedForces
-from mcplan.model.robot_file import load_robot
-from mcplan.model.terms import Terms
-from mcplan.scene.counted import counted_on
+from mcplan.control.command import LoadedContact, Ramp
+from mcplan.control.held_contacts import CHANGE, PlannedForces
+from mcplan.robot.robot_file import load_robot
+from mcplan.robot.terms import Terms
 from mcplan.scene.environment import Bar, Environment, Surface
-from mcplan.scene.place import make_contact
-from mcplan.scene.settings import ControlSettings
+from mcplan.scene.placement import make_contact
+from mcplan.settings.margins import counted_on
+from mcplan.settings.settings import ControlSettings
 from mcplan.whole_body.contact import ContactConstraint, count_unknowns, least_forces
 
 ROBOT = load_robot("hrp2")

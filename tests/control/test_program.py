@@ -13,9 +13,9 @@ from mcplan.control.listing import DOES, entries_of, listing, machine_of
 from mcplan.control.machine import Machine
 from mcplan.control.program import State
 from mcplan.errors import ScenarioError, SimulationFailed
-from mcplan.planning import plan as make_plan
-from mcplan.scene import load_scenario
-from mcplan.scene.machine import VERBS, Jump, Until
+from mcplan.planning.planner import plan as make_plan
+from mcplan.scenario.load import load_scenario
+from mcplan.settings.states import VERBS, Jump, Until
 from mcplan.sim.simulate import Simulation, simulate
 from mcplan.view.machine import arrows_of, machine_dot
 from tests import made

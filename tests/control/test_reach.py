@@ -8,16 +8,15 @@ import pytest
 from mcplan.collision.model import CollisionModel
 from mcplan.control.motion import Motion
 from mcplan.control.phases import Lift
-from mcplan.model.robot_file import load_robot
-from mcplan.motion.limb_path import LimbPath
-from mcplan.motion.posture_path import PosturePath
+from mcplan.motion.limb_path import LimbPath, PosturePath
 from mcplan.planning.posture.generator import PostureGenerator
 from mcplan.planning.posture.limbs import joints_of
 from mcplan.planning.transition.knots import BARRED
 from mcplan.planning.transition.steps import run
+from mcplan.robot.robot_file import load_robot
 from mcplan.scene.environment import Bar, Environment, Surface
-from mcplan.scene.place import make_contact
-from mcplan.scene.settings import ControlSettings
+from mcplan.scene.placement import make_contact
+from mcplan.settings.settings import ControlSettings
 
 ROBOT = load_robot("hrp2")
 SQUARE = np.array([[-2.0, -2.0], [2.0, -2.0], [2.0, 2.0], [-2.0, 2.0]])

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from mcplan.control.loaded_contact import LoadedContact, Ramp
-from mcplan.control.slip import LEAST, LESS, SlipWatch
+from mcplan.control.command import LoadedContact, Ramp
+from mcplan.control.watches import LEAST, LESS, SlipWatch
 from mcplan.scene.contact import Contact
-from mcplan.scene.settings import ControlSettings
+from mcplan.settings.settings import ControlSettings
 
 SETTINGS = ControlSettings().under("mujoco")
 DT = 1e-3

@@ -14,16 +14,17 @@ from mcplan.control.step_phases import Lean, Regain, Restore, StepBack, StepOut
 from mcplan.control.stepping import ASTRAY, LOST, Stepping
 from mcplan.core.rigid_body.tree import GRAVITY
 from mcplan.errors import SimulationFailed
-from mcplan.model.geometry import Box
-from mcplan.model.robot_file import load_robot
-from mcplan.model.terms import Terms
-from mcplan.planning import plan as make_plan, plan_file
+from mcplan.planning import plan_file
 from mcplan.planning.plan import PlannedStance
-from mcplan.scene import load_scenario
-from mcplan.scene.disturbance import Push
+from mcplan.planning.planner import plan as make_plan
+from mcplan.robot.description import Box
+from mcplan.robot.robot_file import load_robot
+from mcplan.robot.terms import Terms
+from mcplan.scenario.load import load_scenario
 from mcplan.scene.environment import Environment, FreeObject, Surface
-from mcplan.scene.place import make_contact
-from mcplan.scene.settings import ControlSettings
+from mcplan.scene.placement import make_contact
+from mcplan.settings.disturbance import Push
+from mcplan.settings.settings import ControlSettings
 from mcplan.sim.simulate import Simulation
 from mcplan.statics.support_region import support_region
 from tests.sim.push_recovery import drawn, standing

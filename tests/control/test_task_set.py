@@ -9,12 +9,12 @@ from scipy.spatial.transform import Rotation
 
 from mcplan.control.motion import Motion
 from mcplan.control.task_set import HURRY, LOOSE, RETURN, TaskSet
-from mcplan.model.robot_file import load_robot
-from mcplan.model.terms import Terms
 from mcplan.motion.limb_path import LimbPath
 from mcplan.motion.posture import PostureTrajectory
 from mcplan.motion.quintic import Quintic
-from mcplan.scene.settings import ControlSettings
+from mcplan.robot.robot_file import load_robot
+from mcplan.robot.terms import Terms
+from mcplan.settings.settings import ControlSettings
 from mcplan.whole_body.settings import QPSettings
 from tests.control.places import SCENE, TILT, contact_on, objects_of
 

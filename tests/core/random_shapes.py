@@ -7,8 +7,8 @@ from scipy.spatial.transform import Rotation
 
 from mcplan.core.distance.pair import PAIR_SIZE, pair_distance
 from mcplan.core.distance.shape import BOX, CAPSULE, CYLINDER, HULL, SPHERE, scratch
-from mcplan.model.geometry import Box, Capsule, Cylinder, MeshShape, Sphere
-from mcplan.model.solid import HalfSpace, Solid, pack, solid
+from mcplan.robot.description import Box, Capsule, Cylinder, MeshShape, Sphere
+from mcplan.robot.solid import HalfSpace, Solid, pack, solid
 
 KINDS = ("sphere", "capsule", "box", "cylinder", "hull", "prism", "plane")
 

@@ -9,10 +9,10 @@ from mcplan.core.contact import bundle as contact_bundle
 from mcplan.core.contact.bundle import close_fixed, close_moving, flat, open_fixed, open_moving
 from mcplan.core.contact.model import exchange, scratch, touch
 from mcplan.core.jit import jit
-from mcplan.model.robot_file import load_robot
+from mcplan.robot.robot_file import load_robot
 from mcplan.scene.environment import Bar, Environment
-from mcplan.scene.settings import SimulationSettings
-from mcplan.sim.contact.law import law_array
+from mcplan.settings.settings import SimulationSettings
+from mcplan.sim.contact.contact_physics import law_array
 from mcplan.sim.contact.pack import pack_scene
 from tests.sim.contact.worlds import plane, solid
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from mcplan.core.check import NOT_A_UNIT_QUATERNION, NOT_FINITE, SOUND, check
+from mcplan.core.bundle import NOT_A_UNIT_QUATERNION, NOT_FINITE, SOUND, check
 
 Q = np.r_[0.0, 5.0, 0.0, 0.5, 0.5, -0.5, 0.5, 3.0]
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from mcplan.model.geometry import Box, Capsule, Cylinder, MeshShape, Sphere
-from mcplan.model.solid import HalfSpace
+from mcplan.robot.description import Box, Capsule, Cylinder, MeshShape, Sphere
+from mcplan.robot.solid import HalfSpace
 from tests.core.random_shapes import KINDS, coal_distance, distance, placed, random_pose, random_shape, support_height
 
 PAIRS = [pair for pair in itertools.combinations_with_replacement(KINDS, 2) if pair != ("plane", "plane")]

@@ -12,9 +12,9 @@ from numba.core.runtime import _nrt_python, rtsys
 from mcplan.core.distance.many import fill_distance_rows, fill_distances, find_smallest
 from mcplan.core.distance.pair import DISTANCE, PAIR_SIZE
 from mcplan.core.distance.watch import new_watch, watch_distances
-from mcplan.model.link_solids import candidate_pairs, link_solids, new_scratch
-from mcplan.model.robot_file import load_robot
-from mcplan.model.solid import frozen, pack
+from mcplan.robot.link_solids import candidate_pairs, link_solids, new_scratch
+from mcplan.robot.robot_file import load_robot
+from mcplan.robot.solid import frozen, pack
 
 KERNELS = {kernel.__name__: kernel for kernel in (fill_distances, find_smallest, fill_distance_rows, watch_distances)}
 

@@ -5,7 +5,7 @@ import pytest
 from numba import njit
 
 from mcplan.core.distance.shape import CELLS, GRAPH, climb
-from mcplan.model.solid import MANY, hull, hull_graph, pack
+from mcplan.robot.solid import MANY, hull, hull_graph, pack
 
 
 def ellipsoid(rng):

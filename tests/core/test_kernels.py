@@ -13,17 +13,16 @@ from numba.core.dispatcher import Dispatcher
 from numba.core.runtime import _nrt_python, rtsys
 
 import mcplan.core
-from mcplan.core.rigid_body.com import com, com_jacobian
+from mcplan.core.rigid_body.com import centroidal_momentum_bias, centroidal_momentum_matrix, com, com_jacobian
 from mcplan.core.rigid_body.forward_dynamics import forward_dynamics
 from mcplan.core.rigid_body.frame import frame_bias_acceleration, frame_jacobian, frame_motion, frame_pose
 from mcplan.core.rigid_body.inverse_dynamics import inverse_dynamics, nonlinear_effects
 from mcplan.core.rigid_body.manifold import difference, integrate
 from mcplan.core.rigid_body.mass_matrix import mass_matrix
-from mcplan.core.rigid_body.momentum import centroidal_momentum_bias, centroidal_momentum_matrix
 from mcplan.core.rigid_body.terms import FRAME_SIZE, SUMMARY_SIZE, fill_terms
 from mcplan.core.rigid_body.tree import workspace
-from mcplan.model.robot_file import load_robot
-from mcplan.model.terms import Terms
+from mcplan.robot.robot_file import load_robot
+from mcplan.robot.terms import Terms
 from tests.core.random_trees import build_tree, random_bodies, random_state
 
 

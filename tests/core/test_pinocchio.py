@@ -4,12 +4,11 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from mcplan.core.rigid_body.com import com, com_jacobian
+from mcplan.core.rigid_body.com import centroidal_momentum_bias, centroidal_momentum_matrix, com, com_jacobian
 from mcplan.core.rigid_body.forward_dynamics import forward_dynamics
 from mcplan.core.rigid_body.frame import frame_bias_acceleration, frame_jacobian, frame_pose
 from mcplan.core.rigid_body.inverse_dynamics import inverse_dynamics, nonlinear_effects
 from mcplan.core.rigid_body.mass_matrix import mass_matrix
-from mcplan.core.rigid_body.momentum import centroidal_momentum_bias, centroidal_momentum_matrix
 from mcplan.core.rigid_body.tree import workspace
 from tests.core.random_trees import (
     build_pinocchio,

@@ -10,10 +10,11 @@ from mcplan.core.algebra.rotation import (
     quaternion_multiply,
     quaternion_normalise,
     quaternion_to_matrix,
+    rotation_error,
+    rotation_error_rate,
     rotation_exp,
     rotation_log,
 )
-from mcplan.core.algebra.rotation_error import rotation_error, rotation_error_rate
 
 ANGLES = [0.0, 1e-300, 1e-160, 1e-12, 1e-9, 1e-6, 9.99e-5, 1.01e-4, 1e-3, 1.0, 3.0]
 ANGLES += [np.pi - 1e-3, np.pi - 1e-7, np.pi - 1e-10, np.pi]

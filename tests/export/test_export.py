@@ -11,11 +11,11 @@ from mcap.reader import make_reader
 from scipy.spatial.transform import Rotation
 
 import mcplan as mc
-from mcplan.cli import main
+from mcplan.cli.main import main
 from mcplan.errors import InputError
 from mcplan.export import export_run, foxglove
 from mcplan.export.foxglove import NEWTON
-from mcplan.planning import plan
+from mcplan.planning.planner import plan
 from mcplan.sim.mujoco.build import build
 from mcplan.sim.mujoco.export import _place, _with_names_of
 from mcplan.sim.simulate import simulate

@@ -5,11 +5,11 @@ import pytest
 import yaml
 from scipy.spatial.transform import Rotation
 
-from mcplan.cli import main
+from mcplan.cli.main import main
 from mcplan.errors import InputError
 from mcplan.export import export_run
 from mcplan.export.reference_motion import ReferenceMotion
-from mcplan.model.robot_file import load_robot
+from mcplan.robot.robot_file import load_robot
 from tests import made
 
 
@@ -49,7 +49,7 @@ class Sampled:
         return len(self.t)
 
 
-@pytest.mark.filterwarnings("ignore::mcplan.model.description.RobotWarning")
+@pytest.mark.filterwarnings("ignore::mcplan.robot.description.RobotWarning")
 @pytest.mark.parametrize("said", ["forward: y", "base: LARM_LINK2", "base: LARM_LINK2\nforward: y"])
 def test_the_base_is_the_root_of_the_urdf_whatever_the_robots_own_is(tmp_path, said):
     """Who knows the URDF alone finds all links where the motion says that they are."""

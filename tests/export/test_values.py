@@ -11,9 +11,9 @@ from mcap.reader import make_reader
 
 from mcplan.errors import InputError
 from mcplan.export import foxglove
-from mcplan.export.csv_table import POINTS, write
-from mcplan.export.mcap_log import write as write_log
-from mcplan.sim.run_table import BASE_Q, BASE_V, WRENCH, table
+from mcplan.export.mcap_log import write_csv as write_log
+from mcplan.export.tables import POINTS, write_csv
+from mcplan.record.run import BASE_Q, BASE_V, WRENCH, table
 from tests.sim.waving_box import waving_run
 
 
@@ -68,7 +68,7 @@ def test_each_column_is_what_its_name_says(run):
 
 def test_each_contact_point_is_a_row_with_its_body_and_patch(run, tmp_path):
     rate = 250.0
-    _, file = write(run, tmp_path / "run.csv", rate)
+    _, file = write_csv(run, tmp_path / "run.csv", rate)
     with open(file, newline="") as stream:
         rows = list(csv.DictReader(stream))
     assert tuple(rows[0]) == POINTS

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from mcplan.motion.descent import RAMP, Descent
 from mcplan.motion.limb_path import LimbPath
+from mcplan.motion.paced import RAMP, Descent
 
 NORMAL, SPEED = np.array([0.6, 0.0, 0.8]), 0.02
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from mcplan.motion.law import Law
 from mcplan.motion.paced import Paced, PacedRate
 from mcplan.motion.spline import PostureSpline, Spline
+from mcplan.motion.time_law import Law
 
 STEP = 1e-5
 

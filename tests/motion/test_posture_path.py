@@ -1,10 +1,9 @@
 import numpy as np
 import pytest
 
-from mcplan.model.robot_file import load_robot
-from mcplan.motion.limb_path import Timing
+from mcplan.motion.limb_path import PosturePath, Timing
 from mcplan.motion.posture import PostureTrajectory
-from mcplan.motion.posture_path import PosturePath
+from mcplan.robot.robot_file import load_robot
 
 LIFT, APPROACH = np.array([0.0, 0.0, 0.05]), np.array([-0.03, 0.0, 0.04])
 

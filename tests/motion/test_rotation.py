@@ -4,7 +4,7 @@ from scipy.spatial.transform import Rotation
 
 from mcplan.core.algebra.minimum_jerk import turn
 from mcplan.motion.posture import PostureTrajectory
-from mcplan.motion.rotation import RotationTrajectory, rotation_vector, vector_rates
+from mcplan.motion.quintic import RotationTrajectory, rotation_vector, vector_rates
 
 
 @pytest.mark.parametrize("size", [0.0, 1e-5, 0.3, 2.0])

@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from mcplan.model.robot_file import load_robot
-from mcplan.motion.patch_turn import PatchTurn
+from mcplan.motion.paced import PatchTurn
 from mcplan.motion.posture import PostureTrajectory
 from mcplan.motion.spline import PostureSpline, Spline
+from mcplan.robot.robot_file import load_robot
 
 STEP = 1e-5
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from mcplan.motion.step_path import StepPath
+from mcplan.motion.limb_path import StepPath
 
 UP = np.array([0.0, 0.0, 1.0])
 START = np.eye(3), np.array([0.0, 0.1, 0.02])

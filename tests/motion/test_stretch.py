@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 
-from mcplan.motion.law import Law
 from mcplan.motion.paced import Paced
 from mcplan.motion.spline import Spline
-from mcplan.motion.stretch import FULL, SLOWEST, SMOOTHING, Stretch
+from mcplan.motion.time_law import FULL, SLOWEST, SMOOTHING, Law, Stretch
 
 DT = 1e-4
 

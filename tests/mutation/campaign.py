@@ -16,7 +16,7 @@ from queue import Empty, Queue
 from threading import Lock, Thread
 from typing import Any, NamedTuple
 
-from mcplan.sweep.identity import commit
+from mcplan.sweep.case import commit
 from tests.mutation.catalogue import Fault, check, load
 from tests.mutation.copies import Copy, digest
 

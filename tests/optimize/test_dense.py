@@ -3,7 +3,7 @@ import pytest
 
 from mcplan.errors import InputError
 from mcplan.optimize import dense
-from mcplan.whole_body import solve_dense
+from mcplan.optimize.dense import solve_dense
 
 
 def random_program(rng, n=12, rows=20, equalities=3):

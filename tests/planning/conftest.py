@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from mcplan.model.robot_file import load_robot
+from mcplan.robot.robot_file import load_robot
 from tests.planning.small_humanoid import write_telescopic
 
 

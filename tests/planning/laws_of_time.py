@@ -18,13 +18,11 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before NumPy is imported
 import numpy as np
 
 from mcplan.errors import PlanningFailed
-from mcplan.optimize.least_time import least_time
-from mcplan.optimize.path_program import law_basis
-from mcplan.planning import plan as make_plan
-from mcplan.planning.transition.retiming import Retimer
-from mcplan.scene import load_scenario
-from mcplan.scene.load import bundled_scenarios
-from mcplan.sweep.identity import commit
+from mcplan.optimize.path_program import law_basis, least_time
+from mcplan.planning.planner import plan as make_plan
+from mcplan.planning.timing.retiming import Retimer
+from mcplan.scenario.load import bundled_scenarios, load_scenario
+from mcplan.sweep.case import commit
 
 REPEATS = 3
 

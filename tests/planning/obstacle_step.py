@@ -3,11 +3,11 @@
 import numpy as np
 
 from mcplan.collision.model import CollisionModel
-from mcplan.model.geometry import Box
-from mcplan.model.robot_file import load_robot
 from mcplan.planning.posture.generator import PostureGenerator
+from mcplan.robot.description import Box
+from mcplan.robot.robot_file import load_robot
 from mcplan.scene.environment import Environment, Obstacle, Surface
-from mcplan.scene.place import make_contact
+from mcplan.scene.placement import make_contact
 
 
 def step_past(size, centre):

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from mcplan.model.robot_file import load_robot
+from mcplan.robot.robot_file import load_robot
 from mcplan.scene.environment import Environment, Surface
-from mcplan.scene.place import make_contact
+from mcplan.scene.placement import make_contact
 
 ROBOT = load_robot("hrp2")
 CORNERS = np.array([[-0.5, -0.5], [0.5, -0.5], [0.5, 0.5], [-0.5, 0.5]])

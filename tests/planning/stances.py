@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from mcplan.model.geometry import Box
-from mcplan.model.robot_file import load_robot
 from mcplan.planning.posture.freedom import Freedom
+from mcplan.robot.description import Box
+from mcplan.robot.robot_file import load_robot
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Bar, Environment, Obstacle, Surface
-from mcplan.scene.place import make_contact
+from mcplan.scene.placement import make_contact
 
 ROBOT = load_robot("hrp2")
 CORNERS = np.array([[-0.5, -0.5], [0.5, -0.5], [0.5, 0.5], [-0.5, 0.5]])

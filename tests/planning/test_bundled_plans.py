@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from mcplan.certificate.verify import verify
-from mcplan.planning import plan
-from mcplan.scene import bundled_scenarios, load_scenario
+from mcplan.planning.planner import plan
+from mcplan.scenario.load import bundled_scenarios, load_scenario
 
 ELSEWHERE = {
     "planning/search/test_stance_search.py": {"walk", "stairs"},

@@ -3,16 +3,16 @@
 import pytest
 
 from mcplan.certificate.verify import verify
-from mcplan.model.packages import find_package
-from mcplan.planning import plan
-from mcplan.scene import load_scenario
+from mcplan.planning.planner import plan
+from mcplan.robot.mesh_file import find_package
+from mcplan.scenario.load import load_scenario
 from mcplan.sim.simulate import simulate
 
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(find_package("example-robot-data") is None, reason="pip install 'mcplan[robots]'"),
     # their files hold inertias that no body has
-    pytest.mark.filterwarnings("ignore::mcplan.model.description.RobotWarning"),
+    pytest.mark.filterwarnings("ignore::mcplan.robot.description.RobotWarning"),
     pytest.mark.filterwarnings("ignore:the moments of inertia of:RuntimeWarning"),
 ]
 

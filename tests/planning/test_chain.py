@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from mcplan.document import dump_document
+from mcplan.document.document import dump_document
 from mcplan.errors import ScenarioError
 from mcplan.planning.chain import displaced_objects, with_transitions
 from mcplan.planning.plan_file import plan_document, read_plan, write_plan
@@ -122,7 +122,7 @@ def test_an_object_that_nothing_moves_is_refused(tmp_path):
     ],
 )
 def test_a_motion_that_cannot_be_read_is_told_with_its_line(planned, tmp_path, change, message):
-    from mcplan.document import dump_document
+    from mcplan.document.document import dump_document
 
     data = plan_document(replace(planned, stances=planned.stances[:3]), tmp_path)
     change(data["stances"][1]["transition"]["segments"][0])

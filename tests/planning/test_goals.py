@@ -15,12 +15,13 @@ from scipy.spatial.transform import Rotation
 
 from mcplan.certificate.independent import Mechanism
 from mcplan.certificate.verify import verify
-from mcplan.cli import main
+from mcplan.cli.main import main
 from mcplan.errors import PlanningFailed, ScenarioError
-from mcplan.planning import plan, read_plan, write_plan
-from mcplan.planning.goal.measure import measure
-from mcplan.scene.load import load_scenario
-from mcplan.sim.robot_record import record_robot
+from mcplan.planning.goal.item import measure
+from mcplan.planning.plan_file import read_plan, write_plan
+from mcplan.planning.planner import plan
+from mcplan.record.robot_record import record_robot
+from mcplan.scenario.load import load_scenario
 
 HRP2 = """
 mcplan: 1

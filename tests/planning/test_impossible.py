@@ -2,7 +2,7 @@
 
 import pytest
 
-from mcplan.cli import main
+from mcplan.cli.main import main
 
 SCENARIO = """
 mcplan: 1

@@ -5,13 +5,13 @@ import pytest
 
 from mcplan.collision.model import CollisionModel
 from mcplan.errors import PlanningFailed
-from mcplan.model.geometry import Box
 from mcplan.planning.linking import Change, Linker, _changed
 from mcplan.planning.posture.generator import PostureGenerator
 from mcplan.planning.posture.reference import comfortable_place, guide_posture
 from mcplan.planning.posture.settings import FRICTION_SHARE, TORQUE_SHARE
+from mcplan.robot.description import Box
 from mcplan.scene.environment import Environment, Obstacle
-from mcplan.scene.place import make_contact
+from mcplan.scene.placement import make_contact
 from mcplan.statics.support_region import support_region
 from tests.contact_error import contact_error
 from tests.planning.scene import plane

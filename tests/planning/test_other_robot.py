@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from mcplan.certificate.verify import verify
-from mcplan.planning import plan, write_plan
-from mcplan.scene.load import load_scenario
+from mcplan.planning.plan_file import write_plan
+from mcplan.planning.planner import plan
+from mcplan.scenario.load import load_scenario
 
 
 @pytest.fixture(scope="module")

@@ -9,22 +9,21 @@ from scipy.spatial.transform import Rotation
 
 from mcplan.core.posture.rows import COVECTOR, HIGH, KIND, LOW, OF_POINT
 from mcplan.core.rigid_body.tree import MASS, PARENT, V
-from mcplan.model.geometry import Box
-from mcplan.model.robot_file import load_robot
+from mcplan.planning.feasibility import CARRIES, EASED, STEADY, OutOfCalls, Prover, _near, moved_onto, steady
 from mcplan.planning.linking import Linker
-from mcplan.planning.posture.airborne import GAP, LIFT, airborne
 from mcplan.planning.posture.freedom import Freedom
-from mcplan.planning.posture.result import Effort, PostureResult
+from mcplan.planning.posture.limbs import GAP, LIFT, airborne
+from mcplan.planning.posture.result import Effort, PostureResult, Violation
 from mcplan.planning.posture.settings import Weights
 from mcplan.planning.posture.task import HEAVY, prices
-from mcplan.planning.posture.violation import Violation
-from mcplan.planning.prover import CARRIES, EASED, STEADY, OutOfCalls, Prover, _near, moved_onto, steady
-from mcplan.planning.search.refine import WIDER
-from mcplan.planning.transition.swing import Swing
-from mcplan.scene import load_scenario
+from mcplan.planning.search.improve import WIDER
+from mcplan.planning.transition.segments import Swing
+from mcplan.robot.description import Box
+from mcplan.robot.robot_file import load_robot
+from mcplan.scenario.load import load_scenario
 from mcplan.scene.environment import Environment, Obstacle, Surface
-from mcplan.scene.place import make_contact
-from mcplan.scene.settings import ControlSettings
+from mcplan.scene.placement import make_contact
+from mcplan.settings.settings import ControlSettings
 from tests.planning.obstacle_step import step_past
 
 SETTINGS = ControlSettings()

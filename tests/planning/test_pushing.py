@@ -7,12 +7,13 @@ import pytest
 
 from mcplan.certificate.verify import verify
 from mcplan.errors import InputError, PlanningFailed
-from mcplan.model.geometry import Box
-from mcplan.planning import plan, pushing
+from mcplan.planning import pushing
+from mcplan.planning.planner import plan
 from mcplan.planning.pushing import _displaced
-from mcplan.scene import load_scenario
+from mcplan.robot.description import Box
+from mcplan.scenario.load import load_scenario
+from mcplan.scenario.schema import GoalItem
 from mcplan.scene.environment import FreeObject, Surface
-from mcplan.scene.schema import GoalItem
 
 
 def asked(x, y=0.0, z=0.5, parameters=None, rpy=(0.0, 0.0, 0.0), **further):

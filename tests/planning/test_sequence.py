@@ -5,14 +5,15 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from mcplan.collision.model import CollisionModel
-from mcplan.document import dump_document
+from mcplan.document.document import dump_document
 from mcplan.errors import PlanningFailed, ScenarioError
-from mcplan.planning import is_plan_file, plan, plan_document, read_plan, write_plan
 from mcplan.planning.plan import PlannedStance
+from mcplan.planning.plan_file import is_plan_file, plan_document, read_plan, write_plan
+from mcplan.planning.planner import plan
 from mcplan.planning.sequence import StanceSequence, _change
 from mcplan.planning.transition.transition import Passing
-from mcplan.scene import load_scenario
-from mcplan.scene.schema import StanceItem
+from mcplan.scenario.load import load_scenario
+from mcplan.scenario.schema import StanceItem
 from tests.contact_error import contact_error
 
 STAND = [{"contacts": [{"patch": "left_sole", "surface": "floor"}, {"patch": "right_sole", "surface": "floor"}]}]

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from mcplan.model.patch import Patch
-from mcplan.scene import Bar, Environment, Surface
+from mcplan.robot.patch import Patch
+from mcplan.scene.environment import Bar, Environment, Surface
 
 SOLE = np.array([[-0.1, -0.075], [0.13, -0.075], [0.13, 0.056], [-0.1, 0.056]])
 

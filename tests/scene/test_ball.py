@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from mcplan.constraint import contact_rows
 from mcplan.errors import InputError
-from mcplan.model.robot_file import load_robot
-from mcplan.model.terms import Terms
 from mcplan.planning.posture.generator import PostureGenerator
+from mcplan.robot.robot_file import load_robot
+from mcplan.robot.terms import Terms
 from mcplan.scene.allowed import allowed_pose
 from mcplan.scene.environment import Bar, Environment, Surface
-from mcplan.scene.place import make_contact
-from mcplan.whole_body import ContactConstraint
+from mcplan.scene.placement import make_contact
+from mcplan.textbook.constraint import contact_rows
+from mcplan.whole_body.contact import ContactConstraint
 from tests.sim.other_robots import BALL, quadruped
 
 SQUARE = np.array([[-2.0, -2], [2, -2], [2, 2], [-2, 2]])

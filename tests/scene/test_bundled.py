@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from mcplan.planning.linking import Linker
-from mcplan.scene import bundled_scenarios, check_file, load_scenario, make_contact
+from mcplan.scenario.load import bundled_scenarios, check_file, load_scenario
+from mcplan.scene.placement import make_contact
 from tests.contact_error import contact_error
 
 WITH_GOAL = [

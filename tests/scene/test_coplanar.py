@@ -4,8 +4,8 @@ import numpy as np
 
 import mcplan as mc
 from mcplan.certificate.solids import gather
-from mcplan.scene.coplanar import coplanar
-from mcplan.sim.robot_record import record_robot
+from mcplan.record.robot_record import record_robot
+from mcplan.scene.environment import coplanar
 
 
 def parts(height=0.0):

@@ -2,8 +2,8 @@
 
 import pytest
 
-from mcplan.cli import main
-from mcplan.scene.load import bundled_scenarios, doubts_of
+from mcplan.cli.main import main
+from mcplan.scenario.load import bundled_scenarios, doubts_of
 
 SCENARIO = """\
 mcplan: 1

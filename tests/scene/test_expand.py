@@ -7,7 +7,7 @@ import pytest
 import trimesh
 
 import mcplan as mc
-from mcplan.document import dump_document
+from mcplan.document.document import dump_document
 from mcplan.errors import ScenarioError
 
 SCENARIO = {

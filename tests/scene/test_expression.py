@@ -5,7 +5,7 @@ import math
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from mcplan.scene.expression import FUNCTIONS, LONGEST, Expression, ExpressionError
+from mcplan.scenario.expression import FUNCTIONS, LONGEST, Expression, ExpressionError
 
 NAMES = {"riser": 0.15, "tread": 0.3, "n_2": 2.0}
 PYTHON = {"__builtins__": {}, "pi": math.pi, "sin": math.sin, "cos": math.cos, "tan": math.tan} | {

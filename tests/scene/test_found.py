@@ -8,11 +8,12 @@ from scipy.spatial import ConvexHull
 from scipy.spatial.transform import Rotation
 
 from mcplan.errors import InputError
-from mcplan.model.geometry import Box
-from mcplan.scene.find_settings import FindSettings
-from mcplan.scene.found import Triangles, find, region as region_module
-from mcplan.scene.found.convex import convex_parts, has_room
-from mcplan.scene.found.triangles import winding_number
+from mcplan.robot.description import Box
+from mcplan.scene.found import regions as region_module
+from mcplan.scene.found.find import find
+from mcplan.scene.found.regions import convex_parts, has_room
+from mcplan.scene.found.settings import FindSettings
+from mcplan.scene.found.triangles import Triangles, winding_number
 from mcplan.scene.polygon import half_planes, is_convex
 from tests.scene.generated import generated
 

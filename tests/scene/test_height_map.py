@@ -9,9 +9,9 @@ import pytest
 from PIL import Image
 
 from mcplan.errors import InputError
-from mcplan.scene.find_settings import FindSettings
-from mcplan.scene.found import Triangles, find
-from mcplan.scene.found.height_map import read_height_map
+from mcplan.scene.found.find import find
+from mcplan.scene.found.settings import FindSettings
+from mcplan.scene.found.triangles import Triangles, read_height_map
 
 CELL = 0.05
 

@@ -5,7 +5,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from mcplan.errors import InputError
-from mcplan.scene import make_contact
+from mcplan.scene.placement import make_contact
 from mcplan.scene.polygon import outside
 
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from mcplan.errors import ScenarioError
-from mcplan.scene import load_scenario
-from mcplan.scene.pace import Pace
-from mcplan.scene.settings import ControlSettings
+from mcplan.scenario.load import load_scenario
+from mcplan.settings.pace import Pace
+from mcplan.settings.settings import ControlSettings
 
 
 def test_slow_is_none_and_swift_is_all_margins_of_their_own():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mcplan.errors import ScenarioError
-from mcplan.scene import check_file, load_scenario
+from mcplan.scenario.load import check_file, load_scenario
 
 TEXT = """\
 mcplan: 1

@@ -8,10 +8,10 @@ from scipy.spatial import ConvexHull
 from scipy.spatial.transform import Rotation
 
 from mcplan.errors import InputError
-from mcplan.model.geometry import Box, MeshShape, Sphere
-from mcplan.model.robot_file import load_robot
+from mcplan.robot.description import Box, MeshShape, Sphere
+from mcplan.robot.robot_file import load_robot
 from mcplan.scene.environment import Environment, FreeObject, Surface
-from mcplan.scene.place import contact
+from mcplan.scene.placement import contact
 from mcplan.scene.resting import carrier, resting_contact, slides
 
 SQUARE = np.array([[-1.0, -1], [1, -1], [1, 1], [-1, 1]])

@@ -4,13 +4,14 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from mcplan.document import dump_document, read_document
+from mcplan.document.document import dump_document, read_document
 from mcplan.errors import PlanningFailed, ScenarioError
-from mcplan.model.geometry import Box, Capsule, MeshShape
-from mcplan.model.robot_file import BUNDLED
-from mcplan.planning import plan
-from mcplan.scene import bundled_scenarios, check_file, find_scenario, load_scenario, make_contact
-from mcplan.scene.schema import StanceItem
+from mcplan.planning.planner import plan
+from mcplan.robot.description import Box, Capsule, MeshShape
+from mcplan.robot.robot_file import BUNDLED
+from mcplan.scenario.load import bundled_scenarios, check_file, find_scenario, load_scenario
+from mcplan.scenario.schema import StanceItem
+from mcplan.scene.placement import make_contact
 from mcplan.scene.spec import PoseSpec
 
 HEAD = """\
@@ -288,7 +289,7 @@ def test_names_and_paths(tmp_path, monkeypatch):
         load_scenario("nowhere/step.yaml")
     assert check_file("hrp2") == []
     with monkeypatch.context() as patched:  # a bundled robot whose package is not installed is no file that is missing
-        patched.setattr("mcplan.model.packages.find_package", lambda name: None)
+        patched.setattr("mcplan.robot.mesh_file.find_package", lambda name: None)
         (problem,) = check_file("talos")
         assert "pip install 'mcplan[robots]'" in problem.message
     (problem,) = check_file("nothing")

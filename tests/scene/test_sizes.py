@@ -5,10 +5,11 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from mcplan.errors import ScenarioError
-from mcplan.model.robot_file import load_robot
-from mcplan.model.sizes import feet, hands
-from mcplan.scene import Scenario, check_file, load_scenario
-from mcplan.scene.sizes import NAMES, sizes
+from mcplan.robot.robot_file import load_robot
+from mcplan.robot.sizes import feet, hands
+from mcplan.scenario.load import check_file, load_scenario
+from mcplan.scenario.robot_sizes import NAMES, sizes
+from mcplan.scenario.scenario import Scenario
 from tests.sim.other_robots import humanoid, quadruped
 
 SCENARIO = {

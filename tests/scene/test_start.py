@@ -5,7 +5,7 @@ import pytest
 
 import mcplan as mc
 from mcplan.errors import ScenarioError
-from mcplan.scene.assemble import RESTS
+from mcplan.scenario.assemble import RESTS
 from mcplan.scene.posture_contacts import Reach, resting
 from tests.sim.other_robots import BALL, humanoid, quadruped
 

@@ -5,11 +5,11 @@ import pytest
 import trimesh
 from scipy.spatial.transform import Rotation
 
-from mcplan.cli import main
-from mcplan.document import dump_document
+from mcplan.cli.main import main
+from mcplan.document.document import dump_document
 from mcplan.errors import ScenarioError
-from mcplan.planning import read_plan
-from mcplan.scene import check_file, load_scenario
+from mcplan.planning.plan_file import read_plan
+from mcplan.scenario.load import check_file, load_scenario
 
 TEXT = """\
 mcplan: 1

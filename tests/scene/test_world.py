@@ -7,11 +7,13 @@ import pytest
 import trimesh
 
 import mcplan as mc
-from mcplan.document import dump_document
+from mcplan.document.document import dump_document
 from mcplan.errors import ScenarioError
-from mcplan.model.geometry import Box, Capsule, Cylinder, Sphere
-from mcplan.model.mesh_file import MeshProblem
-from mcplan.scene.found import FindSettings, Triangles, find
+from mcplan.robot.description import Box, Capsule, Cylinder, Sphere
+from mcplan.robot.mesh_file import MeshProblem
+from mcplan.scene.found.find import find
+from mcplan.scene.found.settings import FindSettings
+from mcplan.scene.found.triangles import Triangles
 from mcplan.scene.found.world_file import SECTIONS, read_world, tessellated
 
 # a floor, a block turned by 0.3 rad on it, a ramp on an arm of the block's frame, and a rail

@@ -21,12 +21,12 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from mcplan.errors import SimulationFailed
-from mcplan.planning import plan as make_plan
-from mcplan.scene import load_scenario
-from mcplan.scene.disturbance import Push
+from mcplan.planning.planner import plan as make_plan
+from mcplan.scenario.load import load_scenario
+from mcplan.settings.disturbance import Push
 from mcplan.sim.simulate import Simulation
-from mcplan.sweep.identity import commit
-from mcplan.sweep.statistics import wilson
+from mcplan.sweep.case import commit
+from mcplan.sweep.tables import wilson
 
 LINKS = ("BODY", "CHEST_LINK1", "HEAD_LINK1", "LARM_LINK3", "RARM_LINK3", "LLEG_LINK2", "RLEG_LINK2")
 START, REST = 0.2, 1.8

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from mcplan.sim.records import JointRecord, LinkRecord, PatchRecord, RobotRecord
+from mcplan.record.records import JointRecord, LinkRecord, PatchRecord, RobotRecord
 
 
 def random_record(seed: int, links: int = 9) -> RobotRecord:

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 import mcplan as mc
-from mcplan.back_ends import BACK_ENDS, PhysicsName, imported
+from mcplan.certificate.tolerances import EXACT, PHYSICAL, tolerances_of
 from mcplan.core.cache import declared_kernels
 from mcplan.errors import InputError
 from mcplan.sim import simulate as simulation
 from mcplan.sim.physics import Action
-from mcplan.sim.tolerances import EXACT, PHYSICAL, tolerances_of
+from mcplan.util.back_ends import BACK_ENDS, PhysicsName, imported
 
 
 def test_scenarios_know_the_same_names():

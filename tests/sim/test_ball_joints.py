@@ -6,13 +6,13 @@ import pytest
 from mcplan.certificate.reproduction import reproduce
 from mcplan.certificate.verify import verify
 from mcplan.errors import RunError, SimulationFailed
-from mcplan.model.robot_file import load_robot
-from mcplan.planning import plan
-from mcplan.scene import load_scenario
+from mcplan.planning.planner import plan
+from mcplan.record.records import RobotRecord
+from mcplan.record.robot_record import record_robot
+from mcplan.robot.robot_file import load_robot
+from mcplan.scenario.load import load_scenario
 from mcplan.scene.environment import Environment
 from mcplan.sim.mujoco.physics import MujocoPhysics
-from mcplan.sim.records import RobotRecord
-from mcplan.sim.robot_record import record_robot
 from mcplan.sim.simulate import simulate
 from tests.ball_robot import write_ball_robot
 

@@ -8,15 +8,15 @@ import pytest
 from mcplan.certificate.independent import Mechanism
 from mcplan.certificate.verify import verify
 from mcplan.errors import ScenarioError
-from mcplan.model.robot_file import load_robot
-from mcplan.planning import plan as make_plan
-from mcplan.scene import load_scenario
-from mcplan.scene.disturbance import Imperfections, Payload, Push
-from mcplan.scene.settings import SimulationSettings
+from mcplan.planning.planner import plan as make_plan
+from mcplan.record.robot_record import record_robot
+from mcplan.record.world import World, draw_world, with_inertias
+from mcplan.robot.robot_file import load_robot
+from mcplan.scenario.load import load_scenario
+from mcplan.settings.disturbance import Imperfections, Payload, Push
+from mcplan.settings.settings import SimulationSettings
 from mcplan.sim.disturbance import Disturbance, push_force
-from mcplan.sim.robot_record import record_robot
 from mcplan.sim.simulate import Simulation, make_physics, simulate
-from mcplan.sim.world import World, draw_world, with_inertias
 
 STILL = {
     "stances": "[{contacts: [{patch: left_sole, surface: floor}, {patch: right_sole, surface: floor}]}]",

@@ -7,8 +7,10 @@ import pytest
 
 from mcplan.certificate.verify import verify
 from mcplan.errors import ScenarioError
-from mcplan.planning import Plan, plan, read_plan, write_plan
-from mcplan.scene import load_scenario
+from mcplan.planning.plan import Plan
+from mcplan.planning.plan_file import read_plan, write_plan
+from mcplan.planning.planner import plan
+from mcplan.scenario.load import load_scenario
 from mcplan.sim.simulate import simulate
 from tests import made
 

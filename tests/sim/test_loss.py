@@ -3,8 +3,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from mcplan.sim.loss import SMALL, Loss
-from mcplan.sim.tolerances import FALL
+from mcplan.certificate.loss import SMALL, Loss
+from mcplan.certificate.tolerances import FALL
 
 
 @pytest.fixture

@@ -6,15 +6,14 @@ import trimesh
 from pydantic import ValidationError
 from scipy.spatial import ConvexHull
 
-from mcplan.model.description import RobotWarning
-from mcplan.model.geometry import Geometry, MeshShape
-from mcplan.model.robot_file import load_robot
+from mcplan.record import mesh_record
+from mcplan.record.mesh_record import record_meshes, scene_meshes, unpack_scene
+from mcplan.record.records import MeshRecord
+from mcplan.record.replica import rebuild_robot
+from mcplan.record.robot_record import record_robot
+from mcplan.robot.description import Geometry, MeshShape, RobotWarning
+from mcplan.robot.robot_file import load_robot
 from mcplan.scene.environment import Environment, Obstacle
-from mcplan.sim import mesh_record
-from mcplan.sim.mesh_record import record_meshes, scene_meshes, unpack_scene
-from mcplan.sim.records import MeshRecord
-from mcplan.sim.replica import rebuild_robot
-from mcplan.sim.robot_record import record_robot
 
 URDF = """\
 <robot name="mesh &amp; all">

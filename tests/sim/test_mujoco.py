@@ -8,20 +8,20 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from mcplan.certificate.object_checks import _balance
+from mcplan.certificate.tolerances import EXACT
 from mcplan.errors import InputError
-from mcplan.model.geometry import Box, Capsule, Cylinder, MeshShape, Sphere
-from mcplan.model.robot_file import load_robot
+from mcplan.record.records import BodyRecord
+from mcplan.record.world import closing
+from mcplan.robot.description import Box, Capsule, Cylinder, MeshShape, Sphere
+from mcplan.robot.robot_file import load_robot
 from mcplan.scene.environment import Bar, Environment, FreeObject, Obstacle, Surface
-from mcplan.scene.place import make_contact
-from mcplan.scene.settings import SimulationSettings
+from mcplan.scene.placement import make_contact
+from mcplan.settings.settings import SimulationSettings
 from mcplan.sim.contact.pack import pack_scene
 from mcplan.sim.mujoco.physics import MujocoPhysics
 from mcplan.sim.mujoco.shapes import RECESS, recede, slab
 from mcplan.sim.physics import Action
-from mcplan.sim.records import BodyRecord
-from mcplan.sim.tolerances import EXACT
 from mcplan.sim.touching_patch import distance
-from mcplan.sim.world import closing
 
 ROBOT = load_robot("hrp2")
 SOLES = ("left_sole", "right_sole")

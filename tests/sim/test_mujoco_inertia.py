@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from mcplan.model.geometry import MeshShape
-from mcplan.model.robot_file import load_robot
+from mcplan.robot.description import MeshShape
+from mcplan.robot.robot_file import load_robot
 from mcplan.scene.environment import Environment, Obstacle
 from mcplan.sim.mujoco.physics import MujocoPhysics
 from mcplan.sim.physics import Action
@@ -34,7 +34,7 @@ def inertial(mass, xx, yy, zz):
 BODY = inertial(1, 0.01, 0.01, 0.01)
 
 
-@pytest.mark.filterwarnings("ignore::mcplan.model.description.RobotWarning")
+@pytest.mark.filterwarnings("ignore::mcplan.robot.description.RobotWarning")
 def test_a_massless_link_between_two_axes_moves_as_dynamics_say(tmp_path):
     robot = two_links(tmp_path, "", BODY)
     q, tau = robot.neutral(), np.array([0.02, 0.01])
@@ -55,7 +55,7 @@ def test_massless_links_weigh_nothing_however_they_are_thrown_around(tmp_path):
     assert np.abs(missing).max() < 1e-8
 
 
-@pytest.mark.filterwarnings("ignore::mcplan.model.description.RobotWarning")
+@pytest.mark.filterwarnings("ignore::mcplan.robot.description.RobotWarning")
 def test_an_inertia_that_no_body_has_is_mended_and_told(tmp_path):
     robot = two_links(tmp_path, BODY, inertial(1, 0.01, 0.01, 0.03))
     with pytest.warns(RuntimeWarning, match="moments of inertia of c are no body's"):
@@ -70,7 +70,7 @@ def test_an_inertia_is_left_alone_that_is_off_by_its_rounding(tmp_path):
     )
 
 
-@pytest.mark.filterwarnings("ignore::mcplan.model.description.RobotWarning")
+@pytest.mark.filterwarnings("ignore::mcplan.robot.description.RobotWarning")
 def test_a_joint_without_range_and_a_motor_without_torque_are_taken(tmp_path):
     two_links(tmp_path, BODY, BODY)
     text = (tmp_path / "r.urdf").read_text()

@@ -5,9 +5,9 @@ import pytest
 
 from mcplan.certificate.verify import verify
 from mcplan.collision.pairs import always_touching, standing_out
-from mcplan.model.robot_file import load_robot
-from mcplan.planning import plan
-from mcplan.scene import load_scenario
+from mcplan.planning.planner import plan
+from mcplan.robot.robot_file import load_robot
+from mcplan.scenario.load import load_scenario
 from mcplan.scene.environment import Environment
 from mcplan.sim.mujoco.physics import MujocoPhysics
 from mcplan.sim.physics import Action

@@ -9,9 +9,11 @@ import pytest
 from mcplan.certificate.evidence import Evidence
 from mcplan.certificate.verify import verify
 from mcplan.errors import ScenarioError
-from mcplan.planning import Plan, plan, read_plan, write_plan
-from mcplan.scene import check_file, load_scenario
-from mcplan.sim.run import Run
+from mcplan.planning.plan import Plan
+from mcplan.planning.plan_file import read_plan, write_plan
+from mcplan.planning.planner import plan
+from mcplan.record.run import Run
+from mcplan.scenario.load import check_file, load_scenario
 from mcplan.sim.simulate import simulate
 from tests import made
 

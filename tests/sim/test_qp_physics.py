@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from mcplan.model.geometry import Box
-from mcplan.model.robot_file import load_robot
+from mcplan.robot.description import Box
+from mcplan.robot.robot_file import load_robot
 from mcplan.scene.environment import FreeObject
 from mcplan.sim.physics import Action
 from mcplan.sim.qp_physics import QpPhysics

@@ -6,9 +6,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from mcplan.model.robot_file import load_robot
-from mcplan.scene import load_scenario
-from mcplan.sim.robot_record import _couplings, digest, record_contact, record_plan, record_robot
+from mcplan.record.robot_record import _couplings, digest, record_contact, record_plan, record_robot
+from mcplan.robot.robot_file import load_robot
+from mcplan.scenario.load import load_scenario
 from tests.statics.contacts import grasp_contact, surface_contact
 
 

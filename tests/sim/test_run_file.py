@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from mcplan.certificate.verify import verify
-from mcplan.commands.report import recorded
+from mcplan.cli.report import recorded
 from mcplan.errors import InputError, RunError
-from mcplan.qp_status import NO_QP
-from mcplan.sim.run_file import load_run, load_timing
+from mcplan.record.run_file import load_run, load_timing
+from mcplan.util.qp_status import NO_QP
 from tests.sim.waving_box import waving_run
 
 
@@ -177,7 +177,7 @@ def test_what_is_wrong_is_named(members, tmp_path, change, message):
 
 
 def test_a_small_file_that_announces_gigabytes_is_refused_unread(members, tmp_path, monkeypatch):
-    monkeypatch.setattr("mcplan.sim.run_file.MAX_BYTES", 20_000)
+    monkeypatch.setattr("mcplan.record.run_file.MAX_BYTES", 20_000)
     with pytest.raises(RunError, match="announces"):
         load_run(write(tmp_path / "run.npz", members))
 

@@ -9,17 +9,18 @@ from scipy.spatial.transform import Rotation
 
 from mcplan.certificate.independent import Mechanism
 from mcplan.certificate.verify import verify
-from mcplan.control.notice import Notice
+from mcplan.control.command import Notice
 from mcplan.errors import RunError
-from mcplan.model.robot_file import load_robot
-from mcplan.scene import Environment, Surface, load_scenario
+from mcplan.record.records import WorldRecord
+from mcplan.record.replica import rebuild_plan, rebuild_robot
+from mcplan.record.robot_record import record_robot
+from mcplan.record.run_file import load_run
+from mcplan.record.world import with_inertias
+from mcplan.robot.robot_file import load_robot
+from mcplan.scenario.load import load_scenario
 from mcplan.scene.contact import Contact
+from mcplan.scene.environment import Environment, Surface
 from mcplan.sim.recorder import PointForces, RunRecorder
-from mcplan.sim.records import WorldRecord
-from mcplan.sim.replica import rebuild_plan, rebuild_robot
-from mcplan.sim.robot_record import record_robot
-from mcplan.sim.run_file import load_run
-from mcplan.sim.world import with_inertias
 
 
 @pytest.fixture(scope="module")

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from mcplan.control.loaded_contact import Ramp
+from mcplan.control.command import Ramp
 from mcplan.errors import InputError, SimulationFailed
 from mcplan.planning.sequence import complete
-from mcplan.scene.load import load_scenario
+from mcplan.scenario.load import load_scenario
 from mcplan.sim.observer import Observer
 from mcplan.sim.qp_physics import QpPhysics
 from mcplan.sim.simulate import Simulation, simulate

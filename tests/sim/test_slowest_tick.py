@@ -4,8 +4,8 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from mcplan.qp_status import NO_QP, SOLVED
-from mcplan.sim.slowest_tick import slowest_tick
+from mcplan.analysis.slowest_tick import slowest_tick
+from mcplan.util.qp_status import NO_QP, SOLVED
 
 
 def run(**timing):

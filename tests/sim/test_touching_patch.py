@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from mcplan.model.robot_file import load_robot
+from mcplan.robot.robot_file import load_robot
 from mcplan.scene.environment import Environment, Surface
 from mcplan.sim.contact.contact_physics import ContactPhysics
 from mcplan.sim.mujoco.physics import MujocoPhysics

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import numpy as np
 
-from mcplan.back_ends import BACK_ENDS
 from mcplan.certificate.verify import verify
-from mcplan.planning import plan as make_plan
-from mcplan.scene import load_scenario
+from mcplan.planning.planner import plan as make_plan
+from mcplan.scenario.load import load_scenario
 from mcplan.sim.simulate import simulate
-from mcplan.sweep.identity import commit
+from mcplan.sweep.case import commit
+from mcplan.util.back_ends import BACK_ENDS
 
 SCENARIOS = ("walk", "stairs", "ladder")
 AFTER = 0.05

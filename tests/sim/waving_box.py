@@ -11,15 +11,15 @@ import numpy as np
 import yaml
 
 from mcplan.certificate.independent import Mechanism, integrate
-from mcplan.model.robot_file import load_robot
 from mcplan.planning.plan import Plan, PlannedStance
 from mcplan.planning.plan_file import plan_document
-from mcplan.scene.load import load_scenario
-from mcplan.scene.place import make_contact
-from mcplan.scene.scenario import Scenario
-from mcplan.sim.records import PhaseRecord, RunRecord
-from mcplan.sim.robot_record import record_document, record_plan, record_robot
-from mcplan.sim.run import Run
+from mcplan.record.records import PhaseRecord, RunRecord
+from mcplan.record.robot_record import record_document, record_plan, record_robot
+from mcplan.record.run import Run
+from mcplan.robot.robot_file import load_robot
+from mcplan.scenario.load import load_scenario
+from mcplan.scenario.scenario import Scenario
+from mcplan.scene.placement import make_contact
 
 DOWN = [[1.0, 0, 0], [0, -1, 0], [0, 0, -1]]
 CORNERS = [[0.3, 0.3], [-0.3, 0.3], [-0.3, -0.3], [0.3, -0.3]]

@@ -8,13 +8,12 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from mcplan.bench.statics import PATCHES, POSTURE, resting
+from mcplan.bench.kernels import PATCHES, POSTURE, resting
 from mcplan.errors import InputError
-from mcplan.model.robot_file import load_robot
+from mcplan.robot.robot_file import load_robot
 from mcplan.statics.contact_forces import ContactForces
-from mcplan.statics.equilibrium import balance, equilibrium_margin, equilibrium_torque_margin
-from mcplan.statics.margins import friction_margin, margins
-from mcplan.statics.shortfall import shortfall
+from mcplan.statics.equilibrium import balance, equilibrium_margin, equilibrium_torque_margin, friction_margin, margins
+from mcplan.statics.feasibility import shortfall
 from tests.statics import contacts
 
 

@@ -7,7 +7,7 @@ from scipy.optimize import linprog
 import mcplan as mc
 from mcplan.core.rigid_body.tree import GRAVITY
 from mcplan.errors import InputError
-from mcplan.statics.com_polyhedron import com_polyhedron
+from mcplan.statics.com_region import com_polyhedron
 from mcplan.statics.contact_forces import ContactForces, moments_about
 from mcplan.statics.support_region import REACH, support_region
 from tests.statics.contacts import grasp_contact, surface_contact
@@ -59,7 +59,7 @@ def test_inside_every_acceleration_is_balanced_and_outside_one_is_not(contacts):
 
 
 def test_its_sections_are_drawn(contacts):
-    axes = com_polyhedron(contacts, MASS, 1.0).plot([0.4, 0.8])
+    axes = mc.plot(com_polyhedron(contacts, MASS, 1.0), heights=[0.4, 0.8])
     assert [line.get_label() for line in axes.get_lines()] == ["0.4 m", "0.8 m"]
 
 

@@ -7,12 +7,11 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from mcplan.bench.statics import PATCHES, POSTURE, resting
-from mcplan.model.robot_file import load_robot
+from mcplan.bench.kernels import PATCHES, POSTURE, resting
+from mcplan.robot.robot_file import load_robot
 from mcplan.statics.contact_forces import ContactForces, moments_about
 from mcplan.statics.equilibrium import balance, equilibrium_torque_margin
-from mcplan.statics.feasibility import can_balance, can_hold, part_exerted
-from mcplan.statics.shortfall import shortfall
+from mcplan.statics.feasibility import can_balance, can_hold, part_exerted, shortfall
 from mcplan.statics.support_region import support_region, torque_support_region
 from tests.statics import contacts
 

@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 
 from mcplan.statics.equilibrium import DIRECTIONS, equilibrium_margin
-from mcplan.statics.support_region import support_region
-from mcplan.statics.zmp_area import zmp_area
+from mcplan.statics.support_region import support_region, zmp_area
 from tests.statics import contacts
 
 MASS = 56.0

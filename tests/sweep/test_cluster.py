@@ -6,12 +6,12 @@ import psutil
 import pytest
 
 from mcplan.errors import InputError
-from mcplan.sweep.cluster import connect
 from mcplan.sweep.engine import Runner, prepare
 from mcplan.sweep.experiment import load_experiment
 from mcplan.sweep.job import run_case
 from mcplan.sweep.process import CaseProcess, Limit
 from mcplan.sweep.sweep import sweep, task_of
+from mcplan.sweep.worker import connect
 from tests.sweep.by_hand import Cluster, kill_tree
 from tests.sweep.clockless import without_clock
 
@@ -76,8 +76,8 @@ def test_where_signals_have_no_masks_workers_start_all_the_same(monkeypatch):
 def test_the_process_of_cases_of_a_worker_started_by_hand_does_not_hear_ctrl_c():
     process = CaseProcess()
     try:
-        code = process.call("mcplan.sweep.child:load", "mcplan.sweep.identity:commit", Limit())
+        code = process.call("mcplan.sweep.child:load", "mcplan.sweep.case:commit", Limit())
         process._process.send_signal(signal.SIGINT)
-        assert process.call("mcplan.sweep.child:load", "mcplan.sweep.identity:commit", Limit()) == code
+        assert process.call("mcplan.sweep.child:load", "mcplan.sweep.case:commit", Limit()) == code
     finally:
         process.close()

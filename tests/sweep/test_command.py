@@ -4,13 +4,13 @@ from dataclasses import dataclass
 
 import pytest
 
-from mcplan.bars import be_quiet
-from mcplan.cli import main
+from mcplan.cli.main import main
 from mcplan.sweep import command
+from mcplan.sweep.case import code_version
 from mcplan.sweep.experiment import load_experiment
-from mcplan.sweep.identity import code_version
 from mcplan.sweep.results import collect_results
 from mcplan.sweep.store import DONE, Outcome, Store
+from mcplan.util.bars import be_quiet
 
 TEXT = "scenarios: [sway]\nsteps: plan\ngrid: {environment.friction: [0.5, 0.7]}\nexpect: {success: '%s'}\n"
 

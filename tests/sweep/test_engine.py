@@ -6,9 +6,9 @@ import pytest
 
 from mcplan.errors import InputError, JobFailed
 from mcplan.sweep import engine, worker
+from mcplan.sweep.case import code_version
 from mcplan.sweep.child import load
 from mcplan.sweep.engine import Runner, Workers, fan_out, prepare
-from mcplan.sweep.identity import code_version
 from mcplan.sweep.process import CaseError, Limit
 from mcplan.sweep.store import DONE, FAILED, Outcome
 

@@ -7,9 +7,9 @@ import trimesh
 import yaml
 
 from mcplan.errors import InputError
-from mcplan.model.robot_file import load_robot
-from mcplan.scene import find_scenario, load_scenario
-from mcplan.sweep import identity
+from mcplan.robot.robot_file import load_robot
+from mcplan.scenario.load import find_scenario, load_scenario
+from mcplan.sweep import case as identity
 from mcplan.sweep.columns import COLUMNS
 from mcplan.sweep.experiment import load_experiment
 from tests.pages import ROOT
@@ -309,8 +309,8 @@ def test_a_case_names_the_back_end_in_which_its_scenario_runs(experiment_file, t
 
 def test_the_version_of_the_code_is_that_of_all_that_results_depend_on(tmp_path, monkeypatch):
     monkeypatch.setattr(identity, "__file__", str(tmp_path / "sweep" / "identity.py"))
-    counts = ("sim/run.py", "sim/contact/deep/law.py", "back_ends.py", "sweep/job.py", "sweep/shared_plan.py")
-    others = ("view/page.py", "sim/notes.txt", "cli.py", "sweep/store.py")
+    counts = ("record/run.py", "sim/contact/deep/law.py", "util/back_ends.py", "sweep/job.py", "sweep/job.py")
+    others = ("view/page.py", "sim/notes.txt", "cli/main.py", "sweep/store.py")
     files = [tmp_path / name for name in (*counts, *others)]
     for file in files:
         file.parent.mkdir(parents=True, exist_ok=True)

@@ -11,10 +11,10 @@ import yaml
 
 from mcplan.certificate.verify import verify
 from mcplan.errors import InputError, SimulationFailed
-from mcplan.model.robot_file import load_robot
-from mcplan.planning import plan as make_plan
 from mcplan.planning.plan_file import read_plan
-from mcplan.scene import find_scenario, load_scenario
+from mcplan.planning.planner import plan as make_plan
+from mcplan.robot.robot_file import load_robot
+from mcplan.scenario.load import find_scenario, load_scenario
 from mcplan.sim.simulate import simulate
 from mcplan.sweep import job
 from mcplan.sweep.columns import COLUMNS

@@ -14,17 +14,16 @@ import pytest
 from scipy.stats import binom
 
 from mcplan.errors import InputError
-from mcplan.sweep import figures, identity, report
+from mcplan.sweep import case as identity, figures, report
+from mcplan.sweep.case import code_version
 from mcplan.sweep.columns import with_flags
 from mcplan.sweep.compare import REGRESSION, compare, results_before
-from mcplan.sweep.expectation import judge, parse_threshold
+from mcplan.sweep.condition import judge, parse_threshold
 from mcplan.sweep.experiment import load_experiment
-from mcplan.sweep.identity import code_version
 from mcplan.sweep.report import write_report
 from mcplan.sweep.results import collect_results, groups
-from mcplan.sweep.statistics import aggregate, mean_interval, wilson
 from mcplan.sweep.store import DONE, FAILED, Outcome, Store
-from mcplan.sweep.tables import tables_of
+from mcplan.sweep.tables import aggregate, mean_interval, tables_of, wilson
 from mcplan.version import __version__
 
 TEXT = """\

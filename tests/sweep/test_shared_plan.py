@@ -1,7 +1,7 @@
 """Cases that differ only in how a plan is carried out share it."""
 
 from mcplan.sweep.experiment import load_experiment
-from mcplan.sweep.shared_plan import plans_first
+from mcplan.sweep.job import plans_first
 
 
 def test_one_case_of_each_plan_comes_before_the_others(experiment_file):

@@ -7,8 +7,8 @@ import pytest
 from mcplan.errors import InputError
 from mcplan.sweep import store as module
 from mcplan.sweep.columns import COLUMNS
+from mcplan.sweep.command import estimate
 from mcplan.sweep.compare import NOTICED, compare, results_before
-from mcplan.sweep.estimate import estimate
 from mcplan.sweep.results import Results
 from mcplan.sweep.store import DONE, FAILED, Outcome, Store
 

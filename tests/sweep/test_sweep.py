@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from mcplan.errors import InputError
-from mcplan.sweep.cluster import connect
 from mcplan.sweep.engine import Runner
 from mcplan.sweep.experiment import load_experiment
 from mcplan.sweep.store import FAILED, Store
 from mcplan.sweep.sweep import sweep, work_of
+from mcplan.sweep.worker import connect
 
 TEXT = "scenarios: [sway]\nsteps: plan\ngrid: {environment.friction: %s}\nseeds: {count: %d}\n"
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
+from mcplan.record.records import PhaseRecord
 from mcplan.scene.contact import Contact
-from mcplan.sim.records import PhaseRecord
 from mcplan.view.arrow import CONE, NEWTON, SMALLEST_FORCE, draw_cone, draw_force
 from mcplan.view.drawing import Drawing
 from mcplan.view.film import lowest
@@ -168,7 +168,7 @@ def test_turns_between_frames_take_the_short_way():
 
 
 def test_phases_of_a_run_are_told_apart_by_number_not_by_name():
-    from mcplan.view.phase_bands import band_colours, phase_bands
+    from mcplan.view.palette import band_colours, phase_bands
 
     run = waving_run(samples=50, touch=20)
     phases = [PhaseRecord(name="shift", stance=0), PhaseRecord(name="swing tip", stance=1)]

@@ -9,36 +9,32 @@ import pytest
 from matplotlib.colors import to_hex
 from matplotlib.text import Text
 
+from mcplan.analysis.pace import Reference
 from mcplan.control.custom import Custom
 from mcplan.control.program import State
 from mcplan.core.rigid_body.tree import GRAVITY
-from mcplan.model.robot_file import load_robot
-from mcplan.qp_status import NO_QP
+from mcplan.record.records import LinkRecord, PhaseRecord, WorldRecord
+from mcplan.record.run import HOLD, SLACK
+from mcplan.record.unit import recorded_units, unit_of_all
+from mcplan.robot.robot_file import load_robot
 from mcplan.scene.contact import Contact
-from mcplan.scene.machine import Deed, Until
-from mcplan.scene.settings import ControlSettings
-from mcplan.sim.records import LinkRecord, PhaseRecord, WorldRecord
-from mcplan.sim.run import HOLD, SLACK
-from mcplan.sim.unit import recorded_units, unit_of_all
+from mcplan.settings.settings import ControlSettings
+from mcplan.settings.states import Deed, Until
 from mcplan.statics.support_region import SupportRegion
-from mcplan.view.appearance import seen_robot
+from mcplan.util.qp_status import NO_QP
+from mcplan.util.text import drawn
 from mcplan.view.charts import Curve, curve_chart, heat_chart
 from mcplan.view.machine import draw_machine, machine_dot
-from mcplan.view.palette import PHASES, phase_colour
-from mcplan.view.phase_bands import band_colours
+from mcplan.view.palette import PHASES, band_colours, phase_colour
 from mcplan.view.plots.bands import time_axes
-from mcplan.view.plots.clock import plot_clock
-from mcplan.view.plots.forces import plot_forces
-from mcplan.view.plots.momentum import plot_momentum
-from mcplan.view.plots.positions import plot_positions
-from mcplan.view.plots.region import plot_region
-from mcplan.view.plots.stance import ROOM, plot_stance
+from mcplan.view.plots.com import plot_momentum
+from mcplan.view.plots.contact import ROOM, plot_forces, plot_region, plot_stance
+from mcplan.view.plots.limits import plot_positions, plot_torques, plot_velocities
+from mcplan.view.plots.pace import plot_clock
 from mcplan.view.plots.tasks import _distance
-from mcplan.view.plots.torques import plot_torques, plot_velocities
 from mcplan.view.readings import cone_used, friction_used
-from mcplan.view.reference import Reference
 from mcplan.view.report_page import _clock
-from mcplan.view.written import drawn
+from mcplan.view.robot import seen_robot
 from tests.sim.waving_box import waving_run
 
 

@@ -7,17 +7,14 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from mcplan.model.geometry import Geometry, MeshShape
-from mcplan.model.robot_file import load_robot
-from mcplan.scene import load_scenario
+from mcplan.robot.description import Geometry, MeshShape
+from mcplan.robot.robot_file import load_robot
+from mcplan.scenario.load import load_scenario
 from mcplan.scene.environment import Bar, Environment, Surface
-from mcplan.view.appearance import seen_robot
 from mcplan.view.drawing import Drawing
-from mcplan.view.environment import draw_environment
-from mcplan.view.ghost import ghost_data
-from mcplan.view.layers import layers
-from mcplan.view.robot import draw_collision
-from mcplan.view.stiles import BEYOND, stiles
+from mcplan.view.environment import BEYOND, draw_environment, stiles
+from mcplan.view.page import layers
+from mcplan.view.robot import draw_collision, ghost_data, seen_robot
 from mcplan.view.support import draw_support, height_on, piece_on
 from tests.statics.contacts import surface_contact
 from tests.view.tracks import Scene

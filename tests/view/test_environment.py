@@ -7,20 +7,18 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from mcplan.model.geometry import Box, MeshShape
-from mcplan.model.robot_file import load_robot
-from mcplan.scene import Environment, Surface
+from mcplan.analysis.regions import Regions
+from mcplan.robot.description import Box, MeshShape
+from mcplan.robot.robot_file import load_robot
 from mcplan.scene.contact import Contact
-from mcplan.scene.environment import Bar, FreeObject, Obstacle
+from mcplan.scene.environment import Bar, Environment, FreeObject, Obstacle, Surface
 from mcplan.statics.support_region import support_region
-from mcplan.view.drawing import Drawing
+from mcplan.view.drawing import Drawing, node_name, thing_name
 from mcplan.view.environment import HALF_ANGLE, animate_objects, draw_environment, set_stage
 from mcplan.view.film import Film, PatchForce
-from mcplan.view.layers import arrows, layers
-from mcplan.view.node import node_name, thing_name
+from mcplan.view.page import arrows, layers
 from mcplan.view.plan_facts import margin_words
-from mcplan.view.regions import Regions
-from mcplan.view.robot_sheet import robot_page
+from mcplan.view.sheets import robot_page
 from mcplan.view.support import SHOWN, support_polygon
 from tests.statics.contacts import surface_contact
 from tests.view.tracks import Scene, at, tracks_of

@@ -8,14 +8,13 @@ import numpy as np
 import pytest
 from PIL import Image, ImageChops
 
-from mcplan.cli import main
+from mcplan.cli.main import main
 from mcplan.errors import InputError
 from mcplan.view import palette
 from mcplan.view.drawing import Drawing
-from mcplan.view.moving import encode, film_maker
+from mcplan.view.moving import film_maker, film_maker as encode
 from mcplan.view.moving.chromium import Chromium, find_chromium
-from mcplan.view.moving.encode import save_gif
-from mcplan.view.moving.film_maker import MOST, caption_at, check_output, save_moving, save_picture, times_of
+from mcplan.view.moving.film_maker import MOST, caption_at, check_output, save_gif, save_moving, save_picture, times_of
 from mcplan.view.moving.mp4 import Chunk, mp4
 from mcplan.view.moving.painter import SKY, Painter, _before
 from mcplan.view.moving.solids import Scene

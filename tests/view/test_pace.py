@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from mcplan.analysis import pace as pace_module
+from mcplan.analysis.pace import PaceOfRun, bounds, said
 from mcplan.certificate.verify import verify
 from mcplan.sim.simulate import simulate
-from mcplan.view import pace as pace_module
-from mcplan.view.pace import PaceOfRun, bounds, said
 from mcplan.view.palette import LIMITS
 from mcplan.view.plots.pace import plot_pace
 from mcplan.view.readings import Readings

@@ -8,13 +8,13 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from mcplan.cli import main
+from mcplan.cli.main import main
 from mcplan.errors import InputError
-from mcplan.model.geometry import Box
-from mcplan.planning import plan, write_plan
-from mcplan.planning.search.tree import SearchTree
-from mcplan.planning.search.tree_file import tree_path, write_tree
-from mcplan.scene import load_scenario
+from mcplan.planning.plan_file import write_plan
+from mcplan.planning.planner import plan
+from mcplan.planning.search.tree import SearchTree, tree_path, write_tree
+from mcplan.robot.description import Box
+from mcplan.scenario.load import load_scenario
 from mcplan.scene.environment import FreeObject
 from mcplan.statics.support_region import support_region
 from mcplan.view.plan_film import (
@@ -227,7 +227,7 @@ def test_a_region_without_bounds_is_cut_and_another_is_kept(planned):
         {"patch": f"{side}_hand", "surface": f"{side}_wall", "x": 0.0, "y": 0.0, "yaw": 0.0}
         for side in ("left", "right")
     ]
-    from mcplan.scene.place import make_contact
+    from mcplan.scene.placement import make_contact
 
     walls = [make_contact(wedge.robot, wedge.environment, hand) for hand in hands]
     assert not support_region(walls, 55.0).bounded

@@ -6,26 +6,23 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from mcplan.doing import listening
+from mcplan.analysis.pace import Reference
+from mcplan.analysis.regions import com_limits
+from mcplan.analysis.slowest_tick import WORDS
 from mcplan.errors import InputError
-from mcplan.motion.law import Law
+from mcplan.motion.time_law import Law
 from mcplan.scene.contact import Carrier
 from mcplan.sim.simulate import simulate
 from mcplan.statics.support_region import support_region
+from mcplan.util.progress import listening
 from mcplan.view.plots import FIGURES, save_plots, save_together
-from mcplan.view.plots.clock import plot_clock
-from mcplan.view.plots.com import plot_com
-from mcplan.view.plots.forces import plot_forces
-from mcplan.view.plots.joints import plot_joints
-from mcplan.view.plots.momentum import plot_momentum
-from mcplan.view.plots.positions import position_share
+from mcplan.view.plots.com import plot_com, plot_momentum
+from mcplan.view.plots.contact import plot_forces
+from mcplan.view.plots.limits import plot_joints, plot_torques, plot_velocities, position_share
+from mcplan.view.plots.pace import plot_clock
 from mcplan.view.plots.tasks import plot_tasks
 from mcplan.view.plots.together import plot_together
-from mcplan.view.plots.torques import plot_torques, plot_velocities
 from mcplan.view.readings import Readings
-from mcplan.view.reference import Reference
-from mcplan.view.regions import com_limits
-from mcplan.view.ticks import WORDS
 from tests import made
 
 

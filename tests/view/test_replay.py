@@ -9,11 +9,11 @@ import pytest
 from matplotlib.image import imread
 from matplotlib.text import Text
 
-from mcplan.sim.run_file import load_run
+from mcplan.record.run_file import load_run
 from mcplan.view.arrow import NEWTON
 from mcplan.view.drawing import Drawing
 from mcplan.view.page import SCRIPTS, Page, band_items, part
-from mcplan.view.phase_bands import phase_bands
+from mcplan.view.palette import phase_bands
 from mcplan.view.plots import FIGURES, save_plots
 from mcplan.view.replay import replay, replay_page
 from tests import made

@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 
 import mcplan as mc
+from mcplan.analysis.closest_calls import WORDS, closest_calls, share_of, time_of
+from mcplan.analysis.slowest_tick import slowest_ticks
 from mcplan.certificate.report import Check, Report
 from mcplan.certificate.verify import verify
-from mcplan.cli import main
+from mcplan.cli.main import main
 from mcplan.planning.search.tree import SearchTree
-from mcplan.scene import load_scenario
-from mcplan.view.closest_calls import WORDS, closest_calls, share_of, time_of
+from mcplan.scenario.load import load_scenario
 from mcplan.view.readings import Readings
 from mcplan.view.report_page import _clock_time, _with_time, answer, failure_page, report_page
-from mcplan.view.ticks import slowest_ticks
 from tests import made
 from tests.sim.waving_box import waving_run
 

@@ -79,6 +79,6 @@ def test_a_region_draws_its_outline(robot):
     soles = [mc.contact(robot, f"{side}_sole", floor, near=q) for side in ("left", "right")]
     region = mc.support_region(robot, q, soles)
     assert region.depth(robot.com(q)) > 0.05
-    outline = region.plot().lines[0].get_xydata()
+    outline = mc.plot(region).lines[0].get_xydata()
     np.testing.assert_allclose(outline[:-1], region.vertices)
     np.testing.assert_allclose(outline[-1], region.vertices[0])

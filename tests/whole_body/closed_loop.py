@@ -4,8 +4,9 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from mcplan.model.terms import Terms
-from mcplan.whole_body import QPSettings, WholeBodyQP
+from mcplan.robot.terms import Terms
+from mcplan.whole_body.settings import QPSettings
+from mcplan.whole_body.whole_body import WholeBodyQP
 from tests.whole_body.conftest import FRAMES
 
 

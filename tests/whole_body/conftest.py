@@ -3,10 +3,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from mcplan.model.robot_file import load_robot
-from mcplan.model.terms import Terms
+from mcplan.robot.robot_file import load_robot
+from mcplan.robot.terms import Terms
 from mcplan.scene.contact import Contact
-from mcplan.whole_body import AngularMomentumTask, ComTask, LinkPoseTask, PostureTask
+from mcplan.whole_body.tasks.com import AngularMomentumTask, ComTask
+from mcplan.whole_body.tasks.pose import LinkPoseTask
+from mcplan.whole_body.tasks.posture import PostureTask
 
 FRAMES = ("left_sole", "right_sole", "left_hand", "right_hand", "left_grip", "BODY")
 

@@ -7,20 +7,16 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from mcplan.model.robot_file import load_robot
-from mcplan.model.terms import Terms
-from mcplan.whole_body import (
-    AngularMomentumTask,
-    CollisionAvoidance,
-    ComTask,
-    ContactConstraint,
-    ContactForceTask,
-    LinkPoseTask,
-    PostureTask,
-    QPSettings,
-    TorqueTask,
-    WholeBodyQP,
-)
+from mcplan.robot.robot_file import load_robot
+from mcplan.robot.terms import Terms
+from mcplan.whole_body.collision_avoidance import CollisionAvoidance
+from mcplan.whole_body.contact import ContactConstraint
+from mcplan.whole_body.settings import QPSettings
+from mcplan.whole_body.tasks.com import AngularMomentumTask, ComTask
+from mcplan.whole_body.tasks.forces import ContactForceTask, TorqueTask
+from mcplan.whole_body.tasks.pose import LinkPoseTask
+from mcplan.whole_body.tasks.posture import PostureTask
+from mcplan.whole_body.whole_body import WholeBodyQP
 from tests.whole_body.conftest import contact_at
 from tests.whole_body.small_robots import biped, quadruped
 

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from mcplan.model.robot import Robot
-from mcplan.model.robot_file import load_robot
+from mcplan.robot.robot import Robot
+from mcplan.robot.robot_file import load_robot
 
 SIDES = {"left": 1.0, "right": -1.0}
 

@@ -13,12 +13,14 @@ import numpy as np
 import pytest
 
 from mcplan.errors import SimulationFailed
-from mcplan.model.terms import Terms
 from mcplan.optimize.compiled import compile_problem
 from mcplan.planning.sequence import complete
-from mcplan.scene.load import load_scenario
+from mcplan.robot.terms import Terms
+from mcplan.scenario.load import load_scenario
 from mcplan.sim.simulate import simulate
-from mcplan.whole_body import ContactConstraint, QPSettings, WholeBodyQP
+from mcplan.whole_body.contact import ContactConstraint
+from mcplan.whole_body.settings import QPSettings
+from mcplan.whole_body.whole_body import WholeBodyQP
 from tests.whole_body import agreement
 from tests.whole_body.comparison import DAQP, TOLERANCE, compare
 from tests.whole_body.conftest import contact_at, standing_tasks

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 from mcplan.errors import InputError, SimulationFailed
-from mcplan.model.system import FreeBody, System
-from mcplan.whole_body import ContactConstraint, QPSettings, WholeBodyQP
-from mcplan.whole_body.settings import FORMS
+from mcplan.robot.system import FreeBody, System
+from mcplan.whole_body.contact import ContactConstraint
+from mcplan.whole_body.settings import FORMS, QPSettings
+from mcplan.whole_body.whole_body import WholeBodyQP
 from tests.whole_body.conftest import contact_at, random_state, standing_tasks
 
 CHARTS = FORMS[1:]

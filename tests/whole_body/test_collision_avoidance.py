@@ -9,7 +9,11 @@ from mcplan.collision.model import CollisionModel
 from mcplan.core.algebra.consistent_rows import NEUTRAL
 from mcplan.core.whole_body.avoidance import fill_avoidance_rows
 from mcplan.errors import InputError
-from mcplan.whole_body import CollisionAvoidance, ContactConstraint, LinkPoseTask, ProblemPool, WholeBodyQP
+from mcplan.whole_body.collision_avoidance import CollisionAvoidance
+from mcplan.whole_body.contact import ContactConstraint
+from mcplan.whole_body.pool import ProblemPool
+from mcplan.whole_body.tasks.pose import LinkPoseTask
+from mcplan.whole_body.whole_body import WholeBodyQP
 from tests.whole_body.closed_loop import rate, ticks
 from tests.whole_body.conftest import contact_at, random_state, standing_tasks
 

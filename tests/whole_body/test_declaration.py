@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from mcplan.whole_body import QPSettings
 from mcplan.whole_body.declaration import Declaration, Structure
+from mcplan.whole_body.settings import QPSettings
 
 
 @pytest.mark.parametrize("bounded", [(0, 1, 2, 3, 4), (1, 3), (4,)])

@@ -5,7 +5,11 @@ import pytest
 
 from mcplan.errors import InputError
 from mcplan.optimize.compiled import compile_problem
-from mcplan.whole_body import ContactConstraint, ContactForceTask, ProblemPool, QPSettings, TorqueTask, WholeBodyQP
+from mcplan.whole_body.contact import ContactConstraint
+from mcplan.whole_body.pool import ProblemPool
+from mcplan.whole_body.settings import QPSettings
+from mcplan.whole_body.tasks.forces import ContactForceTask, TorqueTask
+from mcplan.whole_body.whole_body import WholeBodyQP
 from tests.whole_body.conftest import contact_at, random_state, standing_tasks
 
 SOLES = ("left_sole", "right_sole")

@@ -7,9 +7,11 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from mcplan.model.terms import Terms
 from mcplan.optimize.polytope import ball_polytope
-from mcplan.whole_body import ContactConstraint, QPSettings, WholeBodyQP
+from mcplan.robot.terms import Terms
+from mcplan.whole_body.contact import ContactConstraint
+from mcplan.whole_body.settings import QPSettings
+from mcplan.whole_body.whole_body import WholeBodyQP
 from tests.whole_body.conftest import FRAMES, contact_at, standing_tasks
 
 

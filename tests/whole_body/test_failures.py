@@ -4,8 +4,12 @@ import pytest
 
 from mcplan.errors import InputError
 from mcplan.optimize.compiled import fallback
-from mcplan.whole_body import ContactConstraint, PostureTask, QPSettings, WholeBodyQP, whole_body as module
-from mcplan.whole_body.hold import _into_cone, damped_hold
+from mcplan.whole_body import whole_body as module
+from mcplan.whole_body.contact import ContactConstraint
+from mcplan.whole_body.explain import _into_cone, damped_hold
+from mcplan.whole_body.settings import QPSettings
+from mcplan.whole_body.tasks.posture import PostureTask
+from mcplan.whole_body.whole_body import WholeBodyQP
 from tests.whole_body.conftest import contact_at, random_state, standing_tasks
 
 SOLES = ("left_sole", "right_sole")

@@ -7,11 +7,17 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from mcplan.core.algebra import joint_bounds, rotation_error
+from mcplan.core.algebra import joint_bounds, rotation as rotation_error
 from mcplan.core.whole_body import check as qp_answer, contacts as qp_contacts, fill as qp_fill, tasks as qp_tasks
-from mcplan.scene.selection import of_a_ball
-from mcplan.whole_body import ComTask, ContactConstraint, LinkPoseTask, PostureTask, QPSettings, WholeBodyQP, fast_form
+from mcplan.scene.contact import of_a_ball
+from mcplan.whole_body import tables as fast_form
 from mcplan.whole_body.answer import Answer
+from mcplan.whole_body.contact import ContactConstraint
+from mcplan.whole_body.settings import QPSettings
+from mcplan.whole_body.tasks.com import ComTask
+from mcplan.whole_body.tasks.pose import LinkPoseTask
+from mcplan.whole_body.tasks.posture import PostureTask
+from mcplan.whole_body.whole_body import WholeBodyQP
 from tests.whole_body import reference
 from tests.whole_body.conftest import contact_at, random_state, standing_tasks
 

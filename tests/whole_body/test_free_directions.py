@@ -5,9 +5,10 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from mcplan.scene.environment import Bar, Environment, Surface
-from mcplan.scene.place import make_contact
-from mcplan.whole_body import ContactConstraint, LinkPoseTask, PostureTask
-from mcplan.whole_body.rotation_error import rotation_error
+from mcplan.scene.placement import make_contact
+from mcplan.whole_body.contact import ContactConstraint, rotation_error
+from mcplan.whole_body.tasks.pose import LinkPoseTask
+from mcplan.whole_body.tasks.posture import PostureTask
 from tests.whole_body.closed_loop import ticks
 from tests.whole_body.conftest import standing_tasks
 

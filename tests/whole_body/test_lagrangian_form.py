@@ -4,9 +4,10 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from mcplan.coordinates import ROTATION_MATRIX, UNIT_QUATERNION, Lagrangian
 from mcplan.core.rigid_body.tree import GRAVITY
-from mcplan.whole_body import ContactConstraint, WholeBodyQP
+from mcplan.textbook.coordinates import ROTATION_MATRIX, UNIT_QUATERNION, Lagrangian
+from mcplan.whole_body.contact import ContactConstraint
+from mcplan.whole_body.whole_body import WholeBodyQP
 from tests.whole_body.conftest import contact_at, random_state, standing_tasks
 from tests.whole_body.reference import constants
 

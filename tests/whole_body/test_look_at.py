@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from mcplan.model.terms import Terms
-from mcplan.whole_body import LookAtTask
+from mcplan.robot.terms import Terms
+from mcplan.whole_body.tasks.look_at import LookAtTask
 from tests.whole_body.closed_loop import critically_damped, follow, rate
 from tests.whole_body.conftest import random_state
 

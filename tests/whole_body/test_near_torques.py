@@ -5,11 +5,13 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from mcplan.model.scale import RobotScale
-from mcplan.whole_body import PostureTask, QPSettings, WholeBodyQP
+from mcplan.robot.sizes import RobotScale
 from mcplan.whole_body.answer import Answer
 from mcplan.whole_body.priorities import PrioritisedQP
-from mcplan.whole_body.rows.near_torques import LEVER, Near, steps_of
+from mcplan.whole_body.rows.forces import LEVER, Near, steps_of
+from mcplan.whole_body.settings import QPSettings
+from mcplan.whole_body.tasks.posture import PostureTask
+from mcplan.whole_body.whole_body import WholeBodyQP
 from tests.whole_body.conftest import standing_tasks
 from tests.whole_body.test_whole_body import soles, solved
 

@@ -6,19 +6,15 @@ import pytest
 
 from mcplan.errors import InputError
 from mcplan.optimize.compiled import compile_problem
-from mcplan.whole_body import (
-    AngularMomentumTask,
-    ComTask,
-    ContactConstraint,
-    LinkPoseTask,
-    PostureTask,
-    PrioritisedQP,
-    ProblemPool,
-    TorqueTask,
-    WholeBodyQP,
-)
-from mcplan.whole_body.priorities import ACCELERATION_WEIGHT, FORCE_WEIGHT
+from mcplan.whole_body.contact import ContactConstraint
+from mcplan.whole_body.pool import ProblemPool
+from mcplan.whole_body.priorities import ACCELERATION_WEIGHT, FORCE_WEIGHT, PrioritisedQP
+from mcplan.whole_body.tasks.com import AngularMomentumTask, ComTask
+from mcplan.whole_body.tasks.forces import TorqueTask
+from mcplan.whole_body.tasks.pose import LinkPoseTask
+from mcplan.whole_body.tasks.posture import PostureTask
 from mcplan.whole_body.tasks.task import weights
+from mcplan.whole_body.whole_body import WholeBodyQP
 from tests.whole_body.conftest import contact_at, random_state, standing_tasks
 
 SOLES = ("left_sole", "right_sole")

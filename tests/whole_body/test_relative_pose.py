@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from mcplan.whole_body import ContactConstraint, QPSettings, RelativePoseTask, WholeBodyQP
-from mcplan.whole_body.rotation_error import rotation_error
+from mcplan.whole_body.contact import ContactConstraint, rotation_error
+from mcplan.whole_body.settings import QPSettings
+from mcplan.whole_body.tasks.pose import RelativePoseTask
+from mcplan.whole_body.whole_body import WholeBodyQP
 from tests.whole_body.closed_loop import critically_damped, follow, rate
 from tests.whole_body.conftest import contact_at, random_state, standing_tasks
 

@@ -7,18 +7,14 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from mcplan.errors import InputError
-from mcplan.whole_body import (
-    AngularMomentumTask,
-    ComTask,
-    ContactConstraint,
-    ContactForceTask,
-    LinkPoseTask,
-    PostureTask,
-    QPSettings,
-    Task,
-    TorqueTask,
-    WholeBodyQP,
-)
+from mcplan.whole_body.contact import ContactConstraint
+from mcplan.whole_body.settings import QPSettings
+from mcplan.whole_body.tasks.com import AngularMomentumTask, ComTask
+from mcplan.whole_body.tasks.forces import ContactForceTask, TorqueTask
+from mcplan.whole_body.tasks.pose import LinkPoseTask
+from mcplan.whole_body.tasks.posture import PostureTask
+from mcplan.whole_body.tasks.task import Task
+from mcplan.whole_body.whole_body import WholeBodyQP
 from tests.whole_body.conftest import contact_at, random_state, standing_tasks
 
 STEP = 1e-4

@@ -5,9 +5,13 @@ import numpy as np
 import pytest
 
 from mcplan.errors import InputError, SimulationFailed
-from mcplan.scene.settings import Solver
-from mcplan.whole_body import ContactConstraint, LinkPoseTask, PostureTask, ProblemPool, QPSettings, WholeBodyQP
-from mcplan.whole_body.settings import MODULES, SOLVERS
+from mcplan.settings.settings import Solver
+from mcplan.whole_body.contact import ContactConstraint
+from mcplan.whole_body.pool import ProblemPool
+from mcplan.whole_body.settings import MODULES, SOLVERS, QPSettings
+from mcplan.whole_body.tasks.pose import LinkPoseTask
+from mcplan.whole_body.tasks.posture import PostureTask
+from mcplan.whole_body.whole_body import WholeBodyQP
 from tests.whole_body.conftest import contact_at, random_state, standing_tasks
 from tests.whole_body.reference import inequalities
 

@@ -13,7 +13,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from mcplan.errors import RunError
-from mcplan.sim.records import MeshRecord, PlaceRecord, RobotRecord, RunRecord
+from mcplan.record.records import MeshRecord, PlaceRecord, RobotRecord, RunRecord
 
 PLATE = 0.1
 """Thickness of the plate that stands for a patch, as part of its longest side."""

@@ -20,7 +20,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from mcplan.sim.records import RobotRecord, RunRecord
+from mcplan.record.records import RobotRecord, RunRecord
 
 STANDARD_GRAVITY = 9.81
 """m/s², along -z."""

@@ -21,7 +21,7 @@ from mcplan.certificate.engines.contract import (
     body_row,
     moving_joints,
 )
-from mcplan.sim.records import JointRecord, RobotRecord, RunRecord
+from mcplan.record.records import JointRecord, RobotRecord, RunRecord
 
 SITE = mujoco.mjtObj.mjOBJ_SITE
 

@@ -10,7 +10,7 @@ from mcplan.certificate.engines.collision_shapes import CollisionShape, link_sha
 from mcplan.certificate.engines.contract import Unsupported
 from mcplan.certificate.engines.mujoco import add_links, places, quat_wxyz
 from mcplan.errors import RunError
-from mcplan.sim.records import RunRecord
+from mcplan.record.records import RunRecord
 
 THINNEST = 1e-7
 """m: MuJoCo has no solids without volume; a slab of no thickness has this much."""

@@ -2,7 +2,7 @@
 
 The model is built with ``Model.addJoint`` and not from the URDF in the record: what a run is judged by are the numbers
 that it declares (locked joints, payloads and wrong masses included). Whether these are the URDF's is a question of
-its own, which ``certificate/description.py`` puts to Pinocchio's URDF reader.
+its own, which ``certificate/declared_robot.py`` puts to Pinocchio's URDF reader.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ from mcplan.certificate.engines.contract import (
     body_row,
     moving_joints,
 )
-from mcplan.sim.records import JointRecord, RobotRecord
+from mcplan.record.records import JointRecord, RobotRecord
 
 WXYZ, XYZW = np.array([3, 0, 1, 2]), np.array([1, 2, 3, 0])
 """Where the entries of a quaternion w x y z are in Pinocchio's, and the other way round."""

@@ -6,12 +6,12 @@ one workspace per chunk of the batch: as many as there are cores to use (``tree.
 
 from mcplan.core.jit import jit_parallel, prange
 from mcplan.core.rigid_body import (
+    com as momentum,
     com as of_mass,
     forward_dynamics as forward,
     frame,
     inverse_dynamics as inverse,
     mass_matrix as inertia,
-    momentum,
 )
 
 _mass_matrix = inertia.mass_matrix

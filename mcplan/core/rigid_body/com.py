@@ -1,8 +1,14 @@
-"""Centre of mass and its Jacobian, from composite masses (S4, CoM coordinates)."""
+"""Centre of mass and its Jacobian, from composite masses (S4, CoM coordinates).
+
+Momentum of the whole robot: linear, and angular about the centre of mass (Orin, Goswami and Lee 2013).
+"""
+
 
 from mcplan.core.jit import jit_algebra
-from mcplan.core.rigid_body.body import place_base, place_body
-from mcplan.core.rigid_body.tree import COM, DEGREE, MASS, PARENT, POSE, SCREW, SPATIAL, V
+from mcplan.core.rigid_body.body import momentum_of, place_base, place_body
+from mcplan.core.rigid_body.inverse_dynamics import newton_euler
+from mcplan.core.rigid_body.mass_matrix import composite_inertias
+from mcplan.core.rigid_body.tree import COM, DEGREE, FORCE, MASS, PARENT, POSE, SCREW, SPATIAL, V
 
 
 @jit_algebra
@@ -67,3 +73,56 @@ def com_jacobian(tree, q, work, c, J):
     c[0] = q[0] + x
     c[1] = q[1] + y
     c[2] = q[2] + z
+
+
+@jit_algebra
+def fill_momentum_matrix(tree, work, A):
+    """Write A (6, nv) from composite inertias and screws: ``A_k = X_c I_k s_k`` with X_c the shift to the CoM."""
+    scale = 1.0 / work[0, SPATIAL]
+    cx, cy, cz = scale * work[0, SPATIAL + 1], scale * work[0, SPATIAL + 2], scale * work[0, SPATIAL + 3]
+    A[:, :] = 0.0
+    for d in range(6):
+        add_momentum_column(work, 0, d, d, cx, cy, cz, A)
+    for i in range(1, len(tree.topology)):
+        add_momentum_column(work, i, tree.topology[i, DEGREE], tree.topology[i, V], cx, cy, cz, A)
+
+
+@jit_algebra
+def add_momentum_column(work, i, d, column, cx, cy, cz, A):
+    """Add the momentum of what hangs on body i, moving along screw d, with its moment about c."""
+    fx, fy, fz, nx, ny, nz = momentum_of(work, i, d)
+    A[0, column] += fx
+    A[1, column] += fy
+    A[2, column] += fz
+    A[3, column] += nx - (cy * fz - cz * fy)
+    A[4, column] += ny - (cz * fx - cx * fz)
+    A[5, column] += nz - (cx * fy - cy * fx)
+
+
+@jit_algebra
+def centroidal_momentum_matrix(tree, q, work, A):
+    """Matrix A (6, nv) of the momentum ``A v``, kg m/s then kg m²/s, world axes."""
+    composite_inertias(tree, q, work)
+    fill_momentum_matrix(tree, work, A)
+
+
+@jit_algebra
+def centroidal_momentum_bias(tree, q, v, work, b):
+    """Rate of momentum at zero acceleration, ``b = Adot v`` (6,), N then N m about the centre of mass.
+
+    The sum of ``I a + V x* I V`` over the bodies, without gravity; the moment of the inertial forces about the moving
+    centre of mass is the rate of the momentum about it.
+    """
+    newton_euler(tree, q, v, v, 0.0, 0.0, work)
+    m = x = y = z = 0.0
+    b[:] = 0.0
+    for i in range(len(tree.topology)):
+        m += work[i, SPATIAL]
+        x += work[i, SPATIAL + 1]
+        y += work[i, SPATIAL + 2]
+        z += work[i, SPATIAL + 3]
+        for k in range(6):
+            b[k] += work[i, FORCE + k]
+    b[3] -= (y * b[2] - z * b[1]) / m
+    b[4] -= (z * b[0] - x * b[2]) / m
+    b[5] -= (x * b[1] - y * b[0]) / m

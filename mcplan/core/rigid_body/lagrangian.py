@@ -4,7 +4,7 @@
 
 ``q = (x0, theta0, joints)`` with any chart theta0 of d numbers: a chart enters only through ``J_omega`` (3, d), which
 maps its rate to the angular velocity in world axes, and the rate of ``J_omega``. With the identity for ``J_omega`` the
-matrices are those of the mixed velocity. What charts are is in ``mcplan.coordinates``. Written for comparison, not for
+matrices are those of the mixed velocity. Charts: ``mcplan.textbook.coordinates``. Written for comparison, not for
 speed.
 """
 

@@ -2,10 +2,10 @@
 
 from mcplan.core.jit import jit_algebra
 from mcplan.core.rigid_body.body import along
+from mcplan.core.rigid_body.com import fill_momentum_matrix
 from mcplan.core.rigid_body.frame import fill_frame_jacobian, fill_frame_motion, frame_arm
 from mcplan.core.rigid_body.inverse_dynamics import newton_euler
 from mcplan.core.rigid_body.mass_matrix import fill_mass_matrix
-from mcplan.core.rigid_body.momentum import fill_momentum_matrix
 from mcplan.core.rigid_body.tree import DEGREE, FORCE, GRAVITY, PARENT, POSE, SCREW, SPATIAL, V
 
 COM_NOW, COM_VELOCITY, COM_BIAS, MOMENTUM, MOMENTUM_BIAS, SUMMARY_SIZE = 0, 3, 6, 9, 15, 21

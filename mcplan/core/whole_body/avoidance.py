@@ -4,7 +4,7 @@ import math
 
 from mcplan.core.algebra.consistent_rows import NEUTRAL
 from mcplan.core.algebra.joint_bounds import next_velocity
-from mcplan.core.check import SOUND, check
+from mcplan.core.bundle import SOUND, check
 from mcplan.core.distance.many import fill_distance_row
 from mcplan.core.distance.pair import DISTANCE, NORMAL, POINT_B, pair_distance
 from mcplan.core.distance.watch import place_pairs, watch_distances

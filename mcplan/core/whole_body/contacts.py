@@ -6,7 +6,7 @@ wrench of its force unknowns f at the patch origin, in world axes, is ``G f``. O
 is fed back, the angular part of V is that with which e changes: what a ball rolls is counted by its turn from upright.
 """
 
-from mcplan.core.algebra.rotation_error import rotation_error, rotation_error_rate
+from mcplan.core.algebra.rotation import rotation_error, rotation_error_rate
 from mcplan.core.jit import jit, jit_algebra
 from mcplan.core.rigid_body.terms import FRAME_BIAS, FRAME_P, FRAME_R, FRAME_SIZE, FRAME_VELOCITY
 from mcplan.core.whole_body import layout as lay

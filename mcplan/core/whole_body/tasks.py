@@ -6,7 +6,7 @@ or, for a diagonal task, ``w`` and ``w b`` are added to the weight and the pull 
 
 import math
 
-from mcplan.core.algebra.rotation_error import rotation_error
+from mcplan.core.algebra.rotation import rotation_error
 from mcplan.core.jit import jit, jit_algebra
 from mcplan.core.rigid_body.terms import (
     COM_BIAS,

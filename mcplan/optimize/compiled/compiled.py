@@ -14,11 +14,9 @@ from mcplan.core.optimize import (
     recover as condense_check,
 )
 from mcplan.optimize.compiled import fallback
-from mcplan.optimize.compiled.data_map import CannotCompile, DataMap, build_data_map, canonicalise
-from mcplan.optimize.compiled.elimination import eliminate
+from mcplan.optimize.compiled.data_map import CannotCompile, DataMap, Places, build_data_map, canonicalise, find_places
 from mcplan.optimize.compiled.least_distance import NO_POINT, SOLVED, LeastDistance, native_available
-from mcplan.optimize.compiled.places import Places, find_places
-from mcplan.optimize.compiled.program import build_program
+from mcplan.optimize.compiled.program import build_program, eliminate
 
 TOLERANCE = 1e-8
 """Largest relative residual at which a solution of the fast path is taken as it is."""

@@ -1,13 +1,174 @@
-"""The program of a compiled QP: its data map, substitutions and rows as the packed arrays of core.condense_layout."""
+"""The program of a compiled QP: its data map, substitutions and rows as the packed arrays of core.condense_layout.
 
-from dataclasses import dataclass
+The inequalities of a QP as two-sided rows: ``lower <= a'x <= upper``.
+
+One-sided rows and variable bounds with the same left-hand side up to a constant factor, for all parameter values,
+become one row; its bounds are the tightest of theirs. What was the smaller problem twice becomes half as large.
+
+Which variables an equality gives explicitly, found by structure alone.
+
+Equality ``r`` gives variable ``j`` when its coefficient ``a_rj`` depends on no parameter and is not zero:
+
+    x_j = -(b_r + sum_{k != j} a_rk x_k) / a_rj.
+
+Each equality and each variable is used at most once, and the substitutions are acyclic: walked in the returned order,
+every right-hand side holds only variables that are kept or were given before.
+"""
+
+
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from mcplan.core.optimize import layout as lay
 from mcplan.optimize.compiled.data_map import DataMap
-from mcplan.optimize.compiled.elimination import Elimination
-from mcplan.optimize.compiled.rows import Limit, Row, merge_rows
+
+
+@dataclass(frozen=True)
+class Limit:
+    """One side of a row: ``factor * values[position]``, from one inequality of the problem.
+
+    ``dual`` is the index of that inequality's multiplier among those of [A's rows, lower bounds, upper bounds]; the
+    multiplier is ``|factor|`` times the magnitude of the row's.
+    """
+
+    position: int
+    factor: float
+    dual: int
+
+
+@dataclass
+class Row:
+    """A two-sided row: its left-hand side as (position in ``values``, variable), position -1 for the coefficient 1."""
+
+    entries: list[tuple[int, int]]
+    lower: list[Limit] = field(default_factory=list)
+    upper: list[Limit] = field(default_factory=list)
+
+
+def merge_rows(data: DataMap) -> list[Row]:
+    """Group the inequalities and the variable bounds by their left-hand sides."""
+    rows: dict[tuple, tuple[Row, float]] = {}
+    all_entries = data.row_entries
+    for number in range(data.equalities, data.rows):
+        entries = sorted(all_entries[number], key=lambda entry: entry[1])
+        key, scale = _left_hand_side(data, entries)
+        row, reference = rows.setdefault(key, (Row(entries), scale))
+        ratio = scale / reference  # this row is ratio * row + b >= 0
+        limit = Limit(data.b + number, -1.0 / ratio, number)
+        (row.lower if ratio > 0.0 else row.upper).append(limit)
+    for variable in range(data.size):
+        constant = data.S.shape[1] - 1
+        for side, start in enumerate((data.lower, data.upper)):
+            position = start + variable
+            if data.is_constant(position) and abs(data.constant(position)) == float("inf"):
+                continue
+            key = ((variable, ((constant, 1.0),)),)
+            row, reference = rows.setdefault(key, (Row([(-1, variable)]), 1.0))
+            limit = Limit(position, reference, data.rows + side * data.size + variable)
+            (row.lower if (side == 0) == (reference > 0.0) else row.upper).append(limit)
+    return [row for row, _ in rows.values()]
+
+
+def _left_hand_side(data: DataMap, entries: list[tuple[int, int]]) -> tuple[tuple, float]:
+    """Return a key that is the same for proportional left-hand sides, and the row's scale."""
+    if not entries:
+        return ("empty",), 1.0
+    maps = [(variable, data.terms(position)) for position, variable in entries]
+    scale = next((c for _, terms in maps for _, c in terms if c != 0.0), 1.0)
+    return tuple((variable, tuple((p, c / scale) for p, c in terms)) for variable, terms in maps), scale
+
+
+SMALLEST_RATIO = 0.05
+"""A pivot may be smaller than the other constant coefficients of its row by this factor at most (round-off growth)."""
+
+
+@dataclass(frozen=True)
+class Elimination:
+    """Substitutions in the order in which they are evaluated.
+
+    Parameters
+    ----------
+    variables, rows, pivots : of each substitution, the variable, its equality, and the position of ``a_rj``.
+    kept : variables that remain, ordered for the condensed problem.
+    kept_rows : equalities that remain.
+    """
+
+    variables: np.ndarray
+    rows: np.ndarray
+    pivots: np.ndarray
+    kept: np.ndarray
+    kept_rows: np.ndarray
+
+
+def eliminate(data: DataMap) -> Elimination:
+    """Choose substitutions greedily by the fill that they cause (Markowitz), as long as no cycle closes."""
+    entries = data.row_entries
+    counts = np.diff(data.A_indptr)
+    candidates = []
+    for row in range(data.equalities):
+        constants = [(abs(data.constant(p)), p, j) for p, j in entries[row] if data.is_constant(p)]
+        largest = max((size for size, _, _ in constants), default=0.0)
+        for size, position, variable in constants:
+            if size > 0.0 and size >= SMALLEST_RATIO * largest:
+                fill = (len(entries[row]) - 1) * (int(counts[variable]) - 1)
+                candidates.append((fill, int(counts[variable]), row, variable, position))
+    candidates.sort()
+    source: dict[int, tuple[int, int]] = {}
+    used: set[int] = set()
+    for _, _, row, variable, position in candidates:
+        if row in used or variable in source:
+            continue
+        needs = [j for _, j in entries[row] if j != variable]
+        if not _reaches(variable, needs, source, entries):
+            source[variable] = (row, position)
+            used.add(row)
+    order = _evaluation_order(source, entries)
+    kept = np.array([j for j in range(data.size) if j not in source], dtype=np.int64)
+    return Elimination(
+        variables=np.array(order, dtype=np.int64),
+        rows=np.array([source[j][0] for j in order], dtype=np.int64),
+        pivots=np.array([source[j][1] for j in order], dtype=np.int64),
+        kept=kept,
+        kept_rows=np.array([r for r in range(data.equalities) if r not in used], dtype=np.int64),
+    )
+
+
+def _reaches(target: int, start: list[int], source: dict[int, tuple[int, int]], entries) -> bool:
+    """Tell whether evaluating one of ``start`` needs ``target``."""
+    stack, seen = list(start), set(start)
+    while stack:
+        variable = stack.pop()
+        if variable == target:
+            return True
+        if variable in source:
+            for _, j in entries[source[variable][0]]:
+                if j != variable and j not in seen:
+                    seen.add(j)
+                    stack.append(j)
+    return False
+
+
+def _evaluation_order(source: dict[int, tuple[int, int]], entries) -> list[int]:
+    """Return the given variables such that each comes after those that it needs."""
+    order: list[int] = []
+    done: set[int] = set()
+    for first in sorted(source):
+        stack = [(first, False)]
+        while stack:
+            variable, expanded = stack.pop()
+            if variable in done:
+                continue
+            if expanded:
+                done.add(variable)
+                order.append(variable)
+                continue
+            stack.append((variable, True))
+            stack.extend(
+                (j, False) for _, j in entries[source[variable][0]] if j in source and j not in done and j != variable
+            )
+    return order
+
 
 WIDE_FRACTION = 0.4
 """A given variable whose substitution fills at least this share of its row goes through the blocked update of H."""

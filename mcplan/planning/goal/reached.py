@@ -10,9 +10,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from mcplan.planning.goal.measure import Measure, measure, unmet
+from mcplan.planning.goal.item import Measure, measure, unmet
+from mcplan.scenario.scenario import Scenario
 from mcplan.scene.contact import Contact
-from mcplan.scene.scenario import Scenario
 
 
 class Stance(Protocol):

@@ -11,17 +11,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mcplan.planning.goal.ending import End, Ending
-from mcplan.planning.goal.goal import Goal
-from mcplan.planning.goal.hints import hints
-from mcplan.planning.goal.measure import stands_on
+from mcplan.planning.feasibility import moved_onto
+from mcplan.planning.goal.ending import End, Ending, hints
+from mcplan.planning.goal.item import Goal, stands_on
 from mcplan.planning.posture.freedom import Freedom
 from mcplan.planning.posture.reference import disturbed, ground_patches, guide_posture
 from mcplan.planning.posture.result import STAGES
-from mcplan.planning.prover import moved_onto
+from mcplan.scenario.schema import GoalItem
 from mcplan.scene.contact import Contact
 from mcplan.scene.posture_contacts import Reach, resting
-from mcplan.scene.schema import GoalItem
 from mcplan.scene.spec import ContactSpec
 
 POSED = Reach(0.03, 0.25)

@@ -13,8 +13,8 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from mcplan.collision.model import CollisionModel
-from mcplan.model.robot import Robot
 from mcplan.planning.posture.limbs import Limb, base_yaw, far_links
+from mcplan.robot.robot import Robot
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Bar, Environment, Surface
 from mcplan.scene.polygon import half_planes

@@ -9,13 +9,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from mcplan.model.robot import Robot
 from mcplan.planning.posture.freedom import contact_rows
 from mcplan.planning.posture.generator import PostureGenerator
-from mcplan.planning.posture.result import PostureResult
+from mcplan.planning.posture.result import PostureResult, Violation
 from mcplan.planning.posture.settings import Weights
 from mcplan.planning.posture.task import PostureSearch
-from mcplan.planning.posture.violation import Violation
+from mcplan.robot.robot import Robot
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment
 

@@ -16,13 +16,11 @@ from mcplan.core.posture.rows import (
     PLACE_ROWS,
     POSE_ROWS,
 )
-from mcplan.model.robot import Robot
-from mcplan.scene.contact import Contact
+from mcplan.robot.robot import Robot
+from mcplan.scene.contact import Contact, constrained_directions
 from mcplan.scene.environment import Bar, Environment, Surface
-from mcplan.scene.place import make_contact
-from mcplan.scene.place_surface import surface_rotation
+from mcplan.scene.placement import make_contact, surface_rotation
 from mcplan.scene.polygon import erode
-from mcplan.scene.selection import constrained_directions
 
 DIGITS = 9
 """Decimals (m, rad) of a coordinate that was chosen: a patch that others pin has no room for more rounding."""

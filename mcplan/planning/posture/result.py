@@ -1,16 +1,89 @@
-"""What the posture generator answers: a posture with its forces, or what it misses."""
+"""What the posture generator answers: a posture with its forces, or what it misses.
 
+One requirement that a posture misses, by its kind, what it concerns and how much is missing.
+
+What a search of the posture generator missed, in words that name the contact, the base or the centre of mass.
+"""
+
+
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from html import escape
 from time import perf_counter
 
 import numpy as np
 
-from mcplan.amounts import angle, length
-from mcplan.html_table import html_of, html_table
-from mcplan.planning.posture.violation import Violation
+from mcplan.core.posture.rows import ANGLE, DISTANCE, KIND, OF_POINT
+from mcplan.planning.posture.freedom import ContactRows
+from mcplan.planning.posture.task import Search
 from mcplan.scene.contact import Contact, contact_of
 from mcplan.statics.equilibrium import Equilibrium
+from mcplan.util.html_table import html_of, html_table
+from mcplan.util.text import angle, length, length_or_angle
+
+
+@dataclass(frozen=True)
+class Violation:
+    """A requirement that is missed.
+
+    Attributes
+    ----------
+    kind : one of the table.
+    thing : the patch, the joint, the pair of links, or ``com``.
+    amount : in the unit of the table.
+
+    ===========  =========================  ============================================================
+    kind         thing                      amount
+    ===========  =========================  ============================================================
+    reach        patch                      m, rad: how far it stays from its contact
+    joint limit  joint that turns           rad: how far beyond its limit it would have to go
+    slide limit  joint that slides          m: the same
+    equilibrium  ``com``                    m: how far the centre of mass stays outside its support region
+    friction     patches that carry load    N: force that is missing for any equilibrium, friction being what ends it
+    load         patches that carry load    N: the same where friction would not help
+    torque       joint                      share of its limit that it needs, beyond the share allowed
+    collision    ``link and link``          m: how far beyond the allowed distance they come
+    com          ``com``                    m: how far the centre of mass stays from where it was asked for
+    base         ``place`` or               m or rad: how far the base stays outside the tolerance
+                 ``orientation``
+    clearance    patch                      m: how far a lifted patch comes too close to what it left
+    way          joint or ``the base``      rad or m: how far from the posture the way on held contacts ends
+    passage      ``link and link``          m: how far beyond the allowed distance they come on the way, at best
+    passage      patch                      m, rad: by how much contacts or joint limits are missed on its way, at best
+    ===========  =========================  ============================================================
+    """
+
+    kind: str
+    thing: str
+    amount: float
+
+    @property
+    def of_two(self) -> bool:
+        """Whether it is about two bodies."""
+        return " and " in self.thing
+
+    def __str__(self) -> str:
+        words = {
+            "reach": f"{self.thing} stays {length_or_angle(self.amount)} away from its contact",
+            "joint limit": f"{self.thing} would have to go {angle(self.amount)} beyond its limit",
+            "slide limit": f"{self.thing} would have to slide {length(self.amount)} beyond its limit",
+            "equilibrium": f"the centre of mass stays {length(self.amount)} outside its support region",
+            "friction": f"{self.thing} slip: {self.amount:.0f} N are missing for balance",
+            "load": f"{self.thing} cannot carry the robot: {self.amount:.0f} N are missing for balance",
+            "torque": f"{self.thing} needs {self.amount:.0%} of its torque limit more than allowed",
+            "collision": f"{self.thing} come {length(self.amount)} too close",
+            "com": f"the centre of mass stays {length(self.amount)} away from its target",
+            "base": f"the base stays {(length if self.thing == 'place' else angle)(self.amount)} outside the tolerance "
+            f"of its {self.thing}",
+            "clearance": f"{self.thing}, in the air, comes {length(self.amount)} too close to a surface or its "
+            "neighbour",
+            "passage": f"on the way there {self.thing} come {length(self.amount)} too close"
+            if self.of_two
+            else f"on the way of {self.thing} contacts or joint limits are missed by {length(self.amount)}",
+            "way": f"on the held contacts {self.thing} stays {length_or_angle(self.amount)} away from the posture",
+        }
+        return words[self.kind]
+
 
 STAGES = ("region", "reach", "balance", "collision", "forces", "done")
 """How far a call came, in this order; ``done``: the posture is found."""
@@ -141,3 +214,42 @@ class PostureResult:
             When it is not in contact.
         """
         return contact_of(self.contacts, patch)
+
+
+OF_BASE = {DISTANCE: "place", ANGLE: "orientation"}
+"""Rows of the base that say how far it is off, by their kind."""
+
+
+def missed_rows(
+    search: Search, rows: Sequence[ContactRows], patches: Sequence[str], further: Sequence[str], least: float
+) -> list[Violation]:
+    """Return the requirements that a search missed, the worst first.
+
+    Parameters
+    ----------
+    rows : of the contacts, then of what is asked for further.
+    patches : names of the contacts.
+    further : ``base``, or the patch in the air that rows belong to.
+    least : amounts (m, rad) up to this are none.
+    """
+    missed, at = search.missed, search.first_cell
+    amounts: dict[tuple[str, str], float] = {}
+
+    def note(kind: str, thing: str, amount: float) -> None:
+        amounts[kind, thing] = max(amounts.get((kind, thing), 0.0), float(amount))
+
+    for owner, amount in zip(search.contact_of, missed, strict=False):
+        note("reach", patches[owner], amount)
+    note("com", "com", missed[len(search.contact_of) : at].max(initial=0.0))
+    for name, own in zip((*patches, *further), rows, strict=True):
+        for kind in own.cell[:, KIND]:
+            if name in patches:
+                note("reach", name, missed[at])
+            elif kind == OF_POINT:
+                note("clearance", name, missed[at])
+            elif kind in OF_BASE:
+                note("base", OF_BASE[kind], missed[at])
+            at += 1
+    note("equilibrium", "com", missed[at:].max(initial=0.0))
+    found = [Violation(kind, thing, amount) for (kind, thing), amount in amounts.items() if amount > least]
+    return sorted(found, key=lambda violation: -violation.amount)

@@ -4,9 +4,9 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from mcplan.model.scale import RobotScale
+from mcplan.robot.sizes import RobotScale
 from mcplan.scene.contact import Contact
-from mcplan.scene.settings import ControlSettings
+from mcplan.settings.settings import ControlSettings
 
 FRICTION_SHARE = 0.9
 """Part of the friction that a planned posture may use; its margins are still taken with all of it.

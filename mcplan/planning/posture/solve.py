@@ -4,16 +4,16 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from mcplan.arguments import each, instance, vector
 from mcplan.collision.model import CollisionModel
 from mcplan.errors import InputError
-from mcplan.model.robot import Robot
 from mcplan.planning.posture.generator import PostureGenerator
 from mcplan.planning.posture.result import PostureResult
 from mcplan.planning.posture.settings import PostureSettings
 from mcplan.planning.posture.task import BaseTarget
+from mcplan.robot.robot import Robot
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment
+from mcplan.util.arguments import each, instance, vector
 
 
 def solve_posture(

@@ -20,10 +20,10 @@ from mcplan.core.posture.search import (
     search_posture,
 )
 from mcplan.core.rigid_body.tree import MASS, PARENT, V, workspace
-from mcplan.model.robot import Robot
 from mcplan.planning.posture.freedom import ContactRows, cell_row
 from mcplan.planning.posture.settings import Weights
-from mcplan.short import short
+from mcplan.robot.robot import Robot
+from mcplan.util.text import short
 
 TRUST = 0.4
 """m, rad: bound of one step in each coordinate."""

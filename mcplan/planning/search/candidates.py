@@ -12,16 +12,13 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from mcplan.errors import InputError
-from mcplan.model.robot import Robot
-from mcplan.planning.goal.goal import Goal
-from mcplan.planning.guide.along_guide import places_along, turns_on
-from mcplan.planning.guide.path import GuidePath
+from mcplan.planning.goal.item import Goal
+from mcplan.planning.guide.path import GuidePath, places_along, turns_on
 from mcplan.planning.posture.freedom import AROUND, GRIP, Freedom
+from mcplan.robot.robot import Robot
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Bar, Environment, Surface
-from mcplan.scene.place import make_contact
-from mcplan.scene.place_bar import bar_rotation
-from mcplan.scene.place_surface import TOLERANCE, surface_rotation
+from mcplan.scene.placement import TOLERANCE, bar_rotation, make_contact, surface_rotation
 from mcplan.scene.polygon import erode, nearest
 from mcplan.scene.spec import ContactSpec
 

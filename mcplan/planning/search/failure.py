@@ -4,12 +4,12 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from mcplan.amounts import angle, length
-from mcplan.model.robot import Robot
 from mcplan.planning.guide.passage import Hindrance
-from mcplan.planning.search.barred import Barred
+from mcplan.planning.search.improve import Barred
 from mcplan.planning.search.node import Node
 from mcplan.planning.search.tree import SearchTree
+from mcplan.robot.robot import Robot
+from mcplan.util.text import angle, length
 
 LINES = 6
 """How many reasons are listed."""

@@ -6,15 +6,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from mcplan.errors import PlanningFailed
+from mcplan.planning.feasibility import Prover
 from mcplan.planning.goal.ending import End, Ending
-from mcplan.planning.goal.goal import Goal
+from mcplan.planning.goal.item import Goal
 from mcplan.planning.plan import PlannedStance
-from mcplan.planning.posture.attempt import where_it_is
-from mcplan.planning.prover import Prover
+from mcplan.planning.posture.generator import where_it_is
 from mcplan.planning.search.node import Node
 from mcplan.scene.contact import Contact
-from mcplan.statics.equilibrium import Equilibrium, balance
-from mcplan.statics.margins import margins
+from mcplan.statics.equilibrium import Equilibrium, balance, margins
 
 SHARES = (0.6, 0.8, 1.0, 0.97, 0.93, 0.85)
 """Of the friction and torque that may be used: the least that does, and others when forces are not within the cones."""

@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 
 from mcplan.planning.search.potential import Standing
-from mcplan.planning.transition.swing import BodyShift, Swing
+from mcplan.planning.transition.segments import BodyShift, Swing
 from mcplan.scene.contact import Contact
 
 

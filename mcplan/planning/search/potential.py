@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mcplan.planning.goal.goal import Goal
+from mcplan.planning.goal.item import Goal
 from mcplan.planning.posture.limbs import Limb
 
 

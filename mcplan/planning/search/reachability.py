@@ -6,15 +6,15 @@ import numpy as np
 from scipy.optimize import nnls
 
 from mcplan.errors import InputError
-from mcplan.model.robot import Robot
-from mcplan.planning.goal.goal import Goal
+from mcplan.planning.feasibility import Prover
+from mcplan.planning.goal.item import Goal
 from mcplan.planning.posture.limbs import Limb
-from mcplan.planning.prover import Prover
 from mcplan.planning.search.candidates import Candidates
+from mcplan.robot.robot import Robot
+from mcplan.scenario.schema import GoalItem
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Bar, Environment, Surface
-from mcplan.scene.place import make_contact
-from mcplan.scene.schema import GoalItem
+from mcplan.scene.placement import make_contact
 
 RAYS = 32
 """Rays around a friction cone: their cone contains it."""

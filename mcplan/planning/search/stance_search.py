@@ -20,21 +20,25 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 
 import numpy as np
 
-from mcplan.planning.posture.result import PostureResult
-from mcplan.planning.posture.violation import Violation
-from mcplan.planning.prover import OutOfCalls
-from mcplan.planning.search.beside import overlap
-from mcplan.planning.search.cells import cell_of, place_cell
-from mcplan.planning.search.crowds import Crowds
+from mcplan.planning.feasibility import OutOfCalls
+from mcplan.planning.posture.result import PostureResult, Violation
 from mcplan.planning.search.moves import MoveMaker
 from mcplan.planning.search.node import Move, Node, Step
-from mcplan.planning.search.portfolio import Pass
+from mcplan.planning.search.ordering import (
+    Crowds,
+    Reroll,
+    away,
+    beyond_failure,
+    cell_of,
+    covered,
+    crossed,
+    overlap,
+    place_cell,
+)
 from mcplan.planning.search.potential import Standing
-from mcplan.planning.search.reroll import Reroll
-from mcplan.planning.search.space import SearchSpace
+from mcplan.planning.search.space import Pass, SearchSpace
 from mcplan.planning.search.tree import SearchTree
-from mcplan.planning.search.unlikely import away, beyond_failure, covered, crossed
-from mcplan.planning.transition.swing import BodyShift, Swing
+from mcplan.planning.transition.segments import BodyShift, Swing
 from mcplan.scene.contact import Contact
 
 SHUFFLE = 0.05

@@ -6,21 +6,19 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from mcplan.collision.model import CollisionModel
-from mcplan.model.robot import Robot
-from mcplan.motion.limb_path import LimbPath
-from mcplan.motion.posture_path import PosturePath
+from mcplan.motion.limb_path import LimbPath, PosturePath
 from mcplan.motion.quintic import minimum_jerk
 from mcplan.motion.spline import PostureSpline, Spline
 from mcplan.planning.posture.settings import PostureSettings
+from mcplan.planning.timing.time_law import PARTS, TimeLaw
 from mcplan.planning.transition.detour import Detour
-from mcplan.planning.transition.knot_finder import KnotFinder
-from mcplan.planning.transition.knots import BARRED, Knots, Led
-from mcplan.planning.transition.smoothing import straight_knots
+from mcplan.planning.transition.knot_search import KnotFinder
+from mcplan.planning.transition.knots import BARRED, Knots, Led, straight_knots
 from mcplan.planning.transition.steps import Steps
-from mcplan.planning.transition.time_law import PARTS, TimeLaw
+from mcplan.robot.robot import Robot
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment
-from mcplan.scene.settings import ControlSettings
+from mcplan.settings.settings import ControlSettings
 
 KNOTS = 24
 """Pieces of a motion."""

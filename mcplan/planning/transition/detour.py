@@ -14,13 +14,13 @@ from itertools import pairwise
 import numpy as np
 
 from mcplan.core.rigid_body.manifold import nearest
-from mcplan.model.robot import Robot
 from mcplan.motion.quintic import minimum_jerk
 from mcplan.planning.posture.freedom import contact_rows
-from mcplan.planning.transition.knot_finder import KnotFinder
+from mcplan.planning.transition.knot_search import KnotFinder
+from mcplan.planning.transition.knots import filtered, straight_knots
 from mcplan.planning.transition.nearness import GRAZE, OPENING
-from mcplan.planning.transition.smoothing import filtered, straight_knots
 from mcplan.planning.transition.steps import Steps
+from mcplan.robot.robot import Robot
 from mcplan.scene.contact import Contact
 
 MOST = 1500

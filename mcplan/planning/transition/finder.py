@@ -7,21 +7,19 @@ from typing import NamedTuple
 import numpy as np
 
 from mcplan.collision.model import CollisionModel
-from mcplan.model.pose import Pose
-from mcplan.model.robot import Robot
-from mcplan.motion.limb_path import LimbPath, Timing
+from mcplan.motion.limb_path import LimbPath, PosturePath, Timing
 from mcplan.motion.posture import PostureTrajectory
-from mcplan.motion.posture_path import PosturePath
 from mcplan.planning.transition.body_motion import FAST, GOOD, KNOTS, LOST, BodyMotion, Departure, MotionFinder
-from mcplan.planning.transition.knots import BARRED, Knots, ObjectPoses
-from mcplan.planning.transition.object_way import ObjectWay, taken_along
-from mcplan.planning.transition.smoothing import straight_knots
+from mcplan.planning.transition.knots import BARRED, Knots, ObjectPoses, straight_knots
+from mcplan.planning.transition.object_path import ObjectWay, taken_along
 from mcplan.planning.transition.steps import Steps
 from mcplan.planning.transition.transition import Course, Near, Segment
+from mcplan.robot.pose import Pose
+from mcplan.robot.robot import Robot
 from mcplan.scene.allowed import allowed_pose
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment
-from mcplan.scene.settings import ControlSettings
+from mcplan.settings.settings import ControlSettings
 
 HIGHER = (0.0, 0.04, 0.08, 0.12, 0.16, 0.2, 0.25, 0.3)
 """m: how much higher than the clearance a limb is lifted in turn, until nothing is in its way."""

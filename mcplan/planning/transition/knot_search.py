@@ -1,26 +1,167 @@
 """The search for the knots of one motion: one after the other, by inverse kinematics from the one before.
 
 Of those that what is already found leads to closely enough, none is searched for. Then the way is drawn smooth.
+
+How far the joints keep from their limits on the way from one posture to another.
+
+Postures of a task with bodies kept apart, found round by round.
+
+Finds knots of motions in one scene.
+
+Between two postures that are proven, the straight motion of the joints may leave the contacts' reach, the region where
+the robot balances, or pass through an obstacle. So postures on the contacts that stay, clear of everything, are found
+along it (`KnotSearch`).
 """
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from mcplan.collision.model import CollisionModel
+from mcplan.core.posture import apart as core
 from mcplan.core.posture.rows import PLACE_ROWS, POSE_ROWS, Task
-from mcplan.model.robot import Robot
+from mcplan.errors import SolverFailed
 from mcplan.motion.spline import PostureSpline
 from mcplan.planning.posture.freedom import ContactRows, contact_rows
-from mcplan.planning.transition.apart import FIT, STEP_TOLERANCE, STEPS, TOLERANCE, TRUST
-from mcplan.planning.transition.knots import BARRED, NOWHERE, Knots, Led, ObjectPoses, Worst
-from mcplan.planning.transition.nearness import APART, GRAZE, Wish, away_from_ends
-from mcplan.planning.transition.smoothing import draw_inside, smooth_offsets
+from mcplan.planning.posture.settings import PostureSettings
+from mcplan.planning.posture.support_cache import ContactRegions, Support
+from mcplan.planning.posture.task import PostureSearch, prices
+from mcplan.planning.transition.knots import (
+    BARRED,
+    NOWHERE,
+    Knots,
+    Led,
+    ObjectPoses,
+    Worst,
+    draw_inside,
+    smooth_offsets,
+)
+from mcplan.planning.transition.nearness import APART, GRAZE, Nearness, Wish, away_from_ends
 from mcplan.planning.transition.steps import Steps
+from mcplan.robot.folds import folds_of
+from mcplan.robot.robot import Robot
 from mcplan.scene.contact import Contact
+from mcplan.scene.environment import Environment
 
-if TYPE_CHECKING:
-    from mcplan.planning.transition.knot_finder import KnotFinder
+ROOM, JOINT_ROOM_KEPT = 0.05, 0.8
+"""rad or m: what a way keeps of the limits of joints where its ends do, and the part of what they keep where that is
+less: a joint that comes to its limit leaves a run nothing to make up for what it is off the plan by."""
+
+BENT = 0.25
+"""rad: the same of knees and elbows of limbs that touch, from where these are straight."""
+
+AT_BOUND = 1e-6
+"""rad or m: a joint so near to a bound is held up by it."""
+
+
+class JointRoom:
+    """Bounds of the joints of a robot on the way between two postures.
+
+    Parameters
+    ----------
+    least : (2, n) the widest bounds, where nothing else will do.
+    """
+
+    def __init__(self, robot: Robot, least: np.ndarray):
+        self.robot, self.least = robot, least
+        self.limits = np.array([robot.limits.lower, robot.limits.upper])
+
+    def between(self, ends: np.ndarray, patches: Iterable[str]) -> np.ndarray:
+        """Return bounds (2, n) that keep a way as far from the limits as its ends (2, n), or nearly.
+
+        They keep limbs bent whose ``patches`` touch all along, where both ends bend them to the same side.
+        """
+        lower, upper = self.limits
+        most = np.minimum(ROOM, 0.5 * (upper - lower))
+        room = np.minimum(JOINT_ROOM_KEPT * np.array([ends.min(axis=0) - lower, upper - ends.max(axis=0)]), most)
+        bounds = np.array([np.maximum(lower + room[0], self.least[0]), np.minimum(upper - room[1], self.least[1])])
+        for fold in folds_of(self.robot, patches):
+            one, other = ends[:, fold.joint] - fold.straight
+            if one * other > 0.0:
+                fold.keep_bent(bounds, one, JOINT_ROOM_KEPT * min(abs(one), abs(other), BENT))
+        return bounds
+
+    def hold_up(self, limit: np.ndarray, q: np.ndarray) -> bool:
+        """Say whether a joint of postures (..., nq) is at or beyond bounds (2, n) that are not the widest."""
+        lower, upper = limit
+        low = (lower > self.least[0]) & (q[..., 7:] < lower + AT_BOUND)
+        high = (upper < self.least[1]) & (q[..., 7:] > upper - AT_BOUND)
+        return bool((low | high).any())
+
+
+PLACED = 1e-3
+"""m, rad: a posture on the way keeps its contacts within this; the controller holds them to the rest."""
+
+FIT = 1e-3
+"""m, rad: a posture that misses its contacts and wanted distances by no more will do without a search."""
+
+ROUNDS, STEPS = 10, 8
+"""Times that distances are taken anew at a posture, and steps of the inverse kinematics in between."""
+
+GAIN, IDLE = 2e-4, 2
+"""m, rad: so many times in a row that gain no more than this are the last: the nearest points of a pair take turns."""
+
+STRETCH = 0.02
+"""m: the most that a pair is pushed apart before its distance is taken anew, for a robot of the size of HRP-2."""
+
+TRUST = 0.2
+"""m, rad: bound of a step in each coordinate: distances are linear in so much."""
+
+TOLERANCE, STEP_TOLERANCE = 1e-6, 1e-4
+"""m, rad: of the rows, and of a step below which the cost no longer matters."""
+
+
+class Apart:
+    """Finds postures in one scene whose bodies keep apart.
+
+    Parameters
+    ----------
+    nearness : of the scene.
+    search : of postures, with its prices and margins.
+    """
+
+    def __init__(self, nearness: Nearness, search: PostureSearch):
+        self.nearness, self.search, self._tree = nearness, search, nearness.robot.tree
+        self._rule = search.rule(STEPS, TOLERANCE, STEP_TOLERANCE, TRUST)
+        self._measures, self._stretch = np.zeros(core.MEASURES), nearness.robot.scale.leg * STRETCH
+
+    def settle(self, task: Task, start: np.ndarray, wish: Wish, watched: np.ndarray) -> Steps[tuple[np.ndarray, float]]:
+        """Search for a posture of the task with distances of the watched pairs, from ``start``.
+
+        Returns
+        -------
+        The posture that misses least, and by how much (m, rad).
+        """
+        around, measures = self.nearness.around_at(wish.objects), self._measures
+        scratch = self.search.room_for(task, len(watched))
+        q, report = np.array(start, dtype=float), self.search.report
+        best, least, most, idle = start, np.inf, -np.inf, 0
+        near = core.find_near(self._tree, around, q, watched)
+        for _ in range(ROUNDS):
+            near = core.keep_apart(
+                self._tree, around, near, task, self._rule, q, wish.need, wish.content, watched, self._stretch, scratch,
+                report, measures,
+            )  # fmt: skip
+            if near == core.NOT_FINITE:
+                raise SolverFailed("the search for a posture on the way ended in numbers that are not finite")
+            amount, left = max(measures[core.OFF] - PLACED, measures[core.SHORT]), measures[core.LEFT]
+            idle = 0 if amount < least - GAIN or left > most + GAIN else idle + 1
+            if amount < least:
+                best, least = q.copy(), float(amount)
+            most = max(most, left)
+            done = measures[core.OFF] <= PLACED / 10 and left > -FIT
+            yield
+            if done or idle == IDLE:
+                break
+        return best, least
+
+    def fits(self, task: Task, q: np.ndarray, wish: Wish, watched: np.ndarray) -> bool:
+        """Say whether a posture will do as it is."""
+        scratch = self.search.room_for(task, 0)
+        around = self.nearness.around_at(wish.objects)
+        return bool(core.fits(self._tree, around, task, q, wish.need, watched, FIT, scratch))
+
 
 KEPT, KEPT_COUNTS = 1e-3, 6.0
 """m, rad: by so much the curve through knots may be off its contacts, and how many times what is beyond counts: 1.8 mm
@@ -302,3 +443,114 @@ def at_knots(contacts: Sequence[Contact] | Sequence[Sequence[Contact]], count: i
     alike = [contact for contact in contacts if isinstance(contact, Contact)]
     moving = [tuple(here) for here in contacts if not isinstance(here, Contact)]
     return moving or [tuple(alike)] * count
+
+
+LIFTS = (1.0, 0.5, 0.25, 0.125)
+"""Parts of the height to which a patch is lifted that are tried in turn."""
+
+
+class KnotFinder:
+    """Finds knots in one scene.
+
+    Parameters
+    ----------
+    robot, environment : the scene.
+    settings : margins of the postures.
+    collisions : of the same scene, where they are known.
+    """
+
+    def __init__(
+        self,
+        robot: Robot,
+        environment: Environment,
+        settings: PostureSettings | None = None,
+        collisions: CollisionModel | None = None,
+    ):
+        self.robot, self.environment, self.settings = robot, environment, settings or PostureSettings().of(robot.scale)
+        self.collisions = collisions or CollisionModel(robot, environment)
+        self.nearness = Nearness(robot, self.collisions)
+        # where nothing else will do, half of the planner's margin of joints is enough for the way between two postures
+        self.search = PostureSearch(robot, prices(robot, self.settings.weights), 0.5 * self.settings.joint_margin)
+        self.joints = JointRoom(robot, self.search.limit)
+        self.apart = Apart(self.nearness, self.search)
+        self._regions = ContactRegions(robot.mass, self.settings.com_inset, self.settings.comfort)
+        self._supports = dict[tuple[Contact, ...], Support]()
+
+    def find(
+        self,
+        guides: np.ndarray,
+        contacts: Sequence[Contact] | Sequence[Sequence[Contact]],
+        led: Sequence[Led] = (),
+        touching: Sequence[Contact] = (),
+        modest: bool = False,
+        objects: ObjectPoses | None = None,
+    ) -> Steps[Knots]:
+        """Search for knots near the guides.
+
+        Parameters
+        ----------
+        guides : (k, nq) the motion that is preferred; its ends are kept.
+        contacts : what is in place all along; or, where it moves with an object, what is in place at each knot.
+        led : patches that are led along.
+        touching : contacts that limbs leave or come to: near them, the limb is close to its support.
+        modest : let no pair part more than it does at one of the ends.
+        objects : where objects that move along are, by the share of the way that has passed.
+        """
+        guides = np.asarray(guides, dtype=float)
+        asked = contacts, led, touching, modest, objects
+        roomy = self.joints.between(guides[[0, -1], 7:], [contact.patch for contact in at_knots(contacts, 1)[0]])
+        knots = yield from KnotSearch(self, guides, *asked, roomy).run()
+        if knots.missed > BARRED and self.joints.hold_up(roomy, knots.q):
+            again = yield from KnotSearch(self, guides, *asked, self.joints.least).run()
+            knots = min(knots, again, key=lambda found: found.missed)
+        return knots
+
+    def lifted(
+        self, guide: np.ndarray, contacts: Sequence[Contact], patch: str, place: np.ndarray, lift: np.ndarray
+    ) -> Steps[np.ndarray]:
+        """Return a posture near a guide in which a patch is off a place by ``lift`` (3,), or by a part of it.
+
+        Only how far it is off counts: straight up may be no way at all, as for a knee below its hip. Where ``lift`` is
+        zero that is the guide.
+
+        Parameters
+        ----------
+        guide : (nq,) posture.
+        contacts : what stays in place.
+        place : (3,) what the patch leaves.
+        """
+        height = float(np.linalg.norm(lift))
+        if height == 0.0:
+            return guide
+        com, (body, offset) = self.robot.com(guide), self.robot.frame(patch)
+        held = [contact_rows(self.robot, self.environment, contact, None) for contact in contacts]
+        watched = self.nearness.watched(contacts)
+        content = self.nearness.content
+        need = np.where(self.nearness.own, np.minimum(self.nearness.wanted, self.nearness.distances(guide)), content)
+        wish = Wish(need, np.minimum(need, content), np.full(len(need), APART))
+        normal = np.concatenate([lift / height, np.zeros(3)])[None]
+        best, least = guide, np.inf
+        for part in LIFTS:
+            frame = np.concatenate([offset, np.eye(3).ravel(), place + part * lift])
+            rows = [*held, ContactRows(PLACE_ROWS, body, frame, normal, np.zeros((0, 10)))]
+            pull = np.array([*com[:2], self.settings.weights.com, 0.0])
+            task = self.search.task(rows, guide, self.support(contacts, com).rows, pull)
+            q, missed = yield from self.apart.settle(task, guide, wish, watched)
+            if missed < least:
+                best, least = q, missed
+            if missed <= FIT:
+                break
+        return best
+
+    def room(self, contacts: Sequence[Contact], com: np.ndarray) -> float:
+        """Return how far inside the region that contacts balance a centre of mass (3,) is (m); negative outside."""
+        region = self.support(contacts, com).region
+        return -np.inf if region.empty else float(region.depth(com))
+
+    def support(self, contacts: Sequence[Contact], com: np.ndarray) -> Support:
+        """Return where contacts balance the robot, whatever its height; ``com`` (3,) as for `ContactRegions`."""
+        known = self._supports.get(asked := tuple(contacts))
+        if known is None:
+            spared = [self.settings.spared(contact) for contact in asked]
+            known = self._supports[asked] = self._regions.support(spared, com)
+        return known

@@ -8,9 +8,9 @@ import numpy as np
 from mcplan.collision.model import CollisionModel
 from mcplan.core.posture import apart as core
 from mcplan.core.posture.apart import Around
-from mcplan.model.pose import Pose
-from mcplan.model.robot import Robot
 from mcplan.motion.quintic import minimum_jerk
+from mcplan.robot.pose import Pose
+from mcplan.robot.robot import Robot
 from mcplan.scene.contact import Contact
 
 WANTED, ENOUGH = 0.02, 0.006

@@ -1,20 +1,27 @@
-"""Segments of transitions in one scene, each found once."""
+"""Segments of transitions in one scene, each found once.
+
+Motions that are to be proven: the shift before a limb lifts, its swing from one place to another, or its retraction.
+
+Each is found as the plan will have it (``segment``), or more quickly (``look``), which tells whether there is a way.
+"""
+
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from mcplan.collision.model import CollisionModel
-from mcplan.model.robot import Robot
-from mcplan.planning.posture.contact_region import contact_key
+from mcplan.planning.posture.support_cache import contact_key
 from mcplan.planning.transition.body_motion import Departure
 from mcplan.planning.transition.finder import TransitionFinder
 from mcplan.planning.transition.knots import Knots
 from mcplan.planning.transition.steps import Found, Steps, run
 from mcplan.planning.transition.transition import Segment
+from mcplan.robot.robot import Robot
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment
-from mcplan.scene.settings import ControlSettings
+from mcplan.settings.settings import ControlSettings
 
 
 class Segments:
@@ -67,3 +74,161 @@ class Segments:
         if key not in known:
             known[key] = run(steps)
         return known[key]
+
+
+@dataclass(frozen=True, eq=False)
+class Swing:
+    """What swings, between which postures.
+
+    Attributes
+    ----------
+    common : contacts that carry the robot meanwhile.
+    before : the contact that the patch leaves, None where it comes from the air.
+    added : where it leads: the first is the patch that swings, others of its limb go along.
+    q0, q1 : (nq,) postures at the two ends.
+    """
+
+    common: tuple[Contact, ...]
+    before: Contact | None
+    added: tuple[Contact, ...]
+    q0: np.ndarray
+    q1: np.ndarray
+
+    @property
+    def after(self) -> Contact:
+        """The contact that the patch comes to."""
+        return self.added[0]
+
+    @property
+    def touching(self) -> tuple[Contact, ...]:
+        """Contacts that its limb leaves or comes to."""
+        return self.added if self.before is None else (self.before, *self.added)
+
+    @property
+    def length(self) -> float:
+        """From place to place on one support (m); inf from one support to another, and from the air."""
+        if self.before is None or self.before.support != self.after.support:
+            return np.inf
+        return float(np.linalg.norm(self.before.p - self.after.p))
+
+    @property
+    def key(self) -> tuple:
+        """By value."""
+        contacts = tuple(contact_key(contact) for contact in (*self.common, *self.touching))
+        return (contacts, self.before is None, self.q0.tobytes(), self.q1.tobytes())
+
+    @property
+    def kind(self) -> tuple[str | None, ...]:
+        """Patch and supports."""
+        return self.after.patch, None if self.before is None else self.before.support, self.after.support
+
+    @property
+    def patch(self) -> str:
+        """What moves."""
+        return self.after.patch
+
+    def look(self, segments: "Segments") -> Knots | Segment:
+        """Return knots of it, found quickly."""
+        return segments.look(self._begin, self.q1, self.added)
+
+    def segment(self, segments: "Segments") -> Segment:
+        """Return it as the plan has it."""
+        return segments.swing(self._begin, self.q1, self.added)
+
+    @property
+    def _begin(self) -> Departure:
+        return Departure(self.q0, self.common, {} if self.before is None else {self.patch: self.before})
+
+    def __str__(self) -> str:
+        origin = "the air" if self.before is None else self.before.support
+        return f"{self.after.patch} from {origin} to {self.after.support}"
+
+
+@dataclass(frozen=True, eq=False)
+class BodyShift:
+    """The motion of the body on all its contacts, after which some of them lift.
+
+    Attributes
+    ----------
+    contacts : that stay closed meanwhile.
+    leaving : those of them that lift then.
+    q0, q1 : (nq,) postures at the two ends.
+    """
+
+    contacts: tuple[Contact, ...]
+    leaving: tuple[Contact, ...]
+    q0: np.ndarray
+    q1: np.ndarray
+
+    @property
+    def key(self) -> tuple:
+        """By value."""
+        return (tuple(contact_key(contact) for contact in self.contacts), self.q0.tobytes(), self.q1.tobytes())
+
+    @property
+    def kind(self) -> tuple[str | None, ...]:
+        """Patches and supports."""
+        return tuple(name for contact in self.leaving for name in (contact.patch, contact.support))
+
+    @property
+    def patch(self) -> str:
+        """What moves."""
+        return "the body"
+
+    def look(self, segments: "Segments") -> Knots | Segment:
+        """Return it: there is no quicker way."""
+        return self.segment(segments)
+
+    def segment(self, segments: "Segments") -> Segment:
+        """Return it as the plan has it."""
+        return segments.shift(Departure(self.q0, self.contacts), self.q1)
+
+    def __str__(self) -> str:
+        names = " and ".join(contact.patch for contact in self.leaving)
+        return f"the body, before {names} {'lift' if len(self.leaving) > 1 else 'lifts'}"
+
+
+@dataclass(frozen=True, eq=False)
+class Retraction:
+    """The lift of a patch that has been let go and has nowhere to go yet, clear of its support.
+
+    Attributes
+    ----------
+    contacts : that carry the robot meanwhile.
+    leaving : what the patch leaves.
+    q0 : (nq,) posture in which it begins.
+    """
+
+    contacts: tuple[Contact, ...]
+    leaving: Contact
+    q0: np.ndarray
+
+    @property
+    def patch(self) -> str:
+        """What moves."""
+        return self.leaving.patch
+
+    @property
+    def key(self) -> tuple:
+        """By value."""
+        return (tuple(contact_key(contact) for contact in (*self.contacts, self.leaving)), self.q0.tobytes())
+
+    @property
+    def kind(self) -> tuple[str | None, ...]:
+        """Patch and support."""
+        return self.leaving.patch, self.leaving.support
+
+    def look(self, segments: "Segments") -> Knots | Segment:
+        """Return it: there is no quicker way."""
+        return self.segment(segments)
+
+    def segment(self, segments: "Segments") -> Segment:
+        """Return it as the plan has it."""
+        return segments.retraction(Departure(self.q0, self.contacts, {self.patch: self.leaving}), self.patch)
+
+    def __str__(self) -> str:
+        return f"{self.patch} off {self.leaving.support}"
+
+
+ProvenMotion = Swing | BodyShift | Retraction
+"""What a search proves of the way from one stance to the next."""

@@ -13,13 +13,13 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from mcplan.core.rigid_body.tree import GRAVITY
-from mcplan.html_table import html_of, html_table
-from mcplan.model.robot import Robot
-from mcplan.motion.law import Law
 from mcplan.motion.spline import PostureSpline, Spline
+from mcplan.motion.time_law import Law
 from mcplan.planning.transition.knots import NOWHERE, Worst
+from mcplan.robot.robot import Robot
 from mcplan.scene.contact import Contact
-from mcplan.short import short
+from mcplan.util.html_table import html_of, html_table
+from mcplan.util.text import short
 
 Leader = Literal["own", "body"]
 """What a patch in the air follows: a path of its own, along which the knots take it too; or the knots alone."""

@@ -1,4 +1,6 @@
-"""How a robot walks through a section of a plan in a given time: centre of mass, feet, postures.
+"""Which stances of a plan are steps of a walk on level ground.
+
+How a robot walks through a section of a plan in a given time: centre of mass, feet, postures.
 
 The times at which feet lift and come down are given, as parts of the whole. The centre of mass goes as a convex program
 has it (`mcplan.optimize.preview`), at a height that sinks by ``lowered`` within the first step and rises again within
@@ -11,7 +13,8 @@ speed of a leg counts here. Postures are those of the posture search. Spin that 
 program for another round.
 """
 
-from collections.abc import Sequence
+
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -19,21 +22,82 @@ from scipy.spatial.transform import Rotation
 
 from mcplan.core.posture.rows import POSE_ROWS
 from mcplan.core.rigid_body.tree import GRAVITY
-from mcplan.model.pose import Pose
-from mcplan.model.robot import Robot
-from mcplan.motion.quintic import minimum_jerk
-from mcplan.motion.rotation import rotation_vector
+from mcplan.motion.quintic import minimum_jerk, rotation_vector
 from mcplan.motion.spline import PostureSpline
 from mcplan.optimize.preview import Preview, centre_of_mass
 from mcplan.planning.plan import PlannedStance
 from mcplan.planning.posture.freedom import ContactRows
 from mcplan.planning.posture.limbs import joints_of
 from mcplan.planning.posture.task import PostureSearch
-from mcplan.planning.walking.section import Section
+from mcplan.robot.pose import Pose
+from mcplan.robot.robot import Robot
 from mcplan.scene.contact import Contact
-from mcplan.scene.counted import shrunk
-from mcplan.scene.pace import used
-from mcplan.scene.settings import ControlSettings
+from mcplan.settings.margins import shrunk
+from mcplan.settings.pace import used
+from mcplan.settings.settings import ControlSettings
+
+LEVEL_NORMAL, HEIGHT = 0.999, 0.01
+"""Least part upwards of the normals of soles that walk, and by how much their heights may differ (m)."""
+
+LEAST_STEPS = 2
+"""Steps of a walk: with one, there is no step before or after without a rest."""
+
+
+class Section(NamedTuple):
+    """Stances between two at rest on both feet: a foot is lifted and set down, then the other one.
+
+    Attributes
+    ----------
+    first, last : numbers of the stance at rest in which it begins, and of that in which the last foot comes down; the
+        transition after that one leads to rest.
+    """
+
+    first: int
+    last: int
+
+    @property
+    def steps(self) -> list[tuple[int, int]]:
+        """Numbers of the stances in which a foot is lifted, and is set down."""
+        return [(k, k + 1) for k in range(self.first + 1, self.last, 2)]
+
+
+def sections(stances: Sequence[PlannedStance]) -> Iterator[Section]:
+    """Yield the walks of a plan, each as long as it can be."""
+    k = 0
+    while k < len(stances):
+        last = k
+        while last + 2 < len(stances) and _is_step(stances, last):
+            last += 2
+        while last > k and not _stays(stances, last):
+            last -= 2
+        if (last - k) // 2 >= LEAST_STEPS:
+            yield Section(k, last)
+            last += 1  # that leads to rest
+        k = max(last, k + 1)
+
+
+def _is_step(stances: Sequence[PlannedStance], k: int) -> bool:
+    """Say whether a robot that stands on two feet lifts one and sets it down again, after the other one before."""
+    both, lifted, down = stances[k : k + 3]
+    foot = lifted.moved
+    if (lifted.change, down.change) != ("remove", "add") or down.moved != foot or foot is None:
+        return False
+    earlier = stances[k].moved if stances[k].change == "add" else None
+    return foot != earlier and _level(both.contacts) and _level(down.contacts)
+
+
+def _stays(stances: Sequence[PlannedStance], k: int) -> bool:
+    """Say whether after stance k a motion on both feet follows, at the end of which the robot may be at rest."""
+    return k + 1 < len(stances) and stances[k + 1].change in ("shift", "remove") and not stances[k + 1].objects
+
+
+def _level(contacts: Sequence[Contact]) -> bool:
+    """Say whether these are two soles side by side on level ground."""
+    if len(contacts) != 2 or any(c.kind == "grasp" or c.radius or len(c.points) < 3 or c.carrier for c in contacts):
+        return False
+    heights = [float(contact.p[2]) for contact in contacts]
+    return min(float(c.normal[2]) for c in contacts) > LEVEL_NORMAL and np.ptp(heights) < HEIGHT
+
 
 STANDS, ALONE, BOTH = 18, 36, 5
 """Samples on both feet at the beginning and at the end, on one foot at most, and on both feet in between."""

@@ -3,31 +3,84 @@
 A walk is as quick as the margins of the pace allow: velocities and accelerations of joints, the speed of a foot that
 comes down, torques, friction and pressure. Speeds sink with the time that it takes, so that a few walks are enough to
 find the quickest one.
+
+Where feet stand on a walk: on the way that they take anyway, in even steps of another length.
 """
+
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import cycle, islice
 from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import linprog
 
 from mcplan.collision.model import CollisionModel
-from mcplan.doing import doing
-from mcplan.model.robot import Robot
-from mcplan.motion.law import Law
+from mcplan.errors import InputError
+from mcplan.motion.time_law import Law
 from mcplan.optimize.path_program import PathProgram
 from mcplan.planning.plan import Plan, PlannedStance
-from mcplan.planning.posture.attempt import where_it_is
-from mcplan.planning.transition.path_dynamics import PathDynamics
-from mcplan.planning.transition.retiming import Retimer
+from mcplan.planning.posture.generator import where_it_is
+from mcplan.planning.timing.path_dynamics import PathDynamics
+from mcplan.planning.timing.retiming import Retimer
 from mcplan.planning.transition.transition import Course, Near, Passing, Segment, Transition
-from mcplan.planning.walking.footholds import evenly
-from mcplan.planning.walking.gait import ALONE, Gait, Phase, Walk
-from mcplan.planning.walking.section import Section, sections
-from mcplan.scene.scenario import Scenario
-from mcplan.statics.equilibrium import balance
-from mcplan.statics.margins import margins
+from mcplan.planning.walking.gait import ALONE, Gait, Phase, Section, Walk, sections
+from mcplan.robot.robot import Robot
+from mcplan.scenario.scenario import Scenario
+from mcplan.scene.contact import Contact
+from mcplan.scene.environment import Environment
+from mcplan.scene.placement import make_contact
+from mcplan.statics.equilibrium import balance, margins
+from mcplan.util.progress import doing
+
+COORDINATES = ("x", "y", "yaw")
+
+
+def evenly(
+    robot: Robot, environment: Environment, stances: Sequence[PlannedStance], section: Section, stride: float
+) -> list[PlannedStance] | None:
+    """Return the stances of a walk in even steps, or None where its feet stand on several supports.
+
+    Each foot goes along the places that it has in the plan, which it reaches in the same parts of the whole; one foot
+    is ahead of the other by ``stride`` (m) at most. The first is the stance in which the walk begins, the last that in
+    which the robot comes to rest. Postures, forces and motions are not those of the new places yet.
+    """
+    steps, here = section.steps, stances[section.first]
+    goal = {contact.patch: contact for contact in stances[section.last].contacts}
+    feet = {contact.patch: [(0.0, contact)] for contact in here.contacts}
+    for number, (_, down) in enumerate(steps):
+        foot = stances[down].moved
+        assert foot is not None
+        feet[foot].append((min((number + 1) / (len(steps) - 1), 1.0), stances[down].contact(foot)))
+    if len({contact.support for places in feet.values() for _, contact in places}) > 1:
+        return None
+    far = max(float(np.linalg.norm(goal[foot].p - places[0][1].p)) for foot, places in feet.items())
+    count = max(int(np.ceil(far / stride - 1e-9)), 1)
+    first = stances[steps[0][0]].moved
+    order = sorted(feet, key=lambda foot: foot != first)
+    found = [here]
+    for number, foot in enumerate(islice(cycle(order), count + 1)):
+        part = min((number + 1) / count, 1.0)
+        try:
+            contact = goal[foot] if part == 1.0 else _place(robot, environment, feet[foot], part)
+        except InputError:  # beyond the edge of its support
+            return None
+        both = found[-1].contacts
+        alone = tuple(other for other in both if other.patch != foot)
+        again = tuple(contact if other.patch == foot else other for other in both)
+        found.append(PlannedStance(alone, "remove", foot, here.q, {}, here.tau, {}))
+        found.append(PlannedStance(again, "add", foot, here.q, {}, here.tau, {}))
+    return [*found, stances[section.last + 1]]
+
+
+def _place(robot: Robot, environment: Environment, places: Sequence[tuple[float, Contact]], part: float) -> Contact:
+    """Return the contact of a foot after a part of its way."""
+    parts = [at for at, _ in places]
+    x, y, yaw = np.array([[float(contact.coordinates[name]) for name in COORDINATES] for _, contact in places]).T
+    here = (float(np.interp(part, parts, values)) for values in (x, y, np.unwrap(yaw)))
+    return make_contact(robot, environment, places[0][1].to_data() | dict(zip(COORDINATES, here, strict=True)))
+
 
 STRIDES = (0.4, 0.35, 0.3, 0.25, 0.2, 0.15)
 """m: how far one foot is put ahead of the other by a robot of the size of HRP-2: it does not reach as far as one that

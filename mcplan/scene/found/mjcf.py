@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from mcplan.model.geometry import Box, Capsule, Cylinder, MeshShape, Sphere
-from mcplan.model.mesh_file import MeshProblem
-from mcplan.model.xml_reader import Element
-from mcplan.scene.found.height_map import grid
+from mcplan.robot.description import Box, Capsule, Cylinder, MeshShape, Sphere
+from mcplan.robot.mesh_file import MeshProblem
+from mcplan.robot.xml_reader import Element
+from mcplan.scene.found.triangles import grid
 from mcplan.scene.found.world_file import World, tessellated
 
 REFUSED = ("include", "plugin", "extension", "attach", "model", "replicate", "composite", "flexcomp")

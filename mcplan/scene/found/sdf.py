@@ -11,12 +11,11 @@ from pathlib import Path
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from mcplan.model.geometry import Box, Capsule, Cylinder, MeshShape, Shape, Sphere
-from mcplan.model.mesh_file import MeshFiles, MeshProblem
-from mcplan.model.pose import rotation_from_rpy
-from mcplan.model.urdf import read_bytes
-from mcplan.model.xml_reader import Element, read_xml
-from mcplan.model.xml_values import Notes
+from mcplan.robot.description import Box, Capsule, Cylinder, MeshShape, Shape, Sphere
+from mcplan.robot.mesh_file import MeshFiles, MeshProblem
+from mcplan.robot.pose import rotation_from_rpy
+from mcplan.robot.urdf import read_bytes
+from mcplan.robot.xml_reader import Element, Notes, read_xml
 from mcplan.scene.found.world_file import World
 
 DEEPEST = 4

@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 
 from mcplan.errors import Problem, RobotError
-from mcplan.model.geometry import Box, Capsule, Cylinder, MeshShape, Shape, Sphere
-from mcplan.model.mesh_file import MeshFiles, MeshProblem
-from mcplan.model.urdf import parse_urdf, read_bytes
-from mcplan.model.xml_reader import read_xml
+from mcplan.robot.description import Box, Capsule, Cylinder, MeshShape, Shape, Sphere
+from mcplan.robot.mesh_file import MeshFiles, MeshProblem
+from mcplan.robot.urdf import parse_urdf, read_bytes
+from mcplan.robot.xml_reader import read_xml
 from mcplan.scene.found.find import MARGIN
 from mcplan.scene.found.triangles import MAX_TRIANGLES, joined
 

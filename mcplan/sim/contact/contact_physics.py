@@ -1,4 +1,8 @@
-"""Physics ``contact``: torques in, motion and contact forces out."""
+"""Physics ``contact``: torques in, motion and contact forces out.
+
+What contacts are like, as the kernels take it.
+"""
+
 
 from collections.abc import Iterable, Sequence
 from functools import cache
@@ -7,23 +11,49 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mcplan.core.contact.bundle import close_fixed, close_moving
-from mcplan.core.contact.model import ANCHOR, BOUND, FREE, HELD, SPACE, exchange, scratch, touch
+from mcplan.core.contact.model import (
+    ANCHOR,
+    BOUNCE_SPEED,
+    BOUND,
+    COMPLIANCE,
+    DAMP,
+    FREE,
+    HELD,
+    LAW_SIZE,
+    RECOVERY,
+    RECOVERY_SPEED,
+    RESTITUTION,
+    SOFT,
+    SPACE,
+    STIFF,
+    exchange,
+    scratch,
+    touch,
+)
 from mcplan.core.contact.step import contact_step
 from mcplan.errors import InputError, SimulationFailed
-from mcplan.model.patch import MOUNT
-from mcplan.model.pose import cross, quat_from_rotation, rotation_from_quat
-from mcplan.model.robot import Robot
-from mcplan.model.shape_inertia import shape_inertia
+from mcplan.record.world import World, closing
+from mcplan.robot.patch import MOUNT
+from mcplan.robot.pose import cross, quat_from_rotation, rotation_from_quat
+from mcplan.robot.robot import Robot
+from mcplan.robot.solid import frozen, shape_inertia
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment
-from mcplan.scene.settings import SimulationSettings
-from mcplan.short import short
-from mcplan.sim.contact.law import law_array
+from mcplan.settings.settings import ContactLaw, SimulationSettings
 from mcplan.sim.contact.pack import object_places, pack_scene
 from mcplan.sim.physics import Action, Outcome, action_of
 from mcplan.sim.recorder import PointForces
 from mcplan.sim.touching_patch import touching_patch
-from mcplan.sim.world import World, closing
+from mcplan.util.text import short
+
+
+def law_array(settings: ContactLaw) -> np.ndarray:
+    """Return the numbers (LAW_SIZE,) of a contact law, read-only."""
+    law = np.zeros(LAW_SIZE)
+    law[[COMPLIANCE, RECOVERY, RECOVERY_SPEED]] = settings.compliance, settings.recovery, settings.recovery_speed
+    law[[RESTITUTION, BOUNCE_SPEED]] = settings.restitution, settings.bounce_speed
+    law[[SOFT, STIFF, DAMP]] = float(settings.soft), settings.stiffness, settings.damping
+    return frozen(law)
 
 
 class ContactPhysics:

@@ -1,25 +1,142 @@
-"""From robot and environment to the packed scene of the contact kernels."""
+"""From robot and environment to the packed scene of the contact kernels.
+
+Shapes as the contact kernels see them: corners, balls and rims.
+
+Shapes that meet beyond what patches and corners find: of links and objects, obstacles, slabs and bars.
+"""
+
 
 from collections.abc import Iterable, Sequence
+from itertools import combinations
+from typing import NamedTuple
 
 import numpy as np
 
-from mcplan.core.contact.model import BALL, SURFACE_SIZE, Scene
+from mcplan.collision.model import bar_solid, slab
+from mcplan.collision.pairs import self_pairs
+from mcplan.core.contact.model import BALL, RIM, SURFACE_SIZE, Scene
+from mcplan.core.distance.many import fill_distances
+from mcplan.core.distance.pair import PAIR_SIZE
+from mcplan.core.distance.shape import Shapes
 from mcplan.core.rigid_body.tree import COM, PARENT, V
-from mcplan.model.geometry import Box, MeshShape
-from mcplan.model.patch import Patch
-from mcplan.model.robot import Robot
-from mcplan.model.shape_inertia import shape_inertia
-from mcplan.model.solid import frozen
+from mcplan.record.world import pair_frictions
+from mcplan.robot.description import Box, Capsule, Cylinder, MeshShape, Shape, Sphere
+from mcplan.robot.link_solids import link_solids, new_scratch
+from mcplan.robot.patch import Patch
+from mcplan.robot.robot import Robot
+from mcplan.robot.solid import frozen, hull_corners, pack, shape_inertia, solid
 from mcplan.scene.contact import Contact
-from mcplan.scene.counted import shrunk
 from mcplan.scene.environment import Environment, Support, Surface
 from mcplan.scene.resting import resting_contact
-from mcplan.scene.settings import SimulationSettings
-from mcplan.sim.contact.bumps import Bump, shape_bumps
-from mcplan.sim.contact.shapes import pack_shapes
+from mcplan.settings.margins import shrunk
+from mcplan.settings.settings import SimulationSettings
 from mcplan.sim.touching_patch import same_ball
-from mcplan.sim.world import pair_frictions
+
+Bump = tuple[int, np.ndarray, float, np.ndarray]
+"""Kind, centre (3,), radius, axis (3,)."""
+
+
+def shape_bumps(shape: Shape, R: np.ndarray, p: np.ndarray) -> list[Bump]:
+    """Return the bumps of a shape whose frame has the pose ``R``, ``p``: what of it can touch a plane first.
+
+    A cylinder touches with the lowest points of its rims; three more points on each rim hold it when it stands on end.
+    """
+    nowhere = np.zeros(3)
+    if isinstance(shape, Sphere):
+        return [(BALL, p, shape.radius, nowhere)]
+    if isinstance(shape, Capsule):
+        return [(BALL, p + R[:, 2] * z, shape.radius, nowhere) for z in (-shape.length / 2, shape.length / 2)]
+    if isinstance(shape, Box):
+        corners = np.array(np.meshgrid(*[(-s / 2, s / 2) for s in shape.size], indexing="ij")).reshape(3, -1).T
+        return [(BALL, p + R @ corner, 0.0, nowhere) for corner in corners]
+    if isinstance(shape, Cylinder):
+        found: list[Bump] = []
+        for z in (-shape.length / 2, shape.length / 2):
+            centre = p + R[:, 2] * z
+            found.append((RIM, centre, shape.radius, R[:, 2]))
+            for angle in 2 * np.pi * np.arange(3) / 3:
+                arm = shape.radius * (np.cos(angle) * R[:, 0] + np.sin(angle) * R[:, 1])
+                found.append((BALL, centre + arm, 0.0, nowhere))
+        return found
+    if isinstance(shape, MeshShape):
+        return [(BALL, p + R @ corner, 0.0, nowhere) for corner in hull_corners(shape.vertices)[0]]
+    raise TypeError(f"unknown shape {type(shape).__name__}")
+
+
+FRICTION = 0.7
+"""Of links and obstacles, which nobody plans to touch."""
+
+ROUGH = 2e-3
+"""Links that overlap by more than this (m) in the first posture are roughly modelled, not in contact."""
+
+
+class PackedShapes(NamedTuple):
+    """Fields of ``Scene`` that concern shapes.
+
+    span : (bodies, 2) first and last shape (exclusive) of each body, objects last.
+    slabs : number of the shape of each surface of the world; bars are the last shapes.
+    """
+
+    shapes: Shapes
+    link: np.ndarray
+    span: np.ndarray
+    pair: np.ndarray
+    friction: np.ndarray
+    slabs: range
+
+
+def pack_shapes(robot: Robot, environment: Environment, q: np.ndarray) -> PackedShapes:
+    """Pack the shapes of everything, and the pairs that may meet; q (7+n,) is the first posture."""
+    names, solids, bodies = link_solids(robot)
+    order = np.argsort(bodies, kind="stable").astype(int)
+    place = np.argsort(order, kind="stable")
+    solids, bodies = [solids[i] for i in order], [bodies[i] for i in order]
+    links = [robot.link_names.index(names[i]) for i in order]
+    pairs = place[_apart(robot, q)]
+    ours, count, first = len(solids), len(robot.tree.topology), len(robot.link_names)
+    friction = [FRICTION] * ours
+    for i, thing in enumerate(environment.objects):
+        solids.append(solid(thing.shape, np.eye(3), -shape_inertia(thing.shape, thing.mass)[0]))
+        bodies.append(count + i)
+        links.append(first + i)
+        friction.append(thing.friction)
+    moving = len(solids)
+    solids += [solid(obstacle.shape, obstacle.R, obstacle.p) for obstacle in environment.obstacles]
+    friction += [FRICTION] * len(environment.obstacles)
+    met = range(ours, len(solids))
+    found = [tuple(pair) for pair in pairs.tolist()]
+    found += [(a, b) for a in range(ours) for b in met if b < moving or not (robot.fixed and bodies[a] == 0)]
+    found += [(a, b) for a, b in combinations(met, 2) if a < moving]
+    slabs = range(len(solids), len(solids) + len(environment.surfaces))
+    solids += [slab(surface) for surface in environment.surfaces] + [bar_solid(bar) for bar in environment.bars]
+    still = len(solids) - moving
+    stops = np.searchsorted(bodies, np.arange(count + len(environment.objects) + 1))
+    span = np.column_stack([stops[:-1], stops[1:]])
+    if robot.fixed:
+        span[0] = 0  # slabs and bars do not meet a base that is fixed to the world
+    pair = np.array(found, np.int64).reshape(-1, 2)
+    bodies += [-1] * still
+    return PackedShapes(
+        pack(solids, bodies),
+        frozen(np.array([*links, *[-1] * still], np.int64)),
+        span,
+        frozen(np.column_stack([pair, np.array(bodies, np.int64)[pair]])),
+        frozen(np.array([min(friction[a], friction[b]) for a, b in pair], float)),
+        slabs,
+    )
+
+
+def _apart(robot: Robot, q: np.ndarray) -> np.ndarray:
+    """Return the pairs (K,2) of ``link_solids`` that may meet and do not overlap at q."""
+    _, solids, bodies = link_solids(robot)
+    pairs = self_pairs(robot)
+    if not len(pairs):
+        return pairs
+    found, values = np.zeros(len(pairs), np.int64), np.zeros((len(pairs), PAIR_SIZE))
+    space, margins = new_scratch(robot, len(solids), len(pairs)), np.full(len(pairs), -ROUGH)
+    count = fill_distances(robot.tree, pack(solids, bodies), frozen(pairs), margins, np.array(q), space, found, values)
+    return np.delete(pairs, found[:count], axis=0)
+
 
 RIGID = 1e-6
 """How much less what holds a fixed base gives than a contact does: to nine digits, joints move as if it did not."""

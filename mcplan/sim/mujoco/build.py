@@ -9,15 +9,27 @@ import numpy as np
 
 from mcplan.core.rigid_body.tree import GRAVITY
 from mcplan.errors import InputError
-from mcplan.model.geometry import Capsule
-from mcplan.model.robot import Robot
-from mcplan.model.shape_inertia import shape_inertia
+from mcplan.record.world import pair_frictions
+from mcplan.robot.description import Capsule
+from mcplan.robot.robot import Robot
+from mcplan.robot.solid import shape_inertia
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment, FreeObject, Surface
 from mcplan.sim.mujoco.bodies import add_robot
-from mcplan.sim.mujoco.options import OBJECT, OBJECT_SURFACE, SLIDING, SOLIMP, SOLREF, STIFF, WORLD, contact_options
-from mcplan.sim.mujoco.shapes import add_shape, quat_wxyz, recede, slab
-from mcplan.sim.world import pair_frictions
+from mcplan.sim.mujoco.shapes import (
+    OBJECT,
+    OBJECT_SURFACE,
+    SLIDING,
+    SOLIMP,
+    SOLREF,
+    STIFF,
+    WORLD,
+    add_shape,
+    contact_options,
+    quat_wxyz,
+    recede,
+    slab,
+)
 
 OBSTACLE_FRICTION = 0.7
 """Nobody plans to touch an obstacle; this is what it answers with if it is."""

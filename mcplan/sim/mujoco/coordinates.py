@@ -6,9 +6,8 @@ import mujoco
 import numpy as np
 
 from mcplan.core.rigid_body.tree import MULTIPLIER, OFFSET, V
-from mcplan.model.robot import Robot
-from mcplan.sim.mujoco.balls import Ball, balls_of
-from mcplan.sim.mujoco.bodies import joint_names
+from mcplan.robot.robot import Robot
+from mcplan.sim.mujoco.bodies import Ball, balls_of, joint_names
 
 
 class Coordinates:

@@ -6,12 +6,12 @@ from xml.sax.saxutils import escape
 
 import numpy as np
 
-from mcplan.coordinates.maximal import Maximal
-from mcplan.model.robot import Robot
+from mcplan.record.run import Run
+from mcplan.robot.robot import Robot
 from mcplan.sim.mujoco.build import build
 from mcplan.sim.mujoco.physics import MujocoPhysics
-from mcplan.sim.run import Run
-from mcplan.whole_file import write_text
+from mcplan.textbook.coordinates.maximal import Maximal
+from mcplan.util.files import write_text
 
 RATE = 20.0
 """Keyframes per second."""

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 import mujoco
 import numpy as np
 
+from mcplan.certificate.tolerances import PHYSICAL
 from mcplan.errors import InputError
-from mcplan.model.pose import cross
-from mcplan.model.robot import Robot
+from mcplan.record.world import closing
+from mcplan.robot.pose import cross
+from mcplan.robot.robot import Robot
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment
 from mcplan.sim.mujoco.build import Built
-from mcplan.sim.tolerances import PHYSICAL
-from mcplan.sim.world import closing
 
 if TYPE_CHECKING:
     from mcplan.sim.mujoco.touch import Touch

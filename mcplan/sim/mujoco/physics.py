@@ -7,18 +7,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mcplan.errors import InputError
-from mcplan.model.patch import MOUNT
-from mcplan.model.pose import cross
-from mcplan.model.robot import Robot
+from mcplan.record.world import World, with_losses
+from mcplan.robot.patch import MOUNT
+from mcplan.robot.pose import cross
+from mcplan.robot.robot import Robot
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment
-from mcplan.short import short
 from mcplan.sim.mujoco.build import build
 from mcplan.sim.mujoco.coordinates import Coordinates
 from mcplan.sim.mujoco.grips import Grips
 from mcplan.sim.mujoco.touch import Touch
 from mcplan.sim.physics import Action, Outcome, action_of
-from mcplan.sim.world import World, with_losses
+from mcplan.util.text import short
 
 LIMIT = int(mujoco.mjtConstraint.mjCNSTR_LIMIT_JOINT)
 FRICTION = int(mujoco.mjtConstraint.mjCNSTR_FRICTION_DOF)

@@ -21,11 +21,11 @@ from mcplan.core.contact.points import (
     split_contacts,
     sum_patches,
 )
-from mcplan.model.pose import Pose
-from mcplan.model.robot import Robot
+from mcplan.robot.pose import Pose
+from mcplan.robot.robot import Robot
 from mcplan.sim.mujoco.build import Built
 from mcplan.sim.mujoco.coordinates import Coordinates
-from mcplan.sim.recorder import PointForces
+from mcplan.sim.physics import PointForces
 from mcplan.sim.touching_patch import touching_patch
 
 

@@ -14,9 +14,9 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 from mcplan.core.picture.raster import paint
+from mcplan.util.text import drawn
 from mcplan.view.drawing import Drawing
 from mcplan.view.moving.solids import Node, Scene
-from mcplan.view.written import drawn
 
 FIELD = np.radians(38.0)
 """Vertical field of view, that of the page."""

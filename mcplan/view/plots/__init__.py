@@ -5,23 +5,19 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from mcplan.arguments import file_path, instance, unknown
-from mcplan.doing import doing
+from mcplan.analysis.pace import Reference
 from mcplan.errors import InputError
-from mcplan.sim.run import Run
+from mcplan.record.run import Run
+from mcplan.util.arguments import file_path, instance, unknown
+from mcplan.util.files import check_writable, whole_file
+from mcplan.util.progress import doing
 from mcplan.view import FIGURE_KINDS
-from mcplan.view.plots.clock import plot_clock
-from mcplan.view.plots.com import plot_com
-from mcplan.view.plots.forces import plot_forces
-from mcplan.view.plots.joints import plot_joints
-from mcplan.view.plots.momentum import plot_momentum
-from mcplan.view.plots.pace import plot_pace
-from mcplan.view.plots.positions import plot_positions
+from mcplan.view.plots.com import plot_com, plot_momentum
+from mcplan.view.plots.contact import plot_forces
+from mcplan.view.plots.limits import plot_joints, plot_positions, plot_torques, plot_velocities
+from mcplan.view.plots.pace import plot_clock, plot_pace
 from mcplan.view.plots.tasks import plot_tasks
 from mcplan.view.plots.together import plot_together
-from mcplan.view.plots.torques import plot_torques, plot_velocities
-from mcplan.view.reference import Reference
-from mcplan.whole_file import check_writable, whole_file
 
 FIGURES: dict[str, Callable[[Run], Figure]] = {
     "com": plot_com,

@@ -5,10 +5,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from mcplan.sim.run import Run
-from mcplan.view.palette import phase_colour
-from mcplan.view.phase_bands import phase_bands
-from mcplan.view.written import drawn
+from mcplan.record.run import Run
+from mcplan.util.text import drawn
+from mcplan.view.palette import phase_bands, phase_colour
 
 STRIPE = 0.035
 """Height of the stripe of phases, as a share of that of the axes; below it they only tint the background."""

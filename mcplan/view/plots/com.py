@@ -1,12 +1,16 @@
-"""Centre of mass: where it is, where the plan has it, and how far it might go at rest."""
+"""Centre of mass: where it is, where the plan has it, and how far it might go at rest.
+
+Momentum about the centre of mass over time.
+"""
+
 
 import numpy as np
 from matplotlib.figure import Figure
 
-from mcplan.sim.run import Run
+from mcplan.analysis.pace import Reference
+from mcplan.analysis.regions import com_limits
+from mcplan.record.run import Run
 from mcplan.view.plots.bands import beside, time_axes
-from mcplan.view.reference import Reference
-from mcplan.view.regions import com_limits
 
 ROOM = 0.15
 """m around the curves that is shown of limits far away."""
@@ -40,4 +44,20 @@ def plot_com(run: Run) -> Figure:
         rows[3].plot(t, speed, color="tab:purple")
     rows[3].set_ylim(bottom=0.0)
     beside(rows[0])
+    return figure
+
+
+def plot_momentum(run: Run) -> Figure:
+    """Plot ``h_G = A_G(q) v``: linear [N s] and angular [N m s], world axes, about the centre of mass.
+
+    Masses are those that the physics had.
+    """
+    figure, (linear, angular) = time_axes(run, ["linear [N s]", "angular [N m s]"], "momentum about the CoM")
+    t = run.t - run.t[0]
+    momentum = np.einsum("kij,kj->ki", run.loaded_robot.centroidal_momentum_matrix(run.q), run.v)
+    for axis, name in enumerate("xyz"):
+        linear.plot(t, momentum[:, axis], label=name)
+        angular.plot(t, momentum[:, 3 + axis], label=name)
+    beside(linear)
+    beside(angular)
     return figure

@@ -3,13 +3,13 @@
 import numpy as np
 from matplotlib.figure import Figure
 
+from mcplan.analysis.pace import Reference
+from mcplan.record.run import Run
+from mcplan.record.unit import recorded_units, unit_of_all
 from mcplan.scene.contact import Contact
-from mcplan.sim.run import Run
-from mcplan.sim.unit import recorded_units, unit_of_all
+from mcplan.util.text import drawn
 from mcplan.view.palette import PATCHES
 from mcplan.view.plots.bands import beside, time_axes
-from mcplan.view.reference import Reference
-from mcplan.view.written import drawn
 
 SAMPLES = 1500
 """Points of the curves of postures and patches, whose references are computed one by one."""

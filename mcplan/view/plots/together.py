@@ -5,10 +5,10 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.figure import Figure
 
-from mcplan.sim.run import Run
+from mcplan.record.run import Run
+from mcplan.util.text import drawn
 from mcplan.view.plots.bands import beside
 from mcplan.view.readings import Readings
-from mcplan.view.written import drawn
 
 ROWS = (
     ("CoM height [m]", "com"),

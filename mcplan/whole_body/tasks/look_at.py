@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mcplan.errors import InputError
-from mcplan.model.terms import Terms
-from mcplan.short import short
+from mcplan.robot.terms import Terms
+from mcplan.util.text import short
 from mcplan.whole_body.tasks.task import Array, damping
 
 NEAREST = 0.02

@@ -3,9 +3,9 @@
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mcplan.arguments import vector
 from mcplan.core.whole_body import tasks as qp_tasks
-from mcplan.model.terms import Terms
+from mcplan.robot.terms import Terms
+from mcplan.util.arguments import vector
 from mcplan.whole_body.packed import Slot
 from mcplan.whole_body.tasks.task import Array, KernelTask, damping
 

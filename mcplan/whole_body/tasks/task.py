@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mcplan.errors import InputError
-from mcplan.model.terms import Terms
-from mcplan.short import short
+from mcplan.robot.terms import Terms
+from mcplan.util.text import short
 from mcplan.whole_body.packed import Array, Packed, Slot
 
 __all__ = [

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from mcplan.planning.feasibility import CARRIES, Prover
 from mcplan.planning.goal.ending import End, Ending
 from mcplan.planning.posture.generator import PostureGenerator
-from mcplan.planning.prover import CARRIES, Prover
-from mcplan.scene.load import load_scenario
+from mcplan.scenario.load import load_scenario
 
 
 @pytest.fixture(scope="module")

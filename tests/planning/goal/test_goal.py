@@ -5,10 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from mcplan.model.robot_file import load_robot
-from mcplan.planning.goal.goal import Goal
-from mcplan.planning.goal.measure import EXACT, deviation, measure
-from mcplan.scene.schema import GoalItem
+from mcplan.planning.goal.item import EXACT, Goal, deviation, measure
+from mcplan.robot.robot_file import load_robot
+from mcplan.scenario.schema import GoalItem
 from mcplan.scene.spec import ContactSpec
 from tests.statics.contacts import surface_contact
 

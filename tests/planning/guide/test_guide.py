@@ -7,18 +7,17 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from mcplan.collision.model import CollisionModel
-from mcplan.model.geometry import Box
-from mcplan.planning.goal.goal import Goal
-from mcplan.planning.guide.along_guide import ASIDE, DROP, places_along, turns_on
+from mcplan.planning.goal.item import Goal
 from mcplan.planning.guide.guide_search import _base_over, _heading_over, direct_path
 from mcplan.planning.guide.passage import COMFORT, REACH, Passage, Place
-from mcplan.planning.guide.path import GuidePath
+from mcplan.planning.guide.path import ASIDE, DROP, GuidePath, places_along, turns_on
 from mcplan.planning.posture.limbs import limbs_of, nominal_offsets
+from mcplan.robot.description import Box
+from mcplan.scenario.schema import GoalItem
 from mcplan.scene.environment import Environment, Obstacle, Surface
 from mcplan.scene.polygon import outside
-from mcplan.scene.schema import GoalItem
-from mcplan.scene.settings import PlannerSettings
 from mcplan.scene.spec import ContactSpec
+from mcplan.settings.settings import PlannerSettings
 
 SQUARE = np.array([[-1.0, -1], [1, -1], [1, 1], [-1, 1]])
 SOLES = ("left_sole", "right_sole")

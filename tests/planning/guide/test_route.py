@@ -9,14 +9,15 @@ import pytest
 import mcplan
 from mcplan.certificate.verify import verify
 from mcplan.collision.model import CollisionModel
-from mcplan.model.geometry import Box
-from mcplan.planning import plan, write_plan
+from mcplan.planning.guide.guide_search import _length, find_route
 from mcplan.planning.guide.passage import Passage, Place
 from mcplan.planning.guide.path import TURN, GuidePath
-from mcplan.planning.guide.route import _length, find_route
+from mcplan.planning.plan_file import write_plan
+from mcplan.planning.planner import plan
 from mcplan.planning.posture.limbs import limbs_of, nominal_offsets
+from mcplan.robot.description import Box
+from mcplan.scenario.load import load_scenario
 from mcplan.scene.environment import Environment, Obstacle
-from mcplan.scene.load import load_scenario
 
 HEADER = """
 mcplan: 1

@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 
 from mcplan.collision.model import CollisionModel
-from mcplan.planning.posture.free_limbs import DEEP, FreeLimbs
-from mcplan.planning.posture.limbs import joints_of, links_of, rates_of
-from mcplan.planning.prover import Prover
+from mcplan.planning.feasibility import Prover
+from mcplan.planning.posture.limbs import DEEP, FreeLimbs, joints_of, links_of, rates_of
 from mcplan.scene.environment import Bar, Environment
-from mcplan.scene.settings import ControlSettings
+from mcplan.settings.settings import ControlSettings
 
 SOLES = ("left_sole", "right_sole")
 

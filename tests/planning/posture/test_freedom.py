@@ -8,7 +8,7 @@ from mcplan.core.posture.rows import LINE_ROWS, PLACE_ROWS, POSE_ROWS
 from mcplan.errors import InputError
 from mcplan.planning.posture.freedom import GRIP, Freedom, contact_rows, settle
 from mcplan.scene.environment import Bar, Environment, Surface
-from mcplan.scene.place import make_contact
+from mcplan.scene.placement import make_contact
 from mcplan.scene.polygon import outside
 
 STEP = 1e-6

@@ -5,14 +5,14 @@ import numpy as np
 import pytest
 
 from mcplan.collision.model import CollisionModel
-from mcplan.model.geometry import Box
 from mcplan.planning.posture import generator as posture_generator
 from mcplan.planning.posture.freedom import Freedom
 from mcplan.planning.posture.generator import SPARE, PostureGenerator
 from mcplan.planning.posture.settings import PostureSettings, Weights
 from mcplan.planning.posture.task import BaseTarget, PostureSearch
+from mcplan.robot.description import Box
 from mcplan.scene.environment import Bar, Environment, Obstacle, Surface
-from mcplan.scene.place import contact as contact_on, make_contact
+from mcplan.scene.placement import contact as contact_on, make_contact
 from mcplan.statics.support_region import support_region
 from tests.contact_error import contact_error
 from tests.planning.obstacle_step import step_past

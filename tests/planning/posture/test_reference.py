@@ -3,8 +3,8 @@
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from mcplan.model.robot_file import load_robot
 from mcplan.planning.posture.reference import ground_patches
+from mcplan.robot.robot_file import load_robot
 
 
 def test_a_robot_on_its_feet_stands_on_its_soles_and_upside_down_on_what_is_then_below():

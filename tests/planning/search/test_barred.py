@@ -7,18 +7,18 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from mcplan.cli import main
+from mcplan.cli.main import main
 from mcplan.errors import PlanningFailed
-from mcplan.planning import plan, stance_planner
-from mcplan.planning.posture.violation import Violation
-from mcplan.planning.prover import Prover
-from mcplan.planning.search import barred as barred_module
+from mcplan.planning import stance_planner
+from mcplan.planning.feasibility import Prover
+from mcplan.planning.planner import plan
+from mcplan.planning.posture.result import Violation
+from mcplan.planning.search import improve as barred_module
+from mcplan.planning.timing.time_law import TimeLaw
 from mcplan.planning.transition.knots import Worst
-from mcplan.planning.transition.segments import Segments
-from mcplan.planning.transition.swing import Retraction
-from mcplan.planning.transition.time_law import TimeLaw
-from mcplan.scene.load import load_scenario
-from mcplan.statics.shortfall import Shortfall
+from mcplan.planning.transition.segments import Retraction, Segments
+from mcplan.scenario.load import load_scenario
+from mcplan.statics.feasibility import Shortfall
 from tests import made
 
 SHORT = {"parameters.distance": 0.7}

@@ -8,21 +8,21 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from mcplan.errors import InputError
-from mcplan.model.scale import ONE
-from mcplan.planning.goal.goal import Goal
+from mcplan.planning.goal.item import Goal
 from mcplan.planning.guide.path import GuidePath
 from mcplan.planning.posture.freedom import GRIP
 from mcplan.planning.posture.limbs import Limb, base_yaw, limbs_of, nominal_offsets
 from mcplan.planning.search.candidates import ASIDE, _lines, _natural, _relative, _turned, candidates
 from mcplan.planning.search.moves import MoveMaker
+from mcplan.planning.search.ordering import Reroll
 from mcplan.planning.search.potential import Standing
 from mcplan.planning.search.reachability import misfit
-from mcplan.planning.search.reroll import Reroll
 from mcplan.planning.stance_planner import _Planning
+from mcplan.robot.sizes import ONE
+from mcplan.scenario.schema import GoalItem
 from mcplan.scene.environment import Bar, Surface
-from mcplan.scene.place import make_contact
+from mcplan.scene.placement import make_contact
 from mcplan.scene.polygon import outside
-from mcplan.scene.schema import GoalItem
 from mcplan.scene.spec import ContactSpec
 
 STRAIGHT = GuidePath(np.array([[0.0, 0, 0.65], [1.2, 0, 0.65]]), np.zeros(2))

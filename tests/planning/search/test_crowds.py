@@ -5,8 +5,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from mcplan.planning.search.crowds import CROWDED, NEARER, Crowds
 from mcplan.planning.search.node import Move, Node
+from mcplan.planning.search.ordering import CROWDED, NEARER, Crowds
 
 SAMPLED = {patch: SimpleNamespace(specs=[{"surface": "floor"}, {"surface": "step"}]) for patch in ("left", "right")}
 

@@ -5,10 +5,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from mcplan.model.robot_file import load_robot
-from mcplan.planning.posture.violation import Violation
+from mcplan.planning.posture.result import Violation
 from mcplan.planning.search.failure import barred_way, explained, remedy
 from mcplan.planning.search.tree import SearchTree
+from mcplan.robot.robot_file import load_robot
 
 CROWDED = ("link", Violation("collision", "RLEG_LINK5 and plane", 0.004))
 SLIPS = ("lift, region", Violation("friction", "left_sole", 135.0))

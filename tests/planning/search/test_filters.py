@@ -7,21 +7,18 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from mcplan.model.scale import ONE
-from mcplan.planning.goal.goal import Goal
-from mcplan.planning.goal.measure import EXACT, deviation
+from mcplan.planning.goal.item import EXACT, Goal, deviation
 from mcplan.planning.guide.path import GuidePath
 from mcplan.planning.posture.continuity import kept
 from mcplan.planning.posture.limbs import Limb
-from mcplan.planning.search.beside import GAP, overlap
-from mcplan.planning.search.cells import cell_of
 from mcplan.planning.search.node import Move
+from mcplan.planning.search.ordering import GAP, away, beyond_failure, cell_of, overlap
 from mcplan.planning.search.potential import TIE, Potential, Standing
 from mcplan.planning.search.reachability import slippery, unreachable
 from mcplan.planning.search.stance_search import StanceSearch, _larger
-from mcplan.planning.search.unlikely import away, beyond_failure
+from mcplan.robot.sizes import ONE
+from mcplan.scenario.schema import GoalItem
 from mcplan.scene.environment import Environment, Surface
-from mcplan.scene.schema import GoalItem
 from mcplan.scene.spec import ContactSpec
 
 SQUARE = np.array([[-0.5, -0.5], [0.5, -0.5], [0.5, 0.5], [-0.5, 0.5]])

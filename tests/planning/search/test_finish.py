@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 from mcplan.errors import PlanningFailed
-from mcplan.planning.posture.attempt import where_it_is
-from mcplan.planning.posture.violation import Violation
-from mcplan.planning.prover import Prover
+from mcplan.planning.feasibility import Prover
+from mcplan.planning.posture.generator import where_it_is
+from mcplan.planning.posture.result import Violation
 from mcplan.planning.search import finish
 from mcplan.planning.search.finish import SHARES, _end, _ordered, _outside, _stance
 from mcplan.planning.stance_planner import _Planning
-from mcplan.scene.settings import ControlSettings
+from mcplan.settings.settings import ControlSettings
 from mcplan.statics.equilibrium import balance, equilibrium_margin
 
 WAY = (Violation("passage", "hand and table", 0.02),)

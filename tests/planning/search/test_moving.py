@@ -7,16 +7,14 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from mcplan.planning.posture.result import Effort, PostureResult
-from mcplan.planning.posture.violation import Violation
-from mcplan.planning.prover import CARRIES
-from mcplan.planning.search.barred import barred_motions
+from mcplan.planning.feasibility import CARRIES
+from mcplan.planning.posture.result import Effort, PostureResult, Violation
+from mcplan.planning.search.improve import barred_motions, proven
 from mcplan.planning.search.node import Move, Node, shifts_to, swing_to
 from mcplan.planning.search.potential import Standing
-from mcplan.planning.search.shorten import proven
 from mcplan.planning.search.stance_search import AWAY, SHUFFLE, StanceSearch
 from mcplan.planning.search.tree import SearchTree
-from mcplan.planning.transition.swing import Swing
+from mcplan.planning.transition.segments import Swing
 from mcplan.statics.equilibrium import Equilibrium
 
 REQUIRE = (frozenset(["hand"]), frozenset(["left"]))

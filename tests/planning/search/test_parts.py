@@ -4,16 +4,16 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from mcplan.model.scale import ONE
-from mcplan.planning.goal.goal import Goal
+from mcplan.planning.goal.item import Goal
 from mcplan.planning.guide.path import TURN, GuidePath
 from mcplan.planning.posture.limbs import base_yaw, limbs_of, nominal_offsets
-from mcplan.planning.posture.mirror import Mirror
+from mcplan.planning.posture.reference import Mirror
 from mcplan.planning.search.candidates import Candidates, candidates
+from mcplan.planning.search.moves import roll
 from mcplan.planning.search.potential import Potential, Standing
-from mcplan.planning.search.rolling import roll
+from mcplan.robot.sizes import ONE
+from mcplan.scenario.schema import GoalItem
 from mcplan.scene.polygon import outside
-from mcplan.scene.schema import GoalItem
 from mcplan.scene.spec import ContactSpec
 
 SOLES = ("left_sole", "right_sole")

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from mcplan.errors import PlanningFailed
-from mcplan.planning import plan, stance_planner
-from mcplan.planning.search.portfolio import portfolio
+from mcplan.planning import stance_planner
+from mcplan.planning.planner import plan
 from mcplan.planning.search.potential import FREE_LIMB
-from mcplan.scene import load_scenario
+from mcplan.planning.search.space import portfolio
+from mcplan.scenario.load import load_scenario
 
 
 def test_limbs_that_may_help_are_left_free_in_the_first_run_alone():

@@ -4,16 +4,17 @@ import numpy as np
 import pytest
 
 from mcplan.errors import PlanningFailed
-from mcplan.model.scale import ONE
-from mcplan.planning import plan, stance_planner
+from mcplan.planning import stance_planner
+from mcplan.planning.feasibility import CARRIES
+from mcplan.planning.planner import plan
 from mcplan.planning.posture.result import Effort, PostureResult
-from mcplan.planning.prover import CARRIES
-from mcplan.planning.search import refine as refine_module
+from mcplan.planning.search import improve as refine_module
+from mcplan.planning.search.improve import NATURAL, _better, _Knot
 from mcplan.planning.search.node import Node, Step
-from mcplan.planning.search.refine import NATURAL, _better, _Knot
 from mcplan.planning.search.stance_search import requirements_met
 from mcplan.planning.stance_planner import _Planning
-from mcplan.scene.load import load_scenario
+from mcplan.robot.sizes import ONE
+from mcplan.scenario.load import load_scenario
 from tests import made
 
 SHORT = {"parameters.distance": 0.7}

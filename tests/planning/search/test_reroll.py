@@ -5,14 +5,15 @@ import json
 import numpy as np
 import pytest
 
-from mcplan.planning import plan, plan_document
-from mcplan.planning.goal.goal import Goal
+from mcplan.planning.goal.item import Goal
 from mcplan.planning.guide.path import GuidePath
+from mcplan.planning.plan_file import plan_document
+from mcplan.planning.planner import plan
 from mcplan.planning.posture.limbs import limbs_of, nominal_offsets
 from mcplan.planning.search.candidates import candidates
-from mcplan.planning.search.reroll import NOISE, SHIFT, Reroll
-from mcplan.scene.load import load_scenario
-from mcplan.scene.schema import GoalItem
+from mcplan.planning.search.ordering import NOISE, SHIFT, Reroll
+from mcplan.scenario.load import load_scenario
+from mcplan.scenario.schema import GoalItem
 from mcplan.scene.spec import ContactSpec
 
 SEEDS = (0, 1, 2, 3)

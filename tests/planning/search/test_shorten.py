@@ -1,7 +1,7 @@
 from types import SimpleNamespace
 
+from mcplan.planning.search.improve import _from, _shorter
 from mcplan.planning.search.node import Move
-from mcplan.planning.search.shorten import _from, _shorter
 
 LIMBS = {"foot": SimpleNamespace(patches=("foot_sole",)), "hand": SimpleNamespace(patches=("hand_palm",))}
 PATCHES = {"foot_sole": SimpleNamespace(limb="foot"), "hand_palm": SimpleNamespace(limb="hand")}

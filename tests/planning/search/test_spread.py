@@ -5,9 +5,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from mcplan.planning.search.improve import WORTH, even_steps, spread
 from mcplan.planning.search.node import Move
 from mcplan.planning.search.potential import Standing
-from mcplan.planning.search.spread import WORTH, even_steps, spread
 
 PATCHES = {"left": SimpleNamespace(limb="left leg"), "right": SimpleNamespace(limb="right leg"),
            "hand": SimpleNamespace(limb="arm")}  # fmt: skip

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from mcplan.errors import InputError
-from mcplan.planning.search.tree_file import read_tree, tree_path, write_tree
-from mcplan.scene.place import make_contact
+from mcplan.planning.search.tree import read_tree, tree_path, write_tree
+from mcplan.scene.placement import make_contact
 from tests import made
 
 

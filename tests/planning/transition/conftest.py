@@ -1,6 +1,6 @@
 import pytest
 
-from mcplan.planning.transition.retiming import Retimer
+from mcplan.planning.timing.retiming import Retimer
 from tests import made
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from mcplan.planning.transition.bounding import (
+from mcplan.analysis.bounding import (
     ACCELERATION,
     FORCE,
     FRICTION,
@@ -19,7 +19,7 @@ from mcplan.planning.transition.bounding import (
     bounds,
     shares,
 )
-from mcplan.planning.transition.retiming import JERK, RAMP, SWING, TOUCHDOWN, VELOCITY, Retimer
+from mcplan.planning.timing.retiming import JERK, RAMP, SWING, TOUCHDOWN, VELOCITY, Retimer
 
 MORE = {
     "friction": FRICTION, "torque": TORQUE, "weight": WEIGHT, "velocity": VELOCITY, "acceleration": ACCELERATION,

@@ -7,17 +7,16 @@ import numpy as np
 import pytest
 
 from mcplan.collision.model import CollisionModel
-from mcplan.model.geometry import Box
 from mcplan.planning.transition import detour
 from mcplan.planning.transition.body_motion import Departure
 from mcplan.planning.transition.detour import Detour
 from mcplan.planning.transition.finder import TransitionFinder
-from mcplan.planning.transition.knot_finder import KnotFinder
-from mcplan.planning.transition.knots import BARRED
-from mcplan.planning.transition.smoothing import straight_knots
+from mcplan.planning.transition.knot_search import KnotFinder
+from mcplan.planning.transition.knots import BARRED, straight_knots
 from mcplan.planning.transition.steps import run
+from mcplan.robot.description import Box
 from mcplan.scene.environment import Obstacle
-from mcplan.scene.settings import ControlSettings
+from mcplan.settings.settings import ControlSettings
 from tests.planning.obstacle_step import step_past
 
 KNOTS = 24

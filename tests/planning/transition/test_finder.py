@@ -6,18 +6,18 @@ import numpy as np
 import pytest
 
 from mcplan.collision.model import CollisionModel
-from mcplan.model.robot_file import load_robot
 from mcplan.motion.limb_path import LimbPath
-from mcplan.planning.prover import Prover
+from mcplan.planning.feasibility import Prover
 from mcplan.planning.transition import detour, finder as finder_module
 from mcplan.planning.transition.body_motion import GOOD, KNOTS, LIFT, Departure
 from mcplan.planning.transition.finder import TransitionFinder, lift_and_approach
 from mcplan.planning.transition.knots import BARRED, Knots
+from mcplan.planning.transition.segments import Swing
 from mcplan.planning.transition.steps import run
-from mcplan.planning.transition.swing import Swing
+from mcplan.robot.robot_file import load_robot
 from mcplan.scene.environment import Environment, Surface
-from mcplan.scene.place import make_contact
-from mcplan.scene.settings import ControlSettings
+from mcplan.scene.placement import make_contact
+from mcplan.settings.settings import ControlSettings
 from tests.planning.obstacle_step import step_past
 
 SOLES = ["left_sole", "right_sole"]

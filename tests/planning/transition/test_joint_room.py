@@ -3,13 +3,12 @@
 import numpy as np
 import pytest
 
-from mcplan.model.robot_file import load_robot
 from mcplan.planning.posture.task import PostureSearch
-from mcplan.planning.transition.joint_room import BENT, KEPT, ROOM, JointRoom
-from mcplan.planning.transition.knot_finder import KnotFinder
+from mcplan.planning.transition.knot_search import BENT, JOINT_ROOM_KEPT, ROOM, JointRoom, KnotFinder
 from mcplan.planning.transition.steps import run
+from mcplan.robot.robot_file import load_robot
 from mcplan.scene.environment import Environment, Surface
-from mcplan.scene.place import contact
+from mcplan.scene.placement import contact
 
 COUNT = 12
 ELBOW, KNEES, SOLES = "RARM_JOINT3", ("LLEG_JOINT3", "RLEG_JOINT3"), ("left_sole", "right_sole")
@@ -47,7 +46,7 @@ def least_room(robot, feet, ends, middle):
 
 def test_a_way_keeps_what_its_ends_keep_of_a_joint_limit(robot, feet):
     assert least_room(robot, feet, 0.4, 0.0) == pytest.approx(ROOM, abs=5e-3)  # smoothing rounds the curve
-    assert least_room(robot, feet, 0.03, 0.0) == pytest.approx(KEPT * 0.03, abs=5e-3)
+    assert least_room(robot, feet, 0.03, 0.0) == pytest.approx(JOINT_ROOM_KEPT * 0.03, abs=5e-3)
 
 
 def test_a_way_that_has_the_room_is_left_alone(robot, feet):
@@ -78,8 +77,8 @@ def test_limbs_that_touch_stay_bent_about_as_their_ends_are(robot):
         ends[:, knee] = one, other
         return room.between(ends, patches)[0, knee]
 
-    assert lowest(1.0, 0.5) == pytest.approx(KEPT * BENT, abs=2e-3)  # it is straight at 0, to a milliradian
-    assert lowest(1.0, 0.1) == pytest.approx(KEPT * 0.1, abs=2e-3)
+    assert lowest(1.0, 0.5) == pytest.approx(JOINT_ROOM_KEPT * BENT, abs=2e-3)  # it is straight at 0, to a milliradian
+    assert lowest(1.0, 0.1) == pytest.approx(JOINT_ROOM_KEPT * 0.1, abs=2e-3)
     in_the_air = robot.limits.lower[knee] + ROOM
     assert lowest(1.0, 0.5, ["left_hand"]) == pytest.approx(in_the_air)
     assert lowest(-0.02, 1.0) < 0.0  # it begins beyond straight: there is a way to the other side

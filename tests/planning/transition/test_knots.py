@@ -8,19 +8,17 @@ import pytest
 
 from mcplan.collision.model import CollisionModel
 from mcplan.core.posture.rows import PLACE_ROWS, POSE_ROWS
-from mcplan.model.geometry import Box
-from mcplan.model.robot_file import load_robot
 from mcplan.motion.limb_path import LimbPath
 from mcplan.motion.posture import PostureTrajectory
 from mcplan.planning.posture.settings import PostureSettings
-from mcplan.planning.transition.knot_finder import KnotFinder
-from mcplan.planning.transition.knot_search import TURNING, KnotSearch, led_rows
-from mcplan.planning.transition.knots import Led
+from mcplan.planning.transition.knot_search import TURNING, KnotFinder, KnotSearch, led_rows
+from mcplan.planning.transition.knots import Led, filtered
 from mcplan.planning.transition.nearness import APART, ENOUGH, GRAZE, OPENING, ROOM, WANTED, WANTED_OF_SELF
-from mcplan.planning.transition.smoothing import filtered
 from mcplan.planning.transition.steps import run
+from mcplan.robot.description import Box
+from mcplan.robot.robot_file import load_robot
 from mcplan.scene.environment import Bar, Environment, Obstacle, Surface
-from mcplan.scene.place import make_contact
+from mcplan.scene.placement import make_contact
 from tests.planning.obstacle_step import step_past
 
 KNOTS = 24

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from mcplan.planning.transition.object_way import ObjectWay, taken_along
+from mcplan.planning.transition.object_path import ObjectWay, taken_along
 from mcplan.scene.contact import Carrier
 from mcplan.scene.environment import Environment, Surface
 from tests.statics.contacts import surface_contact

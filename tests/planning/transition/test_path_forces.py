@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from mcplan.planning.transition.path_dynamics import PathDynamics
-from mcplan.planning.transition.path_forces import NoLawError
-from mcplan.planning.transition.retiming import Retimer
+from mcplan.planning.timing.path_dynamics import PathDynamics
+from mcplan.planning.timing.path_forces import NoLawError
+from mcplan.planning.timing.retiming import Retimer
 
 POINTS = (1, 17, 24, 40)
 

@@ -5,14 +5,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from mcplan.motion.law import Law
+from mcplan.motion.time_law import Law
 from mcplan.optimize.path_program import law_basis
 from mcplan.planning.plan_file import read_plan, write_plan
-from mcplan.planning.transition import path_dynamics, retiming
-from mcplan.planning.transition.path_dynamics import TOUCHED, TOUCHING, PathDynamics
-from mcplan.planning.transition.path_forces import NoLawError, PathForces, preloaded
-from mcplan.planning.transition.retiming import BETWEEN, PLANNED, Retimer, SlowerError
-from mcplan.scene.place import make_contact
+from mcplan.planning.timing import path_dynamics, retiming
+from mcplan.planning.timing.path_dynamics import TOUCHED, TOUCHING, PathDynamics
+from mcplan.planning.timing.path_forces import NoLawError, PathForces, preloaded
+from mcplan.planning.timing.retiming import BETWEEN, PLANNED, Retimer, SlowerError
+from mcplan.scene.placement import make_contact
 from tests import made
 from tests.planning.laws_of_time import difference, seconds
 
@@ -330,7 +330,7 @@ def test_a_slow_motion_has_other_corners_and_is_found_anew(step, tmp_path):
     ],
 )  # fmt: skip
 def test_a_law_that_is_none_is_told(step, tmp_path, change, message):
-    from mcplan.document import dump_document
+    from mcplan.document.document import dump_document
     from mcplan.errors import ScenarioError
     from mcplan.planning.plan_file import plan_document
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from mcplan.model.robot_file import load_robot
 from mcplan.motion.spline import Spline
-from mcplan.planning.transition.smoothing import draw_inside
+from mcplan.planning.transition.knots import draw_inside
+from mcplan.robot.robot_file import load_robot
 
 
 def highest(q, joint):

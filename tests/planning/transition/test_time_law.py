@@ -6,18 +6,18 @@ import numpy as np
 import pytest
 
 from mcplan.core.rigid_body.tree import GRAVITY
-from mcplan.model.robot_file import load_robot
 from mcplan.motion.spline import PostureSpline, Spline
+from mcplan.planning.timing.time_law import BORNE, PARTS
 from mcplan.planning.transition.body_motion import KNOTS, BodyMotion
 from mcplan.planning.transition.finder import TransitionFinder
 from mcplan.planning.transition.knots import Knots
 from mcplan.planning.transition.steps import run
-from mcplan.planning.transition.time_law import BORNE, PARTS
 from mcplan.planning.transition.transition import Segment
-from mcplan.scene.counted import counted_on
+from mcplan.robot.robot_file import load_robot
 from mcplan.scene.environment import Environment, Surface
-from mcplan.scene.place import make_contact
-from mcplan.scene.settings import ControlSettings
+from mcplan.scene.placement import make_contact
+from mcplan.settings.margins import counted_on
+from mcplan.settings.settings import ControlSettings
 from mcplan.statics.feasibility import part_exerted
 
 SQUARE = np.array([[-2.0, -2.0], [2.0, -2.0], [2.0, 2.0], [-2.0, 2.0]])

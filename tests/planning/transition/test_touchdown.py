@@ -7,19 +7,11 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from mcplan.core.rigid_body.tree import GRAVITY
-from mcplan.model.robot_file import load_robot
-from mcplan.planning.transition.joint_speeds import joint_speeds
-from mcplan.planning.transition.touchdown import (
-    IMPACT_TIME,
-    LEAST_LEFT,
-    LEAST_SWAY,
-    LEFT,
-    SPIN,
-    SWAY,
-    touchdown_speed,
-)
+from mcplan.planning.timing.path_dynamics import joint_speeds
+from mcplan.planning.timing.touchdown import IMPACT_TIME, LEAST_LEFT, LEAST_SWAY, LEFT, SPIN, SWAY, touchdown_speed
+from mcplan.robot.robot_file import load_robot
 from mcplan.scene.contact import Contact
-from mcplan.scene.pace import Pace
+from mcplan.settings.pace import Pace
 
 ROBOT = load_robot("hrp2")
 Q = ROBOT.posture("half_sitting")

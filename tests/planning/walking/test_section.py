@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from mcplan.planning.walking.section import Section, sections
+from mcplan.planning.walking.gait import Section, sections
 from tests import made
 
 

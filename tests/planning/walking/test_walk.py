@@ -8,15 +8,14 @@ import numpy as np
 import pytest
 
 import mcplan as mc
-from mcplan.control.fading import faded
 from mcplan.control.machine import phases_of
-from mcplan.control.motion import Motion
+from mcplan.control.motion import Motion, faded
 from mcplan.control.phases import FAR
 from mcplan.errors import ScenarioError
 from mcplan.motion.paced import Paced
 from mcplan.planning.transition.transition import Passing
 from mcplan.planning.walking.gait import QUICKENS, gone
-from mcplan.scene import load_scenario
+from mcplan.scenario.load import load_scenario
 from tests import made
 
 PACE = {"pace": "swift", "walking": "dynamic"}

@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from mcplan.planning import plan
 from mcplan.planning.plan import Plan
-from mcplan.scene import load_scenario
-from mcplan.sim.run import Run
+from mcplan.planning.planner import plan
+from mcplan.record.run import Run
+from mcplan.scenario.load import load_scenario
 from mcplan.sim.simulate import simulate
 
 

@@ -4,10 +4,10 @@ import mujoco
 import numpy as np
 import pytest
 
-from mcplan.model.geometry import Box
-from mcplan.model.robot_file import load_robot
+from mcplan.robot.description import Box
+from mcplan.robot.robot_file import load_robot
 from mcplan.scene.environment import Bar, Environment, FreeObject, Surface
-from mcplan.scene.settings import ContactLaw, Push, SimulationSettings
+from mcplan.settings.settings import ContactLaw, Push, SimulationSettings
 from mcplan.sim.contact.contact_physics import ContactPhysics
 from mcplan.sim.disturbance import Disturbance
 from mcplan.sim.physics import Action

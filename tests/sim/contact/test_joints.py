@@ -8,9 +8,9 @@ The wheel turns about its own centre of mass, so that gravity and the case's mot
 import numpy as np
 import pytest
 
-from mcplan.model.robot_file import load_robot
+from mcplan.robot.robot_file import load_robot
 from mcplan.scene.environment import Environment
-from mcplan.scene.settings import SimulationSettings
+from mcplan.settings.settings import SimulationSettings
 from mcplan.sim.contact.contact_physics import ContactPhysics
 from mcplan.sim.physics import Action
 

@@ -9,13 +9,13 @@ from scipy.spatial.transform import Rotation
 from mcplan.collision.model import CollisionModel
 from mcplan.core.contact.model import SPACE
 from mcplan.errors import SimulationFailed
-from mcplan.model.geometry import Box, Capsule, MeshShape, Sphere
-from mcplan.model.robot_file import load_robot
-from mcplan.model.shape_inertia import shape_inertia
+from mcplan.robot.description import Box, Capsule, MeshShape, Sphere
+from mcplan.robot.robot_file import load_robot
+from mcplan.robot.solid import shape_inertia
 from mcplan.scene.environment import Bar, Environment, Obstacle, Surface
-from mcplan.scene.place import make_contact
-from mcplan.sim.contact.bumps import shape_bumps
+from mcplan.scene.placement import make_contact
 from mcplan.sim.contact.contact_physics import ContactPhysics
+from mcplan.sim.contact.pack import shape_bumps
 from mcplan.sim.physics import Action
 from tests.sim.contact.test_hrp2 import FLOOR, SOLES, Held, generalized
 from tests.sim.contact.worlds import G, World, plane, rotation, solid

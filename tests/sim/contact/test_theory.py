@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from mcplan.model.geometry import Box, Cylinder, Sphere
+from mcplan.robot.description import Box, Cylinder, Sphere
 from tests.sim.contact.worlds import G, World, plane, rotation, solid
 
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import numpy as np
 
-from mcplan.model.geometry import Box
-from mcplan.model.robot_file import load_robot
+from mcplan.robot.description import Box
+from mcplan.robot.robot_file import load_robot
 from mcplan.scene.environment import Environment, FreeObject, Surface
-from mcplan.scene.settings import ContactLaw, SimulationSettings
+from mcplan.settings.settings import ContactLaw, SimulationSettings
 from mcplan.sim.contact.contact_physics import ContactPhysics
 from mcplan.sim.physics import Action
 

@@ -1,0 +1,1 @@
+"""Quantities of scenes, plans and runs that commands and pages show."""

@@ -1,0 +1,185 @@
+"""How near a run came to what would have broken it: the least margins of its certificate and of its plan.
+
+What a page needs to know of a certificate: those who verify hand it over, views only show it.
+"""
+
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from mcplan.record.run import Run
+
+
+class Line(Protocol):
+    """One line of a certificate."""
+
+    @property
+    def name(self) -> str: ...  # noqa: D102
+    @property
+    def value(self) -> float | None: ...  # noqa: D102
+    @property
+    def unit(self) -> str: ...  # noqa: D102
+    @property
+    def bound(self) -> str: ...  # noqa: D102
+    @property
+    def passed(self) -> bool: ...  # noqa: D102
+    @property
+    def where(self) -> str: ...  # noqa: D102
+    @property
+    def failure(self) -> str: ...  # noqa: D102
+    def row(self) -> tuple[str, str, str, str, str]: ...  # noqa: D102
+
+
+class Certificate(Protocol):
+    """What was verified, and whether it holds: a `mcplan.certificate.report.Report`."""
+
+    @property
+    def title(self) -> str: ...  # noqa: D102
+    @property
+    def checks(self) -> Sequence[Line]: ...  # noqa: D102
+    @property
+    def success(self) -> bool: ...  # noqa: D102
+    @property
+    def failures(self) -> list[str]: ...  # noqa: D102
+    @property
+    def values(self) -> dict[str, Any]: ...  # noqa: D102
+    @property
+    def notices(self) -> Sequence[dict[str, Any]]: ...  # noqa: D102
+
+
+def certificate_data(certificate: Certificate | None) -> dict[str, Any] | None:
+    """Return a certificate as plain values for a page: what is broken first, then in order."""
+    if certificate is None:
+        return None
+    rows = sorted((check.row() for check in certificate.checks), key=lambda row: row[0] != "FAIL")
+    judged = [check for check in certificate.checks if check.bound]
+    return {
+        "success": certificate.success,
+        "judged": len(judged),
+        "broken": sum(not check.passed for check in certificate.checks),
+        "rows": [list(row) for row in rows],
+        "failures": certificate.failures,
+    }
+
+
+WORDS = {
+    "torque": "joint torque",
+    "velocity": "joint velocity",
+    "position": "joint position",
+    "friction ratio": "friction cone",
+    "normal force": "force on a contact",
+    "grasp force": "force on a grasp",
+    "grasp moment": "moment on a grasp",
+    "slip": "slip of a contact",
+    "slip, angle": "turning slip of a contact",
+    "contact place": "contact beside its place",
+    "contact place, angle": "contact turned from its place",
+    "clearance": "clearance",
+    "unplanned contact": "contact that nobody planned",
+    "fall": "sinking of the centre of mass",
+}
+"""Lines of a certificate that are margins of the motion, in words; goals are one call together."""
+
+SCALES = {"m": (1e3, "mm"), "N": (1.0, "N"), "deg": (1.0, "deg"), "rad": (1.0, "rad"), "s": (1.0, "s")}
+"""Factor and unit in which a person reads a value."""
+
+TIME = re.compile(r",? ?(?:at )?\b(?P<said>t = (?P<t>[\d.]+) s)")
+"""The time of a line, with the words that lead to it."""
+
+FAR = 0.05
+"""Share of what is allowed below which nothing came close."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """One quantity where it came closest.
+
+    Attributes
+    ----------
+    what : in words.
+    value : with its unit.
+    share : of what is allowed, None where there is no such share; above 1 it is broken.
+    where : place, without the time.
+    t : when, s; None where it is of no one time.
+    """
+
+    what: str
+    value: str
+    share: float | None
+    where: str
+    t: float | None
+
+
+def closest_calls(run: Run, certificate: Certificate) -> list[Call]:
+    """Return the closest calls, what used most of its allowance first, then what has a margin alone."""
+    calls = [_call(run, check, WORDS[check.name]) for check in certificate.checks if check.name in WORDS]
+    goals = [check for check in certificate.checks if check.name.startswith(("goal", "item ")) and share_of(check)]
+    if goals:
+        worst = max(goals, key=lambda check: share_of(check) or 0.0)
+        calls.append(_call(run, worst, worst.name))
+    found = [call for call in calls if call is not None]
+    found += [] if (push := _least_push(run)) is None else [push]
+    near = (call for call in found if call.share is None or call.share >= FAR)
+    return sorted(near, key=lambda call: call.share or -1.0, reverse=True)
+
+
+def share_of(check: Line) -> float | None:
+    """Return the value by its upper bound, where it has one that is not zero."""
+    bound = re.fullmatch(r"<= ([\d.e+-]+)", check.bound)
+    if bound is None or check.value is None or not float(bound[1]) > 0.0:
+        return None
+    return check.value / float(bound[1])
+
+
+def time_of(where: str) -> tuple[str, float | None]:
+    """Return a place without its time, and the time (s)."""
+    found = TIME.search(where)
+    return (where, None) if found is None else (where[: found.start()] + where[found.end() :], float(found["t"]))
+
+
+def _call(run: Run, check: Line, what: str) -> Call | None:
+    if check.value is None or not np.isfinite(check.value):
+        return None
+    place, t = time_of(check.where)
+    share = share_of(check)
+    if check.name == "friction ratio":
+        share = check.value
+    if check.name == "position":
+        share = _range_share(run, check.value, place)
+    if share is not None and check.passed:
+        share = min(share, 1.0)  # what is within the tolerance of a line is not broken
+    if share is None and check.value == 0.0 and not check.bound.startswith(">="):
+        return None  # nothing of it happened; a margin of zero is the worst that there is
+    if check.unit.startswith("of "):
+        value = f"{check.value:.0%} {check.unit}"
+    else:
+        unit, _, rest = check.unit.partition(" ")
+        factor, shown = SCALES.get(unit, (1.0, unit))
+        value = f"{factor * check.value:.3g} {shown} {rest}".rstrip()
+    return Call(what, value, share, place, t)
+
+
+def _range_share(run: Run, margin: float, joint: str) -> float | None:
+    """Return how much of the way from the middle of a joint's range to its limit is used; 1 at the limit."""
+    robot = run.record.robot
+    if joint not in run.record.joints:
+        return None
+    half = 0.5 * (robot.limit("upper") - robot.limit("lower"))[run.record.joints.index(joint)]
+    return float(1.0 - margin / half) if np.isfinite(half) and half > 0.0 else None
+
+
+def _least_push(run: Run) -> Call | None:
+    """Return the least horizontal push that a stance of the plan resists."""
+    pushes = [stance.margins.get("equilibrium") for stance in run.plan.stances]
+    known = [(push, k) for k, push in enumerate(pushes) if push is not None]
+    if not known:
+        return None
+    push, k = min(known)
+    phases = [i for i, phase in enumerate(run.record.phases) if phase.stance == k]
+    samples = np.flatnonzero(np.isin(run.phase, phases))
+    t = float(run.t[samples[0]]) if len(samples) else None
+    return Call("push that a stance resists", f"{push:.0f} N", None, f"stance {k} of the plan, at rest", t)

@@ -1,0 +1,254 @@
+"""What a run's pages and plots tell of its pace: how long motions were to take and took, and what bounds them.
+
+The motion that a run was to follow: that of its plan, laid over the times at which its phases began.
+"""
+
+
+from bisect import bisect_right
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from mcplan.analysis.bounding import NOTHING, Bound, bounds, shares
+from mcplan.planning.timing.retiming import Retimer
+from mcplan.planning.transition.transition import Segment
+from mcplan.record.run import Run
+from mcplan.scene.contact import Contact
+
+FIRST, LAST = ("shift", "slide", "carry", "lift"), ("retract",)
+"""Kinds of phases that begin the first, and the second, motion of the transition to their stance."""
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """From a sample on, the segment of the plan that is followed, begun at time ``t`` (s); None: ``q`` is kept."""
+
+    begin: int
+    t: float
+    segment: Segment | None
+    q: np.ndarray
+
+    def place(self, t: float) -> float:
+        """Return how far along its segment it is at time t (s), by the segment's law of time; the end is held."""
+        assert self.segment is not None
+        elapsed, law = t - self.t, self.segment.law
+        return min(elapsed if law is None else law.at(elapsed)[0], self.segment.duration)
+
+
+@dataclass(frozen=True, eq=False)
+class Reference:
+    """What the plan says where the robot should be at each sample of a run.
+
+    Where a motion was found anew while the robot moved, which a notice of the run says, the controller followed that;
+    where the robot fell behind a law of time, it waited.
+
+    Parameters
+    ----------
+    run : the run; of a controller of one's own it is not what was followed.
+    """
+
+    run: Run
+
+    @cached_property
+    def stretches(self) -> list[Stretch]:
+        """Stretches of the run, in order; the first keeps the posture of the start."""
+        run, stances = self.run, self.run.plan.stances
+        own = {state.state for state in run.scenario.control.states if state.do is not None}
+        found = [Stretch(0, float(run.t[0]), None, stances[0].q)]
+        starts = np.concatenate([[0], np.flatnonzero(np.diff(run.phase)) + 1])
+        for k in starts:
+            phase = run.record.phases[run.phase[k]]
+            kind = phase.name.split(" ")[0]
+            transition = None if phase.stance is None else stances[phase.stance].transition
+            if transition is None or phase.name in own or kind not in (*FIRST, *LAST):
+                continue  # of the user's own states, none follows the plan's motion
+            if kind in LAST and len(transition.segments) == 1:
+                continue  # the limb goes on resting on another patch: nothing moves
+            segment = transition.segments[0 if kind in FIRST else -1]
+            found.append(Stretch(int(k), float(run.t[k]), segment, segment.q[-1]))
+        return found
+
+    @property
+    def known(self) -> bool:
+        """Whether the plan has motions that the run went through."""
+        return len(self.stretches) > 1
+
+    def com(self) -> np.ndarray:
+        """Return the centre of mass of the plan's motion, (N, 3), m."""
+        robot, run = self.run.robot, self.run
+        out = np.empty((len(run), 3))
+        for stretch, end in self._with_ends():
+            if stretch.segment is None:
+                out[stretch.begin : end] = robot.com(stretch.q)
+            else:
+                centre = stretch.segment.centre
+                out[stretch.begin : end] = [
+                    centre.sample(stretch.place(float(t))).value for t in run.t[stretch.begin : end]
+                ]
+        return out
+
+    def postures(self, rows: np.ndarray) -> np.ndarray:
+        """Return the postures of the plan's motion at some samples, (rows, nq)."""
+        out = np.empty((len(rows), self.run.q.shape[1]))
+        for stretch, end in self._with_ends():
+            inside = np.flatnonzero((rows >= stretch.begin) & (rows < end))
+            for i in inside:
+                if stretch.segment is None:
+                    out[i] = stretch.q
+                else:
+                    out[i] = stretch.segment.posture.sample(stretch.place(float(self.run.t[rows[i]]))).q
+        return out
+
+    def place(self, k: int, patch: str, q: np.ndarray) -> Contact | np.ndarray:
+        """Return where a patch should be at sample k: its planned contact, or in the air its pose (4, 4) in ``q``.
+
+        A contact on an object that is just being moved goes along with it, to where the patch is in ``q``.
+        """
+        run = self.run
+        if not run.active[k, run.patches.index(patch)]:
+            return run.robot.frame_pose(q, patch)
+        contact = run.plan.stances[run.stance_of(k, patch)].contact(patch)
+        if contact.carrier is None or contact.carrier.name not in self._moved(k):
+            return contact
+        X = run.robot.frame_pose(q, patch)
+        return replace(contact, R=X[:3, :3], p=X[:3, 3])
+
+    def _moved(self, k: int) -> dict[str, np.ndarray]:
+        """Objects that the segment moves which is followed at sample k: where they are at its end."""
+        i = bisect_right(self.stretches, k, key=lambda stretch: stretch.begin) - 1
+        segment = self.stretches[i].segment
+        return (segment.objects or {}) if segment is not None else {}
+
+    def _with_ends(self) -> list[tuple[Stretch, int]]:
+        ends = [stretch.begin for stretch in self.stretches[1:]] + [len(self.run)]
+        return list(zip(self.stretches, ends, strict=True))
+
+
+NAMED = 0.1
+"""Part of a motion's time in which a limit bounds it, from which it is named."""
+
+
+@dataclass(frozen=True)
+class Motion:
+    """The motion to one stance, as it was planned and as it went.
+
+    Attributes
+    ----------
+    stance : index of the stance that it leads to.
+    name : what changes there.
+    begin, took : when it began, and how long it took (s from the run's start, s).
+    planned : how long it was to take (s).
+    bound : the part of its planned time in which each limit bounds it, the longest first.
+    """
+
+    stance: int
+    name: str
+    begin: float
+    took: float
+    planned: float
+    bound: dict[str, float]
+
+
+@dataclass(frozen=True, eq=False)
+class PaceOfRun:
+    """The pace of a run that followed a plan.
+
+    Parameters
+    ----------
+    run : the run.
+    """
+
+    run: Run
+
+    @cached_property
+    def reference(self) -> Reference:
+        """The motion that was to be followed."""
+        return Reference(self.run)
+
+    @property
+    def name(self) -> str:
+        """How its scenario calls the pace: ``slow``, ``swift``, or what of the limits it uses."""
+        given = self.run.scenario.document.data.get("control", {}).get("pace", "slow")
+        return given if isinstance(given, str) else "swift, with margins of its own"
+
+    @property
+    def bounded(self) -> bool:
+        """Whether it has laws of time, which something bounds."""
+        return self._retimer is not None and self.reference.known
+
+    @cached_property
+    def _retimer(self) -> Retimer | None:
+        settings = self.run.scenario.transition_settings
+        return None if settings.pace is None else Retimer(self.run.scenario.robot, settings)
+
+    @cached_property
+    def bounds(self) -> list[list[tuple[Bound, ...]]]:
+        """What bounds each segment of the transition to each stance; nothing at the pace ``slow``."""
+        transitions = [stance.transition for stance in self.run.plan.stances]
+        if self._retimer is None:
+            return [[] for _ in transitions]
+        return [[] if t is None else [bounds(self._retimer, segment) for segment in t.segments] for t in transitions]
+
+    @cached_property
+    def motions(self) -> list[Motion]:
+        """The motions that the run has begun, in order."""
+        run, found = self.run, []
+        aims = np.array([-1 if phase.stance is None else phase.stance for phase in run.record.phases])[run.phase]
+        for k, stance in enumerate(run.plan.stances):
+            rows = np.flatnonzero(aims == k)
+            if stance.transition is None or not len(rows):
+                continue
+            times: dict[str, float] = {}
+            for segment, bounding in zip(stance.transition.segments, self.bounds[k], strict=False):
+                for what, part in shares(bounding, segment.time).items():
+                    times[what] = times.get(what, 0.0) + part * segment.time
+            whole = sum(times.values())
+            bound = {what: time / whole for what, time in sorted(times.items(), key=lambda item: -item[1])}
+            begin = float(run.t[rows[0]] - run.t[0])
+            motion = Motion(k, stance.title, begin, len(rows) * run.dt, stance.transition.duration, bound)
+            found.append(motion)
+        return found
+
+    @property
+    def planned(self) -> float:
+        """How long all motions were to take that the run has begun (s)."""
+        return sum(motion.planned for motion in self.motions)
+
+    @property
+    def took(self) -> float:
+        """How long they took (s)."""
+        return sum(motion.took for motion in self.motions)
+
+    def behind(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return when motions began or ended (s), and by how much longer all until then had taken than planned (s)."""
+        motions = self.motions
+        if not motions:
+            return np.zeros(0), np.zeros(0)
+        t = [motions[0].begin, *(motion.begin + motion.took for motion in motions)]
+        return np.array(t), np.cumsum([0.0, *(motion.took - motion.planned for motion in motions)])
+
+    def bound_at(self, samples: np.ndarray) -> list[Bound | None]:
+        """Return what bounds the planned motion at samples of the run; None where nothing moves by a law."""
+        run, found = self.run, []
+        stretches = self.reference.stretches
+        begins = np.array([stretch.begin for stretch in stretches])
+        known = {
+            id(segment): part
+            for stance, parts in zip(run.plan.stances, self.bounds, strict=True)
+            if stance.transition is not None
+            for segment, part in zip(stance.transition.segments, parts, strict=False)
+        }
+        for k in samples.tolist():
+            stretch = stretches[int(np.searchsorted(begins, k, side="right")) - 1]
+            here = known.get(id(stretch.segment), ())
+            elapsed = float(run.t[k]) - stretch.t
+            over = stretch.segment is None or elapsed > stretch.segment.time
+            found.append(None if over or not here else min(here, key=lambda bound: abs(bound.t - elapsed)))
+        return found
+
+
+def said(bound: dict[str, float]) -> str:
+    """Return in words what bounds a motion: ``torque, RLEG_JOINT3 60 %; friction, left_sole 20 %``."""
+    named = [(what, part) for what, part in bound.items() if part >= NAMED and what != NOTHING]
+    return "; ".join(f"{what} {100 * part:.0f} %" for what, part in named)

@@ -1,0 +1,74 @@
+"""Where the centre of mass may be, for the contacts that are in place at each sample: the distance to the edge."""
+
+import itertools
+from collections.abc import Sequence
+
+import numpy as np
+
+from mcplan.planning.posture.support_cache import contact_key
+from mcplan.record.run import Run
+from mcplan.scene.contact import Contact
+from mcplan.statics.support_region import SupportRegion, support_region
+
+
+class Regions:
+    """Support regions by their contacts, each found once.
+
+    Parameters
+    ----------
+    mass : kg.
+    """
+
+    def __init__(self, mass: float):
+        self._mass = mass
+        self._known: dict[tuple, SupportRegion] = {}
+
+    def __call__(self, contacts: Sequence[Contact]) -> SupportRegion:
+        """Return the region of these contacts."""
+        key = contacts_key(contacts)
+        if key not in self._known:
+            self._known[key] = support_region(contacts, self._mass)
+        return self._known[key]
+
+
+def contacts_key(contacts: Sequence[Contact]) -> tuple:
+    """Return what is equal for contacts with the same region: their places, rotations, friction and limits."""
+    return tuple(contact_key(contact) for contact in contacts)
+
+
+def contact_spans(run: Run) -> list[tuple[int, int, tuple[Contact, ...]]]:
+    """Return (first, last + 1, contacts) of each stretch of samples with the same contacts, in order."""
+    same = np.all(run.active[1:] == run.active[:-1], axis=1) & (run.phase[1:] == run.phase[:-1])
+    edges = np.concatenate([[0], np.flatnonzero(~same) + 1, [len(run)]])
+    return [(int(i), int(j), run.contacts(int(i))) for i, j in itertools.pairwise(edges)]
+
+
+def com_limits(run: Run) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return how far the centre of mass could go at rest before the contacts no longer balance it.
+
+    Along each horizontal axis, the other coordinate where it is: with the region ``A c <= b``, the limits of ``c_i``
+    are the nearest of ``(b_j - A_jk c_k) / A_ji`` on each side. Friction and mass are those that the physics had.
+
+    Returns
+    -------
+    low, high : (N, 2) m; NaN in the air, infinite where a region has no bound, and where it is left.
+    depth : (N,) m to the nearest edge of the region, negative outside; NaN in the air.
+    """
+    low, high = np.full((len(run), 2), np.nan), np.full((len(run), 2), np.nan)
+    depth = np.full(len(run), np.nan)
+    regions = Regions(run.loaded_robot.mass)
+    for begin, end, contacts in contact_spans(run):
+        region = regions(contacts) if contacts else None
+        if region is None or region.empty:
+            continue
+        com, rows = run.com[begin:end, :2], slice(begin, end)
+        gap = region.b - com @ region.A.T
+        depth[rows] = gap.min(axis=1)
+        for axis in range(2):
+            along, across = region.A[:, axis], 1 - axis
+            room = region.b - np.outer(com[:, across], region.A[:, across])
+            with np.errstate(divide="ignore", invalid="ignore"):
+                reach = room / along
+            high[rows, axis] = np.where(along > 1e-9, reach, np.inf).min(axis=1)
+            low[rows, axis] = np.where(along < -1e-9, reach, -np.inf).max(axis=1)
+    return low, high, depth

@@ -1,0 +1,148 @@
+"""What the contacts of one stance can do: constraints, regions of the centre of mass, wrench cones, what is missing."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mcplan.errors import InputError
+from mcplan.planning.plan import Plan
+from mcplan.scene.contact import Contact
+from mcplan.statics.com_region import ComPolyhedron, com_polyhedron
+from mcplan.statics.feasibility import Shortfall, shortfall
+from mcplan.statics.support_region import SupportRegion, support_region, torque_support_region, zmp_area
+from mcplan.statics.wrench_set import WrenchSet, wrench_set
+from mcplan.textbook.constraint.contact_rows import StanceRank, stance_rank
+
+ACCELERATION = 0.5
+"""m/s², in any direction, that the 3-D region of the centre of mass bears."""
+
+
+class StanceStatics(NamedTuple):
+    """The statics of a stance of a plan at its posture, its contacts where they are there.
+
+    name : of the stance: what changes.
+    contacts : that are in place.
+    com : (3,) centre of mass, m.
+    rank : what the contacts constrain.
+    region, torque_region : where the centre of mass may be, and where within the torque limits.
+    zmp : where the zero-tilting-moment point may be, at the height ``ground``; None when the centre of mass is there.
+    ground : height of the lowest contact, m.
+    accelerating : where the centre of mass may be while it accelerates by `ACCELERATION`.
+    cones : by patch, the wrenches that each contact can exert.
+    missing : why the contacts do not hold the posture; None when they do.
+    """
+
+    name: str
+    contacts: tuple[Contact, ...]
+    com: np.ndarray
+    rank: StanceRank
+    region: SupportRegion
+    torque_region: SupportRegion
+    zmp: SupportRegion | None
+    ground: float
+    accelerating: ComPolyhedron
+    cones: dict[str, WrenchSet]
+    missing: Shortfall | None
+
+
+def stance_statics(plan: Plan, index: int) -> StanceStatics:
+    """Return the statics of a stance of a plan.
+
+    Raises
+    ------
+    InputError
+        The plan has no such stance.
+    """
+    if not 0 <= index < len(plan.stances):
+        raise InputError(f"--stance {index}: {plan.scenario.name} has stances 0 to {len(plan.stances) - 1}")
+    robot, stance = plan.scenario.robot, plan.stances[index]
+    q = stance.q
+    poses = {contact.patch: robot.frame_pose(q, contact.patch) for contact in stance.contacts}
+    placed = tuple(c.at(poses[c.patch][:3, :3], poses[c.patch][:3, 3]) for c in stance.contacts)
+    com = robot.com(q)
+    ground = min(contact.ground for contact in placed)
+    return StanceStatics(
+        name=" ".join(filter(None, (stance.change, stance.moved))),
+        contacts=placed,
+        com=com,
+        rank=stance_rank(robot, q, placed),
+        region=support_region(placed, robot.mass),
+        torque_region=torque_support_region(robot, q, placed),
+        zmp=None if abs(com[2] - ground) < 1e-3 else zmp_area(com, placed, robot.mass, ground),
+        ground=ground,
+        accelerating=com_polyhedron(placed, robot.mass, ACCELERATION),
+        cones={contact.patch: wrench_set(contact) for contact in stance.contacts},
+        missing=shortfall(robot, q, placed),
+    )
+
+
+def stance_lines(statics: StanceStatics, index: int) -> list[str]:
+    """Return what `mcplan info PLAN --stance K` prints."""
+    x, y, z = statics.com
+    lines = [
+        f"stance {index}: {statics.name}",
+        f"constraints: {statics.rank}",
+        f"centre of mass: {x:.4f}, {y:.4f}, {z:.4f} m",
+    ]
+    for label, region, point in _regions(statics):
+        lines.append(f"{label}: {_area(region)}" + ("" if region.empty else f", {_depth(region.depth(point))}"))
+    depth = statics.accelerating.depth(statics.com)
+    lines.append(
+        f"the same while it accelerates by {ACCELERATION:g} m/s² any way: {len(statics.accelerating.b)} faces, "
+        + ("no place" if np.isneginf(depth) else _depth(depth))
+    )
+    lines.append("holds the posture" if statics.missing is None else f"does not hold the posture: {statics.missing}")
+    lines += ["", f"{'wrenches of':16s} {'faces':>6s} {'rays':>6s} {'corners':>8s}"]
+    for name, cone in statics.cones.items():
+        lines.append(f"{name:16s} {len(cone.A):6d} {len(cone.rays):6d} {len(cone.vertices):8d}")
+    return lines
+
+
+def stance_values(statics: StanceStatics, index: int) -> dict[str, Any]:
+    """Return the same as plain values, with all corners, faces and rays."""
+    regions = {label: region.vertices.tolist() for label, region, _ in _regions(statics)}
+    rank, bounded = statics.rank, np.isfinite(statics.accelerating.b).all()
+    return {
+        "stance": index,
+        "change": statics.name,
+        "com": statics.com.tolist(),
+        "constraints": {
+            "independent": rank.constraints,
+            "base": rank.base,
+            "base_controllable": rank.base_controllable,
+            "internal": rank.internal,
+            "free": rank.freedom,
+        },
+        "regions": regions,
+        "accelerating": {
+            "acceleration": ACCELERATION,
+            "A": statics.accelerating.A.tolist(),
+            "b": statics.accelerating.b.tolist() if bounded else None,
+        },
+        "missing": None if statics.missing is None else str(statics.missing),
+        "wrenches": {
+            name: {"A": c.A.tolist(), "b": c.b.tolist(), "rays": c.rays.tolist(), "vertices": c.vertices.tolist()}
+            for name, c in statics.cones.items()
+        },
+    }
+
+
+def _regions(statics: StanceStatics) -> list[tuple[str, SupportRegion, np.ndarray]]:
+    found = [
+        ("region of the centre of mass", statics.region, statics.com),
+        ("the same within the torque limits", statics.torque_region, statics.com),
+    ]
+    if statics.zmp is not None:
+        found.append((f"region of the ZMP at a height of {statics.ground:.3f} m", statics.zmp, statics.com))
+    return found
+
+
+def _area(region: SupportRegion) -> str:
+    if region.empty:
+        return "no place"
+    more = "" if region.bounded else " or more"
+    return f"{1e4 * region.area:.0f} cm²{more}, {len(region.vertices)} corners"
+
+
+def _depth(depth: float) -> str:
+    return f"{1e3 * depth:.0f} mm inside" if depth >= 0.0 else f"{-1e3 * depth:.0f} mm outside"

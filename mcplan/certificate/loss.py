@@ -1,0 +1,60 @@
+"""When a run is lost: the robot has fallen, or its program has found no solution for too long."""
+
+import math
+from collections import deque
+
+import numpy as np
+
+from mcplan.certificate.tolerances import FALL
+from mcplan.planning.plan import Plan
+
+ASTRAY = 0.3
+"""m: a robot whose centre of mass is so far from its reference follows it no more."""
+
+SMALL = 0.05
+"""m/s², rad/s², N or N m: a step whose program misses its rows by no more is as good as solved: contacts are asked for
+what differs by rounding, one in five hundred of gravity. The certificate counts ticks in slack form by the same."""
+
+
+class Loss:
+    """Watches a simulation for its end.
+
+    Parameters
+    ----------
+    plan : Plan; its lowest centre of mass is the measure of a fall.
+    dt : s.
+    lost_time : s, over which failures of the program are counted.
+    """
+
+    def __init__(self, plan: Plan, dt: float, lost_time: float):
+        places = plan.scenario.robot.com(np.array([stance.q for stance in plan.stances]))
+        self._lowest = -np.inf if plan.scenario.robot.fixed else float(places[:, 2].min()) - FALL
+        self._failed: deque[bool] = deque(maxlen=max(1, round(lost_time / dt)))
+        self._count = 0
+        self._since, self._why = 0.0, ""
+
+    def fell(self, com: np.ndarray, reference: np.ndarray) -> str:
+        """Say how the robot has fallen: (3,) centre of mass and its reference, m; empty if it has not."""
+        place = com.tolist()
+        if place[2] < self._lowest:
+            return f"fell: the centre of mass is at a height of {place[2]:.2f} m"
+        away = math.dist(place, reference.tolist())
+        return f"fell: the centre of mass is {away:.2f} m from its reference" if away > ASTRAY else ""
+
+    def gave_up(self, t: float, status: int, message: str, violation: float = np.inf) -> str:
+        """Hear how the program of a step ended (0: solved); say since when it has failed and why, once it is lost.
+
+        A step counts by what its motion gives up (``violation``, see `SMALL`), not by its status: a robot that stands
+        still and in place, and whose contacts are asked for what differs by rounding, has lost nothing.
+        """
+        failed = status != 0 and violation > SMALL
+        if failed and not self._count:
+            self._since, self._why = t, message
+        most = self._failed.maxlen or 0
+        if len(self._failed) == most:
+            self._count -= self._failed[0]
+        self._failed.append(failed)
+        self._count += self._failed[-1]
+        if 2 * self._count <= most:
+            return ""
+        return f"no solution of the program since {self._since:.3f} s: {self._why}"

@@ -1,0 +1,37 @@
+"""``mcplan bench``."""
+
+import json
+import os
+import sys
+from argparse import ArgumentParser, Namespace
+
+from mcplan.cli.options import add_json
+
+HELP = "measure kernels, the control tick and the closed loop, beside the peers if given"
+
+
+def declare(parser: ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("--peers", metavar="DIR", help="measure TSID and Pinocchio too: DIR/tsid and DIR/pin")
+    parser.add_argument("--quick", action="store_true", help="a look in seconds instead of a measurement in minutes")
+    add_json(parser)
+
+
+def carry_out(arguments: Namespace) -> int:
+    """Measure, and compare with the peers."""
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before NumPy is imported
+    from mcplan.bench.measure import measure
+    from mcplan.bench.peers import Peers
+    from mcplan.bench.report import show
+    from mcplan.bench.settings import QUICK, BenchSettings
+    from mcplan.util.bars import note
+
+    peers = Peers.find(arguments.peers) if arguments.peers else None
+    report = measure(QUICK if arguments.quick else BenchSettings(), peers, note)
+    if arguments.json:
+        print(json.dumps(report.to_json(), indent=1))
+    else:
+        show(report)
+    for failure in report.failures:
+        print(failure, file=sys.stderr)
+    return 1 if report.failures else 0

@@ -1,0 +1,58 @@
+"""``mcplan check``."""
+
+import sys
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+
+from mcplan.errors import InputError, Problem
+
+HELP = "say everything that is wrong with scenario, plan, robot and experiment files"
+
+
+def declare(parser: ArgumentParser) -> None:
+    """Declare the arguments."""
+    text = "scenario, plan, robot.yaml, URDF, experiment; or a bundled name"
+    parser.add_argument("files", metavar="FILE", nargs="+", help=text)
+
+
+def plan_problems(path: Path) -> list[Problem]:
+    """Return what is wrong with the stances and motions of a plan file."""
+    from mcplan.planning.plan_file import read_plan
+    from mcplan.sim.progress_bar import Working
+
+    try:
+        with Working("reading"):  # motions that the file does not hold are found
+            read_plan(path)
+    except InputError as error:
+        return list(error.problems)
+    return []
+
+
+def carry_out(arguments: Namespace) -> int:
+    """Print every problem of every file."""
+    from mcplan.cli.recognise import EXPERIMENT, PLAN, ROBOT, SCENARIO, find, kind_of
+    from mcplan.scenario.load import check_file, doubts_of
+    from mcplan.sweep.command import check_experiment
+
+    found = 0
+    for file in arguments.files:
+        about, doubts = "", []
+        try:
+            path = find(file, SCENARIO, PLAN, ROBOT, EXPERIMENT)
+        except InputError as error:  # what cannot be read at all is said, and the next file is looked at
+            problems = list(error.problems)
+        else:
+            if kind_of(path) == EXPERIMENT:
+                problems, about = check_experiment(str(path))
+            else:
+                problems, doubts = check_file(path), doubts_of(path)
+                if not problems and kind_of(path) == PLAN:
+                    problems = plan_problems(path)
+        found += len(problems)
+        for problem in problems:
+            print(problem, file=sys.stderr)
+        for doubt in doubts:
+            print(f"{doubt} (a doubt, not a mistake)", file=sys.stderr)
+        if not problems:
+            print(f"{file}: ok{about}")
+    return 2 if found else 0

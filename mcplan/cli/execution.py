@@ -1,0 +1,194 @@
+"""Executing on the command line: planned where there is no plan, simulated, verified, written, and said.
+
+Planning on the command line: with its progress, and judged by the plan's own certificate.
+"""
+
+
+import shutil
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mcplan.cli.options import add_output, add_physics, add_scenario, open_in_browser, port_number, refuse_port
+from mcplan.errors import PlanningFailed, SimulationFailed
+from mcplan.util.files import check_writable
+
+if TYPE_CHECKING:
+    from mcplan.certificate.verify import Report
+    from mcplan.planning.plan import Plan
+    from mcplan.scenario.scenario import Scenario
+    from mcplan.sim.observer import Observer
+    from mcplan.view.live import LiveView
+
+
+def plan_of(scenario: "Scenario", seed: int = 0) -> "Plan":
+    """Return the plan of a scenario; how it goes is shown meanwhile.
+
+    Raises
+    ------
+    PlanningFailed
+        With the scenario's name, and the search tree.
+    """
+    from mcplan.compiling import WATCH
+    from mcplan.planning.planner import plan as make_plan
+    from mcplan.sim.progress_bar import PlanningProgress
+    from mcplan.util.bars import note
+
+    WATCH.watch()
+    note(f"planning {scenario.name} ...")
+    try:
+        with PlanningProgress() as progress:
+            made = make_plan(scenario, seed=seed, progress=progress.update)
+        for notice in made.notices:
+            note(notice)
+        return made
+    except PlanningFailed as failure:
+        said = PlanningFailed(f"{scenario.name}: no plan\n{failure}")
+        said.tree = failure.tree
+        raise said from failure
+
+
+def plan_at(path: Path) -> "Plan":
+    """Return the plan in a file, or that of the scenario in it."""
+    from mcplan.planning.plan_file import is_plan_file, read_plan
+    from mcplan.scenario.load import load_scenario
+    from mcplan.sim.progress_bar import Working
+
+    if not is_plan_file(path):
+        return plan_of(load_scenario(path))
+    with Working("reading"):  # motions that are left out of the file are found anew
+        return read_plan(path)
+
+
+def proven_plan(plan: "Plan") -> bool:
+    """Whether a plan's certificate holds, its goal included; what does not hold is printed."""
+    from mcplan.certificate.verify import verify as certify
+
+    report = certify(plan)
+    broken = report.failures or [str(item) for item in plan.goals if not item.met]
+    for failure in broken:
+        print(f"plan: {failure}", file=sys.stderr)
+    return not broken
+
+
+def add_execution(parser: ArgumentParser, plans: bool = False) -> None:
+    """Add what is executed, in which physics, how it is watched, and where the results go."""
+    add_scenario(parser, plans)
+    add_physics(parser)
+    parser.add_argument("--live", action="store_true", help="show the motion while it is simulated, on 127.0.0.1")
+    parser.add_argument("--port", type=port_number, default=0, help="port of --live (default: a free one)")
+    add_output(parser, "directory of the results (default runs/NAME, runs/NAME-2, ...)")
+    parser.add_argument("--open", action="store_true", help="open the replay (with --live also that) in the browser")
+
+
+def refuse_early(scenario: "Scenario", arguments: Namespace) -> None:
+    """Refuse what could not be simulated or written, before any work."""
+    from mcplan.sim.disturbance import refuse_what_is_not_there
+    from mcplan.sim.simulate import refuse_physics
+
+    physics = arguments.physics or scenario.simulation.physics
+    refuse_physics(physics)
+    refuse_what_is_not_there(scenario, physics)
+    if arguments.live:
+        refuse_port(arguments.port)
+    if arguments.output:
+        check_writable(Path(arguments.output), arguments.force, folder=True)
+    else:
+        check_writable(Path("runs"), force=True, folder=True)  # a new one in there: nothing is written over
+
+
+def plan_and_execute(scenario: "Scenario", arguments: Namespace) -> int:
+    """Plan and simulate, while a second process compiles what control will need, if this is a first run."""
+    from mcplan.sim.first_run import compiling_ahead  # takes a second: what is wrong with the scenario is said before
+
+    refuse_early(scenario, arguments)
+    with compiling_ahead(arguments.physics or scenario.simulation.physics):
+        try:
+            made = plan_of(scenario, arguments.seed)
+        except PlanningFailed as failure:
+            _keep_failure(scenario, failure, arguments)
+            raise
+        return execute(made, arguments)
+
+
+def _keep_failure(scenario: "Scenario", failure: PlanningFailed, arguments: Namespace) -> None:
+    """Write the report of a scenario that has no plan; say where it is."""
+    from mcplan.api import new_directory, write_failure
+
+    directory = new_directory(scenario.name, arguments.output, arguments.force)
+    write_failure(directory, scenario, failure)
+    print(f"report: {directory / 'report.html'}", file=sys.stderr)
+
+
+def execute(plan: "Plan", arguments: Namespace) -> int:
+    """Simulate, verify, write, and say how it went."""
+    from contextlib import ExitStack
+
+    from mcplan.analysis.slowest_tick import slowest_tick
+    from mcplan.api import new_directory, write_results
+    from mcplan.certificate.verify import verify as certify
+    from mcplan.compiling import WATCH
+    from mcplan.sim.progress_bar import ProgressBar, Working
+    from mcplan.sim.simulate import simulate
+    from mcplan.util.bars import note
+
+    WATCH.watch()
+    with Working("checking"):
+        proven = proven_plan(plan)
+    if not proven:
+        note("the plan's own certificate does not hold (above); it is simulated all the same")
+    with ExitStack() as shown:
+        observers: list[Observer] = [shown.enter_context(ProgressBar())]
+        if arguments.live:
+            observers.append(shown.enter_context(_live(plan, arguments)))
+        stopped: SimulationFailed | None = None
+        try:
+            result = simulate(plan, physics=arguments.physics, seed=arguments.seed, observers=observers)
+        except SimulationFailed as failure:
+            if failure.run is None:
+                raise
+            stopped, result = failure, failure.run
+        except KeyboardInterrupt:
+            note("nothing is written: a motion is recorded when it has ended")
+            raise
+    with Working("verifying"):
+        report = certify(result)
+    directory = new_directory(plan.scenario.name, arguments.output, arguments.force)  # there is what to put in
+    with Working("writing"):
+        write_results(directory, plan, result, report)
+    _say(report, directory)
+    if slowest := slowest_tick(result):
+        compiled = f"; kernels were compiled meanwhile, for {WATCH.seconds:.0f} s" if WATCH.seconds >= 1.0 else ""
+        print(slowest + compiled)
+    if stopped:
+        print(stopped, file=sys.stderr)
+    if arguments.open:
+        open_in_browser(directory / "replay.html")
+    return 0 if proven and report.success and not stopped else 1
+
+
+def _live(plan: "Plan", arguments: Namespace) -> "LiveView":
+    """Return a live view; where it is to be seen is printed."""
+    from mcplan.view.live import LiveView
+
+    view = LiveView(plan, arguments.port)
+    print(f"live: {view.address}", file=sys.stderr, flush=True)
+    if arguments.open:
+        open_in_browser(view.url)
+    return view
+
+
+def width() -> int | None:
+    """Return how many characters a line has on the terminal, None where nobody looks at one."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+
+
+def _say(report: "Report", directory: Path) -> None:
+    print(report.text(width()))
+    files: Sequence[tuple[str, str]] = (
+        ("report", "report.html"), ("replay", "replay.html"), ("record", "run.npz"), ("certificate", "report.json")
+    )  # fmt: skip
+    for what, name in files:
+        print(f"{what}: {directory / name}")

@@ -1,0 +1,172 @@
+"""The command line: thin, and quick to start (what a command needs is imported when it runs).
+
+Exit status: 0 done, 1 the job ran and failed (no plan, fell, certificate broken), 2 bad input, 3 internal error.
+"""
+
+import argparse
+import difflib
+import errno
+import gc
+import os
+import re
+import sys
+import tempfile
+import traceback
+import warnings
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import NoReturn
+
+from mcplan.cli import COMMANDS
+from mcplan.errors import McplanError
+from mcplan.version import __version__
+
+EPILOG = """\
+SCENARIO is the name of a bundled scenario (mcplan info lists them) or the path of a file.
+exit status: 0 done, 1 the job ran and failed, 2 bad input, 3 internal error
+
+  mcplan run table_hand                     plan, simulate, verify; writes runs/table_hand/report.html
+  mcplan run step --set simulation.dt=0.002 any field of the scenario can be set
+  mcplan replay runs/table_hand --open      look at it
+"""
+
+
+WORK = ("run", "plan", "simulate", "verify", "bench")
+"""Commands that need compiled kernels from their beginning on."""
+
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""A full disk, a quota, a limit of file sizes: met by a write, whose error names no file."""
+
+YOUNG = 100_000
+"""New objects after which Python looks for garbage. At its own 700 it walks what Numba keeps thousands of times while
+it compiles, and finds nothing: 9 % of the time of a first run. So it is 4 %."""
+
+
+class Parser(argparse.ArgumentParser):
+    """An argument parser that says what was meant."""
+
+    def error(self, message: str) -> NoReturn:
+        """Print the usage, and the message with the closest choice; exit with status 2."""
+        found = re.search(r"invalid choice: '(.*?)' \(choose from (.*)\)", message)
+        if found:
+            word, choices = found[1], re.findall(r"[\w-]+", found[2])
+            near = difflib.get_close_matches(word, choices, n=1)
+            what = re.sub(r"^argument (.*?): .*", r"\1", message)
+            hint = f"did you mean `{near[0]}`?" if near else f"there are: {', '.join(choices)}"
+            if what == "COMMAND" and self._names_something(word):
+                hint = f"to plan and simulate it: mcplan run {word}"
+            message = f"{what}: there is no `{word}`; {hint}".replace("COMMAND: there is no", "there is no command")
+        super().error(message)
+
+    @staticmethod
+    def _names_something(word: str) -> bool:
+        """Whether a word that is no command is a scenario, or a file."""
+        from mcplan.scenario.load import bundled_scenarios
+
+        return word in bundled_scenarios() or Path(word).exists()
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of the whole command line."""
+    parser = Parser(
+        prog="mcplan",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        description="Plan, simulate, verify and replay multi-contact motions of humanoids.",
+    )
+    parser.add_argument("--version", action="version", version=f"mcplan {__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for name in COMMANDS:
+        command = import_module(f"mcplan.cli.{name}")
+        text = command.HELP
+        sub = commands.add_parser(name, help=text, description=text[0].upper() + text[1:] + ".")
+        sub.add_argument("-q", "--quiet", action="store_true", help="show no progress and say no notices")
+        command.declare(sub)
+        if hasattr(command, "carry_out"):  # others have actions, which say themselves what carries them out
+            sub.set_defaults(carry_out=command.carry_out)
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; return its exit status."""
+    parsed = build_parser().parse_args(arguments)
+    try:
+        return _carry_out(parsed)
+    except McplanError as error:
+        print(error, file=sys.stderr)
+        return error.exit_status
+    except BrokenPipeError:  # the reader of a pipe (head, less) has seen enough
+        sys.stderr.close()
+        return 0
+    except OSError as error:  # no permission, no room, a name that is too long
+        if error.filename is None and error.errno not in NO_ROOM:
+            return _internal()
+        print(f"{error.filename or _full()}: {error.strerror}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return 130
+    except Exception:
+        return _internal()
+
+
+def _internal() -> int:
+    """Print the traceback of a mistake of the program; return its exit status."""
+    traceback.print_exc()
+    print("mcplan: internal error; please report it with the lines above", file=sys.stderr)
+    return 3
+
+
+def _full() -> str:
+    """Return what has no room where an error names no file.
+
+    What standard output could not take is let go: Python would try once more at its end.
+    """
+    try:
+        print(flush=True)  # a flush alone takes nothing to write for success: what failed may be gone from the buffer
+    except OSError:
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, 1)
+        os.close(null)
+        return "output"
+    from mcplan.core.cache import cache_directory
+
+    temporary = tempfile.tempdir or "temporary files"  # gettempdir() would try to write there
+    kernels = f"the compiled kernels ({cache_directory()})"
+    return f"no room left on the disk of {temporary}, of {kernels}, or of the working directory"
+
+
+def _carry_out(parsed: argparse.Namespace) -> int:
+    """Run the command with its progress shown; at the end the terminal is as it was."""
+    from mcplan.util.bars import BARS, be_quiet, note
+
+    be_quiet(parsed.quiet)
+    threshold, *others = gc.get_threshold()
+    gc.set_threshold(YOUNG, *others)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("always", UserWarning)
+            said: set[str] = set()
+
+            def show(message: Warning | str, *_: object, **__: object) -> None:
+                if str(message) not in said:  # a file that is read twice is doubted once
+                    said.add(str(message))
+                    note(f"{message} (a doubt, not a mistake)")
+
+            warnings.showwarning = show
+            if parsed.command in WORK:
+                from mcplan.compiling import WATCH  # imports neither NumPy nor Numba: a first run says so at once
+
+                WATCH.expect(getattr(parsed, "physics", None))
+            status = int(parsed.carry_out(parsed))
+        sys.stdout.flush()  # what it cannot take is told here, and not as the end of Python
+        return status
+    finally:
+        BARS.close()
+        be_quiet(False)
+        gc.set_threshold(threshold, *others)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,150 @@
+"""Arguments that several commands share.
+
+The scenario that a command line names, with what it overrides.
+"""
+
+
+import math
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mcplan.errors import InputError, either
+from mcplan.util.back_ends import BACK_ENDS
+from mcplan.util.files import check_writable
+
+if TYPE_CHECKING:
+    from mcplan.scenario.scenario import Scenario
+
+
+def whole_number(text: str) -> int:
+    """Return an argument as a whole number from 0 on."""
+    if not text.isascii() or not text.isdigit():
+        raise ArgumentTypeError(f"{text!r} is not a whole number from 0 on")
+    return int(text)
+
+
+def finite(text: str) -> float:
+    """Return an argument as a number that is finite."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        raise ArgumentTypeError(f"{text!r} is not a finite number")
+    return number
+
+
+def port_number(text: str) -> int:
+    """Return an argument as a port; 0 is any that is free."""
+    port = whole_number(text)
+    if port > 65535:
+        raise ArgumentTypeError(f"{text}: ports go from 0 (any that is free) to 65535")
+    return port
+
+
+def refuse_port(port: int) -> None:
+    """Refuse a port of this machine that another program has, before any work is done for who would look there."""
+    import socket
+
+    try:
+        with socket.socket() as tried:
+            tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            tried.bind(("127.0.0.1", port))
+    except OSError as error:
+        raise InputError(f"port {port} of 127.0.0.1 cannot be used: {error.strerror}") from error
+
+
+def add_output(parser: ArgumentParser, what: str) -> None:
+    """Add where the result goes."""
+    parser.add_argument("-o", "--output", metavar="PATH", help=what)
+    parser.add_argument("--force", action="store_true", help="write over what PATH already holds")
+
+
+def file_to_write(place: str | Path, force: bool, *endings: str, option: str = "-o") -> Path:
+    """Return the path of a file, refused before any work is done for it where it could not be written or read again.
+
+    Parameters
+    ----------
+    force : whether it may be written over.
+    endings : by which it is known what the file is; any without them.
+    """
+    path = Path(place)
+    if endings and path.suffix.lower() not in endings:
+        raise InputError(f"{option} {path}: expected a name that ends in {either(endings)}")
+    check_writable(path, force)
+    return path
+
+
+def add_packages(parser: ArgumentParser) -> None:
+    """Add where packages of robots are."""
+    text = "where package://NAME is found: the package NAME, or what holds it (repeatable)"
+    parser.add_argument("--package-dir", metavar="DIR", action="append", default=[], help=text)
+
+
+def add_physics(parser: ArgumentParser) -> None:
+    """Add the physics back end."""
+    parser.add_argument("--physics", choices=list(BACK_ENDS), help="physics back end (default: the scenario's)")
+
+
+def add_json(parser: ArgumentParser) -> None:
+    """Add the form for programs."""
+    parser.add_argument("--json", action="store_true", help="print one JSON document and nothing else")
+
+
+def open_in_browser(place: Path | str) -> None:
+    """Open a file, or an address, in the browser."""
+    import webbrowser  # not for every command line that is read
+
+    webbrowser.open(place if isinstance(place, str) else place.resolve().as_uri())
+
+
+def add_scenario(parser: ArgumentParser, plans: bool = False) -> None:
+    """Add a scenario, and what can be changed in it; with ``plans`` it may be a plan, which has robot and variant."""
+    metavar, text, not_of_a_plan = "SCENARIO", "name of a bundled scenario, or the path of a file", ""
+    if plans:
+        metavar, text, not_of_a_plan = "PLAN|SCENARIO", f"path of a plan; or {text}", " (not with a plan)"
+    parser.add_argument("scenario", metavar=metavar, help=text)
+    parser.add_argument(
+        "--set",
+        dest="overrides",
+        metavar="KEY=VALUE",
+        action="append",
+        default=[],
+        help="override a field: environment.friction=0.4, simulation.dt=0.002, ... (repeatable)",
+    )
+    text = f"another robot than the scenario's: a name, or a robot.yaml{not_of_a_plan}"
+    parser.add_argument("--robot", metavar="ROBOT", help=text)
+    text = f"the scenario's variant of this seed, from 0 on{not_of_a_plan}"
+    parser.add_argument("--variant", type=whole_number, metavar="N", help=text)
+    text = "seed: rerolls the search of the planner, draws noise and errors of the simulation (default 0)"
+    parser.add_argument("--seed", type=whole_number, default=0, metavar="N", help=text)
+
+
+def overrides_of(arguments: Namespace) -> dict[str, str]:
+    """Return the values of ``--set`` by their keys."""
+    overrides = {}
+    for item in arguments.overrides:
+        key, equals, value = item.partition("=")
+        if not equals or not key.strip():
+            raise InputError(f"--set {item}: expected KEY=VALUE, for example environment.friction=0.4")
+        overrides[key.strip()] = value
+    return overrides
+
+
+def scenario_of(arguments: Namespace) -> "Scenario":
+    """Return the scenario, its overrides and its variant in it."""
+    from mcplan.cli.recognise import PLAN, SCENARIO, find
+    from mcplan.scenario.lint import replaced_friction
+    from mcplan.scenario.load import load_scenario
+    from mcplan.util.bars import note
+
+    overrides = overrides_of(arguments)
+    if arguments.robot is not None:
+        # a path is meant from here, and not from the scenario's folder
+        is_path = Path(arguments.robot).suffix or len(Path(arguments.robot).parts) > 1
+        overrides["robot"] = str(Path(arguments.robot).resolve()) if is_path else arguments.robot
+    scenario = load_scenario(find(arguments.scenario, SCENARIO, PLAN), overrides, arguments.variant)
+    if "environment.friction" in overrides and (replaced := replaced_friction(scenario.document)):
+        note(str(replaced))
+    return scenario

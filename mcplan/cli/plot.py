@@ -1,0 +1,72 @@
+"""``mcplan plot``."""
+
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+
+from mcplan.cli.options import file_to_write
+from mcplan.cli.report import recorded
+from mcplan.errors import InputError
+from mcplan.view import FIGURE_KINDS
+
+HELP = "plot centre of mass, momentum, forces, torques, velocities, positions, task errors and clock times of runs"
+
+
+def declare(parser: ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("runs", metavar="RUN", nargs="+", help="directory of a run, or its run.npz")
+    parser.add_argument("-o", "--output", metavar="DIR", help="where the figures go (default: RUN/plots)")
+    parser.add_argument("--format", choices=FIGURE_KINDS, default="png", help="of the figures (default png)")
+    text = "one figure (.png, .pdf or .svg) that compares the runs, alone"
+    parser.add_argument("--together", metavar="FILE", help=text)
+    parser.add_argument("--force", action="store_true", help="write over figures that are there")
+
+
+def carry_out(arguments: Namespace) -> int:
+    """Plot runs."""
+    from mcplan.cli.recognise import RUN, find
+    from mcplan.sim.progress_bar import Working
+    from mcplan.view.plots import FIGURES, save_plots
+
+    if arguments.together:
+        return _plot_together(arguments)
+    places: list[tuple[Path, Path]] = []
+    for name in arguments.runs:
+        path = find(name, RUN)
+        home = path if path.is_dir() else path.parent
+        directory = Path(arguments.output) if arguments.output else home / "plots"
+        if arguments.output and len(arguments.runs) > 1:
+            directory = directory / run_name(path)
+        for title in FIGURES:
+            file_to_write(directory / f"{title}.{arguments.format}", arguments.force)
+        if directory in [place for _, place in places]:
+            raise InputError(f"two runs are called {run_name(path)}: plot them into directories of their own")
+        places.append((path, directory))
+    for path, directory in places:
+        with Working("drawing"):
+            figures = save_plots(recorded(path), directory, arguments.format)
+        for figure in figures:
+            print(figure)
+    return 0
+
+
+def run_name(run: Path) -> str:
+    """Return what a run is called: its directory, also where that is given as ``.``."""
+    return (run if run.is_dir() else run.parent).resolve().name
+
+
+def _plot_together(arguments: Namespace) -> int:
+    """Plot several runs into one figure."""
+    from mcplan.cli.recognise import RUN, find
+    from mcplan.sim.progress_bar import Working
+    from mcplan.view.plots import save_together
+
+    endings = [f".{kind}" for kind in FIGURE_KINDS]
+    path = file_to_write(arguments.together, arguments.force, *endings, option="--together")
+    found = [find(name, RUN) for name in arguments.runs]
+    names = [run_name(run) for run in found]
+    if len(set(names)) < len(names):  # then their places tell them apart
+        names = [str(run) for run in found]
+    with Working("drawing"):
+        save_together([(name, recorded(run)) for name, run in zip(names, found, strict=True)], path)
+    print(path)
+    return 0

@@ -1,0 +1,62 @@
+"""``mcplan report``."""
+
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mcplan.cli.options import add_output, file_to_write, open_in_browser
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from mcplan.record.run import Run
+
+HELP = "write the report of a run: what happened, the closest calls, certificate, charts, replay"
+
+
+def declare(parser: ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("run", metavar="RUN", help="directory of a run, or its run.npz")
+    add_output(parser, "the HTML file (default RUN/report.html)")
+    parser.add_argument("--open", action="store_true", help="open it in the browser")
+
+
+def carry_out(arguments: Namespace) -> int:
+    """Write the report of a run that is there."""
+    from mcplan.api import save_report
+    from mcplan.cli.recognise import RUN, find
+    from mcplan.sim.progress_bar import Working
+
+    run = find(arguments.run, RUN)
+    home = run if run.is_dir() else run.parent
+    path = file_to_write(arguments.output or home / "report.html", arguments.force)
+    with Working("verifying"):
+        save_report(recorded(run), path)
+    print(f"report: {path}")
+    if arguments.open:
+        open_in_browser(path)
+    return 0
+
+
+def recorded(path: Path) -> "Run":
+    """Return a run with its clock times, where they are beside it and of this run."""
+    from dataclasses import replace
+
+    from mcplan.record.run_file import load_run, load_timing
+
+    run, timing = load_run(path), load_timing(path)
+    return replace(run, timing=timing) if _fit(timing, run) else run
+
+
+def _fit(timing: "dict[str, np.ndarray]", run: "Run") -> bool:
+    """Whether clock times are as many as the steps of a run, or as its ticks: others are of a run that was here before.
+
+    Where a controller has no program it is not known when it ran, except that this was once in a step at most.
+    """
+    from mcplan.util.qp_status import NO_QP
+
+    steps, ticks = len(run), int((run.qp_status != NO_QP).sum())
+    return all(
+        times.ndim == 1 and (len(times) in (steps, ticks) or (not ticks and len(times) < steps))
+        for times in timing.values()
+    )

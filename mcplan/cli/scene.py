@@ -1,0 +1,151 @@
+"""``mcplan scene new | show``."""
+
+import sys
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mcplan.cli.options import add_output, file_to_write, finite, open_in_browser
+from mcplan.errors import InputError
+
+if TYPE_CHECKING:
+    from mcplan.scenario.schema import EnvironmentSpec
+    from mcplan.scene.found.find import Found
+
+HELP = "make a scenario around a mesh, and look at it"
+
+
+def declare(parser: ArgumentParser) -> None:
+    """Declare the actions and their arguments."""
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+    sub = actions.add_parser("new", help="write a scenario with the surfaces, bars and obstacles found in a mesh")
+    sub.set_defaults(carry_out=new)
+    known = "mesh (STL, OBJ, PLY, OFF, DAE, glTF), height map (NPY, CSV, PNG) or world (URDF, SDF, MJCF)"
+    sub.add_argument("file", metavar="FILE", help=known)
+    sub.add_argument("--robot", default="hrp2", help="who is to go there (default hrp2)")
+    sub.add_argument("--start", metavar="SURFACE", help="where the robot starts (default: on the lowest)")
+    sub.add_argument("--goal", metavar="SURFACE", help="where it is to go (default: the highest that steps lead to)")
+    sub.add_argument("--name", help="of the scenario (default: that of the file)")
+    add_output(sub, "the scenario (default NAME.yaml)")
+    _add_finding(sub)
+    sub = actions.add_parser("show", help="draw what is found in a mesh, or a scenario at its start")
+    sub.set_defaults(carry_out=show)
+    sub.add_argument("file", metavar="FILE|SCENARIO", help="a mesh, a scenario's file, or a bundled name")
+    add_output(sub, "the page (default NAME.html)")
+    sub.add_argument("--open", action="store_true", help="open the browser")
+    _add_finding(sub)
+
+
+def _add_finding(parser: ArgumentParser) -> None:
+    """Add how a mesh is read, and what counts as a surface in it."""
+    parser.add_argument("--scale", type=finite, default=1.0, help="of the mesh: 0.001 where it is in mm")
+    parser.add_argument("--up", choices=["x", "y", "z"], default="z", help="which of its axes points up (default z)")
+    parser.add_argument("--cell", type=finite, metavar="M", help="of a height map: between its points (default 0.05)")
+    parser.add_argument("--height", type=finite, metavar="M", help="of an image: white over black (default 1)")
+    parser.add_argument("--slope", type=finite, metavar="RAD", help="steepest surface (default 0.53)")
+    parser.add_argument("--room", type=finite, nargs=2, metavar="M", help="rectangle that must fit (default 0.1 0.2)")
+    parser.add_argument("--clearance", type=finite, metavar="M", help="free height above a surface (default 0.3)")
+    parser.add_argument("--flat", type=finite, metavar="M", help="unevenness of a surface (default 0.01)")
+    parser.add_argument("--friction", type=finite, help="of all that is found (default 0.7)")
+    parser.add_argument("--ground", action="store_true", help="lay a floor below the lowest point")
+
+
+def new(arguments: Namespace) -> int:
+    """Write a scenario around what is in a mesh, and say what was left out."""
+    from mcplan.analysis.scene_start import propose
+    from mcplan.analysis.scene_text import scenario_text
+    from mcplan.robot.robot_file import load_robot
+    from mcplan.scenario.load import load_scenario
+    from mcplan.util.arguments import file_name
+    from mcplan.util.files import write_text
+
+    source = Path(arguments.file)
+    stem = source.stem if arguments.name is None else file_name(arguments.name)
+    path = file_to_write(arguments.output or f"{stem}.yaml", arguments.force, ".yaml", ".yml")
+    robot = load_robot(arguments.robot)
+    found = _found(source, arguments, arguments.ground)
+    try:
+        proposal = propose(found, robot, arguments.start, arguments.goal)
+    except InputError as reason:
+        if arguments.ground or arguments.start is not None:
+            raise
+        if arguments.goal is not None:  # what is found with a floor has other names
+            said = "a floor below the lowest point may help: look with `mcplan scene show --ground`, and say `--ground`"
+            raise InputError(f"{reason}; {said} with --goal") from None
+        print(f"{reason}; a floor is laid below the lowest point (--ground)", file=sys.stderr)
+        found = _found(source, arguments, True)
+        proposal = propose(found, robot)
+    write_text(path, scenario_text(found, proposal, robot, source, path.parent, arguments.name or source.stem))
+    load_scenario(path)  # what is wrong with it would be ours to mend
+    print(f"{path}: {_counted(found)}")
+    _say(found)
+    if proposal.notice:
+        print(proposal.notice, file=sys.stderr)
+    print(f"look at it: mcplan scene show {path} --open")
+    return 0
+
+
+def show(arguments: Namespace) -> int:
+    """Write a page with what is in a mesh, or with a scenario at its start."""
+    from mcplan.robot.mesh_file import SCENE_SUFFIXES
+    from mcplan.scenario.load import load_scenario
+    from mcplan.util.files import write_text
+    from mcplan.view.sheets import scene_page
+    from mcplan.view.show import posture_page
+
+    source = Path(arguments.file)
+    path = file_to_write(arguments.output or f"{source.stem}.html", arguments.force)
+    if source.suffix.lower() in SCENE_SUFFIXES:
+        found = _found(source, arguments, arguments.ground)
+        text = scene_page(found, source.stem)
+        print(f"{source}: {_counted(found)}")
+        _say(found)
+    else:
+        scenario = load_scenario(arguments.file)
+        text = posture_page(
+            scenario.robot, scenario.start.q, scenario.environment, scenario.start.contacts, scenario.name
+        )
+    write_text(path, text)
+    print(f"scene: {path}")
+    if arguments.open:
+        open_in_browser(path)
+    return 0
+
+
+def _found(source: Path, arguments: Namespace, ground: bool) -> "Found":
+    from mcplan.robot.mesh_file import SCENE_SUFFIXES
+    from mcplan.scenario.expand import found_in_file
+
+    if not source.is_file():
+        raise InputError(f"{source}: there is no such file")
+    if source.suffix.lower() not in SCENE_SUFFIXES:
+        raise InputError(f"{source}: expected a mesh: {', '.join(SCENE_SUFFIXES)}")
+    return found_in_file(source, _spec(source, arguments, ground))
+
+
+def _spec(source: Path, arguments: Namespace, ground: bool) -> "EnvironmentSpec":
+    """Return the section of a scenario that the options stand for."""
+    from mcplan.document.document import Document
+    from mcplan.scenario.schema import EnvironmentSpec
+
+    given = {name: getattr(arguments, name) for name in ("slope", "clearance", "flat", "friction", "room")}
+    find = {name: value for name, value in given.items() if value is not None} | {"ground": ground}
+    given = {name: getattr(arguments, name) for name in ("scale", "up", "cell", "height")}
+    values = {name: value for name, value in given.items() if value is not None} | {"mesh": source.name, "find": find}
+    spec, problems = Document.of_values(values).examine(EnvironmentSpec)
+    if spec is None or problems:  # a key ends in the name of its option: find.friction, find.room[0]
+        options = [p.key.removeprefix("find.").partition("[")[0] for p in problems]
+        raise InputError(*(f"--{option}: {p.message}" for option, p in zip(options, problems, strict=True)))
+    return spec
+
+
+def _counted(found: "Found") -> str:
+    counts = [(len(found.surfaces), "surface"), (len(found.bars), "bar"), (len(found.obstacles), "obstacle")]
+    return ", ".join(f"{count} {what}{'s' * (count != 1)}" for count, what in counts)
+
+
+def _say(found: "Found") -> None:
+    for notice in found.notices:
+        print(notice, file=sys.stderr)
+    for one in found.left_out:
+        print(f"left out: {one}", file=sys.stderr)

@@ -1,0 +1,36 @@
+"""``mcplan simulate``."""
+
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+
+from mcplan.cli.execution import add_execution, execute, plan_and_execute, refuse_early
+from mcplan.cli.options import overrides_of, scenario_of
+from mcplan.errors import InputError
+from mcplan.util.files import check_writable
+
+HELP = "simulate a plan file (a scenario is planned first)"
+
+
+def declare(parser: ArgumentParser) -> None:
+    """Declare the arguments."""
+    add_execution(parser, plans=True)
+
+
+def carry_out(arguments: Namespace) -> int:
+    """Simulate a plan file, or plan a scenario first."""
+    from mcplan.cli.recognise import PLAN, SCENARIO, find
+    from mcplan.planning.plan_file import is_plan_file, read_plan
+    from mcplan.sim.progress_bar import Working
+
+    path = find(arguments.scenario, SCENARIO, PLAN)
+    if not is_plan_file(path):
+        return plan_and_execute(scenario_of(arguments), arguments)
+    for option in ("variant", "robot"):
+        if (value := getattr(arguments, option)) is not None:
+            raise InputError(f"--{option} {value}: {path} is a plan; give its scenario")
+    if arguments.output:
+        check_writable(Path(arguments.output), arguments.force, folder=True)
+    with Working("reading"):  # motions that no longer fit what was set are found anew
+        plan = read_plan(path, overrides=overrides_of(arguments))
+    refuse_early(plan.scenario, arguments)
+    return execute(plan, arguments)

@@ -1,0 +1,1 @@
+"""Readers of stances and sequences written by other programs."""

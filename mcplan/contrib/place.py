@@ -1,0 +1,144 @@
+"""From a contact frame of another program to surfaces, and contacts on them.
+
+There a contact frame has its origin in the middle of the contact, z along the outward normal of what is touched, and x
+along the foot. Here a patch has an origin of its own and z out of the link; so the middle of the patch is put where the
+other program has the middle of its contact, with the patch's x axis along the other's.
+"""
+
+from collections.abc import Container, Sequence
+from dataclasses import dataclass
+from itertools import count
+from typing import Any
+
+import numpy as np
+
+from mcplan.errors import InputError
+from mcplan.robot.pose import rotation_from_rpy
+from mcplan.robot.robot import Robot
+from mcplan.scene.environment import Surface
+from mcplan.scene.polygon import half_planes
+
+MARGIN = 0.05
+"""m: how far a surface that is made for contacts goes beyond them."""
+
+SAME_PLANE = 1e-4
+"""m, and rad: places that differ by less from one plane are on one surface."""
+
+
+@dataclass(frozen=True, eq=False)
+class Place:
+    """A contact frame of another program.
+
+    Parameters
+    ----------
+    patch : of our robot.
+    R, p : (3,3), (3,) of the frame in the world.
+    friction : Coulomb coefficient.
+    """
+
+    patch: str
+    R: np.ndarray
+    p: np.ndarray
+    friction: float
+
+
+def pose_of(translation: Any, rotation: Any) -> tuple[np.ndarray, np.ndarray] | None:
+    """Return rotation and position of ``[x, y, z]`` (m) and ``[roll, pitch, yaw]`` (rad); None where one is no such."""
+    p, turn = numbers(translation, 3), numbers(rotation, 3)
+    return None if p is None or turn is None else (rotation_from_rpy(turn), p)
+
+
+def numbers(value: Any, size: int) -> np.ndarray | None:
+    """Return a value of a file as ``size`` finite numbers, None where it is something else."""
+    try:
+        found = np.array(value, float)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return found if found.shape == (size,) and np.isfinite(found).all() else None
+
+
+def number(value: Any, least: float = -np.inf) -> float | None:
+    """Return a value of a file as a finite number from ``least`` on, None where it is something else."""
+    found = None if isinstance(value, bool) else numbers([value], 1)
+    return None if found is None or found[0] < least else float(found[0])
+
+
+def surfaces_for(
+    places: list[Place], robot: Robot, known: Sequence[Surface] = (), taken: Container[str] = ()
+) -> tuple[list[Surface], list[dict[str, Any]]]:
+    """Return the surfaces that are needed besides the ``known`` ones, and what a file says of each contact.
+
+    All places in one plane share a surface, whose name is none of those that are ``taken``.
+    """
+    planes: list[list[int]] = []
+    there: dict[int, dict[str, Any]] = {}
+    for k, place in enumerate(places):
+        found = (said for surface in known if (said := _on(surface, robot, place)) is not None)
+        if (said := next(found, None)) is not None:
+            there[k] = said
+            continue
+        for members in planes:
+            first = places[members[0]]
+            apart = abs(first.R[:, 2] @ (place.p - first.p))
+            if apart < SAME_PLANE and first.R[:, 2] @ place.R[:, 2] > 1.0 - SAME_PLANE**2:
+                members.append(k)
+                break
+        else:
+            planes.append([k])
+    surfaces, contacts = [], [there.get(k, {}) for k in range(len(places))]
+    names = (name for number in count() if (name := f"surface{number}") not in taken)
+    for name, members in zip(names, planes, strict=False):
+        first = places[members[0]]
+        axes = _axes(first.R)
+        corners = []
+        for k in members:
+            contacts[k], outline = _said(name, axes, first.p, robot, places[k])
+            corners.append(outline)
+        low, high = np.vstack(corners).min(axis=0) - MARGIN, np.vstack(corners).max(axis=0) + MARGIN
+        rectangle = [(low[0], low[1]), (high[0], low[1]), (high[0], high[1]), (low[0], high[1])]
+        friction = min(places[k].friction for k in members)
+        surfaces.append(Surface(name, axes, first.p, rectangle, friction=friction))
+    return surfaces, contacts
+
+
+def _said(name: str, axes: np.ndarray, p: np.ndarray, robot: Robot, place: Place) -> tuple[dict[str, Any], np.ndarray]:
+    """Return what a file says of a contact on a surface with these axes at ``p``, and its outline (k,2)."""
+    yaw = _yaw(axes, place.R)
+    outline, middle = _outline(robot, place)
+    turn = np.array([[np.cos(yaw), -np.sin(yaw)], [np.sin(yaw), np.cos(yaw)]])
+    origin = (axes.T @ (place.p - p))[:2] - turn @ middle
+    said = {"patch": place.patch, "surface": name, "x": float(origin[0]), "y": float(origin[1]), "yaw": yaw}
+    return said | {"friction": place.friction}, origin + outline @ turn.T
+
+
+def _on(surface: Surface, robot: Robot, place: Place) -> dict[str, Any] | None:
+    """Return what a file says of the contact of a place on a surface that is there, None where it is not on it."""
+    if abs(surface.normal @ (place.p - surface.p)) > SAME_PLANE or surface.normal @ place.R[:, 2] < 1 - SAME_PLANE**2:
+        return None
+    said, outline = _said(surface.name, surface.R, surface.p, robot, place)
+    A, b = half_planes(surface.polygon)
+    return said if np.all(outline @ A.T <= b) else None
+
+
+def _axes(R: np.ndarray) -> np.ndarray:
+    """Return axes (3,3) of a plane: z its normal, x the world's as far as it lies in the plane."""
+    z = R[:, 2]
+    x = np.array([1.0, 0.0, 0.0]) if abs(z[0]) < 0.9 else np.array([0.0, 1.0, 0.0])
+    x = x - (x @ z) * z
+    x /= np.linalg.norm(x)
+    return np.column_stack([x, np.cross(z, x), z])
+
+
+def _yaw(axes: np.ndarray, R: np.ndarray) -> float:
+    forward = axes.T @ R[:, 0]
+    return float(np.arctan2(forward[1], forward[0]))
+
+
+def _outline(robot: Robot, place: Place) -> tuple[np.ndarray, np.ndarray]:
+    """Return outline (k,2) and middle (2,) of the patch as the surface sees it: turned over about its x axis."""
+    if place.patch not in robot.patches:
+        raise InputError(f"robot {robot.name} has no patch `{place.patch}`; there are: {', '.join(robot.patches)}")
+    polygon = np.asarray(robot.patches[place.patch].polygon, float).reshape(-1, 2) * [1.0, -1.0]
+    if not len(polygon):
+        return np.zeros((1, 2)), np.zeros(2)
+    return polygon, (polygon.min(axis=0) + polygon.max(axis=0)) / 2.0

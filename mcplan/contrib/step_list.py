@@ -1,0 +1,209 @@
+"""The steps of MultiContactController (mc_rtc) as a scenario with a sequence written by hand.
+
+    states:
+      MCC::ConfigMotion_:
+        configs:
+          stepCommandList:
+            - {limb: LeftFoot, type: Add, startTime: 2.0, endTime: 3.0, pose: {translation: [0.2, 0.1, 0]},
+               constraint: {type: Surface, fricCoeff: 0.5}}
+            - {limb: RightHand, type: Remove, startTime: 29.0, endTime: 31.0}
+
+Times give the order and nothing else: how fast a motion may be follows from the robot.
+"""
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from mcplan.contrib.place import Place, number, pose_of, surfaces_for
+from mcplan.document.document import Document, read_document
+from mcplan.errors import InputError, Problem
+from mcplan.robot.robot import Robot
+from mcplan.scenario.scenario import Scenario
+from mcplan.scene.contact import Contact
+from mcplan.scene.environment import Bar, Environment
+from mcplan.util.arguments import each, file_path, instance, shown
+
+PATCHES = {
+    "LeftFoot": "left_sole", "RightFoot": "right_sole", "LeftHand": "left_hand", "RightHand": "right_hand",
+}  # fmt: skip
+"""From its names of limbs to ours, unless said otherwise."""
+
+GRIPS = {"LeftHand": "left_grip", "RightHand": "right_grip"}
+"""The same where a hand grasps."""
+
+HALF = 0.15
+"""m: half the length of the bar that is made where a hand grasps."""
+
+RADIUS = 0.02
+"""m: its radius; the file does not say it."""
+
+FRICTION = 0.7
+"""Of a step that says none."""
+
+Key = tuple[str | int, ...]
+
+
+def read_step_list(
+    path: str | os.PathLike[str],
+    robot: Robot,
+    start: Sequence[Contact],
+    environment: Environment,
+    patches: Mapping[str, str] | None = None,
+    **settings: Any,
+) -> Scenario:
+    """Read the steps of MultiContactController, and return them as a scenario with that sequence.
+
+    Parameters
+    ----------
+    path : of its YAML file; or of one that holds a ``stepCommandList`` alone.
+    robot : whose patches take the places of the limbs.
+    start, environment : what is in contact at the beginning, and what else there is: the file says neither. Surfaces
+        for the steps, and bars where hands grasp, are made from their poses.
+    patches : from names of limbs to patches; those of ``PATCHES`` and ``GRIPS`` where nothing is said.
+    settings : what else a `Scenario` takes: ``name``, ``control``, ``simulation``.
+
+    Raises
+    ------
+    InputError
+        No such file, no steps in it, a step without a pose or a known limb, two limbs in the air at once.
+    """
+    where = "read_step_list"
+    file = file_path(where, path)
+    instance(where, "robot", robot, Robot)
+    start = each(where, "start", start, Contact)
+    instance(where, "environment", environment, Environment)
+    document = read_document(file)
+    steps = sorted(_steps(document), key=lambda step: step[1])
+    if not steps:
+        raise InputError(Problem(str(file), None, "", "holds no stepCommandList"))
+    _one_at_a_time(document, steps)
+    taken = {thing.name for thing in environment.things}
+    places: list[Place] = []
+    bars: list[Bar] = []
+    stances: list[dict[str, Any]] = []
+    touching = [contact.patch for contact in start]
+    names, grips = PATCHES | dict(patches or {}), GRIPS | dict(patches or {})
+    for key, _, _, item in steps:
+        limb, kind, adds, constraint = _said(document, key, item)
+        table = grips if kind == "Grasp" else names
+        if limb not in table or table[limb] not in robot.patches:
+            said = f"`{limb}` stands for no patch of {robot.name}; say which: patches={{{limb!r}: ...}}"
+            raise InputError(document.problem((*key, "limb"), said))
+        held = [patch for patch in touching if patch in (names.get(limb), grips.get(limb))]
+        for patch in held:
+            stances.append({"remove": patch})
+            touching.remove(patch)
+        if not adds:
+            continue
+        R, p = _pose(document, key, item)
+        if kind == "Grasp":
+            bars.append(Bar(_free(f"bar{len(bars)}", taken), [p - HALF * R[:, 0], p + HALF * R[:, 0]], RADIUS))
+            stances.append({"add": {"patch": table[limb], "surface": bars[-1].name, "along": HALF}})
+        else:
+            stances.append({"add": len(places)})
+            places.append(Place(table[limb], R, p, _friction(document, key, constraint)))
+        touching.append(table[limb])
+    made, contacts = surfaces_for(places, robot, environment.surfaces, taken)
+    stances = [{"add": contacts[s["add"]]} if isinstance(s.get("add"), int) else s for s in stances]
+    whole = Environment([*environment.things, *made, *bars])
+    first = {"contacts": [contact.to_data() for contact in start]}
+    return Scenario(robot, whole, start=start, stances=[first, *stances], **settings)
+
+
+def _steps(document: Document) -> Iterator[tuple[Key, float, float, dict[str, Any]]]:
+    """Yield key, start, end and content of every step; the steps of a later state come after those of an earlier."""
+    offset = 0.0
+    for place in _lists(document.data, ()):
+        end = offset
+        for k, item in enumerate(_at(document.data, place)):
+            key = (*place, k)
+            if not isinstance(item, dict):
+                raise InputError(document.problem(key, "expected a step: limb, type, startTime, endTime, pose"))
+            times = item.get("swingCommand", item)
+            said = [times.get(name) for name in ("startTime", "endTime")] if isinstance(times, dict) else [times]
+            begin, until = (number(value) for value in said) if len(said) == 2 else (None, None)
+            if begin is None or until is None:
+                message = f"expected startTime and endTime, in s, not {' and '.join(map(shown, said))}"
+                raise InputError(document.problem(key, message))
+            yield key, offset + begin, offset + until, item
+            end = max(end, offset + until)
+        offset = end
+
+
+def _lists(data: Any, key: Key) -> Iterator[Key]:
+    if isinstance(data, dict):
+        for name, item in data.items():
+            if name == "stepCommandList" and isinstance(item, list):
+                yield (*key, name)
+            else:
+                yield from _lists(item, (*key, name))
+
+
+def _at(data: Any, key: Key) -> Any:
+    for step in key:
+        data = data[step]
+    return data
+
+
+def _said(document: Document, key: Key, item: dict[str, Any]) -> tuple[str, str, bool, dict[str, Any]]:
+    """Return limb, kind of contact, whether it is added, and the constraint."""
+    limb, kind = item.get("limb"), item.get("swingCommand", item).get("type")  # a mapping, as it has times
+    if not isinstance(limb, str):
+        raise InputError(document.problem(key, "limb is missing: LeftFoot, RightFoot, LeftHand, RightHand"))
+    if kind not in ("Add", "Remove"):
+        raise InputError(document.problem((*key, "type"), f"expected Add or Remove, got {kind!r}"))
+    constraint, commands = item.get("constraint") or {}, item.get("contactCommandList") or []
+    if not isinstance(commands, list):
+        said = f"expected a list of commands with constraints, not {shown(commands)}"
+        raise InputError(document.problem((*key, "contactCommandList"), said))
+    for place, made in [((*key, "constraint"), constraint), *_constraints(key, commands)]:
+        if not isinstance(made, dict):
+            said = f"expected a constraint: {{type: Surface, fricCoeff: 0.5}}, not {shown(made)}"
+            raise InputError(document.problem(place, said))
+        constraint = made if made.get("type") in ("Surface", "Grasp") else constraint  # the last that holds something
+    return limb, str(constraint.get("type", "Surface")), kind == "Add", constraint
+
+
+def _constraints(key: Key, commands: list[Any]) -> Iterator[tuple[Key, Any]]:
+    for k, command in enumerate(commands):
+        if not isinstance(command, dict):
+            yield (*key, "contactCommandList", k), command
+        elif command.get("constraint"):
+            yield (*key, "contactCommandList", k, "constraint"), command["constraint"]
+
+
+def _pose(document: Document, key: Key, item: dict[str, Any]) -> tuple[np.ndarray, np.ndarray]:
+    """Return rotation and position of a step."""
+    pose = item.get("pose")
+    found = pose_of(pose.get("translation"), pose.get("rotation", (0.0, 0.0, 0.0))) if isinstance(pose, dict) else None
+    if found is None:
+        said = f"expected translation: [x, y, z] and rotation: [roll, pitch, yaw], numbers, not {shown(pose)}"
+        raise InputError(document.problem((*key, "pose") if "pose" in item else key, said))
+    return found
+
+
+def _friction(document: Document, key: Key, constraint: dict[str, Any]) -> float:
+    value = constraint.get("fricCoeff", FRICTION)
+    friction = number(value, 0.0)
+    if friction is None:
+        raise InputError(document.problem(key, f"fricCoeff: expected a number from 0 on, not {shown(value)}"))
+    return friction
+
+
+def _one_at_a_time(document: Document, steps: list[tuple[Key, float, float, dict[str, Any]]]) -> None:
+    """Refuse jumps: feet that are in the air at once. A hand may move beside a foot; it does so before or after."""
+    feet = [step for step in steps if "Foot" in str(step[3].get("limb"))]
+    for before, after in pairwise(feet):
+        if after[1] < before[2] - 1e-9 and before[3].get("limb") != after[3].get("limb"):
+            raise InputError(document.problem(after[0], "both feet are in the air at once: jumps are not planned here"))
+
+
+def _free(name: str, taken: set[str]) -> str:
+    """Return a name that no other thing has."""
+    found = name if name not in taken else next(f"{name}_{k}" for k in range(2, 10**6) if f"{name}_{k}" not in taken)
+    taken.add(found)
+    return found

@@ -1,0 +1,154 @@
+"""Control in the space of the end effector: its inertia, motion in some directions, force in the others.
+
+    Lambda = (J M^-1 J')^-1                                                    (3.86)
+    mu = Lambda (J M^-1 b - Jdot v),     p = Lambda J M^-1 g                    (3.87, 3.88)
+    tau = J' (Lambda S_M w* + S_F F) + b - J' Lambda Jdot v + g                 (3.96 in the notation of 3.95)
+    w*  = wd_ref + kp (r* - r, dphi) + kd (w_ref - w)                           (3.90)
+
+and, where the robot has more joints than the frame directions, in what they leave free
+
+    tau += (1 - J' Lambda J M^-1) tau_0,     tau_0 = M (kp_0 (q_0 - q) - kd_0 qd)
+
+``S_M`` selects the directions in which the frame moves, ``S_F = 1 - S_M`` those in which it exerts the force ``F`` on
+what it touches (Khatib's selection, 3.97-3.98).
+
+Source: S1, sec. 3.9; O. Khatib, A unified approach for motion and force control of robot manipulators, 1987.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.spatial.transform import Rotation
+
+from mcplan.control.textbook.joint_space import FramePath, FrameReference, gravity_torque
+from mcplan.errors import InputError
+from mcplan.robot.robot import Robot
+from mcplan.robot.terms import Terms
+from mcplan.util.text import short
+
+DEPENDENT = 1e-6
+"""Of the largest eigenvalue of ``J M^-1 J'``: in a direction that weighs a million times as much as another, the frame
+cannot move: the arm is stretched."""
+
+Force = Callable[[float], np.ndarray]
+"""From time (s) to force and moment (6,) that a frame exerts on what it touches, world axes: N, N m."""
+
+
+class EndEffectorDynamics(NamedTuple):
+    """``inertia wd + mu + p = F``: what a frame is felt to be by a force on it.
+
+    inertia : (6, 6) ``Lambda``: kg, kg m, kg m².
+    mu, p : (6,) Coriolis and centrifugal, and gravity: N, N m.
+    """
+
+    inertia: np.ndarray
+    mu: np.ndarray
+    p: np.ndarray
+
+
+def end_effector_dynamics(terms: Terms, robot: Robot, frame: str) -> EndEffectorDynamics:
+    """Return the dynamics of a frame (3.85): of all coordinates of a floating base, of the joints of a fixed one."""
+    first = 6 if robot.fixed else 0
+    M, J, bias = terms.M[first:, first:], terms.frame(frame).J[:, first:], terms.frame(frame).bias
+    gravity = gravity_torque(terms, robot.mass)[first:]
+    mobility = np.linalg.solve(M, J.T)
+    inertia = np.linalg.pinv(J @ mobility, DEPENDENT, hermitian=True)
+    mu = inertia @ (mobility.T @ (terms.h[first:] - gravity) - bias)
+    return EndEffectorDynamics(inertia, mu, inertia @ (mobility.T @ gravity))
+
+
+class OperationalSpaceControl:
+    """Moves a frame along some directions and presses along the others.
+
+    Parameters
+    ----------
+    robot : with a fixed base.
+    frame : link or patch.
+    path : where the frame should be.
+    force : (6,) force and moment that it should exert, or a function of time.
+    axes : (3,3) columns in the world: the axes in which ``motion`` is meant, ``C'`` of (3.98).
+    motion : six of 0 and 1, linear and angular along the axes: 1 where motion is controlled, 0 where force is.
+    kp, kd : 1/s², 1/s: one number, or (6,) in world axes; ``kd`` None is critical damping.
+    posture : (n,) joints that are drawn to these places where the frame leaves them free.
+    posture_kp : 1/s² of that.
+    press_damping : 1/s: what damps the motion along the directions of force, so that contact is made softly.
+
+    Raises
+    ------
+    InputError
+        The base is not fixed, or an argument has another shape.
+    """
+
+    __repr__ = short
+
+    def __init__(
+        self,
+        robot: Robot,
+        frame: str,
+        path: FramePath,
+        force: ArrayLike | Force = (0.0,) * 6,
+        axes: ArrayLike = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)),
+        motion: ArrayLike = (1, 1, 1, 1, 1, 1),
+        kp: ArrayLike = 100.0,
+        kd: ArrayLike | None = None,
+        posture: ArrayLike | None = None,
+        posture_kp: float = 10.0,
+        press_damping: float = 20.0,
+    ):
+        if not robot.fixed:
+            raise InputError(f"operational space control is for a fixed base; {robot.name} floats")
+        robot.frame(frame)
+        self.robot, self.frame, self.frames, self.path = robot, frame, (frame,), path
+        self.force: Force = force if callable(force) else _constant(force)
+        self.kp = np.broadcast_to(np.asarray(kp, float), 6)
+        self.kd = 2.0 * np.sqrt(self.kp) if kd is None else np.broadcast_to(np.asarray(kd, float), 6)
+        self.motion, self.press = selections(axes, motion)
+        self.posture = None if posture is None else np.asarray(posture, float)
+        self.posture_kp, self.press_damping = float(posture_kp), float(press_damping)
+
+    def torque(self, t: float, terms: Terms, wrenches: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Return the torques (n,)."""
+        at = terms.frame(self.frame)
+        M, J = terms.M[6:, 6:], at.J[:, 6:]
+        known = end_effector_dynamics(terms, self.robot, self.frame)
+        wanted = self.motion @ self.acceleration(self.path(t), at.R, at.p, at.velocity)
+        wanted -= self.press_damping * self.press @ at.velocity
+        tau = J.T @ (known.inertia @ (wanted - at.bias) + self.press @ self.force(t)) + terms.h[6:]
+        rest = -2.0 * np.sqrt(self.posture_kp) * terms.v[6:]
+        if self.posture is not None:
+            rest += self.posture_kp * (self.posture - terms.q[7:])
+        free = M @ rest
+        return np.asarray(tau + free - J.T @ (known.inertia @ (J @ rest)))
+
+    def acceleration(self, wanted: FrameReference, R: np.ndarray, p: np.ndarray, velocity: np.ndarray) -> np.ndarray:
+        """Return ``w*`` (6,), (3.90), with the rotation error as a rotation vector in world axes."""
+        turn = Rotation.from_matrix(wanted.R @ R.T).as_rotvec()
+        error = np.concatenate([wanted.p - p, turn])
+        return np.asarray(wanted.acceleration + self.kp * error + self.kd * (wanted.velocity - velocity))
+
+
+def selections(axes: ArrayLike, motion: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+    """Return ``S_M`` and ``S_F`` (6,6) of (3.98): ``C' Sigma C`` and ``C' (1 - Sigma) C``, in world axes.
+
+    Parameters
+    ----------
+    axes : (3,3) orthonormal columns, ``C'``.
+    motion : six of 0 and 1.
+    """
+    C, sigma = np.asarray(axes, float).T, np.asarray(motion, float)
+    if C.shape != (3, 3) or np.abs(C @ C.T - np.eye(3)).max() > 1e-9:
+        raise InputError("axes: expected three orthonormal columns (3, 3)")
+    if sigma.shape != (6,) or not np.isin(sigma, (0.0, 1.0)).all():
+        raise InputError(f"motion = {sigma.tolist()}: expected six of 0 and 1")
+    turn = np.kron(np.eye(2), C)
+    chosen = turn.T @ np.diag(sigma) @ turn
+    return chosen, turn.T @ np.diag(1.0 - sigma) @ turn
+
+
+def _constant(force: ArrayLike) -> Force:
+    wrench = np.asarray(force, float)
+    if wrench.shape != (6,):
+        raise InputError(f"force has the shape {wrench.shape}; expected (6,): force, then moment")
+    return lambda t: wrench

@@ -1,0 +1,92 @@
+"""Inverse dynamics on contacts: the least torques that give a motion, and those that change internal forces alone.
+
+    tau = (N_c' S')^+ N_c' (M vd* + h) + (1 - (N_c' S')^+ N_c' S') tau_0        (3.99, 3.100)
+
+Source: S1, sec. 3.10.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mcplan.control.textbook.joint_space import JointPath, as_path, per_joint
+from mcplan.errors import InputError
+from mcplan.robot.robot import Robot
+from mcplan.robot.terms import Terms
+from mcplan.scene.contact import Contact
+from mcplan.textbook.constraint.contact_rows import contact_rows
+from mcplan.textbook.constraint.dynamics import ConstrainedDynamics
+from mcplan.util.text import short
+
+DEPENDENT = 1e-8
+"""Of the largest singular value: torques that no contact lets act."""
+
+
+def support_torque(
+    dynamics: ConstrainedDynamics, vd: ArrayLike, tau_0: ArrayLike | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the torques (n,) of an acceleration, and the projector (n, n) onto those that do not change it.
+
+    Parameters
+    ----------
+    dynamics : of the robot under its contacts.
+    vd : (nv,) acceleration; of one that the contacts forbid the allowed part comes about.
+    tau_0 : (n,) torques that are taken as far as the motion leaves them free; None for none: the least torques.
+    """
+    Nt = dynamics.null_space.T
+    acting = Nt[:, 6:]
+    inverse = np.linalg.pinv(acting, DEPENDENT)
+    free = np.eye(acting.shape[1]) - inverse @ acting
+    tau = inverse @ (Nt @ (dynamics.M @ np.asarray(vd, float) + dynamics.h))
+    return tau if tau_0 is None else tau + free @ np.asarray(tau_0, float), free
+
+
+class SupportedInverseDynamics:
+    """Moves the joints of a robot on its contacts, with the least torques or with others of the same motion.
+
+    The joints follow ``qdd* = qdd_ref + kp (q* - q) + kd (qd* - qd)``; the base follows from the contacts.
+
+    Parameters
+    ----------
+    robot : Robot
+    contacts : what holds; of a fixed base its ``fixed_base``.
+    reference : (n,) where the joints should be, or a function of time.
+    kp, kd : 1/s² and 1/s: one number, or (n,); ``kd`` None is critical damping.
+    tau_0 : (n,) torques to come near to, or a function of time; None: the least torques.
+    """
+
+    frames: tuple[str, ...] = ()
+
+    __repr__ = short
+
+    def __init__(
+        self,
+        robot: Robot,
+        contacts: Sequence[Contact],
+        reference: ArrayLike | JointPath,
+        kp: ArrayLike = 100.0,
+        kd: ArrayLike | None = None,
+        tau_0: ArrayLike | Callable[[float], np.ndarray] | None = None,
+    ):
+        self.robot, self.contacts, self.reference = robot, tuple(contacts), as_path(reference, robot)
+        if not self.contacts:
+            raise InputError("contacts: inverse dynamics on a support needs at least one")
+        self.kp = per_joint("kp", kp, robot)
+        self.kd = 2.0 * np.sqrt(self.kp) if kd is None else per_joint("kd", kd, robot)
+        self.tau_0 = tau_0
+
+    def torque(self, t: float, terms: Terms, wrenches: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Return the torques (n,)."""
+        rows = contact_rows(self.robot, terms.q, terms.v, self.contacts)
+        dynamics = ConstrainedDynamics(self.robot, terms.q, terms.v, rows)
+        wanted = self.reference(t)
+        back = self.kp * (wanted.position - terms.q[7:]) + self.kd * (wanted.velocity - terms.v[6:])
+        joints = wanted.acceleration + back
+        # of all accelerations that the contacts allow, the one whose joints come nearest
+        J = rows.J
+        vd = -np.linalg.pinv(J, DEPENDENT) @ rows.bias
+        N = np.eye(self.robot.nv) - np.linalg.pinv(J, DEPENDENT) @ J
+        vd = vd + N @ np.linalg.pinv(N[6:], DEPENDENT) @ (joints - vd[6:])
+        asked = self.tau_0(t) if callable(self.tau_0) else self.tau_0
+        return support_torque(dynamics, vd, asked)[0]

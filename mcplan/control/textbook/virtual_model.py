@@ -1,0 +1,102 @@
+"""Virtual model control: springs and dampers that are not there pull at the body, and the contacts bear their forces.
+
+    F = m kp (c* - c) - m kd c',      n = -k_r log(R R*') - k_w w                 virtual force and moment
+    [1  ..  1; [r_1]x .. [r_k]x] f = (m g - ..., ...)                            (3.119), least forces f
+    tau = g_j + J_v,j' F_v - J_c,j' f                                           (3.118, 3.120)
+
+Quasi-static: inertia and velocities do not count. Forces act at the corners of the contacts; nothing bounds them, so
+that the robot stands only as long as the least forces press.
+
+Source: S1, sec. 3.11; Pratt, Chew, Torres, Dilworth & Pratt, Virtual model control, IJRR 2001.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.spatial.transform import Rotation
+
+from mcplan.control.textbook.joint_space import gravity_torque
+from mcplan.errors import InputError
+from mcplan.motion.quintic import Quintic
+from mcplan.robot.pose import cross_matrix, rotation_from_quat
+from mcplan.robot.robot import Robot
+from mcplan.robot.terms import Terms
+from mcplan.scene.contact import Contact
+from mcplan.util.text import short
+
+WEIGHT = 1e-2
+"""m²: how much a grasp's moment counts against a force: 1 N m like 10 N."""
+
+
+class VirtualModelControl:
+    """Holds a robot on its contacts by virtual springs at its centre of mass, its base and its joints.
+
+    Parameters
+    ----------
+    robot : Robot
+    contacts : that bear the robot; of a fixed base its ``fixed_base``.
+    q : (nq,) posture whose centre of mass, orientation of the base and joints the springs draw to.
+    com : (3,) other place of the centre of mass, m, reached in ``over`` s.
+    kp, kd : of the centre of mass as a share of the mass, 1/s² and 1/s; ``kd`` None is critical damping.
+    turn_kp, turn_kd : of the base, N m/rad and N m s/rad.
+    joint_kp, joint_kd : of the joints, N m/rad and N m s/rad: what the body does not determine.
+    """
+
+    __repr__ = short
+
+    def __init__(
+        self,
+        robot: Robot,
+        contacts: Sequence[Contact],
+        q: ArrayLike,
+        com: ArrayLike | None = None,
+        over: float = 2.0,
+        kp: float = 40.0,
+        kd: float | None = None,
+        turn_kp: float = 800.0,
+        turn_kd: float = 80.0,
+        joint_kp: float = 60.0,
+        joint_kd: float = 6.0,
+    ):
+        if not contacts:
+            raise InputError("contacts: virtual model control needs at least one that bears the robot")
+        q = np.asarray(q, float)
+        self.robot, self.contacts = robot, tuple(contacts)
+        self.base = robot.link_names[0]
+        self.frames = (self.base, *(contact.patch for contact in contacts))
+        start = robot.com(q)
+        self.com = Quintic(start, start if com is None else np.asarray(com, float), over)
+        self.R, self.joints = rotation_from_quat(q[3:7]), q[7:].copy()
+        self.kp, self.kd = float(kp), 2.0 * float(np.sqrt(kp)) if kd is None else float(kd)
+        self.turn_kp, self.turn_kd = float(turn_kp), float(turn_kd)
+        self.joint_kp, self.joint_kd = float(joint_kp), float(joint_kd)
+
+    def torque(self, t: float, terms: Terms, wrenches: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Return the torques (n,)."""
+        wanted = gravity_torque(terms, self.robot.mass) + self.virtual_force(t, terms)
+        spread = self.contact_map(terms)
+        f = np.linalg.pinv(spread[:6], 1e-9) @ wanted[:6]
+        return np.asarray((wanted - spread @ f)[6:])
+
+    def virtual_force(self, t: float, terms: Terms) -> np.ndarray:
+        """Return the generalized force (nv,) of the springs and dampers."""
+        m, reference, base = self.robot.mass, self.com.sample(t), terms.frame(self.base)
+        F = m * (self.kp * (reference.value - terms.com) + self.kd * (reference.velocity - terms.com_velocity))
+        turn = Rotation.from_matrix(self.R @ base.R.T).as_rotvec()
+        n = self.turn_kp * turn - self.turn_kd * base.velocity[3:]
+        force = terms.com_jacobian.T @ F + base.J[3:].T @ n
+        force[6:] += self.joint_kp * (self.joints - terms.q[7:]) - self.joint_kd * terms.v[6:]
+        return np.asarray(force)
+
+    def contact_map(self, terms: Terms) -> np.ndarray:
+        """Return (nv, k): generalized force per unit of the forces of the contacts' points, and of grasps' wrenches."""
+        columns = []
+        for contact in self.contacts:
+            at = terms.frame(contact.patch)
+            if contact.kind == "grasp":
+                columns.append(at.J.T @ np.diag([1.0, 1.0, 1.0, *np.full(3, np.sqrt(WEIGHT))]))
+                continue
+            arms = contact.points @ contact.turned(at.R).T
+            columns += [(at.J[:3] - cross_matrix(arm) @ at.J[3:]).T for arm in arms]
+        return np.hstack(columns)

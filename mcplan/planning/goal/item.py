@@ -1,0 +1,242 @@
+"""One item of the goal as the search sees it: which contacts, whether others may remain, and where they are.
+
+Whether an item of the goal is met by contacts and a posture, and how far: the one place that says so.
+
+contacts   the patch touches the support that is asked for, with the kind, friction, largest force and freedoms that are
+               stated; the largest deviation of a coordinate that is given
+only       how many other contacts there are
+base       |p - xyz|, and with rpy the angle of  R_goal' R
+posture    the largest  |q_j - posture_j|  over the joints that the posture says; of one that is named,
+               where the item lists no contacts, also the patches that it stands on
+com        |c - com|, in x and y alone where no height is given
+objects    |p - xyz|, and the angle of  R_goal' R
+"""
+
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from mcplan.planning.posture.reference import ground_patches
+from mcplan.robot.robot import Robot
+from mcplan.scenario.schema import GoalItem
+from mcplan.scene.contact import Contact
+from mcplan.scene.spec import ContactSpec
+
+EXACT = 1e-6
+"""m, rad: a coordinate that the goal gives is met within this."""
+
+OBJECT, OBJECT_TURN = 1e-3, 2e-3
+"""m, rad: an object is where the goal wants it within this: plans place objects exactly."""
+
+
+@dataclass(frozen=True)
+class Measure:
+    """How far one thing that an item asks is met.
+
+    Attributes
+    ----------
+    field : key of the item.
+    thing : the patch, with what its contact lacks; the joint that is farthest off, the object; empty where the field is
+        about one thing only.
+    amount : how far it is from what is asked, in ``unit``; inf where there is nothing to compare (no such contact, or
+        not as it is stated).
+    allowed : what it may be.
+    unit : ``m`` | ``rad`` | ``m, rad`` | ``contacts``.
+    """
+
+    field: str
+    thing: str
+    amount: float
+    allowed: float
+    unit: str
+
+    @property
+    def met(self) -> bool:
+        """Whether the amount is within what is allowed."""
+        return self.amount <= self.allowed
+
+    @property
+    def shortfall(self) -> float:
+        """The amount as a multiple of what is allowed; what cannot be compared counts as far off."""
+        return min(self.amount / max(self.allowed, EXACT), 1e9)
+
+    def __str__(self) -> str:
+        what = f"{self.field} {self.thing}".strip()
+        if self.field == "contacts" and self.met:
+            return f"{self.thing} in place"
+        if not np.isfinite(self.amount):
+            return f"{what} is not there"
+        if self.unit == "contacts":
+            return f"{self.amount:.0f} other contacts" if self.amount else "no other contacts"
+        return f"{what} off by {self.amount:.2g} {self.unit} ({self.allowed:.2g} allowed)"
+
+
+def measure(
+    item: GoalItem, robot: Robot, contacts: Sequence[Contact], q: np.ndarray, objects: Mapping[str, np.ndarray]
+) -> tuple[Measure, ...]:
+    """Return how far each field of an item is met.
+
+    Parameters
+    ----------
+    contacts : of the stance.
+    q : (nq,) its posture.
+    objects : position and quaternion w x y z (7,) of the objects, by name.
+    """
+    touching = {contact.patch: contact for contact in contacts}
+    found = [
+        Measure("contacts", *_thing_off(spec, touching.get(spec.patch)), EXACT, "m, rad") for spec in item.contacts
+    ]
+    if item.only:
+        listed = {spec.patch for spec in item.contacts}
+        others = sum(contact.patch not in listed for contact in contacts)
+        found.append(Measure("only", "", float(others), 0.0, "contacts"))
+    if item.base is not None:
+        off = float(np.linalg.norm(q[:3] - item.base.xyz))
+        found.append(Measure("base", "", off, item.base.tolerance, "m"))
+        if item.base.rpy is not None and item.base.angle_tolerance is not None:
+            turn = Rotation.from_euler("xyz", item.base.rpy).inv() * Rotation.from_quat(q[[4, 5, 6, 3]])
+            found.append(Measure("base", "turn", float(turn.magnitude()), item.base.angle_tolerance, "rad"))
+    if item.posture is not None:
+        off_joints = np.nan_to_num(np.abs(q[7:] - item.posture.asked(robot)), nan=0.0)
+        worst = int(np.argmax(off_joints))
+        joint, unit = robot.joint_names[worst], robot.joint_units[worst]
+        found.append(Measure("posture", joint, float(off_joints[worst]), item.posture_tolerance, unit))
+        lifted = stands_on(item, robot) - {contact.patch for contact in contacts}
+        found += [Measure("posture", patch, np.inf, 0.0, "m") for patch in sorted(lifted)]
+    if item.com is not None:
+        com = np.array(item.com)
+        off = float(np.linalg.norm(robot.com(q)[: len(com)] - com))
+        found.append(Measure("com", "", off, item.com_tolerance, "m"))
+    for name, pose in item.objects.items():
+        now = objects.get(name)
+        off = np.inf if now is None else float(np.linalg.norm(now[:3] - pose.p))
+        found.append(Measure("objects", name, off, OBJECT, "m"))
+        if now is not None:
+            turn = Rotation.from_matrix(pose.R).inv() * Rotation.from_quat(now[[4, 5, 6, 3]])
+            found.append(Measure("objects", f"{name} turn", float(turn.magnitude()), OBJECT_TURN, "rad"))
+    return tuple(found)
+
+
+def stands_on(item: GoalItem, robot: Robot) -> frozenset[str]:
+    """Return the patches in contact that the named posture of an item without contacts means: those it stands on."""
+    if item.contacts or item.posture is None or item.posture.name is None:
+        return frozenset()
+    return ground_patches(robot, robot.posture(item.posture.name))
+
+
+def unmet(measures: Sequence[Measure]) -> str:
+    """Return what is not met, in words; empty when all is."""
+    return "; ".join(str(one) for one in measures if not one.met)
+
+
+def deviation(spec: ContactSpec, support: str, coordinates: Mapping[str, object]) -> float:
+    """Return the largest deviation (m, rad) of a place from what a spec gives; inf on another support."""
+    if spec.surface != support:
+        return np.inf
+    worst = 0.0
+    for name, value in spec.given.items():
+        if name not in coordinates:
+            continue
+        difference = float(coordinates[name]) - float(value)  # type: ignore[arg-type]
+        if name in ("yaw", "angle"):
+            difference = (difference + np.pi) % (2 * np.pi) - np.pi
+        worst = max(worst, abs(difference))
+    return worst
+
+
+def off_contact(spec: ContactSpec, contact: Contact | None) -> float:
+    """Return the deviation (m, rad) of a patch's contact from a spec; inf where none is, or not as the spec states it.
+
+    What a spec leaves out may be anything, and what may overhang need not.
+    """
+    return _thing_off(spec, contact)[1]
+
+
+def _thing_off(spec: ContactSpec, contact: Contact | None) -> tuple[str, float]:
+    """Return the patch of a spec, with the first option that its contact lacks, and `off_contact`."""
+    if contact is None or contact.support != spec.surface:
+        return spec.patch, np.inf
+    for name, stated in spec.options.items():
+        if name in ("slide", "hinge"):
+            same = set(contact.options.get(name, ())) == set(getattr(spec, name))  # type: ignore[call-overload]
+        else:
+            same = name == "overhang" or getattr(contact, name) == stated
+        if not same:
+            return f"{spec.patch} with {name} {stated}", np.inf
+    return spec.patch, deviation(spec, contact.support, contact.coordinates)
+
+
+@dataclass(frozen=True, eq=False)
+class Goal:
+    """A goal item, and the contacts by which it is to be reached.
+
+    Attributes
+    ----------
+    item : what the file says.
+    specs : the contacts that the search goes for, by patch: the item's own, or those that the planner chose.
+    chosen : whether the planner chose them, or their places; then no other limb is drawn to supports.
+    stance : patches of the whole stance that is meant, where the planner chose it.
+    """
+
+    item: GoalItem
+    specs: dict[str, ContactSpec]
+    chosen: bool = False
+    stance: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(cls, item: GoalItem) -> "Goal":
+        """Return the goal of an item by the contacts that it lists."""
+        return cls(item, {spec.patch: spec for spec in item.contacts})
+
+    @classmethod
+    def by(cls, item: GoalItem, contacts: Sequence[Contact]) -> "Goal":
+        """Return the goal of an item by contacts that the planner chose, in their places."""
+        specs = {contact.patch: ContactSpec.model_validate(contact.to_data()) for contact in contacts}
+        return cls(item, specs, True, frozenset(specs))
+
+    @classmethod
+    def roughly(cls, item: GoalItem, robot: Robot, contacts: Sequence[Contact], com: np.ndarray) -> "Goal":
+        """Return the goal of an item by the supports of such contacts, anywhere: one of each limb leads there.
+
+        It is the one nearest to below the centre of mass ``com`` (3,): of a leg that kneels the knee, and not the toe.
+        """
+        leading: dict[str, Contact] = {}
+        for contact in sorted(contacts, key=lambda one: float(np.hypot(*(one.p - com)[:2]))):
+            leading.setdefault(robot.patches[contact.patch].limb, contact)
+        specs = {
+            contact.patch: ContactSpec.model_validate(
+                {"patch": contact.patch, "surface": contact.support, **contact.options}
+            )
+            for contact in leading.values()
+        }
+        return cls(item, specs, True, frozenset(contact.patch for contact in contacts))
+
+    @property
+    def posed(self) -> bool:
+        """Whether a posture is asked for on contacts whose places are open: these have to fit together."""
+        return self.item.posture is not None and not all(
+            {"x", "y"} <= set(spec.given) or "along" in spec.given for spec in self.specs.values()
+        )
+
+    def hit(self, contact: Contact) -> bool:
+        """Whether a contact is one that the goal asks for."""
+        spec = self.specs.get(contact.patch)
+        return spec is not None and off_contact(spec, contact) <= EXACT
+
+    def reached(self, contacts: tuple[Contact, ...]) -> bool:
+        """Whether a stance has all the contacts of the goal, and no others where it says so."""
+        hits = {contact.patch for contact in contacts if self.hit(contact)}
+        if not hits >= set(self.specs):
+            return False
+        return not self.item.only or len(contacts) == len(self.specs)
+
+    def limbs(self, robot: Robot) -> dict[str, tuple[str, ...]]:
+        """Return the patches of the goal by limb."""
+        found: dict[str, tuple[str, ...]] = {}
+        for patch in self.specs:
+            limb = robot.patches[patch].limb
+            found[limb] = (*found.get(limb, ()), patch)
+        return found

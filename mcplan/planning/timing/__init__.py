@@ -1,0 +1,1 @@
+"""Time parameterisation of motions: bounds, dynamics along a path, retiming."""

@@ -1,0 +1,84 @@
+"""The way of an object that the robot moves, and the contacts that it takes along.
+
+p(s) = p0 + s (p1 - p0),   R(s) = exp(s log(R1 R0')) R0,   s of minimum jerk in time
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from mcplan.motion.quintic import minimum_jerk, rotation_vector
+from mcplan.robot.pose import Pose, rotation_from_quat
+from mcplan.scene.contact import Contact
+from mcplan.scene.environment import Environment, FreeObject
+from mcplan.scene.resting import slides
+
+
+@dataclass(frozen=True, eq=False)
+class ObjectWay:
+    """The straight way of an object from one pose to another, from rest to rest.
+
+    Attributes
+    ----------
+    name : of the object.
+    begin, end : poses (R, p).
+    """
+
+    name: str
+    begin: Pose
+    end: Pose
+
+    @classmethod
+    def of(cls, thing: FreeObject, pose: np.ndarray) -> "ObjectWay":
+        """Return the way of an object from where it is to a pose (7,)."""
+        return cls(thing.name, (thing.R, thing.p), (rotation_from_quat(pose[3:]), pose[:3]))
+
+    @property
+    def length(self) -> float:
+        """How far its frame goes (m)."""
+        return float(np.linalg.norm(self.end[1] - self.begin[1]))
+
+    @property
+    def angle(self) -> float:
+        """How far it turns (rad)."""
+        return float(np.linalg.norm(self._turn))
+
+    @property
+    def _turn(self) -> np.ndarray:
+        return rotation_vector(self.end[0] @ self.begin[0].T)
+
+    def at(self, share: float) -> Pose:
+        """Return the pose when a share of the time has passed."""
+        s = minimum_jerk(share)[0]
+        R = Rotation.from_rotvec(s * self._turn).as_matrix() @ self.begin[0]
+        return R, self.begin[1] + s * (self.end[1] - self.begin[1])
+
+
+def taken_along(
+    before: Sequence[Contact],
+    after: Sequence[Contact],
+    ways: Sequence[ObjectWay],
+    share: float,
+    environment: Environment,
+) -> tuple[Contact, ...]:
+    """Return contacts when a share of the time has passed in which objects take those on them along.
+
+    On its way an object is borne by what it slides on, or else by the robot alone.
+
+    Parameters
+    ----------
+    before, after : the same contacts where they are at the two ends.
+    environment : with the surfaces that objects slide on.
+    """
+    known, last = {way.name: way for way in ways}, {contact.patch: contact for contact in after}
+    found = []
+    for contact in before:
+        carrier, end = contact.carrier, last[contact.patch].carrier
+        way = None if carrier is None else known.get(carrier.name)
+        if carrier is not None and way is not None:
+            here, rests = way.at(share), end is not None and slides(carrier.rest, end.rest, environment)
+            contact = replace(contact.moved(way.begin, here), carrier=carrier.moved(way.begin, here, rests))
+        found.append(contact)
+    return tuple(found)

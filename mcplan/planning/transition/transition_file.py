@@ -1,0 +1,168 @@
+"""Transitions as plan files hold them, and what they were made with."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from mcplan.errors import InputError
+from mcplan.motion.time_law import Law
+from mcplan.planning.posture.settings import FACES
+from mcplan.planning.transition.transition import Course, Near, Passing, Segment, Transition
+from mcplan.robot.robot import Robot
+from mcplan.scenario.transition_spec import CourseSpec, SegmentSpec, TransitionSpec
+from mcplan.scene.contact import Contact
+from mcplan.settings.settings import ControlSettings
+
+MADE_WITH = (
+    "clearance", "reach_clearance", "com_speed", "trunk_speed", "joint_speed", "joint_speed_fraction", "limb_speed",
+    "limb_angular_speed", "lift_share", "slide_speed", "shortest_shift", "pressure_room", "friction_fraction",
+    "force_fraction", "pressure_margin", "friction_faces",
+)  # fmt: skip
+"""Settings of the control that the paths of transitions depend on."""
+
+UNSAID = {"friction_faces": float(FACES)}
+"""What files mean that leave one of them out, where it is not 0."""
+
+PRELOAD = "preload"
+"""What contacts bear at least while the robot moves quickly: forces within the cones less of that are counted on."""
+
+RAMPS, QUICK = ("unload_time", "load_time"), ("torque_rate", PRELOAD)
+"""Those on which only their time depends, and at a quick pace, besides its margins."""
+
+
+def made_with(settings: ControlSettings) -> dict[str, float]:
+    """Return the settings that transitions depend on."""
+    return {name: float(getattr(settings, name)) for name in MADE_WITH}
+
+
+def paced_with(settings: ControlSettings) -> dict[str, float | str]:
+    """Return what the time of transitions depends on besides: their margins, nothing at the pace ``slow``."""
+    ramps: dict[str, float | str] = {name: float(getattr(settings, name)) for name in RAMPS}
+    walking: dict[str, float | str] = {} if settings.walking == "static" else {"walking": settings.walking}
+    quick: dict[str, float | str] = {}
+    if settings.pace is not None:
+        quick = {"torque_rate": settings.torque_rate, PRELOAD: settings.preload, **settings.pace.model_dump()}
+    return ramps | walking | quick
+
+
+def paced_otherwise(before: object, now: Mapping[str, float | str]) -> list[str]:
+    """Return the settings, ``control.preload``, of which times were found with other values than those of `paced_with`.
+
+    Parameters
+    ----------
+    before : what a file says of it; a preload that it does not name is as it is.
+    """
+    then = dict(before) if isinstance(before, Mapping) else {}
+    if PRELOAD in now and "torque_rate" in then:
+        then.setdefault(PRELOAD, now[PRELOAD])
+    other = {name for name in {*then, *now} if then.get(name) != now.get(name)}
+    if ("torque_rate" in then) != ("torque_rate" in now):  # one of them is slow
+        other -= {*QUICK}
+    return sorted({f"control.{name}" if name in (*RAMPS, *QUICK, "walking") else "control.pace" for name in other})
+
+
+def transition_data(transition: Transition) -> dict[str, Any]:
+    """Return a transition as plain values."""
+    segments = [_segment_data(segment) for segment in transition.segments]
+    return {"ramp": transition.ramp, "parts": transition.parts, "segments": segments}
+
+
+def _segment_data(segment: Segment) -> dict[str, Any]:
+    law = segment.law
+    timed: dict[str, Any] = {"unpaced": segment.unpaced} if segment.unpaced else {}
+    if law is not None:
+        nodes = np.stack([law.times, law.path, law.rate, law.change], axis=1).tolist()
+        timed = {"law": {"kept": law.kept, "nodes": [" ".join(map(repr, node)) for node in nodes]}}
+    return timed | {
+        "times": segment.times.tolist(),
+        "courses": [
+            {
+                "patch": course.patch, "leader": course.leader, "lift": course.lift.tolist(),
+                "approach": course.approach.tolist(), "leaves": course.leaves, "meets": course.meets is not None,
+                "waits": course.waits,
+            }
+            for course in segment.courses
+        ],
+        "near": {"distance": segment.near.distance, "between": list(segment.near.bodies)},
+        "missed": segment.missed,
+        "held": segment.held,
+        "knots": [" ".join(map(repr, q)) for q in segment.q.tolist()],
+    }  # fmt: skip
+
+
+def transition_of(
+    spec: TransitionSpec,
+    robot: Robot,
+    patch: str | None,
+    contacts: Sequence[tuple[Contact, ...]],
+    ahead: Sequence[Contact],
+    objects: dict[str, np.ndarray] | None,
+    passing: tuple[Passing | None, Passing | None] = (None, None),
+) -> Transition:
+    """Return the transition that a file describes.
+
+    Parameters
+    ----------
+    patch : that is set down or taken away.
+    contacts : closed along each segment.
+    ahead : contacts that are made from here on, in their order.
+    objects : {name: (7,)} where those that it moves are at its end.
+    passing : how its two stances are passed.
+
+    Raises
+    ------
+    InputError
+        It does not fit the robot or its stances.
+    """
+    if len(spec.segments) > len(contacts):
+        raise InputError(f"transition: {len(spec.segments)} segments, but contacts open {len(contacts) - 1} times")
+    segments = []
+    for k, (item, closed) in enumerate(zip(spec.segments, contacts, strict=False)):
+        where = f"transition.segments[{k}]"
+        try:
+            q = item.postures()
+        except ValueError as error:
+            raise InputError(f"{where}.knots: {error}") from None
+        if q.shape[1] != robot.nq:
+            raise InputError(f"{where}.knots: {q.shape[1]} numbers in a line; {robot.name} has {robot.nq}")
+        if (np.abs(np.linalg.norm(q[:, 3:7], axis=1) - 1.0) > 1e-6).any():
+            raise InputError(f"{where}.knots: a base quaternion w x y z (numbers 4 to 7) has not the length 1")
+        courses = tuple(_course(course, robot, ahead, where) for course in item.courses)
+        near, law = Near(item.near.distance, item.near.between), _law(item, where)
+        begin = passing[0] if k == 0 else None
+        finish = passing[1] if k == len(spec.segments) - 1 else None
+        if law is None and (begin or finish):
+            raise InputError(f"{where}.law: missing; a motion that passes a stance with `v` has its times from a law")
+        if law is not None:
+            begin = begin and begin.along(*law.at(0.0)[1:])
+            finish = finish and finish.along(*law.at(law.duration)[1:])
+        segments.append(
+            Segment(
+                closed, np.array(item.times), q, robot.com(q), courses, objects, near, item.missed, held=item.held,
+                law=law, unpaced=item.unpaced, begin=begin, finish=finish,
+            )
+        )  # fmt: skip
+    return Transition(patch, tuple(segments), spec.ramp, spec.parts)
+
+
+def _law(item: SegmentSpec, where: str) -> Law | None:
+    if item.law is None:
+        return None
+    try:
+        times, path, rate, change = item.law.rows(item.times[-1]).T
+    except ValueError as error:
+        raise InputError(f"{where}.law: {error}") from None
+    return Law(times, path, rate, change, item.law.kept)
+
+
+def _course(spec: CourseSpec, robot: Robot, ahead: Sequence[Contact], where: str) -> Course:
+    if spec.patch not in robot.patches:
+        raise InputError(f"{where}.courses: {robot.name} has no patch `{spec.patch}`")
+    meets = next((contact for contact in ahead if contact.patch == spec.patch), None)
+    if spec.meets and meets is None:
+        raise InputError(f"{where}.courses: {spec.patch} meets a contact, but no later stance adds it")
+    return Course(
+        spec.patch, spec.leader, np.array(spec.lift), np.array(spec.approach), spec.leaves,
+        meets if spec.meets else None, spec.waits,
+    )  # fmt: skip

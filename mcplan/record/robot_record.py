@@ -1,0 +1,215 @@
+"""From a Robot, Contacts and a Plan to the plain numbers that a run file keeps of them."""
+
+import hashlib
+import json
+from typing import Any
+
+import numpy as np
+
+from mcplan.errors import RunError
+from mcplan.record.mesh_record import record_meshes, scene_meshes
+from mcplan.record.records import (
+    BodyRecord,
+    ContactRecord,
+    DocumentRecord,
+    JointRecord,
+    LinkRecord,
+    PatchRecord,
+    PlanRecord,
+    RobotRecord,
+    StanceRecord,
+)
+from mcplan.robot.description import Box, MeshShape
+from mcplan.robot.solid import shape_inertia
+from mcplan.scene.resting import resting_contact
+
+
+def record_robot(robot: Any) -> RobotRecord:
+    """Describe the robot as its description says, with locked and mimic joints resolved; nothing is merged.
+
+    Parameters
+    ----------
+    robot : Robot
+    """
+    description = robot.description
+    index = {
+        name: i for i, name in enumerate([description.root, *(n for n in description.links if n != description.root)])
+    }
+    couplings = _couplings(robot)
+    joints = []
+    for joint in description.joints.values():
+        coordinate, multiplier, offset = couplings[joint.name]
+        joints.append(
+            JointRecord(
+                name=joint.name,
+                kind="revolute" if joint.type == "continuous" else joint.type,
+                parent=index[joint.parent],
+                child=index[joint.child],
+                R=np.asarray(joint.R).tolist(),
+                p=np.asarray(joint.p).tolist(),
+                axis=np.asarray(joint.axis).tolist(),
+                coordinate=coordinate,
+                multiplier=multiplier,
+                offset=offset,
+            )
+        )
+    limits = robot.limits
+    return RobotRecord(
+        name=robot.name,
+        digest=robot.digest,
+        links=[record_link(name, description.links[name].inertia) for name in index],
+        joints=joints,
+        coordinates=list(robot.joint_names),
+        lower=_finite(limits.lower),
+        upper=_finite(limits.upper),
+        velocity=_finite(limits.velocity),
+        torque=_finite(limits.torque),
+        armature=np.asarray(robot.armature, dtype=float).tolist(),
+        patches=[
+            PatchRecord(
+                name=patch.name,
+                link=index[patch.link],
+                kind=patch.kind,
+                polygon=np.asarray(patch.polygon, dtype=float).tolist(),
+                R=np.asarray(patch.R).tolist(),
+                p=np.asarray(patch.p).tolist(),
+                radius=float(patch.radius),
+            )
+            for patch in robot.patches.values()
+        ],
+        files=_files(robot),
+        meshes=record_meshes(description.meshes),
+    )
+
+
+def record_contact(contact: Any, carrier: Any = None) -> ContactRecord:
+    """Describe a resolved contact (``mcplan.scene.Contact``), and the object that its support is on, if it is."""
+    return ContactRecord(
+        patch=contact.patch,
+        support=contact.support,
+        kind=contact.kind,
+        R=np.asarray(contact.R).tolist(),
+        p=np.asarray(contact.p).tolist(),
+        points=np.asarray(contact.points, dtype=float).reshape(-1, 3).tolist(),
+        axes=np.asarray(contact.axes).tolist(),
+        friction=_finite_or_none(contact.friction),
+        max_force=_finite_or_none(contact.max_force),
+        max_moment=_finite_or_none(contact.max_moment),
+        selection=np.asarray(contact.selection, dtype=float).reshape(-1, 6).tolist(),
+        rolls=contact.rolls,
+        radius=float(contact.radius),
+        carrier=None if carrier is None else carrier.name,
+        carrier_pose=None if carrier is None else carrier.pose.tolist(),
+    )
+
+
+def _record_body(thing: Any, environment: Any) -> BodyRecord:
+    com, inertia = shape_inertia(thing.shape, thing.mass)
+    has_corners = isinstance(thing.shape, Box | MeshShape)
+    support = resting_contact(thing, environment) if has_corners else None
+    return BodyRecord(
+        name=thing.name,
+        mass=thing.mass,
+        com=com.tolist(),
+        inertia=np.diag(inertia).tolist(),
+        friction=thing.friction,
+        up=None if support is None else support.normal.tolist(),
+    )
+
+
+def record_plan(plan: Any, document: dict[str, Any] | None = None) -> PlanRecord:
+    """Describe a plan with everything resolved; ``document`` is its file's content, when it is wanted back."""
+    document = _plain(document or {})
+    environment = getattr(getattr(plan, "scenario", None), "environment", None)
+    things = {} if environment is None else {thing.name: thing for thing in environment.objects}
+
+    def carrier(contact: Any, stance: Any) -> Any:
+        name = None if environment is None else environment.owners.get(contact.support)
+        return None if name is None else things[name].placed(stance.objects.get(name, things[name].pose))
+
+    stances = [
+        StanceRecord(
+            contacts=[record_contact(contact, carrier(contact, stance)) for contact in stance.contacts],
+            moved=stance.moved,
+            change=stance.change,
+            q=np.asarray(stance.q, dtype=float).tolist(),
+            wrenches={name: np.asarray(w, dtype=float).tolist() for name, w in (stance.wrenches or {}).items()},
+            tau=[] if stance.tau is None else np.asarray(stance.tau, dtype=float).tolist(),
+            v=[] if stance.passing is None else stance.passing.v.tolist(),
+            vd=[] if stance.passing is None else stance.passing.vd.tolist(),
+        )
+        for stance in plan.stances
+    ]
+    meshes = {} if environment is None else record_meshes(scene_meshes(environment))
+    bodies = [_record_body(thing, environment) for thing in things.values()]
+    return PlanRecord(digest=digest(document), document=document, stances=stances, meshes=meshes, bodies=bodies)
+
+
+def record_document(document: dict[str, Any]) -> DocumentRecord:
+    """Keep a document as plain JSON data with its hash."""
+    document = _plain(document)
+    return DocumentRecord(digest=digest(document), document=document)
+
+
+def digest(document: dict[str, Any]) -> str:
+    """SHA-256 of a document's content, whatever the order of its keys."""
+    return hashlib.sha256(json.dumps(document, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
+def _couplings(robot: Any) -> dict[str, tuple[int, float, float]]:
+    """Coordinate (-1: none), multiplier and offset of every joint of the description."""
+    joints = robot.description.joints
+    coordinate = {name: i for i, name in enumerate(robot.joint_names)}
+    locked = dict(robot.locked)
+
+    def resolve(name: str) -> tuple[int, float, float]:
+        if name in locked:
+            return -1, 1.0, float(locked[name])
+        joint = joints[name]
+        if joint.mimic is not None:
+            master, multiplier, offset = resolve(joint.mimic.joint)
+            scale = joint.mimic.multiplier
+            return master, (scale * multiplier if master >= 0 else 1.0), scale * offset + joint.mimic.offset
+        return coordinate.get(name, -1), 1.0, 0.0
+
+    return {name: resolve(name) for name in joints}
+
+
+def record_link(name: str, inertia: Any) -> LinkRecord:
+    """Describe a link; ``inertia`` is None for one without mass."""
+    if inertia is None:
+        return LinkRecord(name=name, mass=0.0, com=[0.0] * 3, inertia=[[0.0] * 3] * 3)
+    com, matrix = np.asarray(inertia.com, dtype=float), np.asarray(inertia.matrix, dtype=float)
+    return LinkRecord(name=name, mass=float(inertia.mass), com=com.tolist(), inertia=matrix.tolist())
+
+
+def _files(robot: Any) -> dict[str, str]:
+    """Text of the robot's files, as long as they are still what was loaded."""
+    named = {"robot.urdf": robot.urdf_path, "robot.yaml": robot.path, "robot.srdf": robot.srdf_path}
+    contents = {name: path.read_bytes() for name, path in named.items() if path is not None}
+    if hashlib.sha256(b"".join(contents.values())).hexdigest() != robot.digest:
+        raise RunError(f"the files of robot {robot.name} have changed since it was loaded; load it again")
+    return {name: content.decode() for name, content in contents.items()}
+
+
+def _finite(values: Any) -> list[float | None]:
+    return [_finite_or_none(value) for value in values]
+
+
+def _finite_or_none(value: float | None) -> float | None:
+    return float(value) if value is not None and np.isfinite(value) else None
+
+
+def _plain(value: Any) -> Any:
+    """Convert to what JSON knows: NumPy values become lists and numbers, tuples become lists."""
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, np.ndarray):
+        return _plain(value.tolist())
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, np.generic):
+        return _plain(value.item())
+    if isinstance(value, float) and not np.isfinite(value):
+        return None
+    return value

@@ -1,0 +1,397 @@
+"""A run: everything that happened in one simulation, sample by sample.
+
+Sample k is the state at ``t[k]``; ``tau``, ``wrench`` and ``vd`` act on ``[t_k, t_k+1)``: ``v+ = v + dt vd``,
+``q+ = integrate(q, v+, dt)``. With impacts ``vd = dv / dt`` and forces are impulse / dt.
+
+A run as one table: a column per number, named by joint, patch or object.
+"""
+
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mcplan.errors import InputError, Problem, RunError
+from mcplan.record.records import ContactRecord, RunRecord
+from mcplan.util.html_table import html_of, html_table
+from mcplan.util.qp_status import HOLD, NO_QP, SLACK, SOLVED
+
+STATUSES = (SOLVED, SLACK, HOLD, NO_QP)
+"""Values of ``qp_status``."""
+
+SHAPES: dict[str, tuple[str | int, ...]] = {
+    "t": ("N",),
+    "q": ("N", "nq"),
+    "v": ("N", "nv"),
+    "vd": ("N", "nv"),
+    "tau": ("N", "n"),
+    "tau_ext": ("N", "nv"),
+    "wrench": ("N", "P", 6),
+    "active": ("N", "P"),
+    "phase": ("N",),
+    "com": ("N", 3),
+    "qp_status": ("N",),
+    "qp_slack": ("N",),
+    "point_start": ("N+1",),
+    "point_link": ("K",),
+    "point_patch": ("K",),
+    "point_xyz": ("K", 3),
+    "point_normal": ("K", 3),
+    "point_force": ("K", 3),
+    "object_q": ("N", "objects", 7),
+    "object_v": ("N", "objects", 6),
+}
+"""Shape of every array of a run: N samples, K contact points, P patches, n joints."""
+
+DTYPES = {name: "<i8" for name in ("phase", "qp_status", "point_start", "point_link", "point_patch")} | {
+    "active": "|b1"
+}
+"""Element type of the arrays that are not float64."""
+
+OF_OBJECTS = ("object_q", "object_v")
+"""Arrays that exist only when the scenario has objects."""
+
+LATER = ("qp_slack",)
+"""Arrays that runs of earlier versions do not have."""
+
+
+def dtype_of(name: str) -> str:
+    """Element type of an array of the run, as NumPy writes it."""
+    return DTYPES.get(name, "<f8")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Run:
+    """The record of a simulation of N samples with K contact points in all.
+
+    Parameters
+    ----------
+    record : what was simulated (the ``meta`` of the file).
+    t : (N,) s.
+    q, v, vd : (N, 7+n), (N, 6+n), (N, 6+n) configuration, velocity, acceleration.
+    tau : (N, n) joint torques, N m.
+    tau_ext : (N, 6+n) generalised forces that are neither torques nor contacts of patches: pushes, joint friction and
+        limits, contacts that nobody planned, what motors at their limit do not give.
+    wrench : (N, P, 6) of the environment on each patch, at its origin, world axes.
+    active : (N, P) whether the patch is in contact.
+    phase : (N,) index into ``record.phases``.
+    com : (N, 3) centre of mass, m.
+    qp_status : (N,) 0 solved, 1 slack form, 2 hold, 3 none.
+    qp_slack : (N,) by how much the program's rows were missed where it was not solved: m/s², rad/s², N; None in runs of
+        earlier versions.
+    point_start : (N+1,) the points of sample k are ``point_start[k]:point_start[k+1]``.
+    point_link : (K,) index into the links, then the objects.
+    point_patch : (K,) index into the patches, -1 for a contact that nobody planned.
+    point_xyz, point_normal, point_force : (K, 3) in the world; the normal leaves the support, the force is on the link.
+    object_q, object_v : (N, O, 7), (N, O, 6) pose and velocity of the free objects.
+    timing : clock times per sample, by name, s; kept in a file of its own because they differ from run to run.
+    live_plan : the Plan in memory that was simulated; None for a run that was read.
+    """
+
+    record: RunRecord
+    t: np.ndarray
+    q: np.ndarray
+    v: np.ndarray
+    vd: np.ndarray
+    tau: np.ndarray
+    tau_ext: np.ndarray
+    wrench: np.ndarray
+    active: np.ndarray
+    phase: np.ndarray
+    com: np.ndarray
+    qp_status: np.ndarray
+    point_start: np.ndarray
+    point_link: np.ndarray
+    point_patch: np.ndarray
+    point_xyz: np.ndarray
+    point_normal: np.ndarray
+    point_force: np.ndarray
+    object_q: np.ndarray | None = None
+    object_v: np.ndarray | None = None
+    qp_slack: np.ndarray | None = None
+    timing: dict[str, np.ndarray] = field(default_factory=dict)
+    live_plan: Any = field(default=None, repr=False)
+
+    def __post_init__(self):
+        """Refuse arrays that contradict each other.
+
+        Raises
+        ------
+        RunError
+            Naming every array that is wrong.
+        """
+        problems = [*shape_problems(self.record, self.shapes()), *self._dtype_problems()]
+        if not problems:
+            problems = self._index_problems()
+        if problems:
+            raise RunError(*problems)
+
+    def __len__(self) -> int:
+        return len(self.t)
+
+    def __repr__(self) -> str:
+        name = self.record.scenario.document.get("name") or self.record.robot.name
+        end = f", stopped: {self.record.stopped}" if self.record.stopped else ""
+        return f"Run({name!r}, {self.record.physics}, {len(self)} samples, {len(self) * self.dt:.3f} s{end})"
+
+    def _repr_html_(self) -> str:
+        """Return for notebooks what the run is, and how long each phase took."""
+        first = np.flatnonzero(np.diff(self.phase, prepend=-1))
+        ends = np.append(first[1:], len(self))
+        rows = (
+            (self.phases[self.phase[k]], float(self.t[k]), float(end - k) * self.dt)
+            for k, end in zip(first, ends, strict=True)
+        )
+        return html_of(self, html_table(["phase", "from (s)", "for (s)"], rows))
+
+    @property
+    def dt(self) -> float:
+        """Step, s."""
+        return self.record.dt
+
+    @property
+    def patches(self) -> list[str]:
+        """Names along the second axis of ``wrench`` and ``active``."""
+        return self.record.patches
+
+    @property
+    def phases(self) -> list[str]:
+        """Names of the phases that ``phase`` points to."""
+        return [phase.name for phase in self.record.phases]
+
+    @cached_property
+    def plan(self) -> Any:
+        """The Plan that was simulated, rebuilt from the record if need be."""
+        from mcplan.record.replica import rebuild_plan
+
+        return self.live_plan or rebuild_plan(self.record)
+
+    @property
+    def scenario(self) -> Any:
+        """The Scenario."""
+        return self.plan.scenario
+
+    @property
+    def robot(self) -> Any:
+        """The Robot."""
+        return self.plan.scenario.robot
+
+    @cached_property
+    def loaded_robot(self) -> Any:
+        """The Robot with the masses that the physics had: payloads and imperfections are those of ``record.world``."""
+        from mcplan.record.world import with_inertias
+        from mcplan.robot.description import Inertia
+
+        links = self.record.world.links
+        inertias = {name: Inertia(x.mass, np.array(x.com), np.array(x.inertia)) for name, x in links.items()}
+        return with_inertias(self.robot, inertias) if inertias else self.robot
+
+    def contacts(self, k: int) -> tuple[Any, ...]:
+        """Return the planned contacts (``mcplan.scene.Contact``) of the patches that are in contact at sample k.
+
+        They are those of the stances that `stance_of` says, with the friction that the physics had.
+        """
+        key = int(self.phase[k]), self.active[k].tobytes()
+        if key not in self._contacts:
+            active = [self.patches[i] for i in np.flatnonzero(self.active[k])]
+            planned = [self.plan.stances[self.stance_of(k, patch)].contact(patch) for patch in active]
+            self._contacts[key] = tuple(self._loaded(contact) for contact in planned)
+        return self._contacts[key]
+
+    def _loaded(self, contact: Any) -> Any:
+        """Return a contact with the friction that the physics had, of an object on what that lies on, too."""
+        carrier = contact.carrier
+        if carrier is not None and carrier.rest is not None:
+            rest = replace(carrier.rest, friction=self._had(carrier.rest.friction, carrier.name))
+            carrier = replace(carrier, rest=rest)
+        return replace(contact, friction=self._had(contact.friction, contact.support), carrier=carrier)
+
+    def _had(self, friction: float, support: str) -> float:
+        """Return the friction that the physics had on a support or an object, of which the plan believes a value."""
+        return friction * self.record.world.friction.get(support, 1.0)
+
+    @cached_property
+    def _contacts(self) -> dict[tuple[int, bytes], tuple[Any, ...]]:
+        """By phase and patches in contact, what `contacts` has found: a run has few of these, and many samples."""
+        return {}
+
+    def stance_of(self, k: int, patch: str) -> int:
+        """Return the stance of the plan, nearest to the one that sample k leads to, in which a patch has a contact."""
+        return self._nearest(self.phase[k], patch)
+
+    def _nearest(self, phase: int, patch: str) -> int:
+        stances, aim = self.record.plan.stances, self.record.phases[phase].stance or 0
+        having = [i for i, stance in enumerate(stances) if stance.contact(patch)]
+        return min(having, key=lambda i: abs(i - aim))
+
+    def planned(self, patch: str) -> list[ContactRecord | None]:
+        """Return the planned contact of a patch in each phase, by the rule of `stance_of`; None if it never has one."""
+        stances = self.record.plan.stances
+        if not any(stance.contact(patch) for stance in stances):
+            return [None] * len(self.record.phases)
+        return [stances[self._nearest(phase, patch)].contact(patch) for phase in range(len(self.record.phases))]
+
+    def patch_friction(self, patch: str) -> np.ndarray:
+        """Friction coefficient of the planned contact of a patch, as the world had it, (N,); NaN where it has none."""
+        by_phase = []
+        for contact in self.planned(patch):
+            if contact is None or contact.kind == "grasp" or contact.friction is None:
+                by_phase.append(np.nan)
+            else:
+                by_phase.append(self._had(contact.friction, contact.support))
+        return np.array(by_phase)[self.phase]
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Return the arrays of the run by name, in the order of the file."""
+        return {name: getattr(self, name) for name in SHAPES if getattr(self, name) is not None}
+
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """Shape of each array by name."""
+        return {name: np.shape(array) for name, array in self.arrays().items()}
+
+    def every(self, rate: float | None = None) -> np.ndarray:
+        """Return the samples nearest to ``rate`` instants per second, each once, the last one included; all by default.
+
+        Parameters
+        ----------
+        rate : 1/s; more than the run has gives all samples.
+
+        Raises
+        ------
+        InputError
+            The rate is not positive.
+        """
+        if rate is None:
+            return np.arange(len(self.t))
+        if not rate > 0.0:
+            raise InputError(f"rate {rate:g}: expected a positive number of samples per second")
+        instants = np.arange(self.t[0], self.t[-1], max(1.0 / rate, self.dt))
+        return np.unique(np.append(np.rint((instants - self.t[0]) / self.dt).astype(int), len(self.t) - 1))
+
+    def to_pandas(self, rate: float | None = None) -> Any:
+        """Return a ``pandas.DataFrame``: a row per sample, columns ``q.RLEG_JOINT0``, ``wrench.left_sole.fz``, ...
+
+        Parameters
+        ----------
+        rate : rows per second; None takes all samples.
+        """
+        pass
+
+        try:
+            import pandas
+        except ModuleNotFoundError as error:
+            raise InputError("to_pandas takes the library pandas: pip install pandas") from error
+        rows = self.every(rate)
+        return pandas.DataFrame({name: column[rows] for name, column in table(self).items()})
+
+    def points(self, k: int) -> slice:
+        """Slice of the contact points of sample k."""
+        return slice(int(self.point_start[k]), int(self.point_start[k + 1]))
+
+    def point_sample(self) -> np.ndarray:
+        """Sample that each contact point belongs to, (K,)."""
+        return np.repeat(np.arange(len(self.t)), np.diff(self.point_start))
+
+    def save(self, path: str | Path) -> Path:
+        """Write ``run.npz``, and clock times beside it where there are any; return the path written.
+
+        Parameters
+        ----------
+        path : a file name, or a directory, which then gets ``run.npz``.
+        """
+        from mcplan.record.run_file import save_run
+
+        return save_run(self, path)
+
+    def _dtype_problems(self) -> list[Problem]:
+        return [
+            Problem(None, None, name, f"elements are {array.dtype.str}, expected {dtype_of(name)}")
+            for name, array in self.arrays().items()
+            if array.dtype.str != dtype_of(name)
+        ]
+
+    def _index_problems(self) -> list[Problem]:
+        record, start = self.record, self.point_start
+        problems = []
+
+        def in_range(name: str, low: int, high: int) -> None:
+            array = getattr(self, name)
+            wrong = np.flatnonzero((array < low) | (array >= high))
+            if wrong.size:
+                message = f"entry {wrong[0]} is {array[wrong[0]]}, outside [{low}, {high})"
+                problems.append(Problem(None, None, name, message))
+
+        in_range("phase", 0, len(record.phases))
+        in_range("qp_status", min(STATUSES), max(STATUSES) + 1)
+        in_range("point_patch", -1, len(record.patches))
+        in_range("point_link", 0, len(record.links) + len(record.objects))
+        if start[0] != 0 or start[-1] != len(self.point_xyz) or np.any(np.diff(start) < 0):
+            message = f"does not climb from 0 to the {len(self.point_xyz)} points"
+            problems.append(Problem(None, None, "point_start", message))
+        return problems
+
+
+def shape_problems(record: RunRecord, shapes: dict[str, tuple[int, ...]]) -> list[Problem]:
+    """Everything that is wrong with the shapes of a run's arrays, before any of them needs to be read."""
+    n = len(record.joints)
+    if not shapes.get("t"):
+        return [Problem(None, None, "t", "missing or not a list of times")]
+    sizes = {
+        "N": shapes["t"][0],
+        "N+1": shapes["t"][0] + 1,
+        "K": (shapes.get("point_link") or (0,))[0],
+        "P": len(record.patches),
+        "n": n,
+        "nv": 6 + n,
+        "nq": 7 + n,
+        "objects": len(record.objects),
+    }
+    problems = []
+    if sizes["N"] == 0:
+        problems.append(Problem(None, None, "t", "the run has no samples"))
+    for name, symbols in SHAPES.items():
+        expected = tuple(sizes[symbol] if isinstance(symbol, str) else symbol for symbol in symbols)
+        if name not in shapes:
+            if name not in (*OF_OBJECTS, *LATER) or (name in OF_OBJECTS and record.objects):
+                problems.append(Problem(None, None, name, "missing"))
+        elif shapes[name] != expected:
+            problems.append(Problem(None, None, name, f"has shape {shapes[name]}, expected {expected}"))
+    return problems
+
+
+XYZ = ("x", "y", "z")
+BASE_Q = ("x", "y", "z", "qw", "qx", "qy", "qz")
+BASE_V = ("vx", "vy", "vz", "wx", "wy", "wz")
+WRENCH = ("fx", "fy", "fz", "mx", "my", "mz")
+
+
+def table(run: "Run") -> dict[str, np.ndarray]:
+    """Return the columns of the table of samples by name: ``q.RLEG_JOINT0``, ``wrench.left_sole.fz``, ..."""
+    joints = run.record.joints
+    columns = {"t": run.t}
+
+    def add(array: np.ndarray, names: Iterable[str]) -> None:
+        columns.update({name: column for name, column in zip(names, array.T, strict=True)})
+
+    add(run.q, [f"q.{name}" for name in (*(f"base.{part}" for part in BASE_Q), *joints)])
+    for key in ("v", "vd", "tau_ext"):
+        base = WRENCH if key == "tau_ext" else BASE_V
+        add(getattr(run, key), [f"{key}.{name}" for name in (*(f"base.{part}" for part in base), *joints)])
+    add(run.tau, [f"tau.{name}" for name in joints])
+    for column, patch in enumerate(run.patches):
+        add(run.wrench[:, column], [f"wrench.{patch}.{part}" for part in WRENCH])
+    add(run.active.astype(int), [f"active.{patch}" for patch in run.patches])
+    columns["phase"] = np.array(run.phases)[run.phase]
+    add(run.com, [f"com.{axis}" for axis in XYZ])
+    columns["qp_status"] = run.qp_status
+    if run.qp_slack is not None:
+        columns["qp_slack"] = run.qp_slack
+    if run.object_q is not None and run.object_v is not None:
+        for column, name in enumerate(run.record.objects):
+            add(run.object_q[:, column], [f"object_q.{name}.{part}" for part in BASE_Q])
+            add(run.object_v[:, column], [f"object_v.{name}.{part}" for part in BASE_V])
+    return columns

@@ -1,0 +1,173 @@
+"""What a physics back end is made of: the believed world with its payloads and imperfections."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from threading import local
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from mcplan.record.records import LinkRecord, PlaceRecord, WorldRecord
+from mcplan.record.robot_record import record_link
+from mcplan.robot.assemble import assemble, lump
+from mcplan.robot.description import Inertia
+from mcplan.robot.robot import Robot
+from mcplan.scene.contact import Contact
+from mcplan.scene.environment import Bar, Environment, FreeObject, Surface
+from mcplan.settings.disturbance import Payload
+from mcplan.settings.settings import SimulationSettings
+
+
+class World(NamedTuple):
+    """What a back end is made of. It need not be what the controller believes: a payload, a slippery floor.
+
+    Parameters
+    ----------
+    robot, environment : who and where.
+    q : (7+n,) first configuration.
+    patches : names, in the order in which contact points count them.
+    settings : of the simulation.
+    contacts : of patches with supports, which may have a friction, limits and free directions of their own. All stances
+        have their contacts here; see ``pair_frictions`` and ``closing`` for which of several counts.
+    """
+
+    robot: Robot
+    environment: Environment
+    q: np.ndarray
+    patches: Sequence[str]
+    settings: SimulationSettings
+    contacts: Sequence[Contact]
+
+
+Thing = TypeVar("Thing", Surface, Bar, FreeObject)
+
+def pair_frictions(contacts: Iterable[Contact]) -> dict[tuple[str, str], float]:
+    """Return the friction of each patch on each support, grasps left out: the least of all contacts of the two.
+
+    A physics has one friction of a patch on a support all the time, where stances may each have their own.
+    """
+    found: dict[tuple[str, str], float] = {}
+    for contact in contacts:
+        if contact.kind != "grasp":
+            pair = contact.patch, contact.support
+            found[pair] = min(found.get(pair, np.inf), contact.friction)
+    return found
+
+
+def closing(contacts: Iterable[Contact], p: np.ndarray) -> Contact | None:
+    """Return the contact in which a grip at p (3,) closes: the nearest; of several in the same place, the weakest."""
+    return min(contacts, key=lambda c: (float(np.linalg.norm(c.p - p)), c.max_force, c.max_moment), default=None)
+
+
+def draw_world(believed: World, standing: Sequence[str], seed: int) -> tuple[World, WorldRecord]:
+    """Return the world with its payloads and imperfections, and what differs from the one believed in.
+
+    Parameters
+    ----------
+    believed : what the scenario says.
+    standing : names of the supports that carry the robot at the start; these stay where they are.
+    seed : of all errors. Each kind has a generator of its own, so that one does not change another.
+    """
+    flaws = believed.settings.imperfections
+    world = believed
+    links: dict[str, LinkRecord] = {}
+    friction: dict[str, float] = {}
+    surfaces: dict[str, PlaceRecord] = {}
+    if believed.settings.payloads or flaws.mass_scale != 1.0 or flaws.mass_error:
+        inertias = _inertias(believed, np.random.default_rng([seed, 1]))
+        links = {name: record_link(name, inertia) for name, inertia in inertias.items()}
+        world = world._replace(robot=with_inertias(believed.robot, inertias))
+    if flaws.friction_scale != 1.0 or flaws.friction_error:
+        factors = _factors(flaws.friction_scale, flaws.friction_error, np.random.default_rng([seed, 2]))
+        environment = believed.environment
+        named = {kind: [thing.name for thing in getattr(environment, kind)] for kind in ("surfaces", "bars", "objects")}
+        friction = {name: next(factors) for names in named.values() for name in names}
+        friction |= {surface.name: friction[o.name] for o in environment.objects for surface in o.surfaces}
+    if flaws.ground_height or flaws.ground_tilt:
+        rng = np.random.default_rng([seed, 3])
+        for surface in believed.environment.surfaces:
+            height, *tilt = rng.uniform(-1.0, 1.0, 3) * (flaws.ground_height, flaws.ground_tilt, flaws.ground_tilt)
+            if surface.name not in standing:
+                R, p = moved(surface, height, np.array(tilt))
+                surfaces[surface.name] = PlaceRecord(R=R.tolist(), p=p.tolist())
+    record = WorldRecord(links=links, friction=friction, surfaces=surfaces)
+    contacts = [replace(c, friction=c.friction * friction.get(c.support, 1.0)) for c in believed.contacts]
+    return world._replace(environment=with_flaws(believed.environment, record), contacts=contacts), record
+
+
+def with_inertias(robot: Robot, inertias: dict[str, Inertia]) -> Robot:
+    """Return the robot with other masses."""
+    model = robot.description
+    links = {name: replace(link, inertia=inertias.get(name, link.inertia)) for name, link in model.links.items()}
+    model = replace(model, links=links)
+    armature = dict(zip(robot.joint_names, robot.armature.tolist(), strict=True))
+    tree = assemble(model, robot.locked, armature, robot.fixed).tree
+    return replace(robot, tree=tree, description=model, _scratch=local())
+
+
+def with_losses(robot: Robot, settings: SimulationSettings) -> Robot:
+    """Return the robot with the friction and damping of its joints that the settings add, and without limits if so."""
+    joints, limit = dict(robot.description.joints), robot.limits.torque
+    for name, most in zip(robot.joint_names, np.where(np.isfinite(limit), limit, 0.0).tolist(), strict=True):
+        friction = joints[name].friction + settings.joint_friction * most
+        joints[name] = replace(joints[name], friction=friction, damping=joints[name].damping + settings.joint_damping)
+    limits = robot.limits if settings.torque_limits else replace(robot.limits, torque=np.full_like(limit, np.inf))
+    return replace(robot, description=replace(robot.description, joints=joints), limits=limits)
+
+
+def with_flaws(environment: Environment, record: WorldRecord) -> Environment:
+    """Return the environment with the friction and the places of the physics."""
+    if not (record.friction or record.surfaces):
+        return environment
+
+    def rubbed(thing: Thing) -> Thing:
+        return replace(thing, friction=thing.friction * record.friction.get(thing.name, 1.0))
+
+    def flawed(surface: Surface) -> Surface:
+        place = record.surfaces.get(surface.name)
+        surface = rubbed(surface)
+        return surface if place is None else replace(surface, R=np.array(place.R), p=np.array(place.p))
+
+    return replace(
+        environment,
+        surfaces=tuple(map(flawed, environment.surfaces)),
+        bars=tuple(map(rubbed, environment.bars)),
+        objects=tuple(replace(rubbed(o), surfaces=tuple(map(flawed, o.surfaces))) for o in environment.objects),
+    )
+
+
+def moved(surface: Surface, height: float, tilt: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return R (3,3) and p (3,) of a surface shifted along its normal (m) and turned about its middle by tilt (2,)."""
+    middle = surface.p + surface.R[:, :2] @ (surface.polygon.min(axis=0) + surface.polygon.max(axis=0)) / 2
+    turn = Rotation.from_rotvec(surface.R[:, :2] @ tilt).as_matrix()
+    return turn @ surface.R, middle + turn @ (surface.p - middle) + height * surface.normal
+
+
+def loaded(inertia: Inertia | None, payload: Payload) -> Inertia:
+    """Return the inertia of a link with a point mass on it."""
+    here = np.eye(3), np.zeros(3)
+    mass = Inertia(payload.mass, np.array(payload.com), np.zeros((3, 3)))
+    row = lump([(part, *here) for part in (inertia, mass) if part is not None])
+    matrix = row[4:][[[0, 3, 4], [3, 1, 5], [4, 5, 2]]]
+    return Inertia(float(row[0]), row[1:4], matrix)
+
+
+def _inertias(world: World, rng: np.random.Generator) -> dict[str, Inertia]:
+    """Inertias of the links that are not what the robot says."""
+    flaws, found = world.settings.imperfections, {}
+    factors = _factors(flaws.mass_scale, flaws.mass_error, rng)
+    for name, link in world.robot.description.links.items():
+        factor, inertia = next(factors), link.inertia
+        if inertia is not None:
+            inertia = Inertia(inertia.mass * factor, inertia.com, inertia.matrix * factor)
+        for payload in (load for load in world.settings.payloads if load.link == name):
+            inertia = loaded(inertia, payload)
+        if inertia is not None:
+            found[name] = inertia
+    return found
+
+
+def _factors(scale: float, error: float, rng: np.random.Generator) -> Iterator[float]:
+    while True:
+        yield scale * (1.0 + error * float(rng.uniform(-1.0, 1.0)))

@@ -1,0 +1,207 @@
+"""From a ``UrdfModel`` to the packed tree of the kernels: fixed and locked joints merged, coordinates numbered."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from mcplan.core.rigid_body.tree import BALL, FLOATING, MASS, PRISMATIC, REVOLUTE, Tree
+from mcplan.robot.description import Inertia, Joint, UrdfModel
+from mcplan.robot.pose import axis_rotation
+from mcplan.util.text import short
+
+MAX_JOINTS = 500
+
+
+@dataclass(frozen=True)
+class JointLimits:
+    """Per joint of ``q``: position (rad, m), velocity (rad/s, m/s), torque (N m, N), each (n,); infinite if absent."""
+
+    lower: np.ndarray
+    upper: np.ndarray
+    velocity: np.ndarray
+    torque: np.ndarray
+
+    __repr__ = short
+
+
+@dataclass(frozen=True)
+class Assembly:
+    """The numbered mechanism."""
+
+    tree: Tree
+    joint_names: tuple[str, ...]
+    frames: dict[str, tuple[int, np.ndarray]]
+    """Each link: its body and its pose there (12,), rotation row-major and position."""
+    limits: JointLimits
+    locked: dict[str, float]
+    """Joints that stand still, with their positions: those asked for, and those that mimic one of them."""
+
+
+@dataclass
+class _Body:
+    """A body under construction: what its joint is, and the masses lumped into it so far."""
+
+    parent: int
+    type: int
+    joint: Joint | None = None
+    R: np.ndarray = field(default_factory=lambda: np.eye(3))
+    p: np.ndarray = field(default_factory=lambda: np.zeros(3))
+    parts: list[tuple[Inertia, np.ndarray, np.ndarray]] = field(default_factory=list)
+
+
+class NotAssembled(Exception):  # noqa: N818 - turned into a RobotError by the caller, who knows the file
+    """A joint, and why the mechanism cannot be built with it."""
+
+    def __init__(self, joint: str, message: str):
+        super().__init__(message)
+        self.joint, self.message = joint, message
+
+
+def resolve_mimic(joint: Joint, joints: Mapping[str, Joint]) -> tuple[str, float, float]:
+    """Return the joint that this one follows in the end (itself if none), the multiplier and the offset."""
+    name, multiplier, offset = joint.name, 1.0, 0.0
+    while (mimic := joints[name].mimic) is not None:
+        offset += multiplier * mimic.offset
+        multiplier *= mimic.multiplier
+        name = mimic.joint
+    return name, multiplier, offset
+
+
+def joint_motion(joint: Joint, position: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return the pose ``R``, ``p`` of the child link in the parent link at a joint position (rad or m)."""
+    if joint.type == "prismatic":
+        return joint.R, joint.p + joint.R @ joint.axis * position
+    return joint.R @ axis_rotation(joint.axis, position), joint.p
+
+
+def lump(parts: list[tuple[Inertia, np.ndarray, np.ndarray]]) -> np.ndarray:
+    """Return mass, centre of mass, inertia there (10,) of rigidly joined parts, each with its pose ``R``, ``p``.
+
+    ``I = sum R I_k R' + m_k (|d|² 1 - d d')``, ``d`` from the common centre of mass to that of the part (Steiner).
+    """
+    row = np.zeros(10)
+    if not parts:
+        return row
+    masses = np.array([part.mass for part, _, _ in parts])
+    centres = np.array([R @ part.com + p for part, R, p in parts])
+    com = masses @ centres / masses.sum()
+    matrix = np.zeros((3, 3))
+    for (part, R, _), centre in zip(parts, centres, strict=True):
+        d = centre - com
+        matrix += R @ part.matrix @ R.T + part.mass * (d @ d * np.eye(3) - np.outer(d, d))
+    row[0], row[1:4], row[4:] = masses.sum(), com, matrix[(0, 1, 2, 0, 0, 1), (0, 1, 2, 1, 2, 2)]
+    return row
+
+
+def assemble(
+    model: UrdfModel, locked: Mapping[str, float], armature: Mapping[str, float], held: bool = False
+) -> Assembly:
+    """Build the tree.
+
+    A root link without mass can turn against its first joint without moving anything, so M is singular. Where it is
+    held to the world its acceleration is zero, and any inertia may stand in its rows: they get the robot's mass as
+    armature.
+
+    Parameters
+    ----------
+    model : the URDF.
+    locked : positions (rad, m) of joints that do not move.
+    armature : reflected inertia (kg m² or kg) per joint; zero where absent.
+    held : whether the base is fixed to the world.
+
+    Raises
+    ------
+    NotAssembled
+        When there are too many joints, or none of the links has mass.
+    """
+    joints = model.joints
+    follow = {name: resolve_mimic(joint, joints) for name, joint in joints.items() if joint.type != "fixed"}
+    still = {name: k * locked[master] + c for name, (master, k, c) in follow.items() if master in locked}
+    still |= {name: c for name, (_, k, c) in follow.items() if k == 0}
+    moving = [name for name in follow if name not in still and joints[name].mimic is None]
+    for name in still:
+        if joints[name].type == "ball":
+            raise NotAssembled(name, "is part of a ball joint and cannot be locked by itself; make the joint fixed")
+    if len(follow) > MAX_JOINTS:
+        raise NotAssembled(list(follow)[MAX_JOINTS], f"the robot has {len(follow)} moving joints, at most {MAX_JOINTS}")
+    index = {name: i for i, name in enumerate(moving)}
+
+    bodies = [_Body(-1, FLOATING)]
+    place = {model.root: (0, np.eye(3), np.zeros(3))}
+    bodies[0].parts += _part(model, model.root, *place[model.root][1:])
+    for name, joint in joints.items():  # depth-first, so the parent is placed before the child
+        body, R, p = place[joint.parent]
+        if joint.type == "fixed" or name in still:
+            R_joint, p_joint = joint_motion(joint, still.get(name, 0.0)) if name in still else (joint.R, joint.p)
+            place[joint.child] = body, R @ R_joint, R @ p_joint + p
+        else:
+            bodies.append(_Body(body, _kind(joint), joint, R @ joint.R, R @ joint.p + p))
+            place[joint.child] = len(bodies) - 1, np.eye(3), np.zeros(3)
+        body, R, p = place[joint.child]
+        bodies[body].parts += _part(model, joint.child, R, p)
+    if not any(each.parts for each in bodies):
+        raise NotAssembled("", "no link has mass")
+
+    topology = np.zeros((len(bodies), 5), dtype=np.int64)
+    topology[0] = -1, FLOATING, 0, 0, 0
+    joint_rows = np.zeros((len(bodies), 17))
+    joint_rows[0] = [1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 0, 0, 1, 1, 0]
+    for i, moved in enumerate(bodies[1:], start=1):
+        assert moved.joint is not None
+        master, multiplier, offset = follow[moved.joint.name]
+        k = index[master]
+        topology[i] = moved.parent, moved.type, 7 + k, 6 + k, 5 + i
+        joint_rows[i] = [*moved.R.ravel(), *moved.p, *moved.joint.axis, multiplier, offset]
+    inertia = np.array([lump(each.parts) for each in bodies])
+    base = inertia[:, MASS].sum() if held and inertia[0, MASS] == 0.0 else 0.0
+    tree = Tree(
+        _frozen(topology),
+        _frozen(joint_rows),
+        _frozen(inertia),
+        _frozen(np.array([base] * 6 + [armature.get(name, 0.0) for name in moving])),
+    )
+    frames = {link: (place[link][0], frame_offset(*place[link][1:])) for link in model.links}
+    return Assembly(tree, tuple(moving), frames, _limits(model, moving, follow), still)
+
+
+def _kind(joint: Joint) -> int:
+    """Return the type of a joint in the tree."""
+    if joint.type == "ball":
+        return BALL + joint.part
+    return PRISMATIC if joint.type == "prismatic" else REVOLUTE
+
+
+def frame_offset(R: np.ndarray, p: np.ndarray) -> np.ndarray:
+    """Return the pose as the kernels take it: (12,) rotation row-major, then position; read-only."""
+    return _frozen(np.concatenate([R.ravel(), p]))
+
+
+def _part(model: UrdfModel, link: str, R: np.ndarray, p: np.ndarray) -> list[tuple[Inertia, np.ndarray, np.ndarray]]:
+    inertia = model.links[link].inertia
+    return [] if inertia is None else [(inertia, R, p)]
+
+
+def _frozen(array: np.ndarray) -> np.ndarray:
+    array = np.ascontiguousarray(array)
+    array.flags.writeable = False
+    return array
+
+
+def _limits(model: UrdfModel, moving: list[str], follow: Mapping[str, tuple[str, float, float]]) -> JointLimits:
+    """Return the limits of the coordinates; a joint that mimics another one bounds that one's position and velocity."""
+    joints = model.joints
+    own = [joints[name] for name in moving]
+    lower, upper = (np.array([getattr(joint, side) for joint in own], float) for side in ("lower", "upper"))
+    velocity, torque = (np.array([getattr(joint, side) for joint in own], float) for side in ("velocity", "effort"))
+    index = {name: i for i, name in enumerate(moving)}
+    for name, (master, multiplier, offset) in follow.items():
+        if name == master or master not in index or multiplier == 0:
+            continue
+        i, joint = index[master], joints[name]
+        ends = sorted([(joint.lower - offset) / multiplier, (joint.upper - offset) / multiplier])
+        low, high = max(lower[i], ends[0]), min(upper[i], ends[1])
+        if low < high:  # else the mimic joint's own limits make no sense; the master's stand
+            lower[i], upper[i] = low, high
+        velocity[i] = min(velocity[i], joint.velocity / abs(multiplier)) or velocity[i]
+    return JointLimits(_frozen(lower), _frozen(upper), _frozen(velocity), _frozen(torque))

@@ -1,0 +1,124 @@
+"""The shapes of a robot's links as solids in its bodies, and the pairs of them that a joint or more keeps apart.
+
+Links that overlap: at rest by a little, since a hull is larger than the mesh for which it stands, or always.
+"""
+
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from mcplan.core.distance.many import Scratch, fill_distances
+from mcplan.core.distance.pair import DISTANCE, PAIR_SIZE
+from mcplan.core.distance.shape import HULL, scratch
+from mcplan.core.rigid_body.tree import hung_on, workspace
+from mcplan.robot.description import Geometry
+from mcplan.robot.robot import Robot
+from mcplan.robot.solid import Solid, frozen, pack, solid
+
+
+def link_solids(robot: Robot) -> tuple[list[str], list[Solid], list[int]]:
+    """Return the shapes of all links that collide: link, shape in the body's frame, body."""
+    links, solids, bodies = [], [], []
+    for link, geometries in robot.geometry.items():
+        body, offset = robot.frame(link)
+        own = solids_of(geometries, offset)
+        links += [link] * len(own)
+        bodies += [body] * len(own)
+        solids += own
+    return links, solids, bodies
+
+
+def solids_of(geometries: Iterable[Geometry], offset: np.ndarray) -> list[Solid]:
+    """Return those of a link's shapes that collide, in the frame of its body, where the link is at ``offset`` (12,)."""
+    R, p = offset[:9].reshape(3, 3), offset[9:]
+    return [solid(g.shape, R @ g.R, R @ g.p + p) for g in geometries if g.role != "visual"]
+
+
+def candidate_pairs(robot: Robot) -> np.ndarray:
+    """Return pairs (P,2) of the shapes of ``link_solids`` on links that a joint or more than one keeps apart.
+
+    Left out are links of one body, links that one joint connects (fixed and locked joints do not count as joints), and
+    the pairs that the robot ignores.
+    """
+    links, _, bodies = link_solids(robot)
+    parent = hung_on(robot.tree)
+    found = []
+    for i in range(len(links)):
+        for j in range(i + 1, len(links)):
+            a, b = bodies[i], bodies[j]
+            if a == b or parent[a] == b or parent[b] == a or frozenset((links[i], links[j])) in robot.collision_ignore:
+                continue
+            found.append((i, j))
+    return np.array(found, np.int64).reshape(-1, 2)
+
+
+def new_scratch(robot: Robot, shapes: int, pairs: int) -> Scratch:
+    """Allocate the scratch space for a robot and numbers of shapes and pairs."""
+    return Scratch(workspace(robot.tree), np.zeros((shapes, 12)), np.zeros(pairs), scratch())
+
+
+SHALLOW = 0.015
+"""m: hulls that overlap by no more than this in a posture at rest are taken for links that do not: what convex hulls
+add to housings of a hand's width with rounded or hollowed sides. A deeper overlap is named, and stays a collision."""
+
+SAMPLES = 60
+"""Random configurations in which links that overlap in all of them are taken to overlap always."""
+
+Pairs = dict[frozenset[str], float]
+"""Pairs of links, and how deep they overlap (m)."""
+
+
+def overlaps(robot: Robot, postures: Iterable[np.ndarray], hulls_only: bool = False) -> list[Pairs]:
+    """Return the pairs that overlap in each posture (nq,), of those that could collide.
+
+    Parameters
+    ----------
+    hulls_only : leave out pairs of shapes neither of which is the hull of a mesh.
+    """
+    links, solids, bodies = link_solids(robot)
+    pairs = candidate_pairs(robot)
+    if hulls_only:
+        hull = np.array([s.kind == HULL for s in solids], bool)
+        pairs = pairs[hull[pairs].any(axis=1)]
+    if not len(pairs):
+        return [{} for _ in postures]
+    shapes, space = pack(solids, bodies), new_scratch(robot, len(solids), len(pairs))
+    margins, found, values = np.zeros(len(pairs)), np.zeros(len(pairs), np.int64), np.zeros((len(pairs), PAIR_SIZE))
+    answer = []
+    for q in postures:
+        count = fill_distances(robot.tree, shapes, frozen(pairs), margins, q, space, found, values)
+        deep: Pairs = {}
+        for p, distance in zip(found[:count].tolist(), values[:count, DISTANCE].tolist(), strict=True):
+            if distance < 0.0:
+                pair = frozenset(links[i] for i in pairs[p])
+                deep[pair] = max(deep.get(pair, 0.0), -distance)
+        answer.append(deep)
+    return answer
+
+
+def rest_overlaps(robot: Robot) -> Pairs:
+    """Return the pairs that overlap by hulls of meshes in a named posture, or without any in the neutral one."""
+    depth: Pairs = {}
+    postures = [robot.posture(name) for name in robot.postures] or [robot.neutral()]
+    for found in overlaps(robot, postures, hulls_only=True):
+        for pair, value in found.items():
+            depth[pair] = max(depth.get(pair, 0.0), value)
+    return depth
+
+
+def without_what_always_overlaps(robot: Robot, pairs: Pairs) -> Pairs:
+    """Return the pairs that are apart in some configuration: the others never collide, as nothing could prevent it."""
+    if not pairs:
+        return pairs
+    random = np.random.default_rng(0)
+    always = set(pairs)
+    for found in overlaps(robot, [robot.random_configuration(random) for _ in range(SAMPLES)]):
+        always &= set(found)
+    return {pair: depth for pair, depth in pairs.items() if pair not in always}
+
+
+def described(pairs: Pairs) -> str:
+    """Return the pairs as they stand in a message, deepest first: ``[a, b] 12 mm, ...``."""
+    deepest = sorted(pairs.items(), key=lambda item: -item[1])
+    return ", ".join(f"[{', '.join(sorted(pair))}] {1000 * depth:.1f} mm" for pair, depth in deepest)

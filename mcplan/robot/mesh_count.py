@@ -1,0 +1,144 @@
+"""How many triangles a COLLADA or glTF file makes, counted before any is made: few lines can name one mesh many times.
+
+Sources: COLLADA 1.4.1, ``instance_node`` and ``library_nodes``; glTF 2.0, accessors and the hierarchy of nodes.
+"""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from mcplan.robot.xml_reader import Element
+
+DEEPEST = 100
+"""Nodes in nodes of a COLLADA file that are followed."""
+
+
+class Uncounted(ValueError):  # noqa: N818 - reads as the sentence that it is
+    """Why a file cannot be counted."""
+
+
+def collada_counts(root: Element) -> tuple[int, int]:
+    """Return how many nodes and how many triangles the largest scene of a COLLADA document has, instances expanded.
+
+    Raises
+    ------
+    Uncounted
+        A node holds itself, or nodes are nested too deep.
+    """
+    counts = _Collada(root)
+    scenes = [counts.held(element, 0) for element in _inside(root) if _tag(element) == "visual_scene"]
+    return max((nodes for nodes, _ in scenes), default=0), max((triangles for _, triangles in scenes), default=0)
+
+
+class _Collada:
+    """Counts of a document's nodes, each counted once however often it is named."""
+
+    def __init__(self, root: Element):
+        self.nodes: dict[str, list[Element]] = {}
+        self.triangles: dict[str, int] = {}
+        self._held: dict[int, tuple[int, int] | None] = {}
+        for element in _inside(root):
+            name = element.attributes.get("id", "")
+            if _tag(element) == "node":
+                self.nodes.setdefault(name, []).append(element)
+            elif _tag(element) == "geometry":
+                triangles = sum(map(_primitive, _inside(element)))
+                self.triangles[name] = max(triangles, self.triangles.get(name, 0))
+
+    def held(self, node: Element, depth: int) -> tuple[int, int]:
+        """Return how many nodes and triangles a node or scene holds, itself among them."""
+        if id(node) in self._held:
+            known = self._held[id(node)]
+            if known is None:
+                raise Uncounted(f"line {node.line}: the node {node.attributes.get('id', '')[:40]!r} holds itself")
+            return known
+        if depth > DEEPEST:
+            raise Uncounted(f"line {node.line}: nodes are nested more than {DEEPEST} deep")
+        self._held[id(node)] = None
+        nodes, triangles = 1, 0
+        for child in node.children:
+            name = child.attributes.get("url", "").removeprefix("#")
+            if _tag(child) == "instance_geometry":
+                found = [(1, self.triangles.get(name, 0))]
+            elif _tag(child) == "instance_node":
+                found = [self.held(each, depth + 1) for each in self.nodes.get(name, ())]
+            else:
+                found = [self.held(child, depth + 1)] if _tag(child) == "node" else []
+            nodes += max((each[0] for each in found), default=0)
+            triangles += max((each[1] for each in found), default=0)
+        self._held[id(node)] = nodes, triangles
+        return nodes, triangles
+
+
+def _primitive(element: Element) -> int:
+    """Return the triangles of ``<triangles>`` and of polygons: of one of k corners k - 2; 0 of anything else."""
+    if _tag(element) not in ("triangles", "polylist", "polygons", "tristrips", "trifans"):
+        return 0
+    parts = [child for child in element.children if _tag(child) == "p"]
+    offsets = [child.attributes.get("offset", "0") for child in element.children if _tag(child) == "input"]
+    stride = 1 + max((int(offset) for offset in offsets if offset.isdecimal()), default=0)
+    corners = sum(part.words for part in parts) // stride
+    if _tag(element) == "triangles":
+        return corners // 3
+    polygons = sum(child.words for child in element.children if _tag(child) == "vcount") or len(parts)
+    return corners - 2 * min(polygons, corners // 3)  # none has fewer than three
+
+
+def _inside(root: Element) -> Iterator[Element]:
+    stack = [root]
+    while stack:
+        element = stack.pop()
+        yield element
+        stack += element.children
+
+
+def _tag(element: Element) -> str:
+    """Return the tag without the prefix of a namespace."""
+    return element.tag.rpartition(":")[2]
+
+
+def gltf_counts(data: bytes, binary: bool) -> tuple[int, int]:
+    """Return how many items the accessors of a glTF document have, and how many triangles, nodes expanded.
+
+    Parameters
+    ----------
+    binary : whether it is a GLB, in which the document is the first chunk.
+
+    Raises
+    ------
+    Uncounted
+        It is no document of glTF, or an accessor has a count without the bytes for it.
+    """
+    try:
+        if binary:
+            data = data[20 : 20 + int.from_bytes(data[12:16], "little")]
+        document = json.loads(data)
+        return _gltf(document)
+    except Uncounted:
+        raise
+    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
+        raise Uncounted(f"{type(error).__name__}: {str(error)[:100]}") from None
+
+
+def _gltf(document: Any) -> tuple[int, int]:
+    accessors, nodes = document.get("accessors", []), document.get("nodes", [])
+    for k, accessor in enumerate(accessors):
+        if "bufferView" not in accessor and "sparse" not in accessor:
+            raise Uncounted(f"accessors[{k}] has no bufferView (compressed meshes are not read)")
+        if not isinstance(accessor["count"], int) or accessor["count"] < 0:
+            raise Uncounted(f"accessors[{k}].count is no whole number from 0 on")
+
+    def primitive(given: Any) -> int:
+        named = given["attributes"].get("POSITION") if given.get("indices") is None else given["indices"]
+        corners = 0 if named is None else accessors[named]["count"]
+        mode = given.get("mode", 4)  # up to 3 points and lines, 4 triangles, then strips and fans
+        return 0 if mode < 4 else corners // 3 if mode == 4 else corners
+
+    meshes = [sum(map(primitive, mesh["primitives"])) for mesh in document.get("meshes", [])]
+
+    def triangles(numbers: Any) -> int:
+        return sum(meshes[nodes[k]["mesh"]] for k in numbers if "mesh" in nodes[k])
+
+    roots = max((triangles(scene.get("nodes", ())) for scene in document.get("scenes", ())), default=0)
+    expanded = roots + sum(triangles(node.get("children", ())) for node in nodes)
+    return sum(accessor["count"] for accessor in accessors), max(expanded, sum(meshes))

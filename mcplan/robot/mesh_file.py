@@ -1,0 +1,254 @@
+"""Mesh files: which may be opened, and how many triangles they may hold.
+
+Where the package of ``package://NAME/path`` is installed: by ROS, by conda, or as a Python package.
+"""
+
+
+import io
+import math
+import os
+import site
+import sys
+import sysconfig
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlparse
+
+import numpy as np
+
+from mcplan.errors import RobotError
+from mcplan.robot.mesh_count import Uncounted, collada_counts, gltf_counts
+from mcplan.robot.xml_reader import Element, read_xml
+
+EXTRAS = {"example-robot-data": "pip install 'mcplan[robots]'"}
+"""How packages that mcplan's own robots are read from are installed."""
+
+
+SCHEME = "package://"
+
+
+def package_file(name: str, directories: Sequence[Path] = ()) -> Path:
+    """Return the file that ``package://NAME/path`` stands for.
+
+    Parameters
+    ----------
+    directories : looked into before what is installed: each is the package NAME or holds it.
+
+    Raises
+    ------
+    RobotError
+        There is no such package, or no such file in it.
+    """
+    package, _, inner = name.removeprefix(SCHEME).partition("/")
+    whole = [folder.resolve() for folder in directories]  # `.` and `..` have names, too
+    given = [folder if folder.name == package else folder / package for folder in whole]
+    folders = [folder for folder in (*given, find_package(package)) if folder is not None and folder.is_dir()]
+    if not folders:
+        how = EXTRAS.get(package, "name the directory that holds it in `packages`, or with --package-dir")
+        raise RobotError(f"{name}: the package {package!r} is not installed: {how}")
+    for folder in folders:
+        path = (folder / inner).resolve()
+        if path.is_file() and path.is_relative_to(folder.resolve()):
+            return path
+    raise RobotError(f"{name}: the package {str(folders[0])!r} holds no file {inner!r}")
+
+
+def find_package(name: str) -> Path | None:
+    """Return the directory of an installed package: one that ends in ``share/NAME``, or has the name on a ROS path."""
+    if not name or Path(name).name != name or name in (".", ".."):
+        return None
+    return next((folder for folder in _folders(name) if folder.is_dir()), None)
+
+
+def _folders(name: str) -> Iterator[Path]:
+    for variable in ("AMENT_PREFIX_PATH", "CMAKE_PREFIX_PATH"):
+        for prefix in _listed(variable):
+            yield prefix / "share" / name
+    for directory in _listed("ROS_PACKAGE_PATH"):
+        yield directory if directory.name == name else directory / name
+    for installed in dict.fromkeys([sysconfig.get_path("purelib"), *sys.path, site.getusersitepackages()]):
+        yield Path(installed) / "cmeel.prefix" / "share" / name
+    for python in dict.fromkeys([sys.prefix, sys.base_prefix]):
+        yield Path(python) / "share" / name
+
+
+def _listed(variable: str) -> list[Path]:
+    return [Path(part) for part in os.environ.get(variable, "").split(os.pathsep) if part]
+
+
+SUFFIXES = (".stl", ".obj", ".ply", ".off", ".dae")
+GRIDS = (".npy", ".csv", ".png")
+WORLDS = (".urdf", ".sdf", ".world", ".xml")
+SCENE_SUFFIXES = (*SUFFIXES, ".glb", ".gltf", *GRIDS, *WORLDS)
+"""What an environment may be: glTF, height maps and worlds of other programs have no place in a URDF."""
+
+MAX_MESH_BYTES = 64_000_000
+MAX_TRIANGLES = 500_000
+MAX_ITEMS = 8_000_000
+"""Items of all accessors of a glTF file: corners, normals, colours, indices."""
+
+UP_AXES = {
+    "X_UP": ((0, -1, 0), (0, 0, -1), (1, 0, 0)),
+    "Y_UP": ((1, 0, 0), (0, 0, -1), (0, 1, 0)),
+    "Z_UP": ((1, 0, 0), (0, 1, 0), (0, 0, 1)),
+}
+"""What turns the axes of a COLLADA file into those with z up (COLLADA 1.4.1, ``up_axis``: right, up and inwards)."""
+
+CARELESS = "VCGLib"
+"""Author (MeshLab) that writes ``Y_UP`` into every file without having turned the vertices, which are as they were."""
+
+
+class MeshProblem(Exception):  # noqa: N818 - reads as the sentence that it is
+    """Why a mesh cannot be used."""
+
+
+class MeshFiles:
+    """The meshes that one URDF may refer to.
+
+    A path is followed only to files inside the model's directory, its package (a directory above it that has the
+    package's name and a ``package.xml``, or where it is installed) or the named package directories, links resolved.
+    """
+
+    def __init__(self, urdf: Path, package_directories: Sequence[str | Path] = (), suffixes: Sequence[str] = SUFFIXES):
+        self.suffixes = suffixes
+        self.directory = urdf.resolve().parent
+        self.packages = [Path(directory).resolve() for directory in package_directories]
+        self._read: dict[Path, tuple[np.ndarray, np.ndarray]] = {}
+        self.by_name: dict[str, tuple[np.ndarray, np.ndarray]] = {}
+
+    def read(self, name: str) -> tuple[np.ndarray, np.ndarray]:
+        """Return vertices (k,3) and faces (m,3) of the mesh that the URDF calls ``name``."""
+        path = self.find(name)
+        if path not in self._read:
+            self._read[path] = read_mesh(path)
+        self.by_name[name] = self._read[path]
+        return self._read[path]
+
+    def find(self, name: str) -> Path:
+        """Return the file for ``package://NAME/path``, ``file:///path`` or a path relative to the URDF."""
+        suffix = Path(name).suffix.lower()
+        if suffix not in self.suffixes:
+            raise MeshProblem(f"the format {suffix or '(none)'} is not one of {', '.join(self.suffixes)}")
+        if "\0" in name:
+            raise MeshProblem("the name holds a NUL")
+        scheme, _, rest = name.partition("://")
+        if rest and scheme not in ("package", "model", "file"):
+            raise MeshProblem(f"{scheme[:20]}:// is not read; use package:// or a path relative to the URDF")
+        try:
+            candidates = self._candidates(scheme, rest, name)
+            for root, candidate in candidates:
+                path = candidate.resolve()
+                if path.is_relative_to(root) and path.is_file():
+                    return path
+        except (OSError, ValueError, RuntimeError) as error:  # a name too long, a malformed address, a loop of links
+            raise MeshProblem(f"cannot be looked up: {error}") from None
+        if rest and scheme in ("package", "model"):
+            places = ", ".join(str(path) for path in (self.directory, *self.packages))
+            raise MeshProblem(f"not found (looked in {places}); name its package in package_directories")
+        if any(not path.resolve().is_relative_to(root) for root, path in candidates):
+            raise MeshProblem("lies outside the model's directory; name its directory in package_directories")
+        raise MeshProblem("there is no such file")
+
+    def _candidates(self, scheme: str, rest: str, name: str) -> list[tuple[Path, Path]]:
+        """Return (directory that must contain the file, file) in the order in which they are tried."""
+        if not rest:
+            roots = [self.directory, *self.packages]
+            return [(root, self.directory / name) for root in roots]
+        if scheme == "file":
+            roots = [self.directory, *self.packages]
+            return [(root, Path(unquote(urlparse(name).path))) for root in roots]
+        package, _, inner = rest.lstrip("/").partition("/")
+        found = []
+        for directory in self.packages:
+            if directory.name == package:
+                found.append((directory, directory / inner))
+            found.append((directory, directory / package / inner))
+        for directory in (self.directory, *self.directory.parents):
+            if directory.name == package and (directory / "package.xml").is_file():
+                found.append((directory, directory / inner))
+        if (installed := find_package(package)) is not None:
+            found.append((installed.resolve(), installed / inner))
+        return [*found, (self.directory, self.directory / package / inner), (self.directory, self.directory / inner)]
+
+
+def read_mesh(path: Path) -> tuple[np.ndarray, np.ndarray]:
+    """Read one mesh file of an allowed format: vertices (k,3) float64 in m, faces (m,3) int64, both read-only.
+
+    COLLADA has a unit and an upward axis: both count. In glTF y is up and the unit is the metre; of its files only
+    what they hold themselves is read.
+    """
+    import trimesh  # slow to import, and most robots here have no meshes
+
+    try:
+        size = path.stat().st_size
+        if size > MAX_MESH_BYTES:
+            raise MeshProblem(f"has {size} bytes, at most {MAX_MESH_BYTES} are read")
+        data, suffix = path.read_bytes(), path.suffix.lower()
+    except OSError as error:
+        raise MeshProblem(f"cannot be read: {error.strerror}") from None
+    turn = _frame(data, path)
+    try:
+        # from bytes, so that nothing else (materials, textures) is opened
+        loaded: Any = trimesh.load(io.BytesIO(data), file_type=suffix[1:], force="mesh")
+        vertices = np.array(loaded.vertices, dtype=float).reshape(-1, 3) @ turn.T
+        faces = np.array(loaded.faces, dtype=np.int64).reshape(-1, 3)
+    except Exception as error:  # the readers raise whatever they stumble over
+        raise MeshProblem(f"cannot be read: {type(error).__name__}: {str(error)[:100]}") from None
+    if not len(faces) or not len(vertices):
+        raise MeshProblem("holds no triangles")
+    _refuse_more(len(faces), "triangles", MAX_TRIANGLES)
+    if not np.isfinite(vertices).all() or faces.min() < 0 or faces.max() >= len(vertices):
+        raise MeshProblem("holds vertices that are not finite or do not exist")
+    vertices.flags.writeable = faces.flags.writeable = False
+    return vertices, faces
+
+
+def _refuse_more(count: int, what: str, most: int) -> None:
+    if count > most:
+        raise MeshProblem(f"holds {count} {what}, at most {most} are taken")
+
+
+def _frame(data: bytes, path: Path) -> np.ndarray:
+    """Return the scaled rotation (3,3) to metres with z up, of a file that is found to hold no more than may be.
+
+    COLLADA passes through the strict reader before any other.
+    """
+    suffix = path.suffix.lower()
+    try:
+        if suffix in (".glb", ".gltf"):
+            items, triangles = gltf_counts(data, suffix == ".glb")
+            _refuse_more(items, "items of accessors", MAX_ITEMS)
+            _refuse_more(triangles, "triangles", MAX_TRIANGLES)
+            return np.array(UP_AXES["Y_UP"], float)
+        if suffix != ".dae":
+            return np.eye(3)
+        root = read_xml(data, path.name)
+        nodes, triangles = collada_counts(root)
+    except Uncounted as error:
+        raise MeshProblem(f"cannot be read: {error}") from None
+    except RobotError as error:
+        raise MeshProblem(f"cannot be read: {error.problems[0].message}") from None
+    _refuse_more(nodes, "nodes", MAX_TRIANGLES)
+    _refuse_more(triangles, "triangles", MAX_TRIANGLES)
+    return _collada_frame(root)
+
+
+def _collada_frame(root: Element) -> np.ndarray:
+    """Return the scaled rotation (3,3) of a COLLADA document.
+
+    A file without ``up_axis`` is taken as it is, though the format's default is y: so do the tools that wrote it.
+    """
+    assets = root.all("asset")
+    given = [unit.attributes.get("meter", "1") for asset in assets for unit in asset.all("unit")]
+    try:
+        unit = float(given[0]) if given else 1.0
+    except ValueError:
+        unit = math.nan
+    if not 0.0 < unit < math.inf:
+        raise MeshProblem(f"cannot be read: a unit of {given[0][:24]!r} metres")
+    up = [axis.text.strip() for asset in assets for axis in asset.all("up_axis")] or ["Z_UP"]
+    if up[0] not in UP_AXES:
+        raise MeshProblem(f"cannot be read: an up_axis of {up[0][:24]!r}, expected one of {', '.join(UP_AXES)}")
+    tools = [t.text for asset in assets for c in asset.all("contributor") for t in c.all("authoring_tool")]
+    return unit * np.array(UP_AXES["Z_UP" if any(CARELESS in tool for tool in tools) else up[0]], float)

@@ -1,0 +1,121 @@
+"""What the tree of a robot and its names say: which way is up, what are fingers, legs, arms and the head."""
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+
+from mcplan.core.rigid_body.tree import MASS, PARENT, V
+from mcplan.robot.rerooted import Axis, direction
+from mcplan.robot.robot import Robot
+
+LIGHT = 0.004
+"""Share of the robot's mass below which what a joint moves is a finger, a gripper's jaw, an eye: it is locked."""
+
+LEFT = frozenset(["l", "left", "lf", "lh", "fl", "rl", "hl", "bl", "lleg", "larm", "lfoot", "lhand"])
+RIGHT = frozenset(["r", "right", "rf", "rh", "fr", "rr", "hr", "br", "rleg", "rarm", "rfoot", "rhand"])
+FOOT = re.compile(r"foot|feet|sole|ankle|toe|shank|calf|shin")
+HEAD = re.compile(r"head|neck|camera|gaze|eye|lidar|antenna|tail")
+AXES: tuple[Axis, ...] = ("x", "-x", "y", "-y", "z", "-z")
+
+
+@dataclass(frozen=True)
+class Limb:
+    """A chain of joints that hangs on the trunk.
+
+    Parameters
+    ----------
+    bodies : of the tree, from the first that the chain alone moves to its end.
+    joints : indices of the joints that move them.
+    names : the links of these bodies, in lower case.
+    """
+
+    bodies: tuple[int, ...]
+    joints: tuple[int, ...]
+    names: str
+
+    @property
+    def end(self) -> int:
+        """The last body."""
+        return self.bodies[-1]
+
+
+def links_of(robot: Robot) -> dict[int, list[str]]:
+    """Return the links of each body, in the file's order."""
+    found: dict[int, list[str]] = {body: [] for body in range(len(robot.tree.topology))}
+    for link in robot.link_names:
+        found[robot.frame(link)[0]].append(link)
+    return found
+
+
+def joint_of_body(robot: Robot) -> dict[int, int]:
+    """Return the index of the joint that moves each body but the base."""
+    return {body: int(robot.tree.topology[body, V]) - 6 for body in range(1, len(robot.tree.topology))}
+
+
+def light_joints(robot: Robot) -> list[str]:
+    """Return the joints that move less than ``LIGHT`` of the robot's mass; parts of ball joints cannot be locked."""
+    parent, mass = robot.tree.topology[:, PARENT], robot.tree.inertia[:, MASS].copy()
+    for body in range(len(parent) - 1, 0, -1):
+        mass[parent[body]] += mass[body]
+    heaviest: dict[int, float] = {}
+    for body, joint in joint_of_body(robot).items():  # joints that mimic another one are moved by that one
+        heaviest[joint] = max(heaviest.get(joint, 0.0), mass[body])
+    light = [robot.joint_names[joint] for joint, moved in heaviest.items() if moved < LIGHT * robot.mass]
+    return [joint for joint in light if robot.description.joints[joint].type != "ball"]
+
+
+def limbs(robot: Robot) -> list[Limb]:
+    """Return the limbs: from the last body that several ends hang on to each end."""
+    parent = robot.tree.topology[:, PARENT].tolist()
+    ends = [body for body in range(len(parent)) if body not in parent]
+    below = np.zeros(len(parent), int)
+    paths = []
+    for end in ends:
+        path = [end]
+        while parent[path[-1]] >= 0:
+            path.append(parent[path[-1]])
+        paths.append(path[::-1])
+        below[path] += 1
+    links, joints, found = links_of(robot), joint_of_body(robot), []
+    for path in paths:
+        own = tuple(body for body in path if below[body] == 1 and body > 0)
+        if own:
+            names = " ".join(link.lower() for body in own for link in links[body])
+            found.append(Limb(own, tuple(dict.fromkeys(joints[body] for body in own)), names))
+    return found
+
+
+def side(names: str) -> int:
+    """Return 1 for names of the left side, -1 for the right, 0 for neither."""
+    words = re.split(r"[^a-z]+", names)
+    left = sum(word in LEFT or word.startswith("left") for word in words)
+    right = sum(word in RIGHT or word.startswith("right") for word in words)
+    return int(np.sign(left - right))
+
+
+def base_axes(robot: Robot) -> tuple[Axis, Axis]:
+    """Return which axes of the root link point forward and up: feet are below it, left is what is called so."""
+    q, found = robot.neutral(), limbs(robot)
+    place = {limb: _origin(robot, q, limb.end) for limb in found}
+    feet = [limb for limb in found if FOOT.search(limb.names)]
+    up: Axis = _nearest(-np.mean([place[limb] for limb in feet], axis=0)) if feet else "z"
+    left = [place[limb] for limb in found if side(limb.names) > 0]
+    right = [place[limb] for limb in found if side(limb.names) < 0]
+    if not left or not right:
+        return ("x" if up[-1] != "x" else "z"), up
+    z = direction(up)
+    y = np.mean(left, axis=0) - np.mean(right, axis=0)
+    return _nearest(np.cross(y - (y @ z) * z, z)), up
+
+
+def _origin(robot: Robot, q: np.ndarray, body: int) -> np.ndarray:
+    """Return the place (3,) of a body's frame in the base, for a base at the world's origin."""
+    link = links_of(robot)[body][0]
+    X, offset = robot.frame_pose(q, link), robot.frame(link)[1]
+    R = X[:3, :3] @ offset[:9].reshape(3, 3).T
+    return X[:3, 3] - R @ offset[9:]
+
+
+def _nearest(vector: np.ndarray) -> Axis:
+    return max(AXES, key=lambda axis: float(direction(axis) @ vector))

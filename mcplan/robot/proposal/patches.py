@@ -1,0 +1,312 @@
+"""Patches of a proposal: soles, ball feet, knees and hands, from the shapes at the ends of the limbs."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from mcplan.core.rigid_body.tree import AXIS, GRAVITY, ORIGIN, PARENT, ROTATION
+from mcplan.document.document import comment, inline
+from mcplan.robot.pose import quat_from_rotation
+from mcplan.robot.proposal.limbs import HEAD, Limb, joint_of_body, limbs, links_of, side
+from mcplan.robot.proposal.surface import Face, body_points, face, flattest, lowest_ball
+from mcplan.robot.robot import Robot
+
+LOWEST = 0.12
+"""Limbs that end within this share of the robot's height of its lowest point are legs."""
+
+SOLE = (0.12, 0.035)
+"""Length and width of what is a sole and no ball, as shares of the leg's length."""
+
+DEPTHS = (1e-3, 2e-3, 4e-3)
+"""m: how far from its lowest point a flat sole may end."""
+
+ROUNDED = 0.015
+"""The same of a rounded one, as a share of the leg's length."""
+
+ANKLE, LEAST_LEVER = 0.8, 0.01
+"""Share of an ankle's torque that the robot's weight may take; m: an ankle that bears less says nothing of the sole."""
+
+LEAN = np.deg2rad(50)
+"""How far a leg on a ball may lean: so far around, nothing of its link is to reach beyond the ball."""
+
+HAND, GUESSED = (0.02, 0.06), 0.02
+"""m: least and greatest side of a hand's patch; side where the hand's end is rounded."""
+
+
+@dataclass(frozen=True, eq=False)
+class Proposed:
+    """One patch, in the link that carries it, and why it is proposed."""
+
+    name: str
+    link: str
+    limb: str
+    kind: str
+    R: np.ndarray
+    p: np.ndarray
+    polygon: np.ndarray
+    why: str
+    radius: float = 0.0
+
+    def lines(self) -> Iterator[str]:
+        """Yield its entry of the file."""
+        xyz = ", ".join(f"{x:.5g}" for x in np.round(self.p, 6) + 0.0)
+        quat = ", ".join(f"{x:.9g}" for x in _exact(quat_from_rotation(self.R)))
+        yield f"  {inline(self.name)}:  # {comment(self.why)}"
+        yield f"    link: {inline(self.link)}"
+        yield f"    limb: {inline(self.limb)}"
+        yield f"    pose: {{xyz: [{xyz}], quat_wxyz: [{quat}]}}"
+        if self.kind == "surface":
+            corners = ", ".join(f"[{x:.4g}, {y:.4g}]" for x, y in np.round(self.polygon, 4) + 0.0)
+            yield f"    polygon: [{corners}]"
+        else:
+            yield f"    kind: {self.kind}"
+            if self.radius:
+                yield f"    radius: {self.radius:.5g}"
+
+
+@dataclass(eq=False)
+class Anatomy:
+    """The limbs of a robot at a posture, by what they are for, and their patches."""
+
+    robot: Robot
+    q: np.ndarray
+    legs: dict[str, Limb] = field(default_factory=dict)
+    arms: dict[str, Limb] = field(default_factory=dict)
+    soles: list[Proposed] = field(default_factory=list)
+    others: list[Proposed] = field(default_factory=list)
+    notices: list[str] = field(default_factory=list)
+
+    @property
+    def patches(self) -> list[Proposed]:
+        """All patches, those to stand on first."""
+        return [*self.soles, *self.others]
+
+
+def anatomy(robot: Robot, q: np.ndarray) -> Anatomy:
+    """Find legs and arms and propose their patches; at ``q`` (nq,) the robot stands more or less, its base level."""
+    found = Anatomy(robot, q)
+    everything = limbs(robot)
+    low = {limb: float(_world_points(robot, q, limb.end)[:, 2].min()) for limb in everything}
+    if not low:
+        return found
+    top = max(float(_world_points(robot, q, body)[:, 2].max()) for body in range(len(robot.tree.topology)))
+    bottom = min(low.values())
+    legs = [limb for limb in everything if low[limb] < bottom + LOWEST * (top - bottom) and len(limb.joints) >= 2]
+    arms = [limb for limb in everything if limb not in legs and len(limb.joints) >= 4 and not HEAD.search(limb.names)]
+    for number, limb in enumerate(legs):
+        name = _named(robot, q, limb, legs, number)
+        found.legs[f"{name}_leg"] = limb
+        found.soles.append(_sole(robot, q, limb, name))
+        if len(legs) == 2 and (knee := _knee(robot, q, limb, name)) is not None:
+            found.others.append(knee)
+    for number, limb in enumerate(arms):
+        name = _named(robot, q, limb, arms, number)
+        found.arms[f"{name}_arm"] = limb
+        found.others.append(_hand(robot, q, limb, name))
+    return found
+
+
+def leg_length(robot: Robot, q: np.ndarray, limb: Limb) -> float:
+    """Return the length along the joints of a limb, and on to its lowest point (m)."""
+    places = [_pose(robot, q, body)[1] for body in limb.bodies]
+    end = places[-1][2] - float(_world_points(robot, q, limb.end)[:, 2].min())
+    return float(np.linalg.norm(np.diff(places, axis=0), axis=1).sum()) + max(end, 0.0)
+
+
+def _named(robot: Robot, q: np.ndarray, limb: Limb, group: list[Limb], number: int) -> str:
+    """Return left or right, with front or hind where there are four, by places; names decide where these do not."""
+    places = np.array([_pose(robot, q, each.bodies[0])[1] for each in group])
+    place = places[group.index(limb)]
+    y = place[1] if abs(place[1]) > 0.01 else side(limb.names)
+    name = "left" if y > 0 else "right"
+    if len(group) <= 2:
+        return name if len(group) == 2 else "single"
+    x = np.sort(places[:, 0])
+    if len(group) == 4 and x[2] - x[1] > 0.05:
+        return f"{'front' if place[0] > (x[1] + x[2]) / 2 else 'hind'}_{name}"
+    return f"limb{number + 1}"
+
+
+def _pose(robot: Robot, q: np.ndarray, body: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return ``R``, ``p`` of a body's frame in the world."""
+    link = links_of(robot)[body][0]
+    X, offset = robot.frame_pose(q, link), robot.frame(link)[1]
+    R = X[:3, :3] @ offset[:9].reshape(3, 3).T
+    return R, X[:3, 3] - R @ offset[9:]
+
+
+def _world_points(robot: Robot, q: np.ndarray, body: int) -> np.ndarray:
+    """Return points (k,3) of a body in the world; the frames of its links where it has no shapes."""
+    R, p = _pose(robot, q, body)
+    shapes = body_points(robot, body)
+    if shapes:
+        return np.concatenate(list(shapes.values())) @ R.T + p
+    return np.array([robot.frame_pose(q, link)[:3, 3] for link in links_of(robot)[body]])
+
+
+def _on_link(robot: Robot, link: str, R: np.ndarray, p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return a pose of the body in one of its links."""
+    offset = robot.frame(link)[1]
+    R_L = offset[:9].reshape(3, 3)
+    return R_L.T @ R, R_L.T @ (p - offset[9:])
+
+
+def _exact(quat: np.ndarray) -> np.ndarray:
+    """Return a quaternion whose numbers are those of a quarter or a half turn where they are within 1e-4 of them."""
+    nice = np.array([0.0, 0.5, np.sqrt(0.5), 1.0])
+    nearest = np.sign(quat) * nice[np.argmin(np.abs(np.abs(quat)[:, None] - nice), axis=1)]
+    return nearest + 0.0 if np.abs(nearest - quat).max() < 1e-4 else np.round(quat, 9) + 0.0
+
+
+def _corners(low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    return np.array([[low[0], low[1]], [high[0], low[1]], [high[0], high[1]], [low[0], high[1]]])
+
+
+def _axes(robot: Robot, body: int) -> np.ndarray:
+    """Return the axes (m,3) of a body's links, both ways."""
+    found = [robot.frame(link)[1][:9].reshape(3, 3).T for link in links_of(robot)[body]]
+    return np.concatenate([np.concatenate([R, -R]) for R in found])
+
+
+def _sole(robot: Robot, q: np.ndarray, limb: Limb, name: str) -> Proposed:
+    R, _ = _pose(robot, q, limb.end)
+    down, ahead, leg = -R[2], R[0], leg_length(robot, q, limb)
+    shapes = body_points(robot, limb.end)
+    limb_name = f"{name}_leg"
+    if not shapes:
+        link = links_of(robot)[limb.end][0]
+        size = leg * np.array([[-0.1, -0.07], [0.15, 0.07]])
+        R_P = np.column_stack([ahead, np.cross(down, ahead), down])
+        R_P, p = _on_link(robot, link, R_P, 0.12 * leg * down)
+        why = "GUESSED from the leg's length: this link has no shapes"
+        return Proposed(f"{name}_sole", link, limb_name, "surface", R_P, p, _corners(*size), why)
+    link = max(shapes, key=lambda each: float((shapes[each] @ down).max()))
+    points = np.concatenate(list(shapes.values()))
+    for depth in (*DEPTHS, ROUNDED * leg):
+        normal = flattest(points, down, _axes(robot, limb.end), depth)
+        found = face(points, normal, ahead, np.zeros(3), depth)
+        if found.size[0] >= SOLE[0] * leg and found.size[1] >= SOLE[1] * leg:
+            low, high = _borne(robot, limb, found)
+            R_P, p = _on_link(robot, link, found.R, found.p)
+            why = f"the flat end of {link}, {1000 * found.size[0]:.0f} x {1000 * found.size[1]:.0f} mm"
+            if not np.allclose([low, high], [found.low, found.high]):
+                x, y = 1000 * (high - low)
+                why += f", cut to the {x:.0f} x {y:.0f} mm that the ankle bears"
+            sole = f"{name}_sole" if f"{name}_sole" not in robot.link_names else f"{name}_foot_sole"
+            return Proposed(sole, link, limb_name, "surface", R_P, p, _corners(low, high), why)
+    known = lowest_ball(robot, limb.end, down)
+    lowest = float((points @ down).max())
+    if known is not None and abs(known[0] @ down + known[1] - lowest) < DEPTHS[0]:
+        centre, radius = known
+    else:
+        radius = 0.0
+        centre, _ = _ball(points, down, ROUNDED * leg)
+    R_P = np.column_stack([ahead, np.cross(down, ahead), down])
+    R_P, p = _on_link(robot, link, R_P, centre)
+    arms = points - centre
+    far = np.linalg.norm(arms, axis=1)
+    # nothing of the link is to touch before it
+    radius = max(radius, float(far[arms @ down > np.cos(LEAN) * far].max()))
+    why = f"a ball at the end of {link}, which rolls; the pose is that of its centre"
+    return Proposed(f"{name}_foot", link, limb_name, "ball", R_P, p, np.zeros((1, 2)), why, round(radius, 5))
+
+
+def _borne(robot: Robot, limb: Limb, found: Face) -> tuple[np.ndarray, np.ndarray]:
+    """Return the corners (2,), (2,) of what of a sole the ankle can use with the robot's weight on it.
+
+    A force ``m g`` at a distance d from a joint's axis asks for the torque ``m g d``; of the torque ``ANKLE`` is taken.
+    """
+    low, high = found.low.copy(), found.high.copy()
+    body, joints = limb.end, joint_of_body(robot)
+    R, p = np.eye(3), np.zeros(3)  # from the body to the end of the leg
+    for _ in range(min(2, len(limb.bodies))):
+        row = robot.tree.joint[body]
+        axis, origin = found.R.T @ R @ row[AXIS : AXIS + 3], found.R.T @ (p - found.p)
+        lever = ANKLE * robot.limits.torque[joints[body]] / (robot.mass * GRAVITY)
+        side = 0 if abs(axis[1]) > 0.8 else 1 if abs(axis[0]) > 0.8 else None
+        if side is not None and lever > LEAST_LEVER:
+            low[side], high[side] = max(low[side], origin[side] - lever), min(high[side], origin[side] + lever)
+        # the joint at zero: its parent's frame in this one
+        R_J, p_J = row[ROTATION:ORIGIN].reshape(3, 3), row[ORIGIN:AXIS]
+        R = R @ R_J.T
+        p = p - R @ p_J
+        body = int(robot.tree.topology[body, PARENT])
+    return (low, high) if (high - low).min() > 2 * LEAST_LEVER else (found.low, found.high)
+
+
+def _ball(points: np.ndarray, down: np.ndarray, depth: float) -> tuple[np.ndarray, float]:
+    """Return centre (3,) and radius of the ball that fits the lower end of points best: ``|x|² = 2 c'x + r² - c'c``."""
+    height = points @ down
+    cap = points[height > height.max() - 2 * depth]
+    if len(cap) < 4:
+        return cap.mean(axis=0), 0.0
+    solution = np.linalg.lstsq(np.column_stack([2 * cap, np.ones(len(cap))]), (cap**2).sum(axis=1), rcond=None)[0]
+    centre = solution[:3]
+    radius = float(np.sqrt(max(solution[3] + centre @ centre, 0.0)))
+    return centre + ((height.max() - radius) - centre @ down) * down, radius
+
+
+def _knee(robot: Robot, q: np.ndarray, limb: Limb, name: str) -> Proposed | None:
+    """Return an edge across the front of the shank at the knee, the middle one of three joints that turn about y."""
+    bodies = pitch_bodies(robot, q, limb)
+    if len(bodies) < 3:
+        return None
+    body = bodies[1]
+    shapes = body_points(robot, body)
+    if not shapes:
+        return None
+    R, p = _pose(robot, q, body)
+    points = {link: (x @ R.T + p) for link, x in shapes.items()}
+    reach = 0.1 * leg_length(robot, q, limb)
+    near = {link: x[np.abs(x[:, 2] - p[2]) < reach] for link, x in points.items()}
+    near = {link: x for link, x in near.items() if len(x)}
+    if not near:
+        return None
+    link = max(near, key=lambda each: float(near[each][:, 0].max()))
+    x = near[link]
+    front = x[x[:, 0] > x[:, 0].max() - 0.01]
+    width = max(float(np.ptp(front[:, 1])) / 2, 0.02)
+    place = np.array([x[:, 0].max(), float(front[:, 1].mean()), float(front[:, 2].mean())])
+    # z ahead, x down, y to the left: an edge along y
+    R_P, p_P = _on_link(robot, link, R.T @ np.array([[0, 0, 1], [0, 1, 0], [-1, 0, 0.0]]), R.T @ (place - p))
+    polygon, why = np.array([[0.0, -width], [0.0, width]]), "an edge across the knee's front"
+    return Proposed(f"{name}_knee", link, f"{name}_leg", "surface", R_P, p_P, polygon, why)
+
+
+def pitch_bodies(robot: Robot, q: np.ndarray, limb: Limb) -> list[int]:
+    """Return the bodies of a limb whose joints turn about the robot's y axis at ``q``: hip, knee and ankle of a leg."""
+    found = []
+    for body in limb.bodies:
+        R, _ = _pose(robot, q, body)
+        axis = R @ robot.tree.joint[body, 12:15]
+        if abs(axis[1]) > 0.8:
+            found.append(body)
+    return found
+
+
+def _hand(robot: Robot, q: np.ndarray, limb: Limb, name: str) -> Proposed:
+    shapes = body_points(robot, limb.end)
+    links = links_of(robot)[limb.end]
+    R, p = _pose(robot, q, limb.end)
+    if not shapes:
+        before = _pose(robot, q, limb.bodies[-2])[1] if len(limb.bodies) > 1 else p + np.array([0, 0, 0.1])
+        far = R.T @ (p - before)
+        z = far / (np.linalg.norm(far) or 1.0) if np.linalg.norm(far) > 1e-6 else np.array([0, 0, -1.0])
+        points, link, why = np.array([0.05 * z]), links[0], "GUESSED beyond the wrist: this link has no shapes"
+    else:
+        points = np.concatenate(list(shapes.values()))
+        link = max(shapes, key=lambda each: float(np.linalg.norm(shapes[each], axis=1).max()))
+        distance = np.linalg.norm(points, axis=1)
+        far = points[distance > 0.8 * distance.max()].mean(axis=0)
+        axes = _axes(robot, limb.end)
+        z, why = axes[int(np.argmax(axes @ far))], f"the end of {link}, away from the wrist"
+    ahead = np.eye(3)[int(np.argmin(np.abs(z)))]
+    for depth in (2e-3, 5e-3, 1e-2, 2e-2):
+        found = face(points, z, ahead, np.zeros(3), depth)
+        if found.size.min() >= HAND[0]:
+            break
+    middle, half = (found.low + found.high) / 2, np.clip(found.size, GUESSED, HAND[1]) / 2
+    R_P, p_P = _on_link(robot, link, found.R, found.p + found.R[:, :2] @ middle)
+    hand = f"{name}_hand" if f"{name}_hand" not in robot.link_names else f"{name}_palm"
+    return Proposed(hand, link, f"{name}_arm", "surface", R_P, p_P, _corners(-half, half), why)

@@ -1,0 +1,150 @@
+"""Where a link may touch: the points of its shapes, their flat end in a direction, and rectangles that fit into it."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.spatial import ConvexHull, QhullError
+
+from mcplan.robot.description import Box, Geometry, MeshShape, Sphere
+from mcplan.robot.proposal.limbs import links_of
+from mcplan.robot.robot import Robot
+
+BALL = 400
+"""Points of a sphere."""
+
+
+@dataclass(frozen=True, eq=False)
+class Face:
+    """A rectangle on a body.
+
+    Parameters
+    ----------
+    R, p : rotation (3,3) and place (3,) of its frame in the body; z points out, x as asked for.
+    low, high : (2,) its corners in that frame.
+    depth : m, within which the points of the body's shapes end that the rectangle stands for.
+    """
+
+    R: np.ndarray
+    p: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    depth: float
+
+    @property
+    def size(self) -> np.ndarray:
+        """Lengths (2,) of its sides."""
+        return self.high - self.low
+
+
+def lowest_ball(robot: Robot, body: int, down: np.ndarray) -> tuple[np.ndarray, float] | None:
+    """Return centre (3,) in the body and radius of that of its colliding spheres that ends lowest, if there is one."""
+    found = [(p, each.shape.radius) for _, each, _, p in _colliding(robot, body) if isinstance(each.shape, Sphere)]
+    return max(found, key=lambda ball: float(ball[0] @ down) + ball[1], default=None)
+
+
+def body_points(robot: Robot, body: int) -> dict[str, np.ndarray]:
+    """Return points (k,3) of the shapes of a body's links in the body: of those that collide, else of the seen ones."""
+    found: dict[str, list[np.ndarray]] = {}
+    for link, each, R, p in _colliding(robot, body) or _shapes(robot, body):
+        found.setdefault(link, []).append(shape_points(each.shape) @ R.T + p)
+    return {link: np.concatenate(parts) for link, parts in found.items()}
+
+
+def _colliding(robot: Robot, body: int) -> list[tuple[str, Geometry, np.ndarray, np.ndarray]]:
+    return [each for each in _shapes(robot, body) if each[1].role != "visual"]
+
+
+def _shapes(robot: Robot, body: int) -> list[tuple[str, Geometry, np.ndarray, np.ndarray]]:
+    """Return the shapes of a body's links: link, shape, and its rotation (3,3) and place (3,) in the body."""
+    found = []
+    for link in links_of(robot)[body]:
+        offset = robot.frame(link)[1]
+        R, p = offset[:9].reshape(3, 3), offset[9:]
+        found += [(link, each, R @ each.R, R @ each.p + p) for each in robot.geometry[link]]
+    return found
+
+
+def shape_points(shape) -> np.ndarray:
+    """Return points (k,3) whose convex hull is the shape, or nearly."""
+    if isinstance(shape, MeshShape):
+        return shape.vertices
+    if isinstance(shape, Box):
+        return np.array([(x, y, z) for x in (-0.5, 0.5) for y in (-0.5, 0.5) for z in (-0.5, 0.5)]) * shape.size
+    if isinstance(shape, Sphere):
+        return shape.radius * _sphere()
+    turn = np.linspace(0, 2 * np.pi, 48, endpoint=False)
+    ring = shape.radius * np.column_stack([np.cos(turn), np.sin(turn), np.zeros(48)])
+    ends = np.array([0, 0, shape.length / 2])
+    if type(shape).__name__ == "Capsule":
+        ball = shape.radius * _sphere()
+        return np.concatenate([ball + np.sign(ball[:, 2:]) * ends, ring + ends, ring - ends])
+    return np.concatenate([ring + ends, ring - ends])
+
+
+def _sphere() -> np.ndarray:
+    """Points (BALL,3) all over the unit sphere, its poles among them (a spiral of equal areas)."""
+    z = np.linspace(-1, 1, BALL)
+    turn = np.pi * (3 - np.sqrt(5)) * np.arange(BALL)
+    r = np.sqrt(1 - z**2)
+    return np.column_stack([r * np.cos(turn), r * np.sin(turn), z])
+
+
+def face(points: np.ndarray, normal: np.ndarray, ahead: np.ndarray, origin: np.ndarray, depth: float) -> Face:
+    """Return the largest rectangle inside what lies within ``depth`` of the end of points (k,3) in a direction.
+
+    Parameters
+    ----------
+    normal, ahead : (3,) out of the body; the direction of the rectangle's x.
+    origin : (3,) what the origin of its frame lies beyond, along the normal.
+    """
+    z = normal / np.linalg.norm(normal)
+    x = ahead - (ahead @ z) * z
+    x /= np.linalg.norm(x)
+    R = np.column_stack([x, np.cross(z, x), z])
+    height = points @ z
+    p = origin + (height.max() - origin @ z) * z
+    flat = (points[height > height.max() - depth] - p) @ R[:, :2]
+    low, high = inscribed(flat)
+    return Face(R, p, low, high, depth)
+
+
+def inscribed(points: np.ndarray, steps: int = 31) -> tuple[np.ndarray, np.ndarray]:
+    """Return the corners of the largest rectangle along the axes inside the convex hull of points (k,2)."""
+    try:
+        corners = points[ConvexHull(points).vertices]
+    except (QhullError, ValueError):  # a point or a line
+        middle = (points.min(axis=0) + points.max(axis=0)) / 2
+        return middle, middle
+    x = np.linspace(corners[:, 0].min(), corners[:, 0].max(), steps)
+    # the hull's lower and upper edge at x
+    upper, lower = np.full(steps, -np.inf), np.full(steps, np.inf)
+    for (ax, ay), (bx, by) in zip(corners, np.roll(corners, -1, axis=0), strict=True):
+        inside = (x >= min(ax, bx) - 1e-12) & (x <= max(ax, bx) + 1e-12)
+        share = np.clip((x - ax) / (bx - ax), 0, 1) if abs(bx - ax) > 1e-12 else np.zeros(steps)
+        for y in (ay + share * (by - ay), *([np.full(steps, by)] if abs(bx - ax) <= 1e-12 else [])):
+            upper = np.where(inside, np.maximum(upper, y), upper)
+            lower = np.where(inside, np.minimum(lower, y), lower)
+    i, j = np.triu_indices(steps, 1)
+    top, bottom = np.minimum(upper[i], upper[j]), np.maximum(lower[i], lower[j])
+    best = int(np.argmax((x[j] - x[i]) * np.maximum(top - bottom, 0)))
+    return np.array([x[i[best]], bottom[best]]), np.array([x[j[best]], top[best]])
+
+
+def flattest(points: np.ndarray, towards: np.ndarray, axes: np.ndarray, depth: float) -> np.ndarray:
+    """Return the direction (3,) near ``towards`` in which the points (k,3) end in the largest rectangle.
+
+    Candidates are the direction itself, the ``axes`` (m,3) and the facets of the convex hull within 30 degrees of it;
+    an axis wins over another one that is no more than a tenth larger.
+    """
+    towards = towards / np.linalg.norm(towards)
+    candidates = [(axis, 1.1) for axis in axes if axis @ towards > np.cos(np.deg2rad(30))] + [(towards, 1.0)]
+    try:
+        hull = ConvexHull(points)
+        facets = {tuple(np.round(row[:3], 3)) for row in hull.equations if row[:3] @ towards > np.cos(np.deg2rad(30))}
+        candidates += [(np.array(facet) / np.linalg.norm(facet), 1.0) for facet in sorted(facets)[:200]]
+        points = points[hull.vertices]
+    except (QhullError, ValueError):
+        pass
+    ahead = np.eye(3)[np.argmin(np.abs(towards))]
+    area = [bonus * float(np.prod(face(points, z, ahead, np.zeros(3), depth).size)) for z, bonus in candidates]
+    return candidates[int(np.argmax(area))][0]

@@ -1,0 +1,397 @@
+"""Robot: a mechanism with names; its methods check shapes, call one kernel and return arrays that the caller owns."""
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from html import escape
+from pathlib import Path
+from threading import local
+
+import numpy as np
+
+from mcplan.core.rigid_body import batch
+from mcplan.core.rigid_body.com import centroidal_momentum_matrix, com, com_jacobian
+from mcplan.core.rigid_body.forward_dynamics import forward_dynamics
+from mcplan.core.rigid_body.frame import frame_bias_acceleration, frame_jacobian, frame_pose
+from mcplan.core.rigid_body.inverse_dynamics import inverse_dynamics, nonlinear_effects
+from mcplan.core.rigid_body.manifold import difference, integrate
+from mcplan.core.rigid_body.mass_matrix import mass_matrix
+from mcplan.core.rigid_body.tree import BALL, GRAVITY, MASS, TYPE, Tree, V, workspace, workspaces
+from mcplan.errors import InputError
+from mcplan.robot.assemble import JointLimits
+from mcplan.robot.description import Geometry, UrdfModel, joint_unit
+from mcplan.robot.folds import Fold, folds
+from mcplan.robot.patch import MOUNT, Patch
+from mcplan.robot.sizes import RobotScale, feet
+from mcplan.robot.solid import frozen
+from mcplan.robot.state_array import state_array
+from mcplan.robot.xml_reader import closest
+from mcplan.util.arguments import shown
+from mcplan.util.html_table import folded, html_of, html_table
+
+SHARED = 4096
+"""A batch of fewer states is computed one after the other: kernels that share it among threads, and the threads
+themselves, would take longer to come up."""
+
+NAMED = 20
+"""Names that an error lists where none is near."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Robot:
+    """A robot with a floating base, or with a fixed one (``fixed``): then ``q[:7]`` is where that stands.
+
+    ``q`` (nq,) is base position, base quaternion w x y z, joints; ``v`` (nv,) base linear velocity, base angular
+    velocity (world axes, at the base origin), joint rates. Every dynamics method also takes a leading axis.
+    """
+
+    name: str
+    tree: Tree
+    description: UrdfModel
+    joint_names: tuple[str, ...]
+    limits: JointLimits
+    frames: Mapping[str, tuple[int, np.ndarray]]
+    """Links and patches: the body and the pose there (12,), rotation row-major and position."""
+    patches: Mapping[str, Patch] = field(default_factory=dict)
+    posture_table: Mapping[str, np.ndarray] = field(default_factory=dict)
+    locked: Mapping[str, float] = field(default_factory=dict)
+    collision_ignore: frozenset[frozenset[str]] = frozenset()
+    """Pairs of links that may overlap, besides those that one joint connects."""
+    path: Path | None = None
+    digest: str = ""
+    srdf_path: Path | None = None
+    """The SRDF that pairs and postures were taken from, if there is one."""
+    srdf_postures: frozenset[str] = frozenset()
+    _scratch: local = field(default_factory=local, repr=False)
+
+    def __repr__(self) -> str:
+        patches = f"{len(self.patches)} patches{', fixed base' if self.fixed else ''}"
+        return f"Robot({self.name!r}, {self.n} joints, {self.mass:.4g} kg, {patches})"
+
+    def _repr_html_(self) -> str:
+        """Return its patches and joints as tables for notebooks."""
+        limits, patches = self.limits, self.patches.values()
+        columns = zip(self.joint_names, limits.lower, limits.upper, limits.velocity, limits.torque, strict=True)
+        joints = html_table(["joint", "lower", "upper", "velocity", "torque"], columns)
+        return html_of(
+            self,
+            html_table(["patch", "link", "kind", "limb"], [(p.name, p.link, p.kind, p.limb) for p in patches]),
+            f"<p>postures: {escape(', '.join(self.postures) or 'none')}</p>",
+            folded(f"{self.n} joints: limits in rad, rad/s, N m (m, m/s, N where they slide)", joints),
+        )
+
+    def __getstate__(self) -> dict:
+        """Leave out the scratch space, which belongs to a thread."""
+        return {key: value for key, value in self.__dict__.items() if key != "_scratch"}
+
+    def __setstate__(self, state: dict) -> None:
+        # a copy's arrays would come back writeable, and the kernels are compiled for read-only ones
+        tree = Tree(*(frozen(array) for array in state["tree"]))
+        frames = {name: (body, frozen(offset)) for name, (body, offset) in state["frames"].items()}
+        self.__dict__.update(state | {"tree": tree, "frames": frames, "_scratch": local()})
+
+    # -- what it is -----------------------------------------------------------------------------------------------
+
+    @cached_property
+    def n(self) -> int:
+        """Joints that move by themselves."""
+        return len(self.joint_names)
+
+    @cached_property
+    def nq(self) -> int:
+        """Size of ``q``: ``7 + n``."""
+        return 7 + self.n
+
+    @cached_property
+    def nv(self) -> int:
+        """Size of ``v``: ``6 + n``."""
+        return 6 + self.n
+
+    @property
+    def fixed(self) -> bool:
+        """Whether the base is fixed to the world: its patch ``fixed_base`` is always in contact.
+
+        ``M`` and ``h`` have rows of the base all the same: what they leave there is the wrench that the base bears.
+        """
+        return MOUNT in self.patches
+
+    @cached_property
+    def mass(self) -> float:
+        """Total mass, kg."""
+        return float(self.tree.inertia[:, MASS].sum())
+
+    @cached_property
+    def scale(self) -> RobotScale:
+        """Its sizes as multiples of those of the robot that the planner's figures are written for."""
+        return RobotScale.of(self)
+
+    @cached_property
+    def folds(self) -> dict[str, tuple[Fold, ...]]:
+        """The joints by which the limb of each patch folds: its knee, its elbow."""
+        return folds(self)
+
+    @cached_property
+    def feet(self) -> dict[str, np.ndarray]:
+        """The patches that it stands on, and where (2,) their origins are from below the base's, in m."""
+        return feet(self)
+
+    @cached_property
+    def joint_units(self) -> tuple[str, ...]:
+        """Unit of each joint's position: ``m`` of one that slides, ``rad`` of one that turns."""
+        return tuple(joint_unit(self.description.joints[name].type) for name in self.joint_names)
+
+    @property
+    def armature(self) -> np.ndarray:
+        """Reflected inertia of each joint (n,), kg m² or kg; included in ``M``."""
+        return self.tree.armature[6:]
+
+    @property
+    def joint_damping(self) -> np.ndarray:
+        """Viscous damping of each joint (n,), N m s/rad or N s/m."""
+        return np.array([self.description.joints[name].damping for name in self.joint_names])
+
+    @property
+    def joint_friction(self) -> np.ndarray:
+        """Dry friction of each joint (n,), N m or N."""
+        return np.array([self.description.joints[name].friction for name in self.joint_names])
+
+    @cached_property
+    def usable_torque(self) -> np.ndarray:
+        """What dry friction leaves of each joint's torque limit (n,), N m or N, a tenth of it at least.
+
+        A posture that takes more holds, thanks to friction, but the joint does not move out of it.
+        """
+        return np.maximum(self.limits.torque - self.joint_friction, 0.1 * self.limits.torque)
+
+    @property
+    def link_names(self) -> tuple[str, ...]:
+        """All links of the URDF, depth-first."""
+        return tuple(self.description.links)
+
+    @property
+    def frame_names(self) -> tuple[str, ...]:
+        """All links, then all patches."""
+        return tuple(self.frames)
+
+    @property
+    def geometry(self) -> dict[str, tuple[Geometry, ...]]:
+        """Shapes of each link."""
+        return {name: link.geometry for name, link in self.description.links.items()}
+
+    @property
+    def urdf_path(self) -> Path:
+        """The URDF file on disk."""
+        return self.description.path
+
+    @property
+    def postures(self) -> tuple[str, ...]:
+        """Names of the postures."""
+        return tuple(self.posture_table)
+
+    def posture(self, name: str) -> np.ndarray:
+        """Return the named posture as ``q`` (nq,)."""
+        return self._known("posture", name, self.posture_table).copy()
+
+    @property
+    def ball_columns(self) -> tuple[int, ...]:
+        """First of the three coordinates of each ball joint, among those of the joints: its rotation vector, rad."""
+        return tuple(int(row[V]) - 6 for row in self.tree.topology if row[TYPE] == BALL)
+
+    def neutral(self) -> np.ndarray:
+        """Return ``q`` (nq,) with the base at the world's origin and every joint at zero, or at its nearest limit."""
+        q = np.zeros(self.nq)
+        q[3] = 1.0
+        q[7:] = np.clip(0.0, self.limits.lower, self.limits.upper)
+        return q
+
+    def random_configuration(self, seed: int | np.random.Generator = 0) -> np.ndarray:
+        """Return a random ``q``: base within 1 m of the origin in each axis, any orientation, joints in their limits.
+
+        A joint without a limit on one side goes up to pi from zero or from its other limit. A fixed base is at zero.
+        """
+        random = np.random.default_rng(seed)
+        q = np.empty(self.nq)
+        q[:3] = random.uniform(-1, 1, 3)
+        quat = random.normal(size=4)
+        q[3:7] = quat / np.linalg.norm(quat)
+        lower, upper = self.limits.lower, self.limits.upper
+        low = np.where(np.isfinite(lower), lower, np.where(np.isfinite(upper), upper, 0) - np.pi)
+        high = np.where(np.isfinite(upper), upper, np.where(np.isfinite(lower), lower, 0) + np.pi)
+        q[7:] = random.uniform(low, high)
+        if self.fixed:
+            q[:7] = 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0
+        return q
+
+    def frame(self, name: str) -> tuple[int, np.ndarray]:
+        """Return the body that carries a link or patch, and its pose there (12,)."""
+        return self._known("link or patch", name, self.frames)
+
+    # -- what it does ---------------------------------------------------------------------------------------------
+
+    def mass_matrix(self, q) -> np.ndarray:
+        """Return ``M`` (nv, nv), armature included."""
+        return self._call(mass_matrix, batch.mass_matrix, (self.nv, self.nv), q=q)
+
+    def nonlinear_effects(self, q, v) -> np.ndarray:
+        """Return ``h`` (nv,): Coriolis, centrifugal and gravity forces in ``M vd + h = force``."""
+        return self._call(nonlinear_effects, batch.nonlinear_effects, (self.nv,), q=q, v=v)
+
+    def inverse_dynamics(self, q, v, vd) -> np.ndarray:
+        """Return the generalized force (nv,) ``M vd + h``."""
+        return self._call(inverse_dynamics, batch.inverse_dynamics, (self.nv,), q=q, v=v, vd=vd)
+
+    def forward_dynamics(self, q, v, tau) -> np.ndarray:
+        """Return ``vd = M^-1 (S' tau - h)`` (nv,) under joint torques (n,).
+
+        ``tau`` may also be a generalized force (nv,), which has a part on the base. A fixed base stands still: the rows
+        of the joints alone are solved.
+        """
+        if self.fixed:
+
+            def joints(tree, q, v, force, work, out):
+                rest = force - self.nonlinear_effects(q, v)
+                out[:6], out[6:] = 0.0, np.linalg.solve(self.mass_matrix(q)[6:, 6:], rest[6:])
+
+            return self._call(joints, None, (self.nv,), q=q, v=v, tau=self._generalized(tau))
+
+        def one(tree, q, v, force, work, out):
+            forward_dynamics(tree, q, v, force, work, np.empty((self.nv, self.nv)), out)
+
+        def many(tree, q, v, force, work, out):
+            batch.forward_dynamics(tree, q, v, force, work, np.empty((len(work), self.nv, self.nv)), out)
+
+        return self._call(one, many, (self.nv,), q=q, v=v, tau=self._generalized(tau))
+
+    def com(self, q) -> np.ndarray:
+        """Return the centre of mass (3,) in the world, m."""
+        return self._call(com, batch.com, (3,), q=q)
+
+    def gravity_torque(self, q) -> np.ndarray:
+        """Return ``g`` (nv,), the generalized force that bears the weight: ``m g_0 J_com' e_z`` (S4), N and N m."""
+        return self.mass * GRAVITY * self.com_jacobian(q)[..., 2, :]
+
+    def com_jacobian(self, q) -> np.ndarray:
+        """Return ``J`` (3, nv) with ``dc/dt = J v``."""
+
+        def one(tree, q, work, out):
+            com_jacobian(tree, q, work, np.empty(3), out)
+
+        def many(tree, q, work, out):
+            batch.com_jacobian(tree, q, work, np.empty((len(q), 3)), out)
+
+        return self._call(one, many, (3, self.nv), q=q)
+
+    def centroidal_momentum_matrix(self, q) -> np.ndarray:
+        """Return ``A`` (6, nv): linear momentum and angular momentum about the centre of mass are ``A v``."""
+        return self._call(centroidal_momentum_matrix, batch.centroidal_momentum_matrix, (6, self.nv), q=q)
+
+    def frame_pose(self, q, name: str) -> np.ndarray:
+        """Return the pose ``X_WF`` (4, 4) of a link or patch."""
+        body, offset = self.frame(name)
+
+        def one(tree, q, work, out):
+            frame_pose(tree, q, body, offset, work, out)
+
+        def many(tree, q, work, out):
+            batch.frame_pose(tree, q, body, offset, work, out)
+
+        return self._call(one, many, (4, 4), q=q)
+
+    def frame_jacobian(self, q, name: str) -> np.ndarray:
+        """Return ``J`` (6, nv): linear then angular velocity at the frame's origin, world axes."""
+        body, offset = self.frame(name)
+
+        def one(tree, q, work, out):
+            frame_jacobian(tree, q, body, offset, work, out)
+
+        def many(tree, q, work, out):
+            batch.frame_jacobian(tree, q, body, offset, work, out)
+
+        return self._call(one, many, (6, self.nv), q=q)
+
+    def frame_bias_acceleration(self, q, v, name: str) -> np.ndarray:
+        """Return ``Jdot v`` (6,): the classical acceleration of the frame at ``vd = 0``."""
+        body, offset = self.frame(name)
+
+        def one(tree, q, v, work, out):
+            frame_bias_acceleration(tree, q, v, body, offset, work, out)
+
+        def many(tree, q, v, work, out):
+            batch.frame_bias_acceleration(tree, q, v, body, offset, work, out)
+
+        return self._call(one, many, (6,), q=q, v=v)
+
+    def integrate(self, q, v, dt: float) -> np.ndarray:
+        """Return ``q`` moved by ``dt v``: R3 x SO(3) x Rn."""
+        try:
+            dt = float(dt)
+        except (TypeError, ValueError):
+            raise InputError(f"dt = {shown(dt)}; expected a number of seconds") from None
+        if not np.isfinite(dt):
+            raise InputError(f"dt = {dt} is not finite")
+
+        def one(tree, q, v, work, out):
+            integrate(q, v, dt, out)
+
+        return self._call(one, None, (self.nq,), q=q, v=v)
+
+    def difference(self, q0, q1) -> np.ndarray:
+        """Return ``v`` (nv,) with ``integrate(q0, v, 1) = q1``."""
+
+        def one(tree, q0, q1, work, out):
+            difference(q0, q1, out)
+
+        return self._call(one, None, (self.nv,), q0=q0, q1=q1)
+
+    # -- the edge -------------------------------------------------------------------------------------------------
+
+    def _call(self, one: Callable, many: Callable | None, shape: tuple[int, ...], **arguments) -> np.ndarray:
+        """Check the arguments, call the kernel for one state or, if there is one, for a batch; return its output."""
+        arrays = [self._checked(name, value) for name, value in arguments.items()]
+        batches = {array.shape[0] for array in arrays if array.ndim == 2}
+        if not batches:
+            out = np.empty(shape)
+            one(self.tree, *arrays, self._work(), out)
+            return out
+        if len(batches) > 1:
+            shapes = ", ".join(f"{name} {array.shape}" for name, array in zip(arguments, arrays, strict=True))
+            raise InputError(f"the leading axes differ: {shapes}")
+        (size,) = batches
+        out = np.empty((size, *shape))
+        spread = [array if array.ndim == 2 else np.tile(array, (size, 1)) for array in arrays]
+        if many is None or size < SHARED:
+            tree, work = self.tree, self._work()
+            for *state, written in zip(*spread, out, strict=True):
+                one(tree, *state, work, written)
+        else:
+            many(self.tree, *spread, self._workspaces(), out)
+        return out
+
+    def _generalized(self, tau) -> np.ndarray:
+        """Return the generalized force of joint torques; anything but torques is returned as it is."""
+        array = np.asarray(tau)
+        if array.ndim in (1, 2) and array.shape[-1] == self.n:
+            return np.concatenate([np.zeros((*array.shape[:-1], 6)), array], axis=-1)
+        return array
+
+    def _checked(self, name: str, value) -> np.ndarray:
+        is_q = name.startswith("q")
+        return state_array(name, value, self.nq if is_q else self.nv, is_q)
+
+    def _work(self):
+        if not hasattr(self._scratch, "work"):
+            self._scratch.work = workspace(self.tree)
+        return self._scratch.work
+
+    def _workspaces(self):
+        if not hasattr(self._scratch, "workspaces"):
+            self._scratch.workspaces = workspaces(self.tree, os.cpu_count() or 1)
+        return self._scratch.workspaces
+
+    def _known(self, what: str, name: str, table: Mapping):
+        if name not in table:
+            rest = f", and {len(table) - NAMED} more" if len(table) > NAMED else ""
+            hint = closest(str(name), table) or f"; it has {', '.join(list(table)[:NAMED])}{rest}"
+            raise InputError(f"robot {self.name!r} has no {what} {name!r}{hint}")
+        return table[name]

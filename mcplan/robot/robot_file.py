@@ -1,0 +1,295 @@
+"""Loading a robot: a bundled name, a ``robot.yaml``, or a bare URDF.
+
+Whether the equation of motion has a solution: a mass matrix that is singular cannot be used.
+"""
+
+
+import difflib
+import hashlib
+import os
+import warnings
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from mcplan.core.rigid_body.mass_matrix import mass_matrix
+from mcplan.core.rigid_body.tree import MASS, workspace
+from mcplan.document.document import Document, read_document
+from mcplan.errors import Problem, RobotError
+from mcplan.robot.assemble import Assembly, NotAssembled, assemble
+from mcplan.robot.description import MeshShape, RobotWarning, UrdfModel
+from mcplan.robot.link_solids import SHALLOW, described, rest_overlaps, without_what_always_overlaps
+from mcplan.robot.mesh_file import SCHEME, package_file
+from mcplan.robot.patch import MOUNT, mount_patch
+from mcplan.robot.patch_shape import with_patch_shapes
+from mcplan.robot.robot import Robot
+from mcplan.robot.robot_resolve import Resolver, is_fixed, patch_frames
+from mcplan.robot.robot_schema import RobotSection
+from mcplan.robot.srdf import Srdf, read_srdf, srdf_beside
+from mcplan.robot.urdf import parse_urdf, read_bytes
+from mcplan.util.arguments import shown
+
+SINGULAR = 1e-13
+"""Least eigenvalue of M, scaled to a unit diagonal, that counts as regular; rounding leaves about 1e-16 times nv."""
+
+
+def singular_joint(assembly: Assembly) -> str | None:
+    """Return the joint that moves most without moving any mass, ``""`` for the base, or None if M is regular.
+
+    M is taken at a generic configuration, so that only a mechanism that is singular everywhere is found.
+    """
+    tree = assembly.tree
+    nv = len(tree.armature)
+    q = np.zeros(nv + 1)
+    q[3] = 1.0
+    q[7:] = 0.3 + 0.1 * np.sin(np.arange(nv - 6))  # no joint straight, no two alike
+    M = np.empty((nv, nv))
+    mass_matrix(tree, q, workspace(tree), M)
+    # the base's moments and the joints' are compared to a length that the mechanism itself has
+    scale = np.sqrt(np.maximum(np.diag(M), tree.inertia[:, MASS].sum() * 1e-12))
+    values, vectors = np.linalg.eigh(M / np.outer(scale, scale))
+    if values[0] > SINGULAR:
+        return None
+    moving = np.abs(vectors[:, 0])
+    joints = moving[6:]
+    if len(joints) and joints.max() > 0.1 * moving.max():
+        return assembly.joint_names[int(np.argmax(joints))]
+    return ""
+
+
+MOST_SHAPES = 2000
+"""Shapes that may collide, all links together: each is looked at with each."""
+
+BUNDLED = Path(__file__).parent / "bundled"
+
+
+def bundled_robots() -> tuple[str, ...]:
+    """Return the names of the robots that come with the package."""
+    return tuple(sorted(file.parent.name for file in BUNDLED.glob("*/robot.yaml")))
+
+
+def load_robot(
+    path_or_name: str | os.PathLike[str],
+    strict: bool = False,
+    package_directories: Sequence[str | os.PathLike[str]] = (),
+) -> Robot:
+    """Load a robot.
+
+    Parameters
+    ----------
+    path_or_name : a bundled name (``hrp2``), or the path of a ``robot.yaml`` or of a URDF file, or
+        ``package://NAME/path`` of either. A bare URDF gives a robot without patches and postures, whose base is fixed
+        if its root is a link ``world`` without mass.
+    strict : refuse what is otherwise a ``RobotWarning``: non-physical inertias, missing visual meshes, misspelt tags.
+    package_directories : where the meshes of ``package://NAME/...`` may be found: each is the package NAME or holds it.
+
+    Raises
+    ------
+    RobotError
+        With every problem that was found, each with file and line.
+    """
+    if not isinstance(path_or_name, str | os.PathLike):
+        raise RobotError(f"load_robot: expected a bundled name or the path of a file, not {shown(path_or_name)}")
+    path = Path(path_or_name)
+    name = str(path_or_name)
+    if path.suffix == "" and name == path.name and not path.is_file():
+        if name not in bundled_robots():
+            near = difflib.get_close_matches(name, bundled_robots(), n=1)
+            hint = f"did you mean {near[0]!r}?" if near else "a path ends in .yaml or .urdf"
+            raise RobotError(f"no robot is called {name!r}; bundled: {', '.join(bundled_robots())}; {hint}")
+        path = BUNDLED / name / "robot.yaml"
+    directories = [Path(directory) for directory in package_directories]
+    if name.startswith(SCHEME):
+        path = package_file(name, directories)
+    if path.suffix.lower() in (".yaml", ".yml"):
+        return _from_yaml(path, strict, directories)
+    return _from_urdf(path, strict, directories)
+
+
+def robot_identity(robot: Robot) -> str:
+    """Return what robots have in common that move and collide alike (hex); "" for one that comes from no file.
+
+    It is the robot's digest, that of URDF, robot.yaml and SRDF, and where links collide by meshes a hash of the digest
+    and of these: their files may change while those three stay. What is only seen does not count.
+    """
+    if robot not in _identities:
+        _identities[robot] = _identity(robot)
+    return _identities[robot]
+
+
+_identities: WeakKeyDictionary[Robot, str] = WeakKeyDictionary()
+
+
+def _identity(robot: Robot) -> str:
+    shapes = [g.shape for geometries in robot.geometry.values() for g in geometries if g.role != "visual"]
+    meshes = [shape for shape in shapes if isinstance(shape, MeshShape)]
+    if not robot.digest or not meshes:
+        return robot.digest
+    found = hashlib.sha256(robot.digest.encode())
+    for mesh in meshes:
+        # in single precision: last digits of what was turned, and signs of zeros, differ from processor to processor
+        vertices = np.asarray(mesh.vertices, "<f4") + np.float32(0.0)
+        found.update(vertices.tobytes() + np.asarray(mesh.faces, "<i8").tobytes())
+    return found.hexdigest()
+
+
+def _from_urdf(path: Path, strict: bool, directories: list[Path]) -> Robot:
+    data = read_bytes(path)
+    model = parse_urdf(data, path, strict, directories, stacklevel=4)
+    _refuse_many_shapes(model)
+    srdf = _srdf(None, model, strict)
+    patches = {MOUNT: mount_patch(model.root)} if is_fixed(model) and MOUNT not in model.links else {}
+    assembly = _assembled(model, {}, srdf.armature if srdf else {}, strict, MOUNT in patches)
+    robot = Robot(
+        model.name,
+        assembly.tree,
+        model,
+        assembly.joint_names,
+        assembly.limits,
+        {**assembly.frames, **patch_frames(assembly, patches)},
+        patches,
+        srdf.postures(model, assembly, assembly.limits) if srdf else {},
+        locked=assembly.locked,
+        collision_ignore=srdf.ignored if srdf else frozenset(),
+        digest=hashlib.sha256(data + (srdf.data if srdf else b"")).hexdigest(),
+        srdf_path=srdf.path if srdf else None,
+        srdf_postures=frozenset(srdf.states if srdf else ()),
+    )
+    return _without_shallow_overlaps(robot, strict)
+
+
+def _from_yaml(path: Path, strict: bool, directories: list[Path]) -> Robot:
+    document = read_document(path, error=RobotError, collect=True)
+    section, problems = document.examine(RobotSection, salvage=True)
+    if section is None or any(problem.key.startswith("packages") for problem in problems):
+        raise RobotError(*problems)  # with other packages what is in them would only seem to be missing
+    directories = [*directories, *(path.parent / folder for folder in section.packages)]
+    try:
+        urdf = _file(section.urdf, ("urdf",), document, directories)
+        data = read_bytes(urdf)
+        model = parse_urdf(data, urdf, strict, directories, stacklevel=4)
+        _refuse_many_shapes(model)
+    except RobotError as error:
+        raise RobotError(*problems, *error.problems) from None
+    resolver = Resolver(document, section, model, problems)
+    resolver.check()
+    model = resolver.model
+    srdf = _srdf(_file(section.srdf, ("srdf",), document, directories) if section.srdf else None, model, strict)
+    armature = (srdf.armature if srdf else {}) | section.armature
+    patches = resolver.patches()
+    assembly = _assembled(model, section.locked, armature, strict, MOUNT in patches)
+    limits = resolver.limits(assembly)
+    postures = resolver.postures(assembly, limits)
+    resolver.settle()
+    frames = {**assembly.frames, **patch_frames(assembly, patches)}
+    ignored = frozenset(frozenset(pair) for pair in section.collision.ignore)
+    robot = Robot(
+        section.name or model.name,
+        assembly.tree,
+        with_patch_shapes(model, assembly.frames, patches),
+        assembly.joint_names,
+        limits,
+        frames,
+        patches,
+        (srdf.postures(model, assembly, limits) if srdf else {}) | postures,
+        assembly.locked,
+        ignored | (srdf.ignored if srdf else frozenset()),
+        path,
+        hashlib.sha256(data + path.read_bytes() + (srdf.data if srdf else b"")).hexdigest(),
+        srdf.path if srdf else None,
+        frozenset(srdf.states if srdf else ()) - frozenset(section.postures),
+    )
+    return _without_shallow_overlaps(robot, strict)
+
+
+def _refuse_many_shapes(model: UrdfModel) -> None:
+    count = 0
+    for name, link in model.links.items():
+        count += sum(shape.role != "visual" for shape in link.geometry)
+        if count > MOST_SHAPES:
+            message = f"more than {MOST_SHAPES} shapes that collide, this link's among them: give links fewer"
+            raise RobotError(Problem(str(model.path), link.line, name, message))
+
+
+def _file(name: str, key: tuple[str], document: Document, directories: list[Path]) -> Path:
+    """Return the file that a robot.yaml names: relative to it, or ``package://NAME/path`` of an installed package."""
+    if not name.startswith(SCHEME):
+        path = Path(document.path).parent / name
+        if not path.is_file():
+            raise RobotError(document.problem(key, f"there is no file {str(path)!r}"))
+        return path
+    try:
+        return package_file(name, directories)
+    except RobotError as error:
+        raise RobotError(document.problem(key, str(error))) from None
+
+
+def _srdf(named: Path | None, model: UrdfModel, strict: bool) -> Srdf | None:
+    """Return the SRDF that a robot.yaml names, or that lies beside the URDF; of this one mistakes are doubts."""
+    path = named or srdf_beside(model)
+    if path is None:
+        return None
+    try:
+        return read_srdf(path, model, strict, stacklevel=6)
+    except RobotError as error:
+        if named or strict:
+            raise
+        warnings.warn(f"not read: {error}", RobotWarning, stacklevel=5)
+        return None
+
+
+def _without_shallow_overlaps(robot: Robot, strict: bool) -> Robot:
+    """Ignore, with a notice, hulls that overlap at rest by no more than ``SHALLOW``; name the deeper ones."""
+    overlaps = rest_overlaps(robot)
+    shallow = {pair: depth for pair, depth in overlaps.items() if depth <= SHALLOW}
+    deep = {pair: depth for pair, depth in overlaps.items() if depth > SHALLOW and robot.patches}
+    deep = without_what_always_overlaps(robot, deep)
+    file = robot.path or robot.urdf_path
+    if shallow:
+        text = f"overlap at rest by no more than {1000 * SHALLOW:g} mm and are taken not to: {described(shallow)}"
+        warnings.warn(f"{file}: hulls of meshes that {text}", RobotWarning, stacklevel=5)
+    if deep:
+        text = f"meshes whose hulls overlap at rest block every motion: {described(deep)}"
+        message = (
+            f"{text}; name pairs that do no harm in `collision: {{ignore: [[a, b], ...]}}`; where a hull fills "
+            "a hollow, `mcplan robot split` makes convex parts"
+        )
+        if strict:
+            raise RobotError(Problem(str(file), None, "collision.ignore", message))
+        warnings.warn(f"{file}: {message}", RobotWarning, stacklevel=5)
+    return replace(robot, collision_ignore=robot.collision_ignore | frozenset(shallow)) if shallow else robot
+
+
+def _assembled(
+    model: UrdfModel, locked: dict[str, float], armature: dict[str, float], strict: bool, held: bool
+) -> Assembly:
+    """Build the tree; lock joints that move nothing with inertia, and refuse a mechanism that is singular even so."""
+    file = str(model.path)
+    massless: dict[str, float] = {}
+    while True:
+        try:
+            assembly = assemble(model, {**locked, **massless}, armature, held)
+        except NotAssembled as error:
+            line = model.joints[error.joint].line if error.joint in model.joints else model.links[model.root].line
+            raise RobotError(Problem(file, line, error.joint, error.message)) from None
+        if not all(np.isfinite(array).all() for array in assembly.tree):
+            raise RobotError(Problem(file, 1, "", "masses or lengths too large to calculate with"))
+        name = singular_joint(assembly)
+        if name is None:
+            break
+        if name not in model.joints:
+            message = "the links have no extent: the base's acceleration is undefined"
+            raise RobotError(Problem(file, model.links[model.root].line, model.root, message))
+        joint = model.joints[name]
+        if strict:
+            message = "nothing that it moves has inertia: its acceleration is undefined; give a link mass, or lock it"
+            raise RobotError(Problem(file, joint.line, name, message))
+        massless[name] = float(np.clip(0.0, joint.lower, joint.upper))
+    if massless:
+        names = ", ".join(f"{name} = {value:g}" for name, value in massless.items())
+        text = f"joints that move nothing with inertia are locked: {names}"
+        warnings.warn(f"{file}: {text}", RobotWarning, stacklevel=5)
+    return assembly

@@ -1,0 +1,190 @@
+"""From the shapes of links and obstacles to the packed, centred ones of the kernels.
+
+What a shape of even density weighs in rotation.
+"""
+
+
+from dataclasses import dataclass, field, replace
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from scipy.spatial import ConvexHull, QhullError
+
+from mcplan.core.distance.pair import DISTANCE, PAIR_SIZE, pair_distance
+from mcplan.core.distance.shape import BOX, CAPSULE, CELLS, CYLINDER, HULL, PLANE, SPHERE, Shapes, scratch
+from mcplan.errors import InputError
+from mcplan.robot.description import Box, Capsule, Cylinder, MeshShape, Shape, Sphere
+
+NOTHING = np.zeros((0, 3))
+
+POINT, FAR = 1e-6, 1e3
+"""m: radius of a sphere that stands for a point, and a distance that none exceeds."""
+
+
+MANY = 24
+"""Of hulls with fewer vertices all are looked at: that takes no longer than to go from one to the next."""
+
+NO_GRAPH = np.zeros(0, np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class HalfSpace:
+    """Everything below the plane z = 0 of its frame."""
+
+
+@dataclass(frozen=True, eq=False)
+class Solid:
+    """A convex shape and where it is.
+
+    Parameters
+    ----------
+    kind : of the core, see ``mcplan.core.distance.shape``.
+    half : (3,) half sizes of the core, m.
+    radius : around the core, m.
+    R, p : pose of the shape in its link or in the world.
+    vertices : (k,3) of a hull, in the shape's frame.
+    graph : its vertices and edges, as in ``Shapes.graph``; empty: they are few, or it is flat.
+    """
+
+    kind: int
+    half: np.ndarray
+    radius: float
+    R: np.ndarray
+    p: np.ndarray
+    vertices: np.ndarray
+    graph: np.ndarray = field(default_factory=NO_GRAPH.copy)
+
+    @property
+    def ball(self) -> float:
+        """Radius of the bounding sphere about the shape's frame."""
+        if self.kind == PLANE:
+            return np.inf
+        if self.kind == HULL:
+            return float(np.linalg.norm(self.vertices, axis=1).max())
+        half = self.half if self.kind == BOX else self.half[[0, 2]]
+        return float(np.linalg.norm(half)) + self.radius
+
+
+_OF_MESHES: WeakKeyDictionary[MeshShape, Solid] = WeakKeyDictionary()
+"""Hulls of meshes in their own frames: collisions, checks and simulation ask for those of a robot a dozen times, and a
+large one takes some hundredths of a second."""
+
+
+def solid(shape: Shape | HalfSpace, R: np.ndarray, p: np.ndarray) -> Solid:
+    """Return a shape at a pose; a mesh stands for its convex hull.
+
+    Raises
+    ------
+    InputError
+        The shape is of no known kind.
+    """
+    R, p = np.asarray(R, float), np.asarray(p, float)
+    if isinstance(shape, Sphere):
+        return Solid(SPHERE, np.zeros(3), shape.radius, R, p, NOTHING)
+    if isinstance(shape, Capsule):
+        return Solid(CAPSULE, np.array([0, 0, shape.length / 2]), shape.radius, R, p, NOTHING)
+    if isinstance(shape, Box):
+        return Solid(BOX, np.array(shape.size, float) / 2, 0.0, R, p, NOTHING)
+    if isinstance(shape, Cylinder):
+        return Solid(CYLINDER, np.array([shape.radius, shape.radius, shape.length / 2]), 0.0, R, p, NOTHING)
+    if isinstance(shape, HalfSpace):
+        return Solid(PLANE, np.zeros(3), 0.0, R, p, NOTHING)
+    if isinstance(shape, MeshShape):
+        if shape not in _OF_MESHES:
+            _OF_MESHES[shape] = hull(shape.vertices, np.eye(3), np.zeros(3))
+        own = _OF_MESHES[shape]
+        return replace(own, R=R, p=p + R @ own.p)
+    raise InputError(f"{type(shape).__name__} is no shape that can collide")
+
+
+def hull(points: np.ndarray, R: np.ndarray, p: np.ndarray) -> Solid:
+    """Return the convex hull of points (k,3), given in the frame (R, p)."""
+    corners, faces = hull_corners(np.asarray(points, float))
+    low, high = corners.min(axis=0), corners.max(axis=0)
+    middle = (low + high) / 2
+    corners = corners - middle
+    graph = hull_graph(corners, faces) if len(corners) >= MANY and len(faces) else NO_GRAPH
+    return Solid(HULL, (high - low) / 2, 0.0, R, p + R @ middle, corners, graph)
+
+
+def hull_corners(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the corners (c,3) of the convex hull of points (k,3), and its triangles (m,3).
+
+    Of points in one plane, and of fewer than four, all are corners, and there are no triangles.
+    """
+    try:
+        found = ConvexHull(points)
+    except (QhullError, ValueError):
+        return np.unique(points, axis=0), np.zeros((0, 3), int)
+    kept = np.sort(found.vertices)
+    return points[kept], np.searchsorted(kept, found.simplices)
+
+
+def hull_graph(vertices: np.ndarray, faces: np.ndarray) -> np.ndarray:
+    """Return the part of ``Shapes.graph`` of a hull with vertices (k,3) and triangles (m,3)."""
+    edges = np.vstack([faces[:, pair] for pair in ([0, 1], [1, 2], [2, 0], [1, 0], [2, 1], [0, 2])])
+    start, end = np.divmod(np.unique(edges[:, 0] * len(vertices) + edges[:, 1]), len(vertices))
+    fans = np.searchsorted(start, np.arange(len(vertices) + 1))
+    middles = (np.arange(CELLS) + 0.5) * 2.0 / CELLS - 1.0
+    u, v = (grid.ravel() for grid in np.meshgrid(middles, middles, indexing="ij"))
+    one = np.ones_like(u)
+    sides = [(one, u, v), (-one, u, v), (v, one, u), (v, -one, u), (u, v, one), (u, v, -one)]
+    furthest = [np.argmax(np.column_stack(side) @ vertices.T, axis=1) for side in sides]
+    ahead = 6 * CELLS**2 + len(fans)
+    return np.concatenate([*furthest, fans + ahead, end]).astype(np.int64)
+
+
+def distances_to(solids: list[Solid], points: np.ndarray) -> np.ndarray:
+    """Return how far points (k,3) are from the nearest of solids in the same frame (k,) (m), negative inside of it."""
+    count = len(solids)
+    balls = [Solid(SPHERE, np.zeros(3), POINT, np.eye(3), x, NOTHING) for x in points]
+    shapes = pack([*solids, *balls], [0] * (count + len(balls)))
+    found, value, work = np.full(len(points), np.inf), np.zeros(PAIR_SIZE), scratch()
+    for k in range(len(points)):
+        for i in range(count):
+            pair_distance(shapes, count + k, i, shapes.offset, FAR, work, value)
+            found[k] = min(found[k], value[DISTANCE] + POINT)
+    return found
+
+
+def pack(solids: list[Solid], bodies: list[int]) -> Shapes:
+    """Pack solids; each is in the frame of a body of the tree, or in the world where the body is -1."""
+    counts = np.array([(len(s.vertices), len(s.graph)) for s in solids], int).reshape(-1, 2)
+    starts = np.cumsum(counts, axis=0) - counts
+    graphs = np.where(counts[:, 1] > 0, starts[:, 1], -1)
+    rows = zip(solids, bodies, starts[:, 0], counts[:, 0], graphs, strict=True)
+    return Shapes(
+        frozen(np.array([[s.kind, body, *numbers] for s, body, *numbers in rows], np.int64).reshape(-1, 5)),
+        frozen(np.array([[*s.half, s.radius, s.ball] for s in solids], float).reshape(-1, 5)),
+        frozen(np.array([[*s.R.ravel(), *s.p] for s in solids], float).reshape(-1, 12)),
+        frozen(np.concatenate([np.zeros((0, 3)), *(s.vertices for s in solids)])),
+        frozen(np.concatenate([NO_GRAPH, *(s.graph for s in solids)])),
+    )
+
+
+def frozen(array: np.ndarray) -> np.ndarray:
+    """Return the array, contiguous and read-only."""
+    array = np.ascontiguousarray(array)
+    array.flags.writeable = False
+    return array
+
+
+def shape_inertia(shape: Shape, mass: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return centre (3,) and inertia (3,) about the axes of a shape of even density; a mesh counts as its box."""
+    if isinstance(shape, Sphere):
+        return np.zeros(3), np.full(3, 0.4 * mass * shape.radius**2)
+    if isinstance(shape, Box):
+        x, y, z = np.square(shape.size)
+        return np.zeros(3), mass / 12 * np.array([y + z, x + z, x + y])
+    if isinstance(shape, MeshShape):
+        low, high = shape.vertices.min(axis=0), shape.vertices.max(axis=0)
+        return (low + high) / 2, shape_inertia(Box(tuple(high - low)), mass)[1]
+    r, length = shape.radius, shape.length
+    if isinstance(shape, Cylinder):
+        side = mass * (3 * r**2 + length**2) / 12
+        return np.zeros(3), np.array([side, side, mass * r**2 / 2])
+    # capsule: a cylinder and two half balls
+    tube, ball = length, 4 * r / 3
+    m, b = mass * tube / (tube + ball), mass * ball / (tube + ball)
+    side = m * (3 * r**2 + length**2) / 12 + b * (0.4 * r**2 + length**2 / 4 + 3 * length * r / 8)
+    return np.zeros(3), np.array([side, side, m * r**2 / 2 + b * 0.4 * r**2])

@@ -1,0 +1,232 @@
+"""Concave collision meshes of a URDF in convex parts: a URDF takes several shapes per link, so any program can read it.
+
+A mesh stands for its convex hull, which closes hollows: a peg in a fork collides with it at rest. The parts are CoACD's
+(Wei et al., Approximate Convex Decomposition for 3D Meshes with Collision-Aware Concavity and Tree Search, ACM
+Transactions on Graphics 41(4), 2022).
+"""
+
+import copy
+import io
+import os
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+from scipy.spatial import ConvexHull, QhullError, cKDTree
+
+from mcplan.errors import InputError, Problem
+from mcplan.robot.mesh_file import SCHEME, MeshFiles, MeshProblem, package_file
+from mcplan.robot.urdf import parse_urdf, read_bytes
+from mcplan.robot.xml_reader import closest
+from mcplan.util.files import whole_file
+
+WITHIN = 0.03
+"""m: hulls that stand off their mesh by no more than this are left as they are."""
+
+MOST = 32
+"""Parts of one mesh: each is a shape whose distance to others is found in every posture."""
+
+SAMPLES = 4000
+"""Points of a hull at which its distance to the mesh is taken."""
+
+
+@dataclass(frozen=True)
+class Split:
+    """What became of one mesh: how far its hull stood off it, how far those of its parts do (m), how many these are."""
+
+    link: str
+    mesh: str
+    before: float
+    after: float
+    parts: int
+
+
+def split_collisions(
+    urdf: str | os.PathLike[str],
+    out: str | os.PathLike[str],
+    links: Sequence[str] = (),
+    within: float = WITHIN,
+    package_directories: Sequence[str | os.PathLike[str]] = (),
+    progress: Callable[[str], None] = lambda text: None,
+) -> list[Split]:
+    """Write a URDF like another one, whose concave collision meshes are in convex parts.
+
+    Parameters
+    ----------
+    urdf : or ``package://NAME/path``.
+    out : the new URDF; the parts go into a directory beside it, ``NAME_parts``.
+    links : whose meshes are looked at; all of them by default.
+    within : m; a mesh from which its hull stands off by no more stays as it is.
+    package_directories : as for ``load_robot``.
+    progress : is told each mesh before it is worked on.
+
+    Raises
+    ------
+    InputError
+        A link that does not exist, a place from which the URDF's other meshes would not be found, a tag whose prefix is
+        not declared, CoACD not installed.
+    RobotError
+        The URDF cannot be read.
+    """
+    directories = [Path(folder) for folder in package_directories]
+    path = package_file(str(urdf), directories) if str(urdf).startswith(SCHEME) else Path(urdf)
+    target = Path(out)
+    data = read_bytes(path)
+    model = parse_urdf(data, path, False, directories)  # strictly, and first: what follows trusts the file
+    if missing := [name for name in links if name not in model.links]:
+        raise InputError(f"{path}: there is no link {missing[0]!r}{closest(missing[0], model.links)}")
+    decompose = _coacd()
+    root = _tree(data, path)
+    files = MeshFiles(path, directories)
+    _rebase(root, files, target)
+    found, parts = list[Split](), dict[str, np.ndarray]()
+    for element, collision in list(_mesh_collisions(root, links)):
+        link, mesh = _name(element), collision.find("geometry/mesh")
+        name = str(mesh.get("filename")).strip()
+        scale = np.array([float(value) for value in mesh.get("scale", "1 1 1").split()])
+        unscaled, faces = files.read(_original(name, path, target))
+        vertices = unscaled * scale
+        surface = cKDTree(_sampled(vertices, faces, within))
+        before = _stands_off([vertices], surface, within)
+        if before <= within:
+            continue
+        progress(f"{link}: {Path(name).name}, whose hull is up to {1000 * before:.0f} mm off")
+        pieces = decompose(vertices, faces, within)
+        names = [
+            f"{target.stem}_parts/{re.sub(r'[^A-Za-z0-9_-]', '_', link)}_{len(parts) + k}.stl"
+            for k in range(len(pieces))
+        ]
+        parts |= {file: piece / scale for file, piece in zip(names, pieces, strict=True)}
+        _replace(element, collision, names)
+        found.append(Split(link, name, before, _stands_off(pieces, surface, within), len(pieces)))
+    for file, corners in parts.items():
+        _write_hull(target.parent / file, corners)
+    if found:
+        with whole_file(target) as partial:
+            ElementTree.ElementTree(root).write(partial, encoding="utf-8", xml_declaration=True)
+    return found
+
+
+def _tree(data: bytes, path: Path) -> Any:
+    """Return the root of a URDF with its comments; tags of a default namespace are without it, as they are written."""
+    try:
+        root = ElementTree.fromstring(data, ElementTree.XMLParser(target=ElementTree.TreeBuilder(insert_comments=True)))
+        spaces = [space for _, space in ElementTree.iterparse(io.BytesIO(data), events=["start-ns"])]
+    except ElementTree.ParseError as reason:
+        said = f'{reason}; a prefix of a tag is declared in <robot>: xmlns:drake="http://drake.mit.edu"'
+        raise InputError(Problem(str(path), reason.position[0], "", said)) from None
+    defaults = {uri for prefix, uri in spaces if not prefix}
+    for element in root.iter():
+        if isinstance(element.tag, str) and element.tag.startswith("{"):  # that of a comment is a function
+            uri, _, tag = element.tag[1:].rpartition("}")
+            element.tag = tag if uri in defaults else element.tag
+    return root
+
+
+def _coacd() -> Callable[[np.ndarray, np.ndarray, float], list[np.ndarray]]:
+    """Return what splits a mesh: vertices (k,3) m, faces (m,3), how far hulls may stand off (m) -> corners of parts."""
+    try:
+        import coacd
+    except ImportError:
+        raise InputError("to split meshes takes CoACD: pip install 'mcplan[meshes]'") from None
+    coacd.set_log_level("error")
+
+    def decompose(vertices: np.ndarray, faces: np.ndarray, within: float) -> list[np.ndarray]:
+        half = float(np.ptp(vertices, axis=0).max()) / 2  # CoACD measures in halves of the mesh's longest side
+        threshold = float(np.clip(within / half, 0.01, 1.0))
+        mesh = coacd.Mesh(vertices, faces)
+        parts = [np.asarray(corners) for corners, _ in coacd.run_coacd(mesh, threshold, max_convex_hull=MOST, seed=0)]
+        # its threads are done in any order
+        return sorted(parts, key=lambda corners: (*corners.min(axis=0), *corners.max(axis=0)))
+
+    return decompose
+
+
+def _mesh_collisions(root: Any, links: Sequence[str]) -> Iterator[tuple[Any, Any]]:
+    """Return the elements of link and shape of everything that collides and is a mesh."""
+    for link in root.findall("link"):
+        for collision in link.findall("collision") if not links or _name(link) in links else ():
+            if collision.find("geometry/mesh") is not None:
+                yield link, collision
+
+
+def _name(link: Any) -> str:
+    return str(link.get("name")).strip()
+
+
+def _replace(link: Any, collision: Any, files: Sequence[str]) -> None:
+    """Put a collision element per part in the place of one."""
+    place = list(link).index(collision)
+    link.remove(collision)
+    for k, file in enumerate(files):
+        part = copy.deepcopy(collision)
+        part.find("geometry/mesh").set("filename", file)
+        link.insert(place + k, part)
+
+
+def _rebase(root: Any, files: MeshFiles, target: Path) -> None:
+    """Make paths of meshes relative to where the new URDF will be."""
+    home = target.resolve().parent
+    for mesh in root.iter("mesh"):
+        name = str(mesh.get("filename")).strip()
+        if "://" in name:
+            continue
+        try:
+            file = files.find(name)
+        except MeshProblem:  # a picture that is missing in the old one too
+            continue
+        if not file.is_relative_to(home):
+            raise InputError(
+                f"-o {target}: the URDF's mesh {name} would lie outside of its directory; write it to {files.directory}"
+            )
+        mesh.set("filename", file.relative_to(home).as_posix())
+
+
+def _original(name: str, path: Path, target: Path) -> str:
+    """Return what the old URDF calls a mesh of the new one."""
+    return name if "://" in name else os.path.relpath(target.resolve().parent / name, path.resolve().parent)
+
+
+def _sampled(vertices: np.ndarray, faces: np.ndarray, within: float) -> np.ndarray:
+    """Return points (k,3) on triangles, each of which has at least one about every quarter of ``within``."""
+    import trimesh
+
+    mesh = trimesh.Trimesh(vertices, faces, process=False)
+    count = int(np.clip(mesh.area / (within / 4) ** 2, SAMPLES, 1_000_000))
+    return np.vstack([vertices, trimesh.sample.sample_surface(mesh, count, seed=0)[0]])
+
+
+def _stands_off(parts: Sequence[np.ndarray], surface: cKDTree, within: float) -> float:
+    """Return how far (m) the union of hulls of corners (k,3) reaches from a surface; what two hulls share is inside."""
+    import trimesh
+
+    hulls = [_hull(corners) for corners in parts]
+    worst = 0.0
+    for k, hull in enumerate(hulls):
+        mesh = trimesh.Trimesh(hull.points, hull.simplices, process=False)
+        points = trimesh.sample.sample_surface(mesh, SAMPLES, seed=0)[0]
+        for other in (other for j, other in enumerate(hulls) if j != k):
+            A, b = other.equations[:, :3], other.equations[:, 3]
+            points = points[(points @ A.T + b).max(axis=1) > within / 4]
+        if len(points):
+            worst = max(worst, float(surface.query(points)[0].max()))
+    return worst
+
+
+def _hull(corners: np.ndarray) -> ConvexHull:
+    try:
+        return ConvexHull(corners)
+    except QhullError:
+        return ConvexHull(corners, qhull_options="QJ")  # a flat mesh
+
+
+def _write_hull(file: Path, corners: np.ndarray) -> None:
+    import trimesh
+
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with whole_file(file) as partial:
+        partial.write_bytes(trimesh.Trimesh(corners, []).convex_hull.export(file_type="stl"))

@@ -1,0 +1,142 @@
+"""A robot and the free objects that it handles, as one mechanical system (S0, sec. 11).
+
+Coordinates and velocities of the objects follow those of the robot, the mass matrix is block diagonal, and nothing but
+contacts acts between the blocks: a frame of the robot that touches an object moves relative to it, so that the
+transpose of its Jacobian puts a contact force on the one and its reaction on the other.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mcplan.core.rigid_body.tree import GRAVITY
+from mcplan.robot.pose import cross, cross_matrix, rotation_from_quat
+from mcplan.robot.robot import JointLimits, Robot
+from mcplan.robot.terms import Terms
+
+
+@dataclass(frozen=True, eq=False)
+class FreeBody:
+    """A rigid body that nothing holds.
+
+    Parameters
+    ----------
+    name : of the object, and of its frame.
+    mass : kg.
+    com : (3,) centre of mass in its frame, m.
+    inertia : (3, 3) about the centre of mass, axes of its frame, kg m².
+    """
+
+    name: str
+    mass: float
+    com: np.ndarray
+    inertia: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class System:
+    """A robot and free bodies.
+
+    Parameters
+    ----------
+    robot : Robot
+    bodies : in the order of their coordinates.
+    """
+
+    robot: Robot
+    bodies: tuple[FreeBody, ...] = ()
+
+    @property
+    def nv(self) -> int:
+        """Size of a velocity: the robot's, and six for each body."""
+        return self.robot.nv + 6 * len(self.bodies)
+
+    @property
+    def joint_names(self) -> Sequence[str]:
+        """Names of the robot's joints."""
+        return self.robot.joint_names
+
+    @property
+    def limits(self) -> JointLimits:
+        """Their limits."""
+        return self.robot.limits
+
+
+def relative_frame(frame: str, body: str) -> str:
+    """Return the name of the frame of a robot that moves relative to a body."""
+    return f"{frame} on {body}"
+
+
+class SystemTerms(Terms):
+    """``Terms`` of a system: its ``q`` and ``v`` are those of the robot, followed by those of each body.
+
+    A body's frame is at the origin of its coordinates, ``M`` and ``h`` of its block are, with the centre of mass at
+    ``r`` from there, ``I = I_c - m [r][r]``, world axes (S1 sec. 3.4)::
+
+        m (a + wd x r + w x (w x r)) = f + m g        I wd + w x I w + m r x (a - g) = n
+
+    Of a relative frame, ``J`` and ``velocity`` are those of the robot's frame less those of the point of the body that
+    is there, and ``J vd + bias`` vanishes while they move together. Pose and wrenches stay in world axes. The centre
+    of mass and the momentum are the robot's alone.
+
+    Parameters
+    ----------
+    system : robot and bodies.
+    frames : names of links and patches.
+    relative : (frame, body) pairs; their names are those of ``relative_frame``.
+    """
+
+    def __init__(self, system: System, frames: Sequence[str] = (), relative: Sequence[tuple[str, str]] = ()):
+        robot, bodies = system.robot, system.bodies
+        self._system = system
+        self._robot = Terms(robot, [*frames, *(frame for frame, _ in relative)])
+        own = self._robot.frame_names
+        self.frame_names = (*own, *(body.name for body in bodies), *(relative_frame(*pair) for pair in relative))
+        names = [body.name for body in bodies]
+        self._pairs = [(own.index(frame), names.index(body)) for frame, body in relative]
+        self._allocate(robot.nq + 7 * len(bodies), system.nv)
+        first = len(own)
+        for i in range(len(bodies)):
+            columns = slice(robot.nv + 6 * i, robot.nv + 6 * i + 6)
+            self._J[first + i, :, columns] = np.eye(6)
+
+    def update(self, q: ArrayLike, v: ArrayLike) -> None:
+        """Compute everything for the state (q, v) of the whole system."""
+        robot, own = self._system.robot, self._robot
+        self.q[:], self.v[:] = q, v
+        own.update(self.q[: robot.nq], self.v[: robot.nv])
+        for mine, theirs in zip(self.arrays[2:], own.arrays[2:], strict=True):
+            mine[tuple(slice(size) for size in theirs.shape)] = theirs
+        for i, body in enumerate(self._system.bodies):
+            self._fill_body(i, body)
+        for k, pair in enumerate(self._pairs, start=len(own.frame_names) + len(self._system.bodies)):
+            self._fill_relative(k, *pair)
+
+    def _fill_body(self, i: int, body: FreeBody) -> None:
+        robot = self._system.robot
+        q, rows = self.q[robot.nq + 7 * i :][:7], slice(robot.nv + 6 * i, robot.nv + 6 * i + 6)
+        frame, v = self.frame(body.name), self.v[rows]
+        frame.R[:], frame.p[:], frame.velocity[:] = rotation_from_quat(q[3:]), q[:3], v
+        m, r, w = body.mass, frame.R @ body.com, v[3:]
+        K, M, h = cross_matrix(r), self.M[rows, rows], self.h[rows]
+        weight = np.array([0.0, 0.0, m * GRAVITY])
+        M[0, 0] = M[1, 1] = M[2, 2] = m
+        M[:3, 3:], M[3:, :3] = -m * K, m * K
+        M[3:, 3:] = frame.R @ body.inertia @ frame.R.T - m * K @ K
+        h[:3] = m * cross(w, cross(w, r)) + weight
+        h[3:] = cross(w, M[3:, 3:] @ w) + cross(r, weight)
+
+    def _fill_relative(self, k: int, own: int, i: int) -> None:
+        robot, body = self._system.robot, self.frame(self._system.bodies[i].name)
+        absolute, relative = self.frame(self.frame_names[own]), self.frame(self.frame_names[k])
+        r, w = absolute.p - body.p, body.velocity[3:]
+        carried = np.eye(6)
+        carried[:3, 3:] = -cross_matrix(r)
+        relative.R[:], relative.p[:] = absolute.R, absolute.p
+        relative.J[:] = absolute.J
+        relative.J[:, robot.nv + 6 * i : robot.nv + 6 * i + 6] = -carried
+        relative.velocity[:] = absolute.velocity - carried @ body.velocity
+        relative.bias[:] = absolute.bias
+        relative.bias[:3] -= cross(w, cross(w, r))

@@ -1,0 +1,365 @@
+"""URDF: a file becomes a ``UrdfModel``, or one error that lists everything wrong with it, line by line.
+
+``<visual>`` and ``<collision>``: shapes, meshes, colours.
+
+The links and joints of a URDF as a tree: one root, no cycle, mimic joints that lead somewhere.
+"""
+
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from mcplan.errors import Problem, RobotError
+from mcplan.robot import mesh_file
+from mcplan.robot.assemble import resolve_mimic
+from mcplan.robot.description import (
+    Box,
+    Capsule,
+    Cylinder,
+    Geometry,
+    Inertia,
+    Joint,
+    Link,
+    MeshShape,
+    Role,
+    Shape,
+    Sphere,
+    UrdfModel,
+)
+from mcplan.robot.urdf_joint import read_joints
+from mcplan.robot.xml_reader import MAX_BYTES, Element, Notes, brief, closest, read_xml, triple
+
+SHAPES = ("box", "sphere", "cylinder", "capsule", "mesh")
+Color = tuple[float, float, float, float]
+
+
+class GeometryReader:
+    """Reads the geometry of all links of one file; meshes used twice are read once."""
+
+    def __init__(self, notes: Notes, path: Path, package_directories: Sequence[str | Path], robot: Element):
+        self.notes = notes
+        self.meshes = mesh_file.MeshFiles(path, package_directories)
+        self.colors: dict[str, Color] = {}
+        for element in self._materials(robot):
+            name = element.attributes.get("name", "").strip()
+            color = self._color(element, name)
+            if name and color is not None:
+                self.colors.setdefault(name, color)
+
+    @staticmethod
+    def _materials(robot: Element) -> list[Element]:
+        """Return the materials of the robot, then those first defined inside a visual: both may be referred to."""
+        inner = [m for link in robot.all("link") for visual in link.all("visual") for m in visual.all("material")]
+        return robot.all("material") + inner
+
+    def read(self, link: Element, key: str) -> tuple[Geometry, ...]:
+        """Return the shapes of a link, visual ones first."""
+        found = []
+        roles: tuple[Role, Role] = ("visual", "collision")
+        for role in roles:
+            for element in link.all(role):
+                shape = self._shape(element, role, key)
+                R, p = self.notes.origin(element, key)
+                if shape is not None:
+                    color = self._material(element, key) if role == "visual" else None
+                    found.append(Geometry(shape, R, p, role, color))
+        return tuple(found)
+
+    def _shape(self, element: Element, role: Role, key: str) -> Shape | None:
+        geometry = self.notes.single(element, "geometry", key, required=True)
+        if geometry is None:
+            return None
+        if len(geometry.children) != 1 or geometry.children[0].tag not in SHAPES:
+            tags = ", ".join(child.tag[:20] for child in geometry.children[:5]) or "nothing"
+            self.notes.problem(geometry, key, f"<geometry> should hold one of {', '.join(SHAPES)}, and holds {tags}")
+            return None
+        shape = geometry.children[0]
+        if shape.tag == "box":
+            size = self.notes.positive(shape, "size", 3, key)
+            return None if size is None else Box((float(size[0]), float(size[1]), float(size[2])))
+        if shape.tag == "mesh":
+            return self._mesh(shape, role, key)
+        radius = self.notes.positive(shape, "radius", 1, key)
+        if shape.tag == "sphere":
+            return None if radius is None else Sphere(float(radius[0]))
+        length = self.notes.positive(shape, "length", 1, key)
+        if radius is None or length is None:
+            return None
+        return (Cylinder if shape.tag == "cylinder" else Capsule)(float(radius[0]), float(length[0]))
+
+    def _mesh(self, element: Element, role: Role, key: str) -> MeshShape | None:
+        name = self.notes.text(element, "filename", key)
+        scale = self.notes.lengths(element, "scale", 3, key, (1, 1, 1))
+        if name is None or scale is None:
+            return None
+        if not scale.all():
+            self.notes.problem(element, key, f"scale={brief(element.attributes['scale'])} flattens the mesh")
+            return None
+        try:
+            vertices, faces = self.meshes.read(name)
+        except mesh_file.MeshProblem as problem:
+            # a picture can be missing; a collision that is silently missing cannot
+            note = self.notes.doubt if role == "visual" else self.notes.problem
+            note(element, key, f"{role} mesh {brief(name)}: {problem}")
+            return None
+        vertices = vertices * scale
+        faces = faces[:, ::-1].copy() if np.prod(scale) < 0 else faces
+        vertices.flags.writeable = faces.flags.writeable = False
+        return MeshShape(vertices, faces)
+
+    def _material(self, visual: Element, key: str) -> Color | None:
+        material = self.notes.single(visual, "material", key)
+        if material is None:
+            return None
+        if material.all("color"):
+            return self._color(material, key)
+        name = material.attributes.get("name", "").strip()
+        if name and name not in self.colors and not material.all("texture"):
+            self.notes.doubt(material, key, f"material {brief(name)} is defined nowhere")
+        return self.colors.get(name)
+
+    def _color(self, material: Element, key: str) -> Color | None:
+        color = self.notes.single(material, "color", key)
+        rgba = None if color is None else self.notes.vector(color, "rgba", 4, key)
+        if color is None or rgba is None:
+            return None
+        if rgba.min() < 0 or rgba.max() > 1:
+            self.notes.doubt(color, key, f"rgba={brief(color.attributes['rgba'])} should lie between 0 and 1")
+        red, green, blue, opacity = np.clip(rgba, 0, 1).tolist()
+        return red, green, blue, opacity
+
+
+def order_tree(
+    links: dict[str, Link], joints: dict[str, Joint], notes: Notes
+) -> tuple[str, list[str], list[str], dict[str, tuple[str, ...]]]:
+    """Return root, links and joints depth-first, and the joints below each link.
+
+    Each joint's links exist and no link hangs on two joints. Without recursion, because a chain may be long.
+    """
+    children: dict[str, tuple[str, ...]] = {name: () for name in links}
+    for joint in joints.values():
+        children[joint.parent] += (joint.name,)
+    hanging = {joint.child for joint in joints.values()}
+    roots = [name for name in links if name not in hanging]
+    if len(roots) > 1:
+        names = ", ".join(f"{name!r} (line {links[name].line})" for name in roots[:5])
+        message = f"the robot falls apart: {len(roots)} links have no parent: {names}"
+        notes.problem(links[roots[1]].line, roots[1], message)
+        return "", [], [], {}
+    link_order: list[str] = []
+    joint_order: list[str] = []
+    stack = list(roots)
+    while stack:
+        name = stack.pop()
+        link_order.append(name)
+        stack.extend(joints[below].child for below in reversed(children[name]))
+    parent_joint = {joint.child: joint.name for joint in joints.values()}
+    joint_order = [parent_joint[name] for name in link_order if name in parent_joint]
+    if len(link_order) < len(links):
+        reached = set(link_order)
+        name = next(name for name in links if name not in reached)
+        cycle = _cycle(name, joints, parent_joint)
+        last = max((joints[parent_joint[link]] for link in cycle), key=lambda joint: joint.line)
+        notes.problem(last.line, last.name, f"the links form a cycle: {' -> '.join([*cycle, cycle[0]][:8])}")
+        return "", [], [], {}
+    return roots[0], link_order, joint_order, children
+
+
+def _cycle(name: str, joints: dict[str, Joint], parent_joint: dict[str, str]) -> list[str]:
+    """Walk up from a link that hangs on a cycle and return the cycle's links, parents first."""
+    seen: dict[str, int] = {}
+    path: list[str] = []
+    while name not in seen:
+        seen[name] = len(path)
+        path.append(name)
+        name = joints[parent_joint[name]].parent
+    return path[seen[name] :][::-1]
+
+
+def check_mimics(joints: dict[str, Joint], notes: Notes) -> None:
+    """Every mimic joint leads, perhaps through others, to a joint that moves by itself and is of the same kind."""
+    for joint in joints.values():
+        if joint.mimic is None:
+            continue
+        master = joints.get(joint.mimic.joint)
+        if master is None:
+            near = closest(joint.mimic.joint, joints)
+            notes.problem(joint.line, joint.name, f"mimics joint {joint.mimic.joint!r}, which does not exist{near}")
+        elif master.type == "fixed":
+            notes.problem(joint.line, joint.name, f"mimics joint {master.name!r}, which does not move")
+        elif master.type == "ball":
+            notes.problem(joint.line, joint.name, f"mimics {master.name!r}, which is part of a ball joint")
+        else:
+            seen = {joint.name}
+            name: str | None = master.name
+            while name in joints and name not in seen:
+                seen.add(name)
+                mimic = joints[name].mimic
+                name = None if mimic is None else mimic.joint
+            if name == joint.name:
+                notes.problem(joint.line, joint.name, f"mimics itself through {', '.join(sorted(seen))[:80]}")
+
+
+def with_followers(joints: Mapping[str, Joint]) -> dict[str, Joint]:
+    """Return the joints with damping and dry friction of those that mimic another one in that one.
+
+    With ``q = k q_m + c`` the power is the same: ``d k²`` and ``f |k|`` of the joint m that is followed in the end.
+    """
+    found = dict(joints)
+    for name, joint in joints.items():
+        if joint.mimic is not None and (joint.damping or joint.friction):
+            master, k, _ = resolve_mimic(joint, joints)
+            led = found[master]
+            damping, friction = led.damping + k**2 * joint.damping, led.friction + abs(k) * joint.friction
+            found[master] = replace(led, damping=damping, friction=friction)
+            found[name] = replace(found[name], damping=0.0, friction=0.0)
+    return found
+
+
+LINK_TAGS = ("inertial", "visual", "collision")
+
+
+def read_bytes(path: Path) -> bytes:
+    """Read a file of bounded size; a missing or unreadable one is a RobotError."""
+    try:
+        with path.open("rb") as file:
+            return file.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise RobotError(Problem(str(path), None, "", f"cannot be read: {error.strerror or error}")) from None
+    except ValueError as error:  # a NUL in the name
+        raise RobotError(Problem(repr(str(path)), None, "", f"cannot be read: {error}")) from None
+
+
+_DECLARED = re.compile(rb"(?:\xef\xbb\xbf)?<\?xml[^>]*?encoding\s*=\s*[\"']([^\"']*)")
+_UTF8 = (b"utf-8", b"utf8", b"ascii", b"us-ascii")
+
+
+def refuse_encoding(data: bytes, file: str) -> None:
+    """Refuse a file that is not UTF-8: runs keep the text of a robot's files. ASCII is the same in most encodings."""
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError as reason:
+        line = data.count(b"\n", 0, reason.start) + 1
+        message = f"byte 0x{data[reason.start]:02x} is not UTF-8 text: save the file as UTF-8"
+        raise RobotError(Problem(file, line, "", message)) from None
+    declared = _DECLARED.match(data)
+    if declared and not data.isascii() and declared[1].lower() not in _UTF8:
+        message = f"the encoding {brief(declared[1].decode())} is declared, expected UTF-8"
+        raise RobotError(Problem(file, 1, "", message))
+
+
+def parse_urdf(
+    data: bytes,
+    path: Path,
+    strict: bool = False,
+    package_directories: Sequence[str | Path] = (),
+    stacklevel: int = 2,
+) -> UrdfModel:
+    """Parse the bytes of a URDF file; ``path`` names it in messages and is where meshes are looked for."""
+    root = read_xml(data, str(path))
+    refuse_encoding(data, str(path))
+    notes = Notes(str(path), strict)
+    if root.tag != "robot":
+        raise RobotError(Problem(str(path), root.line, "", f"the root element is <{root.tag[:40]}>, not <robot>"))
+    _refuse_xacro(root, notes)
+    notes.settle()
+    geometry = GeometryReader(notes, path, package_directories, root)
+    links: dict[str, Link] = {}
+    joints: dict[str, Joint] = {}
+    for element in root.all("link"):
+        name = notes.text(element, "name", "link")
+        if name is None:
+            continue
+        if name in links:
+            notes.problem(element, name, f"a second link of this name (the first is on line {links[name].line})")
+            continue
+        notes.known(element, LINK_TAGS, name)
+        links[name] = Link(name, element.line, _inertia(element, name, notes), geometry.read(element, name))
+    for element in root.all("joint"):
+        parts = read_joints(element, notes)
+        for joint in parts:
+            if joint.name in joints:
+                first = joints[joint.name].line
+                notes.problem(element, joint.name, f"a second joint of this name (the first is on line {first})")
+                break
+            joints[joint.name] = joint
+            if joint is not parts[-1]:
+                links[joint.child] = Link(joint.child, element.line, None)
+    if not links and not notes.problems:
+        notes.problem(root, "", "the robot has no links")
+    _check_ends(links, joints, notes)
+    check_mimics(joints, notes)
+    notes.settle()
+    base, link_order, joint_order, children = order_tree(links, joints, notes)
+    notes.settle()
+    notes.warn(stacklevel)
+    return UrdfModel(
+        root.attributes.get("name", path.stem),
+        path,
+        base,
+        {name: links[name] for name in link_order},
+        with_followers({name: joints[name] for name in joint_order}),
+        children,
+        geometry.meshes.by_name,
+        urdf_root=base,
+    )
+
+
+def _refuse_xacro(root: Element, notes: Notes) -> None:
+    stack = [root]
+    while stack:
+        element = stack.pop()
+        if element.tag.startswith("xacro:"):
+            message = f"<{element.tag[:40]}> is unexpanded xacro: run `xacro FILE.urdf.xacro > FILE.urdf` first"
+            notes.problem(element, "", message)
+            return
+        stack.extend(reversed(element.children))
+
+
+def _check_ends(links: dict[str, Link], joints: dict[str, Joint], notes: Notes) -> None:
+    """Every joint's parent and child are links of the file, and no link hangs on two joints."""
+    above: dict[str, Joint] = {}
+    for joint in joints.values():
+        for end, name in (("parent", joint.parent), ("child", joint.child)):
+            if name and name not in links:
+                notes.problem(joint.line, joint.name, f"its {end} link {name!r} does not exist{closest(name, links)}")
+        if joint.child and joint.child in above:
+            other = above[joint.child]
+            message = f"link {joint.child!r} already hangs on joint {other.name!r} (line {other.line})"
+            notes.problem(joint.line, joint.name, message)
+        above.setdefault(joint.child, joint)
+
+
+def _inertia(link: Element, key: str, notes: Notes) -> Inertia | None:
+    element = notes.single(link, "inertial", key)
+    if element is None:
+        return None
+    R, com = notes.origin(element, key)
+    mass_element = notes.single(element, "mass", key, required=True)
+    matrix_element = notes.single(element, "inertia", key, required=True)
+    mass = None if mass_element is None else notes.lengths(mass_element, "value", 1, key)
+    if mass is not None and mass[0] < 0:
+        notes.problem(mass_element or element, key, f"mass {mass[0]:g} kg is negative")
+    if matrix_element is None:
+        return None
+    values = [notes.lengths(matrix_element, name, 1, key) for name in ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")]
+    if mass is None or any(value is None for value in values):
+        return None
+    xx, yy, zz, xy, xz, yz = (float(value[0]) for value in values if value is not None)
+    matrix = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    if mass[0] == 0:  # how many files say that a link is no more than a frame
+        if matrix.any():
+            notes.doubt(matrix_element, key, "inertia without mass: it is left out")
+        return None
+    moments = np.linalg.eigvalsh(matrix)
+    if moments[0] <= 0:
+        message = f"inertia is not positive definite: principal moments {triple(moments)} kg m²"
+        notes.doubt(matrix_element, key, message)
+    elif moments[0] + moments[1] < moments[2] * (1 - 1e-6):
+        message = f"inertia of no body: principal moments {triple(moments)} kg m² break the triangle inequality"
+        notes.doubt(matrix_element, key, message)
+    return Inertia(float(mass[0]), com, R @ matrix @ R.T)

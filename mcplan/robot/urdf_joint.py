@@ -1,0 +1,181 @@
+"""A ``<joint>`` of a URDF: one of one coordinate, or what a ball or universal joint stands for."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mcplan.robot.description import Joint, JointType, Mimic
+from mcplan.robot.xml_reader import MAX_VALUE, Element, Notes, brief, triple
+
+JOINT_TYPES: dict[str, JointType] = {name: name for name in get_args(JointType)} | {"spherical": "ball"}
+"""Types of a ``<joint>``; those of URDF itself have no ball, which dialects call by either name."""
+
+UNIVERSAL = "universal"
+"""Two hinges, one after the other, about ``<axis>`` and ``<axis2>`` (as SDF has it)."""
+
+LARGEST_TURN = 5.5
+"""rad: the rates of a rotation vector of 2 pi do not span all turns; up to here their map is within 1 : 7."""
+
+PARALLEL = 0.999
+"""Cosine of the angle of two axes that count as one."""
+
+UNLIMITED = {"velocity": np.inf, "effort": np.inf, "lower": -np.pi, "upper": np.pi}
+"""Limits of each coordinate of a ball or universal joint whose file gives none."""
+
+SIDES = ("lower", "upper")
+
+JOINT_TAGS = ("origin", "parent", "child", "axis", "limit", "dynamics", "mimic", "calibration", "safety_controller")
+
+
+def read_joints(element: Element, notes: Notes) -> list[Joint]:
+    """Return the joint that an element describes, or the two or three that it stands for."""
+    name = notes.text(element, "name", "joint")
+    if name is None:
+        return []
+    kind = notes.text(element, "type", name)
+    notes.known(element, (*JOINT_TAGS, "axis2") if kind == UNIVERSAL else JOINT_TAGS, name)
+    if kind is not None and kind not in (*JOINT_TYPES, UNIVERSAL):
+        message = f"joint type {brief(kind)} is not one of {', '.join((*JOINT_TYPES, UNIVERSAL))}"
+        if kind == "floating":
+            message += "; the base floats by itself, without a joint to the world"
+        notes.problem(element, name, message)
+        kind = None
+    ends = {}
+    for tag in ("parent", "child"):
+        end = notes.single(element, tag, name, required=True)
+        ends[tag] = (None if end is None else notes.text(end, "link", name)) or ""
+    if ends["parent"] and ends["parent"] == ends["child"]:
+        notes.problem(element, name, f"its parent and its child are the same link {ends['child']!r}")
+    R, p = notes.origin(element, name)
+    # a joint with problems is kept, as far as it goes, so that later checks do not report its links as loose
+    joint = Joint(name, element.line, "fixed", ends["parent"], ends["child"], R, p, np.array([1.0, 0.0, 0.0]))
+    if kind in (None, "fixed"):
+        return [joint]
+    if kind == UNIVERSAL:
+        axes = [_axis(element, name, notes, tag, required=True) for tag in ("axis", "axis2")]
+        if abs(float(axes[0] @ axes[1])) > PARALLEL:
+            notes.problem(element, name, "its two axes are parallel")
+        return _chain(joint, "revolute", axes, _each_limit(element, name, 2, notes), ("1", "2"))
+    if JOINT_TYPES[kind] == "ball":
+        if element.all("axis"):
+            notes.doubt(element, name, "a ball joint has no axis: it is left out")
+        limits = _each_limit(element, name, 3, notes)
+        if message := too_far([each["lower"] for each in limits], [each["upper"] for each in limits]):
+            notes.problem(element, name, message)
+        return _chain(joint, "ball", list(np.eye(3)), limits, ("x", "y", "z"))
+    return [
+        replace(joint, type=JOINT_TYPES[kind], axis=_axis(element, name, notes), **_limits(element, kind, name, notes))
+    ]
+
+
+def too_far(lower: ArrayLike, upper: ArrayLike) -> str:
+    """Return what is wrong with the limits (3,), (3,) of a ball joint's rotation vector (rad); empty if nothing is."""
+    most = np.linalg.norm(np.maximum(np.negative(lower), upper))
+    if most <= LARGEST_TURN:
+        return ""
+    return f"its limits let it turn by {most:.3g} rad, more than {LARGEST_TURN:g} (|rotation vector| < 2 pi)"
+
+
+def _chain(joint: Joint, kind: JointType, axes: list[np.ndarray], limits: list[dict], names: Sequence[str]) -> list:
+    """Return joints in one place, one after the other, with links without mass between them."""
+    parts: list[Joint] = []
+    for axis, limit, name in zip(axes, limits, names, strict=True):
+        place: dict[str, Any] = {"parent": parts[-1].child, "R": np.eye(3), "p": np.zeros(3)} if parts else {}
+        child = joint.child if name == names[-1] else f"{joint.name}_{name}_link"
+        parts.append(replace(joint, name=f"{joint.name}_{name}", type=kind, child=child, axis=axis, **place, **limit))
+    return parts
+
+
+def _each_limit(element: Element, key: str, count: int, notes: Notes) -> list[dict]:
+    """Return the limits of each coordinate of a joint of several: ``<limit>`` has one number for all, or one for each.
+
+    A ball joint without limits goes by half a turn either way along each axis.
+    """
+    each = {name: np.full(count, value) for name, value in UNLIMITED.items()}
+    limit = notes.single(element, "limit", key)
+    if limit is not None:
+        for name in each.keys() & limit.attributes.keys():
+            size = 1 if len(limit.attributes[name].split()) == 1 else count
+            value = notes.vector(limit, name, size, key)
+            if value is not None:
+                each[name] = np.broadcast_to(value, count)
+        if (np.minimum(each["velocity"], each["effort"]) < 0).any():
+            notes.problem(limit, key, "a limit of velocity or effort is negative")
+        if (each["lower"] > each["upper"]).any():
+            notes.problem(limit, key, "a lower limit is above its upper limit")
+    for tag in ("mimic", "dynamics"):
+        for unfit in element.all(tag):
+            notes.problem(unfit, key, f"a joint of {count} coordinates has no <{tag}>")
+    return [{name: float(values[k]) for name, values in each.items()} for k in range(count)]
+
+
+def _axis(element: Element, key: str, notes: Notes, tag: str = "axis", required: bool = False) -> np.ndarray:
+    child = notes.single(element, tag, key, required)
+    axis = np.array([1.0, 0.0, 0.0]) if child is None else notes.lengths(child, "xyz", 3, key)
+    if axis is None:
+        return np.array([1.0, 0.0, 0.0])
+    length = np.linalg.norm(axis)
+    if length < 1e-6:
+        notes.problem(child or element, key, f"axis {triple(axis)} has no direction")
+        return np.array([1.0, 0.0, 0.0])
+    # an axis that is unit up to the digits of the file is meant to be unit; dividing is exact for (0 0 1)
+    return axis / length
+
+
+def _limits(element: Element, kind: str, key: str, notes: Notes) -> dict:
+    """Return lower, upper, velocity, effort, damping, friction, mimic of a moving joint."""
+    result: dict = {}
+    limit = notes.single(element, "limit", key, required=kind != "continuous")
+    if limit is not None:
+        for name in ("velocity", "effort"):
+            value = notes.vector(limit, name, 1, key, None if kind != "continuous" else (np.inf,))
+            if value is None:
+                continue
+            if value[0] < 0:
+                notes.problem(limit, key, f"{name} limit {value[0]:g} is negative")
+            elif value[0] == 0:
+                notes.doubt(limit, key, f"{name} limit is 0: the joint cannot be used")
+            result[name] = float(value[0]) if value[0] < MAX_VALUE else np.inf
+        if kind != "continuous":  # the format's default is 0
+            lower, upper = (notes.vector(limit, name, 1, key, (0,)) for name in ("lower", "upper"))
+            if lower is not None and upper is not None:
+                if lower[0] > upper[0]:
+                    notes.problem(limit, key, f"lower limit {lower[0]:g} is above the upper limit {upper[0]:g}")
+                elif lower[0] == upper[0]:
+                    notes.doubt(limit, key, f"lower and upper limit are both {lower[0]:g}: the joint cannot move")
+                result["lower"] = float(lower[0]) if lower[0] > -MAX_VALUE else -np.inf
+                result["upper"] = float(upper[0]) if upper[0] < MAX_VALUE else np.inf
+    _doubt_soft_limits(element, key, result, notes)
+    dynamics = notes.single(element, "dynamics", key)
+    if dynamics is not None:
+        for name in ("damping", "friction"):
+            value = notes.lengths(dynamics, name, 1, key, (0,))
+            if value is not None and value[0] < 0:
+                notes.problem(dynamics, key, f"{name} {value[0]:g} is negative")
+            result[name] = 0.0 if value is None else float(value[0])
+    mimic = notes.single(element, "mimic", key)
+    if mimic is not None:
+        master = notes.text(mimic, "joint", key)
+        multiplier = notes.lengths(mimic, "multiplier", 1, key, (1,))
+        offset = notes.lengths(mimic, "offset", 1, key, (0,))
+        if master is not None and multiplier is not None and offset is not None:
+            result["mimic"] = Mimic(master, float(multiplier[0]), float(offset[0]))
+    return result
+
+
+def _doubt_soft_limits(element: Element, key: str, limits: dict, notes: Notes) -> None:
+    """Note soft limits that are narrower than the limits, which alone count."""
+    for safety in element.all("safety_controller"):
+        hard = limits.get("lower", -np.inf), limits.get("upper", np.inf)
+        said = [safety.attributes.get(f"soft_{side}_limit", bound) for side, bound in zip(SIDES, hard, strict=True)]
+        try:
+            low, high = map(float, said)
+        except ValueError:
+            notes.doubt(safety, key, "soft limits of <safety_controller> are not read: <limit> counts")
+            continue
+        if low > hard[0] or high < hard[1]:
+            message = f"soft limits {low:g} to {high:g} of <safety_controller> are not read: <limit> counts"
+            notes.doubt(safety, key, message)

@@ -1,0 +1,268 @@
+"""Strict XML: elements that know their line, read by the standard library's expat.
+
+ElementTree keeps no line numbers, and tolerant readers accept a robot cut in half. Here a document type or an entity is
+refused (entities can expand without bound), as is anything beyond the caps below.
+
+Typed values out of XML attributes; every problem is noted with its line, and reading goes on.
+"""
+
+
+import difflib
+import math
+import re
+import warnings
+from dataclasses import dataclass, field
+from xml.parsers import expat
+
+import numpy as np
+
+from mcplan.errors import Problem, RobotError
+from mcplan.robot.description import RobotWarning
+from mcplan.robot.pose import rotation_from_rpy
+
+MAX_BYTES = 32_000_000
+MAX_DEPTH = 32
+MAX_ELEMENTS = 200_000
+MAX_TEXT = 1000
+"""Characters kept of an element's text."""
+
+
+@dataclass(slots=True)
+class Element:
+    """One element of the file: its tag, attributes, children, the line on which it starts, and the text in it.
+
+    ``words`` counts those of the whole text, of which ``text`` has the beginning.
+    """
+
+    tag: str
+    attributes: dict[str, str]
+    line: int
+    children: list["Element"] = field(default_factory=list)
+    text: str = ""
+    words: int = 0
+
+    def all(self, tag: str) -> list["Element"]:
+        """Return the children with this tag."""
+        return [child for child in self.children if child.tag == tag]
+
+
+class _Refused(Exception):  # noqa: N818 - never leaves this file
+    """Raised inside expat's handlers; carries the line."""
+
+    def __init__(self, line: int, message: str):
+        super().__init__(message)
+        self.line, self.message = line, message
+
+
+def read_xml(data: bytes, file: str) -> Element:
+    """Parse one XML document.
+
+    Parameters
+    ----------
+    data : the bytes of the file.
+    file : its name in messages.
+
+    Returns
+    -------
+    The root element.
+
+    Raises
+    ------
+    RobotError
+        The file is too large or too deep, is not well-formed, ends early, or declares a document type or entities.
+    """
+    if len(data) > MAX_BYTES:
+        raise RobotError(Problem(file, 1, "", f"the file has {len(data)} bytes, at most {MAX_BYTES} are read"))
+    parser = expat.ParserCreate()
+    parser.buffer_text = True
+    stack: list[Element] = []
+    roots: list[Element] = []
+    count, ended = 0, True
+
+    def start(tag: str, attributes: dict[str, str]) -> None:
+        nonlocal count, ended
+        count, ended = count + 1, True
+        element = Element(tag, attributes, parser.CurrentLineNumber)
+        if len(stack) >= MAX_DEPTH:
+            raise _Refused(element.line, f"elements are nested more than {MAX_DEPTH} deep")
+        if count > MAX_ELEMENTS:
+            raise _Refused(element.line, f"more than {MAX_ELEMENTS} elements")
+        (stack[-1].children if stack else roots).append(element)
+        stack.append(element)
+
+    def end(_tag: str) -> None:
+        nonlocal ended
+        stack.pop()
+        ended = True
+
+    def characters(text: str) -> None:
+        nonlocal ended
+        element = stack[-1]
+        element.words += len(text.split()) - (not ended and not text[0].isspace())  # a word may come in two pieces
+        ended = text[-1].isspace()
+        if len(element.text) < MAX_TEXT:  # a mesh's numbers are not read from here
+            element.text += text[:MAX_TEXT]
+
+    def doctype(*_args: object) -> None:
+        raise _Refused(parser.CurrentLineNumber, "a document type (<!DOCTYPE ...>) or entity is not allowed here")
+
+    parser.StartElementHandler = start
+    parser.EndElementHandler = end
+    parser.CharacterDataHandler = characters
+    parser.StartDoctypeDeclHandler = doctype
+    parser.EntityDeclHandler = doctype
+    try:
+        parser.Parse(data, True)
+    except _Refused as refused:
+        raise RobotError(Problem(file, refused.line, "", refused.message)) from None
+    except expat.ExpatError as error:
+        message = f"not well-formed XML: {expat.errors.messages.get(error.code, 'unreadable')}"
+        if stack:
+            message += f" (inside <{stack[-1].tag}>, which begins on line {stack[-1].line})"
+        raise RobotError(Problem(file, max(error.lineno, 1), "", message)) from None
+    except (LookupError, ValueError, TypeError) as error:  # an encoding that Python does not know or cannot use here
+        raise RobotError(Problem(file, 1, "", f"the XML encoding cannot be used: {error}")) from None
+    return roots[0]
+
+
+# Python's float() also takes 1_000, nan and infinity
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+_KIND = re.compile(r"[\d'\"]")
+MAX_VALUE = 1e9
+"""Larger lengths, masses and inertias are refused; larger joint limits mean none."""
+
+
+def brief(text: str) -> str:
+    """Return the text as it may stand in a message: quoted, short, without control characters."""
+    return repr(text if len(text) <= 40 else text[:37] + "...")
+
+
+def triple(values: np.ndarray) -> str:
+    """Return numbers as a message shows them."""
+    return ", ".join(f"{value:.4g}" for value in values)
+
+
+def closest(name: str, known) -> str:
+    """Return ``; did you mean 'x'?`` for the known name nearest to this one, or nothing."""
+    near = difflib.get_close_matches(name[:80], list(known), n=1)
+    return f"; did you mean {near[0]!r}?" if near else ""
+
+
+class Notes:
+    """The problems and doubts met while reading one file."""
+
+    def __init__(self, file: str, strict: bool):
+        self.file, self.strict = file, strict
+        self.problems: list[Problem] = []
+        self.doubts: list[Problem] = []
+
+    def problem(self, element: Element | int, key: str, message: str) -> None:
+        """Note something that makes the file unusable."""
+        line = element if isinstance(element, int) else element.line
+        self.problems.append(Problem(self.file, line, key, message))
+
+    def doubt(self, element: Element | int, key: str, message: str) -> None:
+        """Note something that is refused in strict mode and warned about otherwise."""
+        if self.strict:
+            self.problem(element, key, message)
+        else:
+            self.doubts.append(Problem(self.file, element if isinstance(element, int) else element.line, key, message))
+
+    def settle(self) -> None:
+        """Raise all problems in the order of the file, if there are any."""
+        if self.problems:
+            raise RobotError(*sorted(self.problems, key=lambda problem: problem.line or 0))
+
+    def warn(self, stacklevel: int) -> None:
+        """Issue the doubts as Python warnings; those of one kind, which differ in their numbers, as one."""
+        for alike in self.by_kind():
+            text = str(alike[0])
+            if len(alike) > 1:
+                others = ", ".join(dict.fromkeys(doubt.key for doubt in alike[1:] if doubt.key))
+                lines = f"line{'s' * (len(alike) > 2)} {', '.join(str(doubt.line) for doubt in alike[1:])}"
+                text += f" (and {len(alike) - 1} more like it: {others[:200] or lines[:200]})"
+            warnings.warn(text, RobotWarning, stacklevel=stacklevel + 1)
+
+    def by_kind(self) -> list[list[Problem]]:
+        """Return the doubts by what they say, up to its first number or name, in the order of the file."""
+        kinds: dict[str, list[Problem]] = {}
+        for doubt in self.doubts:
+            kinds.setdefault(_KIND.split(doubt.message, maxsplit=1)[0], []).append(doubt)
+        return list(kinds.values())
+
+    # -- values ---------------------------------------------------------------------------------------------------
+
+    def text(self, element: Element, attribute: str, key: str) -> str | None:
+        """Return a non-empty attribute, or note that it is missing."""
+        value = element.attributes.get(attribute, "").strip()
+        if not value:
+            self.problem(element, key, f"<{element.tag}> needs the attribute {attribute}")
+            return None
+        if "${" in value or "$(" in value:
+            self.problem(element, key, f"{attribute}={brief(value)} is unexpanded xacro: expand it with `xacro` first")
+            return None
+        return value
+
+    def vector(self, element: Element, attribute: str, size: int, key: str, default=None) -> np.ndarray | None:
+        """Return ``size`` finite numbers; the default (or a problem, if there is none) where the attribute is absent.
+
+        Returns None after a problem, so that the caller can go on to the next one.
+        """
+        if attribute not in element.attributes:
+            if default is None:
+                self.problem(element, key, f"<{element.tag}> needs the attribute {attribute}")
+                return None
+            return np.array(default, float)
+        value = element.attributes[attribute]
+        if "${" in value or "$(" in value:
+            self.problem(element, key, f"{attribute}={brief(value)} is unexpanded xacro: expand it with `xacro` first")
+            return None
+        words = value.split()
+        numbers = [float(word) if _NUMBER.fullmatch(word) else math.nan for word in words[: size + 1]]
+        if len(numbers) != size:
+            self.problem(element, key, f"{attribute}={brief(value)} should be {size} number{'s' * (size > 1)}")
+            return None
+        if not all(math.isfinite(number) for number in numbers):
+            self.problem(element, key, f"{attribute}={brief(value)} is not finite numbers")
+            return None
+        return np.array(numbers)
+
+    def lengths(self, element: Element, attribute: str, size: int, key: str, default=None) -> np.ndarray | None:
+        """Return numbers of a physical size, as ``vector``."""
+        numbers = self.vector(element, attribute, size, key, default)
+        if numbers is not None and np.abs(numbers).max() > MAX_VALUE:
+            self.problem(element, key, f"{attribute}={brief(element.attributes[attribute])} is beyond {MAX_VALUE:g}")
+            return None
+        return numbers
+
+    def positive(self, element: Element, attribute: str, size: int, key: str) -> np.ndarray | None:
+        """Return positive numbers, as ``lengths``."""
+        numbers = self.lengths(element, attribute, size, key)
+        if numbers is not None and not (numbers > 0).all():
+            self.problem(element, key, f"{attribute}={brief(element.attributes[attribute])} should be positive")
+            return None
+        return numbers
+
+    def single(self, element: Element, tag: str, key: str, required: bool = False) -> Element | None:
+        """Return the only child with this tag, or None; note when there are several or a required one is missing."""
+        found = element.all(tag)
+        if len(found) > 1:
+            self.problem(found[1], key, f"<{tag}> is given more than once")
+        if not found and required:
+            self.problem(element, key, f"<{element.tag}> needs a <{tag}>")
+        return found[0] if found else None
+
+    def origin(self, element: Element, key: str) -> tuple[np.ndarray, np.ndarray]:
+        """Return rotation (3,3) and position (3,) of the element's ``<origin>``; the identity where there is none."""
+        origin = self.single(element, "origin", key)
+        if origin is None:
+            return np.eye(3), np.zeros(3)
+        p = self.lengths(origin, "xyz", 3, key, (0, 0, 0))
+        rpy = self.lengths(origin, "rpy", 3, key, (0, 0, 0))
+        return np.eye(3) if rpy is None else rotation_from_rpy(rpy), np.zeros(3) if p is None else p
+
+    def known(self, element: Element, tags: tuple[str, ...], key: str) -> None:
+        """Doubt children that look like a misspelt tag, which would otherwise be ignored."""
+        for child in element.children:
+            if child.tag not in tags and (near := closest(child.tag, tags)):
+                self.doubt(child, key, f"unknown element <{child.tag[:40]}> is ignored{near}")

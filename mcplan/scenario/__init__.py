@@ -1,0 +1,1 @@
+"""Scenarios: values, file schema, expressions, variants, reading and checking."""

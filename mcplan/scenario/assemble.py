@@ -1,0 +1,245 @@
+"""From the document of a scenario to the values of its fields, with everything that is wrong with it."""
+
+import difflib
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mcplan.document.build import Mark
+from mcplan.document.document import Document, dump_document, in_file_order
+from mcplan.errors import InputError, Problem, ScenarioError
+from mcplan.robot.patch import MOUNT
+from mcplan.robot.pose import rotation_from_quat
+from mcplan.scenario.check import Checker
+from mcplan.scenario.environment_file import build_environment
+from mcplan.scenario.expand import expanded
+from mcplan.scenario.names import name_problems
+from mcplan.scenario.parameters import resolve
+from mcplan.scenario.schema import ScenarioSpec, StanceItem
+from mcplan.scenario.variant import check_variants, variant_document
+from mcplan.scene.contact import Contact
+from mcplan.scene.placement import mount_contact
+from mcplan.scene.posture_contacts import Reach, resting
+from mcplan.scene.spec import ContactSpec
+
+if TYPE_CHECKING:
+    from mcplan.robot.robot import Robot
+
+SAME = 1e-6
+"""m; of quaternions, one less their product: places that are the same."""
+
+RESTS = Reach(0.03, 0.2)
+"""m, of HRP-2's size, and rad: how far from a support a patch may be that rests on it in the posture of a start."""
+
+SUFFIXES = (".yaml", ".yml")
+
+
+@dataclass(frozen=True, eq=False)
+class Start:
+    """Where the motion begins.
+
+    Parameters
+    ----------
+    q : (nq,) guess: the given posture at the given base. Contacts outrank the base, which outranks the joints.
+    contacts : exact; coordinates that the file leaves out are those nearest to the patch at ``q``.
+    posture_given, base_given : whether the file says so, or a default was taken.
+    """
+
+    q: np.ndarray
+    contacts: tuple[Contact, ...]
+    posture_given: bool
+    base_given: bool
+
+
+def _untold(problems: list[Problem], document: Document, robot: "Robot | None") -> list[Problem]:
+    """Return the names that stand for nothing where nothing else is said to be wrong."""
+    told = {problem.key for problem in problems}
+    return [problem for problem in name_problems(document, robot) if problem.key not in told]
+
+
+def assembled(
+    source: Document, variant: int | None = None, robot: "Robot | None" = None
+) -> tuple[dict[str, Any] | None, list[Problem]]:
+    """Return the values of a scenario by the names of its fields, and all problems in the order of the file.
+
+    ``robot`` is that of the document if it is loaded already.
+    """
+    document, unresolved = _resolved(source, variant, robot)
+    spec, problems = document.examine(ScenarioSpec, salvage=True)
+    if spec is not None and spec.environment.mesh is not None:
+        document, more = expanded(document, spec.environment)
+        spec, again = document.examine(ScenarioSpec, salvage=True)
+        told = {problem.key for problem in problems}
+        problems += [*more, *(problem for problem in again if problem.key not in told)]
+    # a mesh under a misspelt key is not looked at: what is in it cannot be checked against
+    if spec is None or unresolved or spec.environment.mesh is not None:
+        problems += unresolved
+        if robot is None:
+            robot, more = _robot_or_stand_in(document)
+            problems += more
+        return None, in_file_order([*problems, *_untold(problems, document, robot)])
+    environment, more = build_environment(spec.environment, document)
+    problems += more
+    if robot is None:
+        robot, more = _robot_or_stand_in(document)
+        problems += more
+        if robot is None:
+            return None, in_file_order([*problems, *name_problems(document, None)])
+    written = document
+    if not problems:
+        document, spec = _with_first_stance(document, spec, robot)
+    checker = Checker(document, robot, environment)
+    start = _start(spec, checker)
+    checker.scenario(spec)
+    problems += checker.problems
+    if problems and not robot.patches:  # a bare URDF: all that names one is wrong
+        said = f"{robot.name} has no patches, so nothing may touch; `mcplan robot new {robot.urdf_path}` proposes some"
+        problems.append(document.problem(("robot",), said))
+    if problems:  # of a contact with two wrong names it has looked at the first
+        return None, in_file_order([*problems, *_untold(problems, written, robot)])
+    digest = hashlib.sha256((dump_document(document.data) + robot.digest).encode()).hexdigest()
+    return dict(
+        name=spec.name,
+        description=spec.description,
+        robot=robot,
+        environment=environment,
+        start=start,
+        goal=spec.goal,
+        planner=spec.planner,
+        control=spec.control,
+        simulation=spec.simulation,
+        stances=spec.stances,
+        path=document.path,
+        document=document,
+        source=source,
+        digest=digest,
+    ), []
+
+
+def _with_first_stance(document: Document, spec: ScenarioSpec, robot: "Robot") -> tuple[Document, ScenarioSpec]:
+    """Return document and specification with the contacts of the start as item 0 of ``stances`` that leave it out.
+
+    Messages about the others name them by their places in the file.
+    """
+    if not spec.stances or spec.stances[0].contacts is not None or not (spec.start.contacts or robot.fixed):
+        return document, spec
+    data, mark = document.data, document.mark
+    start, stances = mark.child("start").child("contacts"), mark.child("stances")
+    first = Mark(start.line, {"contacts": start})
+    marks = [first, *(replace(stances.child(k), index=k) for k in range(len(spec.stances)))]
+    sections = {key: mark.child(key) for key in data} | {"stances": replace(stances, children=marks)}
+    contacts = (data.get("start") or {}).get("contacts") or []
+    full = document.with_data(
+        {**data, "stances": [{"contacts": contacts}, *data["stances"]]}, replace(mark, children=sections)
+    )
+    item = StanceItem(contacts=spec.start.contacts)
+    return full, spec.model_copy(update={"stances": (item, *spec.stances)})
+
+
+def _resolved(source: Document, variant: int | None, robot: "Robot | None") -> tuple[Document, list[Problem]]:
+    if variant is None:
+        document, problems = resolve(source, None, robot)
+        return document, [*problems, *check_variants(source, robot)]
+    if variant < 0:
+        raise ScenarioError(f"variant {variant}: a seed is a whole number from 0 on")
+    return variant_document(source, variant, robot)
+
+
+def _robot(name: str, document: Document) -> "Robot":
+    from mcplan.robot.robot_file import load_robot
+
+    path = Path(name)
+    is_path = path.suffix.lower() in (*SUFFIXES, ".urdf", ".xml") or len(path.parts) > 1
+    return load_robot(Path(document.path).parent / path if is_path else name)
+
+
+def _robot_or_stand_in(document: Document) -> tuple["Robot | None", list[Problem]]:
+    """Return the robot of a document; or what is wrong, and one that it may mean, to check the rest by."""
+    from mcplan.robot.robot_file import bundled_robots
+
+    name = document.data.get("robot") if isinstance(document.data, dict) else None
+    if not isinstance(name, str):
+        return None, []
+    try:
+        return _robot(name, document), []
+    except InputError as error:
+        problems = [document.problem(("robot",), p.message) if p.file is None else p for p in error.problems]
+    near = difflib.get_close_matches(name, bundled_robots(), n=1)
+    return (_robot(near[0], document) if near else None), problems
+
+
+def _start(spec: ScenarioSpec, checker: Checker) -> Start:
+    """Return the start; what cannot be is reported to the checker and left out."""
+    robot, start = checker.robot, spec.start
+    default = "half_sitting" if "half_sitting" in robot.postures else None
+    q = np.array(robot.neutral() if default is None else robot.posture(default), float)
+    if start.posture is not None and checker.posture(("start", "posture"), start.posture):
+        if start.posture.name is not None:
+            q = np.array(robot.posture(start.posture.name), float)
+        q = start.posture.apply(robot, q)
+    if start.base is not None:
+        q[:3] = start.base.p
+        q[3:7] = _quat_wxyz(start.base.R)
+    specs, key = start.contacts, ("start", "contacts")
+    if not specs and spec.stances and spec.stances[0].contacts:
+        specs, key = spec.stances[0].contacts, ("stances", 0, "contacts")  # type: ignore[assignment]
+    contacts: list[Contact] = []
+    if not specs and not spec.stances and not robot.fixed:
+        contacts += _rests(checker, q, spec.planner.patches)
+    if robot.fixed:
+        _stand(checker, q, [(key, k, contact) for k, contact in enumerate(specs)], start.base is not None)
+        contacts.append(mount_contact(robot, rotation_from_quat(q[3:7]), q[:3]))
+    for k, contact in enumerate(specs):
+        if robot.fixed and contact.patch == MOUNT:
+            continue
+        if contact.patch in robot.patches:
+            X = robot.frame_pose(q, contact.patch)
+            resolved = checker.contact((*key, k), contact, (X[:3, :3], X[:3, 3]))
+            contacts += [resolved] if resolved is not None else []
+        else:
+            checker.contact((*key, k), contact)
+    names = [contact.patch for contact in start.contacts]
+    for k, name in enumerate(names):
+        if name in names[:k]:
+            checker.report(("start", "contacts", k, "patch"), f"`{name}` is listed twice")
+    return Start(q, tuple(contacts), start.posture is not None, start.base is not None)
+
+
+def _rests(checker: Checker, q: np.ndarray, named: tuple[str, ...]) -> Sequence[Contact]:
+    """Return the contacts in which the posture of the start rests on its supports; none are a problem."""
+    robot, environment = checker.robot, checker.environment
+    patches = [name for name in named or robot.patches if name in robot.patches]
+    patches = [name for name in patches if robot.patches[name].kind != "grasp"]
+    reach = RESTS.times(robot.scale.leg)
+    found = resting(robot, environment, q, patches, reach)
+    if not found:
+        checker.report(
+            ("start",),
+            f"no contacts are given, and in this posture no patch is within {reach.distance * 1000:.0f} mm and "
+            f"{np.degrees(reach.angle):.0f} degrees of a support: give `contacts`, or another `base`",
+        )
+    return found or ()
+
+
+def _stand(
+    checker: Checker, q: np.ndarray, specs: list[tuple[tuple[str | int, ...], int, ContactSpec]], base_given: bool
+) -> None:
+    """Put a fixed base of q where the contact that holds it says, if it is listed; it must not contradict the base."""
+    for key, k, contact in specs:
+        if contact.patch != MOUNT or contact.pose is None:
+            continue
+        place = contact.pose.array
+        turned = 1.0 - abs(float(place[3:] @ q[3:7]))
+        if base_given and (np.abs(place[:3] - q[:3]).max() > SAME or turned > SAME):
+            checker.report((*key, k, "pose"), "is not where start.base has the base; leave one of them out")
+        q[:7] = place
+
+
+def _quat_wxyz(R: np.ndarray) -> np.ndarray:
+    from scipy.spatial.transform import Rotation
+
+    return np.array(Rotation.from_matrix(R).as_quat(canonical=True, scalar_first=True))

@@ -1,0 +1,324 @@
+"""What must hold between the parts of a scenario: names that exist, contacts that can be, items that follow.
+
+Contacts that a scenario leaves free to slide or hinge where the physics knows nothing of it.
+"""
+
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from mcplan.document.document import Document
+from mcplan.errors import InputError, Problem
+from mcplan.robot.patch import MOUNT
+from mcplan.scenario.schema import GoalItem, PostureSpec, ScenarioSpec, StanceItem
+from mcplan.scene.contact import Contact
+from mcplan.scene.environment import Environment, Surface
+from mcplan.scene.placement import Near, bar_rotation, make_contact, surface_rotation
+from mcplan.scene.spec import ContactSpec
+from mcplan.settings.states import VERBS, WORDS, Joints, StateSpec, Until
+from mcplan.settings.tasks import TaskSpec
+from mcplan.settings.textbook import TextbookSpec
+from mcplan.util.arguments import unknown
+
+if TYPE_CHECKING:
+    from mcplan.robot.robot import Robot
+
+
+Key = tuple[str | int, ...]
+
+
+def unfelt_freedoms(
+    robot: "Robot",
+    start: tuple[ContactSpec, ...],
+    goal: tuple[GoalItem, ...],
+    stances: tuple[StanceItem, ...],
+    one: bool,
+    physics: str,
+) -> Iterator[tuple[Key, str]]:
+    """Yield the key of each ``slide`` and ``hinge`` that a physics does not know, and what is wrong with it.
+
+    Where contacts are found by the physics (``contact``, ``mujoco``), Coulomb friction holds a sole in all directions
+    in which the plan leaves it free: wheels and hinges under soles are not there. Grasps hold as the plan says, but
+    those of MuJoCo do not slide, nor turn about two axes.
+
+    Parameters
+    ----------
+    one : whether the file writes its goal as one item, without a list.
+    physics : ``contact`` or ``mujoco``.
+    """
+    placed: list[tuple[Key, ContactSpec]] = [(("start", "contacts", k), spec) for k, spec in enumerate(start)]
+    for g, item in enumerate(goal):
+        key: Key = ("goal",) if one else ("goal", g)
+        placed += [((*key, "contacts", k), spec) for k, spec in enumerate(item.contacts)]
+    for s, stance in enumerate(stances):
+        placed += [(("stances", s, "contacts", k), spec) for k, spec in enumerate(stance.contacts or ())]
+        placed += [(("stances", s, "add"), stance.add)] if stance.add is not None else []
+    for key, spec in placed:
+        patch = robot.patches.get(spec.patch)
+        if patch is None:
+            continue
+        if (spec.kind or patch.kind) == "grasp":
+            if physics == "mujoco" and (spec.slide or len(set(spec.hinge)) == 2):
+                yield (
+                    (*key, "slide" if spec.slide else "hinge"),
+                    "a grasp in the physics mujoco holds, hinges about one axis or turns about its origin; use "
+                    "simulation.physics contact or qp",
+                )
+            continue
+        for name in ("slide", "hinge"):
+            if getattr(spec, name):
+                yield (
+                    (*key, name),
+                    f"the physics contact and mujoco know no {name} of a {spec.kind or patch.kind} contact: friction "
+                    "holds it in all directions; use a grasp, or simulation.physics qp",
+                )
+
+
+Key = tuple[str | int, ...]
+
+
+class Checker:
+    """Collects the problems of one scenario."""
+
+    def __init__(self, document: Document, robot: "Robot", environment: Environment):
+        self.document = document
+        self.robot = robot
+        self.environment = environment
+        self.problems: list[Problem] = []
+
+    def report(self, key: Key, message: str) -> None:
+        """Note a problem."""
+        self.problems.append(self.document.problem(key, message))
+
+    def scenario(self, spec: ScenarioSpec) -> None:
+        """Check the goal, the planner's names and the sequence; the start is checked when it is built."""
+        for g, goal in enumerate(spec.goal):
+            key: Key = ("goal", g) if isinstance(self.document.data.get("goal"), list) else ("goal",)
+            self._each_once((*key, "contacts"), [contact.patch for contact in goal.contacts])
+            for k, contact in enumerate(goal.contacts):
+                self.contact((*key, "contacts", k), contact)
+            if goal.posture is not None:
+                self.posture((*key, "posture"), goal.posture)
+            objects = [thing.name for thing in self.environment.objects]
+            for name in goal.objects:
+                self._known((*key, "objects", name), "object", name, objects)
+        for k, wanted in enumerate(spec.planner.require):
+            for name in (wanted,) if isinstance(wanted, str) else wanted:
+                self._known(("planner", "require", k), "patch", name, self.robot.patches)
+        for k, name in enumerate(spec.planner.patches):
+            self._known(("planner", "patches", k), "patch", name, self.robot.patches)
+        for section, kind, known in (
+            ("pushes", "link or patch", self.robot.frames),
+            ("payloads", "link", self.robot.link_names),
+        ):
+            for k, item in enumerate(getattr(spec.simulation, section)):
+                self._known(("simulation", section, k, "link"), kind, item.link, known)
+        self._textbook(("control", "textbook"), spec.control.textbook)
+        for k, task in enumerate(spec.control.tasks):
+            self._task(("control", "tasks", k), task)
+            for i, name in enumerate(task.during):
+                self._known_state(("control", "tasks", k, "during", i), name, spec)
+        last = max([spec.control.posture_priority, *(task.priority for task in spec.control.tasks)])
+        for k, task in enumerate(spec.control.tasks):
+            if task.kinds[0] in ("contact_force", "torque") and task.priority != last:
+                said = f"tasks on forces and torques have the last priority, which is {last} here"
+                self.report(("control", "tasks", k, "priority"), said)
+        for k, state in enumerate(spec.control.states):
+            self._state(("control", "states", k), state, spec)
+        if spec.simulation.physics != "qp" and spec.control.type == "whole_body":
+            one = not isinstance(self.document.data.get("goal"), list)
+            for place, said in unfelt_freedoms(
+                self.robot, spec.start.contacts, spec.goal, spec.stances, one, spec.simulation.physics
+            ):
+                self.report(place, said)
+        self._sequence(spec)
+
+    def posture(self, key: Key, spec: PostureSpec) -> bool:
+        """Check the name, the joints and their limits; return whether the posture can be applied."""
+        good = spec.name is None or self._known(key, "posture", spec.name, self.robot.postures)
+        limits = self.robot.limits
+        for joint, value in spec.joints.items():
+            place = (*key, "joints", joint)
+            if not self._known(place, "joint", joint, self.robot.joint_names):
+                good = False
+                continue
+            k = list(self.robot.joint_names).index(joint)
+            if not limits.lower[k] <= value <= limits.upper[k]:
+                self.report(place, f"{value:g} is outside the joint's range {limits.lower[k]:g} to {limits.upper[k]:g}")
+        return good
+
+    def contact(self, key: Key, spec: ContactSpec, near: Near | None = None) -> Contact | None:
+        """Return the contact, at any place where it fits if coordinates are left open; None and a problem if not."""
+        if spec.patch not in self.robot.patches:
+            self._known((*key, "patch"), "patch", spec.patch, self.robot.patches)
+            return None
+        if spec.patch == MOUNT:
+            return make_contact(self.robot, self.environment, spec, near) if spec.pose or near else None
+        if spec.surface not in self.environment.supports:
+            self._known((*key, "surface"), "surface or bar", spec.surface, self.environment.supports)
+            return None
+        reason = ""
+        for place in [near] if near is not None else self._places(spec):
+            try:
+                contact = make_contact(self.robot, self.environment, spec, place)
+            except InputError as error:
+                reason = str(error)  # the last place says whether it fits at all
+                continue
+            self._agrees_with_pose(key, spec, contact)
+            return contact
+        self.report(key, reason)
+        return None
+
+    def _places(self, spec: ContactSpec) -> list[Near | None]:
+        """Return poses from which to look for a place that a contact with open coordinates could take."""
+        support = self.environment.supports[spec.surface]
+        turns = np.arange(8) * np.pi / 4
+        if spec.pose is not None:
+            return [(spec.pose.R, spec.pose.p)]
+        if isinstance(support, Surface):
+            centre = support.corners.mean(axis=0)
+            return [None, *((support.R @ surface_rotation(float(turn)), centre) for turn in turns)]
+        return [None, (bar_rotation(support, 0.0, False), support.ends.mean(axis=0))]
+
+    def _agrees_with_pose(self, key: Key, spec: ContactSpec, contact: Contact) -> None:
+        if spec.pose is None:
+            return
+        apart = float(np.linalg.norm(contact.p - spec.pose.p))
+        if apart > 1e-3:
+            self.report((*key, "pose"), f"is {1000 * apart:.0f} mm away from the coordinates; leave one of them out")
+
+    def _textbook(self, key: Key, spec: TextbookSpec) -> None:
+        """Check the names that a controller of the textbooks is given."""
+        if spec.frame is not None:
+            self._known((*key, "frame"), "link or patch", spec.frame, self.robot.frames)
+        self._posture_or_joints((*key, "posture"), spec.posture)
+
+    def _task(self, key: Key, spec: TaskSpec) -> None:
+        """Check the names in a further task."""
+        (kind,) = spec.kinds
+        section = getattr(spec, kind)
+        for name in ("frame", "reference", "target_frame"):
+            if (frame := getattr(section, name, None)) is not None:
+                self._known((*key, kind, name), "link or patch", frame, self.robot.frames)
+        if spec.contact_force is not None:
+            self._known((*key, kind, "patch"), "patch", spec.contact_force.patch, self.robot.patches)
+
+    def _posture_or_joints(self, key: Key, posture: str | Joints | None) -> None:
+        if isinstance(posture, str):
+            self._known(key, "posture", posture, self.robot.postures)
+        elif posture is not None:
+            self.posture(key, PostureSpec(joints=posture.joints))
+
+    def _known_state(self, key: Key, name: str, scenario: ScenarioSpec) -> None:
+        """Check that some plan may have a state, or that the file has it; that this plan has it is known later."""
+        own = [state.state for state in scenario.control.states if state.do is not None]
+        first, known = name.partition(" ")[0], [*VERBS, *own]
+        if name not in known and first not in {each.partition(" ")[0] for each in known}:
+            self.report(key, unknown("state", first, known))
+
+    def _state(self, key: Key, spec: StateSpec, scenario: ScenarioSpec) -> None:
+        """Check the names in a state of the machine."""
+        for place in ("state", "after", "before"):
+            if (name := getattr(spec, place)) is not None:
+                self._known_state((*key, place), name, scenario)
+        for label, jump in spec.jumps().items():
+            if jump.state not in WORDS:
+                self._known_state((*key, "next", label) if label else (*key, "next"), jump.state, scenario)
+        if spec.until is not None:
+            self._until((*key, "until"), spec.until)
+        if spec.do is None:
+            return
+        for section, names in (("limbs", spec.do.limbs), ("forces", spec.do.forces)):
+            for name in names:
+                self._known((*key, "do", section, name), "patch", name, self.robot.patches)
+        self._posture_or_joints((*key, "do", "posture"), spec.do.posture)
+
+    def _until(self, key: Key, until: Until) -> None:
+        for kind, more in (("error", ["com"]), ("speed", ["com", "joints"]), ("force", []), ("over", [])):
+            name = getattr(until, kind)
+            if name is not None:
+                things = [thing.name for thing in self.environment.objects] if kind == "error" else []
+                known = [*more, *self.robot.patches, *things]
+                self._known((*key, kind), "task" if more else "patch", name, known)
+        for kind in ("all", "any"):
+            for k, each in enumerate(getattr(until, kind) or ()):
+                self._until((*key, kind, k), each)
+
+    def _sequence(self, spec: ScenarioSpec) -> None:
+        present: dict[str, ContactSpec] = {contact.patch: contact for contact in spec.start.contacts}
+        at_start, objects = self.environment, [thing.name for thing in spec.environment.objects]
+        poses: dict[str, np.ndarray] = {}
+        for k, item in enumerate(spec.stances):
+            key: Key = ("stances", k)
+            if k == 0 and item.contacts is None and not present and not self.robot.fixed:
+                self.report(key, "`start.contacts`, or the first item, must give the contacts at the start")
+            there = [self._known((*key, "objects", name), "object", name, objects) for name in item.objects]
+            if item.objects and all(there):
+                poses |= {name: pose.array for name, pose in item.objects.items()}
+                self.environment = at_start.placed(poses)
+            if k == 0 and present and item.contacts == spec.start.contacts:
+                pass  # they are checked where the start is
+            elif item.contacts is not None:
+                present = self._listed(key, item, present, first=k == 0)
+            elif item.add is not None:
+                self.contact((*key, "add"), item.add)
+                if item.add.patch in present:
+                    self.report((*key, "add", "patch"), f"`{item.add.patch}` is in contact already; remove it first")
+                present[item.add.patch] = item.add
+            elif item.remove is not None and (present or item.remove == MOUNT):
+                if item.remove == MOUNT:
+                    self.report((*key, "remove"), f"{self.robot.name} has a fixed base: `{MOUNT}` cannot be removed")
+                elif item.remove not in present:
+                    known = ", ".join(present)
+                    self.report((*key, "remove"), f"`{item.remove}` is not in contact here; in contact are: {known}")
+                elif len(present) == 1 and not self.robot.fixed:
+                    self.report((*key, "remove"), f"without `{item.remove}` nothing is left in contact")
+                present.pop(item.remove, None)
+            if item.posture is not None:
+                self.posture((*key, "posture"), item.posture)
+            self._planned(key, item, present)
+        self.environment = at_start
+
+    def _listed(
+        self, key: Key, item: StanceItem, present: dict[str, ContactSpec], first: bool
+    ) -> dict[str, ContactSpec]:
+        contacts = item.contacts or ()
+        names = [contact.patch for contact in contacts]
+        self._each_once((*key, "contacts"), names)
+        for j, contact in enumerate(contacts):
+            self.contact((*key, "contacts", j), contact)
+        if not contacts and not self.robot.fixed:
+            self.report((*key, "contacts"), "a stance needs at least one contact")
+        changed = (set(names) ^ set(present)) & set(self.robot.patches) - {MOUNT}
+        if first and present and changed:
+            self.report((*key, "contacts"), f"not those of start.contacts: {', '.join(sorted(changed))} differ")
+        if not first and len(changed) > 1:
+            self.report((*key, "contacts"), f"more than one contact changes at once: {', '.join(sorted(changed))}")
+        if first:  # start.contacts outranks the list, which may leave the coordinates out
+            return {contact.patch: present.get(contact.patch, contact) for contact in contacts}
+        return {contact.patch: contact for contact in contacts}
+
+    def _planned(self, key: Key, item: StanceItem, present: Iterable[str]) -> None:
+        for name, values, size in (("q", item.q, self.robot.nq), ("tau", item.tau, self.robot.n)):
+            if values is not None and len(values) != size:
+                self.report((*key, name), f"expected {size} numbers for robot {self.robot.name}, got {len(values)}")
+        if item.q is not None and len(item.q) == self.robot.nq:
+            length = float(np.linalg.norm(item.q[3:7]))
+            if abs(length - 1) > 1e-6:
+                self.report((*key, "q"), f"the base quaternion q[3:7] has length {length:.9g}, expected 1")
+        for name in item.wrenches or {}:
+            self._known((*key, "wrenches", name), "patch", name, self.robot.patches)
+
+    def _each_once(self, key: Key, names: list[str]) -> None:
+        for k, name in enumerate(names):
+            if name in names[:k]:
+                self.report((*key, k, "patch"), f"`{name}` is listed twice")
+
+    def _known(self, key: Key, what: str, name: str, known: Iterable[str]) -> bool:
+        known = list(known)
+        if name in known:
+            return True
+        self.report(key, unknown(what, name, known))
+        return False

@@ -1,0 +1,103 @@
+"""What a file says that can be, but is hardly meant: degrees for radians, millimetres for metres."""
+
+import math
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from mcplan.document.document import Document
+from mcplan.errors import Problem, ScenarioWarning
+
+TURN = 2 * math.pi
+"""rad: no angle of a scenario needs to be larger."""
+
+FAR = 20.0
+"""m: lengths and places beyond this are rare enough to ask."""
+
+SLIPPERY = 2.0
+"""Coulomb friction of rubber on dry concrete is about 1; nothing a robot stands on has more than this."""
+
+HEAVY, LIGHT = 2000.0, 1e-3
+"""kg: masses that no robot moves, and that no object has."""
+
+Key = tuple[str | int, ...]
+
+
+def doubts(document: Document) -> list[Problem]:
+    """Return what is hardly meant, each with its line; nothing of it keeps the file from being used."""
+    replaced = replaced_friction(document)
+    return [*([replaced] if replaced else []), *_hardly_meant(document)]
+
+
+def robot_doubts(document: Document) -> list[Problem]:
+    """Return what is hardly meant in the patches and postures of a robot file."""
+    parts = ((key, document.data.get(key)) for key in ("patches", "postures"))
+    return [document.problem(key, text) for part, value in parts for key, text in _walk((part,), value)]
+
+
+def _hardly_meant(document: Document) -> list[Problem]:
+    return [document.problem(key, text) for key, text in _walk((), document.data)]
+
+
+def replaced_friction(document: Document) -> Problem | None:
+    """Return that ``environment.friction`` replaces what surfaces and bars say of their own, where it does."""
+    section = document.data.get("environment") if isinstance(document.data, dict) else None
+    if not isinstance(section, dict) or section.get("friction") is None:
+        return None
+    groups = [section.get(group) or [] for group in ("surfaces", "bars")]
+    items = [item for group in groups if isinstance(group, list) for item in group if isinstance(item, dict)]
+    own = [f"`{item.get('name')}` {item['friction']}" for item in items if "friction" in item]
+    if not own:
+        return None
+    shown = ", ".join(own[:4]) + (f" and {len(own) - 4} more" if len(own) > 4 else "")
+    text = f"{section['friction']} replaces the friction of every surface and bar, also that of {shown}"
+    return document.problem(("environment", "friction"), text)
+
+
+def warn_of_doubts(document: Document, stacklevel: int = 3) -> None:
+    """Warn of what is hardly meant, where Python values or a file have become a scenario."""
+    for doubt in _hardly_meant(document):
+        warnings.warn(str(doubt), ScenarioWarning, stacklevel=stacklevel)
+
+
+def _angle(value: float) -> str:
+    if abs(value) <= TURN:
+        return ""
+    return f"{value:g} rad is more than a whole turn; angles are in radians ({value:g} deg = {math.radians(value):.4g})"
+
+
+def _length(value: float) -> str:
+    if abs(value) <= FAR:
+        return ""
+    return f"{value:g} m is very far; lengths are in metres ({value:g} mm = {value / 1000:g})"
+
+
+def _friction(value: float) -> str:
+    return f"a friction coefficient of {value:g}; hardly anything has more than 1" if value > SLIPPERY else ""
+
+
+def _mass(value: float) -> str:
+    if LIGHT <= value <= HEAVY:
+        return ""
+    return f"{value:g} kg; masses are in kilograms ({value:g} g = {value / 1000:g})"
+
+
+QUANTITIES: dict[str, Callable[[float], str]] = {
+    **dict.fromkeys(("rpy", "yaw", "angle", "angle_tolerance", "joints"), _angle),
+    **dict.fromkeys(("xyz", "size", "ends", "radius", "length", "x", "y", "along", "polygon", "thickness"), _length),
+    "friction": _friction,
+    "mass": _mass,
+}
+"""What the numbers under a key are; lists and tables under it count alike."""
+
+
+def _walk(key: Key, value: Any, doubt: Callable[[float], str] | None = None) -> Iterator[tuple[Key, str]]:
+    if isinstance(value, dict):
+        for name, item in value.items():
+            if name not in ("q", "wrenches", "tau", "margins", "parameters", "variants", "transition"):
+                yield from _walk((*key, name), item, QUANTITIES.get(name, doubt))
+    elif isinstance(value, list):
+        for k, item in enumerate(value):
+            yield from _walk((*key, k), item, doubt)
+    elif doubt is not None and type(value) in (int, float) and (text := doubt(float(value))):
+        yield key, text

@@ -1,0 +1,119 @@
+"""Find, read and check scenario files."""
+
+import difflib
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from mcplan.document.document import Document, read_document
+from mcplan.errors import InputError, Problem, ScenarioError
+from mcplan.scenario.assemble import SUFFIXES, assembled
+from mcplan.scenario.lint import doubts, robot_doubts, warn_of_doubts
+from mcplan.scenario.parameters import resolve
+from mcplan.scenario.scenario import Scenario
+from mcplan.util.arguments import shown, whole
+
+LONGEST = 4096
+"""Characters of a path; what is longer, or has several lines, is the text of a file and no path."""
+
+
+def load_scenario(
+    source: str | os.PathLike[str] | Mapping[str, Any],
+    overrides: Mapping[str, Any] | None = None,
+    variant: int | None = None,
+) -> Scenario:
+    """Load a scenario, or the scenario part of a plan file.
+
+    Parameters
+    ----------
+    source : a bundled name (``step``), the path of a file, or the same as a dictionary: what the file would say.
+    overrides : from a key path to a value, ``{"environment.friction": 0.4, "control.solver": "OSQP"}``.
+    variant : seed of a variant of the scenario (see `mcplan.scenario.variant`); None: the scenario as it stands.
+
+    Raises
+    ------
+    ScenarioError
+        With everything that is wrong with the file, each with its line.
+    """
+    if isinstance(source, Mapping):
+        document = Document.of_values(source, ScenarioError)
+    elif isinstance(source, str | os.PathLike):
+        document = read_document(find_scenario(source), ScenarioError, collect=True)
+    else:
+        expected = "the name of a bundled scenario, the path of a file, or a dictionary"
+        raise ScenarioError(f"load_scenario: expected {expected}, not {shown(source)}")
+    if variant is not None:
+        whole("load_scenario", "variant", variant, ScenarioError)
+    if overrides is not None and not isinstance(overrides, Mapping):
+        expected = "a dictionary {key path: value}"
+        raise ScenarioError(f"load_scenario: overrides: expected {expected}, not {shown(overrides)}")
+    if overrides:
+        document = document.with_overrides(overrides, ScenarioError)
+    scenario = Scenario.of(document, variant)
+    warn_of_doubts(scenario.document)
+    return scenario
+
+
+def find_scenario(name_or_path: str | os.PathLike[str]) -> Path:
+    """Return the file of a bundled scenario, or the path itself."""
+    name = os.fspath(name_or_path)
+    if "\n" in name or len(name) > LONGEST:
+        raise ScenarioError(f"expected the name of a scenario or the path of a file, not {shown(name)}")
+    path = Path(name)
+    if path.suffix.lower() in SUFFIXES or len(path.parts) > 1 or path.is_file():
+        return path
+    known = bundled_scenarios()
+    if name in known:
+        return known[name]
+    near = difflib.get_close_matches(name, known, n=1)
+    hint = f"did you mean `{near[0]}`?" if near else f"bundled are: {', '.join(known) or 'none'}"
+    raise ScenarioError(f"there is no scenario `{name}`; {hint} (a file of your own: give its path, ending in .yaml)")
+
+
+def bundled_scenarios() -> dict[str, Path]:
+    """Return the files of the scenarios that come with mcplan, by name."""
+    package = Path(__file__).resolve().parents[1]
+    for folder in (package / "stances", package.parent / "stances"):  # in a wheel, in an editable install
+        if folder.is_dir():
+            return {path.stem: path for path in sorted(folder.glob("*.yaml"))}
+    return {}
+
+
+def check_file(path: str | os.PathLike[str]) -> list[Problem]:
+    """Return everything that is wrong with a scenario, plan, robot.yaml or URDF file; bundled names work too."""
+    from mcplan.robot.robot_file import bundled_robots, load_robot
+
+    name = os.fspath(path)
+    try:
+        plain_name = len(Path(name).parts) == 1 and not Path(name).suffix
+        if plain_name and name not in bundled_scenarios() and not Path(name).exists():
+            if name not in bundled_robots():
+                known = ", ".join(bundled_scenarios())
+                message = f"there is no such file, no bundled robot and no bundled scenario of this name ({known})"
+                return [Problem(name, None, "", message)]
+            load_robot(name)
+            return []
+        if Path(name).suffix.lower() in (".urdf", ".xml"):
+            load_robot(name)
+            return []
+        document = read_document(find_scenario(name), ScenarioError, collect=True)
+        if isinstance(document.data, dict) and "urdf" in document.data:
+            load_robot(document.path)
+            return []
+        return assembled(document)[1]
+    except InputError as error:
+        return list(error.problems)
+
+
+def doubts_of(path: str | os.PathLike[str]) -> list[Problem]:
+    """Return what a sound scenario or robot file says that is hardly meant, such as angles in degrees; else nothing."""
+    name = os.fspath(path)
+    if Path(name).suffix.lower() in (".urdf", ".xml") or (not Path(name).suffix and name not in bundled_scenarios()):
+        return []
+    document = read_document(find_scenario(name), ScenarioError, collect=True)
+    if not isinstance(document.data, dict):
+        return []
+    if "urdf" in document.data:
+        return robot_doubts(document)
+    return doubts(resolve(document)[0])

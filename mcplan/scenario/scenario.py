@@ -1,0 +1,259 @@
+"""A scenario: robot, environment, start, goal, and the settings of everything that follows.
+
+Parts of a scenario in words, a line each.
+"""
+
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from numpy.typing import ArrayLike
+
+from mcplan.document.document import Document, dump_document
+from mcplan.document.messages import closest
+from mcplan.errors import ScenarioError
+from mcplan.scenario.assemble import Start, assembled
+from mcplan.scenario.lint import warn_of_doubts
+from mcplan.scenario.schema import GoalItem, StanceItem
+from mcplan.scenario.values import (
+    contacts_data,
+    environment_data,
+    goal_data,
+    moved_paths,
+    robot_name,
+    settings_data,
+    start_data,
+)
+from mcplan.scene.contact import Contact
+from mcplan.scene.environment import Environment
+from mcplan.settings.settings import ControlSettings, PlannerSettings, SimulationSettings
+from mcplan.util.arguments import file_path, instance
+from mcplan.util.files import write_text
+from mcplan.util.html_table import folded, html_of, html_table
+
+if TYPE_CHECKING:
+    from mcplan.robot.robot import Robot
+
+
+def goal_text(item: GoalItem) -> str:
+    """Return what an item of the goal asks for."""
+    parts = [f"{contact.patch} on {contact.surface}" for contact in item.contacts]
+    parts += ["nothing else"] if item.only else []
+    if item.base is not None:
+        turned = "" if item.base.rpy is None else f", rpy {_numbers(item.base.rpy)}"
+        parts.append(f"base at {_numbers(item.base.xyz)} within {item.base.tolerance:g} m{turned}")
+    if item.posture is not None:
+        parts.append(f"posture {item.posture.name or 'of its own'} within {item.posture_tolerance:g}")
+    if item.com is not None:
+        parts.append(f"centre of mass at {_numbers(item.com)}")
+    parts += [f"{name} at {_numbers(pose.xyz)}" for name, pose in item.objects.items()]
+    return "; ".join(parts)
+
+
+def _numbers(values: Iterable[float]) -> str:
+    return ", ".join(f"{value:g}" for value in values)
+
+
+def stance_text(item: StanceItem) -> str:
+    """Return what an item of a sequence changes."""
+    parts = []
+    if item.contacts is not None:
+        parts.append("contacts " + ", ".join(f"{c.patch} on {c.surface}" for c in item.contacts))
+    if item.add is not None:
+        parts.append(f"add {item.add.patch} on {item.add.surface}")
+    if item.remove is not None:
+        parts.append(f"remove {item.remove}")
+    if item.posture is not None:
+        parts.append(f"posture {item.posture.name or 'of its own'}")
+    if item.com is not None:
+        parts.append("centre of mass at " + ", ".join(f"{value:g}" for value in item.com))
+    return "; ".join(parts)
+
+
+ContactLike = Contact | Mapping[str, Any]
+
+PARTS = (
+    "robot", "environment", "start", "goal", "posture", "stances", "planner", "control", "simulation", "name",
+    "description",
+)  # fmt: skip
+"""What a scenario is made of."""
+
+
+@dataclass(frozen=True, eq=False, init=False, repr=False)
+class Scenario:
+    """A scenario, checked as a whole: what is wrong with it is said when it is made.
+
+    Parameters
+    ----------
+    robot, environment : the scene.
+    start : contacts at the start, each a Contact (`mcplan.contact`) or what a file would say of it.
+    goal : contacts to reach, or a goal as a file says it (``{"base": {"xyz": [1, 0, 0.65]}}``), or a list of those.
+    posture : at the start: a name, or ``q`` (nq,); ``half_sitting`` where the robot has it.
+    stances : a sequence written by hand, as a file says it; its first item may be left out.
+    planner, control, simulation : settings that differ from their defaults, by key, or a settings object.
+    name, description : for file names and titles.
+
+    Attributes
+    ----------
+    start : where the motion begins (a ``Start``).
+    goal : items reached in order; within an item everything given must hold.
+    planner, control, simulation : settings with their defaults filled in.
+    stances : the hand-written (or planned) sequence; empty if the planner is to find it. Item 0 stands for the start.
+    path : of the file.
+    document : what it says, overrides included and expressions replaced by their values.
+    source : the document before that, with its ``parameters`` and ``variants``.
+    digest : sha256 (hex) of the resolved values and the robot.
+
+    Raises
+    ------
+    ScenarioError
+        With everything that is wrong, each with the key that a file would have.
+    """
+
+    name: str
+    description: str
+    robot: "Robot"
+    environment: Environment
+    start: Start
+    goal: tuple[GoalItem, ...]
+    planner: PlannerSettings
+    control: ControlSettings
+    simulation: SimulationSettings
+    stances: tuple[StanceItem, ...]
+    path: str
+    document: Document
+    source: Document
+    digest: str
+
+    def __init__(
+        self,
+        robot: "Robot",
+        environment: Environment,
+        start: Sequence[ContactLike] | Start = (),
+        goal: Any = (),
+        *,
+        posture: "str | ArrayLike | None" = None,
+        stances: Sequence[Any] = (),
+        planner: Any = None,
+        control: Any = None,
+        simulation: Any = None,
+        name: str = "scenario",
+        description: str = "",
+        **read: Any,
+    ):
+        if "document" in read:  # as it was read, or as `dataclasses.replace` hands it on
+            values = dict(robot=robot, environment=environment, start=start, goal=goal, stances=stances)
+            values |= dict(planner=planner, control=control, simulation=simulation, name=name, description=description)
+            self.__dict__.update(values | read)
+            return
+        if read:
+            raise TypeError(f"Scenario has no argument {next(iter(read))!r}{closest(next(iter(read)), PARTS)}")
+        instance("Scenario", "robot", robot, _robot_type())
+        instance("Scenario", "environment", environment, Environment).check_names()
+        data: dict[str, Any] = {"mcplan": 1, "name": name, "description": description, "robot": robot_name(robot)}
+        data |= {"environment": environment_data(environment), "start": start_data(robot, start, posture)}
+        data |= {"goal": goal_data(goal)} if goal else {}
+        data |= {"stances": list(stances)} if stances else {}
+        data |= {key: settings_data(key, value) for key, value in
+                 (("planner", planner), ("control", control), ("simulation", simulation)) if value}  # fmt: skip
+        made = Scenario.of(Document.of_values(data, ScenarioError), robot=robot)
+        self.__dict__.update(made.__dict__)
+        warn_of_doubts(made.document)
+
+    @classmethod
+    def of(cls, source: Document, variant: int | None = None, robot: "Robot | None" = None) -> "Scenario":
+        """Return the scenario of a document, or of its variant; ``robot`` is the document's if it is loaded already.
+
+        Raises
+        ------
+        ScenarioError
+            With all that is wrong.
+        """
+        values, problems = assembled(source, variant, robot)
+        if values is None or problems:
+            raise ScenarioError(*problems)
+        return cls(**values)
+
+    def __repr__(self) -> str:
+        what = f"{len(self.stances)} stances" if self.stances else f"{len(self.goal)} goal{'s' * (len(self.goal) != 1)}"
+        return f"Scenario({self.name!r}, {self.robot.name}, {self.environment!r}, {what})"
+
+    def _repr_html_(self) -> str:
+        """Return for notebooks where it begins, and what it asks for."""
+        rows = [("robot", self.robot.name), ("physics", self.simulation.physics)]
+        rows += [("start", f"{contact.patch} on {contact.support}") for contact in self.start.contacts]
+        rows += [(f"goal {k}", goal_text(item)) for k, item in enumerate(self.goal)]
+        rows += [(f"stance {k}", stance_text(item)) for k, item in enumerate(self.stances)]
+        said = f"<p>{escape(self.description)}</p>" if self.description else ""
+        return html_of(self, said, html_table(["", ""], rows), folded("environment", self.environment._repr_html_()))
+
+    def control_in(self, physics: str) -> ControlSettings:
+        """Return the settings of the control in a back end; those left out follow the robot's size."""
+        return self.control.under(physics, self.robot.scale)
+
+    @property
+    def transition_settings(self) -> ControlSettings:
+        """What plans are made with: speeds and shares that do in every back end, so that a plan suits them all."""
+        return self.control_in("contact")
+
+    def variant(self, seed: int) -> "Scenario":
+        """Return the variant of a seed; the same seed gives the same scenario.
+
+        Raises
+        ------
+        ScenarioError
+            When the file has no ``variants``, or the variant is not sound.
+        """
+        return Scenario.of(self.source, seed, self.robot)
+
+    def replace(self, **changes: Any) -> "Scenario":
+        """Return the scenario with parts replaced, checked anew; variants and parameters are those of this one no more.
+
+        Parameters
+        ----------
+        changes : ``robot``, ``environment``, ``start``, ``goal``, ``stances``, ``name``, ``description`` as for a new
+            scenario; ``planner``, ``control``, ``simulation``: the keys that change, or a settings object.
+        """
+        data = self.data()  # what is made of plain values is read from the working directory
+        robot: Robot = instance("replace", "robot", changes.pop("robot", self.robot), _robot_type())
+        data["robot"] = robot_name(robot)
+        for key, value in changes.items():
+            if key == "environment":
+                instance("replace", "environment", value, Environment).check_names()
+                data[key] = environment_data(value)
+            elif key == "start":
+                first = {"contacts": (data.get("start") or {}).get("contacts") or []}
+                if "stances" not in changes and data.get("stances") and data["stances"][0] == first:
+                    data["stances"] = data["stances"][1:]  # it begins as the start does
+                data[key] = {k: v for k, v in data.get("start", {}).items() if k != "contacts"}
+                data[key] |= {"contacts": contacts_data(value)}
+            elif key == "goal":
+                data[key] = goal_data(value)
+            elif key in ("planner", "control", "simulation"):
+                data[key] = data.get(key, {}) | settings_data(key, value)
+            elif key in ("stances", "name", "description"):
+                data[key] = value
+            else:
+                known = [part for part in PARTS if part != "posture"]
+                raise TypeError(f"a scenario has no part {key!r}{closest(key, known)}")
+        return Scenario.of(Document.of_values(data, ScenarioError), robot=robot)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the scenario as a file, replacing an existing one as a whole; paths in it are relative to its place."""
+        path = file_path("save", path)
+        write_text(path, dump_document(self.data(path.parent)))
+
+    def data(self, directory: str | os.PathLike[str] = ".") -> dict[str, Any]:
+        """Return what the scenario says as plain values, for a file in ``directory``."""
+        return moved_paths(self.document.data, Path(self.path).parent, Path(directory))
+
+
+def _robot_type() -> type:
+    """Return the class of robots: imported late, for it takes Numba with it."""
+    from mcplan.robot.robot import Robot
+
+    return Robot

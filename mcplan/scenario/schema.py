@@ -1,0 +1,400 @@
+"""The scenario file, key by key."""
+
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import numpy as np
+from pydantic import AfterValidator, Field, model_validator
+
+from mcplan.scenario.transition_spec import TransitionSpec
+from mcplan.scene.found.settings import FindSettings
+from mcplan.scene.polygon import flaw
+from mcplan.scene.spec import AxisName, ContactSpec, NotNegative, PoseSpec, Positive, Spec, Triple
+from mcplan.settings.settings import ControlSettings, PlannerSettings, SimulationSettings
+
+if TYPE_CHECKING:
+    from mcplan.robot.robot import Robot
+
+Pair = tuple[float, float]
+Name = Annotated[str, Field(min_length=1, max_length=100)]
+CoM = Annotated[tuple[float, ...], Field(min_length=2, max_length=3)]
+
+
+class SurfaceSpec(Spec):
+    """A planar convex patch: ``size`` is centred on the pose, or ``polygon`` gives the corners."""
+
+    name: Name
+    """By which everything else refers to it."""
+    pose: PoseSpec = PoseSpec()
+    """Of its middle: x and y along its edges, z its outward normal."""
+    size: tuple[Positive, Positive] | None = None
+    """Length along x and width along y, m; or ``polygon``."""
+    polygon: tuple[Pair, ...] | None = None
+    """Corners x, y in its frame, m: convex, at least three."""
+    thickness: NotNegative = 0.05
+    """Of the slab below it, m, which collides."""
+    friction: NotNegative = 0.7
+    """Coulomb coefficient."""
+
+    @model_validator(mode="after")
+    def _one_outline(self) -> "SurfaceSpec":
+        if (self.size is None) == (self.polygon is None):
+            raise ValueError("give either size: [length, width] or polygon: [[x, y], ...]")
+        if self.polygon is not None:
+            if len(self.polygon) < 3:
+                raise ValueError(f"polygon has {len(self.polygon)} corners, expected at least 3")
+            if wrong := flaw(np.array(self.polygon)):
+                raise ValueError(f"polygon {wrong}")
+        return self
+
+    @property
+    def corners(self) -> np.ndarray:
+        """Corners (k,2) in the surface frame."""
+        if self.polygon is not None:
+            return np.array(self.polygon)
+        assert self.size is not None
+        return np.array(self.size) / 2 * np.array([[-1.0, -1], [1, -1], [1, 1], [-1, 1]])
+
+
+class BarSpec(Spec):
+    """A round bar between two ends."""
+
+    name: Name
+    """By which everything else refers to it."""
+    ends: tuple[Triple, Triple]
+    """Middle of its two ends, world, m."""
+    radius: Positive
+    """m."""
+    friction: NotNegative = 0.7
+    """Coulomb coefficient, for what stands on it."""
+    max_force: Positive | None = None
+    """Largest force of a grasp of this bar, N, instead of that of the patch: a rough or thick bar holds better."""
+
+    @model_validator(mode="after")
+    def _has_length(self) -> "BarSpec":
+        if np.linalg.norm(np.subtract(*self.ends)) < 1e-6:
+            raise ValueError("the two ends are the same point")
+        return self
+
+
+class BoxSpec(Spec):
+    """Full edge lengths, m."""
+
+    size: tuple[Positive, Positive, Positive]
+    """Along x, y and z, m."""
+
+
+class SphereSpec(Spec):
+    """Radius, m."""
+
+    radius: Positive
+    """m."""
+
+
+class RoundSpec(Spec):
+    """A cylinder or capsule along z: radius and length (of a capsule without its half spheres), m."""
+
+    radius: Positive
+    """m."""
+    length: Positive
+    """m."""
+
+
+class MeshSpec(Spec):
+    """A mesh file, relative to the scenario; its vertices are multiplied by ``scale``."""
+
+    file: str
+    """STL, OBJ, PLY, OFF or COLLADA; its convex hull counts."""
+    scale: Positive = 1.0
+    """1 where the file is in m."""
+
+
+class HullSpec(Spec):
+    """A convex solid by its corners, m."""
+
+    points: Annotated[tuple[Triple, ...], Field(min_length=4, max_length=10_000)]
+    """Its corners in its frame, m."""
+
+    @model_validator(mode="after")
+    def _solid(self) -> "HullSpec":
+        points = np.array(self.points)
+        if np.linalg.matrix_rank(points - points.mean(axis=0), tol=1e-6) < 3:
+            raise ValueError("the points lie in one plane")
+        return self
+
+
+class SolidSpec(Spec):
+    """A named solid: exactly one of the shapes, and its pose."""
+
+    name: Name
+    """By which everything else refers to it."""
+    pose: PoseSpec = PoseSpec()
+    """Of its frame, world."""
+    box: BoxSpec | None = None
+    """A box about its frame's origin."""
+    sphere: SphereSpec | None = None
+    """A sphere."""
+    capsule: RoundSpec | None = None
+    """A cylinder with half spheres at its ends, along z."""
+    cylinder: RoundSpec | None = None
+    """A cylinder along z."""
+    mesh: MeshSpec | None = None
+    """A mesh."""
+    hull: HullSpec | None = None
+    """A convex solid by its corners."""
+
+    @model_validator(mode="after")
+    def _one_shape(self) -> "SolidSpec":
+        shapes = ("box", "sphere", "capsule", "cylinder", "mesh", "hull")
+        given = [name for name in shapes if getattr(self, name) is not None]
+        if len(given) != 1:
+            raise ValueError(f"expected exactly one of {', '.join(shapes)}; given: {', '.join(given) or 'none'}")
+        return self
+
+
+class ObstacleSpec(SolidSpec):
+    """A solid that only collides."""
+
+
+class ObjectSpec(SolidSpec):
+    """A solid that can be moved; the poses of its surfaces are relative to its own.
+
+    It lies on surfaces of the environment, and may reach beyond their edges as long as its centre of mass does not. The
+    robot touches none that lies on another one, or has one on it.
+    """
+
+    mass: Positive
+    """kg; its inertia is that of a solid of even density."""
+    friction: NotNegative = 0.7
+    """Coulomb coefficient of its sides; its ``surfaces`` have their own."""
+    surfaces: tuple[SurfaceSpec, ...] = ()
+    """Where the robot may touch it; poses in its frame."""
+
+
+class EnvironmentSpec(Spec):
+    """What stands around the robot; ``friction`` here replaces that of every surface and bar."""
+
+    surfaces: tuple[SurfaceSpec, ...] = ()
+    """What may be stood on or leant on."""
+    bars: tuple[BarSpec, ...] = ()
+    """What may be held or stood on."""
+    obstacles: tuple[ObstacleSpec, ...] = ()
+    """What is only kept clear of."""
+    objects: tuple[ObjectSpec, ...] = ()
+    """What can be moved."""
+    friction: NotNegative | None = None
+    """Replaces that of every surface and bar."""
+    mesh: str | None = None
+    """A mesh, height map or world (URDF, SDF, MJCF) whose surfaces, bars and obstacles are found (`mcplan.scene.found`)
+    and added to those listed here."""
+    scale: Positive = 1.0
+    """What its lengths are multiplied by: 0.001 for mm."""
+    up: AxisName = "z"
+    """Which of its axes points up."""
+    cell: Positive = 0.05
+    """Of a height map: the distance of its points, m."""
+    height: Positive = 1.0
+    """Of a height map: how high the brightest grey level is, m."""
+    pose: PoseSpec = PoseSpec()
+    """Where its origin is."""
+    find: FindSettings | None = None
+    """What is looked for in it."""
+
+    @model_validator(mode="after")
+    def _of_a_mesh(self) -> "EnvironmentSpec":
+        if self.mesh is None and (given := {"scale", "up", "pose", "find", "cell", "height"} & self.model_fields_set):
+            raise ValueError(f"{', '.join(sorted(given))} without mesh")
+        return self
+
+
+class PostureSpec(Spec):
+    """A named posture, joints that differ from it, or both; a bare word is a name."""
+
+    name: str | None = None
+    """One of the robot's postures."""
+    joints: dict[str, float] = Field(default_factory=dict)
+    """Joints that differ from it, rad or m."""
+
+    def apply(self, robot: "Robot", q: np.ndarray) -> np.ndarray:
+        """Return ``q`` (nq,) with the base kept and the joints of this posture.
+
+        Joints that the posture does not name are those of ``q``.
+        """
+        result = np.array(q, float)
+        asked = self.asked(robot)
+        result[7:] = np.where(np.isnan(asked), result[7:], asked)
+        return result
+
+    def asked(self, robot: "Robot") -> np.ndarray:
+        """Return the joints (n,) of this posture; nan for those that it says nothing about.
+
+        A name says all of them; ``joints`` alone say only themselves.
+        """
+        result = np.full(robot.n, np.nan)
+        if self.name is not None:
+            result[:] = robot.posture(self.name)[7:]
+        for joint, value in self.joints.items():
+            result[list(robot.joint_names).index(joint)] = value
+        return result
+
+
+def _as_posture(value: str | PostureSpec) -> PostureSpec:
+    return PostureSpec(name=value) if isinstance(value, str) else value
+
+
+if TYPE_CHECKING:
+    Posture = PostureSpec
+else:
+    Posture = Annotated[str | PostureSpec, AfterValidator(_as_posture)]
+
+
+class StartSpec(Spec):
+    """Where the motion begins: the posture is a guess, the contacts are exact."""
+
+    posture: Posture | None = None
+    """A guess; by default the robot's ``half_sitting``."""
+    base: PoseSpec | None = None
+    """A guess, or where a fixed base stands."""
+    contacts: tuple[ContactSpec, ...] = ()
+    """What touches at the start; exact. Without any: the patches that rest on supports where the posture has them."""
+
+
+class BaseGoalSpec(Spec):
+    """A place for the base: within ``tolerance`` (m); with an orientation also within ``angle_tolerance`` (rad)."""
+
+    xyz: Triple
+    """Of the base's origin, world, m."""
+    tolerance: Positive = 0.05
+    """m."""
+    rpy: Triple | None = None
+    """Of the base, rad; with ``angle_tolerance``."""
+    angle_tolerance: Positive | None = None
+    """Of the shortest turn, rad."""
+
+    @model_validator(mode="after")
+    def _orientation_with_tolerance(self) -> "BaseGoalSpec":
+        if (self.rpy is None) != (self.angle_tolerance is None):
+            raise ValueError("rpy and angle_tolerance are given together or not at all")
+        return self
+
+
+class GoalItem(Spec):
+    """One goal; everything given must hold. Without contacts it leaves them to the planner."""
+
+    contacts: tuple[ContactSpec, ...] = ()
+    """Each of these touches in the end."""
+    base: BaseGoalSpec | None = None
+    """Where the base is to be."""
+    posture: Posture | None = None
+    """A posture of the robot by name, or some joints."""
+    posture_tolerance: Positive = 0.2
+    """How far each joint may be from the posture: rad, or m. Contacts outrank the posture and take up part of this."""
+    com: CoM | None = None
+    """Where the centre of mass is to be: x, y or x, y, z, world, m."""
+    com_tolerance: Positive = 0.01
+    """How far the centre of mass may be from ``com``, m."""
+    objects: dict[str, PoseSpec] = Field(default_factory=dict)
+    """Where free objects are to be, by name."""
+    only: bool = False
+    """No other contacts than those listed."""
+
+    @model_validator(mode="after")
+    def _understood(self) -> "GoalItem":
+        if not (self.contacts or self.base or self.posture or self.com or self.objects):
+            raise ValueError("asks for nothing; give one or more of contacts, base, posture, com, objects")
+        if self.only and not self.contacts:
+            raise ValueError("only: true says that nothing but the listed contacts may touch, and none are listed")
+        if self.posture is not None and self.posture.name is None and not self.posture.joints:
+            raise ValueError("posture: names neither a posture nor a joint")
+        for tolerance, of in (("posture_tolerance", "posture"), ("com_tolerance", "com")):
+            if tolerance in self.model_fields_set and getattr(self, of) is None:
+                raise ValueError(f"{tolerance} without {of}")
+        return self
+
+
+def _as_items(value: GoalItem | tuple[GoalItem, ...]) -> tuple[GoalItem, ...]:
+    return (value,) if isinstance(value, GoalItem) else value
+
+
+if TYPE_CHECKING:
+    Goal = tuple[GoalItem, ...]
+else:
+    Goal = Annotated[GoalItem | tuple[GoalItem, ...], AfterValidator(_as_items)]
+
+
+class StanceItem(Spec):
+    """One item of a sequence; the keys after ``com`` are written by the planner."""
+
+    contacts: tuple[ContactSpec, ...] | None = None
+    """All contacts of this stance: that of the first one."""
+    add: ContactSpec | None = None
+    """The contact that is made."""
+    remove: str | None = None
+    """The patch whose contact opens."""
+    posture: Posture | None = None
+    """To which the planner stays near."""
+    com: CoM | None = None
+    """Where the centre of mass goes: x, y or x, y, z, world, m."""
+    objects: dict[str, PoseSpec] = Field(default_factory=dict)
+    """Poses that objects have at the end of this item: the contacts that stay on them push or pull them there."""
+    moved: str | None = None
+    """The patch that changes (written by the planner)."""
+    change: Literal["start", "add", "remove", "shift"] | None = None
+    """What changes (written by the planner)."""
+    q: tuple[float, ...] | None = None
+    """The posture (written by the planner): base position in m, quaternion w x y z, joints in rad or m."""
+    wrenches: dict[str, tuple[float, float, float, float, float, float]] | None = None
+    """By patch, force in N and moment in N m, world axes at the patch (written by the planner)."""
+    tau: tuple[float, ...] | None = None
+    """Joint torques, N m (written by the planner)."""
+    margins: dict[str, Any] | None = None
+    """How far the posture is from its limits (written by the planner)."""
+    v: tuple[float, ...] | None = None
+    """Velocity with which the posture is passed: base m/s, rad/s in world axes, joints rad/s or m/s (written by the
+    planner); left out at rest."""
+    vd: tuple[float, ...] | None = None
+    """Acceleration there (written by the planner)."""
+    transition: TransitionSpec | None = None
+    """The motion that leads here from the item before."""
+
+    @model_validator(mode="after")
+    def _one_change(self) -> "StanceItem":
+        given = [name for name in ("contacts", "add", "remove") if getattr(self, name) is not None]
+        if len(given) > 1:
+            raise ValueError(f"{' and '.join(given)} in one item: a stance differs from the one before by one contact")
+        return self
+
+
+class ScenarioSpec(Spec):
+    """The whole file."""
+
+    mcplan: Literal[1, 2]
+    """Version of the format: plans of version 2 hold the motion between their stances."""
+    name: Name
+    """Of files and directories made from it."""
+    description: str = ""
+    """A sentence for people."""
+    robot: str
+    """A bundled robot, or the path of a URDF or a robot.yaml, relative to this file."""
+    environment: EnvironmentSpec = EnvironmentSpec()
+    """What stands around the robot."""
+    start: StartSpec = StartSpec()
+    """Where the motion begins."""
+    goal: Goal = ()
+    """One item, or several that are reached in order."""
+    planner: PlannerSettings = PlannerSettings()
+    """Options of the search."""
+    control: ControlSettings = ControlSettings()
+    """Of the controller and its state machine."""
+    simulation: SimulationSettings = SimulationSettings()
+    """Of the simulation."""
+    stances: tuple[StanceItem, ...] = ()
+    """A sequence written by hand, or found by the planner."""
+    plan: dict[str, Any] | None = None
+    """Of a plan file: how it was found (written by the planner)."""
+    parameters: dict[str, Any] = Field(default_factory=dict)
+    """Names for numbers, which ``=`` expressions use."""
+    variants: dict[str, Any] = Field(default_factory=dict)
+    """How parameters, friction and start vary with a seed. Both are gone once the file is resolved
+    (`mcplan.scenario.parameters`)."""
+    variant: dict[str, Any] | None = None
+    """What the seed of a variant drew (written by the program)."""

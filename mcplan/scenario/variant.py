@@ -1,0 +1,294 @@
+"""Variants of a scenario: the same task with other dimensions, friction and start pose, drawn from a seed.
+
+    variants:
+      riser: 15%                      # of its value, up or down
+      slip: 0.05                      # its value, more or less
+      friction: [0.5, 0.9]            # from, to
+      start: {xy: 0.03, yaw: =pi/36}  # robot and start contacts moved together by at most this much (m, rad)
+
+Each name but ``start`` is a parameter of the file. Values are drawn uniformly from ``numpy.random.default_rng(seed)``,
+one per name in the order of the section (``start``: x, y, yaw), so a seed always gives the same file. A parameter that
+depends on others is drawn about the value that they give it.
+
+The start of a scenario moved as a whole: base and contacts together, in the horizontal plane.
+
+The base turns by ``yaw`` about the vertical through itself and is then displaced by (x, y). Each contact whose place is
+given moves with it and stays on its support: a point of a surface moves along the surface, one of a bar along the bar.
+Places that the file leaves out follow the base by themselves.
+"""
+
+
+import difflib
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pydantic
+from scipy.spatial.transform import Rotation
+
+from mcplan.document.document import Document
+from mcplan.errors import Problem
+from mcplan.scenario.expand import expanded
+from mcplan.scenario.expression import Expression, ExpressionError, same_name
+from mcplan.scenario.parameters import is_expression, parameter_values, resolve
+from mcplan.scenario.schema import BarSpec, ScenarioSpec, SurfaceSpec
+from mcplan.scene.spec import PoseSpec
+
+if TYPE_CHECKING:
+    from mcplan.robot.robot import Robot
+
+
+def moved_start(data: dict[str, Any], motion: tuple[float, float, float]) -> dict[str, Any]:
+    """Return the section ``start`` of a resolved scenario after a motion x, y (m), yaw (rad).
+
+    Parts that are not as a scenario has them are left as they are; checking the result names them.
+    """
+    start = dict(data["start"])
+    try:
+        base = PoseSpec.model_validate_json(json.dumps(start["base"]), strict=True)
+    except (pydantic.ValidationError, ValueError):
+        return start
+    turn = Rotation.from_euler("z", motion[2])
+    pivot = base.p
+
+    def move(p: np.ndarray) -> np.ndarray:
+        return pivot + np.array([motion[0], motion[1], 0.0]) + turn.apply(p - pivot)
+
+    start["base"] = _moved_pose(start["base"], move(base.p), motion[2])
+    supports = _supports(data)
+    contacts = start.get("contacts")
+    if isinstance(contacts, list):
+        start["contacts"] = [_moved_contact(contact, supports, move, motion[2]) for contact in contacts]
+    return start
+
+
+def _moved_pose(pose: dict[str, Any], p: np.ndarray, yaw: float) -> dict[str, Any]:
+    moved = dict(pose) | {"xyz": p.tolist()}
+    if pose.get("quat_wxyz") is not None:
+        turned = Rotation.from_euler("z", yaw) * Rotation.from_quat(pose["quat_wxyz"], scalar_first=True)
+        return moved | {"quat_wxyz": turned.as_quat(scalar_first=True).tolist()}
+    roll, pitch, old = pose.get("rpy") or (0.0, 0.0, 0.0)
+    return moved | {"rpy": [roll, pitch, old + yaw]}
+
+
+def _moved_contact(
+    contact: Any, supports: dict[str, SurfaceSpec | BarSpec], move: Callable[[np.ndarray], np.ndarray], yaw: float
+) -> Any:
+    name = contact.get("surface") if isinstance(contact, dict) else None
+    support = supports.get(name) if isinstance(name, str) else None
+    if support is None:
+        return contact
+    moved = {name: value for name, value in contact.items() if name != "pose"}
+    if isinstance(support, BarSpec):
+        if _is_number(contact.get("along")):
+            ends = np.array(support.ends)
+            direction = (ends[1] - ends[0]) / np.linalg.norm(ends[1] - ends[0])
+            p = ends[0] + contact["along"] * direction
+            moved["along"] = contact["along"] + float((move(p) - p) @ direction)
+        return moved
+    R, origin = support.pose.R, support.pose.p
+    if _is_number(contact.get("yaw")):
+        moved["yaw"] = contact["yaw"] + yaw * float(R[2, 2])
+    if _is_number(contact.get("x")) and _is_number(contact.get("y")):
+        p = origin + R[:, :2] @ np.array([contact["x"], contact["y"]])
+        moved["x"], moved["y"] = (float(value) for value in (R.T @ (move(p) - origin))[:2])
+    return moved
+
+
+def _supports(data: dict[str, Any]) -> dict[str, SurfaceSpec | BarSpec]:
+    """Return the surfaces and bars that stand in the world; those of objects are left out."""
+    environment = data.get("environment")
+    found: dict[str, SurfaceSpec | BarSpec] = {}
+    for group, model in (("surfaces", SurfaceSpec), ("bars", BarSpec)):
+        items = environment.get(group) if isinstance(environment, dict) else None
+        for item in items if isinstance(items, list) else []:
+            try:
+                support = model.model_validate_json(json.dumps(item), strict=True)
+            except (pydantic.ValidationError, ValueError):
+                continue
+            assert isinstance(support, (SurfaceSpec, BarSpec))
+            found[support.name] = support
+    return found
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+_PERCENT = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*%")
+
+START = "start"
+START_RANGES = ("xy", "yaw")
+
+LARGEST = 1e9
+"""Magnitude of what is drawn: no length of a scene is near it, and no sum of such numbers overflows."""
+
+
+class RangeError(ValueError):
+    """What is wrong with one entry."""
+
+
+@dataclass(frozen=True)
+class Range:
+    """Where a parameter may lie: ``low`` to ``high``, or up to ``spread`` (or ``share`` of its value) away from it."""
+
+    low: float | None = None
+    high: float | None = None
+    spread: float = 0.0
+    share: float = 0.0
+
+    def bounds(self, nominal: float) -> tuple[float, float]:
+        """Return the least and the greatest value.
+
+        Raises
+        ------
+        RangeError
+            One of them is beyond what may be drawn.
+        """
+        if self.low is not None and self.high is not None:
+            return self.low, self.high
+        reach = self.spread + self.share * abs(nominal)
+        if not abs(nominal) + reach <= LARGEST:  # or is not a number
+            raise RangeError(f"{nominal:g} more or less {reach:g} is beyond {LARGEST:g}")
+        return nominal - reach, nominal + reach
+
+
+@dataclass(frozen=True)
+class Draw:
+    """What a seed gives: values of ``parameters``, and the ``motion`` x, y (m), yaw (rad) of the start."""
+
+    seed: int
+    parameters: dict[str, float]
+    motion: tuple[float, float, float] | None
+
+    def to_data(self) -> dict[str, Any]:
+        """Return what the resolved file says about its origin."""
+        data: dict[str, Any] = {"seed": self.seed, **self.parameters}
+        return data if self.motion is None else data | {START: list(self.motion)}
+
+
+def variant_document(document: Document, seed: int, robot: "Robot | None" = None) -> tuple[Document, list[Problem]]:
+    """Return the variant of a seed with plain numbers only, and what is wrong with the file.
+
+    ``robot`` is that of the document if it is loaded already.
+    """
+    if not isinstance(document.data, dict):
+        return document, []
+    if "variants" not in document.data:
+        return document, [document.problem((), "has no section `variants`, so there is no variant of it")]
+    draw, problems = _draw(document, seed, robot)
+    resolved, more = resolve(document, draw.parameters, robot)
+    if problems or more:
+        return resolved, [*problems, *more]
+    data = dict(resolved.data)
+    if draw.motion is not None:
+        data[START] = moved_start(_with_mesh(resolved).data, draw.motion)
+    return resolved.with_data(data | {"variant": draw.to_data()}), []
+
+
+def _with_mesh(document: Document) -> Document:
+    """Return the document with the supports of its mesh, on which contacts may stand, so far as it can be read."""
+    environment = document.data.get("environment")
+    if not isinstance(environment, dict) or "mesh" not in environment:
+        return document
+    spec, _ = document.examine(ScenarioSpec, salvage=True)
+    return document if spec is None else expanded(document, spec.environment)[0]
+
+
+def check_variants(document: Document, robot: "Robot | None" = None) -> list[Problem]:
+    """Return what is wrong with the section ``variants``; ``robot`` is as for ``variant_document``."""
+    if not isinstance(document.data, dict) or "variants" not in document.data:
+        return []
+    values, _ = parameter_values(document, None, robot)
+    return _ranges(document, values)[2]
+
+
+def _draw(document: Document, seed: int, robot: "Robot | None") -> tuple[Draw, list[Problem]]:
+    nominal, _ = parameter_values(document, None, robot)
+    ranges, motion, problems = _ranges(document, nominal)
+    rng = np.random.default_rng(seed)
+    drawn: dict[str, float] = {}
+    moved = None
+    if problems:
+        return Draw(seed, drawn, moved), problems
+    for key in document.data["variants"] or {}:
+        name = same_name(key)
+        if name == START and motion is not None:
+            xy, yaw = motion
+            x, y, turn = (float(rng.uniform(-reach, reach)) for reach in (xy, xy, yaw))
+            moved = (x, y, turn)
+        elif name in ranges:
+            values, _ = parameter_values(document, drawn, robot)
+            try:
+                drawn[name] = float(rng.uniform(*ranges[name].bounds(values.get(name, 1.0))))
+            except RangeError as reason:  # about a value that follows from others that were drawn
+                problems.append(document.problem(("variants", key), str(reason)))
+    return Draw(seed, drawn, moved), problems
+
+
+def _ranges(
+    document: Document, values: dict[str, float]
+) -> tuple[dict[str, Range], tuple[float, float] | None, list[Problem]]:
+    """Return the range of each parameter, of the start (xy, yaw), and what is wrong with them."""
+    section = document.data["variants"] or {}
+    if not isinstance(section, dict):
+        return {}, None, [document.problem(("variants",), "expected a mapping {parameter: range}")]
+    problems: list[Problem] = []
+    ranges: dict[str, Range] = {}
+    motion = None
+    declared = document.data.get("parameters")
+    known = [same_name(key) for key in declared] if isinstance(declared, dict) else []
+    for key, given in section.items():
+        name = same_name(key)
+        try:
+            if name == START:
+                motion = _motion(document, given, values)
+            elif name in known:
+                ranges[name] = _range(given, values)
+                ranges[name].bounds(values.get(name, 1.0))
+            else:
+                near = difflib.get_close_matches(name, [*known, START], n=1)
+                hint = f"did you mean `{near[0]}`?" if near else f"there are: {', '.join(known) or 'none'}"
+                raise RangeError(f"unknown parameter; {hint}")
+        except (RangeError, ExpressionError) as reason:
+            problems.append(document.problem(("variants", key), str(reason)))
+    return ranges, motion, problems
+
+
+def _range(given: Any, values: dict[str, float]) -> Range:
+    if isinstance(given, str) and (percent := _PERCENT.fullmatch(given)):
+        return Range(share=float(percent[1]) / 100)
+    if isinstance(given, list) and len(given) == 2:
+        low, high = (_number(value, values) for value in given)
+        if low > high:
+            raise RangeError(f"the range begins at {low:g} and ends at {high:g}")
+        return Range(low, high)
+    if not isinstance(given, list):
+        spread = _number(given, values)
+        if spread >= 0:
+            return Range(spread=spread)
+    raise RangeError("expected 15%, a distance from the value such as 0.05, or [from, to]")
+
+
+def _motion(document: Document, given: Any, values: dict[str, float]) -> tuple[float, float]:
+    start = document.data.get(START)
+    if not isinstance(start, dict) or "base" not in start:
+        raise RangeError("a start can be moved only where start.base is given")
+    if not isinstance(given, dict) or not given or set(given) - set(START_RANGES):
+        raise RangeError("expected {xy: metres, yaw: radians}")
+    xy, yaw = (_number(given.get(name, 0.0), values) for name in START_RANGES)
+    if xy < 0 or yaw < 0:
+        raise RangeError("xy and yaw are the largest distances, so they are not negative")
+    return xy, yaw
+
+
+def _number(given: Any, values: dict[str, float]) -> float:
+    number = Expression(given[1:]).value(values) if is_expression(given) else given
+    if not isinstance(number, (int, float)) or isinstance(number, bool):
+        raise RangeError(f"expected a number, got {given!r}")
+    if not abs(number) <= LARGEST:  # or is not a number
+        raise RangeError(f"expected a number of at most {LARGEST:g} either way, got {given!s:.40}")
+    return float(number)

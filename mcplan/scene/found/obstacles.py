@@ -1,0 +1,447 @@
+"""How thick the solid below a surface is.
+
+Convex corners as obstacles: cut off below what is stood on, boxes where they are boxes.
+
+What is left of a mesh as convex obstacles, clear of the surfaces: hulls where they fit, walls, halves.
+
+A hull fits where the triangles lie on it, look out of it, and where it adds nothing to the solid. What does not fit is
+split: into walls, which are slabs behind its planes, and the rest in halves across its longest side.
+"""
+
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.sparse import coo_matrix
+from scipy.sparse.csgraph import connected_components
+from scipy.spatial import ConvexHull, QhullError, cKDTree
+
+from mcplan.robot.description import Box, MeshShape
+from mcplan.scene.environment import Obstacle, Surface
+from mcplan.scene.found.planes import find_planes
+from mcplan.scene.found.regions import GRID, Region, _frame, closed, convex_parts, geometry
+from mcplan.scene.found.triangles import Triangles, normals_areas, winding_number
+from mcplan.scene.polygon import clip, half_planes
+
+SHEET = 0.05
+"""m: thickness of what has nothing below it: a sheet, or the ground."""
+
+THINNEST_SLAB = 0.02
+"""m: no slab is thinner: what lands would be through it."""
+
+EDGE = 0.01
+"""m: how far inside of the outline the depth is measured: what ends there is a side."""
+
+SAMPLES_A_SIDE = 6
+"""Along each side of the rectangle around a surface."""
+
+
+def thickness(triangles: Triangles, R: np.ndarray, p: np.ndarray, polygon: np.ndarray, most: float = 100.0) -> float:
+    """Return how far (m) below a surface (R, p, corners (k,2)) its solid reaches, where that is least.
+
+    No farther than ``most`` is looked.
+    """
+    normals, _ = triangles.normals_areas
+    top = np.column_stack([polygon, np.zeros(len(polygon))])
+    outline = np.concatenate([top, top - [0.0, 0.0, most]]) @ R.T + p
+    near = triangles.within(outline.min(axis=0), outline.max(axis=0))
+    local = (triangles.corners[near] - p) @ R
+    low, high = polygon.min(axis=0), polygon.max(axis=0)
+    below = (normals[near] @ R[:, 2] < -1e-6) & (local[:, :, 2].min(axis=1) < -1e-3)
+    below &= (local[:, :, :2].max(axis=1) > low).all(axis=1) & (local[:, :, :2].min(axis=1) < high).all(axis=1)
+    if not below.any():
+        return SHEET
+    found = [_depth(local[below], point) for point in _inner(polygon)]
+    depths = [depth for depth in found if depth is not None]
+    return round(max(min(depths, default=SHEET), THINNEST_SLAB), 4)
+
+
+def _inner(polygon: np.ndarray) -> np.ndarray:
+    """Return points (n,2) all over a polygon, none within ``EDGE`` of its sides."""
+    A, b = half_planes(polygon)
+    steps = np.linspace(0.0, 1.0, SAMPLES_A_SIDE)
+    low, high = polygon.min(axis=0), polygon.max(axis=0)
+    grid = np.array([[low[0] + s * (high[0] - low[0]), low[1] + t * (high[1] - low[1])] for s in steps for t in steps])
+    middle = polygon.mean(axis=0)
+    towards = middle - polygon
+    corners = polygon + 1.5 * EDGE * towards / np.linalg.norm(towards, axis=1, keepdims=True)
+    points = np.concatenate([grid, corners, 0.5 * (corners + middle), [middle]])
+    inside = np.all(points @ A.T <= b - EDGE, axis=1)
+    return points[inside] if inside.any() else middle[None]
+
+
+def _depth(corners: np.ndarray, point: np.ndarray) -> float | None:
+    """Return how far below a point (2,) the first of triangles (m,3,3) is that looks down; None where there is none."""
+    a, b, c = corners[:, 0, :2], corners[:, 1, :2], corners[:, 2, :2]
+    ab, ac, ap = b - a, c - a, point - a
+    double = ab[:, 0] * ac[:, 1] - ab[:, 1] * ac[:, 0]
+    sound = np.abs(double) > 1e-12
+    double = np.where(sound, double, 1.0)
+    u = (ap[:, 0] * ac[:, 1] - ap[:, 1] * ac[:, 0]) / double
+    v = (ab[:, 0] * ap[:, 1] - ab[:, 1] * ap[:, 0]) / double
+    hit = sound & (u >= -1e-9) & (v >= -1e-9) & (u + v <= 1 + 1e-9)
+    z = corners[:, 0, 2] + u * (corners[:, 1, 2] - corners[:, 0, 2]) + v * (corners[:, 2, 2] - corners[:, 0, 2])
+    hit &= z < -1e-3
+    return float(-z[hit].max()) if hit.any() else None
+
+
+BEHIND = 5e-3
+"""m: what rises no higher over the plane of a surface is behind it."""
+
+CORNERS = 48
+"""Of one obstacle; with more, those are kept that lie farthest out in as many directions."""
+
+
+THIN = 2e-3
+"""m: what is thinner is what rounding has left."""
+
+
+class Slabs:
+    """Surfaces, and the boxes around the slabs below them."""
+
+    def __init__(self, surfaces: Sequence[Surface]):
+        self.surfaces = tuple(surfaces)
+        ends = [np.concatenate([s.corners, s.corners - s.thickness * s.normal]) for s in surfaces]
+        self.low = np.array([points.min(axis=0) for points in ends]).reshape(-1, 3)
+        self.high = np.array([points.max(axis=0) for points in ends]).reshape(-1, 3)
+
+    def near(self, points: np.ndarray, margin: float) -> list[Surface]:
+        """Return the surfaces whose slabs may be within a margin (m) of what spans points (k,3)."""
+        low, high = points.min(axis=0) - margin, points.max(axis=0) + margin
+        meets = np.all((self.high >= low) & (self.low <= high), axis=1)
+        return [self.surfaces[k] for k in np.flatnonzero(meets)]
+
+
+def recessed(corners: np.ndarray, slabs: Slabs) -> np.ndarray | None:
+    """Return what of a convex solid (k,3) is not in the slabs of the surfaces that it bears; None where nothing is.
+
+    A foot rests on its surface, whose slab it may touch, and on nothing else.
+    """
+    for slab in slabs.near(corners, BEHIND):
+        local = (corners - slab.p) @ slab.R
+        if local[:, 2].max() > BEHIND or local[:, 2].max() <= -slab.thickness + 1e-6:
+            continue
+        try:
+            outline = local[ConvexHull(local[:, :2]).vertices, :2]
+        except (QhullError, ValueError):
+            continue
+        A, b = half_planes(slab.polygon)
+        if not len(clip(outline, A, b - 1e-3)):
+            continue
+        below = local[local[:, 2] <= -slab.thickness]
+        above = local[local[:, 2] > -slab.thickness]
+        if not len(below):
+            return None
+        share = (-slab.thickness - below[:, None, 2]) / (above[None, :, 2] - below[:, None, 2])
+        crossing = below[:, None] + share[..., None] * (above[None] - below[:, None])
+        corners = np.concatenate([below, crossing.reshape(-1, 3)]) @ slab.R.T + slab.p
+        try:
+            corners = corners[ConvexHull(corners).vertices]
+        except (QhullError, ValueError):
+            return None
+    return corners
+
+
+def flat(corners: np.ndarray) -> bool:
+    """Whether a convex solid (k,3) is thinner than ``THIN``: twice its volume over its area."""
+    try:
+        hull = ConvexHull(np.round(corners, 4))
+    except (QhullError, ValueError):
+        return True
+    return 2.0 * hull.volume < THIN * hull.area
+
+
+def block(name: str, corners: np.ndarray) -> Obstacle:
+    """Return the obstacle of convex corners (k,3)."""
+    corners = np.round(corners, 4)
+    box = _box(corners)
+    if box is not None:
+        R, middle, size = box
+        return Obstacle(name, Box(size), R, middle)
+    if len(corners) > CORNERS:
+        kept = np.unique(np.argmax((corners - corners.mean(axis=0)) @ directions(CORNERS).T, axis=0))
+        corners = corners[kept]
+    middle = np.round((corners.min(axis=0) + corners.max(axis=0)) / 2, 4)
+    return Obstacle(name, hull_shape(corners - middle), p=middle)
+
+
+def hull_shape(corners: np.ndarray) -> MeshShape:
+    """Return the convex hull of corners (k,3) as a mesh whose triangles look out.
+
+    Raises
+    ------
+    QhullError, ValueError
+        They are flat.
+    """
+    hull = ConvexHull(corners)
+    kept = np.sort(hull.vertices)
+    number = np.zeros(len(corners), np.int64)
+    number[kept] = np.arange(len(kept))
+    faces = hull.simplices.astype(np.int64)
+    a, b, c = corners[faces].transpose(1, 0, 2)
+    wrong = np.einsum("ij,ij->i", np.cross(b - a, c - a), hull.equations[:, :3]) < 0
+    faces[wrong] = faces[wrong][:, ::-1]
+    return MeshShape(corners[kept], number[faces])
+
+
+def _box(corners: np.ndarray) -> tuple[np.ndarray, np.ndarray, tuple[float, float, float]] | None:
+    """Return rotation, middle and size of a box with these corners; None where they are not those of one."""
+    if len(corners) != 8:
+        return None
+    normals = ConvexHull(corners).equations[:, :3]
+    z = normals[np.argmax(np.abs(normals[:, 2]))]
+    z = z if z[2] > 0 else -z
+    level = normals[np.abs(normals @ z) < 1e-2]
+    if not len(level):
+        return None
+    x = level[np.argmax(np.abs(level[:, 0]))]
+    x = x if x[0] > 0 else -x
+    x = x - (x @ z) * z
+    R = np.column_stack([x / np.linalg.norm(x), np.cross(z, x / np.linalg.norm(x)), z])
+    local = corners @ R
+    low, high = local.min(axis=0), local.max(axis=0)
+    if np.abs(np.where(local - low < high - local, low, high) - local).max() > 2e-4:
+        return None
+    size = np.round(high - low, 4)
+    return R, R @ (low + high) / 2, (float(size[0]), float(size[1]), float(size[2]))
+
+
+def directions(count: int) -> np.ndarray:
+    """Return unit vectors (count,3) that are spread evenly (a spiral of equal areas)."""
+    z = np.linspace(-1, 1, count)
+    turn = np.pi * (3 - np.sqrt(5)) * np.arange(count)
+    r = np.sqrt(1 - z**2)
+    return np.column_stack([r * np.cos(turn), r * np.sin(turn), z])
+
+
+COVERED = 3e-3
+"""m: a triangle this near to a slab is of it."""
+
+DEEP = 0.03
+"""m: how far inside of a hull its triangles may lie."""
+
+FAR = 0.05
+"""m: how far a hull may reach beyond the mesh."""
+
+WALL, THINNEST = 0.05, 0.01
+"""m: largest and least thickness of a wall; its true one in between."""
+
+WALL_AREA = 0.02
+"""m²: planes of a part that are smaller are no walls."""
+
+STRIP = (0.04, 0.04)
+"""m: what is narrower than this between surfaces is left open."""
+
+WALL_SHARE = 0.005
+"""Of the area of a part; planes that have less of it are no walls, but steps of what is round."""
+
+HALVES = 8
+"""How often a part is split in halves."""
+
+MOST = 300
+"""Obstacles; of what is more, the smallest are left out with a notice."""
+
+HEIGHTS = (0.02, 0.1, 0.25)
+"""m: over a surface, where no hull may be."""
+
+SAMPLES = np.array([(i, j, 4 - i - j) for i in range(5) for j in range(5 - i)], float) / 4
+"""Points (15,3) all over a triangle, by its corners."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Mesh:
+    """The triangles, and points all over them."""
+
+    triangles: Triangles
+    corners: np.ndarray
+    normals: np.ndarray
+    areas: np.ndarray
+    tree: cKDTree
+    spacing: float
+
+
+def find_obstacles(
+    triangles: Triangles,
+    loose: np.ndarray,
+    surfaces: Sequence[Surface],
+    regions: Sequence[tuple[Region, list[np.ndarray]]],
+    near: float = COVERED,
+) -> tuple[list[Obstacle], list[str]]:
+    """Return the obstacles, and what should be known of them.
+
+    Parameters
+    ----------
+    loose : which triangles (m,) are neither of a plane to stand on nor of a bar.
+    surfaces : what is stood on.
+    regions : planes to stand on, and their parts that are surfaces.
+    near : m, within which a triangle is of a slab.
+    """
+    corners = triangles.corners
+    normals, areas = triangles.normals_areas
+    slabs = Slabs(surfaces)
+    mesh = _Mesh(triangles, corners, normals, areas, *_points(corners, areas))
+    members = np.flatnonzero(loose)
+    members = members[~_covered(corners[members], slabs, near)]
+    hulls: list[np.ndarray] = []
+    for region, parts in regions:
+        hulls += _pavement(region, parts, triangles)
+    for cluster in _clusters(triangles.faces, members):
+        hulls += _solids(mesh, cluster, slabs, 0)
+    cut = [corner for hull in hulls if (corner := recessed(hull, slabs)) is not None]
+    cut = [hull for hull in cut if not flat(hull) and not _inside_slab(hull, slabs)]
+    cut.sort(key=lambda hull: -float(np.prod(np.ptp(hull, axis=0) + 1e-3)))
+    notices = []
+    if len(cut) > MOST:
+        notices.append(f"{len(cut)} obstacles, of which the {MOST} largest are kept: make the mesh coarser")
+        cut = cut[:MOST]
+    return [block(f"solid{k}", hull) for k, hull in enumerate(cut, 1)], notices
+
+
+def _points(corners: np.ndarray, areas: np.ndarray) -> tuple[cKDTree, float]:
+    """Return points all over triangles in a tree, and about how far they are apart (m)."""
+    spacing = max(0.02, float(np.sqrt(areas.sum() / 150_000)))
+    count = np.clip(np.ceil(areas / spacing**2).astype(int), 1, 20_000)
+    random = np.random.default_rng(0)
+    which = np.repeat(np.arange(len(corners)), count)
+    u, v = random.random(len(which)), random.random(len(which))
+    flip = u + v > 1
+    u[flip], v[flip] = 1 - u[flip], 1 - v[flip]
+    a, b, c = corners[which].transpose(1, 0, 2)
+    points = a + u[:, None] * (b - a) + v[:, None] * (c - a)
+    return cKDTree(np.concatenate([points, corners.reshape(-1, 3)])), spacing
+
+
+def _covered(corners: np.ndarray, slabs: Slabs, margin: float) -> np.ndarray:
+    """Return which triangles (m,3,3) lie in the slabs below surfaces."""
+    points = np.einsum("sk,mkd->msd", SAMPLES, corners)
+    low, high = corners.min(axis=1), corners.max(axis=1)
+    inside = np.zeros(points.shape[:2], bool)
+    for slab, least, most in zip(slabs.surfaces, slabs.low, slabs.high, strict=True):
+        near = np.all((high >= least - margin) & (low <= most + margin), axis=1)
+        inside[near] |= _in_slab(points[near], slab, margin)
+    return np.asarray(inside.all(axis=1))
+
+
+def _in_slab(points: np.ndarray, slab: Surface, margin: float) -> np.ndarray:
+    local = (points - slab.p) @ slab.R
+    A, b = half_planes(slab.polygon)
+    inside = (local[..., 2] < margin) & (local[..., 2] > -slab.thickness - margin)
+    return np.asarray(inside & np.all(local[..., :2] @ A.T < b + margin, axis=-1))
+
+
+def _inside_slab(hull: np.ndarray, slabs: Slabs) -> bool:
+    return any(bool(_in_slab(hull, slab, COVERED).all()) for slab in slabs.near(hull, COVERED))
+
+
+def _clusters(faces: np.ndarray, members: np.ndarray) -> list[np.ndarray]:
+    """Return the connected parts of some triangles, the largest first."""
+    if not len(members):
+        return []
+    own = faces[members]
+    _, local = np.unique(own, return_inverse=True)
+    local = local.reshape(own.shape)
+    rows, columns = local[:, [0, 1]].ravel(), local[:, [1, 2]].ravel()
+    graph = coo_matrix((np.ones(len(rows)), (rows, columns)), shape=(local.max() + 1,) * 2)
+    part = connected_components(graph, directed=False)[1][local[:, 0]]
+    return sorted((members[part == k] for k in range(part.max() + 1)), key=lambda cluster: (-len(cluster), cluster[0]))
+
+
+def _pavement(region: Region, parts: list[np.ndarray], triangles: Triangles) -> list[np.ndarray]:
+    """Return what of a plane is no surface and yet there, as slabs."""
+    shapely = geometry()
+    rest = shapely.difference(region.covered, region.inside, grid_size=GRID)
+    if parts:
+        taken = shapely.union_all([shapely.polygons(part).buffer(1e-3, join_style="mitre") for part in parts])
+        rest = shapely.difference(rest, taken, grid_size=GRID)
+    return [_slab(region.R, region.p, part, triangles) for part in convex_parts(rest, STRIP, 5e-3)]
+
+
+def _slab(R: np.ndarray, p: np.ndarray, polygon: np.ndarray, triangles: Triangles) -> np.ndarray:
+    depth = np.clip(thickness(triangles, R, p, polygon, WALL), THINNEST, WALL)
+    top = np.column_stack([polygon, np.zeros(len(polygon))])
+    return np.concatenate([top, top - [0.0, 0.0, depth]]) @ R.T + p
+
+
+def _solids(mesh: _Mesh, cluster: np.ndarray, slabs: Slabs, halved: int) -> list[np.ndarray]:
+    """Return the corners (k,3) of convex solids that stand for some triangles."""
+    corners = mesh.corners[cluster]
+    points = np.unique(corners.reshape(-1, 3), axis=0)
+    try:
+        hull = ConvexHull(points)
+    except (QhullError, ValueError):  # flat
+        return _walls(mesh, cluster, 0.0)[0]
+    if halved >= HALVES or _fits(mesh, cluster, hull, slabs):
+        return [points[hull.vertices]]
+    found: list[np.ndarray] = []
+    if halved == 0:
+        found, cluster = _walls(mesh, cluster, max(WALL_AREA, WALL_SHARE * float(mesh.areas[cluster].sum())))
+        clusters = _clusters(mesh.triangles.faces, cluster)
+        if found or len(clusters) > 1:
+            for part in clusters:
+                found += _solids(mesh, part, slabs, 1)
+            return found
+    middle = mesh.corners[cluster].mean(axis=1)
+    axis = int(np.argmax(np.ptp(middle, axis=0)))
+    upper = middle[:, axis] > np.median(middle[:, axis])
+    if upper.all() or not upper.any():
+        return [points[hull.vertices]]
+    for half in (cluster[upper], cluster[~upper]):
+        for part in _clusters(mesh.triangles.faces, half):
+            found += _solids(mesh, part, slabs, halved + 1)
+    return found
+
+
+def _fits(mesh: _Mesh, cluster: np.ndarray, hull: ConvexHull, slabs: Slabs) -> bool:
+    """Whether a hull stands for its triangles: they lie on it and look out, and it adds nothing to the solid."""
+    A, b = hull.equations[:, :3], hull.equations[:, 3]
+    own = np.einsum("sk,mkd->msd", SAMPLES, mesh.corners[cluster])
+    depth = own @ A.T + b
+    if depth.max(axis=2).min() < -DEEP:
+        return False
+    at = depth.mean(axis=1).argmax(axis=1)
+    out = np.einsum("ij,ij->i", A[at], mesh.normals[cluster]) > -0.2
+    if mesh.areas[cluster][out].sum() < 0.9 * mesh.areas[cluster].sum():
+        return False
+    if any(_over(slab, A, b) for slab in slabs.near(hull.points, HEIGHTS[-1])):
+        return False
+    sides = hull.points[hull.simplices]
+    _, areas = normals_areas(sides)
+    tree, _ = _points(sides, areas)
+    near, _ = mesh.tree.query(tree.data)
+    far = np.array(tree.data)[near > FAR + mesh.spacing]
+    for slab in slabs.near(hull.points, COVERED):
+        far = far[~_in_slab(far, slab, COVERED)]
+    far = far[:: max(1, len(far) // 40)]
+    return not any(winding_number(point, mesh.corners) < 0.5 for point in far)
+
+
+def _over(slab: Surface, A: np.ndarray, b: np.ndarray) -> bool:
+    """Whether a hull ``A x + b <= 0`` reaches over a surface."""
+    middle = slab.polygon.mean(axis=0)
+    grid = np.linspace(0.0, 1.0, 7)
+    edge = np.concatenate([slab.polygon, 0.5 * (slab.polygon + np.roll(slab.polygon, -1, axis=0))])
+    flat = np.concatenate([middle + 0.97 * share * (edge - middle) for share in grid])
+    points = np.concatenate([np.column_stack([flat, np.full(len(flat), height)]) for height in HEIGHTS])
+    return bool(np.any(np.max((points @ slab.R.T + slab.p) @ A.T + b, axis=1) < -5e-3))
+
+
+def _walls(mesh: _Mesh, cluster: np.ndarray, least: float) -> tuple[list[np.ndarray], np.ndarray]:
+    """Return slabs behind the planes of some triangles with an area (m²) of ``least``, and the other triangles."""
+    shapely = geometry()
+    corners = mesh.corners[cluster]
+    planes = find_planes(
+        corners, mesh.triangles.faces[cluster], mesh.normals[cluster], mesh.areas[cluster], 0.01, least
+    )
+    found: list[np.ndarray] = []
+    left = np.ones(len(cluster), bool)
+    for plane in planes:
+        left[plane.members] = False
+        R, p = _frame(plane, corners[plane.members])
+        flat = ((corners[plane.members] - p) @ R)[:, :, :2]
+        parts: Any = shapely.polygons(flat)
+        parts = parts[shapely.is_valid(parts)]
+        covered = closed(shapely.union_all(parts, grid_size=GRID), 5e-3)
+        found += [_slab(R, p, part, mesh.triangles) for part in convex_parts(covered, (0.01, 0.01), 5e-3)]
+    return found, cluster[left]

@@ -1,0 +1,387 @@
+"""Where on a plane something may stand: its triangles together, less what is overhung and what lies inside a solid.
+
+Convex parts of a region with holes: the largest first, none over another, each with room for a foot.
+"""
+
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mcplan.errors import InputError
+from mcplan.scene.found.planes import Plane
+from mcplan.scene.found.settings import FindSettings
+from mcplan.scene.found.triangles import Triangles, winding_number
+from mcplan.scene.polygon import clip, erode, half_planes
+
+WALL = 1e-3
+"""m: what rises from a plane takes so much around it: a wall seen from above has no width."""
+
+GRID = 1e-6
+"""m: to which the corners of polygons are rounded, so that what touches has no crack."""
+
+UP = np.array([0.0, 0.0, 1.0])
+
+
+def geometry() -> Any:
+    """Return the library of plane geometry.
+
+    Raises
+    ------
+    InputError
+        It is not installed.
+    """
+    try:
+        import shapely
+    except ImportError:
+        raise InputError("to find surfaces in a mesh takes shapely: pip install 'mcplan[scenes]'") from None
+    return shapely
+
+
+@dataclass(frozen=True, eq=False)
+class Region:
+    """What is free of a plane, and what is not.
+
+    Parameters
+    ----------
+    R, p : frame (3,3), (3,) of the plane: z is its normal, x along its longer side.
+    covered : all of its triangles together (polygons of shapely, in the frame), cracks closed.
+    free : the part on which something may stand.
+    overhung, inside : the parts that are taken by what is above them, and that lie in a solid.
+    """
+
+    R: np.ndarray
+    p: np.ndarray
+    covered: Any
+    free: Any
+    overhung: Any
+    inside: Any
+
+
+def free_region(plane: Plane, triangles: Triangles, settings: FindSettings) -> Region:
+    """Return what of a plane is free.
+
+    Parameters
+    ----------
+    plane : one that looks up.
+    triangles : of the whole environment.
+    """
+    shapely = geometry()
+    corners = triangles.corners
+    R, p = _frame(plane, corners[plane.members])
+    flat = to_plane(corners[plane.members].reshape(-1, 3), R, p)[0].reshape(-1, 3, 2)
+    covered = shapely.union_all(_sound(shapely, shapely.polygons(flat)), grid_size=GRID)
+    covered = areal(closed(covered, settings.gap))
+    points = corners[plane.members].reshape(-1, 3)
+    rise = [0.0, 0.0, settings.clearance / R[2, 2] + 2 * plane.spread]
+    others = triangles.within(points.min(axis=0) - 2 * WALL - plane.spread, points.max(axis=0) + 2 * WALL + rise)
+    others[plane.members] = False
+    least = max(2 * WALL, 2 * plane.spread if plane.spread > WALL else 0.0)
+    taken = _above(corners[others], R, p, shapely.bounds(covered), least, settings.clearance)
+    free = covered if taken is None else areal(shapely.difference(covered, taken, grid_size=GRID))
+    overhung = areal(shapely.difference(covered, free, grid_size=GRID))
+    # nothing crosses the air over a connected part, so that one point tells whether it is air
+    outside: list[Any] = []
+    inside: list[Any] = []
+    height = least + 0.4 * (settings.clearance - least)
+    for part in polygons(free):
+        x, y = shapely.point_on_surface(part).coords[0]
+        above = p + R @ [x, y, 0.0] + height * UP
+        (inside if winding_number(above, corners) > 0.5 else outside).append(part)
+    return Region(R, p, covered, shapely.union_all(outside), overhung, shapely.union_all(inside))
+
+
+def to_plane(points: np.ndarray, R: np.ndarray, p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return where points (k,3) are seen from above: places (k,2) in a plane's frame, and heights (k,) over it."""
+    height = (points - p) @ R[:, 2] / R[2, 2]
+    return (points - height[:, None] * UP - p) @ R[:, :2], height
+
+
+def polygons(shape: Any) -> list:
+    """Return the polygons of a shape, the largest first."""
+    found = [part for part in getattr(shape, "geoms", [shape]) if part.geom_type == "Polygon" and part.area > 0.0]
+    return sorted(found, key=lambda part: -part.area)
+
+
+def areal(shape: Any) -> Any:
+    """Return what of a shape has an area: rounding leaves lines and points behind."""
+    return geometry().union_all(polygons(shape))
+
+
+def closed(shape: Any, width: float) -> Any:
+    """Return a shape without its cracks of up to a width (m)."""
+    if width <= 0.0:
+        return shape
+    return shape.buffer(width / 2, join_style="mitre").buffer(-width / 2, join_style="mitre").union(shape)
+
+
+def _sound(shapely: Any, parts: np.ndarray) -> np.ndarray:
+    return parts[shapely.is_valid(parts) & (shapely.area(parts) > 0.0)]
+
+
+def _frame(plane: Plane, corners: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return a frame of the plane: x along the longer side of what it covers, as near to x of the world as may be."""
+    z = plane.normal
+    shapely = geometry()
+    x = np.array([1.0, 0.0, 0.0]) - z[0] * z
+    if np.linalg.norm(x) < 1e-6:
+        x = np.array([0.0, 1.0, 0.0])
+    x /= np.linalg.norm(x)
+    R = np.column_stack([x, np.cross(z, x), z])
+    flat = ((corners.reshape(-1, 3) - plane.point) @ R)[:, :2]
+    box = shapely.minimum_rotated_rectangle(shapely.multipoints(flat))
+    if box.geom_type != "Polygon":
+        return R, plane.point
+    outline = np.array(box.exterior.coords)
+    side = outline[1] - outline[0]
+    turn = float(np.arctan2(side[1], side[0]))
+    turn = (turn + np.pi / 4) % (np.pi / 2) - np.pi / 4  # sides of a rectangle: the nearest to where x is
+    c, s = np.cos(turn), np.sin(turn)
+    R = R @ np.array([[c, -s, 0], [s, c, 0], [0, 0, 1]])
+    middle = outline[:4].mean(axis=0)
+    axes = np.column_stack([x, np.cross(z, x)])
+    return R, plane.point + axes @ middle
+
+
+def _above(corners: np.ndarray, R: np.ndarray, p: np.ndarray, bounds: np.ndarray, low: float, high: float) -> Any:
+    """Return what of triangles (m,3,3) is between two heights over a plane, seen from above; None where nothing is."""
+    shapely = geometry()
+    flat, height = to_plane(corners.reshape(-1, 3), R, p)
+    flat, height = flat.reshape(-1, 3, 2), height.reshape(-1, 3)
+    near = (height.max(axis=1) > low) & (height.min(axis=1) < high)
+    near &= (flat.max(axis=1) > bounds[:2] - WALL).all(axis=1) & (flat.min(axis=1) < bounds[2:] + WALL).all(axis=1)
+    flat, height = flat[near], height[near]
+    if not len(flat):
+        return None
+    whole = (height.min(axis=1) >= low) & (height.max(axis=1) <= high)
+    parts = list(shapely.convex_hull(shapely.linestrings(flat[whole]))) if whole.any() else []
+    for points, heights in zip(flat[~whole], height[~whole], strict=True):
+        cut = _between(points, heights, low, high)
+        if len(cut) >= 2:
+            parts.append(shapely.convex_hull(shapely.multipoints(cut)))
+    if not parts:
+        return None
+    return areal(shapely.union_all(shapely.buffer(parts, WALL, quad_segs=1, cap_style="square", join_style="bevel")))
+
+
+def _between(points: np.ndarray, heights: np.ndarray, low: float, high: float) -> np.ndarray:
+    """Return the corners (k,2) of the part of a triangle between two heights."""
+    found = [point for point, h in zip(points, heights, strict=True) if low <= h <= high]
+    for i, j in ((0, 1), (1, 2), (2, 0)):
+        for level in (low, high):
+            if (heights[i] - level) * (heights[j] - level) < 0:
+                share = (level - heights[i]) / (heights[j] - heights[i])
+                found.append(points[i] + share * (points[j] - points[i]))
+    return np.array(found).reshape(-1, 2)
+
+
+MOST = 60
+"""Parts of one region."""
+
+CORNERS = 16
+"""Of one part; more are cut off where that costs least."""
+
+TURNS = np.linspace(0.0, np.pi, 36, endpoint=False)
+"""rad: ways to turn a rectangle, beside those along the sides."""
+
+ASLANT = 0.5
+"""What an area counts for whose cut runs along no side: parts with straight sides fit together."""
+
+SQUARE = 4e-3
+"""m: corners this near to those of a rectangle along the axes make one."""
+
+TINY = 1e-4
+"""m: sides and slivers below this are of no account."""
+
+
+def convex_parts(region: Any, room: tuple[float, float], tolerance: float = 2e-3) -> list[np.ndarray]:
+    """Return convex polygons (k,2), counter-clockwise, that lie in a region and do not overlap.
+
+    The middle of the widest place that is left grows into a convex part, which is taken away, and so on.
+
+    Parameters
+    ----------
+    region : polygons of shapely, with holes.
+    room : sides of a rectangle that must fit on a part.
+    tolerance : m, by which its outline may be simplified.
+    """
+    shapely = geometry()
+    left = shapely.union_all([_simplified(part, tolerance) for part in polygons(region)])
+    found: list[np.ndarray] = []
+    waiting = [part for part in polygons(left) if part.area >= room[0] * room[1]]
+    while waiting and len(found) < MOST:
+        part = waiting.pop(0)
+        if is_convex_polygon(part):
+            grown = part
+        else:
+            circle = shapely.maximum_inscribed_circle(part, tolerance=max(1e-3, 0.02 * min(room)))
+            if shapely.length(circle) < 0.49 * min(room):
+                continue
+            grown = _grown(part, np.array(circle.coords[0]), shapely.length(circle))
+        outline = _outline(grown)
+        if outline is not None and has_room(outline, room):
+            found.append(outline)
+        if grown is part:
+            continue
+        rest = shapely.difference(part, shapely.buffer(grown, TINY, join_style="mitre"), grid_size=GRID)
+        waiting += [piece for piece in polygons(rest) if piece.area >= room[0] * room[1]]
+        waiting.sort(key=lambda piece: -piece.area)
+    return found
+
+
+def _simplified(part: Any, tolerance: float) -> Any:
+    """Return a polygon with the corners that matter: rings begin at an outermost one, for where they begin is kept."""
+    shapely = geometry()
+    rings = []
+    for ring in (part.exterior, *part.interiors):
+        points = np.array(ring.coords)[:-1]
+        far = int(np.argmax(np.sum((points - points.mean(axis=0)) ** 2, axis=1)))
+        rings.append(np.roll(points, -far, axis=0))
+    return shapely.simplify(shapely.Polygon(rings[0], rings[1:]), tolerance)
+
+
+def has_room(polygon: np.ndarray, room: tuple[float, float]) -> bool:
+    """Whether a rectangle fits into a convex polygon (k,2), whichever way it is turned."""
+    half = np.array(room) / 2
+    box = np.array([[-1.0, -1.0], [1.0, -1.0], [1.0, 1.0], [-1.0, 1.0]]) * half
+    low, high = polygon.min(axis=0) - 1.0, polygon.max(axis=0) + 1.0
+    square = np.array([low, [high[0], low[1]], high, [low[0], high[1]]])
+    edges = np.roll(polygon, -1, axis=0) - polygon
+    for turn in (*np.arctan2(edges[:, 1], edges[:, 0]), *TURNS):
+        c, s = np.cos(turn), np.sin(turn)
+        A, b = erode(polygon, box @ np.array([[c, s], [-s, c]]))
+        if len(clip(square, A, b + 1e-9)):
+            return True
+    return False
+
+
+def is_convex_polygon(part: Any) -> bool:
+    """Whether a polygon has no holes and no corner that turns in."""
+    return not part.interiors and not len(_inward(part))
+
+
+def _grown(part: Any, middle: np.ndarray, radius: float) -> Any:
+    """Return a convex part around a point, cut along the nearest sides that end in corners that turn in.
+
+    What is beyond such a side is cut off, until there is no such corner (as IRIS does with the tangents of obstacles,
+    Deits and Tedrake 2014).
+
+    Where the corner itself is the nearest, of the lines through it along its two sides the one is taken that leaves the
+    most, or the one across the way there where that leaves far more. Where rounding keeps that from ending, it is the
+    circle of the radius (m) about the point, which lies in the part.
+    """
+    shapely = geometry()
+    circle = shapely.buffer(shapely.points(middle), radius, quad_segs=4)
+    for _ in range(500):
+        corners = _inward(part)
+        if not len(corners):
+            break
+        at, directions = _nearest_lines(corners, middle)
+        best, worth = None, 0.0
+        for direction, share in directions:
+            length = np.linalg.norm(direction)
+            if length < 1e-9:
+                continue
+            cut = _side(part, at, direction / length, middle)
+            if cut is not None and share * cut.area > worth:
+                best, worth = cut, share * cut.area
+        if best is None or best.area > part.area - 1e-12:
+            return circle
+        part = best
+    return part if is_convex_polygon(part) else circle
+
+
+def _nearest_lines(corners: np.ndarray, middle: np.ndarray) -> tuple[np.ndarray, list[tuple[np.ndarray, float]]]:
+    """Return a point (2,) and the directions of lines through it, with what an area counts for, to cut along.
+
+    ``corners`` (k,3,2) turn in: before, at, after.
+    """
+    at = np.concatenate([corners[:, 1], corners[:, 1]])
+    along = np.concatenate([corners[:, 0], corners[:, 2]]) - at
+    share = np.einsum("ij,ij->i", middle - at, along) / np.maximum(np.sum(along**2, axis=1), 1e-18)
+    foot = at + np.clip(share, 0.0, 1.0)[:, None] * along
+    k = int(np.argmin(np.sum((foot - middle) ** 2, axis=1)))
+    if share[k] > 1e-6:
+        return at[k], [(along[k], 1.0)]
+    before, here, after = corners[k % len(corners)]
+    across = np.array([middle[1] - here[1], here[0] - middle[0]])
+    return here, [(here - before, 1.0), (after - here, 1.0), (across, ASLANT)]
+
+
+def _side(part: Any, at: np.ndarray, direction: np.ndarray, middle: np.ndarray) -> Any:
+    """Return the piece of a polygon around a point on its side of a line; None where the line passes too near."""
+    shapely = geometry()
+    normal = np.array([-direction[1], direction[0]])
+    distance = float((middle - at) @ normal)
+    if abs(distance) < 1e-3:
+        return None
+    normal = normal if distance > 0 else -normal
+    reach = 4.0 * max(np.ptp(np.array(part.bounds).reshape(2, 2), axis=0).max(), 1.0)
+    a, b = at - reach * direction, at + reach * direction
+    half = shapely.polygons([a, b, b + 2 * reach * normal, a + 2 * reach * normal])
+    point = shapely.points(middle)
+    for piece in polygons(shapely.intersection(part, half, grid_size=GRID)):
+        if piece.distance(point) < 1e-9:
+            return piece
+    return None
+
+
+def _inward(part: Any) -> np.ndarray:
+    """Return the corners that turn in (k,3,2): before, at, after."""
+    shapely = geometry()
+    part = shapely.simplify(part, TINY / 10)
+    found = []
+    for k, ring in enumerate((part.exterior, *part.interiors)):
+        points = np.array(ring.coords)[:-1]
+        if (_signed(points) < 0) == (k == 0):  # the region is to the left: outside counter-clockwise, holes clockwise
+            points = points[::-1]
+        before, after = np.roll(points, 1, axis=0), np.roll(points, -1, axis=0)
+        into, out = points - before, after - points
+        lengths = np.linalg.norm(into, axis=1) * np.linalg.norm(out, axis=1)
+        turn = into[:, 0] * out[:, 1] - into[:, 1] * out[:, 0]
+        inward = turn < -1e-6 * np.maximum(lengths, 1e-12)
+        found.append(np.stack([before, points, after], axis=1)[inward])
+    return np.concatenate(found) if found else np.zeros((0, 3, 2))
+
+
+def _signed(points: np.ndarray) -> float:
+    x, y = points.T
+    return float(np.sum(x * np.roll(y, -1) - y * np.roll(x, -1)))
+
+
+def _squared(corners: np.ndarray) -> np.ndarray:
+    """Return the rectangle along the axes inside of four corners that are nearly one; other corners as they are."""
+    low, high = corners.min(axis=0), corners.max(axis=0)
+    box = np.array([low, [high[0], low[1]], high, [low[0], high[1]]])
+    if len(corners) != 4:
+        return corners
+    order = [int(np.argmin(np.sum((corners - corner) ** 2, axis=1))) for corner in box]
+    near = corners[order]
+    if len(set(order)) < 4 or np.abs(near - box).max() > SQUARE:
+        return corners
+    x0, x1 = near[[0, 3], 0].max(), near[[1, 2], 0].min()
+    y0, y1 = near[[0, 1], 1].max(), near[[2, 3], 1].min()
+    return np.array([[x0, y0], [x1, y0], [x1, y1], [x0, y1]])
+
+
+def _outline(part: Any) -> np.ndarray | None:
+    """Return the corners (k,2) of a convex polygon, to 0.1 mm, no more than ``CORNERS``; None where nothing is left."""
+    from scipy.spatial import ConvexHull, QhullError
+
+    points = np.round(np.array(part.exterior.coords)[:-1], 4)
+    try:
+        hull = points[ConvexHull(points).vertices]
+    except (QhullError, ValueError):
+        return None
+    while len(hull) > 3:
+        before, after = np.roll(hull, 1, axis=0), np.roll(hull, -1, axis=0)
+        a, b = hull - before, after - hull
+        lost = np.abs(a[:, 0] * b[:, 1] - a[:, 1] * b[:, 0]) / 2
+        # a corner that is hardly one, or one too many
+        if lost.min() > TINY * np.linalg.norm(after - before, axis=1)[np.argmin(lost)] / 2 and len(hull) <= CORNERS:
+            break
+        hull = np.delete(hull, int(np.argmin(lost)), axis=0)
+    hull = _squared(hull)
+    A, b = half_planes(hull)
+    return hull if np.all(hull.mean(axis=0) @ A.T < b) else None

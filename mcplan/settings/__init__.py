@@ -1,0 +1,1 @@
+"""Settings of planner, controller and simulation."""

@@ -1,0 +1,30 @@
+"""What the controller counts on of a contact: a part of its friction, its limits and its area."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from mcplan.scene.contact import Contact
+from mcplan.settings.settings import ControlSettings
+
+
+def counted_on(contact: Contact, settings: ControlSettings) -> Contact:
+    """Return the contact as the program may load it."""
+    return replace(
+        contact,
+        friction=settings.friction_fraction * contact.friction,
+        max_force=settings.force_fraction * contact.max_force,
+        max_moment=settings.force_fraction * contact.max_moment,
+        points=shrunk(contact.points, settings.pressure_margin),
+    )
+
+
+def shrunk(points: np.ndarray, margin: float, most: float = 1 / 3) -> np.ndarray:
+    """Return contact points (k,3) drawn towards their middle by ``margin`` (m) along each axis of the patch.
+
+    Never by more than a part of the way, ``most``, so that a small patch stays one.
+    """
+    middle = (points.min(axis=0) + points.max(axis=0)) / 2
+    half = (points.max(axis=0) - points.min(axis=0)) / 2
+    scale = 1.0 - np.minimum(margin / np.where(half > 0.0, half, np.inf), most)
+    return middle + scale * (points - middle)

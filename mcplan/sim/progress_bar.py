@@ -1,0 +1,86 @@
+"""Progress of planning and of a simulation, as bars."""
+
+import time
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING
+
+from mcplan.control.machine import PhaseEvent
+from mcplan.sim.observer import Observer, StepSample
+from mcplan.util.bars import BARS
+from mcplan.util.progress import listening
+
+if TYPE_CHECKING:
+    from rich.progress import TaskID
+
+
+class _Shown:
+    """A context in which one task is shown, and whatever the work says that it is doing."""
+
+    name: str
+
+    def __init__(self) -> None:
+        self._task: TaskID | None = None
+        self._listening: AbstractContextManager[None] = nullcontext()
+
+    def __enter__(self):
+        self._task = BARS.add(self.name)
+        if self._task is not None:
+            self._listening = listening(self.doing)
+        self._listening.__enter__()
+        return self
+
+    def __exit__(self, *_) -> None:
+        self._listening.__exit__(None, None, None)
+        BARS.remove(self._task)
+
+    def doing(self, what: str, share: float | None) -> None:
+        """Show what is done just now, and the share of it that lies behind."""
+        BARS.update(self._task, what, share)
+
+
+class Working(_Shown):
+    """Shows that something goes on, what, and for how long."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.name = name
+
+
+class PlanningProgress(_Shown):
+    """Shows clock time; in a search stances and postures looked at, and how far the nearest stance is from the goal."""
+
+    name = "planning"
+
+    def update(self, nodes: int, calls: int, least: float) -> None:
+        """Show stances, calls of the posture generator, and the least potential so far (about the moves left)."""
+        BARS.update(self._task, f"{nodes} stances, {calls} postures, ~{max(least, 0.0):.1f} moves to go")
+
+
+class ProgressBar(Observer, _Shown):
+    """Shows simulated time, how fast it passes, when it will end, and the phase; an observer and a context manager."""
+
+    name = "simulating"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._phase, self._began, self._drawn = "", time.monotonic(), -1.0
+
+    def on_start(self, steps_per_second: float, phases: int) -> None:
+        """Begin to count time."""
+        self._began = time.monotonic()
+
+    def on_step(self, sample: StepSample) -> None:
+        """Show a sample; heard at every step, drawn ten times per second."""
+        now = time.monotonic()
+        if now - self._drawn < 0.1:
+            return
+        self._drawn = now
+        clock, share = max(now - self._began, 1e-9), sample.phase / max(sample.phases, 1)
+        left = f", ~{clock * (1.0 - share) / share:.0f} s left" if 0.05 < share < 1.0 else ""
+        text = f"t {sample.t:.2f} s, {sample.t / clock:.1f} x real time{left}, {self._phase}"
+        BARS.update(self._task, text, min(share, 1.0))
+
+    def on_phase(self, event: PhaseEvent) -> None:
+        """Show the phase that begins."""
+        if event.ended_by is None:
+            self._phase = event.name

@@ -1,0 +1,145 @@
+"""The region of the centre of mass, in three dimensions, that the contacts balance while it accelerates.
+
+    { c :  for every d of a set,  forces within cones and limits add up to m g (d_x, d_y, 1) through c }
+
+    d = (a_x, a_y, g) / g,   |a| <= acceleration, in so many directions around
+
+At rest the height of the centre of mass does not matter; the more it accelerates (or is pushed), the less room it has
+the higher it is. For one ``d`` the region is a prism along ``d``, whose section is found like the support region's; the
+region of all of them is where the prisms meet.
+
+Source: Audren & Kheddar, 3-D robust stability polyhedron in multicontact, IEEE T-RO 34(2), 2018.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import linprog
+from scipy.spatial import HalfspaceIntersection
+
+from mcplan.core.rigid_body.tree import GRAVITY
+from mcplan.errors import InputError
+from mcplan.robot.robot import Robot
+from mcplan.scene.contact import Contact
+from mcplan.scene.polygon import clip
+from mcplan.statics.contact_forces import ContactForces, TorqueRows, moments_about
+from mcplan.statics.support_region import REACH, SAME_POINT, SupportRegion, project, region_of
+from mcplan.util.arguments import each, vector
+from mcplan.util.text import short
+
+DIRECTIONS = 8
+"""Horizontal directions in which the centre of mass may accelerate."""
+
+
+@dataclass(frozen=True)
+class ComPolyhedron:
+    """A convex region of the centre of mass.
+
+    Attributes
+    ----------
+    A, b : (k, 3), (k,): ``A c <= b``, m; rows of unit length. One row that nothing meets when the region is empty.
+    acceleration : m/s², in any horizontal direction, that the contacts bear anywhere in it.
+    reference : (3,) the middle of the contacts, m; sections lie within `REACH` of it.
+    cut : (k,) whether a face is there because the region was cut at `REACH`, not because the contacts bear no more.
+    """
+
+    A: np.ndarray
+    b: np.ndarray
+    acceleration: float
+    reference: np.ndarray
+    cut: np.ndarray
+
+    __repr__ = short
+
+    def depth(self, point: np.ndarray) -> float:
+        """Return the distance (m) from a place (3,) to the nearest face; negative outside."""
+        return float((self.b - self.A @ vector("depth", "point", point, 3)).min())
+
+    def section(self, height: float) -> SupportRegion:
+        """Return the region at a height (m): where the centre of mass may be over the horizontal plane."""
+        A, b = self.A[:, :2], self.b - self.A[:, 2] * height
+        size = np.linalg.norm(A, axis=1)
+        if (b[size < 1e-9] < 0.0).any():
+            return region_of(np.zeros((0, 2)), True)
+        kept = size >= 1e-9
+        A, b, cut = A[kept] / size[kept, None], b[kept] / size[kept], self.cut[kept]
+        # prisms of opposite accelerations lean opposite ways: where they meet is within REACH at any height
+        square = self.reference[:2] + 2.0 * REACH * np.array([[-1.0, -1.0], [1.0, -1.0], [1.0, 1.0], [-1.0, 1.0]])
+        corners = np.asarray(clip(square, A, b)).reshape(-1, 2)
+        return region_of(corners, not bool((corners @ A[cut].T > b[cut] - 1e-6).any()))
+
+    def vertices(self, low: float, high: float) -> np.ndarray:
+        """Return the corners (j, 3) of the part between two heights (m); none when it is empty or flat."""
+        if np.isneginf(self.b).any():
+            return np.zeros((0, 3))
+        A = np.vstack([self.A, [0.0, 0.0, -1.0], [0.0, 0.0, 1.0]])
+        b = np.concatenate([self.b, [-low, high]])
+        # the middle of the largest ball inside: Qhull needs a point there
+        size = np.linalg.norm(A, axis=1)
+        found = linprog([0.0, 0.0, 0.0, -1.0], np.column_stack([A, size]), b, bounds=[(None, None)] * 3 + [(0.0, 1.0)])
+        if not found.success or found.x[3] < 1e-9:
+            return np.zeros((0, 3))
+        return np.asarray(HalfspaceIntersection(np.column_stack([A, -b]), found.x[:3]).intersections)
+
+
+def com_polyhedron(
+    contacts: Sequence[Contact],
+    mass: float,
+    acceleration: float = 0.5,
+    faces: int = 8,
+    limited: tuple[Robot, np.ndarray, float] | None = None,
+) -> ComPolyhedron:
+    """Return where the centre of mass may be while it accelerates.
+
+    Parameters
+    ----------
+    contacts : those that carry load, where they are.
+    mass : kg.
+    acceleration : m/s², in any horizontal direction; a push of that times the mass is the same.
+    faces : faces of each friction pyramid.
+    limited : robot, posture (nq,) and share of the torque limits that hold as well, see
+        `mcplan.statics.support_region.torque_support_region`.
+
+    Raises
+    ------
+    InputError
+        There are no contacts, or the acceleration is negative.
+    """
+    contacts = each("com_polyhedron", "contacts", contacts, Contact)
+    if not contacts:
+        raise InputError("com_polyhedron: there are no contacts")
+    if not acceleration >= 0.0:
+        raise InputError(f"acceleration = {acceleration}, expected 0 m/s² or more")
+    forces = ContactForces(contacts, faces, mass * GRAVITY)
+    reference = np.mean([contact.p for contact in contacts], axis=0)
+    rows = moments_about(forces.map, reference) / forces.unit
+    torques = None if limited is None else TorqueRows.at(limited[0], limited[1], forces, limited[2])
+    angles = 2.0 * np.pi * np.arange(DIRECTIONS if acceleration > 0.0 else 1) / DIRECTIONS
+    A, b, cut = [], [], []
+    for angle in angles:
+        d = acceleration / GRAVITY * np.array([np.cos(angle), np.sin(angle)])
+        # forces through reference + u along (d, 1): their moment about the reference is u x (d, 1)
+        columns = np.zeros((6, 2))
+        columns[3, 1], columns[4, 0], columns[5] = -1.0, 1.0, (-d[1], d[0])
+        rhs = np.concatenate([d, [1.0], columns[3:] @ [REACH, REACH]])
+        polygon = region_of(project(forces, rows, columns, rhs, REACH, False, SAME_POINT, torques), True)
+        if polygon.empty:
+            none = np.array([[0.0, 0.0, 1.0]]), np.array([-np.inf])
+            return ComPolyhedron(*none, acceleration, reference, np.zeros(1, bool))
+        normals = np.column_stack([polygon.A, -polygon.A @ d])
+        size = np.linalg.norm(normals, axis=1)
+        A.append(normals / size[:, None])
+        b.append((polygon.b + polygon.A @ (reference[:2] - reference[2] * d)) / size)
+        cut.append(_cut_faces(polygon))
+    return ComPolyhedron(np.vstack(A), np.concatenate(b), acceleration, reference, np.concatenate(cut))
+
+
+def _cut_faces(polygon: SupportRegion) -> np.ndarray:
+    """Return which faces (k,) of a region about the reference have all their corners on one side of the square of it.
+
+    The end of a segment has one corner, and need not lie along the side that cuts it.
+    """
+    apart = polygon.b[:, None] - polygon.A @ polygon.vertices.T > SAME_POINT
+    sides = np.vstack([polygon.vertices.T, -polygon.vertices.T]) > REACH - 1e-6
+    return np.asarray((apart[:, None] | sides).all(axis=2).any(axis=1))

@@ -1,0 +1,194 @@
+"""Whether a scenario takes what an experiment wants of it: before anything runs.
+
+Whether the columns, figures, tables and thresholds of an experiment name what there is.
+"""
+
+
+import itertools
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from mcplan.document.document import Document, read_document
+from mcplan.document.messages import closest
+from mcplan.errors import InputError, Problem, ScenarioError
+from mcplan.scenario.assemble import SUFFIXES
+from mcplan.scenario.load import find_scenario
+from mcplan.scenario.scenario import Scenario
+from mcplan.sweep.axes import Axis, Key, axes_of, combinations, seeds_of, shown_name
+from mcplan.sweep.columns import COLUMNS, Kind, kind_of
+from mcplan.sweep.condition import Condition, expectations, parse_threshold
+from mcplan.sweep.schema import ExperimentSpec
+
+
+class ScenarioChecker:
+    """Reads one scenario, and tries each value of each axis once on it, the other axes at their first value.
+
+    Parameters
+    ----------
+    document : of the experiment.
+    index : of the scenario in the experiment's list.
+    elsewhere : whether cases run on other machines: packages that are not installed here may be there.
+
+    Attributes
+    ----------
+    scenario : without any override, None if it cannot be used.
+    problems : each at the line of the experiment that causes it.
+    """
+
+    def __init__(
+        self, document: Document, spec: ExperimentSpec, axes: tuple[Axis, ...], index: int, elsewhere: bool = False
+    ):
+        self.scenario: Scenario | None = None
+        self.problems: list[Problem] = []
+        self._document, self._spec, self._axes, self._elsewhere = document, spec, axes, elsewhere
+        self._place: Key = ("scenarios", index)
+        self._name = spec.scenarios[index]
+        try:
+            file = find_scenario(self._path())
+            source = read_document(file, ScenarioError)
+            self.scenario = Scenario.of(source)
+        except InputError as error:
+            self.problems += [document.problem(self._place, str(problem)) for problem in error.problems]
+
+    def try_values(self) -> None:
+        """Note what the scenario refuses of the values that it is given; nothing where it cannot be used at all."""
+        if self.scenario is not None:
+            self.problems += dict.fromkeys(self._try_all())
+
+    def _path(self) -> str:
+        """Return the scenario's name, or its path from here where it is one relative to the experiment."""
+        path = Path(self._name)
+        is_path = path.suffix.lower() in SUFFIXES or len(path.parts) > 1
+        return str(Path(self._document.path).parent / path) if is_path else self._name
+
+    def _try_all(self) -> Iterator[Problem]:
+        places: dict[str, Key] = {name: ("set", name) for name in self._spec.set}
+        wrong: set[str] | None = None
+        for indices, overrides in self._chosen():
+            where = {n: axis.key(k, n) for axis, k in zip(self._axes, indices, strict=True) for n in axis.points[k]}
+            found = [problem for problem in self._try(overrides, places | where) if problem.key not in (wrong or ())]
+            yield from found
+            wrong = {problem.key for problem in found} if wrong is None else wrong
+
+    def _chosen(self) -> Iterator[tuple[tuple[int, ...], dict[str, Any]]]:
+        """Yield the first case, and the first with each other value of each axis."""
+        name = shown_name(self._name)
+        first, overrides = next(combinations(self._spec, self._axes, name))
+        yield first, overrides
+        for k, axis in enumerate(self._axes):
+            for index in (i for i in range(len(axis.points)) if i != first[k]):
+                yield from itertools.islice(combinations(self._spec, self._axes, name, (k, index)), 1)
+
+    def _try(self, overrides: dict[str, Any], places: dict[str, Key]) -> Iterator[Problem]:
+        """Yield what the scenario says to these values, each at the override that it is about."""
+        assert self.scenario is not None
+        seed = seeds_of(self._spec)[0] if self._spec.variants else None
+        try:
+            document = self.scenario.source.with_overrides(overrides, ScenarioError) if overrides else None
+            robot = None if "robot" in overrides else self.scenario.robot
+            scenario = Scenario.of(document or self.scenario.source, seed, robot)
+            if self._spec.steps == "simulate":
+                _refuse_simulation(scenario, self._elsewhere)
+        except InputError as error:
+            for problem in error.problems:
+                about = [name for name in places if _within(problem.key, name)]
+                place = places[max(about, key=len)] if about else self._place
+                text = ": ".join(part for part in (problem.key, problem.message) if part)
+                yield self._document.problem(place, f"{self._name}: {text}")
+
+
+def _refuse_simulation(scenario: Scenario, elsewhere: bool) -> None:
+    """Refuse what no simulation of this scenario would accept, as `mcplan run` does before any work."""
+    from mcplan.sim.disturbance import refuse_what_is_not_there  # takes a second, and plans alone do not need it
+    from mcplan.sim.simulate import refuse_physics
+
+    physics = scenario.simulation.physics
+    try:
+        if not elsewhere:
+            refuse_physics(physics)
+    except InputError as error:
+        raise InputError(scenario.document.problem(("simulation", "physics"), str(error))) from None
+    try:
+        refuse_what_is_not_there(scenario, physics)
+    except InputError as error:
+        package = "control.solver"  # one that there is, but may not be installed
+        if wrong := [problem for problem in error.problems if not (elsewhere and problem.key == package)]:
+            raise InputError(*wrong) from None
+
+
+def _within(key: str, name: str) -> bool:
+    """Whether a key path is that of an override, lies within it, or leads to it."""
+    inside = key.startswith((f"{name}.", f"{name}["))
+    around = bool(key) and name.startswith((f"{key}.", f"{key}["))
+    return key == name or inside or around
+
+
+def output_problems(document: Document, spec: ExperimentSpec, known: Iterable[str]) -> Iterator[Problem]:
+    """Yield unknown columns, texts in place of numbers, conditions that cannot be read, thresholds that are none."""
+    names = tuple(known)
+
+    def columns(found: Iterable[tuple[Key, str | None]]) -> Iterator[Problem]:
+        for key, name in found:
+            if name is not None and name not in names:
+                yield document.problem(key, f"unknown column `{name}`{closest(name, names)}")
+
+    def condition(key: Key, text: str | None) -> Iterator[Problem]:
+        if text is not None:
+            try:
+                Condition(text, names)
+            except InputError as error:
+                yield document.problem(key, str(error))
+
+    def number(key: Key, name: str) -> Iterator[Problem]:
+        if name in names and _kind(spec, name) == "text":
+            yield document.problem(key, f"`{name}` is a text; expected a number or what is true or false, as `success`")
+
+    yield from columns((("collect", k), name) for k, name in enumerate(spec.collect))
+    if spec.collect and not spec.tables and {*spec.collect} <= {*names} - {*COLUMNS}:
+        text = "names no result, so the table has no columns; expected one such as `success`, or `tables`"
+        yield document.problem(("collect",), text)
+    for k, figure in enumerate(spec.figures):
+        yield from columns((("figures", k, key), getattr(figure, key)) for key in ("x", "y", "by", "value"))
+        shown = "y" if figure.value is None else "value"
+        yield from number(("figures", k, shown), getattr(figure, shown))
+        yield from condition(("figures", k, "where"), figure.where)
+    for k, table in enumerate(spec.tables):
+        for part in ("rows", "values", "each"):
+            yield from columns((("tables", k, part, i), name) for i, name in enumerate(getattr(table, part)))
+        yield from columns([(("tables", k, "by"), table.by)])
+        yield from _against_problems(document, spec, k)
+        yield from condition(("tables", k, "where"), table.where)
+    for key, expect in expectations(spec):
+        yield from condition((*key, "where"), expect.where)
+        place = key if isinstance(spec.expect, dict) else (*key, "columns")
+        for name, text in expect.columns.items():
+            yield from columns([((*place, name), name)])
+            yield from number((*place, name), name)
+            try:
+                parse_threshold(text)
+            except InputError as error:
+                yield document.problem((*place, name), str(error))
+
+
+def _kind(spec: ExperimentSpec, name: str) -> Kind:
+    """Return the kind of a result, or of a field that a case is given."""
+    if name == "seed":
+        return "count"
+    return kind_of(name, [point[name] for axis in axes_of(spec) for point in axis.points if name in point])
+
+
+def _against_problems(document: Document, spec: ExperimentSpec, index: int) -> Iterator[Problem]:
+    """Yield what ratios cannot be to, and results that have none."""
+    table = spec.tables[index]
+    if table.against is None:
+        return
+    found = [point[table.by] for axis in axes_of(spec) for point in axis.points if table.by in point]
+    if table.by == "scenario":
+        found = [shown_name(name) for name in spec.scenarios]
+    if table.against not in found:
+        near = closest(str(table.against), map(str, found))
+        yield document.problem(("tables", index, "against"), f"{table.against}: no value of `{table.by}`{near}")
+    for i, name in enumerate(table.each):
+        if name in COLUMNS and COLUMNS[name].kind in ("flag", "text"):
+            yield document.problem(("tables", index, "each", i), f"`{name}` is no number, so it has no ratio")

@@ -1,0 +1,1 @@
+"""Robotics textbook material: coordinates, kinematics, constraints, controllers."""

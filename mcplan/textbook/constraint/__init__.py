@@ -1,0 +1,29 @@
+"""What contacts forbid a robot: their Jacobians, how much of the robot they leave to move, forces and impacts."""
+
+from mcplan.textbook.constraint.contact_rows import (
+    ContactRows,
+    StanceRank,
+    contact_rows,
+    point_rows,
+    stance_rank,
+    surface_rows,
+)
+from mcplan.textbook.constraint.dynamics import ConstrainedDynamics, Impact
+from mcplan.textbook.constraint.equations_of_motion import EquationOfMotion, equations_of_motion
+from mcplan.textbook.constraint.support_kinematics import SupportPosture, support_inverse_kinematics, support_velocity
+
+__all__ = [
+    "ConstrainedDynamics",
+    "ContactRows",
+    "EquationOfMotion",
+    "Impact",
+    "StanceRank",
+    "SupportPosture",
+    "contact_rows",
+    "equations_of_motion",
+    "point_rows",
+    "stance_rank",
+    "support_inverse_kinematics",
+    "support_velocity",
+    "surface_rows",
+]

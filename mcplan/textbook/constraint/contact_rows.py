@@ -1,0 +1,183 @@
+"""The rows of contacts: ``J v = 0``, and the rate of ``J`` with which ``J vd + Jdot v = 0``.
+
+    point      J = J_p                                  3 rows, velocity of a point of a link, world axes
+    surface    J = [J_p; J_w]                           6 rows, velocity of a frame, linear and angular, world axes
+    contact    J = S R' [J_p; J_w]                      rows S of what a contact constrains, in the axes of its patch
+
+    d/dt (R' V) = R' (Vdot - w x V)
+
+A point without rotation constrains three directions, a sole six (S1 eq. 2.253-2.255; S4, contact constraints).
+
+How far contacts determine a robot's motion: the ranks of their Jacobian.
+
+    J_c = [J_cb  J_cj]            rank J_c            independent constraints
+                                  rank J_cb           constraints of the base; 6: the joints control where it is
+                                  rank J_c - rank J_cb   internal constraints: limbs that cannot move against each other
+
+Source: S1, sec. 2.10.4, eq. 2.255-2.256 and figures 2.16-2.17.
+"""
+
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mcplan.errors import InputError
+from mcplan.robot.pose import cross, cross_matrix
+from mcplan.robot.robot import Robot
+from mcplan.scene.contact import Contact
+from mcplan.util.arguments import each, instance, vector
+from mcplan.util.text import short
+
+
+@dataclass(frozen=True)
+class ContactRows:
+    """Constraints on the motion of a robot at one state.
+
+    Attributes
+    ----------
+    J : (k, nv) ``J v = 0`` while they hold; m/s or rad/s per unit of ``v``.
+    bias : (k,) ``Jdot v``: ``J vd + bias = 0`` while they hold; m/s² or rad/s².
+    owner : (k,) which constraint each row belongs to, by its place in the list.
+    """
+
+    J: np.ndarray
+    bias: np.ndarray
+    owner: np.ndarray
+
+    __repr__ = short
+
+    def __len__(self) -> int:
+        return len(self.J)
+
+
+def point_rows(robot: Robot, q: ArrayLike, v: ArrayLike, frame: str, point: ArrayLike = (0.0, 0.0, 0.0)) -> ContactRows:
+    """Return the three rows of a point that a link or patch holds in place, world axes.
+
+        J_p = J_o - [R r]x J_w,        Jdot v = b_o + b_w x R r + w x (w x R r)
+
+    Parameters
+    ----------
+    robot : the robot.
+    q, v : (nq,), (nv,) state.
+    frame : link or patch.
+    point : (3,) in the frame's axes, m.
+    """
+    q, v = np.asarray(q, float), np.asarray(v, float)
+    J, bias = robot.frame_jacobian(q, frame), robot.frame_bias_acceleration(q, v, frame)
+    r = robot.frame_pose(q, frame)[:3, :3] @ np.asarray(point, float)
+    w = J[3:] @ v
+    rate = bias[:3] + cross(bias[3:], r) + cross(w, cross(w, r))
+    return ContactRows(J[:3] - cross_matrix(r) @ J[3:], rate, np.zeros(3, int))
+
+
+def surface_rows(robot: Robot, q: ArrayLike, v: ArrayLike, frame: str) -> ContactRows:
+    """Return the six rows of a link or patch that neither moves nor turns, linear then angular, world axes.
+
+    Parameters
+    ----------
+    robot : the robot.
+    q, v : (nq,), (nv,) state.
+    frame : link or patch.
+    """
+    J = robot.frame_jacobian(q, frame)
+    return ContactRows(J, robot.frame_bias_acceleration(q, v, frame), np.zeros(6, int))
+
+
+def contact_rows(robot: Robot, q: ArrayLike, v: ArrayLike, contacts: Sequence[Contact]) -> ContactRows:
+    """Return the rows of contacts, one below the other: the directions that each constrains, in its patch's axes.
+
+    A fixed base is held by the contact of its patch ``fixed_base``, which has to be among them.
+
+    Parameters
+    ----------
+    q, v : (nq,), (nv,) state.
+    contacts : contacts; where they are supposed to be does not matter, which directions they constrain does.
+
+    Raises
+    ------
+    InputError
+        The robot has a fixed base, and nothing holds it.
+    """
+    instance("contact_rows", "robot", robot, Robot)
+    contacts = each("contact_rows", "contacts", contacts, Contact)
+    q, v = vector("contact_rows", "q", q, robot.nq), vector("contact_rows", "v", v, robot.nv)
+    names = {contact.patch for contact in contacts}
+    if robot.fixed and "fixed_base" not in names:
+        raise InputError(f"{robot.name} has a fixed base: its contact `fixed_base` is missing")
+    J, bias, owner = [np.zeros((0, robot.nv))], [np.zeros(0)], [np.zeros(0, int)]
+    for k, contact in enumerate(contacts):
+        R, ball = robot.frame_pose(q, contact.patch)[:3, :3], contact.radius > 0.0
+        R = contact.turned(R)
+        own = robot.frame_jacobian(q, contact.patch)
+        velocity, rate = own @ v, robot.frame_bias_acceleration(q, v, contact.patch)
+        if not ball:  # whose axes stay
+            rate[:3] -= cross(velocity[3:], velocity[:3])
+        turned = contact.selection @ np.kron(np.eye(2), R.T)
+        J.append(turned @ own)
+        bias.append(turned @ rate)
+        owner.append(np.full(len(turned), k))
+    return ContactRows(np.vstack(J), np.concatenate(bias), np.concatenate(owner))
+
+
+NEGLIGIBLE = 1e-7
+"""Singular values below this share of the largest are rounding: rows are of the order of 1 m."""
+
+
+@dataclass(frozen=True)
+class StanceRank:
+    """What the contacts of a stance constrain at a posture.
+
+    Attributes
+    ----------
+    rows : constraints, dependent ones included.
+    constraints : independent ones, ``rank J_c``.
+    base : constraints of the base, ``rank J_cb``, 6 at most.
+    freedom : directions in which the robot can still move, ``nv - rank J_c``.
+    """
+
+    rows: int
+    constraints: int
+    base: int
+    freedom: int
+
+    @property
+    def base_controllable(self) -> bool:
+        """Whether the joints alone can move the base in all directions."""
+        return self.base == 6
+
+    @property
+    def internal(self) -> int:
+        """Constraints between the limbs, ``rank J_c - rank J_cb``: as many internal forces can be chosen."""
+        return self.constraints - self.base
+
+    def __str__(self) -> str:
+        controlled = "controllable" if self.base_controllable else f"controllable in {self.base} of 6 directions"
+        return (
+            f"{self.constraints} independent constraints, base {controlled}, {self.internal} internal, "
+            f"{self.freedom} directions free"
+        )
+
+
+def stance_rank(robot: Robot, q: ArrayLike, contacts: Sequence[Contact]) -> StanceRank:
+    """Return the ranks of a stance: how much its contacts hold, and what they leave free.
+
+    Parameters
+    ----------
+    robot, q : Robot, and its posture (nq,).
+    contacts : of the stance.
+    """
+    instance("stance_rank", "robot", robot, Robot)
+    contacts = each("stance_rank", "contacts", contacts, Contact)
+    J = contact_rows(robot, q, np.zeros(robot.nv), contacts).J
+    constraints = _rank(J)
+    return StanceRank(len(J), constraints, _rank(J[:, :6]), robot.nv - constraints)
+
+
+def _rank(J: np.ndarray) -> int:
+    if not J.size:
+        return 0
+    values = np.linalg.svd(J, compute_uv=False)
+    return int(np.count_nonzero(values > NEGLIGIBLE * max(values[0], np.finfo(float).tiny)))

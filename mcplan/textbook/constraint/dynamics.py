@@ -1,0 +1,97 @@
+"""Dynamics under hard contacts: the force of a constraint, what motion it leaves, and what an impact costs.
+
+    M vd + h = S' tau + J' f,       J vd + Jdot v = 0
+
+    f    = -Lambda (J M^-1 (S' tau - h) + Jdot v),   Lambda = (J M^-1 J')^-1        (3.61, 3.67)
+    N_c  = 1 - M^-1 J' Lambda J                                                      (3.62)
+    N_c' (M vd + h) = N_c' S' tau                                                    (3.64)
+    v+   = N_c v-,    impulse = -Lambda J v-                                         (3.66, 3.69)
+    loss = 1/2 (J v-)' Lambda (J v-)                                                 (3.71)
+
+The document counts the force of the robot on its environment; here ``f`` is that of the environment on the robot, as
+everywhere in this library. Where rows depend on each other (two soles on a floor and a closed chain through them) the
+force is the least one, and motion, projector and loss are the same for all.
+
+Source: S1, sec. 3.7.1-3.7.3.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mcplan.robot.robot import Robot
+from mcplan.textbook.constraint.contact_rows import ContactRows
+from mcplan.util.text import short
+
+DEPENDENT = 1e-10
+"""Of the largest eigenvalue of ``J M^-1 J'``: smaller ones are rounding."""
+
+
+@dataclass(frozen=True)
+class Impact:
+    """What happens when constraints come into force at once, without rebound.
+
+    Attributes
+    ----------
+    v : (nv,) velocity after it.
+    impulse : (k,) of the environment on the robot along the rows, N s or N m s.
+    loss : kinetic energy that is gone, J.
+    """
+
+    v: np.ndarray
+    impulse: np.ndarray
+    loss: float
+
+    __repr__ = short
+
+
+class ConstrainedDynamics:
+    """A robot at one state under constraints.
+
+    Parameters
+    ----------
+    robot : Robot
+    q, v : (nq,), (nv,) state.
+    rows : what holds (`contact_rows`).
+
+    Attributes
+    ----------
+    M, h : (nv, nv), (nv,) mass matrix; Coriolis and gravity forces.
+    inertia : (k, k) ``Lambda``, what the constraints' directions are felt to weigh, kg or kg m².
+    null_space : (nv, nv) ``N_c``: velocities and accelerations that keep the constraints.
+    """
+
+    __repr__ = short
+
+    def __init__(self, robot: Robot, q: ArrayLike, v: ArrayLike, rows: ContactRows):
+        self.robot, self.rows = robot, rows
+        self.v = np.asarray(v, float)
+        self.M, self.h = robot.mass_matrix(q), robot.nonlinear_effects(q, v)
+        self._mobility = np.linalg.solve(self.M, rows.J.T)
+        self.inertia = np.linalg.pinv(rows.J @ self._mobility, DEPENDENT, hermitian=True)
+        self.null_space = np.eye(robot.nv) - self._mobility @ self.inertia @ rows.J
+
+    def contact_force(self, tau: ArrayLike) -> np.ndarray:
+        """Return the force of the constraints (k,) under joint torques (n,) or generalized forces (nv,), (3.61)."""
+        free = np.linalg.solve(self.M, self._generalized(tau) - self.h)
+        return -self.inertia @ (self.rows.J @ free + self.rows.bias)
+
+    def acceleration(self, tau: ArrayLike) -> np.ndarray:
+        """Return ``vd`` (nv,) under joint torques (n,) or generalized forces (nv,); it satisfies (3.60) and (3.64)."""
+        force = self._generalized(tau) - self.h + self.rows.J.T @ self.contact_force(tau)
+        return np.linalg.solve(self.M, force)
+
+    def residual(self, vd: ArrayLike, tau: ArrayLike) -> np.ndarray:
+        """Return ``N_c' (M vd + h - S' tau)`` (nv,), which vanishes for every motion that the constraints allow."""
+        return self.null_space.T @ (self.M @ np.asarray(vd, float) + self.h - self._generalized(tau))
+
+    def impact(self) -> Impact:
+        """Return what happens when the constraints come into force at this velocity, (3.66)-(3.71)."""
+        hit = self.rows.J @ self.v
+        impulse = -self.inertia @ hit
+        return Impact(self.null_space @ self.v, impulse, -0.5 * float(impulse @ hit))
+
+    def _generalized(self, tau: ArrayLike) -> np.ndarray:
+        tau = np.asarray(tau, float)
+        return np.concatenate([np.zeros(6), tau]) if tau.shape == (self.robot.n,) else tau

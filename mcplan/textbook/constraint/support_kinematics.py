@@ -1,0 +1,175 @@
+"""Inverse kinematics on a support: limbs and centre of mass move as asked for, contacts stay where they are.
+
+    u = N_c (J_t N_c)^+ w_t,      N_c = 1 - J_c^+ J_c
+
+Source: S1, sec. 2.10.5, eq. 2.257-2.260; iterated as in sec. 2.9.3, with the drift of the contacts taken back first.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.spatial.transform import Rotation
+
+from mcplan.errors import InputError
+from mcplan.robot.robot import Robot
+from mcplan.scene.contact import Contact
+from mcplan.textbook.constraint.contact_rows import contact_rows
+from mcplan.textbook.kinematics.differential import pseudo_inverse
+from mcplan.util.arguments import each, instance, vector, whole
+from mcplan.util.text import short
+
+LONGEST = 0.2
+"""m, rad: of a step; beyond, a Jacobian says little."""
+
+SETTLE = 15
+"""Last steps, half of them all at most, in which only the contacts are brought back to their places: where a target is
+out of reach."""
+
+DAMPING = 1e-6
+"""Of the squares of the targets' singular values: steps stay bounded where a target is out of reach or held."""
+
+ROUNDING = 1e-9
+"""rad, m: a joint so near to its limit is there."""
+
+DEPENDENT = 1e-7
+"""Relative: rows of contacts that say no more than others."""
+
+
+def support_velocity(robot: Robot, q: ArrayLike, contacts: Sequence[Contact], J: ArrayLike, w: ArrayLike) -> np.ndarray:
+    """Return the velocity (nv,) that keeps the contacts and comes nearest to ``J v = w`` (eq. 2.260).
+
+    Parameters
+    ----------
+    robot, q : the robot, and its posture (nq,) with the contacts in place.
+    contacts : that stay.
+    J, w : (k, nv), (k,) what is wanted: a Jacobian, and the velocity of what it is of, m/s or rad/s.
+    """
+    instance("support_velocity", "robot", robot, Robot)
+    contacts = each("support_velocity", "contacts", contacts, Contact)
+    Jc = contact_rows(robot, q, np.zeros(robot.nv), contacts).J
+    N, J = np.eye(robot.nv) - np.linalg.pinv(Jc, DEPENDENT) @ Jc, np.asarray(J, float)
+    # judged by the size of J: what contacts hold completely leaves rounding of J N, which must not be divided by
+    return N @ pseudo_inverse(J @ N, float(np.linalg.norm(J, 2))) @ np.asarray(w, float)
+
+
+@dataclass(frozen=True)
+class SupportPosture:
+    """A posture found on a support.
+
+    Attributes
+    ----------
+    q : (nq,).
+    error : largest distance to a target, m or rad.
+    slip : largest distance of a contact from its place, in the directions that it constrains, m or rad.
+    iterations : steps taken.
+    """
+
+    q: np.ndarray
+    error: float
+    slip: float
+    iterations: int
+
+    __repr__ = short
+
+
+def support_inverse_kinematics(
+    robot: Robot,
+    q: ArrayLike,
+    contacts: Sequence[Contact],
+    targets: Mapping[str, ArrayLike],
+    tolerance: float = 1e-6,
+    iterations: int = 200,
+) -> SupportPosture:
+    """Move links, patches or the centre of mass to targets while the contacts stay where they are at ``q``.
+
+    Joint limits are kept by stopping joints there.
+
+    Parameters
+    ----------
+    robot, q : Robot, and the posture (nq,) to begin with, its contacts in place.
+    contacts : that stay.
+    targets : by link or patch a pose (4, 4) or a position (3,); by ``com`` a position (3,), m.
+    tolerance, iterations : m and rad; steps at most.
+
+    Raises
+    ------
+    InputError
+        A target is neither a pose nor a position, or its name is unknown.
+    """
+    where = "support_inverse_kinematics"
+    instance(where, "robot", robot, Robot)
+    contacts, iterations = each(where, "contacts", contacts, Contact), whole(where, "iterations", iterations)
+    q = vector(where, "q", q, robot.nq)
+    lower, upper = robot.limits.lower, robot.limits.upper
+    held = {contact.patch: robot.frame_pose(q, contact.patch) for contact in contacts}
+    best, k, settle = np.inf, 0, min(SETTLE, iterations // 2)
+    for k in range(iterations + 1):
+        w, J = _task(robot, q, targets)
+        rows = contact_rows(robot, q, np.zeros(robot.nv), contacts)
+        back = _drift(robot, q, contacts, held)
+        best = float(np.abs(w).max(initial=0.0))
+        if (best <= tolerance and np.abs(back).max(initial=0.0) <= tolerance) or k == iterations:
+            break
+        free = np.ones(robot.nv, bool)
+        step = np.zeros(robot.nv)
+        while True:
+            Jc, Jt = rows.J * free, J * free
+            pinv_c = np.linalg.pinv(Jc, DEPENDENT)
+            N = np.diag(free.astype(float)) - pinv_c @ Jc
+            first = pinv_c @ back
+            A = Jt @ N
+            S = A @ A.T
+            # by the size of J, not of J N: of what contacts hold completely nothing but rounding is left there
+            damped = S + DAMPING * np.trace(J @ J.T) / max(len(S), 1) * np.eye(len(S))
+            asked = np.clip(w - Jt @ first, -LONGEST, LONGEST) if k < iterations - settle else np.zeros(len(w))
+            step = first + N @ A.T @ np.linalg.solve(damped, asked)
+            step *= min(1.0, LONGEST / max(float(np.abs(step).max()), 1e-12))
+            after = q[7:] + step[6:]
+            low, high = (after < lower) & (q[7:] <= lower + ROUNDING), (after > upper) & (q[7:] >= upper - ROUNDING)
+            stopped = (low | high) & free[6:]
+            if not stopped.any():
+                break
+            free[6:][stopped] = False
+        q = robot.integrate(q, step, 1.0)
+        q[7:] = np.clip(q[7:], lower, upper)
+    slip = float(np.abs(_drift(robot, q, contacts, held)).max(initial=0.0))
+    return SupportPosture(q, best, slip, k)
+
+
+def _task(robot: Robot, q: np.ndarray, targets: Mapping[str, ArrayLike]) -> tuple[np.ndarray, np.ndarray]:
+    """Return the errors and the Jacobian of all targets."""
+    errors, jacobians = [np.zeros(0)], [np.zeros((0, robot.nv))]
+    for name, target in targets.items():
+        goal = np.asarray(target, float)
+        if name == "com" and goal.shape == (3,):
+            errors.append(goal - robot.com(q))
+            jacobians.append(robot.com_jacobian(q))
+            continue
+        X, J = robot.frame_pose(q, name), robot.frame_jacobian(q, name)
+        if goal.shape == (3,):
+            errors.append(goal - X[:3, 3])
+            jacobians.append(J[:3])
+        elif goal.shape == (4, 4):
+            errors.append(np.concatenate([goal[:3, 3] - X[:3, 3], _turn(X[:3, :3], goal[:3, :3])]))
+            jacobians.append(J)
+        else:
+            raise InputError(f"target {name!r} has the shape {goal.shape}; expected a pose (4, 4) or a position (3,)")
+    return np.concatenate(errors), np.vstack(jacobians)
+
+
+def _drift(robot: Robot, q: np.ndarray, contacts: Sequence[Contact], held: Mapping[str, np.ndarray]) -> np.ndarray:
+    """Return what takes every contact back to its place, in the directions that it constrains."""
+    found = [np.zeros(0)]
+    for contact in contacts:
+        X, home = robot.frame_pose(q, contact.patch), held[contact.patch]
+        R = contact.turned(X[:3, :3])
+        away = np.concatenate([R.T @ (home[:3, 3] - X[:3, 3]), R.T @ _turn(X[:3, :3], home[:3, :3])])
+        found.append(contact.selection @ away)
+    return np.concatenate(found)
+
+
+def _turn(R: np.ndarray, goal: np.ndarray) -> np.ndarray:
+    """Return the rotation vector (3,), world axes, that turns R into the goal."""
+    return np.asarray(Rotation.from_matrix(goal @ R.T).as_rotvec())

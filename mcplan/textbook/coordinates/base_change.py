@@ -1,0 +1,175 @@
+"""Any frame as the base: the state, the velocity and the equations of motion in it (S2 section 4, lemma 3, eq. 17-28).
+
+The robot's own base B gives way to the frame D of a link or patch, or to a frame E[F] with the origin of one and the
+orientation of another. The joints stay as they are, and so does their order. ::
+
+    import numpy as np
+    import mcplan as mc
+    from mcplan.coordinates import equations_of_motion, to_frame
+
+    robot = mc.load_robot("hrp2")
+    q, v = robot.posture("half_sitting"), np.ones(robot.nv)
+    waist = equations_of_motion(robot, q, v)
+    foot = to_frame(robot, q, v, "left_sole").equations(waist)
+    assert np.isclose(foot.kinetic_energy, waist.kinetic_energy)
+
+The centre of mass and the average velocity as base velocities (S2 section 5, eq. 29 to 44).
+
+``nu_G = [com velocity; average angular velocity; joint rates]``: the mass matrix falls into three blocks, and the
+first three equations are Newton's law.
+"""
+
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mcplan.robot.pose import cross_matrix
+from mcplan.robot.robot import Robot
+from mcplan.textbook.coordinates.chart import Array, numbers
+from mcplan.textbook.coordinates.equations import VelocityChange, equations_of_motion
+from mcplan.textbook.coordinates.jacobian import frame_jacobian_rate
+from mcplan.textbook.coordinates.quaternion import UNIT_QUATERNION
+from mcplan.textbook.coordinates.transform import inverse, pose
+
+
+def configuration_in(robot: Robot, q: ArrayLike, frame: str) -> Array:
+    """Return ``q_D`` (nq,): position and quaternion w x y z of the frame, then the joints (S2 eq. 17a).
+
+    Parameters
+    ----------
+    robot : the robot.
+    q : (nq,) configuration.
+    frame : link or patch.
+    """
+    q = numbers(q, (robot.nq,), "q")
+    X = robot.frame_pose(q, frame)
+    return np.concatenate([X[:3, 3], UNIT_QUATERNION.parameters(X[:3, :3]), q[7:]])
+
+
+def configuration_from(robot: Robot, q_D: ArrayLike, frame: str) -> Array:
+    """Return the robot's own q (nq,) from the pose of another frame and the joints: the inverse of S2 eq. 17a.
+
+    Parameters
+    ----------
+    robot : the robot.
+    q_D : (nq,) position and quaternion w x y z of the frame, then the joints.
+    frame : link or patch that it is of.
+    """
+    q_D = numbers(q_D, (robot.nq,), "q_D")
+    shape = q_D.copy()
+    shape[:7] = 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0
+    X_BD = robot.frame_pose(shape, frame)
+    X_WB = pose(UNIT_QUATERNION.rotation(UNIT_QUATERNION.nearest(q_D[3:7])), q_D[:3]) @ inverse(X_BD)
+    return np.concatenate([X_WB[:3, 3], UNIT_QUATERNION.parameters(X_WB[:3, :3]), q_D[7:]])
+
+
+def to_frame(robot: Robot, q: ArrayLike, v: ArrayLike, frame: str) -> VelocityChange:
+    """Return the change to the velocity with a link or patch as the base: ``T = [J_D; 0 1]`` (S2 eq. 18).
+
+    Parameters
+    ----------
+    robot : the robot.
+    q, v : (nq,), (nv,) state.
+    frame : link or patch.
+    """
+    return to_mixed_frame(robot, q, v, frame, frame)
+
+
+def to_mixed_frame(robot: Robot, q: ArrayLike, v: ArrayLike, origin: str, orientation: str) -> VelocityChange:
+    """Return the change to the base E[F]: linear velocity of one frame, angular of another (S2 eq. 25 to 28).
+
+    Parameters
+    ----------
+    robot : the robot.
+    q, v : (nq,), (nv,) state.
+    origin, orientation : links or patches: whose linear and whose angular velocity it is.
+    origin : frame E, whose origin's velocity comes first.
+    orientation : frame F, whose angular velocity comes next.
+    """
+    q = numbers(q, (robot.nq,), "q")
+    J = np.vstack([robot.frame_jacobian(q, origin)[:3], robot.frame_jacobian(q, orientation)[3:]])
+    rates = [frame_jacobian_rate(robot, q, v, frame) for frame in (origin, orientation)]
+    return change_of_first_six(J, np.vstack([rates[0][:3], rates[1][3:]]))
+
+
+def change_of_first_six(J: Array, J_rate: Array) -> VelocityChange:
+    """Return ``T = [J; 0 1]`` and its rate from those of the first six rows (6, nv)."""
+    T, T_rate = np.eye(J.shape[1]), np.zeros((J.shape[1], J.shape[1]))
+    T[:6], T_rate[:6] = J, J_rate
+    return VelocityChange(T, T_rate)
+
+
+def locked_inertia(robot: Robot, q: ArrayLike) -> Array:
+    """Return ``I_C`` (6, 6) about the centre of mass, as if all joints were locked: S2 eq. 29 and 30; kg, kg m².
+
+    Parameters
+    ----------
+    robot : the robot.
+    q : (nq,) configuration.
+    """
+    q = numbers(q, (robot.nq,), "q")
+    X = _to_com(robot, q)
+    return np.asarray(X @ _of_links(robot, robot.mass_matrix(q))[:, :6] @ X.T, dtype=np.float64)
+
+
+def average_velocity(robot: Robot, q: ArrayLike, v: ArrayLike) -> Array:
+    """Return the velocity (6,) of the centre of mass and the average angular velocity, ``I_C^-1 h``: S2 eq. 32.
+
+    The angular part is the one with which the robot would turn if all joints locked at once; it is the rate of no
+    orientation.
+
+    Parameters
+    ----------
+    robot : the robot.
+    q, v : (nq,), (nv,) state.
+    """
+    q, v = numbers(q, (robot.nq,), "q"), numbers(v, (robot.nv,), "v")
+    momentum = robot.centroidal_momentum_matrix(q) @ v
+    return np.asarray(np.linalg.solve(locked_inertia(robot, q), momentum), dtype=np.float64)
+
+
+def to_com(robot: Robot, q: ArrayLike, v: ArrayLike) -> VelocityChange:
+    """Return the change to G[B]: velocity of the centre of mass, angular velocity of the base (S2 eq. 35 to 37).
+
+    Parameters
+    ----------
+    robot : the robot.
+    q, v : (nq,), (nv,) state.
+    """
+    eom = equations_of_motion(robot, q, v)
+    J, J_rate = np.eye(6, robot.nv), np.zeros((6, robot.nv))
+    J[:3], J_rate[:3] = _of_links(robot, eom.M)[:3] / robot.mass, eom.M_rate[:3] / robot.mass
+    return change_of_first_six(J, J_rate)
+
+
+def to_centroid(robot: Robot, q: ArrayLike, v: ArrayLike) -> VelocityChange:
+    """Return the change to the average velocity, ``T = [I_C^-1 A; 0 1]`` with the momentum matrix A: S2 eq. 39.
+
+    In it M is ``diag(m 1, L_C, H_G)`` and G is ``[-m g; 0; 0]`` (lemma 4).
+
+    Parameters
+    ----------
+    robot : the robot.
+    q, v : (nq,), (nv,) state.
+    """
+    eom = equations_of_motion(robot, q, v)
+    X, X_rate, M = _to_com(robot, q), np.zeros((6, 6)), _of_links(robot, eom.M)
+    X_rate[3:, :3] = -cross_matrix((M[:3] @ eom.nu) / robot.mass - eom.nu[:3])
+    A, A_rate = X @ M, X_rate @ M + X @ eom.M_rate[:6]
+    I = A[:, :6] @ X.T  # noqa: E741 - the locked inertia
+    I_rate = A_rate[:, :6] @ X.T + A[:, :6] @ X_rate.T
+    J = np.asarray(np.linalg.solve(I, A), dtype=np.float64)
+    J_rate = np.asarray(np.linalg.solve(I, A_rate - I_rate @ J), dtype=np.float64)
+    return change_of_first_six(J, J_rate)
+
+
+def _to_com(robot: Robot, q: ArrayLike) -> Array:
+    """Return the matrix (6, 6) that moves a 6D force from the base's origin to the centre of mass."""
+    X = np.eye(6)
+    X[3:, :3] = -cross_matrix(robot.com(q) - np.asarray(q, dtype=np.float64)[:3])
+    return X
+
+
+def _of_links(robot: Robot, M: Array) -> Array:
+    """Return the momentum of the links about the base's origin (6, nv) by v: rows of M without a base's armature."""
+    return np.asarray(M[:6] - np.eye(6, robot.nv) * robot.tree.armature, dtype=np.float64)

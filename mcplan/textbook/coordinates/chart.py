@@ -1,0 +1,230 @@
+"""What a chart of the rotations answers: the rotation, the map from rates to angular velocity, where it ends.
+
+S0 is Bouyarmane and Kheddar (2012), "Free-floating-base dynamics"; S1 the lecture notes "Robot Dynamics" of ETH Zurich.
+"""
+
+from abc import ABC, abstractmethod
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from mcplan.core.algebra.rotation import matrix_to_quaternion, quaternion_to_matrix
+from mcplan.core.bundle import QUATERNION_TOLERANCE
+from mcplan.errors import InputError
+from mcplan.robot.pose import cross_matrix
+from mcplan.util.arguments import shown
+
+Array = NDArray[np.float64]
+
+Axes = Literal["world", "base"]
+"""In which axes an angular velocity is written: the world's, or those of the frame that turns."""
+
+SINGULAR = 1e-9
+"""A chart nearer than this to a singularity (rad, m) has no inverse map: its condition exceeds 1e9."""
+
+
+def real(value: ArrayLike, what: str) -> Array:
+    """Return ``value`` as an array of any shape.
+
+    Raises
+    ------
+    InputError : it is ragged, or has an entry that is no finite number.
+    """
+    try:
+        array = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"{what} = {shown(value)}; expected an array of numbers") from None
+    if not np.isfinite(array).all():
+        raise InputError(f"{what} = {array} is not finite")
+    return array
+
+
+def numbers(value: ArrayLike, shape: tuple[int | None, ...], what: str) -> Array:
+    """Return ``value`` as an array of the shape that is wanted, in which None is any length.
+
+    Raises
+    ------
+    InputError : it has another shape, or an entry that is no finite number.
+    """
+    array = np.ascontiguousarray(real(value, what))
+    if array.shape != shape and (
+        array.ndim != len(shape) or any(n not in (m, None) for n, m in zip(shape, array.shape, strict=True))
+    ):
+        expected = str(shape).replace("None", "k")
+        raise InputError(f"{what} has the shape {array.shape}; expected {expected}")
+    return array
+
+
+def unit_quaternion(value: ArrayLike, what: str = "quaternion") -> Array:
+    """Return a quaternion w x y z (4,).
+
+    Raises
+    ------
+    InputError : it is not four numbers, or its length is not 1.
+    """
+    quat = numbers(value, (4,), what)
+    length = float(np.linalg.norm(quat))
+    if abs(length - 1.0) > QUATERNION_TOLERANCE:
+        raise InputError(f"{what} w x y z has the length {length:.9g}; expected 1")
+    return quat
+
+
+def angular_map(R: Array, dR: Array) -> Array:
+    """Return ``R3 R2' dR1 + R1 R3' dR2 + R2 R1' dR3`` (3, d), from a chart's rates to angular velocity: S0 eq. 10.
+
+    Parameters
+    ----------
+    R : (3, 3) rotation.
+    dR : (3, 3, d) its derivatives by the chart's numbers.
+    """
+    turns = (np.outer(R[:, (i + 2) % 3], R[:, (i + 1) % 3]) @ dR[:, i] for i in range(3))
+    return np.asarray(sum(turns), dtype=np.float64)
+
+
+class RotationChart(ABC):
+    """Numbers theta (d,) for a rotation, S0 table I and S1 section 2.4.5.
+
+    ``R = rho(theta)``,  ``omega = E(theta) theta_rate``                              (S0 eq. 2 and S1 eq. 2.82)
+
+    ``E`` is ``J_omega`` of S0. Charts with more than three numbers keep ``d - 3`` constraints (S0 table II), and their
+    rates are tangent to them; ``E`` is meant for such rates.
+
+    Attributes
+    ----------
+    name : what it is called.
+    symbols : a name for each number.
+    """
+
+    name: str
+    symbols: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(self.symbols)})"
+
+    @property
+    def size(self) -> int:
+        """How many numbers: d."""
+        return len(self.symbols)
+
+    @abstractmethod
+    def rotation(self, theta: ArrayLike) -> Array:
+        """Return ``R = rho(theta)`` (3, 3), from the axes that turn to the world's."""
+
+    @abstractmethod
+    def parameters(self, R: ArrayLike) -> Array:
+        """Return theta (d,) of a rotation (3, 3)."""
+
+    def _equals(self, theta: Array) -> list[Array]:
+        """Return other numbers for the same rotation, those that may be nearer to some numbers given."""
+        return []
+
+    def parameters_near(self, R: ArrayLike, theta: ArrayLike) -> Array:
+        """Return the numbers (d,) of a rotation (3, 3) that are nearest to theta, where several mean the same.
+
+        A difference of them is then a small one where the rotations are near.
+        """
+        near, first = self._numbers(theta), self.parameters(R)
+        return min([first, *self._equals(first)], key=lambda other: float(np.linalg.norm(other - near)))
+
+    def derivatives(self, theta: ArrayLike) -> Array:
+        """Return ``dR / dtheta`` (3, 3, d): column i of R turns by ``-[R_i x] E`` (S0 eq. 6)."""
+        R, E = self.rotation(theta), self.E(theta)
+        return np.stack([np.cross(E.T, R[:, i]).T for i in range(3)], axis=1)
+
+    def E(self, theta: ArrayLike, axes: Axes = "world") -> Array:
+        """Return ``E`` (3, d), the map from the rate of theta to angular velocity, rad/s per unit of theta.
+
+        ``E = R3 R2' dR1 + R1 R3' dR2 + R2 R1' dR3`` (S0 eq. 10); in the axes that turn ``R' E`` (S0 eq. 13).
+        """
+        return self._in_axes(theta, angular_map(self.rotation(theta), self.derivatives(theta)), axes)
+
+    @abstractmethod
+    def _world_rate(self, theta: Array, rate: Array) -> Array:
+        """Return the rate of E (3, d) in world axes."""
+
+    def E_rate(self, theta: ArrayLike, rate: ArrayLike, axes: Axes = "world") -> Array:
+        """Return the rate of ``E`` (3, d) in a motion: ``omega_rate = E theta_rate_rate + E_rate theta_rate``.
+
+        In the axes that turn it is ``R' (E_rate - [omega x] E)``.
+        """
+        theta, rate = self._numbers(theta), numbers(rate, (self.size,), f"rate of {self.name}")
+        Edot = self._world_rate(theta, rate)
+        if axes == "base":
+            E = self.E(theta)
+            Edot = Edot - cross_matrix(E @ rate) @ E
+        return self._in_axes(theta, Edot, axes)
+
+    def E_inverse(self, theta: ArrayLike, axes: Axes = "world") -> Array:
+        """Return the map (d, 3) from angular velocity to the rate that keeps the constraints: ``E E_inverse = 1``.
+
+        Raises
+        ------
+        InputError : the chart is singular at theta.
+        """
+        theta = self._numbers(theta)
+        self.require_regular(theta)
+        inverse = self._world_inverse(theta)
+        return inverse @ self.rotation(theta) if axes == "base" else inverse
+
+    def _world_inverse(self, theta: Array) -> Array:
+        return np.asarray(np.linalg.inv(self.E(theta)), dtype=np.float64)
+
+    @abstractmethod
+    def distance_to_singularity(self, theta: ArrayLike) -> float:
+        """Return how far, in rad, theta is from where E loses its rank; infinite for a chart without such places."""
+
+    def require_regular(self, theta: ArrayLike, distance: float = SINGULAR) -> None:
+        """Refuse theta within a distance (rad) of a singularity.
+
+        Raises
+        ------
+        InputError : it is.
+        """
+        found = self.distance_to_singularity(theta)
+        if found < distance:
+            values = ", ".join(f"{s} = {x:.6g}" for s, x in zip(self.symbols, np.asarray(theta), strict=True))
+            raise InputError(
+                f"{self.name}: {values} is {found:.3g} rad from a singularity, expected {distance:.3g} at least: "
+                "there an angular velocity has no rates; take another chart"
+            )
+
+    def constraint(self, theta: ArrayLike) -> Array:
+        """Return ``C(theta)`` (d - 3,), zero on rotations (S0 table II)."""
+        return np.zeros(self.size - 3)
+
+    def constraint_rows(self, theta: ArrayLike) -> Array:
+        """Return half the gradient of C (d - 3, d), which is linear in theta.
+
+        With it S0 eq. 30 reads ``rows(theta) theta_rate_rate + rows(theta_rate) theta_rate = 0``.
+        """
+        return np.zeros((self.size - 3, self.size))
+
+    def projector(self, theta: ArrayLike) -> Array:
+        """Return ``1 - c' (c c')^-1 c`` (d, d) with the constraint's rows c: it keeps what is tangent to them."""
+        rows = self.constraint_rows(theta)
+        return np.asarray(np.eye(self.size) - rows.T @ np.linalg.solve(rows @ rows.T, rows))
+
+    def nearest(self, theta: ArrayLike) -> Array:
+        """Return theta (d,) put back on its constraints."""
+        return self._numbers(theta).copy()
+
+    def from_quaternion(self, quat: ArrayLike) -> Array:
+        """Return theta (d,) of a unit quaternion w x y z (4,)."""
+        R = np.empty((3, 3))
+        quaternion_to_matrix(unit_quaternion(quat), R)
+        return self.parameters(R)
+
+    def to_quaternion(self, theta: ArrayLike) -> Array:
+        """Return a unit quaternion w x y z (4,) of theta."""
+        quat = np.empty(4)
+        matrix_to_quaternion(self.rotation(theta), quat)
+        return quat
+
+    def _numbers(self, theta: ArrayLike) -> Array:
+        return numbers(theta, (self.size,), self.name)
+
+    def _in_axes(self, theta: ArrayLike, E: Array, axes: Axes) -> Array:
+        if axes not in ("world", "base"):
+            raise InputError(f"axes = {axes!r}; expected 'world' or 'base'")
+        return E if axes == "world" else self.rotation(theta).T @ E

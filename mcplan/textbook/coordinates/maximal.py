@@ -1,0 +1,258 @@
+"""Maximal coordinates: every body by itself, as the engines of games and graphics take them (S3 section 6).
+
+S3 is Liu and Jain, "A quick tutorial on multibody dynamics". Each body has the position of its centre of mass and a
+rotation; its velocities stand together as ``V = [v_1 ... v_m, w_1 ... w_m]`` (eq. 60), in world axes. Links that fixed
+joints hold together are one body, named by the first of them. ::
+
+    import numpy as np
+    import mcplan as mc
+
+    robot = mc.load_robot("hrp2")
+    bodies, q = mc.coordinates.Maximal(robot), robot.posture("half_sitting")
+    weight = np.outer(bodies.mass, [0.0, 0.0, -9.81])
+    gravity = bodies.generalized_force(q, weight, np.zeros_like(weight))
+    assert np.allclose(-gravity, robot.nonlinear_effects(q, np.zeros(robot.nv)))
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mcplan.core.rigid_body.tree import (
+    AXIS,
+    BALL,
+    COM,
+    MASS,
+    MULTIPLIER,
+    OFFSET,
+    ORIGIN,
+    PARENT,
+    REVOLUTE,
+    ROTATION,
+    TYPE,
+    V as COLUMN,
+    hung_on,
+)
+from mcplan.errors import InputError
+from mcplan.robot.pose import cross_matrix
+from mcplan.robot.robot import Robot
+from mcplan.textbook.coordinates.chart import Array, numbers, real
+from mcplan.textbook.coordinates.jacobian import point_jacobian
+from mcplan.textbook.coordinates.quaternion import UNIT_QUATERNION
+from mcplan.textbook.coordinates.rotation_vector import ROTATION_VECTOR
+from mcplan.util.text import short
+
+ATTAINABLE = 1e-6
+"""A residual of velocities (m/s, rad/s), or of poses (m, rad), above which joints would have to give."""
+
+
+@dataclass(frozen=True, eq=False)
+class BodyPoses:
+    """Where the bodies are.
+
+    Attributes
+    ----------
+    position : (m, 3) centres of mass in the world, m.
+    rotation : (m, 3, 3) from the bodies' axes to the world's.
+    """
+
+    position: Array
+    rotation: Array
+
+    __repr__ = short
+
+
+class Maximal:
+    """A robot seen as bodies.
+
+    Attributes
+    ----------
+    robot : the robot.
+    bodies : names of the bodies, the base first, each after its parent.
+    """
+
+    __repr__ = short
+
+    def __init__(self, robot: Robot):
+        self.robot = robot
+        tree = robot.tree
+        names: dict[int, str] = {}
+        for name in robot.link_names:
+            body, offset = robot.frame(name)
+            if body not in names and np.array_equal(offset, [1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0]):
+                names[body] = name
+        self.bodies = tuple(names[i] for i in range(len(tree.topology)))
+        self.com = np.array([tree.inertia[i, COM : COM + 3] for i in range(len(self.bodies))])
+        """Centres of mass in the bodies' frames (m, 3)."""
+        self.mass = np.array(tree.inertia[:, MASS])
+        """Masses (m,), kg."""
+
+    # -- positions ------------------------------------------------------------------------------------------------
+
+    def poses(self, q: ArrayLike) -> BodyPoses:
+        """Return where the bodies are at a configuration (nq,)."""
+        q = numbers(q, (self.robot.nq,), "q")
+        X = np.array([self.robot.frame_pose(q, name) for name in self.bodies])
+        return BodyPoses(np.einsum("kij,kj->ki", X[:, :3, :3], self.com) + X[:, :3, 3], X[:, :3, :3].copy())
+
+    def configuration(self, poses: BodyPoses) -> Array:
+        """Return the configuration (nq,) of poses that keep the joints; angles within half a turn of the middle.
+
+        Raises
+        ------
+        InputError : no configuration has these poses; the message names the body that is farthest off.
+        """
+        robot, tree = self.robot, self.robot.tree
+        q, known = np.zeros(robot.nq), np.zeros(robot.nv, dtype=bool)
+        count = len(self.bodies)
+        R, p = numbers(poses.rotation, (count, 3, 3), "rotation"), numbers(poses.position, (count, 3), "position")
+        origin = p - np.einsum("kij,kj->ki", R, self.com)
+        q[:3], q[3:7] = origin[0], UNIT_QUATERNION.parameters(R[0])
+        middle = np.clip(0.5 * (robot.limits.lower + robot.limits.upper), -1e9, 1e9)
+        for k in range(1, len(self.bodies)):
+            row, joint = tree.topology[k], tree.joint[k]
+            column = int(row[COLUMN])
+            if known[column] or joint[MULTIPLIER] == 0.0:
+                continue
+            known[column] = True
+            up = int(row[PARENT])
+            if row[TYPE] >= BALL:
+                if row[TYPE] == BALL + 2:
+                    turn = R[up].T @ R[k]
+                    q[column - 1 : column + 2] = ROTATION_VECTOR.parameters(turn)
+                continue
+            R_joint = R[up] @ joint[ROTATION : ROTATION + 9].reshape(3, 3)
+            axis = joint[AXIS : AXIS + 3]
+            if row[TYPE] == REVOLUTE:
+                turn = R_joint.T @ R[k]
+                K = cross_matrix(axis)
+                # of exp(angle [axis x]): trace of [axis x]' R is 2 sin, that of R less its part along the axis 2 cos
+                angle = float(np.arctan2(np.sum(K * turn), np.trace(turn) - axis @ turn @ axis))
+                value = (angle - joint[OFFSET]) / joint[MULTIPLIER]
+                turns = 2 * np.pi / abs(joint[MULTIPLIER])
+                centre = middle[column - 6] if np.isfinite(middle[column - 6]) else 0.0
+                value += turns * np.round((centre - value) / turns)
+            else:
+                start = origin[up] + R[up] @ joint[ORIGIN : ORIGIN + 3]
+                value = float((R_joint @ axis) @ (origin[k] - start) - joint[OFFSET]) / joint[MULTIPLIER]
+            q[column + 1] = value
+        found = self.poses(q)
+        off = np.maximum(np.abs(found.position - p).max(axis=1), np.abs(found.rotation - R).max(axis=(1, 2)))
+        if off.max() > ATTAINABLE:
+            worst = int(np.argmax(off))
+            raise InputError(
+                f"no configuration has these poses: {self.bodies[worst]!r} would be {off[worst]:.3g} (m, or in its "
+                f"rotation) from where its joints allow it, expected at most {ATTAINABLE:g}"
+            )
+        return q
+
+    # -- velocities -----------------------------------------------------------------------------------------------
+
+    def jacobian(self, q: ArrayLike) -> Array:
+        """Return J (6 m, nv), ``V = J v``: linear rows of all bodies, then the angular ones (S3 eq. 60)."""
+        parts = [point_jacobian(self.robot, q, name, com) for name, com in zip(self.bodies, self.com, strict=True)]
+        return np.vstack([J[:3] for J in parts] + [J[3:] for J in parts])
+
+    def velocity(self, q: ArrayLike, v: ArrayLike) -> Array:
+        """Return the bodies' velocities V (6 m,) of the robot's v (nv,)."""
+        return np.asarray(self.jacobian(q) @ numbers(v, (self.robot.nv,), "v"))
+
+    def generalized_velocity(self, q: ArrayLike, V: ArrayLike, strict: bool = True) -> Array:
+        """Return the robot's v (nv,) of velocities of the bodies, ``(J'J)^-1 J' V`` (S3 eq. 61).
+
+        Parameters
+        ----------
+        strict : refuse velocities that the joints do not allow; else the nearest that they do is returned.
+
+        Raises
+        ------
+        InputError : they are not allowed; the message names the body that is farthest off.
+        """
+        J = self.jacobian(q)
+        given = numbers(V, (len(J),), "V")
+        v = np.linalg.lstsq(J, given, rcond=None)[0]
+        off = np.abs(J @ v - given)
+        if strict and off.max() > ATTAINABLE * max(1.0, float(np.abs(given).max())):
+            body = self.bodies[(int(np.argmax(off)) // 3) % len(self.bodies)]
+            raise InputError(f"V is no motion of the joints: {body!r} is {off.max():.3g} m/s or rad/s off")
+        return np.asarray(v, dtype=np.float64)
+
+    def joint_rates(self, q: ArrayLike, V: ArrayLike) -> Array:
+        """Return the rates of the hinges (nv,) from angular velocities alone, body by body (S3 eq. 62 to 66).
+
+        ``rate_k = J^_k' R_parent' (w_k - w_parent)``, with the hinge's axis J^ in the parent's frame: no large
+        system is solved. Sliding joints have no share in it: their rates are NaN.
+        """
+        tree, poses = self.robot.tree, self.poses(q)
+        count, hung, q = len(self.bodies), hung_on(tree), real(q, "q")
+        V = numbers(V, (6 * count,), "V")
+        w = V[3 * count :].reshape(count, 3)
+        out = np.full(self.robot.nv, np.nan)
+        out[:3] = V[:3] - np.cross(w[0], poses.rotation[0] @ self.com[0])
+        out[3:6] = w[0]
+        for k in range(count - 1, 0, -1):
+            row = tree.topology[k]
+            parent = int(row[PARENT])
+            if row[TYPE] == BALL + 2:
+                column, relative = int(row[COLUMN]), poses.rotation[parent].T @ (w[k] - w[hung[k]])
+                out[column - 2 : column + 1] = ROTATION_VECTOR.E_inverse(q[column - 1 : column + 2]) @ relative
+            elif row[TYPE] == REVOLUTE and tree.joint[k, MULTIPLIER] != 0.0:
+                relative = poses.rotation[parent].T @ (w[k] - w[parent])
+                out[row[COLUMN]] = self._hinge(k) @ relative / tree.joint[k, MULTIPLIER]
+        return out
+
+    # -- forces ---------------------------------------------------------------------------------------------------
+
+    def generalized_force(self, q: ArrayLike, force: ArrayLike, torque: ArrayLike) -> Array:
+        """Return Q (nv,) of forces at the centres of mass and torques on the bodies, ``J_v' f + J_w' tau`` (eq. 67).
+
+        Parameters
+        ----------
+        force, torque : (m, 3) on each body, world axes, N and N m. A force at another point r adds the torque
+            ``(r - x) x f``.
+        """
+        count = len(self.bodies)
+        f, tau = numbers(force, (count, 3), "force"), numbers(torque, (count, 3), "torque")
+        return np.asarray(self.jacobian(q).T @ np.concatenate([f.ravel(), tau.ravel()]))
+
+    def body_forces(self, q: ArrayLike, Q: ArrayLike) -> tuple[Array, Array]:
+        """Return the least forces and torques (m, 3) on the bodies that amount to Q (nv,): S3 eq. 70."""
+        pair = np.linalg.lstsq(self.jacobian(q).T, numbers(Q, (self.robot.nv,), "Q"), rcond=None)[0]
+        f, tau = np.asarray(pair, dtype=np.float64).reshape(2, len(self.bodies), 3)
+        return f, tau
+
+    def hinge_torques(self, tau: ArrayLike) -> Array:
+        """Return the least torque vector (m, 3) of each hinge, in its parent's frame, of joint torques (n,): eq. 71.
+
+        The base's row is zero.
+
+        Raises
+        ------
+        InputError : the robot has sliding joints, or such that follow another: these are no torques of one hinge.
+        """
+        tau = numbers(tau, (self.robot.n,), "tau")
+        columns = self.robot.tree.topology[1:, COLUMN]
+        if (self.robot.tree.topology[1:, TYPE] != REVOLUTE).any() or len(set(columns)) < len(columns):
+            raise InputError(f"{self.robot.name!r} has joints that slide or follow others; hinge torques are of hinges")
+        return np.vstack([np.zeros(3), *(tau[columns[k - 1] - 6] * self._hinge(k) for k in range(1, len(self.bodies)))])
+
+    def body_torques(self, q: ArrayLike, hinge: ArrayLike) -> Array:
+        """Return the torques on the bodies (m, 3), world axes, of torque vectors in the hinges (m, 3): S3 eq. 68.
+
+        Each hinge turns its body and its parent against each other.
+        """
+        poses = self.poses(q)
+        hinge = numbers(hinge, (len(self.bodies), 3), "hinge torques")
+        out = np.zeros_like(hinge)
+        for k in range(1, len(self.bodies)):
+            parent = int(self.robot.tree.topology[k, PARENT])
+            in_world = poses.rotation[parent] @ hinge[k]
+            out[k] += in_world
+            out[parent] -= in_world
+        return out
+
+    def _hinge(self, k: int) -> Array:
+        """Return the axis (3,) of a body's joint in the parent's frame."""
+        joint = self.robot.tree.joint[k]
+        return np.asarray(joint[ROTATION : ROTATION + 9].reshape(3, 3) @ joint[AXIS : AXIS + 3], dtype=np.float64)

@@ -1,0 +1,170 @@
+"""Inverse differential kinematics: joint rates for wanted velocities (S1 sections 2.9.1 and 2.9.2).
+
+A task is a Jacobian J (m, k) and the velocity w (m,) that ``J rate`` should be. Tasks side by side share the error; in
+order of priority each takes what those before it leave free. ::
+
+    import numpy as np
+    from mcplan.kinematics import VelocityTask, prioritised
+
+    tip = VelocityTask([[0.0, -0.866, -0.866], [-2.0, -1.5, -0.5]], [1.0, 1.0])
+    still = VelocityTask(np.eye(3)[:2], [0.0, 0.0])
+    assert np.allclose(tip.error(prioritised([tip, still])), 0.0)
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mcplan.errors import InputError
+from mcplan.textbook.coordinates.chart import Array, numbers, real
+from mcplan.util.text import short
+
+SMALLEST = 1e-9
+"""Singular values below this part of the Jacobian's largest count as zero: what is left of a task in the null space of
+others is rounding there."""
+
+
+@dataclass(frozen=True, eq=False)
+class VelocityTask:
+    """A velocity that is wanted: S1 eq. 2.200.
+
+    Attributes
+    ----------
+    J : (m, k) Jacobian.
+    w : (m,) wanted velocity.
+    """
+
+    J: Array
+    w: Array
+
+    __repr__ = short
+
+    def __post_init__(self) -> None:
+        J, w = np.atleast_2d(real(self.J, "J of a task")), np.atleast_1d(real(self.w, "w of a task"))
+        if J.ndim != 2 or w.shape != J.shape[:1]:
+            raise InputError(f"a task has a Jacobian {J.shape} and a velocity {w.shape}; expected (m, k) and (m,)")
+        object.__setattr__(self, "J", J)
+        object.__setattr__(self, "w", w)
+
+    def error(self, rate: ArrayLike) -> Array:
+        """Return ``w - J rate`` (m,)."""
+        return np.asarray(self.w - self.J @ numbers(rate, self.J.shape[1:], "rate"))
+
+
+def pseudo_inverse(J: ArrayLike, scale: float = 0.0) -> Array:
+    """Return ``J+`` (k, m) of Moore and Penrose: the least rates with the least error (S1 eq. 2.194 and 2.196).
+
+    Parameters
+    ----------
+    scale : size by which small singular values are judged, where J is a part of something larger.
+    """
+    U, s, Vt = np.linalg.svd(_matrix(J), full_matrices=False)
+    keep = s > SMALLEST * max(scale, float(s.max(initial=0.0)))
+    return np.asarray((Vt[keep].T / s[keep]) @ U[:, keep].T, dtype=np.float64)
+
+
+def damped_inverse(J: ArrayLike, damping: float) -> Array:
+    """Return ``J' (J J' + damping^2 1)^-1`` (k, m), which minimises ``|w - J rate|^2 + damping^2 |rate|^2``.
+
+    S1 eq. 2.195 prints a minus before the damping, with which it would not be a minimum.
+    """
+    J = _matrix(J)
+    return np.asarray(np.linalg.solve(J @ J.T + damping**2 * np.eye(len(J)), J).T, dtype=np.float64)
+
+
+def weighted_inverse(J: ArrayLike, weights: ArrayLike) -> Array:
+    """Return ``(J' W J)^-1 J' W`` (k, m) with ``W = diag(weights)``: S1 eq. 2.202.
+
+    Where J has fewer rows than columns it is the least of the rates that minimise ``|W^(1/2) (w - J rate)|``.
+    """
+    J = _matrix(J)
+    root = _roots(weights, len(J))
+    return np.asarray(pseudo_inverse(root[:, None] * J) * root)
+
+
+def null_space(J: ArrayLike, scale: float = 0.0) -> Array:
+    """Return ``N = 1 - J+ J`` (k, k), whose rates do not move the task: S1 eq. 2.199.
+
+    Parameters
+    ----------
+    J : (m, k) Jacobian.
+    scale : size by which small singular values are judged, where J is a part of something larger.
+    """
+    J = _matrix(J)
+    return np.asarray(np.eye(J.shape[1]) - pseudo_inverse(J, scale) @ J)
+
+
+def with_null_space(task: VelocityTask, rate: ArrayLike) -> Array:
+    """Return ``J+ w + N rate`` (k,): the task, and of another wish what does not disturb it (S1 eq. 2.197)."""
+    N = null_space(task.J)
+    return np.asarray(pseudo_inverse(task.J) @ task.w + N @ numbers(rate, N.shape[1:], "rate"))
+
+
+def stacked(tasks: Sequence[VelocityTask], weights: Sequence[float] | None = None, damping: float = 0.0) -> Array:
+    """Return the rates (k,) for tasks of equal rank, or weighted against each other (S1 eq. 2.201 and 2.202).
+
+    Parameters
+    ----------
+    weights : one for each task, of its squared error; all one by default.
+    damping : weight (its root) of the squared rates.
+    """
+    _require(tasks)
+    roots = np.ones(len(tasks)) if weights is None else _roots(weights, len(tasks))
+    J = np.vstack([root * task.J for root, task in zip(roots, tasks, strict=True)])
+    w = np.concatenate([root * task.w for root, task in zip(roots, tasks, strict=True)])
+    inverse = damped_inverse(J, damping) if damping else pseudo_inverse(J)
+    return np.asarray(inverse @ w)
+
+
+def prioritised(tasks: Sequence[VelocityTask], damping: float | Sequence[float] = 0.0) -> Array:
+    """Return the rates (k,) of tasks in order of priority (S1 eq. 2.206 and 2.207).
+
+    ``rate_i = rate_(i-1) + N_i (J_i N_i)+ (w_i - J_i rate_(i-1))`` with N_i the null space of all tasks before i.
+
+    Parameters
+    ----------
+    damping : of the inverses, one for all or one each; it lets a task give near a singularity, and never disturbs the
+        tasks before it.
+
+    Raises
+    ------
+    InputError : Jacobians of different widths, or another number of dampings.
+    """
+    _require(tasks)
+    k = tasks[0].J.shape[1]
+    rate, N = np.zeros(k), np.eye(k)
+    given = real(damping, "damping")
+    if given.shape not in ((), (len(tasks),)):
+        raise InputError(f"damping has the shape {given.shape}; expected one number or {len(tasks)}")
+    for task, damped in zip(tasks, np.broadcast_to(given, len(tasks)), strict=True):
+        free = task.J @ N
+        scale = float(np.linalg.norm(task.J, 2)) if task.J.size else 0.0
+        inverse = damped_inverse(free, float(damped)) if damped else pseudo_inverse(free, scale)
+        rate = rate + N @ (inverse @ task.error(rate))
+        # N is the null space of the stack: the part of this task that was free leaves it
+        N = N @ null_space(free, scale)
+    return rate
+
+
+def _require(tasks: Sequence[VelocityTask]) -> None:
+    if not tasks or len({task.J.shape[1] for task in tasks}) > 1:
+        sizes = ", ".join(str(task.J.shape) for task in tasks) or "none"
+        raise InputError(f"tasks with Jacobians of one width are expected; given: {sizes}")
+
+
+def _matrix(J: ArrayLike) -> Array:
+    """Return a Jacobian (m, k) as it lies in memory."""
+    given = real(J, "J")
+    if given.ndim != 2:
+        raise InputError(f"J has the shape {given.shape}; expected (m, k)")
+    return given
+
+
+def _roots(weights: ArrayLike, count: int) -> Array:
+    """Return the roots (count,) of weights."""
+    given = numbers(weights, (count,), "weights")
+    if (given < 0.0).any():
+        raise InputError(f"weights = {given}; expected none below zero")
+    return np.sqrt(given)

@@ -1,0 +1,88 @@
+"""How far a frame is from where it should be, and the Jacobian by which that is put right (S1 section 2.9.3)."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mcplan.errors import InputError
+from mcplan.robot.robot import Robot
+from mcplan.textbook.coordinates.chart import Array, RotationChart, numbers, real
+from mcplan.textbook.coordinates.rotation_vector import ROTATION_VECTOR
+from mcplan.textbook.kinematics.differential import VelocityTask
+
+
+@dataclass(frozen=True, eq=False)
+class FrameTarget:
+    """A pose, position or orientation that a link or patch should take.
+
+    Attributes
+    ----------
+    frame : link or patch.
+    position : (3,) wanted, m; None leaves it free.
+    rotation : (3, 3) wanted; None leaves it free.
+    chart : the difference of this chart's numbers is taken for the error of the rotation, with its analytic Jacobian
+        (S1 algorithm 1); None takes the rotation vector from here to there, and the geometric one, which is the right
+        error: its way is the shortest (S1 eq. 2.235 to 2.237).
+    near : of the chart's numbers for the wanted rotation take those nearest to where the frame is, so that a small turn
+        is a small difference; S1 takes those that the chart's own formulas give.
+    """
+
+    frame: str
+    position: Array | None
+    rotation: Array | None
+    chart: RotationChart | None = None
+    near: bool = False
+
+    def off(self, X: Array) -> tuple[float, float]:
+        """Return the distances from a pose (4, 4): m, and rad of the shortest turn; 0 for what is free."""
+        distance = 0.0 if self.position is None else float(np.linalg.norm(self.position - X[:3, 3]))
+        turn = np.zeros(3) if self.rotation is None else rotation_error(self.rotation, X[:3, :3])
+        return distance, float(np.linalg.norm(turn))
+
+    def task(self, robot: Robot, q: Array) -> VelocityTask:
+        """Return the error at a configuration (nq,) and its Jacobian by v (nv,), position first."""
+        X, J = robot.frame_pose(q, self.frame), robot.frame_jacobian(q, self.frame)
+        rows, error = [], []
+        if self.position is not None:
+            rows.append(J[:3])
+            error.append(self.position - X[:3, 3])
+        if self.rotation is not None and self.chart is None:
+            rows.append(J[3:])
+            error.append(rotation_error(self.rotation, X[:3, :3]))
+        elif self.rotation is not None and self.chart is not None:
+            theta = self.chart.parameters(X[:3, :3])
+            rows.append(self.chart.E_inverse(theta) @ J[3:])
+            error.append(self._numbers(self.chart, self.rotation, theta) - theta)
+        return VelocityTask(np.vstack(rows), np.concatenate(error))
+
+    def _numbers(self, chart: RotationChart, R: Array, theta: Array) -> Array:
+        return chart.parameters_near(R, theta) if self.near else chart.parameters(R)
+
+
+def rotation_error(target: ArrayLike, R: ArrayLike) -> Array:
+    """Return ``log(R* R')`` (3,), rad, in world axes: the shortest turn from R to R* (S1 eq. 2.236).
+
+    Parameters
+    ----------
+    target, R : (3, 3) R*, and the rotation that is to become it.
+    """
+    return ROTATION_VECTOR.parameters(numbers(target, (3, 3), "target") @ numbers(R, (3, 3), "rotation").T)
+
+
+def frame_target(robot: Robot, frame: str, value: ArrayLike, chart: RotationChart | None = None) -> FrameTarget:
+    """Return the target that a pose (4, 4), a position (3,) or a rotation (3, 3) says.
+
+    Raises
+    ------
+    InputError : it is none of these, or the robot has no such frame.
+    """
+    robot.frame(frame)
+    given = real(value, f"target of {frame!r}")
+    if given.shape not in ((4, 4), (3,), (3, 3)):
+        raise InputError(f"target of {frame!r}: an array {given.shape}; expected pose (4, 4), position (3,) or (3, 3)")
+    R = None if given.shape == (3,) else given[:3, :3]
+    if R is not None and (np.abs(R @ R.T - np.eye(3)).max() > 1e-6 or np.linalg.det(R) < 0.0):
+        raise InputError(f"target of {frame!r}: {R.tolist()} is not a rotation")
+    p = given if given.shape == (3,) else given[:3, 3] if given.shape == (4, 4) else None
+    return FrameTarget(frame, p, R, chart)

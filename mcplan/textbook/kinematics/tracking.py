@@ -1,0 +1,137 @@
+"""Following a trajectory of a frame: inverse differential kinematics with feedback (S1 section 2.9.4).
+
+::
+
+    import numpy as np
+    import mcplan as mc
+
+    robot = mc.load_robot("hrp2")
+    q = robot.posture("half_sitting")
+    place, up = robot.frame_pose(q, "right_hand")[:3, 3], np.array([0.0, 0.0, 0.1])
+    found = mc.kinematics.track(robot, q, "right_hand", lambda t: (place + t * up, [*up, 0.0, 0.0, 0.0]), 0.5, 0.01)
+    assert found.error[-1, 0] < 1e-3
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mcplan.errors import InputError
+from mcplan.robot.robot import Robot
+from mcplan.textbook.coordinates.chart import Array, RotationChart, numbers
+from mcplan.textbook.kinematics.differential import damped_inverse, pseudo_inverse
+from mcplan.textbook.kinematics.frame_error import frame_target
+from mcplan.util.text import short
+
+Reference = Callable[[float], tuple[ArrayLike, ArrayLike]]
+"""At a time: the wanted pose (4, 4), and the wanted velocity (6,), linear then angular, world axes."""
+
+
+@dataclass(frozen=True, eq=False)
+class Tracked:
+    """A motion that follows.
+
+    Attributes
+    ----------
+    t : (N,) s.
+    q : (N, nq) configurations.
+    error : (N, 2) distance in m and shortest turn in rad from the reference.
+    """
+
+    t: Array
+    q: Array
+    error: Array
+
+    __repr__ = short
+
+
+def tracking_velocity(
+    robot: Robot,
+    q: ArrayLike,
+    frame: str,
+    pose: ArrayLike,
+    velocity: ArrayLike,
+    gain: float,
+    *,
+    rotation: RotationChart | None = None,
+    fixed_base: bool = True,
+    damping: float = 0.0,
+) -> Array:
+    """Return the robot's velocity (nv,) that brings a frame to its reference and moves on with it.
+
+    ``J+ [r_rate* + k dr; omega* + k dphi]``                                                (S1 eq. 2.241 and 2.242)
+
+    Parameters
+    ----------
+    robot, q : the robot, and its configuration (nq,).
+    frame : link or patch that follows.
+    pose, velocity : (4, 4) and (6,) wanted; a position (3,) or a rotation (3, 3) instead of the pose is tracked alone.
+    gain : k, 1/s.
+    rotation : a chart in whose numbers the orientation is tracked, ``J_A+ (theta_rate* + k (theta* - theta))``; by
+        default along the shortest turn.
+    fixed_base : only the joints move.
+    damping : of the inverse, for references near singularities.
+    """
+    q = numbers(q, (robot.nq,), "q")
+    aim = replace(frame_target(robot, frame, pose, rotation), near=True)
+    task, wanted = aim.task(robot, q), numbers(velocity, (6,), "velocity")
+    parts = [] if aim.position is None else [wanted[:3]]
+    if aim.rotation is not None and rotation is None:
+        parts.append(wanted[3:])
+    elif aim.rotation is not None and rotation is not None:
+        theta = rotation.parameters(robot.frame_pose(q, frame)[:3, :3])
+        parts.append(rotation.E_inverse(rotation.parameters_near(aim.rotation, theta)) @ wanted[3:])
+    J = task.J.copy()
+    if fixed_base:
+        J[:, :6] = 0.0
+    inverse = damped_inverse(J, damping) if damping else pseudo_inverse(J)
+    v = inverse @ (np.concatenate(parts) + gain * task.w)
+    return np.concatenate([np.zeros(6), v[6:]]) if fixed_base else np.asarray(v)
+
+
+def track(
+    robot: Robot,
+    start: ArrayLike,
+    frame: str,
+    reference: Reference,
+    duration: float,
+    dt: float = 1e-3,
+    gain: float = 20.0,
+    *,
+    rotation: RotationChart | None = None,
+    fixed_base: bool = True,
+    damping: float = 0.0,
+) -> Tracked:
+    """Follow a reference from a configuration (nq,) on, in steps of constant velocity.
+
+    Parameters
+    ----------
+    robot : the robot.
+    start : (nq,) configuration at t = 0.
+    frame : link or patch that follows.
+    gain, rotation, fixed_base, damping : as of ``tracking_velocity``.
+    reference : wanted pose and velocity at a time; see ``tracking_velocity`` for the rest.
+    duration, dt : s. ``gain * dt`` must stay below 2, or the feedback overshoots more at each step.
+
+    Raises
+    ------
+    InputError
+        ``dt`` is longer than the duration, or the feedback overshoots.
+    """
+    duration, dt, gain = numbers([duration, dt, gain], (3,), "duration, dt and gain").tolist()
+    if not (0.0 < dt <= duration and 0.0 <= gain * dt < 2.0):
+        raise InputError(f"duration = {duration} s, dt = {dt} s, gain = {gain} 1/s; expected 0 <= gain dt < 2")
+    steps = int(np.ceil(duration / dt - 1e-9))
+    q = np.empty((steps + 1, robot.nq))
+    q[0], error = numbers(start, (robot.nq,), "start"), np.empty((steps + 1, 2))
+    for k in range(steps + 1):
+        pose, velocity = reference(k * dt)
+        error[k] = frame_target(robot, frame, pose).off(robot.frame_pose(q[k], frame))
+        if k < steps:
+            v = tracking_velocity(
+                robot, q[k], frame, pose, velocity, gain, rotation=rotation, fixed_base=fixed_base, damping=damping
+            )
+            q[k + 1] = robot.integrate(q[k], v, dt)
+    return Tracked(np.arange(steps + 1) * np.float64(dt), q, error)

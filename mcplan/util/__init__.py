@@ -1,0 +1,1 @@
+"""Helpers without robots: text for people, atomic files, progress, arguments."""

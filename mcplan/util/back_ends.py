@@ -1,0 +1,48 @@
+"""The physics back ends: what the program has to know of each before one is made.
+
+One more is a class like `sim.physics.Physics` in a file or a folder of `sim/`, with ``of_world``, and an entry here. At
+the bottom, and without a package, because the command line lists them before it imports anything.
+"""
+
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any, Literal, NamedTuple
+
+PhysicsName = Literal["qp", "contact", "mujoco"]
+"""As scenarios call them: the keys of `BACK_ENDS`."""
+
+
+class BackEnd(NamedTuple):
+    """A physics back end.
+
+    made_by : class whose ``of_world`` makes it (`sim.world.World`), as ``module:name``.
+    tolerances : what its runs are held against, as ``module:name``.
+    seconds : to carry a plan out and verify the run, of about 20 s simulated (s).
+    package : that has to be installed for it, if any.
+    kernels : folders and files of `core` that it alone uses.
+    """
+
+    made_by: str
+    tolerances: str
+    seconds: float
+    package: str = ""
+    kernels: tuple[str, ...] = ()
+
+
+BACK_ENDS: Mapping[str, BackEnd] = {
+    "qp": BackEnd("mcplan.sim.qp_physics:QpPhysics", "mcplan.certificate.tolerances:EXACT", 10.0),
+    "contact": BackEnd(
+        "mcplan.sim.contact.contact_physics:ContactPhysics", "mcplan.certificate.tolerances:PHYSICAL", 40.0,
+        kernels=("contact", "rigid_body/forward_dynamics", "algebra/tree_factor"),
+    ),
+    "mujoco": BackEnd(
+        "mcplan.sim.mujoco.physics:MujocoPhysics", "mcplan.certificate.tolerances:PHYSICAL", 20.0, package="mujoco",
+        kernels=("contact/points",),
+    ),
+}  # fmt: skip
+
+
+def imported(place: str) -> Any:
+    """Return what ``module:name`` names."""
+    module, _, name = place.partition(":")
+    return getattr(import_module(module), name)

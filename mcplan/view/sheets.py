@@ -1,0 +1,54 @@
+"""A robot as its file describes it: postures, patches, frames, and what collides, in one page.
+
+What was found in a mesh, in one page: surfaces with their names' order, bars, obstacles; nothing moves.
+"""
+
+
+import numpy as np
+
+from mcplan.robot.robot import Robot
+from mcplan.scene.environment import Environment, Surface
+from mcplan.scene.found.find import Found
+from mcplan.view.drawing import Drawing
+from mcplan.view.environment import draw_environment, set_stage
+from mcplan.view.film import Film
+from mcplan.view.page import Page, band_items
+
+BLINK = 1e-3
+"""s between a posture and the next: the robot does not move from the one to the other."""
+
+FLOOR = 2.0
+"""m: side of the floor."""
+
+
+def robot_page(robot: Robot, postures: tuple[str, ...] = ()) -> str:
+    """Return a page (HTML) that goes through the postures, one a second; the neutral one where there is none."""
+    names = postures or robot.postures
+    q = np.repeat([robot.posture(name) for name in names] or [robot.neutral()], 2, axis=0)
+    count = len(q)
+    begin = np.arange(count // 2)
+    square = FLOOR / 2 * np.array([[-1.0, -1.0], [1.0, -1.0], [1.0, 1.0], [-1.0, 1.0]])
+    touching = {name: np.ones(count, bool) for name, patch in robot.patches.items()}
+    film = Film(
+        robot=robot,
+        environment=Environment([Surface("floor", np.eye(3), np.zeros(3), square)]),
+        times=np.column_stack([begin, begin + 1.0 - BLINK]).ravel(),
+        q=q,
+        com=np.array([robot.com(row) for row in q]),
+        ground=np.zeros(count),
+        touching=touching,
+        carrying=[()] * count,
+    )
+    spans = [(float(k), k + 1.0, name) for k, name in enumerate(names)] if len(names) > 1 else []
+    bands = [band | {"facts": {"title": band["name"]}} for band in band_items(spans)]
+    return Page(robot.name, film.draw(), bands, float(len(bands)), shown=("frames", "collision")).text()
+
+
+def scene_page(found: Found, title: str) -> str:
+    """Return the page (HTML) of a scene without a robot."""
+    drawing = Drawing()
+    draw_environment(drawing, found.environment)
+    corners = [surface.corners for surface in found.surfaces]
+    points = np.vstack(corners) if corners else np.zeros((1, 3))
+    set_stage(drawing, points, found.environment)
+    return Page(title, drawing, [], 0.0).text()

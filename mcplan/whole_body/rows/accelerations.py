@@ -1,0 +1,157 @@
+"""``M vd + h = S' tau + J_f f``: the equation of motion, which never gives way.
+
+``J_c vd = a_c``: contacts stay where they are; ``R f = 0``: in directions that they leave free they bear nothing.
+
+``a_min <= vd_j <= a_max``: joints keep their limits of position and velocity (`core.algebra.joint_bounds`).
+
+``A_l vd >= b_l``: limits that are added, such as distances of bodies that are to be kept.
+"""
+
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from mcplan.robot.terms import Terms
+from mcplan.whole_body.collision_avoidance import Limit
+from mcplan.whole_body.rows.block import Array, Block, Conflict, Failure, Gradient, Rows, Values
+from mcplan.whole_body.tasks.task import checked_rows
+
+if TYPE_CHECKING:
+    from mcplan.whole_body.declaration import Declaration
+
+
+MOTION = "motion"
+
+
+class Motion(Block):
+    """The rows of the equation of motion."""
+
+    def __init__(self, d: "Declaration"):
+        nv, self._joints = d.structure.nv, slice(6, 6 + d.structure.n)
+        M, h = d.parameter("M", (nv, nv)), d.parameter("h", nv)
+        motion = M @ d.vd + h - d.actuation @ d.tau
+        if d.force is not None:
+            motion = motion - d.parameter("force_map", (nv, d.force.size)) @ d.force
+        self.rows = [Rows(MOTION, motion, True)]
+
+    def add_gradient(self, data: Values, y: Values, gradient: Gradient) -> None:
+        """Add ``M' y`` for the accelerations, ``-S y`` for the torques, ``-J_f' y`` for the forces."""
+        gradient.vd.append(data["M"].T @ y[MOTION])
+        gradient.tau.append(-y[MOTION][self._joints])
+        if "force_map" in data:
+            gradient.f.append(-data["force_map"].T @ y[MOTION])
+
+
+class Held(Block):
+    """The accelerations of all contacts in the directions in which they are held."""
+
+    def __init__(self, d: "Declaration"):
+        if count := sum(shape.rows for shape in d.structure.shapes):
+            J = d.parameter("contact_jacobian", (count, d.structure.nv))
+            moves = J @ d.vd - d.parameter("contact_acceleration", count)
+            self.rows = [Rows("contact", moves, True, penalty=1e4, price=100.0)]
+
+    def add_gradient(self, data: Values, y: Values, gradient: Gradient) -> None:
+        """Add ``J_c' y`` for the accelerations."""
+        if self.rows:
+            gradient.vd.append(data["contact_jacobian"].T @ y["contact"])
+
+    def conflicts(self, failure: Failure) -> Iterator[Conflict]:
+        """Name by how much each contact would have to accelerate."""
+        row = 0
+        for contact in failure.contacts:
+            motion = contact.selection.T @ failure.slack["contact"][row : row + contact.shape.rows]
+            for half, unit in ((motion[:3], "m/s²"), (motion[3:], "rad/s²")):
+                yield Conflict(f"contact acceleration at {contact.patch}", float(np.linalg.norm(half)), unit)
+            row += contact.shape.rows
+
+
+class Released(Block):
+    """The forces of all contacts in the directions that they leave free."""
+
+    def __init__(self, d: "Declaration"):
+        if count := sum(shape.released for shape in d.structure.shapes):
+            R = d.parameter("release", (count, d.unknowns))
+            self.rows = [Rows("release", R @ d.force, True, penalty=1e2, price=5.0)]
+
+    def add_gradient(self, data: Values, y: Values, gradient: Gradient) -> None:
+        """Add ``R' y`` for the forces."""
+        if self.rows:
+            gradient.f.append(data["release"].T @ y["release"])
+
+    def conflicts(self, failure: Failure) -> Iterator[Conflict]:
+        """Name what each contact would have to bear where it is free."""
+        row = 0
+        for contact in (contact for contact in failure.contacts if contact.shape.released):
+            value = failure.slack["release"][row : row + contact.shape.released]
+            yield Conflict(f"free direction of {contact.patch}", float(np.linalg.norm(value)), "N")
+            row += contact.shape.released
+
+
+LOWER, UPPER = "acceleration_min", "acceleration_max"
+
+
+class Bounds(Block):
+    """The bounds of the accelerations of those joints that have limits."""
+
+    def __init__(self, d: "Declaration"):
+        self._joints = joints = np.array(d.structure.bounded, dtype=int)
+        if not len(joints):
+            return
+        lower, upper = (d.parameter(name, len(joints)) for name in (LOWER, UPPER))
+        vd = d.vd[6:] if len(joints) == d.structure.nv - 6 else d.vd[6 + joints]
+        self.rows = [
+            Rows(LOWER, lower - vd, False, penalty=1e2, price=10.0),
+            Rows(UPPER, vd - upper, False, penalty=1e2, price=10.0),
+        ]
+
+    def add_gradient(self, data: Values, y: Values, gradient: Gradient) -> None:
+        """Add the multipliers where the joints are."""
+        if self.rows:
+            held = np.zeros(len(data["h"]))
+            held[6 + self._joints] = y[UPPER] - y[LOWER]
+            gradient.vd.append(held)
+
+    def conflicts(self, failure: Failure) -> Iterator[Conflict]:
+        """Name the joints and the sides."""
+        for rows, side in zip(self.rows, ("lower", "upper"), strict=False):
+            for joint, excess in zip(self._joints, failure.slack[rows.name], strict=True):
+                what = f"{side} acceleration bound of {failure.joints[joint]} (position and velocity limits)"
+                yield Conflict(what, float(excess), "rad/s²")
+
+
+class Added(Block):
+    """The rows of all added limits, one below the other."""
+
+    def __init__(self, d: "Declaration"):
+        if count := d.structure.limit_rows:
+            A, lower = d.parameter("limit_matrix", (count, d.structure.nv)), d.parameter("limit_lower", count)
+            self.rows = [Rows("limit", lower - A @ d.vd, False, penalty=1e3, price=50.0)]
+
+    def add_gradient(self, data: Values, y: Values, gradient: Gradient) -> None:
+        """Add ``-A_l' y`` for the accelerations."""
+        if self.rows:
+            gradient.vd.append(-data["limit_matrix"].T @ y["limit"])
+
+    def conflicts(self, failure: Failure) -> Iterator[Conflict]:
+        """Name what each row keeps."""
+        if self.rows:
+            for name, amount in zip(failure.limits, failure.slack["limit"].tolist(), strict=False):
+                yield Conflict(name, amount, "m/s²")
+
+
+def fill_limits(data: dict[str, Array], terms: Terms, limits: Sequence[Limit]) -> None:
+    """Write the rows of all limits; ``InputError`` where one has rows of another shape than it says."""
+    row = 0
+    for limit in limits:
+        block = slice(row, row + limit.dimension)
+        A, lower = data["limit_matrix"], data["limit_lower"]
+        A[block], lower[block] = checked_rows(limit, limit.rows(terms), A.shape[1])
+        row += limit.dimension
+
+
+def limit_names(limits: Sequence[Limit]) -> list[str]:
+    """Return what the rows keep."""
+    return [name for limit in limits for name in limit.names]

@@ -1,0 +1,162 @@
+"""``D f_t + margin <= mu f_n`` of every point, ``f_min <= sum f_n <= f_max`` of every surface or point contact.
+
+The first keeps normal forces positive, too. With ``margin = mu f_0 + e``, ``f_0`` is a point's part of the contact's
+preload, which it bears at least and of which no friction is counted on.
+
+``D3 f <= r_f, D3 m <= r_m``: force and moment of a grasp within balls, as polytopes.
+
+``|tau - tau_0| <= step``: torques that stay close to given ones, such as those of the last tick.
+"""
+
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+import cvxpy as cp
+import numpy as np
+
+from mcplan.optimize.polytope import ball_polytope, friction_pyramid
+from mcplan.robot.robot import Robot
+from mcplan.whole_body.rows.block import Array, Block, Conflict, Failure, Gradient, Rows, Values
+from mcplan.whole_body.settings import UNBOUNDED
+
+if TYPE_CHECKING:
+    from mcplan.whole_body.declaration import Declaration
+
+
+OVER = 1e-5
+"""N: a cone that is left by less is not named."""
+
+
+class Cones(Block):
+    """Friction pyramids and bounds of the normal force of all contacts that are no grasps."""
+
+    def __init__(self, d: "Declaration"):
+        shapes = zip(d.structure.shapes, d.structure.slices(), strict=True)
+        cones = [(shape, place) for shape, place in shapes if not shape.grasp]
+        if not cones:
+            return
+        size, points = d.unknowns, sum(shape.points for shape, _ in cones)
+        faces = sum(shape.points * shape.faces for shape, _ in cones)
+        self._T, self._N, self._E = np.zeros((faces, size)), np.zeros((faces, size)), np.zeros((faces, points))
+        self._total = np.zeros((len(cones), size))
+        row = point = 0
+        for i, (shape, place) in enumerate(cones):
+            D = friction_pyramid(shape.faces, shape.pyramid)
+            self._total[i, place.start + 2 : place.stop : 3] = 1.0
+            for k in range(shape.points):
+                at, block = place.start + 3 * k, slice(row, row + shape.faces)
+                self._T[block, at : at + 2], self._N[block, at + 2], self._E[block, point] = D, 1.0, 1.0
+                row, point = row + shape.faces, point + 1
+        mu = d.parameter("friction", points, nonneg=True)
+        margin = d.parameter("friction_margin", points, nonneg=True)
+        low, high = d.parameter("normal_min", len(cones)), d.parameter("normal_max", len(cones))
+        normal, total = self._N @ d.force, self._total @ d.force
+        friction = self._T @ d.force - cp.multiply(self._E @ mu, normal) + self._E @ margin
+        self.rows = [
+            Rows("friction", friction, False, spread=self._E),
+            Rows("normal_min", low - total, False, penalty=1.0),
+            Rows("normal_max", total - high, False, penalty=1.0),
+        ]
+
+    def add_gradient(self, data: Values, y: Values, gradient: Gradient) -> None:
+        """Add the multipliers along the faces of the pyramids, and along the normal forces."""
+        if self.rows:
+            mu = self._E @ data["friction"]
+            gradient.f.append(self._T.T @ y["friction"] - self._N.T @ (mu * y["friction"]))
+            gradient.f.append(self._total.T @ (y["normal_max"] - y["normal_min"]))
+
+    def conflicts(self, failure: Failure) -> Iterator[Conflict]:
+        """Name forces that pull, that leave their cones, that are too small or too large."""
+        slack, i = failure.slack, 0
+        for contact, place in zip(failure.contacts, failure.places, strict=True):
+            if contact.shape.grasp:
+                continue
+            f = failure.force[place].reshape(-1, 3)
+            pull = float(np.sum(np.maximum(-f[:, 2], 0.0)))
+            yield Conflict(f"unilateral force at {contact.patch}", pull, "N")
+            if contact.preload > 0.0:
+                yield Conflict(f"preload of {contact.patch}", contact.preload - float(np.sum(f[:, 2])), "N")
+            if np.any(slack["friction"] > OVER):
+                excess = np.hypot(f[:, 0], f[:, 1]) - contact.friction * np.maximum(f[:, 2], 0.0)
+                yield Conflict(f"friction at {contact.patch}", float(np.sum(np.maximum(excess, 0.0))), "N")
+            if contact.min_force > 0:
+                yield Conflict(f"smallest force at {contact.patch}", float(slack["normal_min"][i]), "N")
+            yield Conflict(f"largest force at {contact.patch}", float(slack["normal_max"][i]), "N")
+            i += 1
+
+
+HALVES = (("grasp_force", slice(0, 3)), ("grasp_moment", slice(3, 6)))
+
+
+class Grasps(Block):
+    """The balls of all grasps: first the forces, then the moments."""
+
+    def __init__(self, d: "Declaration"):
+        shapes = zip(d.structure.shapes, d.structure.slices(), strict=True)
+        grasps = [(shape, place) for shape, place in shapes if shape.grasp]
+        if not grasps:
+            return
+        D, self.rows, self._faces = ball_polytope(3), [], dict[str, Array]()
+        each: Array = np.repeat(np.eye(len(grasps)), len(D), axis=0)
+        for name, half in HALVES:
+            self._faces[name] = G = np.zeros((len(grasps) * len(D), d.unknowns))
+            for i, (shape, place) in enumerate(grasps):
+                G[i * len(D) : (i + 1) * len(D), place] = D @ shape.wrench_basis[half]
+            radius = d.parameter(name, len(grasps))
+            self.rows.append(Rows(name, G @ d.force - each @ radius, False, spread=each))
+
+    def add_gradient(self, data: Values, y: Values, gradient: Gradient) -> None:
+        """Add the multipliers along the faces of the balls."""
+        gradient.f.extend(self._faces[rows.name].T @ y[rows.name] for rows in self.rows)
+
+    def conflicts(self, failure: Failure) -> Iterator[Conflict]:
+        """Name forces and moments that are too large."""
+        grasps = [contact for contact in failure.contacts if contact.shape.grasp]
+        for i, contact in enumerate(grasps):
+            for (name, _), what, unit in zip(HALVES, ("force", "moment"), ("N", "N m"), strict=True):
+                yield Conflict(f"grasping {what} at {contact.patch}", float(failure.slack[name][i]), unit)
+
+
+LOWER, UPPER = "torque_min", "torque_max"
+
+LEVER = 0.2
+"""m, of a robot of the size of HRP-2: the force of a prismatic joint counts as a torque over so much. It is about a
+third of the length of its limbs: so far from their axes its other joints push."""
+
+
+class Near(NamedTuple):
+    """Torques (n,), and how far from each of them those of the program may be (n,): N m, of prismatic joints N."""
+
+    torque: Array
+    step: Array
+
+
+class NearTorques(Block):
+    """The rows ``|tau - tau_0| <= step``; none where torques may be any.
+
+    They never give way: where they are in the way of a solution the program is filled without them.
+    """
+
+    def __init__(self, d: "Declaration"):
+        if d.structure.settings.near_torques:
+            lower, upper = (d.parameter(name, d.structure.n) for name in (LOWER, UPPER))
+            self.rows = [Rows(LOWER, lower - d.tau, False), Rows(UPPER, d.tau - upper, False)]
+
+    def add_gradient(self, data: Values, y: Values, gradient: Gradient) -> None:
+        """Add the multipliers where the torques are."""
+        if self.rows:
+            gradient.tau.append(y[UPPER] - y[LOWER])
+
+
+def steps_of(robot: Robot, most: float) -> Array:
+    """Return by how much what joints exert may change (n,): ``most``, N m, of prismatic ones ``most / LEVER``, N."""
+    prismatic = [robot.description.joints[name].type == "prismatic" for name in robot.joint_names]
+    return np.where(prismatic, most / (LEVER * robot.scale.leg), most)
+
+
+def fill_near(data: Values, near: Near | None) -> None:
+    """Fill the bounds of the torques; without ``near`` there are none."""
+    if LOWER in data:
+        data[LOWER][:] = -UNBOUNDED if near is None else near.torque - near.step
+        data[UPPER][:] = UNBOUNDED if near is None else near.torque + near.step

@@ -129,9 +129,6 @@ def _middle_map(contact: Contact) -> np.ndarray:
     return np.hstack([np.eye(3), -cross_matrix(contact.points.mean(axis=0))]) @ S.T @ S
 
 
-NOTHING = np.zeros(6)
-"""Wrench of a patch of which none is measured."""
-
 FELT = 0.25
 """Part of the force with which a patch touches: a contact that is asked for more and bears less than a fifth of that
 has lifted; one that bears as much again has been set down."""

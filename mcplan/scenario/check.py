@@ -76,9 +76,6 @@ def unfelt_freedoms(
                 )
 
 
-Key = tuple[str | int, ...]
-
-
 class Checker:
     """Collects the problems of one scenario."""
 

@@ -134,9 +134,6 @@ def row_names(pairs: Sequence[object], slots: int) -> list[str]:
     return [f"distance of {pair}" for pair in pairs] + [f"distance, row {slot}" for slot in range(len(pairs), slots)]
 
 
-Array = NDArray[np.float64]
-
-
 class Limit(Protocol):
     """Rows ``A vd >= b``; their number never changes, so that the declared problem stays the same."""
 

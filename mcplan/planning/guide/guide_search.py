@@ -286,10 +286,6 @@ def way_around(
     return Guide(GuidePath(points, np.array([place.yaw for place in route.places]), direct.turn))
 
 
-def _wrapped(angle: float) -> float:
-    return float((angle + np.pi) % (2 * np.pi) - np.pi)
-
-
 def _base_over(places: Sequence[tuple[np.ndarray, np.ndarray]], yaw: float) -> np.ndarray | None:
     """Return the base (3,) for which patches at these places are on the average in their nominal ones."""
     if not places:

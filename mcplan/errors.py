@@ -10,9 +10,22 @@ from typing import Any
 
 
 class McplanError(Exception):
-    """Base of all exceptions raised on purpose by mcplan."""
+    """Base of all exceptions raised on purpose by mcplan.
+
+    A program that handles an error compares its fields, not its text.
+
+    Parameters
+    ----------
+    code : kind of error in one word (``wrong_type``, ``unknown_name``, ``out_of_range``, ...); empty if none is given.
+    name : the argument, key, joint, link, patch or file that is concerned.
+    value : what it was.
+    """
 
     exit_status = 3
+
+    def __init__(self, *arguments: Any, code: str = "", name: str = "", value: Any = None):
+        super().__init__(*arguments)
+        self.code, self.name, self.value = code, name, value
 
 
 @dataclass(frozen=True)
@@ -25,12 +38,15 @@ class Problem:
     line : line number from 1, or None where there is none (an empty file, a missing file).
     key : dotted path of the value (``environment.surfaces[2].size``), or an element of the XML; empty if none.
     message : what is wrong, the value, and what was expected.
+    code, value : see `McplanError`.
     """
 
     file: str | None
     line: int | None
     key: str
     message: str
+    code: str = ""
+    value: Any = None
 
     def __str__(self) -> str:
         place = ":".join(str(part) for part in (self.file, self.line) if part is not None)
@@ -42,9 +58,13 @@ class InputError(McplanError, ValueError):
 
     exit_status = 2
 
-    def __init__(self, *problems: Problem | str):
-        self.problems = tuple(p if isinstance(p, Problem) else Problem(None, None, "", p) for p in problems)
-        super().__init__("\n".join(str(p) for p in self.problems))
+    def __init__(self, *problems: Problem | str, code: str = "", name: str = "", value: Any = None):
+        self.problems = tuple(
+            p if isinstance(p, Problem) else Problem(None, None, "", p, code, value) for p in problems
+        )
+        first = self.problems[0] if self.problems else Problem(None, None, "", "")
+        text = "\n".join(str(p) for p in self.problems)
+        super().__init__(text, code=code or first.code, name=name or first.key, value=first.value)
 
 
 class RobotError(InputError):
@@ -94,8 +114,8 @@ class SimulationFailed(JobFailed):
 
     run: Any = None
 
-    def __init__(self, message: str, cause: str = "stopped"):
-        super().__init__(message)
+    def __init__(self, message: str, cause: str = "stopped", **fields: Any):
+        super().__init__(message, **fields)
         self.cause = cause
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import mcplan as mc
-from tests import made
+from tests import shared
 
 ROOT = Path(__file__).parents[1]
 NAMES = {name: getattr(import_module(module), inside) for name, (module, inside) in mc._NAMES.items()}
@@ -76,7 +76,7 @@ def test_what_is_offered_is_what_there_is():
 @pytest.fixture(scope="module")
 def things():
     """One of each kind of thing that public names make or return."""
-    robot, plan = mc.load_robot("hrp2"), made.planned("sway", simulation__dt=0.005)
+    robot, plan = mc.load_robot("hrp2"), shared.planned("sway", simulation__dt=0.005)
     arm, simulation, stand = mc.load_robot("arm7"), mc.Simulation(plan), plan.stances[0]
     q, v, contacts = stand.q, np.zeros(robot.nv), stand.contacts
     rows = mc.contact_rows(robot, q, v, contacts)

@@ -35,7 +35,8 @@ def instance(where: str, name: str, value: object, kind: type[Kind]) -> Kind:
     if isinstance(value, kind):
         return value
     hint = f"; {HINTS[kind.__name__]}" if kind.__name__ in HINTS else ""
-    raise InputError(f"{where}: {name}: expected {_article(kind)}, not {shown(value)}{hint}")
+    message = f"{where}: {name}: expected {_article(kind)}, not {shown(value)}{hint}"
+    raise InputError(message, code="wrong_type", name=name, value=value)
 
 
 def _article(kind: type) -> str:
@@ -47,7 +48,8 @@ def each(where: str, name: str, values: Any, kind: type[Kind]) -> list[Kind]:
     """Return a list of values that are all of the type ``kind``; a single one is told that it belongs into a list."""
     if isinstance(values, (kind, str | bytes)) or not isinstance(values, Iterable):
         inside = "; put it into a list: [...]" if isinstance(values, kind) else ""
-        raise InputError(f"{where}: {name}: expected a list of {kind.__name__}, not {shown(values)}{inside}")
+        message = f"{where}: {name}: expected a list of {kind.__name__}, not {shown(values)}{inside}"
+        raise InputError(message, code="wrong_type", name=name, value=values)
     return [instance(where, f"{name}[{k}]", value, kind) for k, value in enumerate(values)]
 
 
@@ -60,7 +62,8 @@ def vector(where: str, name: str, value: Any, *sizes: int) -> np.ndarray:
     fits = found.ndim == 1 and (len(found) in sizes or not sizes)
     if not fits or not np.isfinite(found).all():
         counts = " or ".join(map(str, sizes)) + " finite numbers" if sizes else "a list of finite numbers"
-        raise InputError(f"{where}: {name}: expected {counts}, not {shown(value)}")
+        message = f"{where}: {name}: expected {counts}, not {shown(value)}"
+        raise InputError(message, code="wrong_shape", name=name, value=value)
     return found
 
 
@@ -71,7 +74,8 @@ def whole(where: str, name: str, value: Any, error: type[InputError] = InputErro
     except TypeError:
         number = -1
     if number < 0:
-        raise error(f"{where}: {name}: expected a whole number from 0 on, not {shown(value)}")
+        message = f"{where}: {name}: expected a whole number from 0 on, not {shown(value)}"
+        raise error(message, code="out_of_range", name=name, value=value)
     return number
 
 
@@ -98,7 +102,7 @@ def shown(value: object) -> str:
 def file_path(where: str, value: Any) -> Path:
     """Return ``value`` as a path."""
     if not isinstance(value, str | os.PathLike) or not os.fspath(value):
-        raise InputError(f"{where}: expected the path of a file, not {shown(value)}")
+        raise InputError(f"{where}: expected the path of a file, not {shown(value)}", code="wrong_type", value=value)
     return Path(value)
 
 

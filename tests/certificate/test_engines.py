@@ -20,7 +20,7 @@ from mcplan.planning.planner import plan
 from mcplan.record.records import LinkRecord, MeshRecord
 from mcplan.scenario.load import load_scenario
 from mcplan.sim.simulate import simulate
-from tests import made
+from tests import shared
 from tests.certificate.random_run import free_run, with_a_mimic
 from tests.sim.random_robots import random_record, urdf_text
 
@@ -106,7 +106,7 @@ def test_a_pushed_robot_with_payload_and_wrong_masses_is_found_again(swaying):
 def test_a_box_in_mujoco_is_found_again():
     """Objects turn and slide by the rules of the robot's base."""
     scenario = load_scenario("push", {"simulation.time_limit": 0.05})
-    run = cut(Plan(scenario, made.planned("push").stances[3:5]), "mujoco")
+    run = cut(Plan(scenario, shared.planned("push").stances[3:5]), "mujoco")
     expected = OF_PATCHES | {"limits", "forces on objects", "integration of objects"}
     assert_agreement(run, expected)
     object_q = run.object_q.copy()

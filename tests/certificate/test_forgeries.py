@@ -11,7 +11,7 @@ from mcplan.certificate.independent import Mechanism
 from mcplan.certificate.tolerances import EXACT
 from mcplan.record.records import LinkRecord, PlaceRecord, WorldRecord
 from mcplan.record.run import HOLD, NO_QP, SLACK
-from tests import made
+from tests import shared
 from tests.certificate.forging import (
     add,
     asking,
@@ -492,7 +492,7 @@ def test_between_ticks_nothing_is_asked_of_the_program(run):
 
 
 def test_stairs_that_end_after_three_stances_are_not_climbed():
-    plan = made.planned("stairs")
+    plan = shared.planned("stairs")
     cut = replace(plan, stances=plan.stances[:3])
     whole, part = mc.verify(plan), mc.verify(cut)
     assert whole.success

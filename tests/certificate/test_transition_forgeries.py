@@ -12,7 +12,7 @@ from mcplan.motion.time_law import Law
 from mcplan.planning.chain import paced
 from mcplan.planning.transition.transition import Course
 from mcplan.record.robot_record import record_robot
-from tests import made
+from tests import shared
 from tests.sim.waving_box import waving_run
 
 GO, STEP = 1, 2
@@ -22,7 +22,7 @@ GO, STEP = 1, 2
 @pytest.fixture(scope="module")
 def step():
     """HRP-2 stands on two feet, on one, and on two again."""
-    plan = made.planned("step")
+    plan = shared.planned("step")
     return replace(plan, stances=plan.stances[:3])
 
 
@@ -35,7 +35,7 @@ def box():
 @pytest.fixture(scope="module")
 def pushing():
     """HRP-2 up to the stance in which it has pushed a box."""
-    plan = made.planned("push")
+    plan = shared.planned("push")
     k = next(k for k, stance in enumerate(plan.stances) if stance.objects)
     return replace(plan, stances=plan.stances[: k + 1])
 

@@ -18,13 +18,13 @@ from mcplan.motion.limb_path import LimbPath, Timing
 from mcplan.planning.transition.transition import Course
 from mcplan.record.robot_record import record_robot
 from mcplan.statics.feasibility import can_hold
-from tests import made
+from tests import shared
 from tests.certificate.test_transition_forgeries import STEP, bump, joint, knot
 
 
 @pytest.fixture(scope="module")
 def plan():
-    return made.planned("step")
+    return shared.planned("step")
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ from scipy.spatial.transform import Rotation
 
 import mcplan as mc
 from mcplan.certificate.plan_checks import _outside, judge_plan
-from tests import made
+from tests import shared
 from tests.sim.waving_box import waving_run
 
 
@@ -80,7 +80,7 @@ def test_the_cone_of_a_patch_that_rolls_is_where_the_posture_has_it(record):
 
 def test_links_that_overlap_are_named_with_their_stance():
     """An arm turned into the trunk, in one stance of a plan that holds otherwise."""
-    plan = made.planned("step")
+    plan = shared.planned("step")
     assert mc.verify(plan).values["clearance"] > 0
     robot, stance = plan.scenario.robot, plan.stances[2]
     q = stance.q.copy()

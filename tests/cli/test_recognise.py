@@ -11,7 +11,7 @@ from mcplan.cli.plot import run_name
 from mcplan.cli.recognise import EXPERIMENT, PLAN, ROBOT, RUN, SCENARIO, TREE, find, kind_of
 from mcplan.errors import InputError
 from mcplan.scenario.load import bundled_scenarios, check_file
-from tests import made
+from tests import shared
 
 TEN = """\
 mcplan: 1
@@ -36,9 +36,9 @@ simulation: {dt: -0.001, physics: mujco}
 @pytest.fixture
 def home(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    plan = made.planned("sway", simulation__dt=0.005)
+    plan = shared.planned("sway", simulation__dt=0.005)
     plan.save("mine.plan.yaml")
-    made.swaying().save("runs/first")
+    shared.swaying().save("runs/first")
     plan.save("runs/first/plan.yaml")
     (tmp_path / "mine.tree.json").write_text("{}")
     return tmp_path

@@ -15,7 +15,7 @@ from mcplan.planning.planner import plan
 from mcplan.robot.robot_file import load_robot
 from mcplan.scenario.load import load_scenario
 from mcplan.sim.simulate import Simulation
-from tests import made
+from tests import shared
 
 
 def controller(**parts):
@@ -67,7 +67,7 @@ def test_the_speed_of_the_joints_is_that_of_the_fastest_whichever_way_it_turns(f
 
 def test_every_program_of_a_plan_is_declared_before_its_first_tick():
     """To declare and compile one takes a hundred times as long as a tick."""
-    dt, planned = 0.005, made.planned("step")
+    dt, planned = 0.005, shared.planned("step")
     robot, q, v = planned.scenario.robot, planned.stances[0].q.copy(), np.zeros(planned.scenario.robot.nv)
     carried_out = WholeBodyController(planned, dt)
     declared, t = len(carried_out.tasks.pool), 0.0
@@ -132,7 +132,7 @@ def test_a_robot_is_behind_by_what_its_capture_point_is(lost, height):
 
 
 def test_joints_are_held_to_what_is_measured_once_a_patch_has_met_its_support(monkeypatch):
-    simulation = Simulation(made.planned("step", control__pace="swift"), physics="contact")
+    simulation = Simulation(shared.planned("step", control__pace="swift"), physics="contact")
     impedance, met = simulation.controller.impedance, []
     meet = impedance.meet
     monkeypatch.setattr(impedance, "meet", lambda v: (met.append(v.copy()), meet(v)))

@@ -13,7 +13,7 @@ from mcplan.planning.planner import plan
 from mcplan.planning.timing.retiming import RAMPS, Retimer
 from mcplan.scenario.load import load_scenario
 from mcplan.sim.simulate import simulate
-from tests import made
+from tests import shared
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +53,7 @@ def test_a_contact_is_unloaded_while_the_centre_of_mass_slows_down(swift, run):
 
 
 def test_without_a_law_each_waits_for_the_other():
-    slow = phases_of(made.planned("step"))
+    slow = phases_of(shared.planned("step"))
     shifts = [phase for phase in slow if isinstance(phase, Shift)]
     assert not any(phase.unloads for phase in shifts)
     assert not any(phase.arriving for phase in slow if isinstance(phase, Unload))

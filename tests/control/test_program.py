@@ -18,7 +18,7 @@ from mcplan.scenario.load import load_scenario
 from mcplan.settings.states import VERBS, Jump, Until
 from mcplan.sim.simulate import Simulation, simulate
 from mcplan.view.machine import arrows_of, machine_dot
-from tests import made
+from tests import shared
 
 
 def load(tmp_path, states, name="sway"):
@@ -201,7 +201,7 @@ def test_the_drawing_has_every_state_and_every_way(tmp_path, plan):
 
 def test_a_hand_goes_where_it_is_sent_and_a_contact_carries_no_more_than_it_may(tmp_path):
     """On ``table_hand`` the free left hand is raised, and the right one on the table is limited to 15 N."""
-    whole = made.planned("table_hand")
+    whole = shared.planned("table_hand")
     hand = next(stance.moved for stance in whole.stances if stance.change == "add")
     free = "left_hand" if hand == "right_hand" else "right_hand"
     load_state = next(s for s in machine_of(whole) if s.name == f"load {hand}")

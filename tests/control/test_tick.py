@@ -12,7 +12,7 @@ from mcplan.control.task_set import HURRY
 from mcplan.sim.simulate import Simulation
 from mcplan.whole_body.contact import ContactConstraint
 from mcplan.whole_body.whole_body import WholeBodyQP
-from tests import made
+from tests import shared
 from tests.pages import ROOT
 
 FIRST_STEP = 1.9
@@ -64,7 +64,7 @@ def test_a_foot_is_let_go_by_programs_that_have_solutions(physics, monkeypatch):
         return solution
 
     monkeypatch.setattr(WholeBodyQP, "attempt", watched)
-    simulation = Simulation(made.planned("walk", control__pace="swift"), physics)
+    simulation = Simulation(shared.planned("walk", control__pace="swift"), physics)
     for place, name in (
         (stepping, "support_region"), (CollisionModel, "nearer"), (CollisionModel, "fixed_by"),
         (ContactConstraint, "__init__"),
@@ -82,7 +82,7 @@ def test_a_foot_is_let_go_by_programs_that_have_solutions(physics, monkeypatch):
 @pytest.mark.parametrize("physics", ["qp", "contact"])
 def test_torques_jump_nowhere_but_where_a_patch_touches(physics):
     """Neither where they are those of the program, nor with joint impedance on top."""
-    simulation = Simulation(made.planned("walk", control__pace="swift"), physics)
+    simulation = Simulation(shared.planned("walk", control__pace="swift"), physics)
     while simulation.t < FIRST_STEP + 0.6:  # while weight is shifted, too
         simulation.step()
     run = simulation.finish()

@@ -19,12 +19,12 @@ from mcplan.planning.planner import plan
 from mcplan.sim.mujoco.build import build
 from mcplan.sim.mujoco.export import _place, _with_names_of
 from mcplan.sim.simulate import simulate
-from tests import made
+from tests import shared
 
 
 @pytest.fixture(scope="module")
 def run():
-    return made.swaying()
+    return shared.swaying()
 
 
 def rows_of(path):

@@ -10,12 +10,12 @@ from mcplan.errors import InputError
 from mcplan.export import export_run
 from mcplan.export.reference_motion import ReferenceMotion
 from mcplan.robot.robot_file import load_robot
-from tests import made
+from tests import shared
 
 
 @pytest.fixture(scope="module")
 def run():
-    return made.swaying()
+    return shared.swaying()
 
 
 def rows_of(run, rate):

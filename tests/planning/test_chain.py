@@ -10,13 +10,13 @@ from mcplan.document.document import dump_document
 from mcplan.errors import ScenarioError
 from mcplan.planning.chain import displaced_objects, with_transitions
 from mcplan.planning.plan_file import plan_document, read_plan, write_plan
-from tests import made
+from tests import shared
 
 
 @pytest.fixture(scope="module")
 def planned():
     """A sequence that lifts a hand that has nowhere to go."""
-    return made.planned("table_hand")
+    return shared.planned("table_hand")
 
 
 def test_each_motion_begins_where_the_one_before_has_ended_and_ends_at_its_stance(planned):
@@ -81,7 +81,7 @@ def test_motions_that_a_file_lacks_or_made_with_other_speeds_are_found_when_it_i
 
 
 def test_times_follow_from_the_preload_and_a_file_that_does_not_name_it_keeps_its_own(tmp_path):
-    whole = made.planned("step", control__pace="swift")
+    whole = shared.planned("step", control__pace="swift")
     file = tmp_path / "plan.yaml"
     write_plan(whole, file)
     assert not read_plan(file).notices
@@ -100,7 +100,7 @@ def test_times_follow_from_the_preload_and_a_file_that_does_not_name_it_keeps_it
 
 
 def test_an_object_that_nothing_moves_is_refused(tmp_path):
-    whole = made.planned("push")
+    whole = shared.planned("push")
     file = tmp_path / "plan.yaml"
     data = plan_document(replace(whole, stances=whole.stances[:2]), tmp_path)
     data["stances"][1]["objects"] = {"box": {"xyz": [1.2, 0.0, 0.5]}}

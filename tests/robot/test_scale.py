@@ -11,7 +11,7 @@ from mcplan.robot.robot_file import load_robot
 from mcplan.robot.sizes import ONE, RobotScale
 from mcplan.scenario.load import load_scenario
 from mcplan.settings.settings import POWERS, ControlSettings
-from tests import made
+from tests import shared
 from tests.robot.scaled_robot import scaled_robot, scaled_scenario
 from tests.sim.other_robots import quadruped
 
@@ -65,7 +65,7 @@ def test_a_robot_of_another_size_plans_the_same_stances(name, s, tmp_path):
     one = load_scenario(name)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        here = made.planned(name)
+        here = shared.planned(name)
         there = plan(load_scenario(scaled_scenario(one, scaled_robot(one.robot, tmp_path, s), s)))
     assert [(x.change, x.moved) for x in there.stances] == [(x.change, x.moved) for x in here.stances]
     for x, y in zip(here.stances, there.stances, strict=True):

@@ -12,7 +12,7 @@ from mcplan.planning.plan_file import read_plan, write_plan
 from mcplan.planning.planner import plan
 from mcplan.scenario.load import load_scenario
 from mcplan.sim.simulate import simulate
-from tests import made
+from tests import shared
 
 HANDS = ("left_hand", "right_hand")
 WEIGHT = 5 * 9.81
@@ -20,7 +20,7 @@ WEIGHT = 5 * 9.81
 
 @pytest.fixture(scope="module")
 def lift():
-    return made.planned("lift", control__pace="slow")
+    return shared.planned("lift", control__pace="slow")
 
 
 @pytest.fixture(scope="module")
@@ -131,5 +131,5 @@ def test_from_shelf_to_shelf_without_lifting_is_refused():
     [("lift", "qp", "swift"), ("lift", "mujoco", "swift"), ("carry", "contact", "swift")],
 )
 def test_it_is_carried_out(name, physics, pace):
-    report = verify(simulate(made.planned(name, control__pace=pace), physics=physics))
+    report = verify(simulate(shared.planned(name, control__pace=pace), physics=physics))
     assert report.success, report.text()

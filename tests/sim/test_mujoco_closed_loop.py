@@ -5,17 +5,17 @@ import pytest
 
 from mcplan.certificate.verify import verify
 from mcplan.sim.simulate import Simulation
-from tests import made
+from tests import shared
 
 
 @pytest.fixture(scope="module")
 def one_step():
-    return made.planned_up_to("step", "right_sole")
+    return shared.planned_up_to("step", "right_sole")
 
 
 @pytest.fixture(scope="module")
 def one_hand():
-    return made.planned_up_to("table_hand", "right_hand")
+    return shared.planned_up_to("table_hand", "right_hand")
 
 
 def carried_out(plan, support, higher=0.0):

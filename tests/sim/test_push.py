@@ -15,12 +15,12 @@ from mcplan.planning.planner import plan
 from mcplan.record.run import Run
 from mcplan.scenario.load import check_file, load_scenario
 from mcplan.sim.simulate import simulate
-from tests import made
+from tests import shared
 
 
 @pytest.fixture(scope="module")
 def whole():
-    return made.planned("push")
+    return shared.planned("push")
 
 
 @pytest.fixture(scope="module")

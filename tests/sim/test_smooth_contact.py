@@ -3,7 +3,7 @@
 import numpy as np
 
 from mcplan.sim.simulate import Simulation
-from tests import made
+from tests import shared
 
 SHIFTED, FELT = 2.6, 0.1
 """s: after the first step the weight is on the other foot by then, and nothing has been lifted; so long a touchdown is
@@ -11,7 +11,7 @@ felt."""
 
 
 def test_forces_of_soles_do_not_jump_while_weight_is_shifted():
-    simulation = Simulation(made.planned("walk", control__pace="swift"), "mujoco")
+    simulation = Simulation(shared.planned("walk", control__pace="swift"), "mujoco")
     while simulation.t < SHIFTED:
         simulation.step()
     run = simulation.finish()

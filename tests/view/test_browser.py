@@ -15,7 +15,7 @@ from mcplan.view.moving.chromium import Chromium, find_chromium
 from mcplan.view.plan_replay import plan_page, stances_page
 from mcplan.view.replay import replay_page
 from mcplan.view.report_page import report_page
-from tests import made
+from tests import shared
 
 pytestmark = pytest.mark.skipif(find_chromium() is None, reason="no Chromium on the path to open pages in")
 
@@ -25,7 +25,7 @@ READY = "typeof clock === 'object' && viewer.animator.actions.length > 0"
 
 @pytest.fixture(scope="module")
 def planned():
-    return made.planned("step", simulation__dt=0.005)
+    return shared.planned("step", simulation__dt=0.005)
 
 
 @pytest.fixture(scope="module")

@@ -17,12 +17,12 @@ import mcplan as mc
 from mcplan.errors import InputError
 from mcplan.sim.simulate import Simulation
 from mcplan.view.server import address_text
-from tests import made
+from tests import shared
 
 
 @pytest.fixture(scope="module")
 def plan():
-    return made.planned("sway", simulation__dt=0.005)
+    return shared.planned("sway", simulation__dt=0.005)
 
 
 def parts(message):

@@ -19,7 +19,7 @@ from mcplan.view.moving.mp4 import Chunk, mp4
 from mcplan.view.moving.painter import SKY, Painter, _before
 from mcplan.view.moving.solids import Scene
 from mcplan.view.replay import run_page
-from tests import made
+from tests import shared
 
 needs_chromium = pytest.mark.skipif(find_chromium() is None, reason="no Chromium on the path to make pictures with")
 SIZE = (160, 120)
@@ -27,7 +27,7 @@ SIZE = (160, 120)
 
 @pytest.fixture(scope="module")
 def run():
-    return made.swaying()
+    return shared.swaying()
 
 
 @pytest.fixture(scope="module")

@@ -11,13 +11,13 @@ from mcplan.view.palette import LIMITS
 from mcplan.view.plots.pace import plot_pace
 from mcplan.view.readings import Readings
 from mcplan.view.report_page import report_page
-from tests import made
+from tests import shared
 
 
 @pytest.fixture(scope="module")
 def run():
     """HRP-2 lifts a foot and sets it down elsewhere, at a quick pace."""
-    return simulate(made.planned("step", control__pace="swift"), physics="qp")
+    return simulate(shared.planned("step", control__pace="swift"), physics="qp")
 
 
 def test_motions_fill_the_run_and_take_what_was_planned_and_what_they_wait(run):

@@ -34,13 +34,13 @@ from mcplan.view.plan_film import (
 from mcplan.view.plan_replay import plan_page, search_page, stances_page, tree_page
 from mcplan.view.support import support_polygon
 from mcplan.view.tree_panel import SHOWN, closest, shown_nodes, tree_panel
-from tests import made
+from tests import shared
 from tests.view.tracks import at, tracks_of
 
 
 @pytest.fixture(scope="module")
 def planned():
-    return made.planned("stairs")
+    return shared.planned("stairs")
 
 
 @pytest.fixture(scope="module")
@@ -156,7 +156,7 @@ def test_a_plan_without_its_motions_cannot_be_drawn(planned):
 
 
 def test_what_is_pushed_is_drawn_where_it_is_pushed_to():
-    planned = made.planned("push")
+    planned = shared.planned("push")
     k = next(k for k, stance in enumerate(planned.stances) if stance.objects)
     poses = [frame.objects for frame in stance_frames(planned) if k - 1 <= frame.time <= k]
     assert poses[0] == {}

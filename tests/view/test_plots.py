@@ -23,12 +23,12 @@ from mcplan.view.plots.pace import plot_clock
 from mcplan.view.plots.tasks import plot_tasks
 from mcplan.view.plots.together import plot_together
 from mcplan.view.readings import Readings
-from tests import made
+from tests import shared
 
 
 @pytest.fixture(scope="module")
 def run():
-    return simulate(made.planned("step", simulation__dt=0.005))
+    return simulate(shared.planned("step", simulation__dt=0.005))
 
 
 def curves(axes):

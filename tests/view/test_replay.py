@@ -16,13 +16,13 @@ from mcplan.view.page import SCRIPTS, Page, band_items, part
 from mcplan.view.palette import phase_bands
 from mcplan.view.plots import FIGURES, save_plots
 from mcplan.view.replay import replay, replay_page
-from tests import made
+from tests import shared
 from tests.view.tracks import at, tracks_of
 
 
 @pytest.fixture(scope="module")
 def run():
-    return made.swaying()
+    return shared.swaying()
 
 
 @pytest.fixture(scope="module")

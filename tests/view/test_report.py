@@ -18,13 +18,13 @@ from mcplan.planning.search.tree import SearchTree
 from mcplan.scenario.load import load_scenario
 from mcplan.view.readings import Readings
 from mcplan.view.report_page import _clock_time, _with_time, answer, failure_page, report_page
-from tests import made
+from tests import shared
 from tests.sim.waving_box import waving_run
 
 
 @pytest.fixture(scope="module")
 def run():
-    return made.swaying()
+    return shared.swaying()
 
 
 @pytest.fixture(scope="module")

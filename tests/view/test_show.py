@@ -9,7 +9,7 @@ import pytest
 import mcplan as mc
 from mcplan.errors import InputError
 from mcplan.view import show as module
-from tests import made
+from tests import shared
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +53,7 @@ def test_scenarios_are_shown_at_their_start(opened):
 
 
 def test_a_run_that_is_written_is_verified_first_and_one_that_is_shown_says_that_it_is_not(opened, tmp_path):
-    run = made.swaying()
+    run = shared.swaying()
     said = mc.save_html(run, tmp_path / "run.html").read_text(encoding="utf-8")
     assert '"certificate": {"success": true' in said
     shown = mc.show(run)

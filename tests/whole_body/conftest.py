@@ -3,7 +3,6 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from mcplan.robot.robot_file import load_robot
 from mcplan.robot.terms import Terms
 from mcplan.scene.contact import Contact
 from mcplan.whole_body.tasks.com import AngularMomentumTask, ComTask
@@ -26,11 +25,6 @@ def contact_at(robot, patch, q, kind="surface", friction=0.7, selection=None, **
         selection = np.eye(6)[:3] if kind == "point" else np.eye(6)
     values = {"max_force": np.inf, "max_moment": np.inf} | options
     return Contact(patch, "here", kind, frame.R, frame.p, points, axes, friction, selection=selection, **values)
-
-
-@pytest.fixture(scope="session")
-def hrp2():
-    return load_robot("hrp2")
 
 
 @pytest.fixture

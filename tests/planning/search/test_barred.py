@@ -19,7 +19,7 @@ from mcplan.planning.transition.knots import Worst
 from mcplan.planning.transition.segments import Retraction, Segments
 from mcplan.scenario.load import load_scenario
 from mcplan.statics.feasibility import Shortfall
-from tests import made
+from tests import shared
 
 SHORT = {"parameters.distance": 0.7}
 
@@ -45,7 +45,7 @@ def bar(monkeypatch, longest):
 
 
 def test_a_path_is_looked_for_whose_swings_are_free(monkeypatch):
-    before = made.planned("walk", parameters__distance=0.7)
+    before = shared.planned("walk", parameters__distance=0.7)
     longest = max(steps(before, "left_sole"))
     bar(monkeypatch, longest - 0.01)
     other = plan(load_scenario("walk", SHORT))
@@ -65,7 +65,7 @@ def bar_what_is_found(monkeypatch, longest):
 
 
 def test_a_path_whose_swings_looked_free_is_left_for_another(monkeypatch):
-    longest = max(steps(made.planned("walk", parameters__distance=0.7), "left_sole"))
+    longest = max(steps(shared.planned("walk", parameters__distance=0.7), "left_sole"))
     bar_what_is_found(monkeypatch, longest - 0.01)
     other = plan(load_scenario("walk", SHORT))
     assert max(steps(other, "left_sole")) <= longest - 0.01
@@ -123,7 +123,7 @@ def test_motions_of_a_free_path_are_found_for_the_postures_that_the_plan_has(mon
 
 
 def test_where_a_motion_is_barred_whatever_the_postures_the_next_search_looks_at_its_own(monkeypatch):
-    longest = max(steps(made.planned("walk", parameters__distance=0.7), "left_sole"))
+    longest = max(steps(shared.planned("walk", parameters__distance=0.7), "left_sole"))
     found, refined = [], []
     bar(monkeypatch, longest - 0.01)
     look, refine = Segments.look, stance_planner.refine
@@ -144,7 +144,7 @@ def test_where_a_motion_is_barred_whatever_the_postures_the_next_search_looks_at
 
 def test_what_is_refined_in_vain_is_not_the_searchs_to_pay(monkeypatch):
     """Another path takes postures that are not known yet."""
-    longest = max(steps(made.planned("walk", parameters__distance=0.7), "left_sole"))
+    longest = max(steps(shared.planned("walk", parameters__distance=0.7), "left_sole"))
     refined, refine = [], stance_planner.refine
     bar(monkeypatch, 0.8 * longest)
 
@@ -190,7 +190,7 @@ def test_what_is_proven_begins_where_the_motions_of_the_plan_begin(monkeypatch):
 
 
 def test_free_paths_stay_as_they_are(monkeypatch):
-    first = made.planned("walk", parameters__distance=0.7)
+    first = shared.planned("walk", parameters__distance=0.7)
     bar(monkeypatch, np.inf)
     again = plan(load_scenario("walk", SHORT))
     for one, other in zip(first.stances, again.stances, strict=True):

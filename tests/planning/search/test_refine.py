@@ -15,7 +15,7 @@ from mcplan.planning.search.stance_search import requirements_met
 from mcplan.planning.stance_planner import _Planning
 from mcplan.robot.sizes import ONE
 from mcplan.scenario.load import load_scenario
-from tests import made
+from tests import shared
 
 SHORT = {"parameters.distance": 0.7}
 
@@ -26,7 +26,7 @@ def pair():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(stance_planner, "refine", lambda prover, paths: paths)
         raw = plan(load_scenario("walk", SHORT))
-    return raw, made.planned("walk", parameters__distance=0.7)
+    return raw, shared.planned("walk", parameters__distance=0.7)
 
 
 def test_refined_postures_keep_the_contacts_and_resist_more(pair):

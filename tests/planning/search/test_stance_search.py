@@ -8,12 +8,12 @@ from mcplan.errors import PlanningFailed
 from mcplan.planning.plan_file import write_plan
 from mcplan.planning.planner import plan
 from mcplan.scenario.load import load_scenario
-from tests import made
+from tests import shared
 
 
 @pytest.fixture(scope="module", params=["walk", "stairs"])
 def planned(request):
-    return made.planned(request.param)
+    return shared.planned(request.param)
 
 
 def test_a_plan_from_start_and_goal_alone_is_certified(planned, tmp_path):

@@ -8,12 +8,12 @@ import pytest
 from mcplan.errors import InputError
 from mcplan.planning.search.tree import read_tree, tree_path, write_tree
 from mcplan.scene.placement import make_contact
-from tests import made
+from tests import shared
 
 
 @pytest.fixture(scope="module")
 def planned():
-    return made.planned("stairs")
+    return shared.planned("stairs")
 
 
 @pytest.fixture

@@ -1,13 +1,13 @@
 import pytest
 
 from mcplan.planning.timing.retiming import Retimer
-from tests import made
+from tests import shared
 
 
 @pytest.fixture(scope="session")
 def step():
     """HRP-2 lifts a foot and sets it down elsewhere, swiftly."""
-    return made.planned("step", control__pace="swift")
+    return shared.planned("step", control__pace="swift")
 
 
 @pytest.fixture(scope="session")

@@ -13,7 +13,7 @@ from mcplan.planning.timing.path_dynamics import TOUCHED, TOUCHING, PathDynamics
 from mcplan.planning.timing.path_forces import NoLawError, PathForces, preloaded
 from mcplan.planning.timing.retiming import BETWEEN, PLANNED, Retimer, SlowerError
 from mcplan.scene.placement import make_contact
-from tests import made
+from tests import shared
 from tests.planning.laws_of_time import difference, seconds
 
 
@@ -42,7 +42,7 @@ def test_every_motion_takes_a_fraction_of_its_own_time_and_all_less_than_half_of
         assert segment.law is not None
         assert segment.time < 0.8 * segment.duration
         assert segment.law.path[-1] == segment.duration
-    slow = made.planned("step")
+    slow = shared.planned("step")
     assert len(slow.segments) == len(step.segments)
     assert sum(s.time for s in step.segments) < 0.5 * sum(s.time for s in slow.segments)
 

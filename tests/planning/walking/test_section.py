@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from mcplan.planning.walking.gait import Section, sections
-from tests import made
+from tests import shared
 
 
 @pytest.fixture(scope="module")
 def stances():
     """HRP-2 walks a metre: four steps, and a shift of the body at the end."""
-    return made.planned("walk", parameters__distance=1.0).stances
+    return shared.planned("walk", parameters__distance=1.0).stances
 
 
 def test_a_walk_goes_from_rest_on_both_feet_to_the_last_foot_that_comes_down(stances):

@@ -16,7 +16,7 @@ from mcplan.motion.paced import Paced
 from mcplan.planning.transition.transition import Passing
 from mcplan.planning.walking.gait import QUICKENS, gone
 from mcplan.scenario.load import load_scenario
-from tests import made
+from tests import shared
 
 PACE = {"pace": "swift", "walking": "dynamic"}
 
@@ -41,7 +41,7 @@ def failures(plan):
 
 
 def test_it_is_quicker_than_steps_from_rest_to_rest_and_certified(scenario, walk):
-    assert seconds(walk) < 0.8 * seconds(made.planned("walk", parameters__distance=1.0, control__pace="swift"))
+    assert seconds(walk) < 0.8 * seconds(shared.planned("walk", parameters__distance=1.0, control__pace="swift"))
     report = mc.verify(walk)
     assert report.success, report
     assert {"transition: dynamic balance", "transition: pace"} <= {check.name for check in report.checks}
@@ -103,7 +103,7 @@ def test_it_cannot_be_timed_anew(walk, tmp_path, key, value):
 
 
 def test_a_plan_from_rest_to_rest_becomes_no_walk_when_it_is_read(tmp_path):
-    made.planned("walk", parameters__distance=1.0, control__pace="swift").save(tmp_path / "steps.yaml")
+    shared.planned("walk", parameters__distance=1.0, control__pace="swift").save(tmp_path / "steps.yaml")
     with pytest.raises(ScenarioError, match=r"control.walking: the plan comes to rest on each foot; plan the scenario"):
         mc.load_plan(tmp_path / "steps.yaml", {"control.walking": "dynamic"})
 

@@ -4,18 +4,18 @@ import pytest
 
 from mcplan.certificate.verify import verify
 from mcplan.sim.simulate import Simulation, simulate
-from tests import made
+from tests import shared
 from tests.sim.contact.standing import drift, four_contacts
 
 
 @pytest.fixture(scope="module")
 def one_step():
-    return made.planned_up_to("step", "right_sole")
+    return shared.planned_up_to("step", "right_sole")
 
 
 @pytest.mark.parametrize(("name", "added"), [("step", "right_sole"), ("table_hand", "right_hand")])
 def test_a_change_of_contact_is_certified(name, added):
-    report = verify(simulate(made.planned_up_to(name, added), "contact"))
+    report = verify(simulate(shared.planned_up_to(name, added), "contact"))
     assert report.success, report.text()
     assert report.values["slip"] < 1e-3
     assert report.values["eom_residual"] < 1e-8

@@ -16,7 +16,6 @@ or without a file::
 Names are imported when they are first used, so that ``import mcplan`` and ``mcplan --help`` start at once.
 """
 
-import sys
 from difflib import get_close_matches
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -199,10 +198,7 @@ __all__ = ["__version__", *_NAMES, *_PACKAGES]
 def __getattr__(name: str) -> Any:
     if name in _NAMES:
         module, private = _NAMES[name]
-        found = getattr(import_module(module), private)
-        if "mcplan.core.jit" in sys.modules:
-            import_module("mcplan.compiling").WATCH.watch()
-        return found
+        return getattr(import_module(module), private)
     if name in _PACKAGES:
         return import_module(_PACKAGES[name])
     near = [] if name.startswith("__") else get_close_matches(name, _NAMES, n=1)

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mcplan.certificate.verify import Report, verify
-from mcplan.compiling import WATCH
 from mcplan.control.torque_driven import TorqueController
 from mcplan.errors import InputError, PlanningFailed
 from mcplan.planning.plan import Plan
@@ -71,7 +70,6 @@ def plan(
     PlanningFailed
         No plan is found, with what stopped it; its ``tree`` holds the record of the search.
     """
-    WATCH.watch()
     if progress is not True:
         return make_plan(scenario, seed, progress or None)
     with PlanningProgress() as shown:
@@ -123,7 +121,6 @@ def simulate(
     """
     from mcplan.planning.plan_file import is_plan, plan_of
 
-    WATCH.watch()
     if isinstance(plan, str | PathLike | Mapping):
         scenario = load_scenario(plan)
         plan = plan_of(scenario) if is_plan(scenario.document) else make_plan(scenario)

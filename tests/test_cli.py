@@ -17,9 +17,9 @@ import mcplan as mc
 from mcplan.api import new_directory, write_failure
 from mcplan.cli import execution, info, plan as plan_command
 from mcplan.cli.main import YOUNG, _carry_out, main
-from mcplan.core.cache import cache_directory
 from mcplan.errors import InputError, PlanningFailed
 from mcplan.planning.search.tree import SearchTree, read_tree
+from mcplan.util.kernel_cache import cache_directory
 
 BROKEN = """\
 mcplan: 1

@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 
 from mcplan.cli.main import main
-from mcplan.compiling import Compiling
 from mcplan.core import jit
-from mcplan.core.cache import cache_directory, compiled_kernels, declared_kernels
 from mcplan.planning.planner import plan
 from mcplan.sim.progress_bar import PlanningProgress
 from mcplan.util import bars
 from mcplan.util.bars import BARS
+from mcplan.util.compiling import SECONDS_PER_KERNEL, Compiling
+from mcplan.util.kernel_cache import accelerated, cache_directory, compiled_kernels, declared_kernels
 from mcplan.util.progress import doing, listening
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "openpty"), reason="no pseudo-terminals on this system")
@@ -154,11 +154,23 @@ def test_kernels_that_are_compiled_are_among_those_that_are_declared():
 def test_a_first_run_is_told_from_a_later_one(tmp_path, monkeypatch, capsys):
     watch = Compiling()
     assert not watch.expect("qp")
-    monkeypatch.setattr("mcplan.compiling.cache_directory", lambda: str(tmp_path))
+    monkeypatch.setattr("mcplan.util.compiling.cache_directory", lambda: str(tmp_path))
     assert watch.expect("qp")
-    watch._begins("some_kernel")
-    watch._ends()
-    assert capsys.readouterr().err == "compiling kernels, once per installation: a minute or so\n"
+    watch.begins("some_kernel")
+    watch.ends()
+    minutes = 0.5 * SECONDS_PER_KERNEL[accelerated()] * len(declared_kernels(["contact"])) / 60.0
+    (found,) = re.findall(r"^compiling kernels, once per installation: up to (\d) min\n$", capsys.readouterr().err)
+    assert 0.5 * minutes < int(found) < minutes + 1.0
+
+
+def test_python_on_a_cold_cache_is_told_of_minutes_and_on_a_warm_one_of_seconds(tmp_path, monkeypatch, capsys):
+    """One process compiles all kernels then, and which ones it needs is not known."""
+    for directory, text in ((str(tmp_path), r"up to \d min"), (cache_directory(), r"(some seconds|up to 1 min)")):
+        monkeypatch.setattr("mcplan.util.compiling.cache_directory", lambda directory=directory: directory)
+        watch = Compiling()
+        watch.begins("some_kernel")
+        watch.ends()
+        assert re.fullmatch(f"compiling kernels, once per installation: {text}\n", capsys.readouterr().err)
 
 
 def test_what_compiles_is_told(tmp_path):

@@ -31,12 +31,10 @@ def plan_of(scenario: "Scenario", seed: int = 0) -> "Plan":
     PlanningFailed
         With the scenario's name, and the search tree.
     """
-    from mcplan.compiling import WATCH
     from mcplan.planning.planner import plan as make_plan
     from mcplan.sim.progress_bar import PlanningProgress
     from mcplan.util.bars import note
 
-    WATCH.watch()
     note(f"planning {scenario.name} ...")
     try:
         with PlanningProgress() as progress:
@@ -129,12 +127,11 @@ def execute(plan: "Plan", arguments: Namespace) -> int:
     from mcplan.analysis.slowest_tick import slowest_tick
     from mcplan.api import new_directory, write_results
     from mcplan.certificate.verify import verify as certify
-    from mcplan.compiling import WATCH
     from mcplan.sim.progress_bar import ProgressBar, Working
     from mcplan.sim.simulate import simulate
     from mcplan.util.bars import note
+    from mcplan.util.compiling import WATCH
 
-    WATCH.watch()
     with Working("checking"):
         proven = proven_plan(plan)
     if not proven:

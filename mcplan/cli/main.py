@@ -130,7 +130,7 @@ def _full() -> str:
         os.dup2(null, 1)
         os.close(null)
         return "output"
-    from mcplan.core.cache import cache_directory
+    from mcplan.util.kernel_cache import cache_directory
 
     temporary = tempfile.tempdir or "temporary files"  # gettempdir() would try to write there
     kernels = f"the compiled kernels ({cache_directory()})"
@@ -156,7 +156,7 @@ def _carry_out(parsed: argparse.Namespace) -> int:
 
             warnings.showwarning = show
             if parsed.command in WORK:
-                from mcplan.compiling import WATCH  # imports neither NumPy nor Numba: a first run says so at once
+                from mcplan.util.compiling import WATCH  # imports neither NumPy nor Numba: a first run says so at once
 
                 WATCH.expect(getattr(parsed, "physics", None))
             status = int(parsed.carry_out(parsed))

@@ -1,129 +1,117 @@
-"""The one policy by which kernels are compiled; what has been compiled is kept by `mcplan.core.kernel_cache`.
+"""The one policy by which kernels are compiled, on public Numba.
 
-What a kernel does not say about ``fastmath`` and ``forceinline`` it inherits from the caller that happens to be the
-first to have it compiled, and the cache keeps that: rounding depended on what had run before. So every kernel says it.
+Every kernel sets the options ``fastmath`` and ``forceinline``. Otherwise it would inherit them from the caller that
+happens to have it compiled first, and the cache would keep that: rounding would depend on what had run before.
 
-A kernel that allocates nothing need not count references to arrays: ``_nrt=False`` leaves that out, more than a
-third of the time of kernels that pass many arrays on. What allocates does not compile then, the assignment of an array
-to a slice included; ``jit_allocating`` is for the few that run seldom. Nor do kernels return arrays: who calls from
-Python, or counts, would take them for its own. What ``jit_view`` makes is for kernels of this package.
-
-Numba compiles a kernel anew for each literal that another one hands it, ``row(packed, 3)`` and ``row(packed, 4)``. Here
-a literal counts as a number like any other: a fifth of all compilation was for such copies.
-
-Numba compares all options of a compilation with those of others for each operator of a kernel, half of the time that
-it took to find types. `SettledFlags` makes that short.
-
-All this stands on parts of Numba that it promises to nobody: ``Dispatcher.get_call_template`` and ``_cache``, the
-classes of its cache and of its libraries of code, numbers of functions, the option ``_nrt``, ``make_array`` and
-``populate_array``. So the package asks for the minor version with which it was tried (0.68) and no later one.
+`mcplan.core.accelerator` compiles the same kernels faster, to faster code, by private parts of Numba. It is used with
+the versions of Numba that it was tried with, unless ``MCPLAN_ACCELERATOR=0`` stands in the environment.
 """
 
 import inspect
 import math
+import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import wraps
 from pathlib import Path
 
 import numba
 from numba import config, types
 from numba.core import event
-from numba.core.compiler import Compiler, Flags
-from numba.core.dispatcher import Dispatcher
-from numba.extending import lower_builtin, type_callable
-from numba.np.arrayobj import make_array, populate_array
+from numba.extending import intrinsic, overload
 
-from mcplan.core.kernel_cache import CACHE_DIRECTORY, KernelCache, is_of_the_package
+from mcplan.util.compiling import WATCH
+from mcplan.util.kernel_cache import accelerated, cache_directory, compiled_kernels, drop_truncated, exclusive
+
+CACHE_DIRECTORY = cache_directory()
+ACCELERATED = accelerated()
+REASSOCIATE = {"reassoc", "contract"}
 
 prange = numba.prange
 
-
-class KernelFlags(Flags):
-    """Options of a compilation; Numba copies them when it begins."""
-
-    def copy(self):
-        """Return the copy that holds for what is compiled with them."""
-        return SettledFlags(self)
-
-
-class SettledFlags(Flags):
-    """Options that change no more: all their values are gathered once, not whenever an operator is looked up."""
-
-    __slots__ = ("_all",)
-
-    def __init__(self, flags):
-        super().__init__(flags)
-        self._all = super().values()
-
-    def values(self):
-        """Return all values by their names."""
-        return self._all
-
-    def copy(self):
-        """Return a copy that may change."""
-        return Flags(self)
-
-
-class KernelCompiler(Compiler):
-    """Compiles a kernel of the package under a symbol that its module, its name and the types of arguments make.
-
-    Numba counts the functions of a process, and writes the number into the symbol.
-    """
-
-    def __init__(self, *arguments):
-        super().__init__(*arguments)
-        self.state.flags = KernelFlags(self.state.flags)
-
-    def _compile_bytecode(self):
-        self.state.func_id.unique_id = 0  # of no other function: Numba begins with 1
-        return super()._compile_bytecode()
+if ACCELERATED:
+    from mcplan.core import accelerator
+else:
+    drop_truncated(CACHE_DIRECTORY)
 
 
 def _compile(function, *, fastmath=False, forceinline=False, allocates=False, **options):
-    options |= {"fastmath": fastmath, "forceinline": forceinline, "_nrt": allocates}
-    options["no_cfunc_wrapper"] = True  # C asks for no kernel: a twentieth of the time that it takes to compile one
-    if is_of_the_package(function):
-        options["pipeline_class"] = KernelCompiler
-    kernel = numba.njit(error_model="numpy", nogil=True, **options)(function)
-    if isinstance(kernel, Dispatcher):  # a plain function where compilation is disabled
-        kernel._cache = KernelCache(function, copied=forceinline)
-        _for_any_number(kernel)
-    return kernel
+    options |= {"error_model": "numpy", "nogil": True, "fastmath": fastmath, "forceinline": forceinline}
+    options["no_cfunc_wrapper"] = True  # C calls no kernel: a twentieth of the time that it takes to compile one
+    with _own_cache():
+        if ACCELERATED:
+            return accelerator.compile_kernel(function, options, allocates)
+        return numba.njit(cache=True, **options)(function)
 
 
-def _for_any_number(kernel):
-    """Let calls from other kernels share one compilation, whatever literals they pass."""
-    template = kernel.get_call_template
-    kernel.get_call_template = lambda args, kws: template(
-        tuple(map(types.unliteral, args)), {name: types.unliteral(kind) for name, kind in kws.items()}
-    )
+@contextmanager
+def _own_cache():
+    """Let what is decorated in the block use the cache of the package; other code keeps the user's."""
+    own = {"CACHE_DIR": CACHE_DIRECTORY, "CACHE_LOCATOR_CLASSES": ""}
+    before = {name: getattr(config, name, "") for name in own}
+    try:
+        for name, value in own.items():
+            setattr(config, name, value)
+        yield
+    finally:
+        for name, value in before.items():
+            setattr(config, name, value)
 
 
 def is_cached(kernel) -> bool:
     """Say whether a kernel has been compiled on this machine, by this version, for whatever types."""
-    if not isinstance(kernel, Dispatcher):  # a plain function where compilation is disabled: nothing is missing
+    if not hasattr(kernel, "py_func"):  # a plain function where compilation is disabled: nothing is missing
         return True
-    function = kernel.py_func
-    name = f"{function.__module__.rpartition('.')[2]}.{function.__qualname__}-*.nbi"
-    folder = Path(inspect.getfile(function)).parent.name
-    return any(Path(CACHE_DIRECTORY).glob(f"{folder}/{name}"))
+    file = Path(inspect.getfile(kernel.py_func))
+    return f"{file.parent.name}/{file.stem}.{kernel.py_func.__qualname__}" in compiled_kernels(CACHE_DIRECTORY)
 
 
 def on_compiling(begins: Callable[[str], None], ends: Callable[[], None]) -> None:
     """Have ``begins`` called with the name of each kernel that this process compiles from now on, ``ends`` after it.
 
-    A kernel compiles those that it calls, so pairs are nested. What comes from the cache is not told of.
+    A kernel compiles its callees, so pairs are nested. Kernels from the cache are not reported.
     """
 
-    class Told(event.Listener):
+    class Compilation(event.Listener):
         def on_start(self, event):
             begins(event.data["dispatcher"].py_func.__name__)
 
         def on_end(self, event):
             ends()
 
-    event.register("numba:compile", Told())
+    event.register("numba:compile", Compilation())
+
+
+class _SaveLock(event.Listener):
+    """Lets one process at a time save: from the end of a compilation until Numba releases its compiler lock after it.
+
+    Numba numbers the files of a kernel by the index that it finds. Two processes that save different signatures at the
+    same time would use the same number, and one would get the code of the other (Numba's issue 4807).
+    """
+
+    def __init__(self):
+        self._thread = threading.local()
+
+    def on_start(self, event):
+        if event.kind == "numba:compiler_lock":
+            self._thread.depth = getattr(self._thread, "depth", 0) + 1
+
+    def on_end(self, event):
+        mine = self._thread
+        if event.kind == "numba:compile":
+            mine.held, mine.held_at = ExitStack(), mine.depth
+            mine.held.enter_context(exclusive(CACHE_DIRECTORY))
+            return
+        if getattr(mine, "held_at", 0) == mine.depth:
+            mine.held.close()
+            mine.held_at = 0
+        mine.depth -= 1
+
+
+on_compiling(WATCH.begins, WATCH.ends)
+_save_lock = _SaveLock()
+for _kind in ("numba:compile", "numba:compiler_lock"):
+    event.register(_kind, _save_lock)
 
 
 def jit(function):
@@ -133,7 +121,7 @@ def jit(function):
 
 def jit_algebra(function):
     """Compile small dense algebra: sums may be re-ordered and fused; NaN and infinity keep their meaning."""
-    return _compile(function, fastmath={"reassoc", "contract"})
+    return _compile(function, fastmath=REASSOCIATE)
 
 
 def jit_inline(function):
@@ -141,19 +129,45 @@ def jit_inline(function):
 
     Each array is seven words to pass: a call with two or three packed models costs more than a short body.
     """
-    return _compile(function, fastmath={"reassoc", "contract"}, forceinline=True)
+    return _compile(function, fastmath=REASSOCIATE, forceinline=True)
 
 
 def jit_allocating(function):
-    """Compile a kernel that allocates, which none does that runs per tick."""
+    """Compile a kernel that allocates, or assigns an array to a slice; no kernel that runs per tick does."""
     return _compile(function, allocates=True)
+
+
+def jit_parallel(function):
+    """Compile a kernel whose outer ``prange`` runs over independent items of 20 µs or more."""
+    return _compile(function, parallel=True)
+
+
+@intrinsic
+def _pointer(context, address, array):
+    """Return an address as a pointer to entries like those of an array."""
+    kind = types.CPointer(array.dtype)
+
+    def lower(context, builder, signature, arguments):
+        return builder.inttoptr(arguments[0], context.get_value_type(kind))
+
+    return kind(address, array), lower
+
+
+@intrinsic
+def _as_mutable_as(context, array, other):
+    """Return an array, read-only for the compiler if the other one is."""
+
+    def lower(context, builder, signature, arguments):
+        return arguments[0]
+
+    return array.copy(readonly=not other.mutable)(array, other), lower
 
 
 def jit_view(axes, buffer=0):
     """Let kernels call a function for an array with so many axes inside the argument that ``buffer`` counts.
 
-    The function itself says where the array is: its first entry, and its lengths along the axes. Compiled, a view is a
-    pointer and these lengths; nothing is checked.
+    The function itself returns where the array is: its first entry, and its lengths along the axes. Compiled, a view is
+    a pointer and these lengths; nothing is checked. Nothing owns it, so no kernel returns it.
     """
 
     def register(place):
@@ -162,35 +176,21 @@ def jit_view(axes, buffer=0):
             first, *lengths = map(int, place(*arguments))
             return arguments[buffer][first : first + math.prod(lengths)].reshape(lengths)
 
-        def typed(context):
-            def of(*kinds):
-                return types.Array(kinds[buffer].dtype, axes, "C", readonly=not kinds[buffer].mutable)
+        if ACCELERATED:
+            accelerator.lower_view(view, place, axes, buffer)
+            return view
+        options = {"error_model": "numpy", "nogil": True, "fastmath": False}
+        where = numba.njit(**options)(place)
 
-            of.__signature__ = inspect.signature(place)
-            return of
+        def compiled(*arguments):
+            found, whole = where(*arguments), arguments[buffer]
+            pointer = _pointer(whole.ctypes.data + whole.itemsize * found[0], whole)
+            return _as_mutable_as(numba.carray(pointer, found[1:]), whole)
 
-        def lowered(context, builder, signature, arguments):
-            where = types.UniTuple(types.intp, 1 + axes)
-            found = context.compile_internal(builder, place, where(*signature.args), arguments)
-            first, *lengths = (builder.extract_value(found, k) for k in range(1 + axes))
-            whole = make_array(signature.args[buffer])(context, builder, arguments[buffer])
-            strides = [whole.itemsize]
-            for length in reversed(lengths[1:]):
-                strides.insert(0, builder.mul(strides[0], length))
-            array = make_array(signature.return_type)(context, builder)
-            populate_array(array, builder.gep(whole.data, [first]), lengths, strides, whole.itemsize, meminfo=None)
-            return array._getvalue()
-
-        type_callable(view)(typed)
-        lower_builtin(view, types.VarArg(types.Any))(lowered)
+        overload(view, jit_options=options)(lambda *arguments: compiled)
         return view
 
     return register
-
-
-def jit_parallel(function):
-    """Compile a kernel whose outer ``prange`` runs over independent items of 20 µs or more."""
-    return _compile(function, parallel=True)
 
 
 @contextmanager

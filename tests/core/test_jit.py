@@ -1,15 +1,26 @@
-"""The policy of compilation."""
+"""The policy of compilation, with the accelerator and on public Numba alone."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+import numba
 import numpy as np
+import pytest
 
 import mcplan
-from mcplan.core import jit, kernel_cache
+from mcplan.core import jit
+from mcplan.util.kernel_cache import TRIED, accelerated
+
+ROOT = Path(mcplan.__file__).parents[1]
+
+needs_accelerator = pytest.mark.skipif(not accelerated(), reason="the accelerator is off")
+both_policies = pytest.mark.parametrize(
+    "accelerator", [pytest.param("1", marks=needs_accelerator, id="accelerator"), pytest.param("0", id="public")]
+)
 
 COUNTING = """
 import numpy as np
@@ -22,8 +33,24 @@ print(*told)
 """
 
 
+def environment(cache, accelerator="1", root=ROOT):
+    """Return the environment of a process with kernels in a cache of its own."""
+    mine = {"NUMBA_CACHE_DIR": str(cache), "NUMBA_DISABLE_JIT": "0", "MCPLAN_ACCELERATOR": accelerator}
+    return os.environ | mine | {"PYTHONPATH": str(root)}
+
+
+def printed(code, cache, *arguments, **options):
+    """Run code in a process of its own; return the words that it prints."""
+    cache.mkdir(exist_ok=True)
+    (cache / "script.py").write_text(code)  # Numba caches nothing that stands in no file
+    command = [sys.executable, str(cache / "script.py"), *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment(cache, **options))
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split()
+
+
 def test_a_kernel_is_compiled_by_its_own_rules_whoever_calls_it_first(tmp_path, monkeypatch):
-    monkeypatch.setattr(kernel_cache, "CACHE_DIRECTORY", str(tmp_path))
+    monkeypatch.setattr(jit, "CACHE_DIRECTORY", str(tmp_path))
 
     @jit.jit
     def exact(x):
@@ -45,33 +72,98 @@ def test_a_kernel_is_compiled_by_its_own_rules_whoever_calls_it_first(tmp_path, 
     assert "reassoc" in caller
 
 
-def printed(code, cache, *arguments, root=None):
-    """Run code in a process of its own, with kernels in a cache of its own; return the words that it prints."""
-    mine = os.environ | {"NUMBA_CACHE_DIR": str(cache), "NUMBA_DISABLE_JIT": "0"}
-    command = [sys.executable, "-c", code, *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=True, cwd=root, env=mine).stdout.split()
+def test_code_of_the_user_keeps_its_cache():
+    before = numba.config.CACHE_DIR
+    jit.jit(lambda x: x)
+    assert before == numba.config.CACHE_DIR != jit.CACHE_DIRECTORY
 
 
+def test_the_environment_and_the_version_of_numba_turn_the_accelerator_off(monkeypatch):
+    for number, variable, expected in (
+        (f"{TRIED[-1]}.1", "1", True), (f"{TRIED[-1]}.1", "0", False), ("99.0.0", "1", False),
+    ):  # fmt: skip
+        monkeypatch.setattr("mcplan.util.kernel_cache.version", lambda name, number=number: number)
+        monkeypatch.setenv("MCPLAN_ACCELERATOR", variable)
+        assert accelerated() is expected
+
+
+VIEWS = """
+import numpy as np
+from mcplan.core import jit
+from mcplan.core.bundle import axes1, axes2, axes3, bundle
+
+@jit.jit
+def overwrite(packed):
+    axes1(packed.whole, packed.layout, 1)[2] = 7
+    matrix = axes2(packed.real, packed.layout, 0)
+    for i in range(matrix.shape[0]):
+        for j in range(matrix.shape[1]):
+            matrix[i, j] += axes3(packed.real, packed.layout, 2)[i, j, 1]
+
+@jit.jit
+def sum_of(packed):
+    total = 0.0
+    for entry in axes2(packed.real, packed.layout, 0).flat:
+        total += entry
+    return total
+
+rng = np.random.default_rng(0)
+arrays = [rng.normal(size=(3, 4)), rng.integers(9, size=5), rng.normal(size=(3, 4, 2))]
+packed, views = bundle(arrays)
+overwrite(packed)
+assert views[1][2] == 7
+assert np.array_equal(views[0], arrays[0] + arrays[2][:, :, 1])
+for view in views:
+    view.flags.writeable = False
+frozen, _ = bundle(views)
+assert abs(sum_of(frozen) - views[0].sum()) < 1e-12
+try:
+    overwrite(frozen)
+    print("written")
+except Exception as error:
+    print(type(error).__name__, jit.ACCELERATED)
+"""
+
+
+@both_policies
+def test_views_in_kernels_are_those_in_python_and_read_only_where_the_buffer_is(tmp_path, accelerator):
+    assert printed(VIEWS, tmp_path, accelerator=accelerator) == ["TypingError", str(accelerator == "1")]
+
+
+def clone(folder):
+    """Return the root of a copy of the package."""
+    shutil.copytree(ROOT / "mcplan", folder / "mcplan", ignore=shutil.ignore_patterns("__pycache__"))
+    return folder
+
+
+@needs_accelerator
 def test_a_second_clone_of_the_same_version_compiles_nothing(tmp_path):
-    first = Path(mcplan.__file__).parent
-    second = tmp_path / "clone" / "mcplan"
-    shutil.copytree(first, second, ignore=shutil.ignore_patterns("__pycache__"))
-
-    def compiled(root):
-        return printed(COUNTING, tmp_path / "cache", root=root)
-
-    assert compiled(first.parent) == ["quaternion_multiply"]
-    assert compiled(second.parent) == []
-    kernels = second / "core" / "algebra" / "rotation.py"
-    kernels.write_text(kernels.read_text() + "\n# another version\n")
-    assert compiled(second.parent) == ["quaternion_multiply"]
+    second = clone(tmp_path / "clone")
+    assert printed(COUNTING, tmp_path / "cache") == ["quaternion_multiply"]
+    assert printed(COUNTING, tmp_path / "cache", root=second) == []
 
 
+@both_policies
+def test_an_edit_in_the_file_of_a_callee_compiles_its_callers_again(tmp_path, accelerator):
+    root = clone(tmp_path / "clone")
+    kernel, caller = root / "mcplan" / "core" / "edited.py", root / "mcplan" / "core" / "caller.py"
+    kernel.write_text("from mcplan.core.jit import jit\n\n@jit\ndef one(x):\n    return x + 1\n")
+    imports = "from mcplan.core.jit import jit\nfrom mcplan.core.edited import one\n"
+    caller.write_text(f"{imports}\n@jit\ndef two(x):\n    return one(x) + 1\n")
+    code = "from mcplan.core.caller import two; print(two(1))"
+    assert printed(code, tmp_path / "cache", accelerator=accelerator, root=root) == ["3"]
+    kernel.write_text(kernel.read_text().replace("x + 1", "x + 5"))
+    assert printed(code, tmp_path / "cache", accelerator=accelerator, root=root) == ["7"]
+
+
+@needs_accelerator
 def test_kernels_of_other_files_are_told_apart_by_their_paths(tmp_path, monkeypatch):
-    monkeypatch.setattr(kernel_cache, "CACHE_DIRECTORY", str(tmp_path))
+    from mcplan.core import accelerator
+
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
 
     def place(file):
-        return Path(kernel_cache.KernelLocator(place, str(file)).get_cache_path()).relative_to(tmp_path)
+        return Path(accelerator.KernelLocator(place, str(file)).get_cache_path()).relative_to(tmp_path)
 
     mine = place(Path(jit.__file__).parent / "algebra" / "rotation.py")
     assert mine == Path("algebra")
@@ -99,14 +191,11 @@ assert double(kind) == answer and type(double(kind)) is type(answer)
 """
 
 
-def test_processes_that_compile_the_same_kernel_at_once_do_not_mix_it_up(tmp_path):
+@both_policies
+def test_processes_that_compile_the_same_kernel_at_once_do_not_mix_it_up(tmp_path, accelerator):
     """Each of these saves the code for another type: all are found again, each with its own."""
     (tmp_path / "saving.py").write_text(SAVING)
-    mine = os.environ | {
-        "NUMBA_CACHE_DIR": str(tmp_path / "cache"),
-        "NUMBA_DISABLE_JIT": "0",
-        "PYTHONPATH": str(Path(mcplan.__file__).parents[1]),
-    }
+    mine = environment(tmp_path / "cache", accelerator)
 
     def at_once():
         return [subprocess.Popen([sys.executable, "saving.py", kind], cwd=tmp_path, env=mine) for kind in "if"]
@@ -117,11 +206,52 @@ def test_processes_that_compile_the_same_kernel_at_once_do_not_mix_it_up(tmp_pat
     assert len(list(index.parent.glob("*.nbc"))) == 2
 
 
+@both_policies
+def test_files_of_the_cache_that_were_cut_short_are_dropped_and_compiled_again(tmp_path, accelerator):
+    def compiled():
+        return printed(COUNTING, tmp_path, accelerator=accelerator)
+
+    assert compiled() == ["quaternion_multiply"]
+    for suffix, kept in (("nbi", 0.6), ("nbc", 0.0), ("nbc", 0.6)):
+        (file,) = tmp_path.rglob(f"*.{suffix}")
+        file.write_bytes(file.read_bytes()[: int(kept * file.stat().st_size)])
+        assert compiled() == ["quaternion_multiply"]
+    assert compiled() == []
+
+
+def test_who_has_no_home_gets_a_temporary_directory_and_one_notice(tmp_path):
+    """A user number without an entry in passwd has none: Python raises then."""
+    code = (
+        "from pathlib import Path\n"
+        "def home(): raise RuntimeError('Could not determine home directory.')\n"
+        "Path.home = home\n"
+    )
+    mine = {name: value for name, value in environment("").items() if name not in ("NUMBA_CACHE_DIR", "XDG_CACHE_HOME")}
+    mine["TMPDIR"] = str(tmp_path)
+    for compiled in (["quaternion_multiply"], []):
+        done = subprocess.run(
+            [sys.executable, "-c", code + COUNTING], capture_output=True, text=True, check=False, env=mine
+        )
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.split() == compiled
+        assert len(re.findall(f"compiled kernels are kept in {tmp_path}", done.stderr)) == 1
+    (directory,) = tmp_path.glob("mcplan-*")
+    assert directory.stat().st_mode & 0o077 == 0
+
+
+def test_where_no_cache_can_be_written_a_temporary_directory_is_used(tmp_path):
+    (tmp_path / "file").touch()
+    mine = environment(tmp_path / "file") | {"TMPDIR": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", COUNTING], capture_output=True, text=True, check=False, env=mine)
+    assert (done.returncode, done.stdout) == (0, "quaternion_multiply\n"), done.stderr
+    assert str(tmp_path / "mcplan-") in done.stderr
+
+
 CALLING = """
 import sys
 import numpy as np
-from mcplan.core import jit, kernel_cache
-kernel_cache.LONG = 0
+from mcplan.core import accelerator, jit
+accelerator.LONG = 0
 from mcplan.core.algebra.rotation import matrix_to_quaternion, quaternion_log, rotation_log
 told = []
 jit.on_compiling(told.append, lambda: None)
@@ -137,7 +267,8 @@ print(*told)
 """
 
 
-def test_a_kernel_that_is_called_where_it_is_is_there_before_its_caller(tmp_path):
+@needs_accelerator
+def test_a_kernel_that_is_called_in_place_is_there_before_its_caller(tmp_path):
     """Compiled by one process and called by another, after it or alone, in whatever order; and where it is gone."""
 
     def compiled(*kernels):
@@ -151,5 +282,9 @@ def test_a_kernel_that_is_called_where_it_is_is_there_before_its_caller(tmp_path
     assert sizes["rotation.rotation_log"] < sizes["rotation.matrix_to_quaternion"], "it holds no copy of what it calls"
     for file in folder.rglob("rotation.quaternion_log-*"):
         file.unlink()
+    assert compiled("rotation_log") == ["quaternion_log"]
+    assert compiled("rotation_log") == []
+    for file in folder.rglob("rotation.quaternion_log-*"):
+        file.write_bytes(file.read_bytes()[:-1])
     assert compiled("rotation_log") == ["quaternion_log"]
     assert compiled("rotation_log") == []

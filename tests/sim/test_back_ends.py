@@ -7,11 +7,11 @@ import pytest
 
 import mcplan as mc
 from mcplan.certificate.tolerances import EXACT, PHYSICAL, tolerances_of
-from mcplan.core.cache import declared_kernels
 from mcplan.errors import InputError
 from mcplan.sim import simulate as simulation
 from mcplan.sim.physics import Action
 from mcplan.util.back_ends import BACK_ENDS, PhysicsName, imported
+from mcplan.util.kernel_cache import declared_kernels
 
 
 def test_scenarios_know_the_same_names():

@@ -1,16 +1,17 @@
-"""Say that kernels are being compiled: a bar with the time that is left for a first run, a line where nobody looks.
+"""The progress of compilation: a bar with the time left in a first run, one line where stderr is no terminal.
 
-A run compiles what is missing in the cache, once per installation. The first run of all takes a minute or so,
-the first use of a physics less. How far it is can be read from the cache: what a second process compiles counts too.
+A process compiles the kernels that the cache lacks, once per installation. A first run takes some minutes, the first
+use of a physics less. The progress is read from the cache, so what a second process compiles counts too.
 """
 
+import math
 import threading
 import time
 from typing import TYPE_CHECKING
 
-from mcplan.core.cache import cache_directory, compiled_kernels, declared_kernels
 from mcplan.util.back_ends import BACK_ENDS
 from mcplan.util.bars import BARS, note
+from mcplan.util.kernel_cache import accelerated, cache_directory, compiled_kernels, declared_kernels
 
 if TYPE_CHECKING:
     from rich.progress import TaskID
@@ -20,6 +21,9 @@ SELDOM = ("rigid_body/batch", "rigid_body/lagrangian", "algebra/cholesky", "alge
 
 COLD = 0.5
 """A cache with less than this share of the kernels belongs to a first run."""
+
+SECONDS_PER_KERNEL = {True: 0.45, False: 1.2}
+"""Core seconds that a kernel takes to compile, with `mcplan.core.accelerator` and without."""
 
 PAUSE = 1.0
 """s without compiling after which it is over, for now."""
@@ -37,7 +41,6 @@ class Compiling:
         self._thread: threading.Thread | None = None
         self._name = ""
         self._said = False
-        self._watching = False
         self._needed: frozenset[str] = frozenset()
         self.seconds = 0.0  # spent on compiling in this process
         self._since = 0.0
@@ -50,29 +53,28 @@ class Compiling:
             return False
         self._needed = frozenset(needed)
         self._show()
-        self.watch()
         return True
 
-    def watch(self) -> None:
-        """Begin to watch; needs Numba."""
-        if not self._watching:
-            from mcplan.core.jit import on_compiling
-
-            self._watching = True
-            on_compiling(self._begins, self._ends)
-
-    def _begins(self, name: str) -> None:
+    def begins(self, name: str) -> None:
+        """Count a kernel whose compilation begins."""
         self._depth += 1
         self._name = name
         if self._depth == 1:
             self._since = time.monotonic()
             self._show()
 
-    def _ends(self) -> None:
+    def ends(self) -> None:
+        """Count a kernel whose compilation ends."""
         self._depth -= 1
         self._last = time.monotonic()
         if self._depth == 0:
             self.seconds += self._last - self._since
+
+    def _estimate(self) -> str:
+        """Return how long compilation takes at most; a first run shares it out between two processes."""
+        missing = (self._needed or declared_kernels(SELDOM)) - compiled_kernels(cache_directory())
+        seconds = len(missing) * SECONDS_PER_KERNEL[accelerated()] / (2 if self._needed else 1)
+        return f"up to {math.ceil(seconds / 60)} min" if seconds > 20.0 else "some seconds"
 
     def _show(self) -> None:
         with self._lock:
@@ -80,8 +82,7 @@ class Compiling:
             if not self._said:
                 self._said = True
                 if not BARS.shown:
-                    long = "a minute or so" if self._needed else "some seconds"
-                    note(f"compiling kernels, once per installation: {long}")
+                    note(f"compiling kernels, once per installation: {self._estimate()}")
             if self._thread is None and BARS.shown:
                 self._thread = threading.Thread(target=self._bar, name="mcplan compiling", daemon=True)
                 self._thread.start()
@@ -114,7 +115,7 @@ class Compiling:
         if done >= 10:
             seconds = (time.monotonic() - began) * (total - have) / done
             left = f", ~{seconds // 60:.0f}:{seconds % 60:02.0f} left"
-        first = "" if done else " (once: a minute or so)"
+        first = "" if done else f" (once: {self._estimate()})"
         BARS.update(task, f"{have} of {total} kernels{left}{first}", have / total)
 
 

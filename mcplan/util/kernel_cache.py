@@ -1,0 +1,112 @@
+"""The cache of compiled kernels: where it is, what it holds and what it will hold; without importing Numba.
+
+So a first run can report at once that it compiles, and its progress, whichever process compiles.
+"""
+
+import functools
+import hashlib
+import os
+import re
+import stat
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from importlib.metadata import version
+from pathlib import Path
+
+from mcplan.util.bars import note
+
+try:
+    import fcntl
+except ModuleNotFoundError:  # Windows: the first of several processes that compile should be let finish alone
+    fcntl = None  # type: ignore[assignment]
+
+CORE = Path(__file__).parents[1] / "core"
+
+TRIED = ("0.68",)
+"""Minor versions of Numba on which all tests pass with `mcplan.core.accelerator`."""
+
+_KERNEL = re.compile(r"^@jit(?:_(?!view)\w+)?(?:\(.*\))?\n(?:@.*\n)*def (\w+)", re.MULTILINE)
+
+
+def accelerated() -> bool:
+    """Whether `mcplan.core.accelerator` compiles the kernels; the environment's ``MCPLAN_ACCELERATOR=0`` forbids it."""
+    return os.environ.get("MCPLAN_ACCELERATOR") != "0" and version("numba").rpartition(".")[0] in TRIED
+
+
+@functools.cache
+def cache_directory() -> str:
+    """Return the directory for compiled kernels, named by a hash of Numba's version and all files of ``core/``.
+
+    Numba's own cache compares only the file of a kernel itself: after an edit in the file of a callee the caller would
+    return the old answer.
+    """
+    digest = hashlib.sha256(f"{version('numba')} {accelerated()}".encode())
+    if not accelerated():  # files at other paths have other places in Numba's own cache
+        digest.update(str(CORE).encode())
+    for file in sorted(CORE.rglob("*.py")):
+        digest.update(file.relative_to(CORE).as_posix().encode() + file.read_bytes())
+    return str(_caches() / "mcplan" / digest.hexdigest()[:16])
+
+
+def _caches() -> Path:
+    """Return the directory for caches: that of the environment, that of the user, or a temporary one."""
+    with suppress(OSError, RuntimeError):  # RuntimeError: neither a home directory nor an entry in passwd
+        named = os.environ.get("NUMBA_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME")
+        caches = Path(named) if named else Path.home() / ".cache"
+        (caches / "mcplan").mkdir(parents=True, exist_ok=True)
+        if os.access(caches / "mcplan", os.W_OK):
+            return caches
+    caches = _temporary()
+    note(f"compiled kernels are kept in {caches}: no cache directory is writable (set NUMBA_CACHE_DIR)")
+    return caches
+
+
+def _temporary() -> Path:
+    """Return a temporary directory that only this user can write to, since what it holds is executed."""
+    with suppress(OSError, AttributeError):  # AttributeError: Windows has no user numbers
+        mine = Path(tempfile.gettempdir()) / f"mcplan-{os.getuid()}"
+        mine.mkdir(mode=0o700, exist_ok=True)
+        found = mine.lstat()
+        if stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o022:
+            return mine
+    return Path(tempfile.mkdtemp(prefix="mcplan-"))
+
+
+def declared_kernels(without: Iterable[str] = ()) -> set[str]:
+    """Return the kernels that the files declare, as ``folder/file.function``; ``without`` some folders or files."""
+    left_out = set(without)
+    found = set()
+    for file in CORE.rglob("*.py"):
+        if left_out.isdisjoint((file.parent.name, f"{file.parent.name}/{file.stem}")):
+            names = _KERNEL.findall(file.read_text(encoding="utf-8"))
+            found |= {f"{file.parent.name}/{file.stem}.{name}" for name in names}
+    return found
+
+
+def compiled_kernels(directory: str) -> set[str]:
+    """Return the kernels that are in the cache, under the same names."""
+    found = set()
+    for index in Path(directory).glob("*/*.nbi"):
+        folder = re.sub("_[0-9a-f]{40}$", "", index.parent.name)  # Numba's own cache appends a hash of the path
+        found.add(f"{folder}/{index.name.partition('-')[0]}")
+    return found
+
+
+def drop_truncated(directory: str) -> None:
+    """Delete files of the cache that do not end as pickles do: Numba would fail on them at every start."""
+    for file in Path(directory).glob("*/*.nb[ic]"):
+        with suppress(OSError), file.open("rb") as opened:
+            opened.seek(max(0, file.stat().st_size - 1))
+            if opened.read() != b".":
+                file.unlink()
+
+
+@contextmanager
+def exclusive(directory: str) -> Iterator[None]:
+    """Let one process at a time into the block, of all that name the same directory."""
+    Path(directory).mkdir(parents=True, exist_ok=True)
+    with (Path(directory) / "lock").open("a") as held:
+        if fcntl is not None:
+            fcntl.flock(held, fcntl.LOCK_EX)  # until it is closed
+        yield

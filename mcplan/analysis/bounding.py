@@ -24,7 +24,7 @@ from mcplan.planning.timing.path_dynamics import PathDynamics, joint_speeds
 from mcplan.planning.timing.retiming import TOUCHDOWN, VELOCITY, Retimer
 from mcplan.planning.transition.transition import Segment
 from mcplan.robot.robot import Robot
-from mcplan.statics.contact_forces import Block, ContactForces
+from mcplan.statics.contact_forces import ContactForces, ContactUnknowns
 
 LOOSE = 0.8
 """Part of a limit up to which it does not bound a law: between its nodes a smooth law keeps off its limits."""
@@ -153,7 +153,9 @@ def _forces(
     yield Used(kind, whose, float(1.0 / max(answer.x[-1], 1.0 / MOST)))
 
 
-def _of_contact(block: Block, f: np.ndarray, against: np.ndarray, turning: np.ndarray) -> dict[tuple[str, str], float]:
+def _of_contact(
+    block: ContactUnknowns, f: np.ndarray, against: np.ndarray, turning: np.ndarray
+) -> dict[tuple[str, str], float]:
     """Return how much more of each limit of a contact would help, by kind and patch.
 
     Parameters

@@ -10,7 +10,6 @@ Where two faces are almost parallel the nearest point jumps from corner to corne
 obeyed by turning about it, and the next one comes too near.
 """
 
-
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from threading import local

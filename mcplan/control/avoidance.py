@@ -27,7 +27,7 @@ from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment
 from mcplan.settings.settings import ControlSettings
 from mcplan.whole_body.collision_avoidance import RETURN, STOPPING, row_names
-from mcplan.whole_body.packed import same
+from mcplan.whole_body.packed import is_unchanged
 
 PASSING = 0.75 * ALLOWED_PENETRATION
 """How much less a link may overlap a support that it passes than one that it rests on (m)."""
@@ -203,7 +203,7 @@ class Avoidance:
             motion.posture, *resting, None, *motion.released.values(), None, *motion.targets.values(), None,
             *motion.sought, None, *motion.waiting,
         ]  # fmt: skip
-        if not same(now, self._aimed):
+        if not is_unchanged(now, self._aimed):
             self._aimed = now
             self._aim_anew(motion, resting, objects)
         elif self._next < LOOKS:

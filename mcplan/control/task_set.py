@@ -22,7 +22,7 @@ from mcplan.whole_body.contact import ContactConstraint
 from mcplan.whole_body.declaration import Extra
 from mcplan.whole_body.pool import ProblemPool
 from mcplan.whole_body.priorities import PrioritisedQP
-from mcplan.whole_body.rows.forces import Near, steps_of
+from mcplan.whole_body.rows.forces import TorqueBand, steps_of
 from mcplan.whole_body.settings import QPSettings
 from mcplan.whole_body.tasks.com import AngularMomentumTask, ComTask
 from mcplan.whole_body.tasks.pose import LinkPoseTask
@@ -96,7 +96,7 @@ class TaskSet:
         self._relieved = -np.inf
         self._previous: dict[str, np.ndarray] = {}
         self._torque: np.ndarray | None = None
-        self._near: Near | None = None
+        self._near: TorqueBand | None = None
         self._problem: WholeBodyQP | PrioritisedQP
         self.pool = ProblemPool(
             objects.system if objects else robot,
@@ -175,7 +175,7 @@ class TaskSet:
         for limit in self._limits:
             limit.update(terms, motion, poses)
         bounded, last = steady and self.settings.torque_rate > 0.0, self._torque
-        self._near = Near(last, self._steps) if bounded and last is not None else None
+        self._near = TorqueBand(last, self._steps) if bounded and last is not None else None
         problem, solution = self.pool.get(contacts, tasks, self._limits), None
         for give_up in (None, self._hurry, self._free, lambda: self._relieve(t, contacts), self._loosen):
             if solution is None and (give_up is None or give_up()):

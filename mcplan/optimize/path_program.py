@@ -17,7 +17,6 @@ continuous; the time, ``integral of ds / sqrt(x)``, is taken by the trapezoidal 
 Source: Verscheure et al. (2009), IEEE T-AC 54(10), sec. II; the spline instead of a piecewise linear x is ours.
 """
 
-
 from dataclasses import dataclass
 from functools import cache
 

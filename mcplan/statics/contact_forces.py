@@ -24,7 +24,6 @@ tau = h(q) - sum J_i' f_i,   |tau| <= share limit
 as   -J' f / limit + s = share - h / limit,   0 <= s <= 2 share
 """
 
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -58,7 +57,7 @@ def ball_rays() -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class Block:
+class ContactUnknowns:
     """One contact's share of the unknowns.
 
     Attributes
@@ -157,7 +156,7 @@ class ContactForces:
         wrench_map(place, axes, is_moment, self.map)
         ends = 3 * np.cumsum([0, *sizes])
         blocks = [
-            Block(contact, slice(begin, end), self.map[:, begin:end])
+            ContactUnknowns(contact, slice(begin, end), self.map[:, begin:end])
             for contact, begin, end in zip(contacts, ends[:-1].tolist(), ends[1:].tolist(), strict=True)
         ]
         self.blocks, self._rests = blocks[:of_robot], blocks[of_robot:]
@@ -190,7 +189,7 @@ class ContactForces:
             row[block.place] = normal @ block.map[:3]
         return rows
 
-    def _free_rows(self, block: Block) -> np.ndarray:
+    def _free_rows(self, block: ContactUnknowns) -> np.ndarray:
         """Return the wrench along the free directions of one contact."""
         options, R = block.contact.options, block.contact.R
         local = block.map.copy()
@@ -202,7 +201,7 @@ class ContactForces:
             row[block.place] = values
         return rows
 
-    def _object_rows(self, carrier: Carrier, rest: Block | None) -> np.ndarray:
+    def _object_rows(self, carrier: Carrier, rest: ContactUnknowns | None) -> np.ndarray:
         """Return the wrench on an object about its centre of mass: of its support, and of the robot's contacts."""
         rows = np.zeros((6, self.size))
         if rest is not None:

@@ -17,7 +17,6 @@ torque              largest share of a torque limit in use
 position            smallest distance to a joint limit (rad or m)
 """
 
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -11,7 +11,6 @@ region; without any region, friction grows at one contact or at all; then the fo
 so press in the wrong directions. A stance that balances fails by its torques, at the joint that binds.
 """
 
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 

@@ -21,7 +21,6 @@ Source: Caron, Pham & Nakamura, ZMP support areas for multi-contact mobility und
 33(1), 2017.
 """
 
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -7,7 +7,6 @@ Named tuples, as one is made in every tick: a frozen dataclass takes five times 
 The residual check: a solver's word is not enough.
 """
 
-
 from typing import NamedTuple
 
 import numpy as np
@@ -17,12 +16,12 @@ from mcplan.core.whole_body import check as qp_answer
 from mcplan.util.qp_status import SOLVED
 from mcplan.whole_body.declaration import Declaration, add_gradient
 from mcplan.whole_body.rows.block import Gradient
-from mcplan.whole_body.tables import Binding
+from mcplan.whole_body.tables import BoundTables
 
 Array = NDArray[np.float64]
 
 
-class Residuals(NamedTuple):
+class ProgramResiduals(NamedTuple):
     """How well a solution satisfies its problem.
 
     Parameters
@@ -63,7 +62,7 @@ class Solution(NamedTuple):
     forces: dict[str, Array]
     wrenches: dict[str, Array]
     unknowns: dict[str, Array]
-    residuals: Residuals
+    residuals: ProgramResiduals
     objective: float
     solve_time: float
     message: str = ""
@@ -98,7 +97,7 @@ class Answer:
     inequality, stationarity : may be set by who knows more: the user's constraints, the multipliers.
     """
 
-    def __init__(self, binding: Binding, vd: Array, tau: Array, f: Array, objective: float):
+    def __init__(self, binding: BoundTables, vd: Array, tau: Array, f: Array, objective: float):
         self.vd, self.tau, self.f, self.objective = vd, tau, f, objective
         self.stationarity = float("nan")
         self._binding = binding
@@ -110,9 +109,9 @@ class Answer:
         ].tolist()
 
     @property
-    def residuals(self) -> Residuals:
+    def residuals(self) -> ProgramResiduals:
         """The residuals."""
-        return Residuals(self.motion, self.contact, self.inequality, self.stationarity)
+        return ProgramResiduals(self.motion, self.contact, self.inequality, self.stationarity)
 
     def is_wrong(self, tolerance: float, hard_only: bool = False) -> bool:
         """Say whether it fails the check; with ``hard_only`` the equation of motion alone has to hold."""

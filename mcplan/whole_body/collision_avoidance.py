@@ -3,7 +3,6 @@
 Inequalities on the accelerations that are added to the whole-body program.
 """
 
-
 from collections.abc import Sequence
 from typing import Protocol
 
@@ -134,7 +133,7 @@ def row_names(pairs: Sequence[object], slots: int) -> list[str]:
     return [f"distance of {pair}" for pair in pairs] + [f"distance, row {slot}" for slot in range(len(pairs), slots)]
 
 
-class Limit(Protocol):
+class AccelerationLimit(Protocol):
     """Rows ``A vd >= b``; their number never changes, so that the declared problem stays the same."""
 
     @property

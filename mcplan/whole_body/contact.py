@@ -3,7 +3,6 @@
 The rotation vector between two orientations, and how quickly it changes.
 """
 
-
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ from mcplan.core.algebra import rotation as core
 from mcplan.errors import InputError
 from mcplan.optimize.dense import solve_dense
 from mcplan.robot.terms import Terms
-from mcplan.whole_body.packed import NumberSlot, Packed, Slot
+from mcplan.whole_body.packed import FlatParameters, NumberView, View
 
 if TYPE_CHECKING:
     from mcplan.scene.contact import Contact
@@ -74,7 +73,7 @@ class ContactShape:
         return np.array(self.selection).reshape(self.rows, 6).T
 
 
-class ContactConstraint(Packed):
+class ContactConstraint(FlatParameters):
     """Contact at a patch: ``S R' (J vd + Jdot v) = S (kp e - kd V)`` and forces within their cone.
 
     Of a ball R is R*, upright: it touches below its centre, however its link is turned. Where its drift is fed back,
@@ -114,10 +113,10 @@ class ContactConstraint(Packed):
         besides. At first none.
     """
 
-    kp, kd, dependent, R, p = Slot(), Slot(), Slot(), Slot(), Slot()
-    min_force, max_force, max_moment, friction = NumberSlot(), NumberSlot(), NumberSlot(), NumberSlot()
-    own_max_force, lever, preload = NumberSlot(), NumberSlot(), NumberSlot()
-    axes, selection, points, released = Slot(), Slot(), Slot(), Slot()
+    kp, kd, dependent, R, p = View(), View(), View(), View(), View()
+    min_force, max_force, max_moment, friction = NumberView(), NumberView(), NumberView(), NumberView()
+    own_max_force, lever, preload = NumberView(), NumberView(), NumberView()
+    axes, selection, points, released = View(), View(), View(), View()
 
     def __init__(
         self,

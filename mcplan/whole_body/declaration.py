@@ -11,57 +11,37 @@ The weights of a diagonal task are in ``W`` and ``g = W b``, so it adds no unkno
 root of the weight.
 """
 
-
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import cvxpy as cp
-import numpy as np
 
 from mcplan.errors import InputError
-from mcplan.whole_body.contact import ContactShape
-from mcplan.whole_body.rows.accelerations import Added, Bounds, Held, Motion, Released
-from mcplan.whole_body.rows.block import Array, Block, Gradient, Values
-from mcplan.whole_body.rows.forces import Cones, Grasps, NearTorques
-from mcplan.whole_body.settings import QPSettings
+from mcplan.whole_body.problem_data import ProblemData, Structure
+from mcplan.whole_body.rows.accelerations import (
+    AccelerationBounds,
+    AddedLimitRows,
+    EquationOfMotionRows,
+    FreeDirectionRows,
+    HeldContactRows,
+)
+from mcplan.whole_body.rows.block import Array, Gradient, RowBlock, Values
+from mcplan.whole_body.rows.forces import FrictionConeRows, GraspBallRows, TorqueStepRows
 
-BLOCKS: tuple[type[Block], ...] = (Motion, Held, Released, Bounds, NearTorques, Added, Cones, Grasps)
+BLOCKS: tuple[type[RowBlock], ...] = (
+    EquationOfMotionRows,
+    HeldContactRows,
+    FreeDirectionRows,
+    AccelerationBounds,
+    TorqueStepRows,
+    AddedLimitRows,
+    FrictionConeRows,
+    GraspBallRows,
+)
 """The kinds of rows, in their order."""
 
 
-@dataclass(frozen=True)
-class Structure:
-    """What fixes the declared problem: sizes, limits that never change, options."""
-
-    nv: int
-    shapes: tuple[ContactShape, ...]
-    task_rows: int
-    torque: tuple[float, ...]  # (n,) bounds on the torques, inf where there are none
-    bounded: tuple[int, ...]  # joints whose acceleration is bounded
-    settings: QPSettings
-    force_rows: int = 0  # of the tasks on contact forces
-    torque_task: bool = False  # whether the torques follow a reference
-    limit_rows: int = 0  # of the added limits
-
-    @property
-    def n(self) -> int:
-        """Number of joints; what ``nv`` has beyond the base and them moves freely."""
-        return len(self.torque)
-
-    @property
-    def row_counts(self) -> tuple[int, int, bool, int]:
-        """Rows of tasks on accelerations, on forces, whether there are any on torques, rows of limits."""
-        return self.task_rows, self.force_rows, self.torque_task, self.limit_rows
-
-    def slices(self) -> list[slice]:
-        """Return the place of each contact among the force unknowns."""
-        ends = np.cumsum([0, *(shape.unknowns for shape in self.shapes)])
-        return [slice(int(a), int(b)) for a, b in pairwise(ends)]
-
-
-class Declaration:
+class Declaration(ProblemData):
     """The program, as variables, parameters and rows.
 
     ::
@@ -82,41 +62,16 @@ class Declaration:
 
     Attributes
     ----------
-    vd, tau, force : the variables; ``force`` is None without contacts.
-    unknowns : number of force unknowns.
-    parameters : name -> Parameter.
     blocks : the kinds of rows, as `mcplan.whole_body.rows` has them.
     rows : the groups of rows of all blocks, ``motion`` first.
     objective : the cost.
     """
 
     def __init__(self, structure: Structure):
-        self.structure = structure
-        self.parameters: dict[str, cp.Parameter] = {}
-        limit = np.array(structure.torque)
-        self.vd = cp.Variable(structure.nv, name="vd")
-        self.tau = cp.Variable(structure.n, name="tau", bounds=[-limit, limit])
-        self.unknowns = sum(shape.unknowns for shape in structure.shapes)
-        self.force: Any = cp.Variable(self.unknowns, name="force") if self.unknowns else None
+        super().__init__(structure)
         self.blocks = [kind(self) for kind in BLOCKS]
         self.rows = [rows for block in self.blocks for rows in block.rows]
         self.objective = declared_cost(self)
-
-    def parameter(self, name: str, shape: int | tuple[int, ...], **attributes: Any) -> cp.Parameter:
-        """Add a parameter."""
-        self.parameters[name] = cp.Parameter(shape, name=name, **attributes)
-        return self.parameters[name]
-
-    @property
-    def variables(self) -> tuple[Any, ...]:
-        """The accelerations, the torques and, where there are contacts, the forces."""
-        return (self.vd, self.tau) if self.force is None else (self.vd, self.tau, self.force)
-
-    @property
-    def actuation(self) -> Array:
-        """``S'`` (nv, n): the torques act on the joints, neither on the base nor on free objects."""
-        s = self.structure
-        return np.vstack([np.zeros((6, s.n)), np.eye(s.n), np.zeros((s.nv - 6 - s.n, s.n))])
 
 
 Extra = Callable[[Any], tuple[Sequence[cp.Expression], Sequence[cp.Constraint]]]
@@ -137,7 +92,7 @@ def check_convex(problem: cp.Problem, extra: Sequence[Any] = ()) -> None:
         raise InputError("the whole-body program with the added terms breaks CVXPY's rules for parameters (DPP)")
 
 
-def declared_cost(d: "Declaration") -> cp.Expression:
+def declared_cost(d: ProblemData) -> cp.Expression:
     """Return the cost; its parameters are added to the program's."""
     s = d.structure
     weight, linear = d.parameter("acceleration_weight", s.nv, nonneg=True), d.parameter("acceleration_pull", s.nv)

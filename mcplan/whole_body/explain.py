@@ -5,7 +5,6 @@ The slack form: the same program, in which contacts may slip and joints overrun 
 The last resort: damp the joints, carry the weight, obey the equation of motion.
 """
 
-
 import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any

@@ -3,7 +3,6 @@
 Whether what is given is what was given before: work that depends on it alone is kept from tick to tick.
 """
 
-
 from collections.abc import Sequence
 from operator import is_
 from typing import Any, overload
@@ -14,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 Array = NDArray[np.float64]
 
 
-class Slot:
+class View:
     """An attribute that is a part of the owner's ``values``: reading gives a view, assigning writes into it.
 
     So ``task.position[2] = 0.8`` and ``task.position = p`` both reach the kernels, and one number assigned to many is
@@ -25,7 +24,7 @@ class Slot:
         self._name = name
 
     @overload
-    def __get__(self, instance: None, owner: type) -> "Slot": ...
+    def __get__(self, instance: None, owner: type) -> "View": ...
     @overload
     def __get__(self, instance: Any, owner: type) -> Array: ...
     def __get__(self, instance, owner):
@@ -37,14 +36,14 @@ class Slot:
         instance.slots[self._name][...] = value
 
 
-class NumberSlot:
+class NumberView:
     """A slot of one number, which reads as one."""
 
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
 
     @overload
-    def __get__(self, instance: None, owner: type) -> "NumberSlot": ...
+    def __get__(self, instance: None, owner: type) -> "NumberView": ...
     @overload
     def __get__(self, instance: Any, owner: type) -> float: ...
     def __get__(self, instance, owner):
@@ -56,7 +55,7 @@ class NumberSlot:
         instance.slots[self._name][...] = value
 
 
-class Packed:
+class FlatParameters:
     """Base of what has slots.
 
     Attributes
@@ -75,6 +74,6 @@ class Packed:
         self.slots = {name: part.reshape(shape) for (name, shape), part in zip(shapes.items(), parts, strict=True)}
 
 
-def same(given: Sequence[object], kept: Sequence[object]) -> bool:
+def is_unchanged(given: Sequence[object], kept: Sequence[object]) -> bool:
     """Say whether two sequences hold the same objects; whether equal ones would do is theirs to know."""
     return len(given) == len(kept) and all(map(is_, given, kept))

@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from mcplan.whole_body.collision_avoidance import Limit
+from mcplan.whole_body.collision_avoidance import AccelerationLimit
 from mcplan.whole_body.contact import ContactConstraint
 from mcplan.whole_body.declaration import Extra
-from mcplan.whole_body.packed import same
+from mcplan.whole_body.packed import is_unchanged
 from mcplan.whole_body.priorities import PrioritisedQP, levels_of, sizes_of
 from mcplan.whole_body.settings import HasLimits, QPSettings
 from mcplan.whole_body.tasks.effort_terms import row_counts
@@ -33,14 +33,14 @@ class ProblemPool:
         return len(self._problems)
 
     def get(
-        self, contacts: Sequence[ContactConstraint], tasks: Sequence[Task], limits: Sequence[Limit] = ()
+        self, contacts: Sequence[ContactConstraint], tasks: Sequence[Task], limits: Sequence[AccelerationLimit] = ()
     ) -> WholeBodyQP | PrioritisedQP:
         """Return the problem, declared now if it is the first of its structure.
 
         Tasks of different ``priority`` make it a ``PrioritisedQP``.
         """
         given = (*contacts, None, *tasks, None, *limits, *map(priority_of, tasks))
-        if self._last is not None and same(given, self._last[0]):
+        if self._last is not None and is_unchanged(given, self._last[0]):
             return self._last[1]
         shapes = tuple(contact.shape for contact in ordered(contacts))
         key: tuple = (shapes, row_counts(tasks, limits, len(self.robot.limits.torque)))

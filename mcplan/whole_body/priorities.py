@@ -16,10 +16,10 @@ from mcplan.errors import InputError
 from mcplan.robot.terms import Terms
 from mcplan.util.qp_status import SLACK
 from mcplan.whole_body.answer import Solution
-from mcplan.whole_body.collision_avoidance import Limit
+from mcplan.whole_body.collision_avoidance import AccelerationLimit
 from mcplan.whole_body.contact import ContactConstraint
 from mcplan.whole_body.declaration import Extra
-from mcplan.whole_body.rows.forces import Near
+from mcplan.whole_body.rows.forces import TorqueBand
 from mcplan.whole_body.settings import HasLimits, QPSettings
 from mcplan.whole_body.tasks.effort_terms import row_counts
 from mcplan.whole_body.tasks.task import Task, priority_of, unknown_of, weights
@@ -146,7 +146,7 @@ class PrioritisedQP:
         tasks: Sequence[Task],
         settings: QPSettings | None = None,
         extra: Extra | None = None,
-        limits: Sequence[Limit] = (),
+        limits: Sequence[AccelerationLimit] = (),
     ):
         self.settings = settings or QPSettings()
         self.levels = levels_of(tasks) or [1]
@@ -196,9 +196,9 @@ class PrioritisedQP:
         tasks: Sequence[Task],
         tau_ext: Array | None = None,
         previous: Mapping[str, Array] | None = None,
-        limits: Sequence[Limit] = (),
+        limits: Sequence[AccelerationLimit] = (),
         planned: Mapping[str, Array] | None = None,
-        near: Near | None = None,
+        near: TorqueBand | None = None,
     ) -> None:
         """Take the state and the tasks, see ``WholeBodyQP.update``."""
         groups = self._groups(tasks)
@@ -258,7 +258,7 @@ class PrioritisedQP:
         return self.solutions[-1]._replace(solve_time=sum(solution.solve_time for solution in self.solutions))
 
 
-def _with(limits: Sequence[Limit], kept: Kept | None) -> list[Limit]:
+def _with(limits: Sequence[AccelerationLimit], kept: Kept | None) -> list[AccelerationLimit]:
     return [*limits] if kept is None else [*limits, kept]
 
 

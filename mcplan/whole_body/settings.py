@@ -3,7 +3,6 @@
 What the program needs of a robot: its joints and their limits.
 """
 
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
@@ -115,7 +114,7 @@ class QPSettings:
             raise InputError(f"wrench_weight has {len(self.wrench_weight)} numbers, expected 6")
 
 
-class Limits(Protocol):
+class JointLimits(Protocol):
     """Limits of the joints, (n,) each, infinite where absent."""
 
     @property
@@ -147,7 +146,7 @@ class HasLimits(Protocol):
         """Names of the joints."""
 
     @property
-    def limits(self) -> Limits:
+    def limits(self) -> JointLimits:
         """Their limits."""
 
 

@@ -3,7 +3,6 @@
 The whole-body program compiled: its parameters live in the compiled form's flat vector.
 """
 
-
 import warnings
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
@@ -27,7 +26,7 @@ EXTERNAL, WEIGHT, PULL = range(3)
 """Rows of what is given to ``qp_fill.fill`` besides the terms."""
 
 
-class Sheet:
+class StructureTable:
     """What the kernels need to know of a structure.
 
     Parameters
@@ -76,7 +75,7 @@ class Sheet:
             array.flags.writeable = False
 
 
-class Binding:
+class BoundTables:
     """What the kernels need to know of the contacts and tasks that a program is filled from, as long as they stay.
 
     Parameters
@@ -94,7 +93,7 @@ class Binding:
 
     def __init__(
         self,
-        sheet: Sheet,
+        sheet: StructureTable,
         terms: Terms,
         contacts: Sequence[ContactConstraint],
         tasks: Sequence[Task],

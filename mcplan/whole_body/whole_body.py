@@ -17,17 +17,27 @@ from mcplan.errors import InputError, SimulationFailed
 from mcplan.robot.terms import Terms
 from mcplan.util.qp_status import HOLD, SLACK, SOLVED
 from mcplan.whole_body.answer import Answer, Solution, stationarity
-from mcplan.whole_body.collision_avoidance import Limit
+from mcplan.whole_body.collision_avoidance import AccelerationLimit
 from mcplan.whole_body.contact import ContactConstraint
-from mcplan.whole_body.declaration import Declaration, Extra, Structure, check_convex
+from mcplan.whole_body.declaration import Declaration, Extra, check_convex
 from mcplan.whole_body.explain import Explanation, SlackForm, damped_hold, slack_problem
 from mcplan.whole_body.forms import BaseChart
-from mcplan.whole_body.packed import same
+from mcplan.whole_body.packed import is_unchanged
+from mcplan.whole_body.problem_data import Structure
 from mcplan.whole_body.rows.accelerations import fill_limits, limit_names
 from mcplan.whole_body.rows.block import Array, Conflict
-from mcplan.whole_body.rows.forces import Near, fill_near
+from mcplan.whole_body.rows.forces import TorqueBand, fill_near
 from mcplan.whole_body.settings import MIXED, HasLimits, QPSettings, bounds, solver_options
-from mcplan.whole_body.tables import EXTERNAL, PULL, WEIGHT, Binding, FastForm, Sheet, fast_form, place_parameters
+from mcplan.whole_body.tables import (
+    EXTERNAL,
+    PULL,
+    WEIGHT,
+    BoundTables,
+    FastForm,
+    StructureTable,
+    fast_form,
+    place_parameters,
+)
 from mcplan.whole_body.tasks.effort_terms import fill_efforts, row_counts, split_tasks
 from mcplan.whole_body.tasks.task import Task, checked_rows, weights
 
@@ -45,7 +55,7 @@ def structure_of(
     contacts: Sequence[ContactConstraint],
     tasks: Sequence[Task],
     settings: QPSettings,
-    limits: Sequence[Limit] = (),
+    limits: Sequence[AccelerationLimit] = (),
 ) -> Structure:
     """Return what the declared problem depends on: not which patches and frames, but how many rows of which kind."""
     joint = robot.limits
@@ -94,7 +104,7 @@ class WholeBodyQP:
         tasks: Sequence[Task],
         settings: QPSettings | None = None,
         extra: Extra | None = None,
-        limits: Sequence[Limit] = (),
+        limits: Sequence[AccelerationLimit] = (),
     ):
         self.robot, self.settings = robot, settings or QPSettings()
         self.structure = structure_of(robot, contacts, tasks, self.settings, limits)
@@ -119,11 +129,11 @@ class WholeBodyQP:
         self.fast = fast_form(self.problem, d) if compiled else None
         self.data = self.fast.data if self.fast else {}
         theta = self.fast.theta if self.fast else place_parameters(d, self.data)
-        self._sheet = Sheet(d, theta, self.data, bounds(robot, self.structure.bounded, self.settings))
-        self._binding: Binding | None = None
+        self._sheet = StructureTable(d, theta, self.data, bounds(robot, self.structure.bounded, self.settings))
+        self._binding: BoundTables | None = None
         self._bound: tuple = ()
         self._efforts: list[Any] = []
-        self._limits: Sequence[Limit] = ()
+        self._limits: Sequence[AccelerationLimit] = ()
         self._last: tuple[Mapping[str, Array], Array] = ({}, np.zeros(0))
         self._constant = 0.0
         self._filled = False
@@ -142,9 +152,9 @@ class WholeBodyQP:
         tasks: Sequence[Task],
         tau_ext: Array | None = None,
         previous: Mapping[str, Array] | None = None,
-        limits: Sequence[Limit] = (),
+        limits: Sequence[AccelerationLimit] = (),
         planned: Mapping[str, Array] | None = None,
-        near: Near | None = None,
+        near: TorqueBand | None = None,
     ) -> None:
         """Fill all parameters.
 
@@ -182,11 +192,15 @@ class WholeBodyQP:
         self._filled = True
 
     def _bind(
-        self, terms: Terms, contacts: Sequence[ContactConstraint], tasks: Sequence[Task], limits: Sequence[Limit]
-    ) -> Binding:
+        self,
+        terms: Terms,
+        contacts: Sequence[ContactConstraint],
+        tasks: Sequence[Task],
+        limits: Sequence[AccelerationLimit],
+    ) -> BoundTables:
         """Return the tables of these contacts and tasks: those of the last tick, unless others are given."""
         given = (terms, *contacts, None, *tasks, None, *limits)
-        if self._binding is not None and same(given, self._bound):
+        if self._binding is not None and is_unchanged(given, self._bound):
             return self._binding
         in_order, s = ordered(contacts), self.structure
         shapes = tuple(contact.shape for contact in in_order)
@@ -194,9 +208,9 @@ class WholeBodyQP:
             raise InputError("contacts, tasks or limits have another structure than the declared problem; ask the pool")
         motions, self._efforts = split_tasks(tasks)
         self.contacts, self._bound = in_order, given
-        return Binding(self._sheet, terms, in_order, motions, self.settings)
+        return BoundTables(self._sheet, terms, in_order, motions, self.settings)
 
-    def _fill_others(self, b: Binding, terms: Terms) -> float:
+    def _fill_others(self, b: BoundTables, terms: Terms) -> float:
         """Fill the rows of the tasks that have no kernel; return what the parameters do not hold of their cost."""
         b.given[WEIGHT:] = constant = 0.0
         for task, rows in b.others:
@@ -212,7 +226,7 @@ class WholeBodyQP:
                 np.multiply(wanted, root, out=self.data["task_target"][rows])
         return constant
 
-    def _draw(self, b: Binding, previous: Mapping[str, Array], planned: Mapping[str, Array]) -> None:
+    def _draw(self, b: BoundTables, previous: Mapping[str, Array], planned: Mapping[str, Array]) -> None:
         """Draw forces to the last ones, of the contacts that had some, and to those that are planned.
 
         ::
@@ -304,7 +318,7 @@ class WholeBodyQP:
         if self.fast:
             self.fast.compiled.write_back()
 
-    def _bound_program(self) -> Binding:
+    def _bound_program(self) -> BoundTables:
         if not self._filled or self._binding is None:
             raise InputError("the whole-body program is solved after its update")
         return self._binding
@@ -314,7 +328,7 @@ class WholeBodyQP:
         self._failed_before = self._failed_before and self._calm < CALM
         return self._solution(SOLVED, answer, start)
 
-    def _solve_declared(self, b: Binding, prove: bool = True) -> tuple[str, Answer | None]:
+    def _solve_declared(self, b: BoundTables, prove: bool = True) -> tuple[str, Answer | None]:
         """Solve the program as declared, compiled where it can be, by CVXPY where that comes to no verdict."""
         if self.fast is not None:
             failure, answer = self._attempt_fast(b, self.fast, prove)
@@ -322,7 +336,7 @@ class WholeBodyQP:
                 return failure, answer
         return self._attempt(b, self.problem, self._plain)
 
-    def _attempt_fast(self, b: Binding, fast: FastForm, prove: bool) -> tuple[str, Answer | None]:
+    def _attempt_fast(self, b: BoundTables, fast: FastForm, prove: bool) -> tuple[str, Answer | None]:
         status = fast.solve(prove)
         if status != cp.OPTIMAL:
             return status, None
@@ -335,7 +349,7 @@ class WholeBodyQP:
         return (f"{status}, but {answer.residuals}", None) if wrong else ("", answer)
 
     def _attempt(
-        self, b: Binding, form: cp.Problem | SlackForm, with_duals: bool, hard_only: bool = False
+        self, b: BoundTables, form: cp.Problem | SlackForm, with_duals: bool, hard_only: bool = False
     ) -> tuple[str, Answer | None]:
         """Solve one form; return why it failed, or an answer that passed the check."""
         try:

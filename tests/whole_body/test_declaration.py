@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from mcplan.whole_body.declaration import Declaration, Structure
+from mcplan.whole_body.declaration import Declaration
+from mcplan.whole_body.problem_data import Structure
 from mcplan.whole_body.settings import QPSettings
 
 

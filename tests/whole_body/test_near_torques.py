@@ -8,7 +8,7 @@ import pytest
 from mcplan.robot.sizes import RobotScale
 from mcplan.whole_body.answer import Answer
 from mcplan.whole_body.priorities import PrioritisedQP
-from mcplan.whole_body.rows.forces import LEVER, Near, steps_of
+from mcplan.whole_body.rows.forces import LEVER, TorqueBand, steps_of
 from mcplan.whole_body.settings import QPSettings
 from mcplan.whole_body.tasks.posture import PostureTask
 from mcplan.whole_body.whole_body import WholeBodyQP
@@ -35,7 +35,7 @@ def kept_near(state, torque, **settings):
     """Return the solution after the jump, near the torques of the last tick, or wherever it is."""
     contacts, tasks = soles(state), asked(state)
     qp = WholeBodyQP(state.robot, contacts, tasks, QPSettings(near_torques=True, **settings))
-    qp.update(state.terms, contacts, tasks, near=None if torque is None else Near(torque, STEP))
+    qp.update(state.terms, contacts, tasks, near=None if torque is None else TorqueBand(torque, STEP))
     return qp.solve()
 
 
@@ -67,7 +67,7 @@ def test_what_no_torque_near_the_last_ones_holds_has_no_solution(standing, last,
     """With 300 N m more in every joint nobody stands still on two soles."""
     contacts, tasks = soles(standing), standing_tasks(standing)
     qp = WholeBodyQP(standing.robot, contacts, tasks, QPSettings(near_torques=True))
-    qp.update(standing.terms, contacts, tasks, near=Near(last + 300.0 * way, STEP))
+    qp.update(standing.terms, contacts, tasks, near=TorqueBand(last + 300.0 * way, STEP))
     assert qp.attempt() is None
     qp.update(standing.terms, contacts, tasks)
     assert qp.attempt() is not None
@@ -79,7 +79,7 @@ def test_the_check_of_an_answer_looks_at_them(standing, last):
     qp.update(standing.terms, contacts, tasks)
     free = qp.solve()
     assert free.residuals.inequality < 1e-9
-    qp.update(standing.terms, contacts, tasks, near=Near(last, STEP))
+    qp.update(standing.terms, contacts, tasks, near=TorqueBand(last, STEP))
     forces = np.concatenate([free.unknowns[contact.patch] for contact in qp.contacts])
     again = Answer(qp._bound_program(), free.vd, free.tau, forces, 0.0)
     assert again.inequality == pytest.approx(np.abs(free.tau - last).max() - STEP, abs=1e-6)
@@ -90,7 +90,7 @@ def test_levels_of_priority_keep_them_near_too(standing, last):
     posture = PostureTask(standing.q[7:] + 0.1, 1.0)
     posture.priority = 2
     qp = PrioritisedQP(standing.robot, contacts, [*tasks, posture], QPSettings(near_torques=True))
-    qp.update(standing.terms, contacts, [*tasks, posture], near=Near(last, STEP))
+    qp.update(standing.terms, contacts, [*tasks, posture], near=TorqueBand(last, STEP))
     held = qp.solve()
     assert held.ok, held.message
     assert np.abs(held.tau - last).max() == pytest.approx(STEP, abs=1e-5)
@@ -110,7 +110,7 @@ def test_each_torque_has_a_step_of_its_own(standing, last):
     steps = np.where(np.arange(standing.robot.n) % 2, 2.0, 0.5)
     contacts, tasks = soles(standing), asked(standing)
     qp = WholeBodyQP(standing.robot, contacts, tasks, QPSettings(near_torques=True))
-    qp.update(standing.terms, contacts, tasks, near=Near(last, steps))
+    qp.update(standing.terms, contacts, tasks, near=TorqueBand(last, steps))
     held = qp.solve()
     assert held.ok, held.message
     used = np.abs(held.tau - last) / steps

@@ -16,7 +16,6 @@ entry that it was copied from, whatever the reductions did (symmetric, diagonal,
 and a zero is a constant zero.
 """
 
-
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise

@@ -15,7 +15,6 @@ Each equality and each variable is used at most once, and the substitutions are 
 every right-hand side holds only variables that are kept or were given before.
 """
 
-
 from dataclasses import dataclass, field
 
 import numpy as np

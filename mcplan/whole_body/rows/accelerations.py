@@ -7,28 +7,23 @@
 ``A_l vd >= b_l``: limits that are added, such as distances of bodies that are to be kept.
 """
 
-
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from mcplan.robot.terms import Terms
-from mcplan.whole_body.collision_avoidance import Limit
-from mcplan.whole_body.rows.block import Array, Block, Conflict, Failure, Gradient, Rows, Values
+from mcplan.whole_body.collision_avoidance import AccelerationLimit
+from mcplan.whole_body.problem_data import ProblemData
+from mcplan.whole_body.rows.block import Array, Conflict, Failure, Gradient, RowBlock, Rows, Values
 from mcplan.whole_body.tasks.task import checked_rows
-
-if TYPE_CHECKING:
-    from mcplan.whole_body.declaration import Declaration
-
 
 MOTION = "motion"
 
 
-class Motion(Block):
+class EquationOfMotionRows(RowBlock):
     """The rows of the equation of motion."""
 
-    def __init__(self, d: "Declaration"):
+    def __init__(self, d: ProblemData):
         nv, self._joints = d.structure.nv, slice(6, 6 + d.structure.n)
         M, h = d.parameter("M", (nv, nv)), d.parameter("h", nv)
         motion = M @ d.vd + h - d.actuation @ d.tau
@@ -44,10 +39,10 @@ class Motion(Block):
             gradient.f.append(-data["force_map"].T @ y[MOTION])
 
 
-class Held(Block):
+class HeldContactRows(RowBlock):
     """The accelerations of all contacts in the directions in which they are held."""
 
-    def __init__(self, d: "Declaration"):
+    def __init__(self, d: ProblemData):
         if count := sum(shape.rows for shape in d.structure.shapes):
             J = d.parameter("contact_jacobian", (count, d.structure.nv))
             moves = J @ d.vd - d.parameter("contact_acceleration", count)
@@ -68,10 +63,10 @@ class Held(Block):
             row += contact.shape.rows
 
 
-class Released(Block):
+class FreeDirectionRows(RowBlock):
     """The forces of all contacts in the directions that they leave free."""
 
-    def __init__(self, d: "Declaration"):
+    def __init__(self, d: ProblemData):
         if count := sum(shape.released for shape in d.structure.shapes):
             R = d.parameter("release", (count, d.unknowns))
             self.rows = [Rows("release", R @ d.force, True, penalty=1e2, price=5.0)]
@@ -93,10 +88,10 @@ class Released(Block):
 LOWER, UPPER = "acceleration_min", "acceleration_max"
 
 
-class Bounds(Block):
+class AccelerationBounds(RowBlock):
     """The bounds of the accelerations of those joints that have limits."""
 
-    def __init__(self, d: "Declaration"):
+    def __init__(self, d: ProblemData):
         self._joints = joints = np.array(d.structure.bounded, dtype=int)
         if not len(joints):
             return
@@ -122,10 +117,10 @@ class Bounds(Block):
                 yield Conflict(what, float(excess), "rad/s²")
 
 
-class Added(Block):
+class AddedLimitRows(RowBlock):
     """The rows of all added limits, one below the other."""
 
-    def __init__(self, d: "Declaration"):
+    def __init__(self, d: ProblemData):
         if count := d.structure.limit_rows:
             A, lower = d.parameter("limit_matrix", (count, d.structure.nv)), d.parameter("limit_lower", count)
             self.rows = [Rows("limit", lower - A @ d.vd, False, penalty=1e3, price=50.0)]
@@ -142,7 +137,7 @@ class Added(Block):
                 yield Conflict(name, amount, "m/s²")
 
 
-def fill_limits(data: dict[str, Array], terms: Terms, limits: Sequence[Limit]) -> None:
+def fill_limits(data: dict[str, Array], terms: Terms, limits: Sequence[AccelerationLimit]) -> None:
     """Write the rows of all limits; ``InputError`` where one has rows of another shape than it says."""
     row = 0
     for limit in limits:
@@ -152,6 +147,6 @@ def fill_limits(data: dict[str, Array], terms: Terms, limits: Sequence[Limit]) -
         row += limit.dimension
 
 
-def limit_names(limits: Sequence[Limit]) -> list[str]:
+def limit_names(limits: Sequence[AccelerationLimit]) -> list[str]:
     """Return what the rows keep."""
     return [name for limit in limits for name in limit.names]

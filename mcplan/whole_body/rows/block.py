@@ -6,16 +6,14 @@ that a kernel writes is told to it in `mcplan.core.whole_body.layout`.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import cvxpy as cp
 import numpy as np
 from numpy.typing import NDArray
 
 from mcplan.whole_body.contact import ContactConstraint
-
-if TYPE_CHECKING:
-    from mcplan.whole_body.declaration import Declaration
+from mcplan.whole_body.problem_data import ProblemData
 
 Array = NDArray[np.float64]
 Values = Mapping[str, Any]
@@ -91,7 +89,7 @@ class Failure:
     limits: Sequence[str]
 
 
-class Block:
+class RowBlock:
     """Rows that are declared together.
 
     Parameters
@@ -105,7 +103,7 @@ class Block:
 
     rows: Sequence[Rows] = ()
 
-    def __init__(self, d: "Declaration"):
+    def __init__(self, d: ProblemData):
         raise NotImplementedError
 
     def add_gradient(self, data: Values, y: Values, gradient: Gradient) -> None:

@@ -8,30 +8,26 @@ preload, which it bears at least and of which no friction is counted on.
 ``|tau - tau_0| <= step``: torques that stay close to given ones, such as those of the last tick.
 """
 
-
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import cvxpy as cp
 import numpy as np
 
 from mcplan.optimize.polytope import ball_polytope, friction_pyramid
 from mcplan.robot.robot import Robot
-from mcplan.whole_body.rows.block import Array, Block, Conflict, Failure, Gradient, Rows, Values
+from mcplan.whole_body.problem_data import ProblemData
+from mcplan.whole_body.rows.block import Array, Conflict, Failure, Gradient, RowBlock, Rows, Values
 from mcplan.whole_body.settings import UNBOUNDED
-
-if TYPE_CHECKING:
-    from mcplan.whole_body.declaration import Declaration
-
 
 OVER = 1e-5
 """N: a cone that is left by less is not named."""
 
 
-class Cones(Block):
+class FrictionConeRows(RowBlock):
     """Friction pyramids and bounds of the normal force of all contacts that are no grasps."""
 
-    def __init__(self, d: "Declaration"):
+    def __init__(self, d: ProblemData):
         shapes = zip(d.structure.shapes, d.structure.slices(), strict=True)
         cones = [(shape, place) for shape, place in shapes if not shape.grasp]
         if not cones:
@@ -89,10 +85,10 @@ class Cones(Block):
 HALVES = (("grasp_force", slice(0, 3)), ("grasp_moment", slice(3, 6)))
 
 
-class Grasps(Block):
+class GraspBallRows(RowBlock):
     """The balls of all grasps: first the forces, then the moments."""
 
-    def __init__(self, d: "Declaration"):
+    def __init__(self, d: ProblemData):
         shapes = zip(d.structure.shapes, d.structure.slices(), strict=True)
         grasps = [(shape, place) for shape, place in shapes if shape.grasp]
         if not grasps:
@@ -125,20 +121,20 @@ LEVER = 0.2
 third of the length of its limbs: so far from their axes its other joints push."""
 
 
-class Near(NamedTuple):
+class TorqueBand(NamedTuple):
     """Torques (n,), and how far from each of them those of the program may be (n,): N m, of prismatic joints N."""
 
     torque: Array
     step: Array
 
 
-class NearTorques(Block):
+class TorqueStepRows(RowBlock):
     """The rows ``|tau - tau_0| <= step``; none where torques may be any.
 
     They never give way: where they are in the way of a solution the program is filled without them.
     """
 
-    def __init__(self, d: "Declaration"):
+    def __init__(self, d: ProblemData):
         if d.structure.settings.near_torques:
             lower, upper = (d.parameter(name, d.structure.n) for name in (LOWER, UPPER))
             self.rows = [Rows(LOWER, lower - d.tau, False), Rows(UPPER, d.tau - upper, False)]
@@ -155,7 +151,7 @@ def steps_of(robot: Robot, most: float) -> Array:
     return np.where(prismatic, most / (LEVER * robot.scale.leg), most)
 
 
-def fill_near(data: Values, near: Near | None) -> None:
+def fill_near(data: Values, near: TorqueBand | None) -> None:
     """Fill the bounds of the torques; without ``near`` there are none."""
     if LOWER in data:
         data[LOWER][:] = -UNBOUNDED if near is None else near.torque - near.step

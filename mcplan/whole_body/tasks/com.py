@@ -3,7 +3,6 @@
 The angular momentum about the centre of mass is damped, or follows a reference.
 """
 
-
 from collections.abc import Sequence
 
 from numpy.typing import ArrayLike
@@ -12,7 +11,7 @@ from mcplan.core.whole_body import tasks as qp_tasks
 from mcplan.errors import InputError
 from mcplan.robot.terms import Terms
 from mcplan.util.arguments import shown
-from mcplan.whole_body.packed import Slot
+from mcplan.whole_body.packed import View
 from mcplan.whole_body.tasks.task import Array, KernelTask, damping
 
 
@@ -37,7 +36,7 @@ class ComTask(KernelTask):
     code = qp_tasks.COM
     diagonal = False
     frames: tuple[str, ...] = ()
-    kp, kd, position, velocity, acceleration = Slot(), Slot(), Slot(), Slot(), Slot()
+    kp, kd, position, velocity, acceleration = View(), View(), View(), View(), View()
 
     def __init__(
         self,
@@ -95,7 +94,7 @@ class AngularMomentumTask(KernelTask):
     diagonal = False
     selected = (0, 1, 2)
     frames: tuple[str, ...] = ()
-    kd, momentum, rate = Slot(), Slot(), Slot()
+    kd, momentum, rate = View(), View(), View()
 
     def __init__(self, weight: ArrayLike = 0.1, kd: ArrayLike = 5.0):
         self.allocate(kd=3, momentum=3, rate=3, weight=3)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from mcplan.errors import InputError
 from mcplan.robot.terms import Terms
-from mcplan.whole_body.collision_avoidance import Limit
+from mcplan.whole_body.collision_avoidance import AccelerationLimit
 from mcplan.whole_body.contact import ContactConstraint
 from mcplan.whole_body.tasks.forces import TorqueTask
 from mcplan.whole_body.tasks.posture import PostureTask
@@ -26,7 +26,9 @@ def split_tasks(tasks: Sequence[Any]) -> tuple[list[Any], list[Any]]:
     )
 
 
-def row_counts(tasks: Sequence[Any], limits: Sequence[Limit], joints: int | None = None) -> tuple[int, int, bool, int]:
+def row_counts(
+    tasks: Sequence[Any], limits: Sequence[AccelerationLimit], joints: int | None = None
+) -> tuple[int, int, bool, int]:
     """Return the rows of tasks on accelerations and on forces, whether there are any on torques, the rows of limits.
 
     Parameters

@@ -3,7 +3,6 @@
 The torques stay small, or near a reference.
 """
 
-
 from collections.abc import Sequence
 
 import numpy as np

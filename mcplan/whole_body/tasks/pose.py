@@ -3,7 +3,6 @@
 A frame of the robot follows a reference pose in another of its frames.
 """
 
-
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -12,7 +11,7 @@ from mcplan.errors import InputError
 from mcplan.robot.terms import Terms
 from mcplan.util.text import short
 from mcplan.whole_body.contact import rotation_error
-from mcplan.whole_body.packed import Slot
+from mcplan.whole_body.packed import View
 from mcplan.whole_body.tasks.task import Array, KernelTask, damping
 
 
@@ -36,7 +35,7 @@ class LinkPoseTask(KernelTask):
 
     code = qp_tasks.LINK_POSE
     diagonal = False
-    kp, kd, p, R, velocity, acceleration = Slot(), Slot(), Slot(), Slot(), Slot(), Slot()
+    kp, kd, p, R, velocity, acceleration = View(), View(), View(), View(), View(), View()
 
     def __init__(
         self,

@@ -6,7 +6,7 @@ from numpy.typing import ArrayLike, NDArray
 from mcplan.core.whole_body import tasks as qp_tasks
 from mcplan.robot.terms import Terms
 from mcplan.util.arguments import vector
-from mcplan.whole_body.packed import Slot
+from mcplan.whole_body.packed import View
 from mcplan.whole_body.tasks.task import Array, KernelTask, damping
 
 
@@ -27,7 +27,7 @@ class PostureTask(KernelTask):
     code = qp_tasks.POSTURE
     diagonal = True
     frames: tuple[str, ...] = ()
-    kp, kd, position, velocity, acceleration = Slot(), Slot(), Slot(), Slot(), Slot()
+    kp, kd, position, velocity, acceleration = View(), View(), View(), View(), View()
 
     def __init__(self, position: Array, weight: ArrayLike = 0.05, kp: ArrayLike = 40.0, kd: ArrayLike | None = None):
         position = vector("PostureTask", "position (q[7:] of a posture)", position)

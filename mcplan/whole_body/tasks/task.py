@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from mcplan.errors import InputError
 from mcplan.robot.terms import Terms
 from mcplan.util.text import short
-from mcplan.whole_body.packed import Array, Packed, Slot
+from mcplan.whole_body.packed import Array, FlatParameters, View
 
 __all__ = [
     "Array",
@@ -88,7 +88,7 @@ class Task(Protocol):
         """Return ``A (m, nv)`` and ``b (m,)``; for a diagonal task the indices (m,) in ``vd`` and ``b``."""
 
 
-class KernelTask(Packed):
+class KernelTask(FlatParameters):
     """Base of the tasks whose rows ``core.qp_tasks`` knows how to fill from their packed numbers.
 
     Attributes
@@ -102,7 +102,7 @@ class KernelTask(Packed):
     code: int
     priority: int = 1
     selected: tuple[int, ...] = ()
-    weight = Slot()
+    weight = View()
 
     def __repr__(self) -> str:
         return short(self, self.slots)

@@ -1,0 +1,78 @@
+"""Structure of the whole-body program, its variables and its parameters."""
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+
+from mcplan.whole_body.contact import ContactShape
+from mcplan.whole_body.packed import Array
+from mcplan.whole_body.settings import QPSettings
+
+
+@dataclass(frozen=True)
+class Structure:
+    """What fixes the declared problem: sizes, limits that never change, options."""
+
+    nv: int
+    shapes: tuple[ContactShape, ...]
+    task_rows: int
+    torque: tuple[float, ...]  # (n,) bounds on the torques, inf where there are none
+    bounded: tuple[int, ...]  # joints whose acceleration is bounded
+    settings: QPSettings
+    force_rows: int = 0  # of the tasks on contact forces
+    torque_task: bool = False  # whether the torques follow a reference
+    limit_rows: int = 0  # of the added limits
+
+    @property
+    def n(self) -> int:
+        """Number of joints; what ``nv`` has beyond the base and them moves freely."""
+        return len(self.torque)
+
+    @property
+    def row_counts(self) -> tuple[int, int, bool, int]:
+        """Rows of tasks on accelerations, on forces, whether there are any on torques, rows of limits."""
+        return self.task_rows, self.force_rows, self.torque_task, self.limit_rows
+
+    def slices(self) -> list[slice]:
+        """Return the place of each contact among the force unknowns."""
+        ends = np.cumsum([0, *(shape.unknowns for shape in self.shapes)])
+        return [slice(int(a), int(b)) for a, b in pairwise(ends)]
+
+
+class ProblemData:
+    """Variables and parameters of the program, to which each block adds its rows.
+
+    Attributes
+    ----------
+    vd, tau, force : the variables; ``force`` is None without contacts.
+    unknowns : number of force unknowns.
+    parameters : name -> Parameter.
+    """
+
+    def __init__(self, structure: Structure):
+        self.structure = structure
+        self.parameters: dict[str, cp.Parameter] = {}
+        limit = np.array(structure.torque)
+        self.vd = cp.Variable(structure.nv, name="vd")
+        self.tau = cp.Variable(structure.n, name="tau", bounds=[-limit, limit])
+        self.unknowns = sum(shape.unknowns for shape in structure.shapes)
+        self.force: Any = cp.Variable(self.unknowns, name="force") if self.unknowns else None
+
+    def parameter(self, name: str, shape: int | tuple[int, ...], **attributes: Any) -> cp.Parameter:
+        """Add a parameter."""
+        self.parameters[name] = cp.Parameter(shape, name=name, **attributes)
+        return self.parameters[name]
+
+    @property
+    def variables(self) -> tuple[Any, ...]:
+        """The accelerations, the torques and, where there are contacts, the forces."""
+        return (self.vd, self.tau) if self.force is None else (self.vd, self.tau, self.force)
+
+    @property
+    def actuation(self) -> Array:
+        """``S'`` (nv, n): the torques act on the joints, neither on the base nor on free objects."""
+        s = self.structure
+        return np.vstack([np.zeros((6, s.n)), np.eye(s.n), np.zeros((s.nv - 6 - s.n, s.n))])

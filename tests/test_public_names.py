@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[1]
 NAMES = {name: getattr(import_module(module), inside) for name, (module, inside) in mc._NAMES.items()}
 """Public names by what they are; ``mc.sweep`` is the package of that name as soon as this has been imported."""
 
-PACKAGES = {name: import_module(f"mcplan.{name}") for name in mc._PACKAGES}
+PACKAGES = {name: import_module(module) for name, module in mc._PACKAGES.items()}
 INSIDE = {f"{name}.{inside}": getattr(thing, inside) for name, thing in PACKAGES.items() for inside in thing.__all__}
 EVERYTHING = {**NAMES, **PACKAGES, **INSIDE}
 FUNCTIONS = {name: thing for name, thing in EVERYTHING.items() if inspect.isfunction(thing)}

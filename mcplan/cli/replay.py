@@ -1,104 +1,14 @@
-"""``mcplan replay``.
-
-Files that the replay command writes: pages and pictures, refused before any work where they could not be.
-"""
-
+"""``mcplan replay``."""
 
 from argparse import ArgumentParser, Namespace
-from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mcplan.cli.options import file_to_write, open_in_browser, port_number, refuse_port
+from mcplan.cli.options import open_in_browser, port_number, refuse_port
 from mcplan.cli.report import recorded
 from mcplan.errors import InputError
-from mcplan.util.files import write_text
-from mcplan.view.moving.film_maker import LARGEST, SMALLEST, check_output, save_moving, save_picture
-from mcplan.view.page import Page
 
 if TYPE_CHECKING:
     from mcplan.view.page import Page
-
-
-@dataclass(frozen=True)
-class WantedFile:
-    """A file to write.
-
-    Attributes
-    ----------
-    kind : ``html``, ``gif``, ``mp4`` or ``png``.
-    path : where.
-    size : (width, height) of a picture, pixels.
-    t : time of a single picture, s (of a plan: number of the stance).
-    """
-
-    kind: str
-    path: Path
-    size: tuple[int, int]
-    t: float = 0.0
-
-
-def wanted_files(arguments: Namespace) -> list[WantedFile]:
-    """Return the files that the command line asks for.
-
-    Raises
-    ------
-    InputError
-        A size or a time that is none.
-    """
-    size = _size(arguments.size)
-    files = [
-        WantedFile(kind, Path(getattr(arguments, kind)), size)
-        for kind in ("html", "gif", "mp4")
-        if getattr(arguments, kind)
-    ]
-    if arguments.png:
-        try:
-            t = float(arguments.png[0])
-        except ValueError:
-            raise InputError(
-                f"--png {arguments.png[0]}: expected a time (s) and a file, as in --png 3.5 FILE"
-            ) from None
-        files.append(WantedFile("png", Path(arguments.png[1]), size, t))
-    return files
-
-
-def refuse_files(files: Sequence[WantedFile], force: bool, speed: float) -> None:
-    """Refuse what could not be written, before any work is done for it."""
-    for file in files:
-        endings = () if file.kind == "html" else (f".{file.kind}",)
-        file_to_write(file.path, force, *endings, option=f"--{file.kind}")
-        check_output(file.kind, speed=speed)
-    paths = [file.path.absolute() for file in files]
-    if len(set(paths)) < len(paths):
-        raise InputError("two outputs have the same name")
-
-
-def write_files(page: Page, files: Sequence[WantedFile], speed: float) -> None:
-    """Write them; those that the motion does not allow are refused before the first."""
-    for file in files:
-        if file.kind == "png":  # its time is one of the time line, which counts the stances of a plan
-            check_output(file.kind, page.duration, t=file.t)
-        else:
-            check_output(file.kind, page.length, speed, size=file.size)
-    for file in files:
-        if file.kind == "html":
-            write_text(file.path, page.text())
-        elif file.kind == "png":
-            save_picture(page, file.path, file.t, file.size)
-        else:
-            save_moving(page, file.path, file.kind, file.size, speed)
-
-
-def _size(text: str) -> tuple[int, int]:
-    parts = text.lower().split("x")
-    if len(parts) != 2 or not all(part.isascii() and part.isdigit() for part in parts):
-        raise InputError(f"--size {text}: expected WIDTHxHEIGHT in pixels, as in 960x600")
-    width, height = map(int, parts)
-    if not all(SMALLEST <= side <= LARGEST for side in (width, height)):
-        raise InputError(f"--size {text}: expected sides from {SMALLEST} to {LARGEST} pixels")
-    return width, height
 
 
 HELP = "write or serve the replay of a run, of a plan with its search tree, or of a tree alone"
@@ -123,7 +33,7 @@ def declare(parser: ArgumentParser) -> None:
 
 def carry_out(arguments: Namespace) -> int:
     """Write the replay as a page or as pictures, or serve it on loopback until interrupted."""
-    pass
+    from mcplan.cli.replay_files import refuse_files, wanted_files, write_files
     from mcplan.sim.progress_bar import Working
 
     files = wanted_files(arguments)

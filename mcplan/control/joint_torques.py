@@ -8,7 +8,7 @@ A wrist of 3 N m that rubs with 1 N m does not lay its hand flat: the program's 
 
 import numpy as np
 
-from mcplan.core.algebra.joint_bounds import add_impedance
+from mcplan.core.algebra.impedance import add_impedance
 from mcplan.robot.robot import Robot
 
 REFERENCE_TORQUE = 150.0

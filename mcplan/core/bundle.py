@@ -6,7 +6,6 @@ along up to three axes. In a kernel ``axes2(bundle.real, bundle.layout, k)`` is 
 Is an array of numbers fit for the kernels? In one crossing, because NumPy takes as long as the dynamics.
 """
 
-
 import math
 from collections.abc import Sequence
 from typing import NamedTuple

@@ -5,7 +5,6 @@ What makes two cases the same: hashes of the resolved configuration, of files, a
 The mesh files of a scenario, which its text only names.
 """
 
-
 import hashlib
 import json
 import subprocess
@@ -22,12 +21,11 @@ from mcplan.scenario.variant import variant_document
 from mcplan.scene.found.world_file import read_world
 
 UNUSED = (
-    "sweep", "view", "bench", "commands", "cli/main.py", "__main__.py", "api.py", "sim/progress_bar.py", "util/bars.py",
-    "version.py",
+    "sweep/", "view/", "bench/", "cli/", "__main__.py", "api.py", "sim/progress_bar.py", "util/bars.py", "version.py",
 )  # fmt: skip
 """Packages and modules of mcplan that no result depends on, but for ``ROWS``."""
 
-ROWS = ("sweep/job.py", "sweep/job.py")
+ROWS = ("sweep/job.py",)
 """Files of these that make the rows of a table."""
 
 
@@ -56,7 +54,7 @@ def code_version() -> str:
     found = hashlib.sha256()
     for file in sorted(package.rglob("*.py")):
         name = file.relative_to(package)
-        if name.parts[0] not in UNUSED or name.as_posix() in ROWS:
+        if not name.as_posix().startswith(UNUSED) or name.as_posix() in ROWS:
             found.update(name.as_posix().encode() + b"\0" + file.read_bytes())
     return found.hexdigest()[:16]
 

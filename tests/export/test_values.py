@@ -11,7 +11,7 @@ from mcap.reader import make_reader
 
 from mcplan.errors import InputError
 from mcplan.export import foxglove
-from mcplan.export.mcap_log import write_csv as write_log
+from mcplan.export.mcap_log import write as write_log
 from mcplan.export.tables import POINTS, write_csv
 from mcplan.record.run import BASE_Q, BASE_V, WRENCH, table
 from tests.sim.waving_box import waving_run

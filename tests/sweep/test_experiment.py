@@ -309,7 +309,7 @@ def test_a_case_names_the_back_end_in_which_its_scenario_runs(experiment_file, t
 
 def test_the_version_of_the_code_is_that_of_all_that_results_depend_on(tmp_path, monkeypatch):
     monkeypatch.setattr(identity, "__file__", str(tmp_path / "sweep" / "identity.py"))
-    counts = ("record/run.py", "sim/contact/deep/law.py", "util/back_ends.py", "sweep/job.py", "sweep/job.py")
+    counts = ("record/run.py", "sim/contact/deep/law.py", "util/back_ends.py", "sweep/job.py")
     others = ("view/page.py", "sim/notes.txt", "cli/main.py", "sweep/store.py")
     files = [tmp_path / name for name in (*counts, *others)]
     for file in files:

@@ -1,8 +1,4 @@
-"""Bounds on joint accelerations that keep positions and velocities within their limits, and never contradict.
-
-Joint springs and dampers around a motion that is expected.
-"""
-
+"""Bounds on joint accelerations that keep positions and velocities within their limits, and never contradict."""
 
 import math
 
@@ -71,29 +67,3 @@ def viable_acceleration(q, v, lower, upper, velocity, dt, braking, ceiling, reco
     lowest = min(max(-velocity, -next_velocity(q - lower, -v, braking, dt, recovery)), highest)
     low, high = (lowest - v) / dt, (highest - v) / dt
     return min(max(low, -ceiling), ceiling), min(max(high, -ceiling), ceiling)
-
-
-@jit
-def add_impedance(q, v, vd, tau, kp, kd, leak, limit, dt, expected_q, expected_v, sent):
-    """Add to torques what holds the joints to the motion expected, and let that go on for one period.
-
-        sent = tau + kp (q_d - q) + kd (v_d - v), cut to the limit
-        v_d+ = v_d + dt (vd + (v - v_d) / leak),   q_d+ = q_d + dt (v_d+ + (q - q_d) / leak)
-
-    Parameters
-    ----------
-    q, v, vd, tau : (n,) measured positions and velocities, accelerations and torques that are wanted
-    kp, kd, limit : (n,) gains and torque limits
-    leak, dt : s
-    expected_q, expected_v : (n,) in and out, the motion expected
-    sent : (n,) out, N m
-    """
-    for i in range(len(q)):
-        torque = tau[i] + kp[i] * (expected_q[i] - q[i]) + kd[i] * (expected_v[i] - v[i])
-        expected_v[i] += dt * (vd[i] + (v[i] - expected_v[i]) / leak)
-        expected_q[i] += dt * (expected_v[i] + (q[i] - expected_q[i]) / leak)
-        if torque > limit[i]:  # what is not a number stays so
-            torque = limit[i]
-        elif torque < -limit[i]:
-            torque = -limit[i]
-        sent[i] = torque

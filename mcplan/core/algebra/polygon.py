@@ -8,7 +8,6 @@ polygon so far is confirmed by the program along the edge's normal, or split at 
 Source: Bretl & Lall, Testing static equilibrium for legged robots, IEEE T-RO 24(4), 2008.
 """
 
-
 import math
 
 import numpy as np

@@ -5,7 +5,6 @@ A quaternion and its negative are the same rotation; the logarithm takes the sho
 The rotation vector between two orientations, and how quickly it changes.
 """
 
-
 import math
 
 from mcplan.core.jit import jit

@@ -71,7 +71,10 @@ def open_scene(packed):
         axes2(real, layout, 12),  # joint
         axes1(whole, layout, 13),  # parent
         Shapes(
-            axes2(whole, layout, 14), axes2(real, layout, 15), axes2(real, layout, 16), axes2(real, layout, 17),
+            axes2(whole, layout, 14),
+            axes2(real, layout, 15),
+            axes2(real, layout, 16),
+            axes2(real, layout, 17),
             axes1(whole, layout, 18),
         ),  # shapes
         axes1(whole, layout, 19),  # shape_link

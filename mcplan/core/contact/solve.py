@@ -16,7 +16,7 @@ D. G. Anderson, J. ACM 1965 (its acceleration by the round before).
 
 import math
 
-from mcplan.core.algebra.cholesky import tree_factor, tree_multiply, tree_solve
+from mcplan.core.algebra.tree_factor import tree_factor, tree_multiply, tree_solve
 from mcplan.core.contact.law import cone_state, project, stiffness
 from mcplan.core.contact.model import (
     AIM,

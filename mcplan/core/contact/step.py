@@ -11,7 +11,7 @@ Sources: S1 sec. 3.7 (contact forces from constraints, impulse transfer, energy 
 
 import math
 
-from mcplan.core.algebra.cholesky import tree_factor, tree_solve
+from mcplan.core.algebra.tree_factor import tree_factor, tree_solve
 from mcplan.core.bundle import Bundle
 from mcplan.core.contact.bundle import open_fixed, open_moving
 from mcplan.core.contact.collect import collect

@@ -3,7 +3,6 @@
 Momentum of the whole robot: linear, and angular about the centre of mass (Orin, Goswami and Lee 2013).
 """
 
-
 from mcplan.core.jit import jit_algebra
 from mcplan.core.rigid_body.body import momentum_of, place_base, place_body
 from mcplan.core.rigid_body.inverse_dynamics import newton_euler

@@ -9,7 +9,6 @@ Postures q(s) with tangents v = q' and derivatives vd of these; gone with rate s
     hold + of_u sdd + of_x sd²,   hold = h(q, 0),   of_u = M v,   of_x = M vd + h(q, v) - hold
 """
 
-
 from mcplan.core.jit import jit, jit_algebra
 from mcplan.core.rigid_body.body import along, load_body, move_base, move_body, place_base, place_body, weigh_body
 from mcplan.core.rigid_body.frame import fill_frame_jacobian, frame_arm, place_path

@@ -4,7 +4,7 @@
 
     import numpy as np
     import mcplan as mc
-    from mcplan.coordinates import ROTATION_MATRIX, ZYX, Lagrangian
+    from mcplan.textbook.coordinates import ROTATION_MATRIX, ZYX, Lagrangian
 
     R = ZYX.rotation([0.3, -0.2, 1.0])
     rates = ZYX.E_inverse(ZYX.parameters(R)) @ [0.0, 0.0, 1.0]  # of z, y, x when R turns about the vertical at 1 rad/s

@@ -5,7 +5,7 @@ orientation of another. The joints stay as they are, and so does their order. ::
 
     import numpy as np
     import mcplan as mc
-    from mcplan.coordinates import equations_of_motion, to_frame
+    from mcplan.textbook.coordinates import equations_of_motion, to_frame
 
     robot = mc.load_robot("hrp2")
     q, v = robot.posture("half_sitting"), np.ones(robot.nv)

@@ -4,7 +4,7 @@ A task is a Jacobian J (m, k) and the velocity w (m,) that ``J rate`` should be.
 order of priority each takes what those before it leave free. ::
 
     import numpy as np
-    from mcplan.kinematics import VelocityTask, prioritised
+    from mcplan.textbook.kinematics import VelocityTask, prioritised
 
     tip = VelocityTask([[0.0, -0.866, -0.866], [-2.0, -1.5, -0.5]], [1.0, 1.0])
     still = VelocityTask(np.eye(3)[:2], [0.0, 0.0])

@@ -79,7 +79,7 @@ def test_a_plan_is_found_where_the_straight_way_is_none_and_is_certified(name, t
 
 
 def test_a_patch_of_the_base_itself_bars_no_way(tmp_path):
-    home = Path(mcplan.__file__).parent / "model" / "bundled" / "hrp2"
+    home = Path(mcplan.__file__).parent / "robot" / "bundled" / "hrp2"
     text = (home / "robot.yaml").read_text().replace("urdf: hrp2.urdf", f"urdf: {home / 'hrp2.urdf'}")
     belly = "  belly: {link: BODY, kind: point, pose: {xyz: [0.1, 0, 0]}}\n"
     (tmp_path / "robot.yaml").write_text(text.replace("\npatches:\n", f"\npatches:\n{belly}"))

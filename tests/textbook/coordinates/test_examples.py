@@ -10,7 +10,7 @@ import pytest
 import mcplan
 
 PACKAGES = ("coordinates", "kinematics")
-ROOT = Path(mcplan.__file__).parent
+ROOT = Path(mcplan.__file__).parent / "textbook"
 
 
 def example_of(path: Path) -> str:

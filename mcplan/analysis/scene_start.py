@@ -15,8 +15,8 @@ import numpy as np
 
 from mcplan.collision.model import CollisionModel
 from mcplan.errors import InputError
+from mcplan.robot.anatomy import standing_posture
 from mcplan.robot.robot import Robot
-from mcplan.robot.sizes import feet, stands_in
 from mcplan.scenario.robot_sizes import sizes
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment, Surface
@@ -168,7 +168,7 @@ class _Places:
 
     def __init__(self, environment: Environment, robot: Robot):
         self.environment, self.robot = environment, robot
-        posture, self.feet = stands_in(robot), feet(robot)
+        posture, self.feet = standing_posture(robot), robot.feet
         if posture is None or not self.feet:
             raise InputError(f"{robot.name} has no posture in which it stands, so no start can be proposed")
         self.posture = posture

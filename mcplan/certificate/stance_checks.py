@@ -11,8 +11,8 @@ from mcplan.certificate.report import Check
 from mcplan.certificate.tolerances import PLAN_ANGLE_DEG, PLAN_COM, PLAN_OBJECT, PLAN_OBJECT_DEG, PLAN_PLACE
 from mcplan.planning.plan import Plan
 from mcplan.record.records import RobotRecord
+from mcplan.robot.anatomy import HRP2_MASS_KG
 from mcplan.robot.patch import MOUNT
-from mcplan.robot.sizes import MASS
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Bar
 from mcplan.scene.spec import ContactSpec
@@ -28,7 +28,7 @@ def stance_checks(plan: Plan, robot: RobotRecord) -> Iterator[Check]:
     name = "contacts as the scenario has them"
     yield Check(name, float(len(wrong)), "options", "== 0", not wrong, "", "; ".join(wrong))
     yield from _kept(plan)
-    yield from _required(plan, CARRIES * sum(link.mass for link in robot.links) / MASS)
+    yield from _required(plan, CARRIES * sum(link.mass for link in robot.links) / HRP2_MASS_KG)
     stances, environment = plan.stances, plan.scenario.environment
     q = np.array([stance.q for stance in stances])
     patches = [patch.name for patch in robot.patches]

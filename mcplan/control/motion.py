@@ -21,11 +21,11 @@ from mcplan.motion.posture import PostureSample, PostureTrajectory
 from mcplan.motion.quintic import Quintic, Sample, minimum_jerk
 from mcplan.motion.spline import PostureSpline, Rates, Spline
 from mcplan.motion.time_law import Stretch
-from mcplan.planning.posture.limbs import joints_of
 from mcplan.planning.transition.body_motion import Departure
 from mcplan.planning.transition.finder import TransitionFinder
 from mcplan.planning.transition.knots import BARRED
 from mcplan.planning.transition.transition import Course, Segment
+from mcplan.robot.anatomy import limb_joints
 from mcplan.robot.patch import MOUNT
 from mcplan.robot.pose import rotation_from_quat
 from mcplan.robot.robot import Robot
@@ -185,7 +185,7 @@ class Motion:
         self._spins: dict[Segment, Spline] = {}
         self._arrivals = Arrivals(robot, settings)
         self._finder: TransitionFinder | None = None
-        self._joints = {patch.limb: joints_of(robot, patch.limb) for patch in robot.patches.values()}
+        self._joints = {patch.limb: limb_joints(robot, patch.limb) for patch in robot.patches.values()}
         self.limbs: dict[str, Path] = {}
         self.contacts: dict[str, LoadedContact] = {}
         self.released: dict[str, Contact] = {}

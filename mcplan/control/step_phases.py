@@ -19,7 +19,8 @@ from mcplan.motion.pendulum import frequency
 from mcplan.motion.posture import PostureTrajectory
 from mcplan.motion.quintic import Quintic
 from mcplan.planning.plan import PlannedStance
-from mcplan.planning.posture.limbs import joints_of, level_rotation, limbs_of
+from mcplan.robot.anatomy import limb_joints, limbs_of
+from mcplan.robot.pose import heading_rotation
 from mcplan.scene.contact import Contact
 from mcplan.settings.settings import ControlSettings
 from mcplan.settings.states import Until
@@ -120,7 +121,7 @@ class StepOut(Body):
         x = motion.posture.sample(t)
         q = x.q.copy()
         for limb in {motion.robot.patches[patch].limb for patch in motion.contacts}:
-            legs = joints_of(motion.robot, limb)
+            legs = limb_joints(motion.robot, limb)
             q[legs] = now.q[legs]
         motion.posture = PostureTrajectory(x.q, q, self.step.duration, x.v, x.vd, t)
 
@@ -159,7 +160,7 @@ class Lean(OfContact):
         robot, x, patch = motion.robot, motion.com.sample(t), self.contact.patch
         region = support_region([contact for contact in motion.closed if contact.patch != patch], robot.mass)
         (leg,) = limbs_of(robot, now.q, (patch,)).values()
-        hip = now.q[:3] + level_rotation(now.q) @ leg.root
+        hip = now.q[:3] + heading_rotation(now.q) @ leg.root
         hip[:2] += region.centre - x.value[:2]
         ways = hip - np.array([now.pose(patch)[1], self.contact.p])
         room = (STRETCHED * leg.length) ** 2 - np.sum(ways[:, :2] ** 2, axis=1)

@@ -3,10 +3,10 @@
 from typing import NamedTuple
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from mcplan.core.algebra import minimum_jerk as core
 from mcplan.motion.quintic import Quintic, RotationTrajectory
+from mcplan.robot.pose import base_rotation
 
 
 class PostureSample(NamedTuple):
@@ -15,12 +15,6 @@ class PostureSample(NamedTuple):
     q: np.ndarray
     v: np.ndarray
     vd: np.ndarray
-
-
-def base_rotation(q: np.ndarray) -> np.ndarray:
-    """Return the rotation (3,3) of the base of a posture."""
-    w, x, y, z = q[3:7]
-    return Rotation.from_quat((x, y, z, w)).as_matrix()
 
 
 class PostureTrajectory:

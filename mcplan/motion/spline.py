@@ -9,8 +9,9 @@ from scipy.interpolate import make_interp_spline
 
 from mcplan.core.algebra import minimum_jerk as core
 from mcplan.core.rigid_body.manifold import integrate
-from mcplan.motion.posture import PostureSample, base_rotation
+from mcplan.motion.posture import PostureSample
 from mcplan.motion.quintic import Sample, rotation_vector, vector_rates
+from mcplan.robot.pose import base_rotation
 
 Rates = np.ndarray | tuple[np.ndarray, np.ndarray]
 """Velocity and acceleration at one end, (2, n)."""

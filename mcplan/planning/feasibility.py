@@ -12,7 +12,7 @@ from mcplan.motion.limb_path import LimbPath
 from mcplan.planning.posture.continuity import Continuity
 from mcplan.planning.posture.freedom import Freedom
 from mcplan.planning.posture.generator import PostureGenerator
-from mcplan.planning.posture.limbs import FreeLimbs, level_rotation
+from mcplan.planning.posture.limbs import FreeLimbs
 from mcplan.planning.posture.reference import Mirror, ground_patches, guide_posture
 from mcplan.planning.posture.result import PostureResult, Violation
 from mcplan.planning.posture.settings import PostureSettings
@@ -21,8 +21,9 @@ from mcplan.planning.transition.finder import HIGHER, lift_and_approach
 from mcplan.planning.transition.knots import BARRED, Knots
 from mcplan.planning.transition.segments import BodyShift, ProvenMotion, Segments, Swing
 from mcplan.planning.transition.transition import Segment
+from mcplan.robot.anatomy import HRP2_SCALE, RobotScale
+from mcplan.robot.pose import base_orientation, heading_rotation, with_base
 from mcplan.robot.robot import Robot
-from mcplan.robot.sizes import ONE, RobotScale
 from mcplan.scene.allowed import allowed_pose
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment
@@ -138,7 +139,7 @@ class Prover:
         for bearing, q, _ in self.references:
             if first in bearing and second in bearing:
                 way = self.robot.frame_pose(q, second)[:3, 3] - self.robot.frame_pose(q, first)[:3, 3]
-                return level_rotation(q).T @ way
+                return heading_rotation(q).T @ way
         return None
 
     def prove(
@@ -374,14 +375,11 @@ def moved_onto(robot: Robot, q: np.ndarray, contact: Contact) -> np.ndarray:
     """Return ``q`` (nq,) with the base moved rigidly so that the patch is at its contact."""
     X = robot.frame_pose(q, contact.patch)
     turn = contact.R @ X[:3, :3].T
-    moved = q.copy()
-    moved[:3] = contact.p + turn @ (q[:3] - X[:3, 3])
-    x, y, z, w = (Rotation.from_matrix(turn) * Rotation.from_quat(q[[4, 5, 6, 3]])).as_quat()
-    moved[3:7] = w, x, y, z
-    return moved
+    p = contact.p + turn @ (q[:3] - X[:3, 3])
+    return with_base(q, p, Rotation.from_matrix(turn) * base_orientation(q))
 
 
-def steady(result: PostureResult, scale: RobotScale = ONE) -> PostureResult:
+def steady(result: PostureResult, scale: RobotScale = HRP2_SCALE) -> PostureResult:
     """Return the result, refused if the centre of mass has no room in its region: contacts along one line."""
     room = result.margins.get("com_inset", np.inf)
     least = scale.sole * STEADY

@@ -4,7 +4,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from mcplan.collision.model import CollisionModel
 from mcplan.errors import PlanningFailed
@@ -15,6 +14,7 @@ from mcplan.planning.posture.reference import comfortable_place, disturbed, guid
 from mcplan.planning.posture.result import PostureResult
 from mcplan.planning.posture.settings import PostureSettings, Weights
 from mcplan.planning.posture.task import BaseTarget
+from mcplan.robot.pose import base_orientation
 from mcplan.robot.robot import Robot
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment
@@ -261,7 +261,7 @@ def _changed(robot: Robot, wanted: np.ndarray, q: np.ndarray) -> str:
     """Say how a posture differs from the one that was asked for; empty where it does so by little."""
     said = []
     moved = float(np.linalg.norm(q[:3] - wanted[:3]))
-    before, after = (Rotation.from_quat(posture[[4, 5, 6, 3]]) for posture in (wanted, q))
+    before, after = (base_orientation(posture) for posture in (wanted, q))
     turned = float((after * before.inv()).magnitude())
     if moved > SAID:
         said.append(f"the base moved {moved:.3f} m")

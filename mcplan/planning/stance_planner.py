@@ -19,7 +19,7 @@ from mcplan.planning.guide.guide_search import Guide, direct_path, way_around
 from mcplan.planning.guide.path import GuidePath
 from mcplan.planning.linking import Linker
 from mcplan.planning.plan import Plan, PlannedStance
-from mcplan.planning.posture.limbs import level_rotation, limbs_of, nominal_offsets
+from mcplan.planning.posture.limbs import nominal_offsets
 from mcplan.planning.search.candidates import Candidates, candidates, loose
 from mcplan.planning.search.failure import barred_way, explained
 from mcplan.planning.search.finish import Segment, finish
@@ -32,6 +32,8 @@ from mcplan.planning.search.reachability import misfit, slippery, taken, unreach
 from mcplan.planning.search.space import Pass, SearchSpace, portfolio
 from mcplan.planning.search.stance_search import StanceSearch, requirements_met
 from mcplan.planning.search.tree import SearchTree
+from mcplan.robot.anatomy import limbs_of
+from mcplan.robot.pose import heading_rotation
 from mcplan.scenario.scenario import Scenario
 from mcplan.scenario.schema import GoalItem
 from mcplan.scene.contact import Contact
@@ -366,7 +368,7 @@ class _Planning:
         for patch in self.patches:
             sampled[patch] = candidates(
                 self.robot, self.environment, patch, guide, offsets[patch], goal, known, grid,
-                level_rotation(q).T @ self.robot.frame_pose(q, patch)[:3, :3], loose(self.robot, patch),
+                heading_rotation(q).T @ self.robot.frame_pose(q, patch)[:3, :3], loose(self.robot, patch),
                 self.reroll.shift(),
             )  # fmt: skip
         if reason := misfit(goal, sampled, q):
@@ -383,7 +385,7 @@ class _Planning:
         if not goal.posed or goal.item.posture is None or goal.item.posture.name is None:
             return self.offsets
         q = self.robot.posture(goal.item.posture.name)
-        turn, offsets = level_rotation(q), dict(self.offsets)
+        turn, offsets = heading_rotation(q), dict(self.offsets)
         for patch in goal.specs:
             place = turn.T @ (self.robot.frame_pose(q, patch)[:3, 3] - q[:3])
             offsets[patch] = np.append(place[:2], offsets[patch][2])

@@ -1,4 +1,4 @@
-"""Rotations as files write them, logarithms of poses, and cross products."""
+"""Poses and rotations: quaternions, roll-pitch-yaw, pose logarithm, base heading, cross products."""
 
 import numpy as np
 from scipy.spatial.transform import Rotation
@@ -59,6 +59,42 @@ def axis_rotation(axis: np.ndarray, angle: float) -> np.ndarray:
     x, y, z = axis
     K = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
     return np.eye(3) + np.sin(angle) * K + (1 - np.cos(angle)) * (K @ K)
+
+
+def base_orientation(q: np.ndarray) -> Rotation:
+    """Return the orientation of the base of a configuration (nq,) as SciPy has it."""
+    return Rotation.from_quat(q[3:7], scalar_first=True)
+
+
+def base_rotation(q: np.ndarray) -> np.ndarray:
+    """Return the rotation (3,3) of the base of a configuration (nq,)."""
+    return np.asarray(base_orientation(q).as_matrix())
+
+
+def with_base(q: np.ndarray, p: np.ndarray, orientation: Rotation) -> np.ndarray:
+    """Return a configuration (nq,) with its base at another place (3,) in another orientation."""
+    moved = q.copy()
+    moved[:3], moved[3:7] = p, orientation.as_quat(scalar_first=True)
+    return moved
+
+
+def base_yaw(q: np.ndarray) -> float:
+    """Return the heading of the base (rad): of its x axis, or where that is steep, of its y axis less a right angle."""
+    R = base_rotation(q)
+    if np.hypot(*R[:2, 0]) > 0.5:
+        return float(np.arctan2(R[1, 0], R[0, 0]))
+    return float(np.arctan2(-R[0, 1], R[1, 1]))
+
+
+def heading_rotation(q: np.ndarray) -> np.ndarray:
+    """Return the rotation (3,3) about the vertical by the heading of the base."""
+    return np.asarray(Rotation.from_euler("z", base_yaw(q)).as_matrix())
+
+
+def rotate_z(yaw: float, offset: np.ndarray) -> np.ndarray:
+    """Return ``Rz(yaw) offset`` (3,)."""
+    c, s = np.cos(yaw), np.sin(yaw)
+    return np.array([c * offset[0] - s * offset[1], s * offset[0] + c * offset[1], offset[2]])
 
 
 def same_pose(one: np.ndarray, other: np.ndarray, tolerance: float) -> bool:

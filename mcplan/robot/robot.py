@@ -1,7 +1,7 @@
 """Robot: a mechanism with names; its methods check shapes, call one kernel and return arrays that the caller owns."""
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from html import escape
@@ -19,11 +19,10 @@ from mcplan.core.rigid_body.manifold import difference, integrate
 from mcplan.core.rigid_body.mass_matrix import mass_matrix
 from mcplan.core.rigid_body.tree import BALL, GRAVITY, MASS, TYPE, Tree, V, workspace, workspaces
 from mcplan.errors import InputError
-from mcplan.robot.assemble import JointLimits
+from mcplan.robot.anatomy import Fold, RobotScale, find_feet, find_folds
+from mcplan.robot.assemble import JointLimits, frame_offset
 from mcplan.robot.description import Geometry, UrdfModel, joint_unit
-from mcplan.robot.folds import Fold, folds
 from mcplan.robot.patch import MOUNT, Patch
-from mcplan.robot.sizes import RobotScale, feet
 from mcplan.robot.solid import frozen
 from mcplan.robot.state_array import state_array
 from mcplan.robot.xml_reader import closest
@@ -33,6 +32,9 @@ from mcplan.util.html_table import folded, html_of, html_table
 SHARED = 4096
 """A batch of fewer states is computed one after the other: kernels that share it among threads, and the threads
 themselves, would take longer to come up."""
+
+IDENTITY = frame_offset(np.eye(3), np.zeros(3))
+"""Pose (12,) of a body in itself."""
 
 NAMED = 20
 """Names that an error lists where none is near."""
@@ -129,12 +131,16 @@ class Robot:
     @cached_property
     def folds(self) -> dict[str, tuple[Fold, ...]]:
         """The joints by which the limb of each patch folds: its knee, its elbow."""
-        return folds(self)
+        return find_folds(self)
+
+    def folds_of(self, patches: Iterable[str]) -> set[Fold]:
+        """Return the joints that fold the limbs of patches."""
+        return {fold for patch in patches for fold in self.folds.get(patch, ())}
 
     @cached_property
     def feet(self) -> dict[str, np.ndarray]:
         """The patches that it stands on, and where (2,) their origins are from below the base's, in m."""
-        return feet(self)
+        return find_feet(self)
 
     @cached_property
     def joint_units(self) -> tuple[str, ...]:
@@ -288,8 +294,13 @@ class Robot:
 
     def frame_pose(self, q, name: str) -> np.ndarray:
         """Return the pose ``X_WF`` (4, 4) of a link or patch."""
-        body, offset = self.frame(name)
+        return self._pose(q, *self.frame(name))
 
+    def body_pose(self, q, body: int) -> np.ndarray:
+        """Return the pose (4, 4) of a body of the tree: the frame of the link that its joint moves."""
+        return self._pose(q, body, IDENTITY)
+
+    def _pose(self, q, body: int, offset: np.ndarray) -> np.ndarray:
         def one(tree, q, work, out):
             frame_pose(tree, q, body, offset, work, out)
 

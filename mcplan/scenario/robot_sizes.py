@@ -21,7 +21,7 @@ import numpy as np
 from mcplan.document.build import Mark
 from mcplan.document.document import Document
 from mcplan.errors import InputError
-from mcplan.robot.sizes import feet, hands, measured
+from mcplan.robot.anatomy import find_hands, measure_sizes
 from mcplan.scenario.expression import ROBOT
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def robot_of(document: Document) -> "Robot | None":
 
 def sizes(robot: "Robot") -> dict[str, float]:
     """Return the sizes by name; those that a robot does not have, for want of arms or of a posture, are left out."""
-    return {name: round(value, 3) for name, value in measured(robot).items()}
+    return {name: round(value, 3) for name, value in measure_sizes(robot).items()}
 
 
 def size_values(document: Document, robot: "Robot | None" = None) -> dict[str, float]:
@@ -101,12 +101,12 @@ def with_groups(document: Document, robot: "Robot | None" = None) -> Document:
 
 def _groups(robot: "Robot") -> dict[str, Places]:
     """Return the patches of each group, and where they are about the point that is given."""
-    standing = feet(robot)
+    standing = robot.feet
     if not standing:
         return {}
     left = {name: place for name, place in standing.items() if place[1] > 0}
     right = {name: place for name, place in standing.items() if place[1] < 0}
-    return dict(zip(GROUPS, (standing, left, right, dict.fromkeys(hands(robot), np.zeros(2))), strict=True))
+    return dict(zip(GROUPS, (standing, left, right, dict.fromkeys(find_hands(robot), np.zeros(2))), strict=True))
 
 
 def _names_group(value: Any) -> bool:

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from mcplan.robot.sizes import ONE, RobotScale
+from mcplan.robot.anatomy import HRP2_SCALE, RobotScale
 from mcplan.scene.spec import NotNegative, PoseSpec, Positive, Spec
 from mcplan.settings.disturbance import Imperfections, Payload, Push
 from mcplan.settings.pace import PaceOrSlow
@@ -255,16 +255,16 @@ class ControlSettings(Spec):
         """Whether contacts give."""
         return self.contacts == "compliant"
 
-    def under(self, physics: str, scale: RobotScale = ONE) -> "ControlSettings":
+    def under(self, physics: str, scale: RobotScale = HRP2_SCALE) -> "ControlSettings":
         """Return the settings for a back end: what the file leaves out takes that back end's defaults.
 
         ``scale`` is the robot's. Defaults in `POWERS` follow it as motions under gravity do (Froude): lengths with the
         size, speeds with its root, stiffnesses with its inverse, forces with the mass.
         """
-        if physics == "qp" and scale == ONE and self.pace is None:
+        if physics == "qp" and scale == HRP2_SCALE and self.pace is None:
             return self
         defaults = ({} if self.pace is None else self.pace.defaults()) | ({} if physics == "qp" else PHYSICAL)
-        if scale != ONE:
+        if scale != HRP2_SCALE:
             sized = {key: getattr(scale, of) ** power for key, (of, power) in POWERS.items()}
             defaults = defaults | {key: defaults.get(key, getattr(self, key)) * by for key, by in sized.items()}
         return self.model_copy(update={k: v for k, v in defaults.items() if k not in self.model_fields_set})

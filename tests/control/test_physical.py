@@ -10,7 +10,7 @@ from mcplan.control.criteria import ForceAbove, Gathered, Measurement
 from mcplan.control.joint_torques import JointImpedance
 from mcplan.motion.limb_path import LimbPath
 from mcplan.motion.paced import Descent
-from mcplan.robot.sizes import RobotScale
+from mcplan.robot.anatomy import RobotScale
 from mcplan.scenario.load import load_scenario
 from mcplan.settings.margins import shrunk
 from mcplan.settings.settings import PHYSICAL, ControlSettings

@@ -10,9 +10,9 @@ from mcplan.control.motion import Motion
 from mcplan.control.phases import Lift
 from mcplan.motion.limb_path import LimbPath, PosturePath
 from mcplan.planning.posture.generator import PostureGenerator
-from mcplan.planning.posture.limbs import joints_of
 from mcplan.planning.transition.knots import BARRED
 from mcplan.planning.transition.steps import run
+from mcplan.robot.anatomy import limb_joints
 from mcplan.robot.robot_file import load_robot
 from mcplan.scene.environment import Bar, Environment, Surface
 from mcplan.scene.placement import make_contact
@@ -82,7 +82,7 @@ def test_a_hand_that_was_held_up_is_led_as_the_way_goes_that_was_found_free(post
     """The reference of its posture has gone on to the high place without it: the way is found anew."""
     scene, (first, last) = environment(HIGH), postures
     *feet, grip = contacts(HIGH)
-    held, arm = last.copy(), joints_of(ROBOT, "left_arm")
+    held, arm = last.copy(), limb_joints(ROBOT, "left_arm")
     held[arm] = first[arm]
     motion = Motion(ROBOT, scene, ControlSettings(), last)
     for contact in feet:
@@ -105,13 +105,13 @@ def test_a_hand_that_was_held_up_is_led_as_the_way_goes_that_was_found_free(post
 def test_a_hand_that_follows_its_reference_leaves_it_as_it_is(postures):
     motion = Motion(ROBOT, environment(HIGH), ControlSettings(), postures[0])
     posture, near = motion.posture, postures[0].copy()
-    near[joints_of(ROBOT, "left_arm")] += 0.05
+    near[limb_joints(ROBOT, "left_arm")] += 0.05
     motion.catch_up(0.0, near, np.zeros(motion.robot.n))
     assert motion.posture is posture
 
 
 def test_a_hand_that_moves_is_on_its_way_to_its_reference_and_not_held_up(postures):
-    joints = joints_of(ROBOT, "left_arm")
+    joints = limb_joints(ROBOT, "left_arm")
     for speed, follows in ((1.0, True), (0.0, False)):
         motion = Motion(ROBOT, environment(HIGH), ControlSettings(), postures[0])
         posture, rates, far = motion.posture, np.zeros(ROBOT.n), postures[0].copy()

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from mcplan.robot.folds import bent
+from mcplan.robot.anatomy import bent_limits
 from mcplan.robot.robot_file import load_robot
 
 KNEE, ELBOW = "LLEG_JOINT3", "RARM_JOINT3"
@@ -70,19 +70,19 @@ def _first_body(robot, patch):
 def test_bounds_keep_a_limb_bent_to_the_side_it_is_on(robot):
     limit, q = np.array([robot.limits.lower, robot.limits.upper]), robot.posture("half_sitting")[7:].copy()
     knee, elbow = (robot.joint_names.index(name) for name in (KNEE, ELBOW))
-    within = bent(robot, limit, ["left_sole", "right_hand"], q, 0.3)
+    within = bent_limits(limit, robot.folds_of(["left_sole", "right_hand"]), q, 0.3)
     assert within[0, knee] == pytest.approx(0.3, abs=2e-3)
     assert within[1, elbow] == pytest.approx(-0.3, abs=2e-3)
     changed = (within != limit).any(axis=0)
     assert set(np.flatnonzero(changed)) == {knee, elbow}
-    np.testing.assert_array_equal(bent(robot, limit, ["left_sole"], q, 0.0)[1], limit[1])
+    np.testing.assert_array_equal(bent_limits(limit, robot.folds_of(["left_sole"]), q, 0.0)[1], limit[1])
     q[elbow] = 0.02  # a little beyond straight: there is more room on the other side
-    assert bent(robot, limit, ["right_hand"], q, 0.3)[1, elbow] == pytest.approx(-0.3, abs=2e-3)
+    assert bent_limits(limit, robot.folds_of(["right_hand"]), q, 0.3)[1, elbow] == pytest.approx(-0.3, abs=2e-3)
 
 
 def test_bounds_are_none_that_nothing_meets(robot):
     """As far as the bounds allow: a knee that may not bend so far is left one angle."""
     limit, knee = np.array([robot.limits.lower, robot.limits.upper]), robot.joint_names.index(KNEE)
     limit[1, knee] = 0.2
-    within = bent(robot, limit, ["left_sole"], np.full(robot.n, 0.1), 0.3)
+    within = bent_limits(limit, robot.folds_of(["left_sole"]), np.full(robot.n, 0.1), 0.3)
     assert within[0, knee] == within[1, knee] == 0.2

@@ -5,7 +5,7 @@ import pytest
 from scipy.linalg import expm
 from scipy.spatial.transform import Rotation
 
-from mcplan.robot.pose import cross_matrix, pose_logarithm, quat_from_rotation, rotation_from_quat
+from mcplan.robot.pose import cross_matrix, pose_logarithm, quat_from_rotation, rotate_z, rotation_from_quat
 
 
 @pytest.mark.parametrize("angle", [0.0, 1e-6, 0.4, 2.0, 3.0])
@@ -28,3 +28,9 @@ def test_the_quaternion_of_a_rotation_leads_back_to_it_however_far_it_turns():
             assert quat[0] >= 0.0
             np.testing.assert_allclose(np.linalg.norm(quat), 1.0)
             np.testing.assert_allclose(rotation_from_quat(quat), R, atol=1e-12)
+
+
+@pytest.mark.parametrize("yaw", [-2.0, 0.3, np.pi / 2])
+def test_an_offset_turns_with_the_heading_about_the_vertical(yaw):
+    offset = np.array([0.2, -0.1, -0.6])
+    assert rotate_z(yaw, offset) == pytest.approx(Rotation.from_euler("z", yaw).apply(offset))

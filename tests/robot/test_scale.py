@@ -7,8 +7,8 @@ import pytest
 
 from mcplan.planning.planner import plan
 from mcplan.planning.posture.settings import PostureSettings
+from mcplan.robot.anatomy import HRP2_SCALE, RobotScale
 from mcplan.robot.robot_file import load_robot
-from mcplan.robot.sizes import ONE, RobotScale
 from mcplan.scenario.load import load_scenario
 from mcplan.settings.settings import POWERS, ControlSettings
 from tests import shared
@@ -26,7 +26,7 @@ def larger(request, tmp_path_factory):
 
 def test_hrp2_is_what_figures_are_written_for():
     robot = load_robot("hrp2")
-    assert robot.scale == ONE == RobotScale()
+    assert robot.scale == HRP2_SCALE == RobotScale()
     assert PostureSettings().of(robot.scale) == PostureSettings()
 
 

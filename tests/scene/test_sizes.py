@@ -5,8 +5,8 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from mcplan.errors import ScenarioError
+from mcplan.robot.anatomy import find_hands
 from mcplan.robot.robot_file import load_robot
-from mcplan.robot.sizes import feet, hands
 from mcplan.scenario.load import check_file, load_scenario
 from mcplan.scenario.robot_sizes import NAMES, sizes
 from mcplan.scenario.scenario import Scenario
@@ -80,7 +80,7 @@ def test_feet_stand_for_the_patches_that_the_robot_stands_on(robot_path):
     # about the point that is given, each at its place below the base
     places = np.array([contact.p[:2] for contact in scenario.start.contacts])
     np.testing.assert_allclose(
-        places.mean(axis=0), [-2 * leg + np.mean([x for x, _ in feet(scenario.robot).values()]), 0.1]
+        places.mean(axis=0), [-2 * leg + np.mean([x for x, _ in scenario.robot.feet.values()]), 0.1]
     )
     assert np.ptp(places[:, 1]) == pytest.approx(0.16 * scale, abs=5.1e-3)
 
@@ -117,7 +117,7 @@ def test_hands_that_a_robot_does_not_have_are_unknown_where_they_are_asked_for(t
 
 
 def test_a_palm_that_ends_a_limb_is_a_hand_and_a_forearm_is_none():
-    assert hands(load_robot("hrp2")) == ("left_hand", "right_hand", "left_grip", "right_grip")
+    assert find_hands(load_robot("hrp2")) == ("left_hand", "right_hand", "left_grip", "right_grip")
 
 
 def test_a_robot_that_cannot_be_read_is_the_only_mistake():
@@ -158,7 +158,7 @@ def test_of_a_group_whose_y_is_left_open_x_is_that_of_the_turned_places(tmp_path
     goal = {"contacts": [{"patch": "feet", "surface": "floor", "x": 0.3, "yaw": np.pi / 2}]}
     asked = load_scenario({**SCENARIO, "goal": goal}, {"robot": str(robot.path)}).goal[0].contacts
     for contact in asked:
-        assert contact.given["x"] == pytest.approx(0.3 - feet(robot)[contact.patch][1], abs=1e-8)
+        assert contact.given["x"] == pytest.approx(0.3 - robot.feet[contact.patch][1], abs=1e-8)
         assert "y" not in contact.given
 
 

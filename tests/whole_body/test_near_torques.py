@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from mcplan.robot.sizes import RobotScale
+from mcplan.robot.anatomy import RobotScale
 from mcplan.whole_body.answer import Answer
 from mcplan.whole_body.priorities import PrioritisedQP
 from mcplan.whole_body.rows.forces import LEVER, TorqueBand, steps_of

@@ -22,10 +22,10 @@ from mcplan.planning.feasibility import Prover
 from mcplan.planning.goal.item import measure, unmet
 from mcplan.planning.posture.freedom import Freedom
 from mcplan.planning.posture.generator import PostureGenerator
-from mcplan.planning.posture.limbs import base_yaw
 from mcplan.planning.posture.result import PostureResult
 from mcplan.planning.posture.settings import PostureSettings, Weights
 from mcplan.planning.posture.task import BaseTarget
+from mcplan.robot.pose import base_orientation, base_yaw, with_base
 from mcplan.robot.robot import Robot
 from mcplan.scenario.schema import GoalItem
 from mcplan.scene.contact import Contact
@@ -209,9 +209,9 @@ def hints(
         if item.base.rpy is not None:
             R = Rotation.from_euler("xyz", item.base.rpy)
             if item.posture is not None:
-                yield _with_base(reference, xyz, R)
+                yield with_base(reference, xyz, R)
                 return
-            headings = [base_yaw(_with_base(reference, xyz, R))]
+            headings = [base_yaw(with_base(reference, xyz, R))]
         else:
             headings = _headings(now, xyz[:2] - q[:2], robot.scale.leg)
         for aside in robot.scale.leg * np.array(ASIDE):
@@ -240,15 +240,7 @@ def hints(
 def set_down(reference: np.ndarray, xyz: np.ndarray, heading: float) -> np.ndarray:
     """Return a posture with its base at a place (3,), turned about the vertical to a heading (rad)."""
     turn = Rotation.from_euler("z", heading - base_yaw(reference))
-    return _with_base(reference, xyz, turn * Rotation.from_quat(reference[[4, 5, 6, 3]]))
-
-
-def _with_base(reference: np.ndarray, xyz: np.ndarray, R: Rotation) -> np.ndarray:
-    q = reference.copy()
-    q[:3] = xyz
-    x, y, z, w = R.as_quat()
-    q[3:7] = w, x, y, z
-    return q
+    return with_base(reference, xyz, turn * base_orientation(reference))
 
 
 def _headings(now: float, way: np.ndarray, size: float) -> list[float]:

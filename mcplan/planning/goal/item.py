@@ -20,6 +20,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from mcplan.planning.posture.reference import ground_patches
+from mcplan.robot.pose import base_orientation
 from mcplan.robot.robot import Robot
 from mcplan.scenario.schema import GoalItem
 from mcplan.scene.contact import Contact
@@ -97,7 +98,7 @@ def measure(
         off = float(np.linalg.norm(q[:3] - item.base.xyz))
         found.append(Measure("base", "", off, item.base.tolerance, "m"))
         if item.base.rpy is not None and item.base.angle_tolerance is not None:
-            turn = Rotation.from_euler("xyz", item.base.rpy).inv() * Rotation.from_quat(q[[4, 5, 6, 3]])
+            turn = Rotation.from_euler("xyz", item.base.rpy).inv() * base_orientation(q)
             found.append(Measure("base", "turn", float(turn.magnitude()), item.base.angle_tolerance, "rad"))
     if item.posture is not None:
         off_joints = np.nan_to_num(np.abs(q[7:] - item.posture.asked(robot)), nan=0.0)
@@ -115,7 +116,7 @@ def measure(
         off = np.inf if now is None else float(np.linalg.norm(now[:3] - pose.p))
         found.append(Measure("objects", name, off, OBJECT, "m"))
         if now is not None:
-            turn = Rotation.from_matrix(pose.R).inv() * Rotation.from_quat(now[[4, 5, 6, 3]])
+            turn = Rotation.from_matrix(pose.R).inv() * base_orientation(now)
             found.append(Measure("objects", f"{name} turn", float(turn.magnitude()), OBJECT_TURN, "rad"))
     return tuple(found)
 

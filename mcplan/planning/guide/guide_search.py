@@ -22,8 +22,9 @@ from mcplan.planning.feasibility import Prover
 from mcplan.planning.goal.item import Goal
 from mcplan.planning.guide.passage import LEVEL, Hindrance, Passage, Place
 from mcplan.planning.guide.path import TURN, GuidePath
-from mcplan.planning.posture.limbs import Limb, base_yaw
 from mcplan.planning.posture.reference import heading
+from mcplan.robot.anatomy import Limb
+from mcplan.robot.pose import base_yaw
 from mcplan.robot.robot import Robot
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Bar, Environment, Surface

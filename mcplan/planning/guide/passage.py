@@ -13,7 +13,8 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from mcplan.collision.model import CollisionModel
-from mcplan.planning.posture.limbs import Limb, base_yaw, far_links
+from mcplan.robot.anatomy import Limb, far_links
+from mcplan.robot.pose import base_orientation, base_yaw
 from mcplan.robot.robot import Robot
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Bar, Environment, Surface
@@ -87,7 +88,7 @@ class Passage:
         self.size = robot.scale.leg
         self.comfort, self.air = self.size * COMFORT, self.size * AIR
         self.heading = base_yaw(q)
-        self.orientation = Rotation.from_quat(q[[4, 5, 6, 3]])
+        self.orientation = base_orientation(q)
         self.feet: dict[str, tuple[np.ndarray, float]] = {}
         for contact in contacts:
             limb = limbs[robot.patches[contact.patch].limb]
@@ -187,6 +188,6 @@ class Passage:
     def _posture(self, place: Place) -> np.ndarray:
         q = self.q
         q[:3] = place[:3]
-        x, y, z, w = (Rotation.from_euler("z", place.yaw - self.heading) * self.orientation).as_quat()
-        q[3:7] = w, x, y, z
+        turned = Rotation.from_euler("z", place.yaw - self.heading) * self.orientation
+        q[3:7] = turned.as_quat(scalar_first=True)
         return q

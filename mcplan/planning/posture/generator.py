@@ -29,7 +29,7 @@ from mcplan.planning.posture.settings import PostureSettings
 from mcplan.planning.posture.support_cache import REGION_TOLERANCE, ContactRegions, Support, contact_key
 from mcplan.planning.posture.task import BaseTarget, PostureSearch, Search, prices
 from mcplan.planning.posture.torque_gradient import relief_rows, torque_excess
-from mcplan.robot.folds import bent
+from mcplan.robot.anatomy import bent_limits
 from mcplan.robot.robot import Robot
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment
@@ -212,7 +212,7 @@ class PostureGenerator:
         touching = [name for name in names if name not in (*passing, *leaving)]
         limit = self._search.limit
         if self.settings.bent > 0.0:
-            limit = bent(self.robot, limit, touching, guides[0][7:], self.settings.bent)
+            limit = bent_limits(limit, self.robot.folds_of(touching), guides[0][7:], self.settings.bent)
         wanted = Wanted(contacts, bearing, free, passing, guides[0], target, hint, further, limit)
         support = self.support(contacts, bearing, self.robot.com(guides[0]))
         clock.lap("region")

@@ -17,8 +17,9 @@ from scipy.spatial.transform import Rotation
 
 from mcplan.core.rigid_body.tree import GRAVITY, V
 from mcplan.optimize.dense import solve_dense
+from mcplan.robot.anatomy import HRP2_SCALE, RobotScale
+from mcplan.robot.pose import base_orientation, with_base
 from mcplan.robot.robot import Robot
-from mcplan.robot.sizes import ONE, RobotScale
 from mcplan.scene.contact import Contact
 from mcplan.statics.contact_forces import ContactForces, moments_about
 from mcplan.statics.support_region import SupportRegion
@@ -69,15 +70,12 @@ def guide_posture(
         return None
     direction = np.sum([move[0] for move in moves], axis=0)
     yaw = Rotation.from_euler("z", np.arctan2(direction[1], direction[0]))
-    q = reference.copy()
-    q[:3] = np.mean([p + yaw.apply(arm) for _, arm, p in moves], axis=0)
-    x, y, z, w = (yaw * Rotation.from_quat(reference[[4, 5, 6, 3]])).as_quat()
-    q[3:7] = w, x, y, z
-    return q
+    place = np.mean([p + yaw.apply(arm) for _, arm, p in moves], axis=0)
+    return with_base(reference, place, yaw * base_orientation(reference))
 
 
 def comfortable_place(
-    region: SupportRegion, loaded: Sequence[Contact], com: np.ndarray, mass: float, scale: RobotScale = ONE
+    region: SupportRegion, loaded: Sequence[Contact], com: np.ndarray, mass: float, scale: RobotScale = HRP2_SCALE
 ) -> np.ndarray:
     """Return the place (2,) of the centre of mass near ``com`` where the contacts bear the weight most easily.
 

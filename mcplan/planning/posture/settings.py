@@ -4,7 +4,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from mcplan.robot.sizes import RobotScale
+from mcplan.robot.anatomy import RobotScale
 from mcplan.scene.contact import Contact
 from mcplan.settings.settings import ControlSettings
 

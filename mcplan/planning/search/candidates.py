@@ -15,6 +15,7 @@ from mcplan.errors import InputError
 from mcplan.planning.goal.item import Goal
 from mcplan.planning.guide.path import GuidePath, places_along, turns_on
 from mcplan.planning.posture.freedom import AROUND, GRIP, Freedom
+from mcplan.robot.pose import rotate_z
 from mcplan.robot.robot import Robot
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Bar, Environment, Surface
@@ -245,7 +246,7 @@ def _along_guide(patch, surface: Surface, polygon, guide: GuidePath, offset, gri
     for s in np.arange(0.0, guide.length + 0.5 * grid, grid):
         base, heading = guide.at(float(s))
         c, n = np.cos(heading), np.sin(heading)
-        place = base + _turned(heading, offset)
+        place = base + rotate_z(heading, offset)
         x, y, height = surface.R.T @ (place - surface.p)
         yaw = _yaw(surface, heading, guide.yaw[0], near, steep)
         A, b = erode(surface.polygon, polygon @ surface_rotation(yaw)[:2, :2].T)
@@ -283,7 +284,7 @@ def _on_bar(robot, patch, bar: Bar, kind, guide, offset, fixed: ContactSpec | No
         step = max(ALONG * robot.scale.leg, grid)
         s, _ = guide.progress(bar.ends.mean(axis=0)[None], offset)
         base, yaw = guide.at(float(s[0]))
-        nominal = float((base + _turned(yaw, offset) - bar.ends[0]) @ bar.direction) + step * shift[0]
+        nominal = float((base + rotate_z(yaw, offset) - bar.ends[0]) @ bar.direction) + step * shift[0]
         alongs = np.arange(nominal + np.ceil((low - nominal) / step) * step, high + 1e-9, step)
         ends = [end for end in (low, high) if np.abs(alongs - end).min(initial=step) > 0.5 * step]
         alongs = np.concatenate([alongs, ends])
@@ -367,13 +368,8 @@ def _anchor(surface: Surface, guide: GuidePath, offset, known: Sequence[Contact]
             return np.array([contact.coordinates["x"], contact.coordinates["y"]])
     s, _ = guide.progress(np.array([surface.corners.mean(axis=0)]), offset)
     p, yaw = guide.at(float(s[0]))
-    place = p + _turned(yaw, offset)
+    place = p + rotate_z(yaw, offset)
     return (surface.R.T @ (place - surface.p))[:2]
-
-
-def _turned(yaw: float, offset: np.ndarray) -> np.ndarray:
-    c, n = np.cos(yaw), np.sin(yaw)
-    return np.array([c * offset[0] - n * offset[1], n * offset[0] + c * offset[1], offset[2]])
 
 
 def _lines(corners: np.ndarray, A, b, axis: int, anchor: float, grid: float, given: float | None) -> np.ndarray:

@@ -13,10 +13,11 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 from mcplan.errors import InputError
-from mcplan.planning.posture.limbs import Limb
 from mcplan.planning.search.node import Move, Node
 from mcplan.planning.search.potential import mean_of
 from mcplan.planning.search.space import SearchSpace
+from mcplan.robot.anatomy import Limb
+from mcplan.robot.pose import rotate_z
 from mcplan.robot.robot import Robot
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment, Surface
@@ -164,8 +165,7 @@ class MoveMaker:
         if not len(sampled.s):
             return []
         base, yaw = self.space.guide.at(mean)
-        c, n = np.cos(yaw), np.sin(yaw)
-        root = base + np.array([c * limb.root[0] - n * limb.root[1], n * limb.root[0] + c * limb.root[1], limb.root[2]])
+        root = base + rotate_z(yaw, limb.root)
         arm = sampled.place - root
         arm[:, 2] = np.where(arm[:, 2] < 0.0, np.minimum(arm[:, 2] + self.size * SINK, 0.0), arm[:, 2])
         reach = limb.length + self.size * BEYOND
@@ -193,10 +193,9 @@ class MoveMaker:
         if not len(two.s):
             return None
         _, yaw = self.space.guide.at(float(one.s[i]))
-        c, n = np.cos(yaw), np.sin(yaw)
         d = self.space.prover.between(first, patch)
         d = self.space.offsets[patch] - self.space.offsets[first] if d is None else d
-        place = one.place[i] + np.array([c * d[0] - n * d[1], n * d[0] + c * d[1], d[2]])
+        place = one.place[i] + rotate_z(yaw, d)
         distance = np.linalg.norm(two.place - place, axis=1) - (1e-3 if one.goal[i] else 0.0) * two.goal
         j = int(np.argmin(distance))
         if one.goal[i] and two.goal.any():

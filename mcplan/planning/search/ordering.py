@@ -34,7 +34,8 @@ from mcplan.planning.search.candidates import Candidates
 from mcplan.planning.search.node import Move, Node
 from mcplan.planning.search.potential import mean_of
 from mcplan.planning.search.space import SearchSpace
-from mcplan.robot.sizes import ONE, RobotScale
+from mcplan.robot.anatomy import HRP2_SCALE, RobotScale
+from mcplan.robot.pose import rotate_z
 from mcplan.scene.contact import Contact
 
 CROSSING = 0.02
@@ -73,9 +74,7 @@ def away(space: SearchSpace, node: Node, move: Move) -> tuple[np.ndarray, float]
     """Return direction and distance of a place from the nominal one at the mean progress of the others."""
     patch, i = move.added[0]
     base, yaw = space.guide.at(mean_of([at.s for name, at in node.standing.items() if name not in move.removed]))
-    c, n = np.cos(yaw), np.sin(yaw)
-    d = space.offsets[patch]
-    way = space.candidates[patch].place[i] - base - np.array([c * d[0] - n * d[1], n * d[0] + c * d[1], d[2]])
+    way = space.candidates[patch].place[i] - base - rotate_z(yaw, space.offsets[patch])
     length = float(np.linalg.norm(way))
     return (way / length if length > 1e-9 else way), length
 
@@ -187,7 +186,7 @@ GAP, SAME_LEVEL = 0.012, 0.08
 """m: soles beside each other on one support keep this distance; they are beside where they are about as high."""
 
 
-def overlap(one: Contact, other: Contact, scale: RobotScale = ONE) -> bool:
+def overlap(one: Contact, other: Contact, scale: RobotScale = HRP2_SCALE) -> bool:
     """Whether two flat patches on about the same level come closer than the gap; axes of both are tried."""
     if one.kind != "surface" or other.kind != "surface" or abs(one.normal @ (one.p - other.p)) > scale.leg * SAME_LEVEL:
         return False

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mcplan.planning.goal.item import Goal
-from mcplan.planning.posture.limbs import Limb
+from mcplan.robot.anatomy import Limb
 
 
 class Standing(NamedTuple):

@@ -8,8 +8,8 @@ from scipy.optimize import nnls
 from mcplan.errors import InputError
 from mcplan.planning.feasibility import Prover
 from mcplan.planning.goal.item import Goal
-from mcplan.planning.posture.limbs import Limb
 from mcplan.planning.search.candidates import Candidates
+from mcplan.robot.anatomy import Limb
 from mcplan.robot.robot import Robot
 from mcplan.scenario.schema import GoalItem
 from mcplan.scene.contact import Contact

@@ -12,9 +12,9 @@ import numpy as np
 from mcplan.planning.feasibility import Prover
 from mcplan.planning.goal.item import Goal
 from mcplan.planning.guide.path import GuidePath
-from mcplan.planning.posture.limbs import Limb
 from mcplan.planning.search.candidates import Candidates
 from mcplan.planning.search.potential import FREE_LIMB, Potential, Standing
+from mcplan.robot.anatomy import Limb
 from mcplan.robot.robot import Robot
 from mcplan.scene.contact import Contact
 

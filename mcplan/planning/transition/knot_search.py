@@ -39,7 +39,6 @@ from mcplan.planning.transition.knots import (
 )
 from mcplan.planning.transition.nearness import APART, GRAZE, Nearness, Wish, away_from_ends
 from mcplan.planning.transition.steps import Steps
-from mcplan.robot.folds import folds_of
 from mcplan.robot.robot import Robot
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment
@@ -76,7 +75,7 @@ class JointRoom:
         most = np.minimum(ROOM, 0.5 * (upper - lower))
         room = np.minimum(JOINT_ROOM_KEPT * np.array([ends.min(axis=0) - lower, upper - ends.max(axis=0)]), most)
         bounds = np.array([np.maximum(lower + room[0], self.least[0]), np.minimum(upper - room[1], self.least[1])])
-        for fold in folds_of(self.robot, patches):
+        for fold in self.robot.folds_of(patches):
             one, other = ends[:, fold.joint] - fold.straight
             if one * other > 0.0:
                 fold.keep_bent(bounds, one, JOINT_ROOM_KEPT * min(abs(one), abs(other), BENT))

@@ -27,8 +27,8 @@ from mcplan.motion.spline import PostureSpline
 from mcplan.optimize.preview import Preview, centre_of_mass
 from mcplan.planning.plan import PlannedStance
 from mcplan.planning.posture.freedom import ContactRows
-from mcplan.planning.posture.limbs import joints_of
 from mcplan.planning.posture.task import PostureSearch
+from mcplan.robot.anatomy import limb_joints
 from mcplan.robot.pose import Pose
 from mcplan.robot.robot import Robot
 from mcplan.scene.contact import Contact
@@ -194,7 +194,7 @@ class Gait:
         weight = np.full(robot.nv, OTHERS)
         weight[:3], weight[3:6] = 0.0, LEVEL
         for foot in self.feet:
-            weight[joints_of(robot, robot.patches[foot].limb) - 1] = LEGS
+            weight[limb_joints(robot, robot.patches[foot].limb) - 1] = LEGS
         self.search = PostureSearch(robot, weight, LEAST_ROOM)
         self._soles = self._stood_on()
 

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mcplan.core.rigid_body.tree import MASS, PARENT, V
+from mcplan.core.rigid_body.tree import MASS, PARENT
+from mcplan.robot.anatomy import joint_of_body, links_of_bodies
 from mcplan.robot.rerooted import Axis, direction
 from mcplan.robot.robot import Robot
 
@@ -20,7 +21,7 @@ AXES: tuple[Axis, ...] = ("x", "-x", "y", "-y", "z", "-z")
 
 
 @dataclass(frozen=True)
-class Limb:
+class Branch:
     """A chain of joints that hangs on the trunk.
 
     Parameters
@@ -40,19 +41,6 @@ class Limb:
         return self.bodies[-1]
 
 
-def links_of(robot: Robot) -> dict[int, list[str]]:
-    """Return the links of each body, in the file's order."""
-    found: dict[int, list[str]] = {body: [] for body in range(len(robot.tree.topology))}
-    for link in robot.link_names:
-        found[robot.frame(link)[0]].append(link)
-    return found
-
-
-def joint_of_body(robot: Robot) -> dict[int, int]:
-    """Return the index of the joint that moves each body but the base."""
-    return {body: int(robot.tree.topology[body, V]) - 6 for body in range(1, len(robot.tree.topology))}
-
-
 def light_joints(robot: Robot) -> list[str]:
     """Return the joints that move less than ``LIGHT`` of the robot's mass; parts of ball joints cannot be locked."""
     parent, mass = robot.tree.topology[:, PARENT], robot.tree.inertia[:, MASS].copy()
@@ -65,7 +53,7 @@ def light_joints(robot: Robot) -> list[str]:
     return [joint for joint in light if robot.description.joints[joint].type != "ball"]
 
 
-def limbs(robot: Robot) -> list[Limb]:
+def branches(robot: Robot) -> list[Branch]:
     """Return the limbs: from the last body that several ends hang on to each end."""
     parent = robot.tree.topology[:, PARENT].tolist()
     ends = [body for body in range(len(parent)) if body not in parent]
@@ -77,12 +65,12 @@ def limbs(robot: Robot) -> list[Limb]:
             path.append(parent[path[-1]])
         paths.append(path[::-1])
         below[path] += 1
-    links, joints, found = links_of(robot), joint_of_body(robot), []
+    links, joints, found = links_of_bodies(robot), joint_of_body(robot), []
     for path in paths:
         own = tuple(body for body in path if below[body] == 1 and body > 0)
         if own:
             names = " ".join(link.lower() for body in own for link in links[body])
-            found.append(Limb(own, tuple(dict.fromkeys(joints[body] for body in own)), names))
+            found.append(Branch(own, tuple(dict.fromkeys(joints[body] for body in own)), names))
     return found
 
 
@@ -96,8 +84,8 @@ def side(names: str) -> int:
 
 def base_axes(robot: Robot) -> tuple[Axis, Axis]:
     """Return which axes of the root link point forward and up: feet are below it, left is what is called so."""
-    q, found = robot.neutral(), limbs(robot)
-    place = {limb: _origin(robot, q, limb.end) for limb in found}
+    q, found = robot.neutral(), branches(robot)
+    place = {limb: robot.body_pose(q, limb.end)[:3, 3] for limb in found}
     feet = [limb for limb in found if FOOT.search(limb.names)]
     up: Axis = _nearest(-np.mean([place[limb] for limb in feet], axis=0)) if feet else "z"
     left = [place[limb] for limb in found if side(limb.names) > 0]
@@ -107,14 +95,6 @@ def base_axes(robot: Robot) -> tuple[Axis, Axis]:
     z = direction(up)
     y = np.mean(left, axis=0) - np.mean(right, axis=0)
     return _nearest(np.cross(y - (y @ z) * z, z)), up
-
-
-def _origin(robot: Robot, q: np.ndarray, body: int) -> np.ndarray:
-    """Return the place (3,) of a body's frame in the base, for a base at the world's origin."""
-    link = links_of(robot)[body][0]
-    X, offset = robot.frame_pose(q, link), robot.frame(link)[1]
-    R = X[:3, :3] @ offset[:9].reshape(3, 3).T
-    return X[:3, 3] - R @ offset[9:]
 
 
 def _nearest(vector: np.ndarray) -> Axis:

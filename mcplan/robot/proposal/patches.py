@@ -7,8 +7,9 @@ import numpy as np
 
 from mcplan.core.rigid_body.tree import AXIS, GRAVITY, ORIGIN, PARENT, ROTATION
 from mcplan.document.document import comment, inline
+from mcplan.robot.anatomy import joint_of_body, links_of_bodies, pitch_bodies
 from mcplan.robot.pose import quat_from_rotation
-from mcplan.robot.proposal.limbs import HEAD, Limb, joint_of_body, limbs, links_of, side
+from mcplan.robot.proposal.limbs import HEAD, Branch, branches, side
 from mcplan.robot.proposal.surface import Face, body_points, face, flattest, lowest_ball
 from mcplan.robot.robot import Robot
 
@@ -71,8 +72,8 @@ class Anatomy:
 
     robot: Robot
     q: np.ndarray
-    legs: dict[str, Limb] = field(default_factory=dict)
-    arms: dict[str, Limb] = field(default_factory=dict)
+    legs: dict[str, Branch] = field(default_factory=dict)
+    arms: dict[str, Branch] = field(default_factory=dict)
     soles: list[Proposed] = field(default_factory=list)
     others: list[Proposed] = field(default_factory=list)
     notices: list[str] = field(default_factory=list)
@@ -86,7 +87,7 @@ class Anatomy:
 def anatomy(robot: Robot, q: np.ndarray) -> Anatomy:
     """Find legs and arms and propose their patches; at ``q`` (nq,) the robot stands more or less, its base level."""
     found = Anatomy(robot, q)
-    everything = limbs(robot)
+    everything = branches(robot)
     low = {limb: float(_world_points(robot, q, limb.end)[:, 2].min()) for limb in everything}
     if not low:
         return found
@@ -107,16 +108,16 @@ def anatomy(robot: Robot, q: np.ndarray) -> Anatomy:
     return found
 
 
-def leg_length(robot: Robot, q: np.ndarray, limb: Limb) -> float:
+def leg_length(robot: Robot, q: np.ndarray, limb: Branch) -> float:
     """Return the length along the joints of a limb, and on to its lowest point (m)."""
-    places = [_pose(robot, q, body)[1] for body in limb.bodies]
+    places = [robot.body_pose(q, body)[:3, 3] for body in limb.bodies]
     end = places[-1][2] - float(_world_points(robot, q, limb.end)[:, 2].min())
     return float(np.linalg.norm(np.diff(places, axis=0), axis=1).sum()) + max(end, 0.0)
 
 
-def _named(robot: Robot, q: np.ndarray, limb: Limb, group: list[Limb], number: int) -> str:
+def _named(robot: Robot, q: np.ndarray, limb: Branch, group: list[Branch], number: int) -> str:
     """Return left or right, with front or hind where there are four, by places; names decide where these do not."""
-    places = np.array([_pose(robot, q, each.bodies[0])[1] for each in group])
+    places = np.array([robot.body_pose(q, each.bodies[0])[:3, 3] for each in group])
     place = places[group.index(limb)]
     y = place[1] if abs(place[1]) > 0.01 else side(limb.names)
     name = "left" if y > 0 else "right"
@@ -128,21 +129,14 @@ def _named(robot: Robot, q: np.ndarray, limb: Limb, group: list[Limb], number: i
     return f"limb{number + 1}"
 
 
-def _pose(robot: Robot, q: np.ndarray, body: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return ``R``, ``p`` of a body's frame in the world."""
-    link = links_of(robot)[body][0]
-    X, offset = robot.frame_pose(q, link), robot.frame(link)[1]
-    R = X[:3, :3] @ offset[:9].reshape(3, 3).T
-    return R, X[:3, 3] - R @ offset[9:]
-
-
 def _world_points(robot: Robot, q: np.ndarray, body: int) -> np.ndarray:
     """Return points (k,3) of a body in the world; the frames of its links where it has no shapes."""
-    R, p = _pose(robot, q, body)
+    X = robot.body_pose(q, body)
+    R, p = X[:3, :3], X[:3, 3]
     shapes = body_points(robot, body)
     if shapes:
         return np.concatenate(list(shapes.values())) @ R.T + p
-    return np.array([robot.frame_pose(q, link)[:3, 3] for link in links_of(robot)[body]])
+    return np.array([robot.frame_pose(q, link)[:3, 3] for link in links_of_bodies(robot)[body]])
 
 
 def _on_link(robot: Robot, link: str, R: np.ndarray, p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -165,17 +159,17 @@ def _corners(low: np.ndarray, high: np.ndarray) -> np.ndarray:
 
 def _axes(robot: Robot, body: int) -> np.ndarray:
     """Return the axes (m,3) of a body's links, both ways."""
-    found = [robot.frame(link)[1][:9].reshape(3, 3).T for link in links_of(robot)[body]]
+    found = [robot.frame(link)[1][:9].reshape(3, 3).T for link in links_of_bodies(robot)[body]]
     return np.concatenate([np.concatenate([R, -R]) for R in found])
 
 
-def _sole(robot: Robot, q: np.ndarray, limb: Limb, name: str) -> Proposed:
-    R, _ = _pose(robot, q, limb.end)
+def _sole(robot: Robot, q: np.ndarray, limb: Branch, name: str) -> Proposed:
+    R = robot.body_pose(q, limb.end)[:3, :3]
     down, ahead, leg = -R[2], R[0], leg_length(robot, q, limb)
     shapes = body_points(robot, limb.end)
     limb_name = f"{name}_leg"
     if not shapes:
-        link = links_of(robot)[limb.end][0]
+        link = links_of_bodies(robot)[limb.end][0]
         size = leg * np.array([[-0.1, -0.07], [0.15, 0.07]])
         R_P = np.column_stack([ahead, np.cross(down, ahead), down])
         R_P, p = _on_link(robot, link, R_P, 0.12 * leg * down)
@@ -212,7 +206,7 @@ def _sole(robot: Robot, q: np.ndarray, limb: Limb, name: str) -> Proposed:
     return Proposed(f"{name}_foot", link, limb_name, "ball", R_P, p, np.zeros((1, 2)), why, round(radius, 5))
 
 
-def _borne(robot: Robot, limb: Limb, found: Face) -> tuple[np.ndarray, np.ndarray]:
+def _borne(robot: Robot, limb: Branch, found: Face) -> tuple[np.ndarray, np.ndarray]:
     """Return the corners (2,), (2,) of what of a sole the ankle can use with the robot's weight on it.
 
     A force ``m g`` at a distance d from a joint's axis asks for the torque ``m g d``; of the torque ``ANKLE`` is taken.
@@ -247,16 +241,17 @@ def _ball(points: np.ndarray, down: np.ndarray, depth: float) -> tuple[np.ndarra
     return centre + ((height.max() - radius) - centre @ down) * down, radius
 
 
-def _knee(robot: Robot, q: np.ndarray, limb: Limb, name: str) -> Proposed | None:
+def _knee(robot: Robot, q: np.ndarray, limb: Branch, name: str) -> Proposed | None:
     """Return an edge across the front of the shank at the knee, the middle one of three joints that turn about y."""
-    bodies = pitch_bodies(robot, q, limb)
+    bodies = pitch_bodies(robot, q, limb.bodies)
     if len(bodies) < 3:
         return None
     body = bodies[1]
     shapes = body_points(robot, body)
     if not shapes:
         return None
-    R, p = _pose(robot, q, body)
+    X = robot.body_pose(q, body)
+    R, p = X[:3, :3], X[:3, 3]
     points = {link: (x @ R.T + p) for link, x in shapes.items()}
     reach = 0.1 * leg_length(robot, q, limb)
     near = {link: x[np.abs(x[:, 2] - p[2]) < reach] for link, x in points.items()}
@@ -274,23 +269,13 @@ def _knee(robot: Robot, q: np.ndarray, limb: Limb, name: str) -> Proposed | None
     return Proposed(f"{name}_knee", link, f"{name}_leg", "surface", R_P, p_P, polygon, why)
 
 
-def pitch_bodies(robot: Robot, q: np.ndarray, limb: Limb) -> list[int]:
-    """Return the bodies of a limb whose joints turn about the robot's y axis at ``q``: hip, knee and ankle of a leg."""
-    found = []
-    for body in limb.bodies:
-        R, _ = _pose(robot, q, body)
-        axis = R @ robot.tree.joint[body, 12:15]
-        if abs(axis[1]) > 0.8:
-            found.append(body)
-    return found
-
-
-def _hand(robot: Robot, q: np.ndarray, limb: Limb, name: str) -> Proposed:
+def _hand(robot: Robot, q: np.ndarray, limb: Branch, name: str) -> Proposed:
     shapes = body_points(robot, limb.end)
-    links = links_of(robot)[limb.end]
-    R, p = _pose(robot, q, limb.end)
+    links = links_of_bodies(robot)[limb.end]
+    X = robot.body_pose(q, limb.end)
+    R, p = X[:3, :3], X[:3, 3]
     if not shapes:
-        before = _pose(robot, q, limb.bodies[-2])[1] if len(limb.bodies) > 1 else p + np.array([0, 0, 0.1])
+        before = robot.body_pose(q, limb.bodies[-2])[:3, 3] if len(limb.bodies) > 1 else p + np.array([0, 0, 0.1])
         far = R.T @ (p - before)
         z = far / (np.linalg.norm(far) or 1.0) if np.linalg.norm(far) > 1e-6 else np.array([0, 0, -1.0])
         points, link, why = np.array([0.05 * z]), links[0], "GUESSED beyond the wrist: this link has no shapes"

@@ -3,10 +3,10 @@
 import numpy as np
 from scipy.optimize import least_squares
 
-from mcplan.core.rigid_body.tree import AXIS, GRAVITY
+from mcplan.core.rigid_body.tree import GRAVITY
+from mcplan.robot.anatomy import chain_of, joint_axis, joint_of_body, pitch_bodies
 from mcplan.robot.link_solids import overlaps
-from mcplan.robot.proposal.limbs import joint_of_body
-from mcplan.robot.proposal.patches import Anatomy, Proposed, pitch_bodies
+from mcplan.robot.proposal.patches import Anatomy, Proposed
 from mcplan.robot.robot import Robot
 
 BENDS = (0.7, 0.6, 0.5, 0.4, 0.3)
@@ -65,11 +65,10 @@ def _load(found: Anatomy, q: np.ndarray) -> float:
     """Return the greatest share of a knee's torque that the weight takes over one foot: ``m g |x - x_foot| / tau``."""
     robot, joint, share = found.robot, joint_of_body(found.robot), 0.0
     for limb, sole in zip(found.legs.values(), found.soles, strict=True):
-        bodies = pitch_bodies(robot, q, limb)
+        bodies = pitch_bodies(robot, q, limb.bodies)
         if len(bodies) == 3 and len(found.legs) <= 2:
-            link = next(link for link in robot.link_names if robot.frame(link)[0] == bodies[1])
             middle = pose(robot, q, sole) @ [*sole.polygon.mean(axis=0), 0.0, 1.0]
-            moment = robot.mass * GRAVITY * abs(robot.frame_pose(q, link)[0, 3] - middle[0])
+            moment = robot.mass * GRAVITY * abs(robot.body_pose(q, bodies[1])[0, 3] - middle[0])
             share = max(share, moment / max(robot.limits.torque[joint[bodies[1]]], 1e-9))
     return share
 
@@ -79,7 +78,7 @@ def _bent(found: Anatomy, bend: float) -> np.ndarray:
     robot, q = found.robot, found.q
     joints, joint = q[7:].copy(), joint_of_body(robot)
     for limb in found.legs.values():
-        bodies = pitch_bodies(robot, q, limb)
+        bodies = pitch_bodies(robot, q, limb.bodies)
         if len(bodies) != 3 or len(found.legs) > 2:
             continue
         hip, knee, ankle = bodies
@@ -90,10 +89,7 @@ def _bent(found: Anatomy, bend: float) -> np.ndarray:
             continue
         for body, share in ((hip, -0.5), (knee, 1.0), (ankle, -0.5)):
             # about +y a positive angle moves the shank back
-            link = next(link for link in robot.link_names if robot.frame(link)[0] == body)
-            X, offset = robot.frame_pose(q, link), robot.frame(link)[1]
-            axis = X[:3, :3] @ offset[:9].reshape(3, 3).T @ robot.tree.joint[body, AXIS : AXIS + 3]
-            joints[joint[body]] += share * bend * np.sign(axis[1])
+            joints[joint[body]] += share * bend * np.sign(joint_axis(robot, q, body)[1])
     return joints
 
 
@@ -166,8 +162,5 @@ def _aside(
 
 def _moved_by(robot: Robot, link: str) -> list[int]:
     """Return the joints above a link."""
-    body, joint, found = robot.frame(link)[0], joint_of_body(robot), []
-    while body > 0:
-        found.append(joint[body])
-        body = int(robot.tree.topology[body, 0])
-    return found
+    joint = joint_of_body(robot)
+    return [joint[body] for body in chain_of(robot, link)]

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.spatial import ConvexHull, QhullError
 
+from mcplan.robot.anatomy import links_of_bodies
 from mcplan.robot.description import Box, Geometry, MeshShape, Sphere
-from mcplan.robot.proposal.limbs import links_of
 from mcplan.robot.robot import Robot
 
 BALL = 400
@@ -57,7 +57,7 @@ def _colliding(robot: Robot, body: int) -> list[tuple[str, Geometry, np.ndarray,
 def _shapes(robot: Robot, body: int) -> list[tuple[str, Geometry, np.ndarray, np.ndarray]]:
     """Return the shapes of a body's links: link, shape, and its rotation (3,3) and place (3,) in the body."""
     found = []
-    for link in links_of(robot)[body]:
+    for link in links_of_bodies(robot)[body]:
         offset = robot.frame(link)[1]
         R, p = offset[:9].reshape(3, 3), offset[9:]
         found += [(link, each, R @ each.R, R @ each.p + p) for each in robot.geometry[link]]

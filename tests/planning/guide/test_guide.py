@@ -11,7 +11,8 @@ from mcplan.planning.goal.item import Goal
 from mcplan.planning.guide.guide_search import _base_over, _heading_over, direct_path
 from mcplan.planning.guide.passage import COMFORT, REACH, Passage, Place
 from mcplan.planning.guide.path import ASIDE, DROP, GuidePath, places_along, turns_on
-from mcplan.planning.posture.limbs import limbs_of, nominal_offsets
+from mcplan.planning.posture.limbs import nominal_offsets
+from mcplan.robot.anatomy import limbs_of
 from mcplan.robot.description import Box
 from mcplan.scenario.schema import GoalItem
 from mcplan.scene.environment import Environment, Obstacle, Surface

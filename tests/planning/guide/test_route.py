@@ -14,7 +14,8 @@ from mcplan.planning.guide.passage import Passage, Place
 from mcplan.planning.guide.path import TURN, GuidePath
 from mcplan.planning.plan_file import write_plan
 from mcplan.planning.planner import plan
-from mcplan.planning.posture.limbs import limbs_of, nominal_offsets
+from mcplan.planning.posture.limbs import nominal_offsets
+from mcplan.robot.anatomy import limbs_of
 from mcplan.robot.description import Box
 from mcplan.scenario.load import load_scenario
 from mcplan.scene.environment import Environment, Obstacle

@@ -5,7 +5,8 @@ import pytest
 
 from mcplan.collision.model import CollisionModel
 from mcplan.planning.feasibility import Prover
-from mcplan.planning.posture.limbs import DEEP, FreeLimbs, joints_of, links_of, rates_of
+from mcplan.planning.posture.limbs import DEEP, FreeLimbs
+from mcplan.robot.anatomy import limb_joints, limb_links, limb_rates
 from mcplan.scene.environment import Bar, Environment
 from mcplan.settings.settings import ControlSettings
 
@@ -68,7 +69,7 @@ def test_a_guide_takes_over_the_joints_of_the_limb_alone(standing, prover):
     robot, hanging, lifted = standing
     guide = robot.integrate(hanging, np.linspace(-0.1, 0.1, robot.nv), 1.0)
     kept = prover.free_limbs.kept(["left_arm"], lifted, guide)
-    arm = joints_of(robot, "left_arm")
+    arm = limb_joints(robot, "left_arm")
     np.testing.assert_allclose(kept[arm], lifted[arm], atol=1e-12)
     others = np.setdiff1d(np.arange(robot.nq), arm)
     np.testing.assert_allclose(kept[others], guide[others], atol=1e-12)
@@ -76,8 +77,8 @@ def test_a_guide_takes_over_the_joints_of_the_limb_alone(standing, prover):
 
 def test_a_limb_has_the_rates_of_its_joints_and_the_links_that_they_move(scene):
     robot = scene.ROBOT
-    np.testing.assert_array_equal(rates_of(robot, "left_arm"), joints_of(robot, "left_arm") - 1)
-    names = links_of(robot, "left_arm")
+    np.testing.assert_array_equal(limb_rates(robot, "left_arm"), limb_joints(robot, "left_arm") - 1)
+    names = limb_links(robot, "left_arm")
     assert names == {name for name in robot.link_names if name.startswith("LARM") or name.startswith("LHAND")}
 
 

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from mcplan.planning.posture.limbs import AHEAD, NEAR, far_links, joints_of, limbs_of, nominal_offsets
+from mcplan.planning.posture.limbs import AHEAD, nominal_offsets
+from mcplan.robot.anatomy import STIFF_SHARE, far_links, limb_joints, limbs_of
 
 PATCHES = ("left_sole", "left_toe", "right_sole", "left_hand", "left_grip", "right_hand")
 
@@ -95,13 +96,13 @@ def test_the_far_part_of_a_limb_begins_beyond_a_part_of_its_length(standing):
     for k in range(6):
         place = robot.frame_pose(q, f"LLEG_LINK{k}")[:3, 3]
         way, last = way + np.linalg.norm(place - last), place
-        assert (f"LLEG_LINK{k}" in far) == (way > NEAR * leg.length)
+        assert (f"LLEG_LINK{k}" in far) == (way > STIFF_SHARE * leg.length)
 
 
 def test_the_joints_of_a_limb_move_its_patches_and_no_others(standing):
     robot, q, limbs = standing
     for limb in limbs.values():
-        joints = joints_of(robot, limb.name)
+        joints = limb_joints(robot, limb.name)
         own = robot.frame_jacobian(q, limb.patches[0])[:, joints - 1]
         assert np.all(np.abs(own).max(axis=0) > 0.0)
         for other in limbs.values():

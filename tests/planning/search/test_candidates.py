@@ -11,14 +11,15 @@ from mcplan.errors import InputError
 from mcplan.planning.goal.item import Goal
 from mcplan.planning.guide.path import GuidePath
 from mcplan.planning.posture.freedom import GRIP
-from mcplan.planning.posture.limbs import Limb, base_yaw, limbs_of, nominal_offsets
-from mcplan.planning.search.candidates import ASIDE, _lines, _natural, _relative, _turned, candidates
+from mcplan.planning.posture.limbs import nominal_offsets
+from mcplan.planning.search.candidates import ASIDE, _lines, _natural, _relative, candidates
 from mcplan.planning.search.moves import MoveMaker
 from mcplan.planning.search.ordering import Reroll
 from mcplan.planning.search.potential import Standing
 from mcplan.planning.search.reachability import misfit
 from mcplan.planning.stance_planner import _Planning
-from mcplan.robot.sizes import ONE
+from mcplan.robot.anatomy import HRP2_SCALE, Limb, limbs_of
+from mcplan.robot.pose import base_yaw
 from mcplan.scenario.schema import GoalItem
 from mcplan.scene.environment import Bar, Surface
 from mcplan.scene.placement import make_contact
@@ -339,7 +340,7 @@ def maker(left, hand=(), require=(), due=True):
         candidates={"l": sampled(*left), "r": sampled(), "hand": sampled(*hand, patch="hand")},
         guide=GuidePath(np.array([[0.0, 0, 0.7], [5, 0, 0.7]]), np.zeros(2)), require=require, due=due,
         robot=SimpleNamespace(
-            patches={limb.patches[0]: SimpleNamespace(limb=limb.name) for limb in limbs.values()}, scale=ONE
+            patches={limb.patches[0]: SimpleNamespace(limb=limb.name) for limb in limbs.values()}, scale=HRP2_SCALE
         ),
         prover=None,
     )  # fmt: skip
@@ -399,9 +400,3 @@ def test_what_is_required_close_by_is_touched_before_limbs_move_on():
     assert "leg" in {move.limb for move in touching}
     later = maker([(1.3, 0.1, 0)], [(1.2, 0.3, 1.0)], require, due=False)
     assert "leg" in {move.limb for move in later.moves(node(l=1.0, r=1.0), 0.4)}
-
-
-@pytest.mark.parametrize("yaw", [-2.0, 0.3, np.pi / 2])
-def test_an_offset_turns_with_the_heading_about_the_vertical(yaw):
-    offset = np.array([0.2, -0.1, -0.6])
-    assert _turned(yaw, offset) == pytest.approx(Rotation.from_euler("z", yaw).apply(offset))

@@ -10,13 +10,12 @@ from scipy.spatial.transform import Rotation
 from mcplan.planning.goal.item import EXACT, Goal, deviation
 from mcplan.planning.guide.path import GuidePath
 from mcplan.planning.posture.continuity import kept
-from mcplan.planning.posture.limbs import Limb
 from mcplan.planning.search.node import Move
 from mcplan.planning.search.ordering import GAP, away, beyond_failure, cell_of, overlap
 from mcplan.planning.search.potential import TIE, Potential, Standing
 from mcplan.planning.search.reachability import slippery, unreachable
 from mcplan.planning.search.stance_search import StanceSearch, _larger
-from mcplan.robot.sizes import ONE
+from mcplan.robot.anatomy import HRP2_SCALE, Limb
 from mcplan.scenario.schema import GoalItem
 from mcplan.scene.environment import Environment, Surface
 from mcplan.scene.spec import ContactSpec
@@ -262,7 +261,7 @@ def test_places_round_to_cells_and_those_of_the_goal_have_their_own(scene):
 
 
 def search_of(**space):
-    return StanceSearch(SimpleNamespace(robot=SimpleNamespace(scale=ONE), **space), None)
+    return StanceSearch(SimpleNamespace(robot=SimpleNamespace(scale=HRP2_SCALE), **space), None)
 
 
 def test_what_is_required_takes_a_move_to_touch_and_half_of_one_to_carry():

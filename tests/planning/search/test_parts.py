@@ -6,12 +6,13 @@ import pytest
 
 from mcplan.planning.goal.item import Goal
 from mcplan.planning.guide.path import TURN, GuidePath
-from mcplan.planning.posture.limbs import base_yaw, limbs_of, nominal_offsets
+from mcplan.planning.posture.limbs import nominal_offsets
 from mcplan.planning.posture.reference import Mirror
 from mcplan.planning.search.candidates import Candidates, candidates
 from mcplan.planning.search.moves import roll
 from mcplan.planning.search.potential import Potential, Standing
-from mcplan.robot.sizes import ONE
+from mcplan.robot.anatomy import HRP2_SCALE, limbs_of
+from mcplan.robot.pose import base_yaw
 from mcplan.scenario.schema import GoalItem
 from mcplan.scene.polygon import outside
 from mcplan.scene.spec import ContactSpec
@@ -119,5 +120,5 @@ def test_only_an_edge_in_the_plane_of_a_sole_takes_its_place(scene):
     toe, normal = scene.ROBOT.patches["left_toe"], scene.ROBOT.patches["left_sole"].R[:, 2]
     for lift, rolls in ((0.005, True), (0.015, False), (-0.015, False)):
         moved = scene.ROBOT.patches | {"left_toe": replace(toe, p=toe.p + lift * normal)}
-        robot = SimpleNamespace(patches=moved, name="hrp2", scale=ONE)
+        robot = SimpleNamespace(patches=moved, name="hrp2", scale=HRP2_SCALE)
         assert (roll(robot, scene.ENVIRONMENT, sole, "left_toe") is not None) == rolls

@@ -13,7 +13,7 @@ from mcplan.planning.search.improve import NATURAL, _better, _Knot
 from mcplan.planning.search.node import Node, Step
 from mcplan.planning.search.stance_search import requirements_met
 from mcplan.planning.stance_planner import _Planning
-from mcplan.robot.sizes import ONE
+from mcplan.robot.anatomy import HRP2_SCALE
 from mcplan.scenario.load import load_scenario
 from tests import shared
 
@@ -107,7 +107,7 @@ def paths(monkeypatch):
 
 
 PROVER = SimpleNamespace(
-    robot=SimpleNamespace(scale=ONE), environment=None, collisions=None, asked=lambda settings: settings
+    robot=SimpleNamespace(scale=HRP2_SCALE), environment=None, collisions=None, asked=lambda settings: settings
 )
 
 
@@ -154,7 +154,7 @@ def refined(reachable, insets, last=False):
         return SimpleNamespace(generate=generate)
 
     prover = SimpleNamespace(
-        robot=SimpleNamespace(difference=lambda a, b: b - a, integrate=lambda q, v, s: q + s * v, scale=ONE),
+        robot=SimpleNamespace(difference=lambda a, b: b - a, integrate=lambda q, v, s: q + s * v, scale=HRP2_SCALE),
         continuity=SimpleNamespace(reaches=lambda held, a, b: (float(a[0]), float(b[0])) in reachable),
         guide=lambda contacts, q: np.array([20.0]), calls=0,
     )  # fmt: skip

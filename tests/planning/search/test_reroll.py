@@ -9,9 +9,10 @@ from mcplan.planning.goal.item import Goal
 from mcplan.planning.guide.path import GuidePath
 from mcplan.planning.plan_file import plan_document
 from mcplan.planning.planner import plan
-from mcplan.planning.posture.limbs import limbs_of, nominal_offsets
+from mcplan.planning.posture.limbs import nominal_offsets
 from mcplan.planning.search.candidates import candidates
 from mcplan.planning.search.ordering import NOISE, SHIFT, Reroll
+from mcplan.robot.anatomy import limbs_of
 from mcplan.scenario.load import load_scenario
 from mcplan.scenario.schema import GoalItem
 from mcplan.scene.spec import ContactSpec

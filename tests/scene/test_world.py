@@ -12,9 +12,10 @@ from mcplan.errors import ScenarioError
 from mcplan.robot.description import Box, Capsule, Cylinder, Sphere
 from mcplan.robot.mesh_file import MeshProblem
 from mcplan.scene.found.find import find
+from mcplan.scene.found.geometry import ROUND_SIDES, tessellate
 from mcplan.scene.found.settings import FindSettings
 from mcplan.scene.found.triangles import Triangles
-from mcplan.scene.found.world_file import SECTIONS, read_world, tessellated
+from mcplan.scene.found.world_file import read_world
 
 # a floor, a block turned by 0.3 rad on it, a ramp on an arm of the block's frame, and a rail
 URDF = """<robot name="room">
@@ -259,7 +260,7 @@ def test_a_file_is_parsed_once_however_often_it_is_included(tmp_path, monkeypatc
 def test_triangles_are_counted_as_they_come(tmp_path, monkeypatch):
     made = []
     monkeypatch.setattr("mcplan.scene.found.world_file.MAX_TRIANGLES", 100)
-    monkeypatch.setattr("mcplan.scene.found.world_file.tessellated", lambda shape: made.append(1) or tessellated(shape))
+    monkeypatch.setattr("mcplan.scene.found.world_file.tessellated", lambda shape: made.append(1) or tessellate(shape))
     boxes = "<link name='l'>" + COLLISION_OF.format("<box><size>1 1 1</size></box>") * 50 + "</link>"
     with pytest.raises(MeshProblem, match="more than 100 triangles"):
         read_world(written(tmp_path, "w.sdf", said(boxes)))
@@ -286,6 +287,6 @@ def test_without_mujoco_its_worlds_are_refused(tmp_path, monkeypatch):
     ],
 )
 def test_shapes_as_triangles_enclose_about_what_they_do(shape, volume, half):
-    mesh = trimesh.Trimesh(*tessellated(shape), process=False)
+    mesh = trimesh.Trimesh(*tessellate(shape), process=False)
     assert mesh.volume == pytest.approx(volume, rel=0.06)
-    np.testing.assert_allclose(mesh.bounds, [np.negative(half), half], atol=0.2 * np.pi**2 / SECTIONS**2)
+    np.testing.assert_allclose(mesh.bounds, [np.negative(half), half], atol=0.2 * np.pi**2 / ROUND_SIDES**2)

@@ -9,8 +9,8 @@ import numpy as np
 from mcplan.robot.description import Box, Capsule, Cylinder, MeshShape, Sphere
 from mcplan.robot.mesh_file import MeshProblem
 from mcplan.robot.xml_reader import Element
+from mcplan.scene.found.geometry import SceneGeometry, tessellate
 from mcplan.scene.found.triangles import grid
-from mcplan.scene.found.world_file import World, tessellated
 
 REFUSED = ("include", "plugin", "extension", "attach", "model", "replicate", "composite", "flexcomp")
 """Elements that load something else, run something, or stand for many others."""
@@ -26,7 +26,7 @@ PNG = b"\x89PNG\r\n\x1a\n"
 DIRECTORIES = ("assetdir", "meshdir", "texturedir")
 
 
-def read_mjcf(root: Element, path: Path) -> World:
+def read_mjcf(root: Element, path: Path) -> SceneGeometry:
     """Return what collides in an MJCF document.
 
     Raises
@@ -46,7 +46,7 @@ def read_mjcf(root: Element, path: Path) -> World:
         raise MeshProblem(f"MuJoCo does not take it: {str(error).splitlines()[0][:200]}") from None
     data = mujoco.MjData(model)
     mujoco.mj_kinematics(model, data)
-    world, left = World(files=files), 0
+    world, left = SceneGeometry(files=files), 0
     for k in range(model.ngeom):
         if not model.geom_contype[k] and not model.geom_conaffinity[k]:
             continue  # a picture
@@ -55,11 +55,11 @@ def read_mjcf(root: Element, path: Path) -> World:
     if left:
         world.notices.append(f"{left} shapes of a kind that is not known here are left out")
     bodies = [k for k in range(1, model.nbody) if model.body_weldid[k] and model.body_geomnum[k]]
-    world.moving([model.body(k).name or f"body {k}" for k in bodies])
+    world.note_moving([model.body(k).name or f"body {k}" for k in bodies])
     return world
 
 
-def _add(world: World, mujoco: Any, model: Any, k: int, R: np.ndarray, p: np.ndarray) -> bool:
+def _add(world: SceneGeometry, mujoco: Any, model: Any, k: int, R: np.ndarray, p: np.ndarray) -> bool:
     """Add shape k of a model at its pose; return whether it is of a known kind."""
     kind, size, known = model.geom_type[k], [float(x) for x in model.geom_size[k]], mujoco.mjtGeom
     if kind == known.mjGEOM_PLANE:
@@ -69,7 +69,7 @@ def _add(world: World, mujoco: Any, model: Any, k: int, R: np.ndarray, p: np.nda
     elif kind == known.mjGEOM_SPHERE:
         world.add(Sphere(size[0]), R, p)
     elif kind == known.mjGEOM_ELLIPSOID:
-        vertices, faces = tessellated(Sphere(1.0))
+        vertices, faces = tessellate(Sphere(1.0))
         world.add(MeshShape(vertices * size, faces), R, p)
     elif kind == known.mjGEOM_CYLINDER:
         world.add(Cylinder(size[0], 2 * size[1]), R, p)

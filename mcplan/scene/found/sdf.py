@@ -16,7 +16,7 @@ from mcplan.robot.mesh_file import MeshFiles, MeshProblem
 from mcplan.robot.pose import rotation_from_rpy
 from mcplan.robot.urdf import read_bytes
 from mcplan.robot.xml_reader import Element, Notes, read_xml
-from mcplan.scene.found.world_file import World
+from mcplan.scene.found.geometry import SceneGeometry
 
 DEEPEST = 4
 """Models in models that are followed."""
@@ -36,7 +36,7 @@ OF_WORLDS = ("state", "population", "actor", "road")
 Placed = tuple[np.ndarray, np.ndarray]
 
 
-def read_sdf(root: Element, path: Path) -> World:
+def read_sdf(root: Element, path: Path) -> SceneGeometry:
     """Return what collides in an SDF document.
 
     Raises
@@ -50,7 +50,7 @@ def read_sdf(root: Element, path: Path) -> World:
         reader.refuse(world, world.attributes.get("name", "world"), OF_WORLDS)
         reader.models(world, (np.eye(3), np.zeros(3)), 0)
     reader.notes.settle()
-    reader.world.moving(reader.loose)
+    reader.world.note_moving(reader.loose)
     return reader.world
 
 
@@ -65,7 +65,7 @@ class _Shared:
     includes : how many models have been included.
     """
 
-    world: World = field(default_factory=World)
+    world: SceneGeometry = field(default_factory=SceneGeometry)
     parsed: dict[Path, tuple[Element, MeshFiles]] = field(default_factory=dict)
     includes: int = 0
 

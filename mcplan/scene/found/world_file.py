@@ -1,134 +1,50 @@
-"""Scenes of other programs: what collides in a URDF, SDF (Gazebo) or MJCF (MuJoCo) file, as triangles.
+"""Reader of scenes of other programs: what collides in a URDF, SDF (Gazebo) or MJCF (MuJoCo) file.
 
-Everything is taken where it stands at first, joints at zero. What the file lets move is taken too, and said: a motion
-that is planned through it counts on its not moving.
+Everything is taken where it stands at first, joints at zero. What the file lets move is taken too, with a notice: a
+motion that is planned through it counts on its not moving.
 """
 
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 
 from mcplan.errors import Problem, RobotError
-from mcplan.robot.description import Box, Capsule, Cylinder, MeshShape, Shape, Sphere
 from mcplan.robot.mesh_file import MeshFiles, MeshProblem
 from mcplan.robot.urdf import parse_urdf, read_bytes
-from mcplan.robot.xml_reader import read_xml
-from mcplan.scene.found.find import MARGIN
-from mcplan.scene.found.triangles import MAX_TRIANGLES, joined
-
-SECTIONS = 32
-"""Sides of what stands for a round shape."""
+from mcplan.robot.xml_reader import Element, read_xml
+from mcplan.scene.found.geometry import SceneGeometry
+from mcplan.scene.found.mjcf import read_mjcf
+from mcplan.scene.found.sdf import read_sdf
 
 
-@dataclass
-class World:
-    """Triangles of a scene as they are collected.
-
-    Attributes
-    ----------
-    parts : vertices (k,3) and faces (m,3) of each shape, in the world.
-    endless : rotation (3,3) and position (3,) of planes z = 0 that have no size.
-    files : what it was read from beside the file itself, in no order: meshes, and models that it includes.
-    notices : what the user should know.
-    count : of triangles so far.
-    """
-
-    parts: list[tuple[np.ndarray, np.ndarray]] = field(default_factory=list)
-    endless: list[tuple[np.ndarray, np.ndarray]] = field(default_factory=list)
-    files: set[Path] = field(default_factory=set)
-    notices: list[str] = field(default_factory=list)
-    count: int = 0
-
-    def add(self, shape: Shape, R: np.ndarray, p: np.ndarray) -> None:
-        """Add a shape at a pose.
-
-        Raises
-        ------
-        MeshProblem
-            There are too many triangles with those of the shape: few lines of a file can hold a model many times over.
-        """
-        vertices, faces = tessellated(shape)
-        self._more(len(faces))
-        self.parts.append((vertices @ R.T + p, faces))
-
-    def add_plane(self, R: np.ndarray, p: np.ndarray, x: float, y: float) -> None:
-        """Add a plane z = 0 of half sizes x, y (m) at a pose; without end where one of them is 0."""
-        self._more(len(_SQUARE))
-        if min(x, y) <= 0.0:
-            self.endless.append((R, p))
-            return
-        self.parts.append((np.array([[-x, -y, 0], [x, -y, 0], [x, y, 0], [-x, y, 0]]) @ R.T + p, _SQUARE))
-
-    def _more(self, faces: int) -> None:
-        self.count += faces
-        if self.count > MAX_TRIANGLES:
-            raise MeshProblem(f"holds more than {MAX_TRIANGLES} triangles; make its meshes coarser")
-
-    def moving(self, names: list[str]) -> None:
-        """Say what is free to move."""
-        if names:
-            more = f" and {len(names) - 5} more" if len(names) > 5 else ""
-            self.notices.append(f"taken where they stand, though they can move: {', '.join(names[:5])}{more}")
-
-    def triangles(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return vertices (k,3) and faces (m,3) of all parts.
-
-        Raises
-        ------
-        MeshProblem
-            There are none.
-        """
-        corners = [vertices for vertices, _ in self.parts] + [p[None] for _, p in self.endless]
-        if not corners:
-            raise MeshProblem("holds nothing that collides")
-        low, high = np.min([c.min(axis=0) for c in corners], axis=0), np.max([c.max(axis=0) for c in corners], axis=0)
-        parts = list(self.parts)
-        for R, p in self.endless:
-            middle, reach = R.T @ (0.5 * (low + high) - p), float(np.linalg.norm(high - low)) / 2 + MARGIN
-            square = np.array([[-reach, -reach], [reach, -reach], [reach, reach], [-reach, reach]]) + middle[:2]
-            parts.append((np.column_stack([square, np.zeros(4)]) @ R.T + p, _SQUARE))
-        return joined(parts)
-
-
-_SQUARE = np.array([[0, 1, 2], [0, 2, 3]])
-
-
-def read_world(path: Path) -> World:
-    """Return what collides in a file; its root element tells what it is.
+def read_world(path: Path) -> SceneGeometry:
+    """Return what collides in a file; its root element tells the format.
 
     Raises
     ------
     MeshProblem
         It cannot be read, or says something that is not known here.
     """
-    from mcplan.scene.found.mjcf import read_mjcf
-    from mcplan.scene.found.sdf import read_sdf
-
     try:
-        data = read_bytes(path)
-        root = read_xml(data, path.name)
-        if root.tag == "robot":
-            return _urdf(data, path)
-        if root.tag == "sdf":
-            return read_sdf(root, path)
+        root = read_xml(read_bytes(path), path.name)
+        if root.tag not in READERS:
+            raise MeshProblem(f"the root element is <{root.tag[:40]}>, expected <robot>, <sdf> or <mujoco>")
+        return READERS[root.tag](root, path)
     except RobotError as error:
-        raise MeshProblem("; ".join(_told(problem, path) for problem in error.problems[:3])) from None
-    if root.tag == "mujoco":
-        return read_mjcf(root, path)
-    raise MeshProblem(f"the root element is <{root.tag[:40]}>, expected <robot>, <sdf> or <mujoco>")
+        raise MeshProblem("; ".join(_text(problem, path) for problem in error.problems[:3])) from None
 
 
-def _told(problem: Problem, path: Path) -> str:
+def _text(problem: Problem, path: Path) -> str:
     """Return a problem in words; the file is named where it is one that another includes."""
     file = Path(problem.file or "").name
     where = f"line {problem.line}" if file == path.name else f"{file}:{problem.line}"
     return ": ".join(part for part in (where, problem.key, problem.message) if part)
 
 
-def _urdf(data: bytes, path: Path) -> World:
-    model, meshes = parse_urdf(data, path), MeshFiles(path)
-    world = World(files={meshes.find(name) for name in model.meshes})
+def _read_urdf(root: Element, path: Path) -> SceneGeometry:
+    model, meshes = parse_urdf(read_bytes(path), path), MeshFiles(path)
+    world = SceneGeometry(files={meshes.find(name) for name in model.meshes})
     poses = {model.root: (np.eye(3), np.zeros(3))}
     for joint in model.joints.values():  # parents come before their children
         R, p = poses[joint.parent]
@@ -138,24 +54,11 @@ def _urdf(data: bytes, path: Path) -> World:
         for geometry in link.geometry:
             if geometry.role != "visual":
                 world.add(geometry.shape, R @ geometry.R, p + R @ geometry.p)
-    world.moving([joint.name for joint in model.joints.values() if joint.type != "fixed"])
+    world.note_moving([joint.name for joint in model.joints.values() if joint.type != "fixed"])
     return world
 
 
-def tessellated(shape: Shape) -> tuple[np.ndarray, np.ndarray]:
-    """Return vertices (k,3) and faces (m,3) of a shape in its frame."""
-    import trimesh
-
-    if isinstance(shape, MeshShape):
-        return shape.vertices, shape.faces
-    if isinstance(shape, Box):
-        mesh = trimesh.creation.box(shape.size)
-    elif isinstance(shape, Sphere):
-        mesh = trimesh.creation.icosphere(2, shape.radius)
-    elif isinstance(shape, Cylinder):
-        mesh = trimesh.creation.cylinder(shape.radius, shape.length, SECTIONS)
-    else:
-        assert isinstance(shape, Capsule)
-        mesh = trimesh.creation.capsule(shape.length, shape.radius, [SECTIONS, SECTIONS // 2])
-        mesh.vertices[:, 2] -= 0.5 * (mesh.bounds[0, 2] + mesh.bounds[1, 2])
-    return np.array(mesh.vertices), np.array(mesh.faces)
+READERS: dict[str, Callable[[Element, Path], SceneGeometry]] = {
+    "robot": _read_urdf, "sdf": read_sdf, "mujoco": read_mjcf,
+}  # fmt: skip
+"""By the root element."""

@@ -1,0 +1,106 @@
+"""Triangles of a scene file as they are collected: shapes at their poses, endless planes, files, notices."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from mcplan.robot.description import Box, Capsule, Cylinder, MeshShape, Shape, Sphere
+from mcplan.robot.mesh_file import MeshProblem
+from mcplan.scene.found.find import MARGIN
+from mcplan.scene.found.triangles import MAX_TRIANGLES, joined
+
+ROUND_SIDES = 32
+"""Sides of a tessellated cylinder."""
+
+SQUARE_FACES = np.array([[0, 1, 2], [0, 2, 3]])
+
+
+@dataclass
+class SceneGeometry:
+    """Triangles of a scene as they are collected.
+
+    Attributes
+    ----------
+    parts : vertices (k,3) and faces (m,3) of each shape, in the world.
+    endless : rotation (3,3) and position (3,) of planes z = 0 that have no size.
+    files : what it was read from beside the file itself, in no order: meshes, and models that it includes.
+    notices : what the user should know.
+    count : of triangles so far.
+    """
+
+    parts: list[tuple[np.ndarray, np.ndarray]] = field(default_factory=list)
+    endless: list[tuple[np.ndarray, np.ndarray]] = field(default_factory=list)
+    files: set[Path] = field(default_factory=set)
+    notices: list[str] = field(default_factory=list)
+    count: int = 0
+
+    def add(self, shape: Shape, R: np.ndarray, p: np.ndarray) -> None:
+        """Add a shape at a pose.
+
+        Raises
+        ------
+        MeshProblem
+            There are too many triangles with those of the shape: few lines of a file can hold a model many times over.
+        """
+        vertices, faces = tessellate(shape)
+        self._more(len(faces))
+        self.parts.append((vertices @ R.T + p, faces))
+
+    def add_plane(self, R: np.ndarray, p: np.ndarray, x: float, y: float) -> None:
+        """Add a plane z = 0 of half sizes x, y (m) at a pose; without end where one of them is 0."""
+        self._more(len(SQUARE_FACES))
+        if min(x, y) <= 0.0:
+            self.endless.append((R, p))
+            return
+        self.parts.append((np.array([[-x, -y, 0], [x, -y, 0], [x, y, 0], [-x, y, 0]]) @ R.T + p, SQUARE_FACES))
+
+    def _more(self, faces: int) -> None:
+        self.count += faces
+        if self.count > MAX_TRIANGLES:
+            raise MeshProblem(f"holds more than {MAX_TRIANGLES} triangles; make its meshes coarser")
+
+    def note_moving(self, names: list[str]) -> None:
+        """Note what is free to move."""
+        if names:
+            more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+            self.notices.append(f"taken where they stand, though they can move: {', '.join(names[:5])}{more}")
+
+    def triangles(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return vertices (k,3) and faces (m,3) of all parts.
+
+        Raises
+        ------
+        MeshProblem
+            There are none.
+        """
+        corners = [vertices for vertices, _ in self.parts] + [p[None] for _, p in self.endless]
+        if not corners:
+            raise MeshProblem("holds nothing that collides")
+        low, high = np.min([c.min(axis=0) for c in corners], axis=0), np.max([c.max(axis=0) for c in corners], axis=0)
+        parts = list(self.parts)
+        for R, p in self.endless:
+            middle, reach = R.T @ (0.5 * (low + high) - p), float(np.linalg.norm(high - low)) / 2 + MARGIN
+            square = np.array([[-reach, -reach], [reach, -reach], [reach, reach], [-reach, reach]]) + middle[:2]
+            parts.append((np.column_stack([square, np.zeros(4)]) @ R.T + p, SQUARE_FACES))
+        return joined(parts)
+
+
+
+def tessellate(shape: Shape) -> tuple[np.ndarray, np.ndarray]:
+    """Return vertices (k,3) and faces (m,3) of a shape in its frame."""
+    import trimesh
+
+    if isinstance(shape, MeshShape):
+        return shape.vertices, shape.faces
+    if isinstance(shape, Box):
+        mesh = trimesh.creation.box(shape.size)
+    elif isinstance(shape, Sphere):
+        mesh = trimesh.creation.icosphere(2, shape.radius)
+    elif isinstance(shape, Cylinder):
+        mesh = trimesh.creation.cylinder(shape.radius, shape.length, ROUND_SIDES)
+    else:
+        assert isinstance(shape, Capsule)
+        mesh = trimesh.creation.capsule(shape.length, shape.radius, [ROUND_SIDES, ROUND_SIDES // 2])
+        mesh.vertices[:, 2] -= 0.5 * (mesh.bounds[0, 2] + mesh.bounds[1, 2])
+    return np.array(mesh.vertices), np.array(mesh.faces)

@@ -17,7 +17,7 @@ from mcplan.collision.model import CollisionModel
 from mcplan.errors import InputError
 from mcplan.robot.anatomy import standing_posture
 from mcplan.robot.robot import Robot
-from mcplan.scenario.robot_sizes import sizes
+from mcplan.scenario.parameters import robot_sizes
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment, Surface
 from mcplan.scene.found.find import Found
@@ -176,7 +176,7 @@ class _Places:
         standing, links = {robot.frame(name)[0] for name in self.feet}, set(robot.link_names)
         above = [pair.b not in links and robot.frame(pair.a)[0] in standing for pair in self.collisions.pairs]
         self._above = np.where(above, 0.0, -np.inf)
-        own = sizes(robot)
+        own = robot_sizes(robot)
         self.step, self.gap = min(1.05 * own["step"], HIGH * own["leg"]), GAP * own["leg"]
         corners = [posture_corners(robot, posture, name) for name in self.feet]
         self.shapes = [c - c.mean(axis=0) for c in corners]

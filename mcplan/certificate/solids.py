@@ -17,7 +17,7 @@ from mcplan.record.records import RobotRecord
 from mcplan.robot.description import Box, Capsule, Cylinder, MeshShape, Shape, Sphere
 from mcplan.robot.robot import Robot
 from mcplan.robot.robot_file import robot_identity
-from mcplan.scene.environment import Bar, Environment, Surface, coplanar
+from mcplan.scene.environment import Bar, Environment, Surface, coplanar_surfaces
 
 SAMPLES, FIRST = 300, 5
 """Random postures in which a pair of links must touch, without exception, to be one that always touches; all pairs are
@@ -89,7 +89,7 @@ def gather(robot: Robot, record: RobotRecord, environment: Environment) -> Solid
         for j, (_, who, _) in enumerate(around)
         if not (stands[owner[i]] and who == WORLD)
     ]
-    supports = {name: frozenset({name}) for name, _, _ in around} | coplanar(environment)
+    supports = {name: frozenset({name}) for name, _, _ in around} | coplanar_surfaces(environment)
     supports |= {surface.name: frozenset({thing.name}) for thing in environment.objects for surface in thing.surfaces}
     return Solids(
         [*own, *(solid for _, _, solid in around)],

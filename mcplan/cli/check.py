@@ -31,7 +31,7 @@ def plan_problems(path: Path) -> list[Problem]:
 def carry_out(arguments: Namespace) -> int:
     """Print every problem of every file."""
     from mcplan.cli.recognise import EXPERIMENT, PLAN, ROBOT, SCENARIO, find, kind_of
-    from mcplan.scenario.load import check_file, doubts_of
+    from mcplan.scenario.load import check_file, lint_file
     from mcplan.sweep.command import check_experiment
 
     found = 0
@@ -45,7 +45,7 @@ def carry_out(arguments: Namespace) -> int:
             if kind_of(path) == EXPERIMENT:
                 problems, about = check_experiment(str(path))
             else:
-                problems, doubts = check_file(path), doubts_of(path)
+                problems, doubts = check_file(path), lint_file(path)
                 if not problems and kind_of(path) == PLAN:
                     problems = plan_problems(path)
         found += len(problems)

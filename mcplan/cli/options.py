@@ -135,7 +135,7 @@ def overrides_of(arguments: Namespace) -> dict[str, str]:
 def scenario_of(arguments: Namespace) -> "Scenario":
     """Return the scenario, its overrides and its variant in it."""
     from mcplan.cli.recognise import PLAN, SCENARIO, find
-    from mcplan.scenario.lint import replaced_friction
+    from mcplan.scenario.lint import overridden_friction
     from mcplan.scenario.load import load_scenario
     from mcplan.util.bars import note
 
@@ -145,6 +145,6 @@ def scenario_of(arguments: Namespace) -> "Scenario":
         is_path = Path(arguments.robot).suffix or len(Path(arguments.robot).parts) > 1
         overrides["robot"] = str(Path(arguments.robot).resolve()) if is_path else arguments.robot
     scenario = load_scenario(find(arguments.scenario, SCENARIO, PLAN), overrides, arguments.variant)
-    if "environment.friction" in overrides and (replaced := replaced_friction(scenario.document)):
+    if "environment.friction" in overrides and (replaced := overridden_friction(scenario.document)):
         note(str(replaced))
     return scenario

@@ -130,9 +130,9 @@ def _load(name: str, arguments: Namespace) -> "Robot":
 
 def _say(robot: "Robot") -> list[str]:
     from mcplan.robot.robot_check import findings
-    from mcplan.scenario.load import doubts_of
+    from mcplan.scenario.load import lint_file
 
-    found = [*findings(robot), *map(str, doubts_of(robot.path) if robot.path else ())]
+    found = [*findings(robot), *map(str, lint_file(robot.path) if robot.path else ())]
     for text in found:
         print(text, file=sys.stderr)
     return found

@@ -114,13 +114,13 @@ def show(arguments: Namespace) -> int:
 
 def _found(source: Path, arguments: Namespace, ground: bool) -> "Found":
     from mcplan.robot.mesh_file import SCENE_SUFFIXES
-    from mcplan.scenario.expand import found_in_file
+    from mcplan.scenario.environment_file import find_in_mesh_file
 
     if not source.is_file():
         raise InputError(f"{source}: there is no such file")
     if source.suffix.lower() not in SCENE_SUFFIXES:
         raise InputError(f"{source}: expected a mesh: {', '.join(SCENE_SUFFIXES)}")
-    return found_in_file(source, _spec(source, arguments, ground))
+    return find_in_mesh_file(source, _spec(source, arguments, ground))
 
 
 def _spec(source: Path, arguments: Namespace, ground: bool) -> "EnvironmentSpec":

@@ -29,9 +29,9 @@ from mcplan.robot.description import Box, Cylinder
 from mcplan.robot.link_solids import link_solids, new_scratch
 from mcplan.robot.patch import MOUNT
 from mcplan.robot.robot import Robot
-from mcplan.robot.solid import Solid, frozen, hull, pack, solid
+from mcplan.robot.solid import Solid, hull, pack, read_only, solid
 from mcplan.scene.contact import Contact
-from mcplan.scene.environment import Bar, Environment, Surface, coplanar
+from mcplan.scene.environment import Bar, Environment, Surface, coplanar_surfaces
 
 ALLOWED_PENETRATION = 0.002
 """How deep a link may sink into the support that one of its patches rests on (m)."""
@@ -62,7 +62,7 @@ class Distance(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Distances:
+class PairDistances:
     """Pairs within a margin, in the model's order: ``distance = normal' (point_a - point_b)``.
 
     Parameters
@@ -154,7 +154,7 @@ class CollisionModel:
         links, solids, bodies = link_solids(robot)
         around = dict(_around(environment))
         self._owner = {s.name: thing.name for thing in environment.objects for s in thing.surfaces}
-        self._level = coplanar(environment)
+        self._level = coplanar_surfaces(environment)
         self.place = {name: len(links) + i for i, name in enumerate(around)}
         self._initial = {thing.name: (thing.R, thing.p) for thing in environment.objects}
         self._bodies = {link: robot.frame(link)[0] for link in robot.link_names}
@@ -168,7 +168,7 @@ class CollisionModel:
             if not (robot.fixed and bodies[i] == 0) or names[j] in free  # it stands where somebody has put it up
         ]
         indices = np.concatenate([self_pairs(robot), np.array(outside, np.int64).reshape(-1, 2)])
-        self.indices = frozen(indices)
+        self.indices = read_only(indices)
         self._names = tuple(names)
         self.pairs = tuple(Pair(names[i], names[j]) for i, j in indices)
         self._touching = tuple(pair._replace(in_contact=True) for pair in self.pairs)
@@ -183,7 +183,7 @@ class CollisionModel:
 
     def distances(
         self, q, margin: float = 0.1, contacts: Iterable[Touch] = (), objects: Mapping | None = None
-    ) -> Distances:
+    ) -> PairDistances:
         """Return every pair nearer than ``margin``.
 
         Parameters
@@ -345,7 +345,7 @@ class CollisionModel:
             turn = np.asarray(R, float) @ R0.T
             offset[i, 9:] = np.asarray(p, float) + turn @ (offset[i, 9:] - p0)
             offset[i, :9] = (turn @ offset[i, :9].reshape(3, 3)).ravel()
-        return self.shapes._replace(offset=frozen(offset))
+        return self.shapes._replace(offset=read_only(offset))
 
     def between(self, a: str, b: str) -> list[int]:
         """Return the pairs of shapes of two bodies, indices into ``pairs``; none where they are never compared."""
@@ -363,10 +363,12 @@ class CollisionModel:
         )  # fmt: skip
         return space.found[:count], space.values[:count]
 
-    def _distances(self, q: np.ndarray, found: np.ndarray, values: np.ndarray, touching: Collection[int]) -> Distances:
+    def _distances(
+        self, q: np.ndarray, found: np.ndarray, values: np.ndarray, touching: Collection[int]
+    ) -> PairDistances:
         pairs = tuple(self._touching[p] if p in touching else self.pairs[p] for p in found)
         base = q[:3]
-        return Distances(
+        return PairDistances(
             pairs,
             values[:, DISTANCE].copy(),
             values[:, NORMAL:POINT_A].copy(),
@@ -425,4 +427,4 @@ def faces_of(model: CollisionModel, surfaces: Sequence[Surface]) -> Faces:
         i = model.place[surface.name]
         span[i], frame[i] = (first, size), [*surface.R.ravel(), *surface.p]
     corners = np.concatenate([np.zeros((0, 2)), *(surface.polygon for surface in surfaces)])
-    return Faces(frozen(span), frozen(frame), frozen(corners))
+    return Faces(read_only(span), read_only(frame), read_only(corners))

@@ -10,7 +10,7 @@ from mcplan.robot.description import Sphere
 from mcplan.robot.link_solids import candidate_pairs, link_solids, new_scratch
 from mcplan.robot.robot import Robot
 from mcplan.robot.robot_file import robot_identity
-from mcplan.robot.solid import frozen, pack, solid
+from mcplan.robot.solid import pack, read_only, solid
 
 SAMPLES = 300
 """Random configurations in which a pair must touch, without exception, to count as always touching."""
@@ -55,7 +55,7 @@ def _always_touching(key: _ByIdentity) -> frozenset[frozenset[str]]:
         if not touching:
             break
         q = robot.random_configuration(random)
-        count = fill_distances(robot.tree, shapes, frozen(pairs), margins, q, space, found, values)
+        count = fill_distances(robot.tree, shapes, read_only(pairs), margins, q, space, found, values)
         touching &= {names[p] for p in found[:count]}
     return frozenset(touching)
 
@@ -98,7 +98,7 @@ def _standing_out(key: _ByIdentity) -> frozenset[str]:
     found, values = np.zeros(len(pairs), np.int64), np.zeros((len(pairs), PAIR_SIZE))
     space, margins = new_scratch(robot, len(solids), len(pairs)), np.full(len(pairs), STANDS_OUT - POINT)
     count = fill_distances(
-        robot.tree, pack(solids, bodies), frozen(np.array(pairs)), margins, robot.neutral(), space, found, values
+        robot.tree, pack(solids, bodies), read_only(np.array(pairs)), margins, robot.neutral(), space, found, values
     )
     flush = {places[pairs[p][1] - len(links)][0] for p in found[:count]}
     return frozenset(name for name, _, _ in places) - flush

@@ -21,7 +21,7 @@ from mcplan.motion.posture import PostureSample
 from mcplan.planning.transition.nearness import OPENING
 from mcplan.robot.link_solids import new_scratch
 from mcplan.robot.robot import Robot
-from mcplan.robot.solid import frozen
+from mcplan.robot.solid import read_only
 from mcplan.robot.terms import Terms
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment
@@ -142,7 +142,7 @@ class Avoidance:
         rule[keep.CEILING], rule[keep.RECOVERY], rule[keep.ONSET] = MOST_ASKED, RETURN, ONSET * dt
         faces = faces_of(self._model, environment.surfaces)
         self._around = keep.close_around(
-            keep.Around(robot.tree, self._model.indices, frozen(rule), faces, _groups(self._model))
+            keep.Around(robot.tree, self._model.indices, read_only(rule), faces, _groups(self._model))
         )
         self._memory, self._aims, self._rows, self._chosen = keep.close_memory(
             _new_memory(robot, self._model, self._slots, int(self._over.sum()), len(environment.objects))
@@ -297,7 +297,7 @@ def foreseen(posture: AnyPosture, t: float) -> PostureSample:
 def _groups(model: CollisionModel) -> np.ndarray:
     """Return numbers of the pairs (P,), the same for those of two bodies, or of a body and a thing around."""
     bodies, numbers = model.shapes.index[:, BODY].tolist(), dict[object, int]()
-    return frozen(np.array([
+    return read_only(np.array([
         numbers.setdefault((bodies[a], pair.b if bodies[b] < 0 else bodies[b]), len(numbers))
         for (a, b), pair in zip(model.indices.tolist(), model.pairs, strict=True)
     ], np.int64))  # fmt: skip

@@ -29,7 +29,7 @@ from mcplan.robot.anatomy import limb_joints
 from mcplan.robot.patch import MOUNT
 from mcplan.robot.pose import rotation_from_quat
 from mcplan.robot.robot import Robot
-from mcplan.scene.contact import Contact, widest
+from mcplan.scene.contact import Contact, largest_per_link
 from mcplan.scene.environment import Environment, FreeObject
 from mcplan.scene.resting import resting_contact
 from mcplan.settings.pace import used
@@ -230,7 +230,7 @@ class Motion:
     def _spare_rims(self, t: float, duration: float) -> None:
         """Let edges of links that lie on a face bear nothing, and again what they may when that is on its way off."""
         staying = [loaded for loaded in self.contacts.values() if not loaded.leaving]
-        bearing = {contact.patch for contact in widest(self.robot, [loaded.contact for loaded in staying])}
+        bearing = {contact.patch for contact in largest_per_link(self.robot, [loaded.contact for loaded in staying])}
         for loaded in staying:
             if (idle := loaded.contact.patch not in bearing) != loaded.idle:
                 loaded.idle = idle

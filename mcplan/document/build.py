@@ -64,7 +64,7 @@ _PARSER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _TAGS = {f"tag:yaml.org,2002:{name}" for name in ("str", "int", "float", "bool", "null", "map", "seq")}
 
 
-class Unreadable(Exception):  # noqa: N818 - internal, turned into an InputError by the reader
+class YamlError(Exception):
     """The text is not YAML that can be continued with: line from 1 (or None) and message."""
 
     def __init__(self, line: int | None, message: str):
@@ -129,35 +129,35 @@ class Builder:
             line = min(mark.line + 1, max(1, len(text.splitlines()))) if mark else None
             since = f" (begun in line {start.line + 1})" if start and start.line + 1 != line else ""
             parts = [part for part in (f"{error.context or ''}{since}", error.problem) if part]
-            raise Unreadable(line, "not valid YAML: " + ", ".join(parts)) from None
+            raise YamlError(line, "not valid YAML: " + ", ".join(parts)) from None
         except yaml.reader.ReaderError as error:
             line = text.count("\n", 0, error.position) + 1 if isinstance(error.position, int) else None
-            raise Unreadable(line, f"not valid YAML: {error.reason}") from None
+            raise YamlError(line, f"not valid YAML: {error.reason}") from None
 
     def _take(self, event: Any) -> None:
         line = event.start_mark.line + 1
         if isinstance(event, yaml.DocumentStartEvent):
             self._documents += 1
             if self._documents > 1:
-                raise Unreadable(line, "a second document starts here; a file holds one")
+                raise YamlError(line, "a second document starts here; a file holds one")
         elif isinstance(event, yaml.AliasEvent):
             self._aliases += 1
             if self._aliases > MAX_ALIASES:
-                raise Unreadable(line, f"more than {MAX_ALIASES} aliases (*name)")
+                raise YamlError(line, f"more than {MAX_ALIASES} aliases (*name)")
             if event.anchor not in self._anchors:
-                raise Unreadable(line, f"alias *{event.anchor} stands for nothing before it")
+                raise YamlError(line, f"alias *{event.anchor} stands for nothing before it")
             value, mark, size, depth = self._anchors[event.anchor]
             if len(self._stack) + depth > MAX_DEPTH:
-                raise Unreadable(line, f"nested deeper than {MAX_DEPTH} levels once *{event.anchor} is expanded")
+                raise YamlError(line, f"nested deeper than {MAX_DEPTH} levels once *{event.anchor} is expanded")
             self._put(value, Mark(line, mark.children), size, depth)
         elif isinstance(event, yaml.ScalarEvent):
             self._scalar(event, line)
         elif isinstance(event, (yaml.MappingStartEvent, yaml.SequenceStartEvent)):
             self._check_tag(event.tag, line)
             if len(self._stack) >= MAX_DEPTH:
-                raise Unreadable(line, f"nested deeper than {MAX_DEPTH} levels")
+                raise YamlError(line, f"nested deeper than {MAX_DEPTH} levels")
             if self._waits_for_key():
-                raise Unreadable(line, "a key must be a word, not a list or a mapping")
+                raise YamlError(line, "a key must be a word, not a list or a mapping")
             mapping = isinstance(event, yaml.MappingStartEvent)
             self._stack.append(_Open({} if mapping else [], Mark(line, {} if mapping else []), event.anchor))
         elif isinstance(event, (yaml.MappingEndEvent, yaml.SequenceEndEvent)):
@@ -189,7 +189,7 @@ class Builder:
     @staticmethod
     def _check_tag(tag: str | None, line: int) -> None:
         if tag is not None and tag != "!" and tag not in _TAGS:
-            raise Unreadable(line, f"tag {tag} is not allowed here")
+            raise YamlError(line, f"tag {tag} is not allowed here")
 
     def _waits_for_key(self) -> bool:
         return bool(self._stack) and isinstance(self._stack[-1].value, dict) and self._stack[-1].key is None
@@ -209,12 +209,12 @@ class Builder:
         top.size += size
         top.depth = max(top.depth, 1 + depth)
         if top.size > MAX_VALUES:
-            raise Unreadable(mark.line, f"more than {MAX_VALUES} values once its aliases are expanded{COUNTED}")
+            raise YamlError(mark.line, f"more than {MAX_VALUES} values once its aliases are expanded{COUNTED}")
         if isinstance(top.value, list):
             top.value.append(value)
             top.mark.children.append(mark)  # type: ignore[union-attr]
         elif top.key is None:
-            raise Unreadable(mark.line, "a key must be a word, not an alias")
+            raise YamlError(mark.line, "a key must be a word, not an alias")
         else:
             if not top.skip:
                 top.value[top.key] = value
@@ -222,7 +222,7 @@ class Builder:
             top.key = None
 
 
-class NotPlain(ValueError):  # noqa: N818 - reads as the sentence that it is
+class PlainValueError(ValueError):
     """A value that no YAML file of ours holds: its key path and why."""
 
     def __init__(self, key: tuple[str | int, ...], message: str):
@@ -239,13 +239,13 @@ def plain_value(value: Any, key: tuple[str | int, ...] = ()) -> Any:
 
     Raises
     ------
-    NotPlain
+    PlainValueError
         For a number that is not finite, a key that is not text, or a type that no YAML file of ours holds.
     """
     if isinstance(value, Mapping):
         for name in value:
             if not isinstance(name, str):
-                raise NotPlain(key, f"key {name!r} is not text")
+                raise PlainValueError(key, f"key {name!r} is not text")
         return {name: plain_value(item, (*key, name)) for name, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [plain_value(item, (*key, k)) for k, item in enumerate(value)]
@@ -254,7 +254,7 @@ def plain_value(value: Any, key: tuple[str | int, ...] = ()) -> Any:
     if isinstance(value, np.generic):
         return plain_value(value.item(), key)
     if isinstance(value, float) and not math.isfinite(value):
-        raise NotPlain(key, f"{value} is not a finite number")
+        raise PlainValueError(key, f"{value} is not a finite number")
     if value is None or isinstance(value, (str, bool, int, float)):
         return value
-    raise NotPlain(key, f"{value!r} cannot stand in a YAML file")
+    raise PlainValueError(key, f"{value!r} cannot stand in a YAML file")

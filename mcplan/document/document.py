@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 import pydantic
 
-from mcplan.document.build import Builder, Mark, NotPlain, Unreadable, plain_scalar, plain_value
+from mcplan.document.build import Builder, Mark, PlainValueError, YamlError, plain_scalar, plain_value
 from mcplan.document.messages import explain, intended
 from mcplan.errors import InputError, Problem
 
@@ -190,8 +190,8 @@ class Document:
         """Return the document of values that came from Python; paths in them are relative to the present directory."""
         try:
             return cls(VALUES, plain_value(values), Mark(None))
-        except NotPlain as reason:
-            raise error(Problem(VALUES, None, dotted(reason.key), reason.message)) from None
+        except PlainValueError as reason:
+            raise error(Problem(VALUES, None, key_text(reason.key), reason.message)) from None
 
     def text(self) -> str:
         """Return the text of the file as it was read; with overrides, the resulting values without its comments."""
@@ -205,7 +205,7 @@ class Document:
         """Return a problem that carries the place of a value."""
         line, path = self._found(key_path)
         place = self.path if line is not None or self.path == VALUES else "override"
-        return Problem(place, line, dotted(path), message)
+        return Problem(place, line, key_text(path), message)
 
     def _found(self, key_path: Key) -> tuple[int | None, Key]:
         """Return the line of a value, and the path at which the file has it."""
@@ -245,7 +245,7 @@ class Document:
                 problems += [problem for problem in said if problem.key not in known]
                 if salvage:
                     instance = _salvaged(model, self.data, [key for key, _ in found])
-        return instance, in_file_order(problems)
+        return instance, sort_by_line(problems)
 
     def with_overrides(self, overrides: Mapping[str, Any], error: type[InputError] = InputError) -> "Document":
         """Return the document with values replaced or added.
@@ -261,7 +261,7 @@ class Document:
             try:
                 data, mark = _replaced(data, mark, _steps(path), _override(value))
             except ValueError as reason:
-                within = dotted(reason.key) if isinstance(reason, NotPlain) else ""
+                within = key_text(reason.key) if isinstance(reason, PlainValueError) else ""
                 joint = "." if within and not within.startswith("[") else ""
                 problems.append(Problem("override", None, f"{path}{joint}{within}", str(reason)))
         if problems:
@@ -301,21 +301,21 @@ def read_document(
         raise error(Problem(name, line, "", f"byte 0x{raw[reason.start]:02x} is not UTF-8 text")) from None
     try:
         built = Builder(text)
-    except Unreadable as reason:
+    except YamlError as reason:
         raise error(Problem(name, reason.line, "", reason.message)) from None
-    problems = [Problem(name, line, dotted(key), message) for key, line, message in built.problems]
+    problems = [Problem(name, line, key_text(key), message) for key, line, message in built.problems]
     if problems and not collect:
         raise error(*problems)
     return Document(name, built.data, built.mark, problems, text)
 
 
-def dotted(key_path: Key) -> str:
+def key_text(key_path: Key) -> str:
     """Return ``environment.surfaces[2].size`` for ``("environment", "surfaces", 2, "size")``."""
     text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in key_path)
     return text.removeprefix(".")
 
 
-def in_file_order(problems: Sequence[Problem]) -> list[Problem]:
+def sort_by_line(problems: Sequence[Problem]) -> list[Problem]:
     """Sort by line, overrides last, each problem once."""
     unique = list(dict.fromkeys(problems))
     return sorted(unique, key=lambda p: (p.file == "override", p.line or 0))
@@ -394,7 +394,7 @@ def _override(value: Any) -> Any:
         return plain_value(value)
     try:
         built = Builder(value)
-    except Unreadable as reason:
+    except YamlError as reason:
         raise ValueError(reason.message) from None
     if built.problems:
         raise ValueError(built.problems[0][2])

@@ -233,7 +233,7 @@ class Linker:
         support = generator.support(change.loaded, names, com)
         if support.violation is not None:
             return None
-        loaded = [generator.settings.spared(contact) for contact in change.loaded]
+        loaded = [generator.settings.with_margin(contact) for contact in change.loaded]
         return comfortable_place(support.region, loaded, com, self.robot.mass, self.robot.scale)
 
     def _stance(self, change: Change, result: PostureResult) -> PlannedStance:

@@ -348,7 +348,7 @@ def find_hands(robot: _Skeleton) -> tuple[str, ...]:
 
 
 def measure_sizes(robot: _Skeleton) -> dict[str, float]:
-    """Return the sizes by name (m, see `mcplan.scenario.robot_sizes`) that the robot has."""
+    """Return the sizes by name (m, see `mcplan.scenario.parameters`) that the robot has."""
     q, standing = standing_posture(robot), tuple(robot.feet)
     if q is None or not standing:
         return {}

@@ -50,7 +50,7 @@ class _Body:
     parts: list[tuple[Inertia, np.ndarray, np.ndarray]] = field(default_factory=list)
 
 
-class NotAssembled(Exception):  # noqa: N818 - turned into a RobotError by the caller, who knows the file
+class AssemblyError(Exception):
     """A joint, and why the mechanism cannot be built with it."""
 
     def __init__(self, joint: str, message: str):
@@ -112,7 +112,7 @@ def assemble(
 
     Raises
     ------
-    NotAssembled
+    AssemblyError
         When there are too many joints, or none of the links has mass.
     """
     joints = model.joints
@@ -122,9 +122,10 @@ def assemble(
     moving = [name for name in follow if name not in still and joints[name].mimic is None]
     for name in still:
         if joints[name].type == "ball":
-            raise NotAssembled(name, "is part of a ball joint and cannot be locked by itself; make the joint fixed")
+            raise AssemblyError(name, "is part of a ball joint and cannot be locked by itself; make the joint fixed")
     if len(follow) > MAX_JOINTS:
-        raise NotAssembled(list(follow)[MAX_JOINTS], f"the robot has {len(follow)} moving joints, at most {MAX_JOINTS}")
+        message = f"the robot has {len(follow)} moving joints, at most {MAX_JOINTS} are allowed"
+        raise AssemblyError(list(follow)[MAX_JOINTS], message)
     index = {name: i for i, name in enumerate(moving)}
 
     bodies = [_Body(-1, FLOATING)]
@@ -141,7 +142,7 @@ def assemble(
         body, R, p = place[joint.child]
         bodies[body].parts += _part(model, joint.child, R, p)
     if not any(each.parts for each in bodies):
-        raise NotAssembled("", "no link has mass")
+        raise AssemblyError("", "no link has mass")
 
     topology = np.zeros((len(bodies), 5), dtype=np.int64)
     topology[0] = -1, FLOATING, 0, 0, 0

@@ -14,7 +14,7 @@ from mcplan.core.distance.shape import HULL, scratch
 from mcplan.core.rigid_body.tree import hung_on, workspace
 from mcplan.robot.description import Geometry
 from mcplan.robot.robot import Robot
-from mcplan.robot.solid import Solid, frozen, pack, solid
+from mcplan.robot.solid import Solid, pack, read_only, solid
 
 
 def link_solids(robot: Robot) -> tuple[list[str], list[Solid], list[int]]:
@@ -87,7 +87,7 @@ def overlaps(robot: Robot, postures: Iterable[np.ndarray], hulls_only: bool = Fa
     margins, found, values = np.zeros(len(pairs)), np.zeros(len(pairs), np.int64), np.zeros((len(pairs), PAIR_SIZE))
     answer = []
     for q in postures:
-        count = fill_distances(robot.tree, shapes, frozen(pairs), margins, q, space, found, values)
+        count = fill_distances(robot.tree, shapes, read_only(pairs), margins, q, space, found, values)
         deep: Pairs = {}
         for p, distance in zip(found[:count].tolist(), values[:count, DISTANCE].tolist(), strict=True):
             if distance < 0.0:

@@ -13,7 +13,7 @@ DEEPEST = 100
 """Nodes in nodes of a COLLADA file that are followed."""
 
 
-class Uncounted(ValueError):  # noqa: N818 - reads as the sentence that it is
+class MeshCountError(ValueError):
     """Why a file cannot be counted."""
 
 
@@ -22,7 +22,7 @@ def collada_counts(root: Element) -> tuple[int, int]:
 
     Raises
     ------
-    Uncounted
+    MeshCountError
         A node holds itself, or nodes are nested too deep.
     """
     counts = _Collada(root)
@@ -50,10 +50,10 @@ class _Collada:
         if id(node) in self._held:
             known = self._held[id(node)]
             if known is None:
-                raise Uncounted(f"line {node.line}: the node {node.attributes.get('id', '')[:40]!r} holds itself")
+                raise MeshCountError(f"line {node.line}: the node {node.attributes.get('id', '')[:40]!r} holds itself")
             return known
         if depth > DEEPEST:
-            raise Uncounted(f"line {node.line}: nodes are nested more than {DEEPEST} deep")
+            raise MeshCountError(f"line {node.line}: nodes are nested more than {DEEPEST} deep")
         self._held[id(node)] = None
         nodes, triangles = 1, 0
         for child in node.children:
@@ -106,7 +106,7 @@ def gltf_counts(data: bytes, binary: bool) -> tuple[int, int]:
 
     Raises
     ------
-    Uncounted
+    MeshCountError
         It is no document of glTF, or an accessor has a count without the bytes for it.
     """
     try:
@@ -114,19 +114,19 @@ def gltf_counts(data: bytes, binary: bool) -> tuple[int, int]:
             data = data[20 : 20 + int.from_bytes(data[12:16], "little")]
         document = json.loads(data)
         return _gltf(document)
-    except Uncounted:
+    except MeshCountError:
         raise
     except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
-        raise Uncounted(f"{type(error).__name__}: {str(error)[:100]}") from None
+        raise MeshCountError(f"{type(error).__name__}: {str(error)[:100]}") from None
 
 
 def _gltf(document: Any) -> tuple[int, int]:
     accessors, nodes = document.get("accessors", []), document.get("nodes", [])
     for k, accessor in enumerate(accessors):
         if "bufferView" not in accessor and "sparse" not in accessor:
-            raise Uncounted(f"accessors[{k}] has no bufferView (compressed meshes are not read)")
+            raise MeshCountError(f"accessors[{k}] has no bufferView (compressed meshes are not read)")
         if not isinstance(accessor["count"], int) or accessor["count"] < 0:
-            raise Uncounted(f"accessors[{k}].count is no whole number from 0 on")
+            raise MeshCountError(f"accessors[{k}].count is no whole number from 0 on")
 
     def primitive(given: Any) -> int:
         named = given["attributes"].get("POSITION") if given.get("indices") is None else given["indices"]

@@ -18,7 +18,7 @@ from urllib.parse import unquote, urlparse
 import numpy as np
 
 from mcplan.errors import RobotError
-from mcplan.robot.mesh_count import Uncounted, collada_counts, gltf_counts
+from mcplan.robot.mesh_count import MeshCountError, collada_counts, gltf_counts
 from mcplan.robot.xml_reader import Element, read_xml
 
 EXTRAS = {"example-robot-data": "pip install 'mcplan[robots]'"}
@@ -99,7 +99,7 @@ CARELESS = "VCGLib"
 """Author (MeshLab) that writes ``Y_UP`` into every file without having turned the vertices, which are as they were."""
 
 
-class MeshProblem(Exception):  # noqa: N818 - reads as the sentence that it is
+class MeshError(Exception):
     """Why a mesh cannot be used."""
 
 
@@ -129,12 +129,12 @@ class MeshFiles:
         """Return the file for ``package://NAME/path``, ``file:///path`` or a path relative to the URDF."""
         suffix = Path(name).suffix.lower()
         if suffix not in self.suffixes:
-            raise MeshProblem(f"the format {suffix or '(none)'} is not one of {', '.join(self.suffixes)}")
+            raise MeshError(f"the format {suffix or '(none)'} is not one of {', '.join(self.suffixes)}")
         if "\0" in name:
-            raise MeshProblem("the name holds a NUL")
+            raise MeshError("the name holds a NUL")
         scheme, _, rest = name.partition("://")
         if rest and scheme not in ("package", "model", "file"):
-            raise MeshProblem(f"{scheme[:20]}:// is not read; use package:// or a path relative to the URDF")
+            raise MeshError(f"{scheme[:20]}:// is not read; use package:// or a path relative to the URDF")
         try:
             candidates = self._candidates(scheme, rest, name)
             for root, candidate in candidates:
@@ -142,13 +142,13 @@ class MeshFiles:
                 if path.is_relative_to(root) and path.is_file():
                     return path
         except (OSError, ValueError, RuntimeError) as error:  # a name too long, a malformed address, a loop of links
-            raise MeshProblem(f"cannot be looked up: {error}") from None
+            raise MeshError(f"cannot be looked up: {error}") from None
         if rest and scheme in ("package", "model"):
             places = ", ".join(str(path) for path in (self.directory, *self.packages))
-            raise MeshProblem(f"not found (looked in {places}); name its package in package_directories")
+            raise MeshError(f"not found (looked in {places}); name its package in package_directories")
         if any(not path.resolve().is_relative_to(root) for root, path in candidates):
-            raise MeshProblem("lies outside the model's directory; name its directory in package_directories")
-        raise MeshProblem("there is no such file")
+            raise MeshError("lies outside the model's directory; name its directory in package_directories")
+        raise MeshError("there is no such file")
 
     def _candidates(self, scheme: str, rest: str, name: str) -> list[tuple[Path, Path]]:
         """Return (directory that must contain the file, file) in the order in which they are tried."""
@@ -183,10 +183,10 @@ def read_mesh(path: Path) -> tuple[np.ndarray, np.ndarray]:
     try:
         size = path.stat().st_size
         if size > MAX_MESH_BYTES:
-            raise MeshProblem(f"has {size} bytes, at most {MAX_MESH_BYTES} are read")
+            raise MeshError(f"has {size} bytes, at most {MAX_MESH_BYTES} are read")
         data, suffix = path.read_bytes(), path.suffix.lower()
     except OSError as error:
-        raise MeshProblem(f"cannot be read: {error.strerror}") from None
+        raise MeshError(f"cannot be read: {error.strerror}") from None
     turn = _frame(data, path)
     try:
         # from bytes, so that nothing else (materials, textures) is opened
@@ -194,19 +194,19 @@ def read_mesh(path: Path) -> tuple[np.ndarray, np.ndarray]:
         vertices = np.array(loaded.vertices, dtype=float).reshape(-1, 3) @ turn.T
         faces = np.array(loaded.faces, dtype=np.int64).reshape(-1, 3)
     except Exception as error:  # the readers raise whatever they stumble over
-        raise MeshProblem(f"cannot be read: {type(error).__name__}: {str(error)[:100]}") from None
+        raise MeshError(f"cannot be read: {type(error).__name__}: {str(error)[:100]}") from None
     if not len(faces) or not len(vertices):
-        raise MeshProblem("holds no triangles")
+        raise MeshError("holds no triangles")
     _refuse_more(len(faces), "triangles", MAX_TRIANGLES)
     if not np.isfinite(vertices).all() or faces.min() < 0 or faces.max() >= len(vertices):
-        raise MeshProblem("holds vertices that are not finite or do not exist")
+        raise MeshError("holds vertices that are not finite or do not exist")
     vertices.flags.writeable = faces.flags.writeable = False
     return vertices, faces
 
 
 def _refuse_more(count: int, what: str, most: int) -> None:
     if count > most:
-        raise MeshProblem(f"holds {count} {what}, at most {most} are taken")
+        raise MeshError(f"holds {count} {what}, at most {most} are taken")
 
 
 def _frame(data: bytes, path: Path) -> np.ndarray:
@@ -225,10 +225,10 @@ def _frame(data: bytes, path: Path) -> np.ndarray:
             return np.eye(3)
         root = read_xml(data, path.name)
         nodes, triangles = collada_counts(root)
-    except Uncounted as error:
-        raise MeshProblem(f"cannot be read: {error}") from None
+    except MeshCountError as error:
+        raise MeshError(f"cannot be read: {error}") from None
     except RobotError as error:
-        raise MeshProblem(f"cannot be read: {error.problems[0].message}") from None
+        raise MeshError(f"cannot be read: {error.problems[0].message}") from None
     _refuse_more(nodes, "nodes", MAX_TRIANGLES)
     _refuse_more(triangles, "triangles", MAX_TRIANGLES)
     return _collada_frame(root)
@@ -246,9 +246,9 @@ def _collada_frame(root: Element) -> np.ndarray:
     except ValueError:
         unit = math.nan
     if not 0.0 < unit < math.inf:
-        raise MeshProblem(f"cannot be read: a unit of {given[0][:24]!r} metres")
+        raise MeshError(f"cannot be read: a unit of {given[0][:24]!r} metres")
     up = [axis.text.strip() for asset in assets for axis in asset.all("up_axis")] or ["Z_UP"]
     if up[0] not in UP_AXES:
-        raise MeshProblem(f"cannot be read: an up_axis of {up[0][:24]!r}, expected one of {', '.join(UP_AXES)}")
+        raise MeshError(f"cannot be read: an up_axis of {up[0][:24]!r}, expected one of {', '.join(UP_AXES)}")
     tools = [t.text for asset in assets for c in asset.all("contributor") for t in c.all("authoring_tool")]
     return unit * np.array(UP_AXES["Z_UP" if any(CARELESS in tool for tool in tools) else up[0]], float)

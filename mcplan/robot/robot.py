@@ -23,7 +23,7 @@ from mcplan.robot.anatomy import Fold, RobotScale, find_feet, find_folds
 from mcplan.robot.assemble import JointLimits, frame_offset
 from mcplan.robot.description import Geometry, UrdfModel, joint_unit
 from mcplan.robot.patch import MOUNT, Patch
-from mcplan.robot.solid import frozen
+from mcplan.robot.solid import read_only
 from mcplan.robot.state_array import state_array
 from mcplan.robot.xml_reader import closest
 from mcplan.util.arguments import shown
@@ -89,8 +89,8 @@ class Robot:
 
     def __setstate__(self, state: dict) -> None:
         # a copy's arrays would come back writeable, and the kernels are compiled for read-only ones
-        tree = Tree(*(frozen(array) for array in state["tree"]))
-        frames = {name: (body, frozen(offset)) for name, (body, offset) in state["frames"].items()}
+        tree = Tree(*(read_only(array) for array in state["tree"]))
+        frames = {name: (body, read_only(offset)) for name, (body, offset) in state["frames"].items()}
         self.__dict__.update(state | {"tree": tree, "frames": frames, "_scratch": local()})
 
     # -- what it is -----------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from scipy.spatial import ConvexHull, QhullError
 
-from mcplan.document.document import dotted, read_document
+from mcplan.document.document import key_text, read_document
 from mcplan.errors import Problem
 from mcplan.robot.link_solids import overlaps, solids_of, without_what_always_overlaps
 from mcplan.robot.robot import Robot
@@ -34,7 +34,7 @@ def findings(robot: Robot) -> list[str]:
         if key[0] == "postures" and robot.srdf_postures.intersection(key[1:]):
             return str(Problem(str(robot.srdf_path), None, f"group_state {key[-1]}", text))
         line = document.line(key) if document is not None and _holds(document.data, key) else None
-        return str(Problem(place, line, dotted(key), text))
+        return str(Problem(place, line, key_text(key), text))
 
     return [said(*each) for each in (*_patches(robot), *_limits(robot), *_postures(robot))]
 

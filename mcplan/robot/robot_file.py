@@ -19,7 +19,7 @@ from mcplan.core.rigid_body.mass_matrix import mass_matrix
 from mcplan.core.rigid_body.tree import MASS, workspace
 from mcplan.document.document import Document, read_document
 from mcplan.errors import Problem, RobotError
-from mcplan.robot.assemble import Assembly, NotAssembled, assemble
+from mcplan.robot.assemble import Assembly, AssemblyError, assemble
 from mcplan.robot.description import MeshShape, RobotWarning, UrdfModel
 from mcplan.robot.link_solids import SHALLOW, described, rest_overlaps, without_what_always_overlaps
 from mcplan.robot.mesh_file import SCHEME, package_file
@@ -272,7 +272,7 @@ def _assembled(
     while True:
         try:
             assembly = assemble(model, {**locked, **massless}, armature, held)
-        except NotAssembled as error:
+        except AssemblyError as error:
             line = model.joints[error.joint].line if error.joint in model.joints else model.links[model.root].line
             raise RobotError(Problem(file, line, error.joint, error.message)) from None
         if not all(np.isfinite(array).all() for array in assembly.tree):

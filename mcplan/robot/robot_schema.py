@@ -13,13 +13,13 @@ Corner = tuple[Number, Number]
 Vector = tuple[Number, Number, Number]
 
 
-class Section(BaseModel):
+class FileSection(BaseModel):
     """A part of the file; an unknown key is an error."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class PoseSection(Section):
+class PoseSection(FileSection):
     """``xyz`` in m with ``rpy`` in rad or ``quat_wxyz``."""
 
     xyz: Vector = (0.0, 0.0, 0.0)
@@ -30,7 +30,7 @@ class PoseSection(Section):
     """Unit quaternion, instead of ``rpy``."""
 
 
-class PatchSection(Section):
+class PatchSection(FileSection):
     """One patch."""
 
     link: str
@@ -51,7 +51,7 @@ class PatchSection(Section):
     """Of a grasp, N m."""
 
 
-class PostureSection(Section):
+class PostureSection(FileSection):
     """One named posture; joints that are not named are 0."""
 
     base: PoseSection = PoseSection()
@@ -60,7 +60,7 @@ class PostureSection(Section):
     """rad or m; those that are not named are 0."""
 
 
-class LimitSection(Section):
+class LimitSection(FileSection):
     """Limits that replace those of the URDF."""
 
     lower: Number | None = None
@@ -73,14 +73,14 @@ class LimitSection(Section):
     """N m or N."""
 
 
-class CollisionSection(Section):
+class CollisionSection(FileSection):
     """Pairs of links that are never checked against each other, besides those that one joint connects."""
 
     ignore: list[tuple[str, str]] = []
     """Pairs of links."""
 
 
-class MountSection(Section):
+class MountSection(FileSection):
     """What holds a fixed base: the most that it bears, N and N m."""
 
     max_force: Positive = MOUNT_LIMIT
@@ -89,7 +89,7 @@ class MountSection(Section):
     """N m."""
 
 
-class RobotSection(Section):
+class RobotSection(FileSection):
     """The whole file."""
 
     mcplan: Literal[1]

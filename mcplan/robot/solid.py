@@ -154,15 +154,15 @@ def pack(solids: list[Solid], bodies: list[int]) -> Shapes:
     graphs = np.where(counts[:, 1] > 0, starts[:, 1], -1)
     rows = zip(solids, bodies, starts[:, 0], counts[:, 0], graphs, strict=True)
     return Shapes(
-        frozen(np.array([[s.kind, body, *numbers] for s, body, *numbers in rows], np.int64).reshape(-1, 5)),
-        frozen(np.array([[*s.half, s.radius, s.ball] for s in solids], float).reshape(-1, 5)),
-        frozen(np.array([[*s.R.ravel(), *s.p] for s in solids], float).reshape(-1, 12)),
-        frozen(np.concatenate([np.zeros((0, 3)), *(s.vertices for s in solids)])),
-        frozen(np.concatenate([NO_GRAPH, *(s.graph for s in solids)])),
+        read_only(np.array([[s.kind, body, *numbers] for s, body, *numbers in rows], np.int64).reshape(-1, 5)),
+        read_only(np.array([[*s.half, s.radius, s.ball] for s in solids], float).reshape(-1, 5)),
+        read_only(np.array([[*s.R.ravel(), *s.p] for s in solids], float).reshape(-1, 12)),
+        read_only(np.concatenate([np.zeros((0, 3)), *(s.vertices for s in solids)])),
+        read_only(np.concatenate([NO_GRAPH, *(s.graph for s in solids)])),
     )
 
 
-def frozen(array: np.ndarray) -> np.ndarray:
+def read_only(array: np.ndarray) -> np.ndarray:
     """Return the array, contiguous and read-only."""
     array = np.ascontiguousarray(array)
     array.flags.writeable = False

@@ -19,7 +19,7 @@ import numpy as np
 from scipy.spatial import ConvexHull, QhullError, cKDTree
 
 from mcplan.errors import InputError, Problem
-from mcplan.robot.mesh_file import SCHEME, MeshFiles, MeshProblem, package_file
+from mcplan.robot.mesh_file import SCHEME, MeshError, MeshFiles, package_file
 from mcplan.robot.urdf import parse_urdf, read_bytes
 from mcplan.robot.xml_reader import closest
 from mcplan.util.files import whole_file
@@ -177,7 +177,7 @@ def _rebase(root: Any, files: MeshFiles, target: Path) -> None:
             continue
         try:
             file = files.find(name)
-        except MeshProblem:  # a picture that is missing in the old one too
+        except MeshError:  # a picture that is missing in the old one too
             continue
         if not file.is_relative_to(home):
             raise InputError(

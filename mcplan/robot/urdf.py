@@ -101,7 +101,7 @@ class GeometryReader:
             return None
         try:
             vertices, faces = self.meshes.read(name)
-        except mesh_file.MeshProblem as problem:
+        except mesh_file.MeshError as problem:
             # a picture can be missing; a collision that is silently missing cannot
             note = self.notes.doubt if role == "visual" else self.notes.problem
             note(element, key, f"{role} mesh {brief(name)}: {problem}")

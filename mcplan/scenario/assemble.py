@@ -3,27 +3,25 @@
 import difflib
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from mcplan.document.build import Mark
-from mcplan.document.document import Document, dump_document, in_file_order
+from mcplan.document.document import Document, dump_document, sort_by_line
 from mcplan.errors import InputError, Problem, ScenarioError
 from mcplan.robot.patch import MOUNT
 from mcplan.robot.pose import rotation_from_quat
-from mcplan.scenario.check import Checker
-from mcplan.scenario.environment_file import build_environment
-from mcplan.scenario.expand import expanded
-from mcplan.scenario.names import name_problems
+from mcplan.scenario.check import Checker, name_problems
+from mcplan.scenario.environment_file import build_environment, expand_mesh
 from mcplan.scenario.parameters import resolve
-from mcplan.scenario.schema import ScenarioSpec, StanceItem
+from mcplan.scenario.schema import ScenarioSpec, StanceItem, Start
 from mcplan.scenario.variant import check_variants, variant_document
 from mcplan.scene.contact import Contact
 from mcplan.scene.placement import mount_contact
-from mcplan.scene.posture_contacts import Reach, resting
+from mcplan.scene.posture_contacts import Reach, resting_contacts
 from mcplan.scene.spec import ContactSpec
 
 if TYPE_CHECKING:
@@ -38,30 +36,13 @@ RESTS = Reach(0.03, 0.2)
 SUFFIXES = (".yaml", ".yml")
 
 
-@dataclass(frozen=True, eq=False)
-class Start:
-    """Where the motion begins.
-
-    Parameters
-    ----------
-    q : (nq,) guess: the given posture at the given base. Contacts outrank the base, which outranks the joints.
-    contacts : exact; coordinates that the file leaves out are those nearest to the patch at ``q``.
-    posture_given, base_given : whether the file says so, or a default was taken.
-    """
-
-    q: np.ndarray
-    contacts: tuple[Contact, ...]
-    posture_given: bool
-    base_given: bool
-
-
 def _untold(problems: list[Problem], document: Document, robot: "Robot | None") -> list[Problem]:
     """Return the names that stand for nothing where nothing else is said to be wrong."""
     told = {problem.key for problem in problems}
     return [problem for problem in name_problems(document, robot) if problem.key not in told]
 
 
-def assembled(
+def assemble(
     source: Document, variant: int | None = None, robot: "Robot | None" = None
 ) -> tuple[dict[str, Any] | None, list[Problem]]:
     """Return the values of a scenario by the names of its fields, and all problems in the order of the file.
@@ -71,7 +52,7 @@ def assembled(
     document, unresolved = _resolved(source, variant, robot)
     spec, problems = document.examine(ScenarioSpec, salvage=True)
     if spec is not None and spec.environment.mesh is not None:
-        document, more = expanded(document, spec.environment)
+        document, more = expand_mesh(document, spec.environment)
         spec, again = document.examine(ScenarioSpec, salvage=True)
         told = {problem.key for problem in problems}
         problems += [*more, *(problem for problem in again if problem.key not in told)]
@@ -81,14 +62,14 @@ def assembled(
         if robot is None:
             robot, more = _robot_or_stand_in(document)
             problems += more
-        return None, in_file_order([*problems, *_untold(problems, document, robot)])
+        return None, sort_by_line([*problems, *_untold(problems, document, robot)])
     environment, more = build_environment(spec.environment, document)
     problems += more
     if robot is None:
         robot, more = _robot_or_stand_in(document)
         problems += more
         if robot is None:
-            return None, in_file_order([*problems, *name_problems(document, None)])
+            return None, sort_by_line([*problems, *name_problems(document, None)])
     written = document
     if not problems:
         document, spec = _with_first_stance(document, spec, robot)
@@ -100,7 +81,7 @@ def assembled(
         said = f"{robot.name} has no patches, so nothing may touch; `mcplan robot new {robot.urdf_path}` proposes some"
         problems.append(document.problem(("robot",), said))
     if problems:  # of a contact with two wrong names it has looked at the first
-        return None, in_file_order([*problems, *_untold(problems, written, robot)])
+        return None, sort_by_line([*problems, *_untold(problems, written, robot)])
     digest = hashlib.sha256((dump_document(document.data) + robot.digest).encode()).hexdigest()
     return dict(
         name=spec.name,
@@ -215,7 +196,7 @@ def _rests(checker: Checker, q: np.ndarray, named: tuple[str, ...]) -> Sequence[
     patches = [name for name in named or robot.patches if name in robot.patches]
     patches = [name for name in patches if robot.patches[name].kind != "grasp"]
     reach = RESTS.times(robot.scale.leg)
-    found = resting(robot, environment, q, patches, reach)
+    found = resting_contacts(robot, environment, q, patches, reach)
     if not found:
         checker.report(
             ("start",),

@@ -23,13 +23,13 @@ HEAVY, LIGHT = 2000.0, 1e-3
 Key = tuple[str | int, ...]
 
 
-def doubts(document: Document) -> list[Problem]:
+def lint(document: Document) -> list[Problem]:
     """Return what is hardly meant, each with its line; nothing of it keeps the file from being used."""
-    replaced = replaced_friction(document)
+    replaced = overridden_friction(document)
     return [*([replaced] if replaced else []), *_hardly_meant(document)]
 
 
-def robot_doubts(document: Document) -> list[Problem]:
+def lint_robot(document: Document) -> list[Problem]:
     """Return what is hardly meant in the patches and postures of a robot file."""
     parts = ((key, document.data.get(key)) for key in ("patches", "postures"))
     return [document.problem(key, text) for part, value in parts for key, text in _walk((part,), value)]
@@ -39,7 +39,7 @@ def _hardly_meant(document: Document) -> list[Problem]:
     return [document.problem(key, text) for key, text in _walk((), document.data)]
 
 
-def replaced_friction(document: Document) -> Problem | None:
+def overridden_friction(document: Document) -> Problem | None:
     """Return that ``environment.friction`` replaces what surfaces and bars say of their own, where it does."""
     section = document.data.get("environment") if isinstance(document.data, dict) else None
     if not isinstance(section, dict) or section.get("friction") is None:
@@ -54,7 +54,7 @@ def replaced_friction(document: Document) -> Problem | None:
     return document.problem(("environment", "friction"), text)
 
 
-def warn_of_doubts(document: Document, stacklevel: int = 3) -> None:
+def warn_unusual_values(document: Document, stacklevel: int = 3) -> None:
     """Warn of what is hardly meant, where Python values or a file have become a scenario."""
     for doubt in _hardly_meant(document):
         warnings.warn(str(doubt), ScenarioWarning, stacklevel=stacklevel)

@@ -8,8 +8,8 @@ from typing import Any
 
 from mcplan.document.document import Document, read_document
 from mcplan.errors import InputError, Problem, ScenarioError
-from mcplan.scenario.assemble import SUFFIXES, assembled
-from mcplan.scenario.lint import doubts, robot_doubts, warn_of_doubts
+from mcplan.scenario.assemble import SUFFIXES, assemble
+from mcplan.scenario.lint import lint, lint_robot, warn_unusual_values
 from mcplan.scenario.parameters import resolve
 from mcplan.scenario.scenario import Scenario
 from mcplan.util.arguments import shown, whole
@@ -51,7 +51,7 @@ def load_scenario(
     if overrides:
         document = document.with_overrides(overrides, ScenarioError)
     scenario = Scenario.of(document, variant)
-    warn_of_doubts(scenario.document)
+    warn_unusual_values(scenario.document)
     return scenario
 
 
@@ -101,12 +101,12 @@ def check_file(path: str | os.PathLike[str]) -> list[Problem]:
         if isinstance(document.data, dict) and "urdf" in document.data:
             load_robot(document.path)
             return []
-        return assembled(document)[1]
+        return assemble(document)[1]
     except InputError as error:
         return list(error.problems)
 
 
-def doubts_of(path: str | os.PathLike[str]) -> list[Problem]:
+def lint_file(path: str | os.PathLike[str]) -> list[Problem]:
     """Return what a sound scenario or robot file says that is hardly meant, such as angles in degrees; else nothing."""
     name = os.fspath(path)
     if Path(name).suffix.lower() in (".urdf", ".xml") or (not Path(name).suffix and name not in bundled_scenarios()):
@@ -115,5 +115,5 @@ def doubts_of(path: str | os.PathLike[str]) -> list[Problem]:
     if not isinstance(document.data, dict):
         return []
     if "urdf" in document.data:
-        return robot_doubts(document)
-    return doubts(resolve(document)[0])
+        return lint_robot(document)
+    return lint(resolve(document)[0])

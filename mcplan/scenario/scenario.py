@@ -16,9 +16,9 @@ from numpy.typing import ArrayLike
 from mcplan.document.document import Document, dump_document
 from mcplan.document.messages import closest
 from mcplan.errors import ScenarioError
-from mcplan.scenario.assemble import Start, assembled
-from mcplan.scenario.lint import warn_of_doubts
-from mcplan.scenario.schema import GoalItem, StanceItem
+from mcplan.scenario.assemble import assemble
+from mcplan.scenario.lint import warn_unusual_values
+from mcplan.scenario.schema import GoalItem, StanceItem, Start
 from mcplan.scenario.values import (
     contacts_data,
     environment_data,
@@ -162,7 +162,7 @@ class Scenario:
                  (("planner", planner), ("control", control), ("simulation", simulation)) if value}  # fmt: skip
         made = Scenario.of(Document.of_values(data, ScenarioError), robot=robot)
         self.__dict__.update(made.__dict__)
-        warn_of_doubts(made.document)
+        warn_unusual_values(made.document)
 
     @classmethod
     def of(cls, source: Document, variant: int | None = None, robot: "Robot | None" = None) -> "Scenario":
@@ -173,7 +173,7 @@ class Scenario:
         ScenarioError
             With all that is wrong.
         """
-        values, problems = assembled(source, variant, robot)
+        values, problems = assemble(source, variant, robot)
         if values is None or problems:
             raise ScenarioError(*problems)
         return cls(**values)

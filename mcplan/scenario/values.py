@@ -17,7 +17,7 @@ from mcplan.util.arguments import shown, vector
 
 if TYPE_CHECKING:
     from mcplan.robot.robot import Robot
-    from mcplan.scenario.assemble import Start
+    from mcplan.scenario.schema import Start
 
 
 FEW = 64
@@ -135,12 +135,12 @@ def _moved(name: str, home: Path, directory: Path) -> str:
 def _moved_mesh(item: dict[str, Any], home: Path, directory: Path) -> dict[str, Any]:
     if "mesh" not in item:
         return item
-    from mcplan.robot.mesh_file import MeshFiles, MeshProblem
+    from mcplan.robot.mesh_file import MeshError, MeshFiles
 
     file = _moved(item["mesh"]["file"], home, directory)
     try:
         MeshFiles(directory / "scenario.yaml").find(file)
-    except MeshProblem:
+    except MeshError:
         hull = _hull(item["mesh"], home)
         if hull is not None:
             return {key: value for key, value in item.items() if key != "mesh"} | {"hull": {"points": hull}}
@@ -149,12 +149,12 @@ def _moved_mesh(item: dict[str, Any], home: Path, directory: Path) -> dict[str, 
 
 def _hull(mesh: Mapping[str, Any], home: Path) -> list[list[float]] | None:
     """Return the corners of the hull of a mesh file, which is what counts of it; None where it cannot be read."""
-    from mcplan.robot.mesh_file import MeshFiles, MeshProblem
+    from mcplan.robot.mesh_file import MeshError, MeshFiles
 
     try:
         vertices = MeshFiles(home / "scenario.yaml").read(mesh["file"])[0] * mesh.get("scale", 1.0)
         return _corners(vertices).tolist()
-    except (MeshProblem, QhullError):
+    except (MeshError, QhullError):
         return None
 
 

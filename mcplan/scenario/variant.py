@@ -31,7 +31,7 @@ from scipy.spatial.transform import Rotation
 
 from mcplan.document.document import Document
 from mcplan.errors import Problem
-from mcplan.scenario.expand import expanded
+from mcplan.scenario.environment_file import expand_mesh
 from mcplan.scenario.expression import Expression, ExpressionError, same_name
 from mcplan.scenario.parameters import is_expression, parameter_values, resolve
 from mcplan.scenario.schema import BarSpec, ScenarioSpec, SurfaceSpec
@@ -195,7 +195,7 @@ def _with_mesh(document: Document) -> Document:
     if not isinstance(environment, dict) or "mesh" not in environment:
         return document
     spec, _ = document.examine(ScenarioSpec, salvage=True)
-    return document if spec is None else expanded(document, spec.environment)[0]
+    return document if spec is None else expand_mesh(document, spec.environment)[0]
 
 
 def check_variants(document: Document, robot: "Robot | None" = None) -> list[Problem]:

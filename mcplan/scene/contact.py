@@ -35,9 +35,9 @@ class Carrier:
     com: np.ndarray
     rest: "Contact | None"
 
-    def spared(self, friction: float, force: float) -> "Carrier":
+    def with_margin(self, friction: float, force: float) -> "Carrier":
         """Return the object with a share of the friction and the limits of what it lies on."""
-        return replace(self, rest=self.rest and self.rest.spared(friction, force))
+        return replace(self, rest=self.rest and self.rest.with_margin(friction, force))
 
     def moved(self, begin: Pose, end: Pose, rests: bool) -> "Carrier":
         """Return the object at another pose (R, p); ``rests``: on what it lies on at the first one, if on anything."""
@@ -143,13 +143,13 @@ class Contact:
         turn = end[0] @ begin[0].T
         return replace(self, R=turn @ self.R, p=end[1] + turn @ (self.p - begin[1]), axes=turn @ self.axes)
 
-    def spared(self, friction: float, force: float | None = None) -> "Contact":
+    def with_margin(self, friction: float, force: float | None = None) -> "Contact":
         """Return the contact with a share of its friction and of what it bears at most, and what carries it likewise.
 
         Of its largest force and moment it is the same share unless ``force`` gives another.
         """
         force = friction if force is None else force
-        carrier = self.carrier and self.carrier.spared(friction, force)
+        carrier = self.carrier and self.carrier.with_margin(friction, force)
         return replace(
             self,
             friction=friction * self.friction,
@@ -228,7 +228,7 @@ def constrained_directions(free: Sequence[np.ndarray]) -> np.ndarray:
     return np.array(taken[count:]).reshape(-1, 6)
 
 
-def of_a_ball(radius: float) -> np.ndarray:
+def ball_selection(radius: float) -> np.ndarray:
     """Return the rows (3,6) of a ball whose lowest point, at ``radius`` along z from its centre, does not move.
 
     The point's velocity is ``v + w x (0, 0, r) = (vx + r wy, vy - r wx, vz)``, in the axes of the contact.
@@ -243,7 +243,7 @@ def rotation_about(direction: np.ndarray, point: np.ndarray) -> np.ndarray:
     return np.concatenate([-np.cross(direction, point), direction])
 
 
-def named_freedoms(slide: Sequence[str], hinge: Sequence[str]) -> list[np.ndarray]:
+def axis_freedoms(slide: Sequence[str], hinge: Sequence[str]) -> list[np.ndarray]:
     """Return the twists (6,) of translations along, and rotations about, the named patch axes."""
     return [np.eye(6)[_AXIS[name]] for name in slide] + [np.eye(6)[3 + _AXIS[name]] for name in hinge]
 
@@ -254,7 +254,7 @@ def _beside(vector: np.ndarray, taken: Sequence[np.ndarray]) -> np.ndarray:
     return vector
 
 
-def widest(robot: Robot, contacts: Sequence[Contact]) -> tuple[Contact, ...]:
+def largest_per_link(robot: Robot, contacts: Sequence[Contact]) -> tuple[Contact, ...]:
     """Return the contacts without edges and balls of links that lie on a face, too: toes of a foot whose sole is down.
 
     What they bear comes at the rim of the face, with nothing left until the link tips over it.

@@ -453,7 +453,7 @@ SAME_PLANE, SAME_DIRECTION = 1e-4, 1e-6
 
 
 @lru_cache(maxsize=64)
-def coplanar(environment: Environment) -> dict[str, frozenset[str]]:
+def coplanar_surfaces(environment: Environment) -> dict[str, frozenset[str]]:
     """Return, by the name of each surface that no object carries, the names of those in its plane, its own included.
 
     What rests on one of them touches its plane, and so the others' as well where it reaches over the seam.

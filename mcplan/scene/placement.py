@@ -33,7 +33,7 @@ from mcplan.document.document import Document
 from mcplan.errors import InputError
 from mcplan.robot.patch import MOUNT
 from mcplan.robot.pose import quat_from_rotation
-from mcplan.scene.contact import Contact, constrained_directions, named_freedoms, of_a_ball, rotation_about
+from mcplan.scene.contact import Contact, axis_freedoms, ball_selection, constrained_directions, rotation_about
 from mcplan.scene.environment import Bar, Environment, Surface
 from mcplan.scene.polygon import clip, erode, half_planes, nearest, outside
 from mcplan.scene.resting import carrier
@@ -49,7 +49,7 @@ TOLERANCE = 1e-3
 """How far a polygon may reach beyond its support (m)."""
 
 
-class Place(NamedTuple):
+class ContactPlace(NamedTuple):
     """Pose ``R`` (3,3), ``p`` (3,) of the patch in the world, ``points`` (k,3) in patch axes, and the coordinates."""
 
     R: np.ndarray
@@ -61,7 +61,7 @@ class Place(NamedTuple):
 def place_on_surface(
     spec: ContactSpec, kind: str, polygon: np.ndarray, surface: Surface, near: tuple[np.ndarray, np.ndarray] | None,
     radius: float = 0.0,
-) -> Place:
+) -> ContactPlace:
     """Place a patch with ``polygon`` (k,2; one point for a point contact, or for a ball of ``radius``) on a surface."""
     if kind == "grasp":
         raise InputError(f"a grasp needs a bar, and `{surface.name}` is a surface; set `kind: point` to lean on it")
@@ -101,7 +101,7 @@ def place_on_surface(
         )
     p = surface.p + surface.R @ np.append(origin, radius)
     coordinates: dict[str, float | bool] = {"x": float(origin[0]), "y": float(origin[1]), "yaw": float(yaw)}
-    return Place(surface.R @ turn, p, np.column_stack([points, np.full(len(points), radius)]), coordinates)
+    return ContactPlace(surface.R @ turn, p, np.column_stack([points, np.full(len(points), radius)]), coordinates)
 
 
 def surface_rotation(yaw: float) -> np.ndarray:
@@ -159,7 +159,7 @@ _NEEDED = {"grasp": ("along", "angle"), "point": ("along", "angle"), "surface": 
 
 def place_on_bar(
     spec: ContactSpec, kind: str, polygon: np.ndarray, bar: Bar, near: tuple[np.ndarray, np.ndarray] | None
-) -> Place:
+) -> ContactPlace:
     """Place a patch with ``polygon`` (k,2; one point unless the kind is ``surface``) on a bar."""
     given = spec.given
     wrong = sorted(set(given) - set(_COORDINATES[kind]))
@@ -203,7 +203,7 @@ def place_on_bar(
         )
     p = bar.ends[0] + along * bar.direction - R @ np.array([offset, 0.0, beyond_plane])
     values = {"along": along, "offset": offset, "angle": angle, "flip": flip}
-    return Place(R, p, points, {name: values[name] for name in _COORDINATES[kind]})
+    return ContactPlace(R, p, points, {name: values[name] for name in _COORDINATES[kind]})
 
 
 def bar_rotation(bar: Bar, angle: float, flip: bool) -> np.ndarray:
@@ -277,7 +277,7 @@ def mount_contact(robot: "Robot", R: np.ndarray, p: np.ndarray) -> Contact:
     )
 
 
-Near = tuple[np.ndarray, np.ndarray]
+PatchPose = tuple[np.ndarray, np.ndarray]
 """Rotation (3,3) and position (3,) of a patch frame in the world."""
 
 FLIP_X = np.diag([1.0, -1.0, -1.0])
@@ -285,7 +285,7 @@ FLIP_X = np.diag([1.0, -1.0, -1.0])
 
 
 def make_contact(
-    robot: "Robot", environment: Environment, spec: ContactSpec | Mapping[str, Any], near: Near | None = None
+    robot: "Robot", environment: Environment, spec: ContactSpec | Mapping[str, Any], near: PatchPose | None = None
 ) -> Contact:
     """Return the contact in world geometry.
 
@@ -336,9 +336,9 @@ def make_contact(
             f"the patch `{patch.name}` is a {patch.kind}, so it cannot be a contact of kind grasp: what holds has "
             "`kind: grasp`, max_force and max_moment in robot.yaml"
         )
-    free = named_freedoms(spec.slide, spec.hinge)
+    free = axis_freedoms(spec.slide, spec.hinge)
     if kind == "point":
-        free += named_freedoms((), ("x", "y", "z"))
+        free += axis_freedoms((), ("x", "y", "z"))
     elif kind == "surface" and len(place.points) == 2:
         edge = place.points[1] - place.points[0]
         free.append(rotation_about(edge / np.linalg.norm(edge), place.points[0]))
@@ -353,7 +353,7 @@ def make_contact(
         friction=support.friction if spec.friction is None else spec.friction,
         max_force=float(max_force),
         max_moment=float(patch.max_moment) if kind == "grasp" else np.inf,
-        selection=of_a_ball(patch.radius) if kind == "ball" else constrained_directions(free),
+        selection=ball_selection(patch.radius) if kind == "ball" else constrained_directions(free),
         radius=patch.radius,
         coordinates=place.coordinates,
         options=spec.options,

@@ -43,7 +43,7 @@ class Reach(NamedTuple):
         return Reach(size * self.distance, self.angle)
 
 
-def resting(
+def resting_contacts(
     robot: Robot,
     environment: Environment,
     q: np.ndarray,

@@ -6,7 +6,7 @@ import numpy as np
 
 from mcplan.errors import InputError, Problem, ScenarioError
 from mcplan.robot.robot import Robot
-from mcplan.scenario.check import unfelt_freedoms
+from mcplan.scenario.check import unsupported_freedoms
 from mcplan.scenario.scenario import Scenario
 from mcplan.scene.spec import ContactSpec
 from mcplan.settings.disturbance import Imperfections, Push
@@ -114,7 +114,7 @@ def refuse_what_is_not_there(scenario: Scenario, physics: str, own: bool = False
     if physics != "qp" and not own and scenario.control.type == "whole_body":
         start = tuple(ContactSpec.model_validate(contact.to_data()) for contact in scenario.start.contacts)
         one = not isinstance(document.data.get("goal"), list)
-        for place, said in unfelt_freedoms(
+        for place, said in unsupported_freedoms(
             scenario.robot, start, scenario.goal, scenario.stances, one, physics
         ):
             problems.append(document.problem(place, said))

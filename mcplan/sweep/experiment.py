@@ -7,11 +7,11 @@ from functools import cached_property
 from math import prod
 from typing import Any
 
-from mcplan.document.document import Document, in_file_order, read_document
+from mcplan.document.document import Document, read_document, sort_by_line
 from mcplan.errors import InputError, Problem
 from mcplan.robot.robot import Robot
 from mcplan.robot.robot_file import robot_identity
-from mcplan.scenario.robot_sizes import robot_of
+from mcplan.scenario.parameters import robot_of
 from mcplan.scenario.scenario import Scenario
 from mcplan.sweep.axes import Axis, axes_of, axis_problems, combinations, seeds_of, shown_name, swept_by, where_problems
 from mcplan.sweep.case import Case
@@ -143,7 +143,7 @@ def load_experiment(
     if not unchosen:
         problems += _number(experiment, max_cases)
     if problems:
-        raise InputError(*in_file_order(problems))
+        raise InputError(*sort_by_line(problems))
     return experiment
 
 

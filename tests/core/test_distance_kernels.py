@@ -14,7 +14,7 @@ from mcplan.core.distance.pair import DISTANCE, PAIR_SIZE
 from mcplan.core.distance.watch import new_watch, watch_distances
 from mcplan.robot.link_solids import candidate_pairs, link_solids, new_scratch
 from mcplan.robot.robot_file import load_robot
-from mcplan.robot.solid import frozen, pack
+from mcplan.robot.solid import pack, read_only
 
 KERNELS = {kernel.__name__: kernel for kernel in (fill_distances, find_smallest, fill_distance_rows, watch_distances)}
 
@@ -23,7 +23,7 @@ def call(name, posture="crawl"):
     """Kernel with its arguments on HRP-2, and its outputs."""
     robot = load_robot("hrp2")
     _, solids, bodies = link_solids(robot)
-    pairs = frozen(candidate_pairs(robot))
+    pairs = read_only(candidate_pairs(robot))
     count = len(pairs)
     q = robot.posture(posture)
     q[7:] *= 1.3  # some links overlap

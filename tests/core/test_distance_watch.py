@@ -9,7 +9,7 @@ from mcplan.core.distance.shape import BODY, scratch
 from mcplan.core.distance.watch import SLACK, base_way, follow, look_around, new_watch, watch_distances
 from mcplan.core.rigid_body.manifold import integrate
 from mcplan.core.rigid_body.tree import workspace
-from mcplan.robot.solid import frozen, pack
+from mcplan.robot.solid import pack, read_only
 from tests.core.random_shapes import KINDS, placed, random_pose, random_shape
 from tests.core.random_trees import build_tree, random_bodies, random_state
 
@@ -30,7 +30,7 @@ class Scene:
         owners = [*range(bodies), *[-1] * len(KINDS)]
         self.shapes = pack(solids, owners)
         pairs = [(i, j) for i in range(bodies) for j in range(i + 1, len(solids))]
-        self.pairs = frozen(np.array(pairs, np.int64))
+        self.pairs = read_only(np.array(pairs, np.int64))
         self.q = random_state(rng, len(self.tree.armature))[0]
 
     def space(self):
@@ -55,7 +55,7 @@ class Scene:
             offset[-2, 9:] += p
             if rng.random() < 0.3:
                 offset[-2, :9] = R.ravel()
-            self.shapes = self.shapes._replace(offset=frozen(offset))
+            self.shapes = self.shapes._replace(offset=read_only(offset))
 
     def pass_by(self, x):
         """Stand where only the base moves, along what stands in the world."""

@@ -247,7 +247,7 @@ def test_a_gltf_file_is_counted_before_it_is_built(folder, monkeypatch):
         ({"nodes": 3}, "cannot be read: TypeError"),
     ):
         (folder / "b.gltf").write_bytes(gltf(**changes))
-        with pytest.raises(mesh_file.MeshProblem, match=words):
+        with pytest.raises(mesh_file.MeshError, match=words):
             mesh_file.read_mesh(folder / "b.gltf")
 
 

@@ -239,10 +239,10 @@ def test_a_sole_on_a_bar_may_come_as_near_to_each_end_as_its_own_edge_allows(rob
 
 def test_a_share_of_a_contact_bears_that_share_of_all_that_it_may(robot, environment):
     whole = place(robot, environment, patch="grip", surface="rail", along=0.3, angle=0.0)
-    half = whole.spared(0.5)
+    half = whole.with_margin(0.5)
     assert (half.max_force, half.max_moment) == (0.5 * whole.max_force, 0.5 * whole.max_moment)
-    strong = whole.spared(0.5, 0.8)
+    strong = whole.with_margin(0.5, 0.8)
     assert strong.friction == 0.5 * whole.friction
     assert (strong.max_force, strong.max_moment) == (0.8 * whole.max_force, 0.8 * whole.max_moment)
     sole = place(robot, environment, patch="sole", surface="floor", x=0.1, y=0.2, yaw=0)
-    assert sole.spared(0.8).friction == pytest.approx(0.8 * sole.friction)
+    assert sole.with_margin(0.8).friction == pytest.approx(0.8 * sole.friction)

@@ -5,7 +5,7 @@ import numpy as np
 import mcplan as mc
 from mcplan.certificate.solids import gather
 from mcplan.record.robot_record import record_robot
-from mcplan.scene.environment import coplanar
+from mcplan.scene.environment import coplanar_surfaces
 
 
 def parts(height=0.0):
@@ -16,9 +16,9 @@ def parts(height=0.0):
 
 
 def test_surfaces_of_one_plane_are_found():
-    assert coplanar(parts()) == {"left": {"left", "right"}, "right": {"left", "right"}, "wall": {"wall"}}
-    assert coplanar(parts(2e-4))["left"] == {"left"}
-    assert coplanar(mc.Environment()) == {}
+    assert coplanar_surfaces(parts()) == {"left": {"left", "right"}, "right": {"left", "right"}, "wall": {"wall"}}
+    assert coplanar_surfaces(parts(2e-4))["left"] == {"left"}
+    assert coplanar_surfaces(mc.Environment()) == {}
 
 
 def test_the_certificate_lets_a_link_sink_into_all_of_the_plane_that_it_stands_on():

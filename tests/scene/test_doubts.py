@@ -3,7 +3,7 @@
 import pytest
 
 from mcplan.cli.main import main
-from mcplan.scenario.load import bundled_scenarios, doubts_of
+from mcplan.scenario.load import bundled_scenarios, lint_file
 
 SCENARIO = """\
 mcplan: 1
@@ -31,9 +31,9 @@ def written(tmp_path, **changes):
 
 
 def test_sound_values_raise_no_doubt(tmp_path):
-    assert doubts_of(written(tmp_path)) == []
+    assert lint_file(written(tmp_path)) == []
     for path in bundled_scenarios().values():
-        assert doubts_of(path) == [], path
+        assert lint_file(path) == [], path
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_sound_values_raise_no_doubt(tmp_path):
     ],
 )
 def test_a_doubt_names_line_key_and_what_was_meant(tmp_path, changes, line, key, text):
-    (doubt,) = doubts_of(written(tmp_path, **changes))
+    (doubt,) = lint_file(written(tmp_path, **changes))
     assert (doubt.line, doubt.key) == (line, key)
     assert text in doubt.message
 

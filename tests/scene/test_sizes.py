@@ -8,7 +8,7 @@ from mcplan.errors import ScenarioError
 from mcplan.robot.anatomy import find_hands
 from mcplan.robot.robot_file import load_robot
 from mcplan.scenario.load import check_file, load_scenario
-from mcplan.scenario.robot_sizes import NAMES, sizes
+from mcplan.scenario.parameters import SIZE_NAMES, robot_sizes
 from mcplan.scenario.scenario import Scenario
 from tests.sim.other_robots import humanoid, quadruped
 
@@ -39,7 +39,7 @@ def robot_path(request, tmp_path_factory):
 
 def test_sizes_scale_with_the_robot(robot_path):
     scale, path = robot_path
-    found = sizes(load_robot(path))
+    found = robot_sizes(load_robot(path))
     # 0.28 and 0.28 of the legs, and from the ankle 0.07 down and 0.03 ahead; 0.22 and 0.2 of the arms
     expected = {
         "leg": 0.63616,
@@ -52,14 +52,14 @@ def test_sizes_scale_with_the_robot(robot_path):
     }
     for name, value in expected.items():
         assert found[name] == pytest.approx(scale * value, abs=6e-3), name
-    assert set(found) == set(NAMES)
+    assert set(found) == set(SIZE_NAMES)
 
 
 def test_hrp2_is_the_measure_of_the_bundled_scenarios():
     """They are divided by its sizes; what comes out for it are the plain numbers that they were written with."""
     robot = load_robot("hrp2")
-    assert sizes(robot)["leg"] == 0.707
-    assert sizes(robot)["reach"] == 0.607
+    assert robot_sizes(robot)["leg"] == 0.707
+    assert robot_sizes(robot)["reach"] == 0.607
     walk = load_scenario("walk")
     floor = walk.environment.surfaces[0]
     np.testing.assert_array_equal(np.ptp(floor.polygon, axis=0), [6, 3])
@@ -75,7 +75,7 @@ def test_feet_stand_for_the_patches_that_the_robot_stands_on(robot_path):
     assert [contact.patch for contact in scenario.start.contacts] == ["left_sole", "right_sole"]
     assert [contact.patch for contact in scenario.goal[0].contacts] == ["left_sole", "right_sole"]
     assert scenario.planner.patches == ("left_sole", "right_sole", "left_hand")
-    leg = sizes(scenario.robot)["leg"]
+    leg = robot_sizes(scenario.robot)["leg"]
     assert np.ptp(scenario.environment.surfaces[0].polygon[:, 0]) == pytest.approx(8 * leg)
     # about the point that is given, each at its place below the base
     places = np.array([contact.p[:2] for contact in scenario.start.contacts])

@@ -10,7 +10,7 @@ import mcplan as mc
 from mcplan.document.document import dump_document
 from mcplan.errors import ScenarioError
 from mcplan.robot.description import Box, Capsule, Cylinder, Sphere
-from mcplan.robot.mesh_file import MeshProblem
+from mcplan.robot.mesh_file import MeshError
 from mcplan.scene.found.find import find
 from mcplan.scene.found.geometry import ROUND_SIDES, tessellate
 from mcplan.scene.found.settings import FindSettings
@@ -217,14 +217,14 @@ COLLISION = f"<link name='l'>{COLLISION_OF}</link>"
     ],
 )
 def test_what_is_not_read_is_refused(tmp_path, name, text, reason):
-    with pytest.raises(MeshProblem, match=reason):
+    with pytest.raises(MeshError, match=reason):
         read_world(written(tmp_path, name, text)).triangles()
 
 
 def test_pixels_of_images_are_counted_by_their_headers(tmp_path):
     size = (100_000).to_bytes(4) * 2
     (tmp_path / "sky.png").write_bytes(b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR" + size)
-    with pytest.raises(MeshProblem, match="images of more than 67108864 cells"):
+    with pytest.raises(MeshError, match="images of more than 67108864 cells"):
         read_world(written(tmp_path, "w.xml", MUCH.format("<texture name='t' type='2d' file='sky.png'/>")))
 
 
@@ -232,10 +232,10 @@ def test_a_model_that_includes_itself_ends(tmp_path):
     (tmp_path / "a").mkdir()
     (tmp_path / "a" / "a").symlink_to(tmp_path / "a")
     (tmp_path / "a" / "model.sdf").write_text(said("<include><uri>a</uri></include>"))
-    with pytest.raises(MeshProblem, match=r"model\.sdf:1: include: a includes itself"):
+    with pytest.raises(MeshError, match=r"model\.sdf:1: include: a includes itself"):
         read_world(written(tmp_path, "w.sdf", said("<include><uri>a</uri></include>")))
     nested = "<model name='m'>" * 6 + "</model>" * 6
-    with pytest.raises(MeshProblem, match="nested more than 4 deep"):
+    with pytest.raises(MeshError, match="nested more than 4 deep"):
         read_world(written(tmp_path, "w.sdf", said(nested)))
 
 
@@ -252,28 +252,28 @@ def test_a_file_is_parsed_once_however_often_it_is_included(tmp_path, monkeypatc
         written(tmp_path, f"{other}.sdf", text)
     read = []
     monkeypatch.setattr("mcplan.scene.found.sdf.read_bytes", lambda path: read.append(path.name) or path.read_bytes())
-    with pytest.raises(MeshProblem, match="includes itself" if name == "w.sdf" else "more than 10000 models"):
+    with pytest.raises(MeshError, match="includes itself" if name == "w.sdf" else "more than 10000 models"):
         read_world(tmp_path / name)
     assert read == ([] if name == "w.sdf" else ["u.sdf", "t.sdf"])
 
 
 def test_triangles_are_counted_as_they_come(tmp_path, monkeypatch):
     made = []
-    monkeypatch.setattr("mcplan.scene.found.world_file.MAX_TRIANGLES", 100)
-    monkeypatch.setattr("mcplan.scene.found.world_file.tessellated", lambda shape: made.append(1) or tessellate(shape))
+    monkeypatch.setattr("mcplan.scene.found.geometry.MAX_TRIANGLES", 100)
+    monkeypatch.setattr("mcplan.scene.found.geometry.tessellate", lambda shape: made.append(1) or tessellate(shape))
     boxes = "<link name='l'>" + COLLISION_OF.format("<box><size>1 1 1</size></box>") * 50 + "</link>"
-    with pytest.raises(MeshProblem, match="more than 100 triangles"):
+    with pytest.raises(MeshError, match="more than 100 triangles"):
         read_world(written(tmp_path, "w.sdf", said(boxes)))
     assert len(made) == 100 // 12 + 1
     planes = COLLISION_OF.format("<plane/>") * 51
-    with pytest.raises(MeshProblem, match="more than 100 triangles"):
+    with pytest.raises(MeshError, match="more than 100 triangles"):
         read_world(written(tmp_path, "w.sdf", said(f"<link name='l'>{planes}</link>")))
 
 
 def test_without_mujoco_its_worlds_are_refused(tmp_path, monkeypatch):
     monkeypatch.setattr("mcplan.scene.found.mjcf.find_spec", lambda name: None)
     monkeypatch.setitem(sys.modules, "mujoco", None)
-    with pytest.raises(MeshProblem, match="pip install mujoco"):
+    with pytest.raises(MeshError, match="pip install mujoco"):
         read_world(written(tmp_path, "room.xml", MJCF))
 
 

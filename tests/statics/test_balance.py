@@ -242,7 +242,7 @@ def largest_push(robot, q, held, angle, faces, widen):
 
     ``widen`` multiplies the pyramids' friction and the grasps' limits.
     """
-    forces = ContactForces([c.spared(widen) for c in held], faces)
+    forces = ContactForces([c.with_margin(widen) for c in held], faces)
     F, upper = forces.face_rows()
     A = generalised_map(robot, q, held)
     still = np.zeros(robot.nv)
@@ -265,7 +265,7 @@ def largest_push(robot, q, held, angle, faces, widen):
 
 def test_the_margin_within_torques_agrees_with_a_linear_program_over_fine_pyramids(robot, crawl):
     q, held = crawl
-    held = [contact.spared(0.6) for contact in held]  # so that friction binds in places
+    held = [contact.with_margin(0.6) for contact in held]  # so that friction binds in places
     robot = replace(robot, limits=replace(robot.limits, torque=0.3 * robot.limits.torque))  # and torques in others
     found = equilibrium_torque_margin(robot, q, held)
     angles = 2 * np.pi * np.arange(16) / 16
@@ -280,8 +280,8 @@ def test_the_margin_within_torques_agrees_with_a_linear_program_over_fine_pyrami
 
 def test_caution_takes_a_share_of_friction_and_of_all_limits(hanging):
     _, (foot, grip) = hanging
-    assert foot.spared(0.8).friction == pytest.approx(0.8 * foot.friction)
-    spared = grip.spared(0.8)
+    assert foot.with_margin(0.8).friction == pytest.approx(0.8 * foot.friction)
+    spared = grip.with_margin(0.8)
     assert (spared.max_force, spared.max_moment) == pytest.approx((240.0, 9.6))
 
 

@@ -63,7 +63,7 @@ def test_two_hands_share_what_the_box_holds():
 
 
 def test_caution_covers_what_the_box_stands_on():
-    assert largest_push([c.spared(0.5) for c in stance(box(1.0, 0.4), 0.8)]) == pytest.approx(
+    assert largest_push([c.with_margin(0.5) for c in stance(box(1.0, 0.4), 0.8)]) == pytest.approx(
         0.2 * BOX * GRAVITY, rel=1e-6
     )
 

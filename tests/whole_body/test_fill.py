@@ -9,7 +9,7 @@ import pytest
 
 from mcplan.core.algebra import joint_bounds, rotation as rotation_error
 from mcplan.core.whole_body import check as qp_answer, contacts as qp_contacts, fill as qp_fill, tasks as qp_tasks
-from mcplan.scene.contact import of_a_ball
+from mcplan.scene.contact import ball_selection
 from mcplan.whole_body import tables as fast_form
 from mcplan.whole_body.answer import Answer
 from mcplan.whole_body.contact import ContactConstraint
@@ -34,7 +34,7 @@ def contacts_of(state, kinds):
     """Soles, a sliding sole, a point, a ball, a grasp with a free direction, at places a little off those of now."""
     hand = contact_at(state.robot, "right_hand", state.q, "point", friction=0.4)
     made = {
-        "ball": [replace(hand, radius=0.03, selection=of_a_ball(0.03), points=np.array([[0, 0, 0.03]]))],
+        "ball": [replace(hand, radius=0.03, selection=ball_selection(0.03), points=np.array([[0, 0, 0.03]]))],
         "soles": [contact_at(state.robot, patch, state.q) for patch in SOLES],
         "slide": [contact_at(state.robot, "left_sole", state.q, selection=SLIDE)],
         "point": [hand],

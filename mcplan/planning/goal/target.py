@@ -19,7 +19,7 @@ from mcplan.planning.posture.reference import disturbed, ground_patches, guide_p
 from mcplan.planning.posture.result import STAGES
 from mcplan.scenario.schema import GoalItem
 from mcplan.scene.contact import Contact
-from mcplan.scene.posture_contacts import Reach, resting
+from mcplan.scene.posture_contacts import Reach, resting_contacts
 from mcplan.scene.spec import ContactSpec
 
 POSED = Reach(0.03, 0.25)
@@ -102,7 +102,7 @@ class Targets:
         looks = 0
         for reference in self._references(item, contacts, q):
             for hint in hints(item, self.robot, self.environment, reference.q, reference.ground, q):
-                placed = resting(
+                placed = resting_contacts(
                     self.robot, self.environment, hint, reference.patches, reference.reach, item.contacts,
                     reference.ground,
                 )  # fmt: skip
@@ -146,7 +146,7 @@ class Targets:
                 ContactSpec.model_validate(fixed[patch].to_data()) if patch in fixed else spec
                 for patch, spec in supports.specs.items()
             ]
-            placed = resting(self.robot, self.environment, hint, (), self._posed, listed)
+            placed = resting_contacts(self.robot, self.environment, hint, (), self._posed, listed)
             if not placed or any(self.prover.blocked(contact) for contact in placed):
                 continue
             free = {p: f for p, f in _cells(item, placed, self._cell).items() if p not in fixed}
@@ -161,7 +161,7 @@ class Targets:
         They can be in place; where nothing else may touch, they bear the robot; and the posture on them meets the item.
         """
         fixed = [spec for spec in item.contacts if {"x", "y"} <= set(spec.given) or "along" in spec.given]
-        contacts = resting(self.robot, self.environment, q, (), self._posed, fixed) if fixed else None
+        contacts = resting_contacts(self.robot, self.environment, q, (), self._posed, fixed) if fixed else None
         if not contacts:
             return ""
         free = _cells(item, contacts, Freedom(yaw=np.inf, angle=np.inf, offset=self.size * RUNG))
@@ -192,7 +192,9 @@ class Targets:
         if item.posture is not None and item.base is not None:
             reference = next(self._references(item, (), q))
             for hint in hints(item, self.robot, self.environment, reference.q, reference.ground, q):
-                there = resting(self.robot, self.environment, hint, self.patches, self._posed, ground=reference.ground)
+                there = resting_contacts(
+                    self.robot, self.environment, hint, self.patches, self._posed, ground=reference.ground
+                )
                 return found | {contact.patch for contact in there or ()}
         return found
 

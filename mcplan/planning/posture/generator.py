@@ -420,7 +420,7 @@ class PostureGenerator:
         return self._rows[key]
 
     def _cautious(self, contacts: Iterable[Contact]) -> tuple[Contact, ...]:
-        return tuple(map(self.settings.spared, contacts))
+        return tuple(map(self.settings.with_margin, contacts))
 
     def _bearing(self, contacts: Iterable[Contact]) -> tuple[Contact, ...]:
         """Return contacts as the controller loads them: torques follow from where their forces act."""

@@ -86,9 +86,9 @@ class PostureSettings:
             weights=replace(w, base_position=price * w.base_position, com=price * w.com, comfort=price * w.comfort),
         )
 
-    def spared(self, contact: Contact, share: float = 1.0) -> Contact:
+    def with_margin(self, contact: Contact, share: float = 1.0) -> Contact:
         """Return a contact with what of it may be used, or a share of that."""
-        return contact.spared(share * self.friction_share, share * self.force_share)
+        return contact.with_margin(share * self.friction_share, share * self.force_share)
 
     def within(self, control: ControlSettings) -> "PostureSettings":
         """Return the same with no more of contacts than a controller counts on, which is to hold the postures.

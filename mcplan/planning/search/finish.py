@@ -98,7 +98,7 @@ def _stance(
         held = balance(
             robot,
             q,
-            [settings.spared(contact, share) for contact in in_place],
+            [settings.with_margin(contact, share) for contact in in_place],
             list(loaded),
             share * settings.torque_share,
         )

@@ -11,7 +11,7 @@ from mcplan.core.rigid_body.tree import workspace
 from mcplan.optimize.path_program import law_basis
 from mcplan.planning.transition.transition import Segment
 from mcplan.robot.robot import Robot
-from mcplan.scene.contact import Contact, widest
+from mcplan.scene.contact import Contact, largest_per_link
 
 TOUCHING, TOUCHED = 0.01, 0.003
 """m: so near to its support a patch comes down no faster than a pace says, and no faster than balance and grips bear:
@@ -50,7 +50,8 @@ class PathDynamics:
 
     def __init__(self, robot: Robot, segment: Segment, s: np.ndarray):
         self._segment = segment
-        self.contacts, self.length, self.end = widest(robot, segment.contacts), segment.duration, segment.q[-1]
+        self.contacts = largest_per_link(robot, segment.contacts)
+        self.length, self.end = segment.duration, segment.q[-1]
         self.q, self.v, self.vd = segment.posture.samples(self.length * s)
         place, velocity, bend = segment.centre.samples(self.length * s)
         self.height = np.column_stack([velocity[:, 2], bend[:, 2]])

@@ -550,6 +550,6 @@ class KnotFinder:
         """Return where contacts balance the robot, whatever its height; ``com`` (3,) as for `ContactRegions`."""
         known = self._supports.get(asked := tuple(contacts))
         if known is None:
-            spared = [self.settings.spared(contact) for contact in asked]
+            spared = [self.settings.with_margin(contact) for contact in asked]
             known = self._supports[asked] = self._regions.support(spared, com)
         return known

@@ -10,7 +10,7 @@ from mcplan.motion.time_law import Law
 from mcplan.planning.posture.settings import FACES
 from mcplan.planning.transition.transition import Course, Near, Passing, Segment, Transition
 from mcplan.robot.robot import Robot
-from mcplan.scenario.transition_spec import CourseSpec, SegmentSpec, TransitionSpec
+from mcplan.scenario.schema import CourseSpec, SegmentSpec, TransitionSpec
 from mcplan.scene.contact import Contact
 from mcplan.settings.settings import ControlSettings
 

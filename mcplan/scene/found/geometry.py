@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from mcplan.robot.description import Box, Capsule, Cylinder, MeshShape, Shape, Sphere
-from mcplan.robot.mesh_file import MeshProblem
+from mcplan.robot.mesh_file import MeshError
 from mcplan.scene.found.find import MARGIN
 from mcplan.scene.found.triangles import MAX_TRIANGLES, joined
 
@@ -40,7 +40,7 @@ class SceneGeometry:
 
         Raises
         ------
-        MeshProblem
+        MeshError
             There are too many triangles with those of the shape: few lines of a file can hold a model many times over.
         """
         vertices, faces = tessellate(shape)
@@ -58,7 +58,7 @@ class SceneGeometry:
     def _more(self, faces: int) -> None:
         self.count += faces
         if self.count > MAX_TRIANGLES:
-            raise MeshProblem(f"holds more than {MAX_TRIANGLES} triangles; make its meshes coarser")
+            raise MeshError(f"holds more than {MAX_TRIANGLES} triangles; make its meshes coarser")
 
     def note_moving(self, names: list[str]) -> None:
         """Note what is free to move."""
@@ -71,12 +71,12 @@ class SceneGeometry:
 
         Raises
         ------
-        MeshProblem
+        MeshError
             There are none.
         """
         corners = [vertices for vertices, _ in self.parts] + [p[None] for _, p in self.endless]
         if not corners:
-            raise MeshProblem("holds nothing that collides")
+            raise MeshError("holds nothing that collides")
         low, high = np.min([c.min(axis=0) for c in corners], axis=0), np.max([c.max(axis=0) for c in corners], axis=0)
         parts = list(self.parts)
         for R, p in self.endless:

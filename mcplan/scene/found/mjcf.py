@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from mcplan.robot.description import Box, Capsule, Cylinder, MeshShape, Sphere
-from mcplan.robot.mesh_file import MeshProblem
+from mcplan.robot.mesh_file import MeshError
 from mcplan.robot.xml_reader import Element
 from mcplan.scene.found.geometry import SceneGeometry, tessellate
 from mcplan.scene.found.triangles import grid
@@ -31,11 +31,11 @@ def read_mjcf(root: Element, path: Path) -> SceneGeometry:
 
     Raises
     ------
-    MeshProblem
+    MeshError
         MuJoCo is not installed or does not take the file, or the file refers to others outside its folder.
     """
     if find_spec("mujoco") is None:
-        raise MeshProblem("a world of MuJoCo needs the package mujoco: pip install mujoco")
+        raise MeshError("a world of MuJoCo needs the package mujoco: pip install mujoco")
     import mujoco
 
     files = _files(root, path.resolve().parent, [""])
@@ -43,7 +43,7 @@ def read_mjcf(root: Element, path: Path) -> SceneGeometry:
     try:
         model: Any = mujoco.MjModel.from_xml_path(str(path))
     except (ValueError, RuntimeError, MemoryError, mujoco.FatalError) as error:
-        raise MeshProblem(f"MuJoCo does not take it: {str(error).splitlines()[0][:200]}") from None
+        raise MeshError(f"MuJoCo does not take it: {str(error).splitlines()[0][:200]}") from None
     data = mujoco.MjData(model)
     mujoco.mj_kinematics(model, data)
     world, left = SceneGeometry(files=files), 0
@@ -95,13 +95,13 @@ def _files(element: Element, folder: Path, directories: list[str]) -> set[Path]:
     """Return the files that are named; refused are those outside the folder, and what loads more of its kind."""
     files = set[Path]()
     if element.tag in REFUSED:
-        raise MeshProblem(f"line {element.line}: <{element.tag}> is not allowed in a world; put it all into one file")
+        raise MeshError(f"line {element.line}: <{element.tag}> is not allowed in a world; put it all into one file")
     if element.tag == "compiler":
         directories += [element.attributes[name] for name in DIRECTORIES if name in element.attributes]
     for name in (value for key, value in element.attributes.items() if key.startswith("file") and value):
         candidates = {(folder / directory / name).resolve() for directory in directories}
         if not all(path.is_relative_to(folder) for path in candidates):
-            raise MeshProblem(f"line {element.line}: {name[:60]} lies outside the file's folder")
+            raise MeshError(f"line {element.line}: {name[:60]} lies outside the file's folder")
         files |= {path for path in candidates if path.is_file()}
     for child in sorted(element.children, key=lambda child: child.tag != "compiler"):
         files |= _files(child, folder, directories)
@@ -116,10 +116,10 @@ def _refuse_large(root: Element, files: set[Path]) -> None:
         stack += element.children
         here = f"line {element.line}: <{element.tag[:40]}>"
         if element.tag == "mesh" and "builtin" in element.attributes:
-            raise MeshProblem(f"{here}: a built-in mesh is not read; give its file")
+            raise MeshError(f"{here}: a built-in mesh is not read; give its file")
         cells += _cells(element)
         if not cells <= MOST_CELLS:
-            raise MeshProblem(f"{here}: height fields, textures and images of more than {MOST_CELLS} cells")
+            raise MeshError(f"{here}: height fields, textures and images of more than {MOST_CELLS} cells")
 
 
 def _cells(element: Element) -> float:
@@ -135,7 +135,7 @@ def _size(element: Element, name: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise MeshProblem(f"line {element.line}: <{element.tag}>: {text[:20]} is no size") from None
+        raise MeshError(f"line {element.line}: <{element.tag}>: {text[:20]} is no size") from None
 
 
 def _pixels(path: Path) -> int:

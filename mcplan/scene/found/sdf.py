@@ -12,7 +12,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from mcplan.robot.description import Box, Capsule, Cylinder, MeshShape, Shape, Sphere
-from mcplan.robot.mesh_file import MeshFiles, MeshProblem
+from mcplan.robot.mesh_file import MeshError, MeshFiles
 from mcplan.robot.pose import rotation_from_rpy
 from mcplan.robot.urdf import read_bytes
 from mcplan.robot.xml_reader import Element, Notes, read_xml
@@ -186,7 +186,7 @@ class _Reader:
         try:
             vertices, faces = self.meshes.read(name)
             self.world.files.add(self.meshes.find(name))
-        except MeshProblem as problem:
+        except MeshError as problem:
             self.notes.problem(element, key, f"mesh {name[:60]}: {problem}")
             return None
         return MeshShape(vertices * scale, faces[:, ::-1] if np.prod(scale) < 0 else faces)

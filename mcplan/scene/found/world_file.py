@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from mcplan.errors import Problem, RobotError
-from mcplan.robot.mesh_file import MeshFiles, MeshProblem
+from mcplan.robot.mesh_file import MeshError, MeshFiles
 from mcplan.robot.urdf import parse_urdf, read_bytes
 from mcplan.robot.xml_reader import Element, read_xml
 from mcplan.scene.found.geometry import SceneGeometry
@@ -23,16 +23,16 @@ def read_world(path: Path) -> SceneGeometry:
 
     Raises
     ------
-    MeshProblem
+    MeshError
         It cannot be read, or says something that is not known here.
     """
     try:
         root = read_xml(read_bytes(path), path.name)
         if root.tag not in READERS:
-            raise MeshProblem(f"the root element is <{root.tag[:40]}>, expected <robot>, <sdf> or <mujoco>")
+            raise MeshError(f"the root element is <{root.tag[:40]}>, expected <robot>, <sdf> or <mujoco>")
         return READERS[root.tag](root, path)
     except RobotError as error:
-        raise MeshProblem("; ".join(_text(problem, path) for problem in error.problems[:3])) from None
+        raise MeshError("; ".join(_text(problem, path) for problem in error.problems[:3])) from None
 
 
 def _text(problem: Problem, path: Path) -> str:

@@ -36,7 +36,7 @@ from mcplan.record.world import World, closing
 from mcplan.robot.patch import MOUNT
 from mcplan.robot.pose import cross, quat_from_rotation, rotation_from_quat
 from mcplan.robot.robot import Robot
-from mcplan.robot.solid import frozen, shape_inertia
+from mcplan.robot.solid import read_only, shape_inertia
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment
 from mcplan.settings.settings import ContactLaw, SimulationSettings
@@ -53,7 +53,7 @@ def law_array(settings: ContactLaw) -> np.ndarray:
     law[[COMPLIANCE, RECOVERY, RECOVERY_SPEED]] = settings.compliance, settings.recovery, settings.recovery_speed
     law[[RESTITUTION, BOUNCE_SPEED]] = settings.restitution, settings.bounce_speed
     law[[SOFT, STIFF, DAMP]] = float(settings.soft), settings.stiffness, settings.damping
-    return frozen(law)
+    return read_only(law)
 
 
 class ContactPhysics:

@@ -24,7 +24,7 @@ from mcplan.robot.description import Box, Capsule, Cylinder, MeshShape, Shape, S
 from mcplan.robot.link_solids import link_solids, new_scratch
 from mcplan.robot.patch import Patch
 from mcplan.robot.robot import Robot
-from mcplan.robot.solid import frozen, hull_corners, pack, shape_inertia, solid
+from mcplan.robot.solid import hull_corners, pack, read_only, shape_inertia, solid
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment, Support, Surface
 from mcplan.scene.resting import resting_contact
@@ -118,10 +118,10 @@ def pack_shapes(robot: Robot, environment: Environment, q: np.ndarray) -> Packed
     bodies += [-1] * still
     return PackedShapes(
         pack(solids, bodies),
-        frozen(np.array([*links, *[-1] * still], np.int64)),
+        read_only(np.array([*links, *[-1] * still], np.int64)),
         span,
-        frozen(np.column_stack([pair, np.array(bodies, np.int64)[pair]])),
-        frozen(np.array([min(friction[a], friction[b]) for a, b in pair], float)),
+        read_only(np.column_stack([pair, np.array(bodies, np.int64)[pair]])),
+        read_only(np.array([min(friction[a], friction[b]) for a, b in pair], float)),
         slabs,
     )
 
@@ -134,7 +134,8 @@ def _apart(robot: Robot, q: np.ndarray) -> np.ndarray:
         return pairs
     found, values = np.zeros(len(pairs), np.int64), np.zeros((len(pairs), PAIR_SIZE))
     space, margins = new_scratch(robot, len(solids), len(pairs)), np.full(len(pairs), -ROUGH)
-    count = fill_distances(robot.tree, pack(solids, bodies), frozen(pairs), margins, np.array(q), space, found, values)
+    shapes = pack(solids, bodies)
+    count = fill_distances(robot.tree, shapes, read_only(pairs), margins, np.array(q), space, found, values)
     return np.delete(pairs, found[:count], axis=0)
 
 
@@ -221,17 +222,17 @@ def pack_scene(
         ),
         surface=_matrix(surface, SURFACE_SIZE),
         bar=_matrix([[*bar.ends.ravel(), bar.radius, bar.friction] for bar in environment.bars], 8),
-        friction=frozen(_frictions(patches, (*surfaces, *environment.bars), contacts)),
+        friction=read_only(_frictions(patches, (*surfaces, *environment.bars), contacts)),
         patch_index=_integers(patch_index, 5),
         patch=_matrix([robot.frame(name)[1] for name in patches], 12),
         corners=_matrix([corner for polygon in polygons for corner in polygon], 2),
         bump_index=_integers([[body, link, bump[0], patch] for body, link, bump, _, patch in flat], 4),
         bump=_matrix([[*bump[1], bump[2], *bump[3], friction] for _, _, bump, friction, _ in flat], 8),
         body_index=_integers([[stops[i], stops[i + 1], len(row), *shapes.span[i]] for i, row in enumerate(chains)], 5),
-        body=frozen(body_rows),
+        body=read_only(body_rows),
         chain=_integers(list(chain), chain.shape[1]),
-        joint=frozen(np.concatenate([_joints(robot, settings, joint_ease), _free(6 * len(objects))])),
-        parent=frozen(_parents(robot, len(objects))),
+        joint=read_only(np.concatenate([_joints(robot, settings, joint_ease), _free(6 * len(objects))])),
+        parent=read_only(_parents(robot, len(objects))),
         shapes=shapes.shapes,
         shape_link=shapes.link,
         pair=shapes.pair,
@@ -391,8 +392,8 @@ def _ball(points: list[tuple[np.ndarray, float]]) -> np.ndarray:
 
 
 def _matrix(rows: list, columns: int) -> np.ndarray:
-    return frozen(np.array([np.asarray(row, float) for row in rows], float).reshape(-1, columns))
+    return read_only(np.array([np.asarray(row, float) for row in rows], float).reshape(-1, columns))
 
 
 def _integers(rows: list, columns: int) -> np.ndarray:
-    return frozen(np.array(rows, np.int64).reshape(-1, columns))
+    return read_only(np.array(rows, np.int64).reshape(-1, columns))

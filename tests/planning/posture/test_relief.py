@@ -31,7 +31,7 @@ def test_the_derivative_of_the_excess_is_that_of_differences(scene, hand):
     generator, loaded = PostureGenerator(robot, scene.ENVIRONMENT), [contact.patch for contact in contacts[1:]]
     result = generator.generate(contacts, loaded, robot.posture("half_sitting"))
     assert result.found
-    bearing = [contact.spared(0.9) for contact in contacts[1:]]
+    bearing = [contact.with_margin(0.9) for contact in contacts[1:]]
     _, gradient = torque_excess(robot, result.q, bearing, 0.3)
     for _ in range(4):
         v = rng.normal(size=robot.nv)
@@ -42,7 +42,7 @@ def test_the_derivative_of_the_excess_is_that_of_differences(scene, hand):
 
 def test_the_excess_is_the_least_share_at_which_forces_are_found(scene):
     robot, q = scene.ROBOT, scene.ROBOT.posture("half_sitting")
-    contacts = [contact.spared(0.9) for contact in scene.feet()]
+    contacts = [contact.with_margin(0.9) for contact in scene.feet()]
     excess, _ = torque_excess(robot, q, contacts, 0.05)
     assert excess > 0.0
     for more, holds in ((1.05, True), (0.95, False)):

@@ -133,7 +133,7 @@ def test_a_way_counts_on_the_share_of_every_limit_that_a_plan_counts_on():
         make_contact(robot, environment, hold),
     ]
     room = {}
-    for share, given in ((0.9, contacts), (1.0, [contact.spared(0.9) for contact in contacts])):
+    for share, given in ((0.9, contacts), (1.0, [contact.with_margin(0.9) for contact in contacts])):
         finder = KnotFinder(robot, environment, PostureSettings(friction_share=share, force_share=share))
         room[share] = [finder.room(given, np.array([x, 0.1, 0.7])) for x in np.linspace(-0.2, 0.4, 7)]
     assert room[0.9] == room[1.0]

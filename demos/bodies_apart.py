@@ -2,7 +2,7 @@
 
     python demos/bodies_apart.py
 
-Six numbers for each body instead of one for each joint: the joints become constraints, and what breaks them is told.
+Six numbers for each body instead of one for each joint: joints become constraints, and violations are printed.
 """
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""A controller of one's own: terms in CVXPY join the whole-body program, and the compiled whole runs at control rate.
+"""A custom controller: terms in CVXPY join the whole-body program, and the compiled whole runs at control rate.
 
     python demos/custom_controller.py
 
@@ -39,7 +39,7 @@ def main() -> None:
     terms.update(stance.q, np.zeros(robot.nv))
     rest, trunk.R = terms.com.copy(), terms.frame("BODY").R.copy()
 
-    # what is added: |A vd - b|² with the angular rows of the momentum, and the normal force of the hand
+    # added cost: |A vd - b|² with the angular rows of the momentum, and the normal force of the hand
     A, b = cp.Parameter((3, robot.nv), name="momentum_matrix"), cp.Parameter(3, name="momentum_rate")
 
     def extra(qp: WholeBodyQP):

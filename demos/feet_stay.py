@@ -2,7 +2,7 @@
 
     python demos/feet_stay.py
 
-Contacts come first: the hand moves in what they leave (S1, sections 2.10.4 and 2.10.5).
+Contacts come first: the hand moves in the remaining freedom (S1, sections 2.10.4 and 2.10.5).
 """
 
 import numpy as np

@@ -2,7 +2,7 @@
 
     python demos/lift_a_box.py
 
-In the air the box has an equation of motion of its own in the whole-body program, ``m (a - g) = f`` and its moments;
+In the air the box has its own equation of motion in the whole-body program, ``m (a - g) = f`` and its moments;
 the forces on it are minus those that the hands feel, and friction on the two faces bears its weight.
 """
 

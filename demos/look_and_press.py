@@ -26,8 +26,8 @@ def main() -> None:
         name = simulation.controller.machine.state.name
         carried.setdefault(name, []).append(simulation.controller.normal_force("left_sole"))
     X = robot.frame_pose(simulation.physics.q, "HEAD_LINK1")
-    way = np.array(TARGET) - X[:3, 3]
-    off = np.arccos(X[:3, 0] @ way / np.linalg.norm(way))
+    line = np.array(TARGET) - X[:3, 3]
+    off = np.arccos(X[:3, 0] @ line / np.linalg.norm(line))
     for name, forces in carried.items():
         print(f"{name:6s} the left foot carries {min(forces):.0f} to {max(forces):.0f} N")
     print(f"the head looks past its target by {np.rad2deg(off):.2f} degrees")

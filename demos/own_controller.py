@@ -1,4 +1,4 @@
-"""What does a controller of one's own look like? A class with one method, in the place of the whole-body program.
+"""What does a custom controller look like? A class with one method, in the place of the whole-body program.
 
     python demos/own_controller.py
 

@@ -1,4 +1,4 @@
-"""States of one's own in the machine: HRP-2 leans to the left until its right foot is light, nods, and comes back.
+"""Custom states in the state machine: HRP-2 leans to the left until its right foot is light, nods, and comes back.
 
     python demos/own_states.py
 

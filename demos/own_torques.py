@@ -1,8 +1,8 @@
-"""How stiff is an arm under joint impedance? Torques of one's own, step by step, against two physics.
+"""How stiff is an arm under joint impedance? Custom torques, step by step, against two physics.
 
     python demos/own_torques.py
 
-The measured stiffness of each joint is the push over what it yields; the controller asks for 150 N m/rad.
+The measured stiffness of each joint is the push over its displacement; the controller asks for 150 N m/rad.
 """
 
 import importlib.util
@@ -15,7 +15,7 @@ STIFFNESS, PUSH = 150.0, 4.0
 
 
 def yields(scenario: mc.Scenario, physics: str) -> np.ndarray:
-    """Return how far each joint gives way to a torque of PUSH."""
+    """Return how far each joint turns under a torque of PUSH."""
     robot = scenario.robot
     world = mc.make_physics(scenario, physics)
     rest = world.q[7:].copy()

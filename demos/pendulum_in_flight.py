@@ -1,4 +1,4 @@
-"""A mechanism of one's own, thrown into the air: its momentum obeys gravity, whatever its joint does.
+"""A custom mechanism, thrown into the air: its momentum obeys gravity, whatever its joint does.
 
     python demos/pendulum_in_flight.py
 

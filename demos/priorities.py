@@ -1,4 +1,4 @@
-"""Are least squares with priorities the same as a sequence of programs? Two ways to control an arm, torque by torque.
+"""Are least squares with priorities the same as a sequence of programs? Two methods for an arm, torque by torque.
 
     python demos/priorities.py
 
@@ -34,8 +34,8 @@ def main() -> None:
     missed = np.linalg.norm(robot.frame_pose(q, "tip")[:3, 3] - tip.p)
     bent = np.abs(q[7:] - robot.posture("ready")[7:]).max()
     print(f"the tip, on the second level, misses its place by {1e3 * missed:.1f} mm")
-    print(f"the posture, on the third, gives way by {bent:.2f} rad")
-    print(f"both ways agree to {worst:.1e} of the largest unknown")
+    print(f"the posture, on the third, yields by {bent:.2f} rad")
+    print(f"both methods agree to {worst:.1e} of the largest unknown")
 
 
 if __name__ == "__main__":

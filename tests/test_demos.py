@@ -96,7 +96,7 @@ ANSWERS = {
     "support_on_a_slope": (r"friction 0.5 holds one foot up to (\S+)°", close(np.degrees(np.arctan(0.5)), 0.05)),
     "tasks_in_order": (r"first the tip +(\S+) ", close(-0.169, 1e-3)),
     "virtual_model": (r"yields by (\S+) mm and stands: True", close(16.0, 14.0)),
-    "ways_of_a_turn": (r"all end within (\S+) degrees of the goal: True", close(0.0, 1.0)),
+    "paths_of_a_turn": (r"all end within (\S+) degrees of the goal: True", close(0.0, 1.0)),
 }
 
 

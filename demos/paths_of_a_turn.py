@@ -1,6 +1,6 @@
-"""The way on which inverse kinematics turns a wrist depends on what it takes for the error; one is the shortest.
+"""The path by which inverse kinematics turns a wrist depends on its error function; one is the shortest.
 
-    python demos/ways_of_a_turn.py
+    python demos/paths_of_a_turn.py
 
 Three joints in one point (example 2.9.7 and 2.9.8 of ETH's lecture notes). The difference of the numbers of a chart
 leads along a straight line in this chart; the rotation vector from here to there leads along the shortest turn.

@@ -31,15 +31,11 @@ types: $(VENV)/.installed-test
 kernels: $(VENV)/.installed-test
 	$(ALONE) $(BIN)/mcplan run $(WALK) --quiet --force -o runs/kernels > /dev/null
 
-QUICK := tests/robot tests/scene tests/collision tests/statics tests/motion tests/planning/search \
-	tests/planning/guide tests/certificate/test_verify.py tests/certificate/test_verify_plan.py tests/view/test_charts.py \
-	tests/sweep/test_condition.py tests/sweep/test_experiment.py tests/mutation tests/test_document.py tests/test_whole_file.py
-
 check: $(VENV)/.installed-test
 	$(BIN)/ruff check .
 	$(BIN)/lint-imports
 	$(BIN)/mypy
-	$(PYTEST) -q -m 'not slow' $(wildcard $(QUICK))
+	$(PYTEST) -q -m 'not slow' @tests/quick.txt
 
 docs: $(VENV)/.installed-docs
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build

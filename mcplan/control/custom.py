@@ -1,6 +1,5 @@
 """A state of the user's own: centre of mass, posture, free limbs and force limits, on the contacts that there are."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,9 +32,8 @@ class Custom:
     deed: Deed
     criterion: Until
 
-    def search(self, motion: Motion, t: float, now: Now) -> Iterator[None] | None:
-        """Find nothing anew."""
-        return None
+    def replan(self, motion: Motion, t: float, now: Now) -> None:
+        """Change nothing."""
 
     def enter(self, motion: Motion, t: float, now: Now) -> float:
         """Start the references, each from what it is now.

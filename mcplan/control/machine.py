@@ -1,6 +1,6 @@
 """The finite-state machine: the states of a plan, each until its criterion is met, which says what follows."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -84,12 +84,8 @@ def _law_of(plan: Plan, k: int, segments: Sequence[Segment] = ()) -> Law | None:
     return segments[0].law if segments else None
 
 
-FOUND = object()
-"""Says that a search has ended."""
-
-
 class Machine:
-    """Runs states. What a state does is found first, tick by tick, where the plan does not fit.
+    """Runs states. Where the robot is too far from the plan, a state plans its motion again before it begins.
 
     Parameters
     ----------
@@ -109,7 +105,6 @@ class Machine:
         self.done = False
         self._index = -1
         self._criterion: Criterion | None = None
-        self._search: Iterator[None] | None = None
         self._taken: dict[tuple[int, str], int] = {}
         self._jumped = False
 
@@ -148,11 +143,6 @@ class Machine:
         """
         if self.done:
             return False
-        if self._search is not None:
-            if next(self._search, FOUND) is not FOUND:
-                return False
-            self._search, self.events[-1].end, self.events[-1].ended_by = None, t, "found"
-            return self._begin(t, now)
         if self._criterion is None:
             onward = following(self.states, self._index)
         else:
@@ -169,11 +159,8 @@ class Machine:
             self.done = True
             return False
         self._go_to(onward)
-        self._search = self.phase.search(self.motion, t, now)
-        if self._search is None:
-            return self._begin(t, now)
-        self.events.append(PhaseEvent(f"find {self.phase.name}", self.phase.stance, t))
-        return True
+        self.phase.replan(self.motion, t, now)
+        return self._begin(t, now)
 
     def _go_to(self, onward: int) -> None:
         """Make a state the present one; what may be done in any stance is done in that of the state before."""
@@ -191,7 +178,7 @@ class Machine:
         self._taken = {(i + moved if i > here else i, label): n for (i, label), n in self._taken.items()}
         self.states = (*self.states[: here + 1], *new, *self.states[onward:])
         self.events[-1].end, self.events[-1].ended_by = t, why
-        self._index, self._search = here + 1, None
+        self._index = here + 1
         self._begin(t, now)
 
     def _ending(self, state: State) -> State:

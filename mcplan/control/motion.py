@@ -385,12 +385,12 @@ class Motion:
         """What is in contact."""
         return tuple(loaded.contact for loaded in self.contacts.values())
 
-    def note_search(self, t: float, segment: Segment, away: float, steps: int) -> None:
-        """Note that a motion was found anew, and what it lacks where it is not free."""
+    def note_replanning(self, t: float, segment: Segment, away: float) -> None:
+        """Note that a motion was replanned, and what it lacks where it is not collision-free."""
         off = length_or_angle(away)
-        self.note(t, f"references were {off} from the plan: its motion was found anew in {steps} ticks")
+        self.note(t, f"references were {off} from the plan: its motion was replanned, simulated time stood still")
         if segment.missed > BARRED:
-            self.note(t, f"no free motion was found: {segment.shortfall}", segment.worst.bodies, segment.missed)
+            self.note(t, f"no collision-free motion found: {segment.shortfall}", segment.worst.bodies, segment.missed)
 
     # -- objects ----------------------------------------------------------------------------------------------------
 

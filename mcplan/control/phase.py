@@ -1,6 +1,5 @@
 """What a phase of a plan is, and what it sees of the present state."""
 
-from collections.abc import Iterator
 from typing import Protocol
 
 import numpy as np
@@ -21,8 +20,8 @@ class Phase(Protocol):
         """What is shown and recorded: the verb, and the patch that it is about."""
         ...
 
-    def search(self, motion: Motion, t: float, now: "Now") -> Iterator[None] | None:
-        """Return a search for what the phase does, a step at a time, where the plan does not fit; else None."""
+    def replan(self, motion: Motion, t: float, now: "Now") -> None:
+        """Plan what the phase does again, where the robot is too far from the plan."""
         ...
 
     def enter(self, motion: Motion, t: float, now: "Now") -> float:

@@ -1,6 +1,5 @@
 """The phases of a plan: what each starts when it is entered, does when it is left, and on which criterion it ends."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,22 +9,17 @@ from mcplan.control.phase import Now
 from mcplan.control.watches import FELT
 from mcplan.errors import SimulationFailed
 from mcplan.motion.paced import Paced
-from mcplan.planning.transition.steps import Steps
 from mcplan.planning.transition.transition import Segment
 from mcplan.scene.allowed import allowed_pose
 from mcplan.scene.contact import Contact
 from mcplan.settings.settings import ControlSettings
 from mcplan.settings.states import Until
-from mcplan.util.text import length_or_angle
 
 TOO_FAR = 0.01
 """m: a patch that is farther from its place, beyond the depth to which it searches, has missed it."""
 
 FAR = 0.05
-"""rad or m: references that are farther from where a planned motion begins do not follow it: it is found anew."""
-
-MOST_STEPS = 3000
-"""Ticks for which a search for a motion goes on while the robot stands still; then the planned one is followed."""
+"""rad or m: references that are farther from where a planned motion begins do not follow it: it is replanned."""
 
 
 class Body:
@@ -39,9 +33,8 @@ class Body:
         """The verb."""
         return self.verb
 
-    def search(self, motion: Motion, t: float, now: Now) -> Iterator[None] | None:
-        """Find nothing anew."""
-        return None
+    def replan(self, motion: Motion, t: float, now: Now) -> None:
+        """Change nothing."""
 
     def leave(self, motion: Motion, t: float, now: Now) -> None:
         """Change nothing."""
@@ -70,37 +63,25 @@ class OfContact(Body):
 
 
 class _Moving(Body):
-    """A phase that follows a motion of the plan, or one found anew where the robot is too far from its beginning."""
+    """A phase that follows a motion of the plan, replanned where the robot is too far from its beginning."""
 
     segment: Segment
 
-    def search(self, motion: Motion, t: float, now: Now) -> Iterator[None] | None:
-        """Return a search for the motion from where the references are, if they are far from where it begins.
+    def replan(self, motion: Motion, t: float, now: Now) -> None:
+        """Plan the motion again from the references, if they are far from where it begins. Simulated time stands still.
 
-        One that passes a stance in motion does not wait for a search: what is found anew begins and ends at rest.
+        A motion that passes a stance without rest is kept: a replanned one begins and ends at rest.
         """
         if self.segment.passes:
-            return None
+            return
         motion.catch_up(t, now.q, now.joint_rates)
         away = motion.away(self.segment, t)
-        return self._found_anew(motion, t, away) if away > FAR else None
+        if away > FAR:
+            self.segment = self.replanned(motion, t)
+            motion.note_replanning(t, self.segment, away)
 
-    def _found_anew(self, motion: Motion, t: float, away: float) -> Iterator[None]:
-        steps, search = 0, self.anew(motion, t)
-        while steps < MOST_STEPS:
-            try:
-                next(search)
-            except StopIteration as found:
-                self.segment = found.value
-                motion.note_search(t, self.segment, away, steps)
-                return
-            steps += 1
-            yield
-        off = length_or_angle(away)
-        motion.note(t, f"references were {off} from the plan: in {steps} ticks no motion was found anew")
-
-    def anew(self, motion: Motion, t: float) -> Steps[Segment]:
-        """Return the search for the motion from where the references are at t (s)."""
+    def replanned(self, motion: Motion, t: float) -> Segment:
+        """Return the motion from where the references are at t (s)."""
         raise NotImplementedError
 
 
@@ -164,8 +145,8 @@ class Shift(_Moving):
         motion.follow(self.segment, t, now.pose)
         return motion.end_time - t - (motion.settings.unload_time if self.unloads else 0.0)
 
-    def anew(self, motion: Motion, t: float) -> Steps[Segment]:
-        """Search for the motion of the body to the same posture."""
+    def replanned(self, motion: Motion, t: float) -> Segment:
+        """Return the motion of the body to the same posture."""
         return motion.finder.shift(motion.departure(t), self.segment.q[-1])
 
     def until(self, settings: ControlSettings) -> Until:
@@ -223,12 +204,13 @@ class Retract(OfPatch, _Moving):
         motion.follow(self.segment, t, now.pose)
         return motion.limbs[self.patch].end_time - t
 
-    def search(self, motion: Motion, t: float, now: Now) -> Iterator[None] | None:
-        """Return a search for the lift, where the references are far from where the planned one begins."""
-        return None if self.segment is None or self.patch not in motion.released else super().search(motion, t, now)
+    def replan(self, motion: Motion, t: float, now: Now) -> None:
+        """Plan the lift again, where the references are far from where the planned one begins."""
+        if self.segment is not None and self.patch in motion.released:
+            super().replan(motion, t, now)
 
-    def anew(self, motion: Motion, t: float) -> Steps[Segment]:
-        """Search for the lift from where the references are."""
+    def replanned(self, motion: Motion, t: float) -> Segment:
+        """Return the lift from where the references are."""
         return motion.finder.retraction(motion.departure(t), self.patch)
 
     def until(self, settings: ControlSettings) -> Until:
@@ -252,8 +234,8 @@ class Lift(OfContact, _Moving):
         motion.follow(self.segment, t, now.pose)
         return motion.limbs[self.contact.patch].swing_time - t
 
-    def anew(self, motion: Motion, t: float) -> Steps[Segment]:
-        """Search for the way from where the references are to the same contacts."""
+    def replanned(self, motion: Motion, t: float) -> Segment:
+        """Return the motion from where the references are to the same contacts."""
         return motion.finder.swing(motion.departure(t), self.segment.q[-1], (self.contact, *self.coming))
 
     def until(self, settings: ControlSettings) -> Until:

@@ -13,7 +13,6 @@ from mcplan.planning.timing.retiming import Retimer
 from mcplan.planning.transition.body_motion import Departure
 from mcplan.planning.transition.knots import BARRED
 from mcplan.planning.transition.segments import Retraction, Segments
-from mcplan.planning.transition.steps import run
 from mcplan.planning.transition.transition import Segment, Transition
 from mcplan.robot.pose import same_pose
 from mcplan.robot.robot import Robot
@@ -37,7 +36,7 @@ def transitions(segments: Segments, stances: Sequence[PlannedStance]) -> Iterato
         begin, moved = Departure(q, before.contacts, rising), stance.moved
         rising, parting = {}, False
         if displaced := displaced_objects(scene, before, stance):
-            parts = [run(finder.transport(begin, stance.q, stance.contacts, displaced))]
+            parts = [finder.transport(begin, stance.q, stance.contacts, displaced)]
             segments = Segments(robot, scene.placed(stance.objects), settings)
             finder = segments.finder
         elif moved is None:

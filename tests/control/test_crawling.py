@@ -11,7 +11,6 @@ from mcplan.control.motion import Motion
 from mcplan.planning.posture.generator import PostureGenerator
 from mcplan.planning.transition.body_motion import Departure
 from mcplan.planning.transition.knots import BARRED
-from mcplan.planning.transition.steps import run
 from mcplan.robot.terms import Terms
 from mcplan.scenario.load import load_scenario
 from mcplan.scene.placement import make_contact
@@ -50,7 +49,7 @@ def begun(step):
     for patch in reversed(LEG):
         motion.open(patch, 0.0)
     begin = replace(motion.departure(0.0), rising={"left_knee": old[0]})
-    segment = run(motion.finder.swing(begin, last, new))
+    segment = motion.finder.swing(begin, last, new)
     motion.follow(segment, 0.0, poses.__getitem__)
     return motion, segment
 
@@ -88,7 +87,7 @@ def test_toes_that_come_after_their_knee_are_kept_off_the_floor_until_it_is_thei
     assert asked() > 0.0
     motion.close(knee, 1.0, 0.0)
     begin = Departure(last, tuple(loaded.contact for loaded in motion.contacts.values()))
-    motion.follow(run(motion.finder.swing(begin, last, [toe])), 1.0, lambda patch: (toe.R, toe.p))
+    motion.follow(motion.finder.swing(begin, last, [toe]), 1.0, lambda patch: (toe.R, toe.p))
     assert not motion.waiting
     assert asked() < 0.0
 

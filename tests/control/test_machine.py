@@ -16,10 +16,10 @@ class Recorded:
     """A phase that writes down what happens to it."""
 
     def __init__(self, name, criterion, log):
-        self.name, self.stance, self.criterion, self.log, self.found_anew = name, 0, criterion, log, None
+        self.name, self.stance, self.criterion, self.log = name, 0, criterion, log
 
-    def search(self, motion, t, now):
-        return self.found_anew
+    def replan(self, motion, t, now):
+        self.log.append(("replan", self.name, t))
 
     def enter(self, motion, t, now):
         self.log.append(("enter", self.name, t))
@@ -47,7 +47,8 @@ def test_phases_follow_each_other_and_record_what_ended_them():
     machine = Machine([first, second], MOTION)
     run(machine, [1.0, 1.0, 0.05, 1.0, 1.0, 1.0])
     assert [(e, n, pytest.approx(t)) for e, n, t in log] == [
-        ("enter", "first", 0.0), ("leave", "first", 0.2), ("enter", "second", 0.2), ("leave", "second", 0.4),
+        ("replan", "first", 0.0), ("enter", "first", 0.0), ("leave", "first", 0.2),
+        ("replan", "second", 0.2), ("enter", "second", 0.2), ("leave", "second", 0.4),
     ]  # fmt: skip
     assert [event.ended_by for event in machine.events] == ["error com", "time"]
     assert machine.done
@@ -72,16 +73,6 @@ def test_a_phase_that_does_not_get_there_ends_by_its_timeout():
     run(machine, [1.0] * 20)
     assert machine.events[-1].ended_by == "timeout"
     assert machine.events[-1].end == pytest.approx(1.0)
-
-
-def test_a_phase_begins_when_what_it_does_has_been_found():
-    log = []
-    phase = Recorded("shift", Until(elapsed=0.2), log)
-    phase.found_anew = iter([None, None, None])
-    machine = Machine([phase], MOTION)
-    run(machine, [1.0] * 20)
-    assert [(name, pytest.approx(t)) for _, name, t in log] == [("shift", 0.4), ("shift", 0.6)]
-    assert [(event.name, event.ended_by) for event in machine.events] == [("find shift", "found"), ("shift", "time")]
 
 
 def plan_of(*stances):

@@ -11,7 +11,6 @@ from mcplan.control.phases import Lift
 from mcplan.motion.limb_path import LimbPath, PosturePath
 from mcplan.planning.posture.generator import PostureGenerator
 from mcplan.planning.transition.knots import BARRED
-from mcplan.planning.transition.steps import run
 from mcplan.robot.anatomy import limb_joints
 from mcplan.robot.robot_file import load_robot
 from mcplan.scene.environment import Bar, Environment, Surface
@@ -66,7 +65,7 @@ def test_a_hand_in_the_plane_of_a_ladder_goes_out_of_it_where_a_rung_is_between(
     *feet, grip = contacts(HIGH)
     for contact in feet:
         motion.close(contact, -1.0, 0.0)
-    segment = run(motion.finder.swing(motion.departure(0.0), last, [grip]))
+    segment = motion.finder.swing(motion.departure(0.0), last, [grip])
     assert segment.missed <= BARRED
     motion.follow(segment, 0.0, lambda patch: pose(first, patch))
     path = motion.limbs["left_grip"]
@@ -78,8 +77,8 @@ def test_a_hand_in_the_plane_of_a_ladder_goes_out_of_it_where_a_rung_is_between(
     assert np.allclose(path.sample(path.end_time).p, grip.p, atol=1e-3)
 
 
-def test_a_hand_that_was_held_up_is_led_as_the_way_goes_that_was_found_free(postures):
-    """The reference of its posture has gone on to the high place without it: the way is found anew."""
+def test_a_hand_that_was_held_up_follows_the_replanned_collision_free_motion(postures):
+    """The reference of its posture has gone on to the high place without it: the motion is replanned."""
     scene, (first, last) = environment(HIGH), postures
     *feet, grip = contacts(HIGH)
     held, arm = last.copy(), limb_joints(ROBOT, "left_arm")
@@ -87,12 +86,10 @@ def test_a_hand_that_was_held_up_is_led_as_the_way_goes_that_was_found_free(post
     motion = Motion(ROBOT, scene, ControlSettings(), last)
     for contact in feet:
         motion.close(contact, -1.0, 0.0)
-    planned = run(motion.finder.swing(motion.departure(0.0), last, [grip]))
+    planned = motion.finder.swing(motion.departure(0.0), last, [grip])
     phase = Lift(2, grip, planned)
-    search = phase.search(motion, 0.0, SimpleNamespace(q=held, joint_rates=np.zeros(len(held) - 7)))
+    phase.replan(motion, 0.0, SimpleNamespace(q=held, joint_rates=np.zeros(len(held) - 7)))
     np.testing.assert_allclose(motion.posture.sample(0.0).q, held, atol=1e-12)
-    for _ in search:
-        pass
     assert phase.segment is not planned
     phase.enter(motion, 0.0, SimpleNamespace(pose=lambda patch: pose(held, patch)))
     path = motion.limbs["left_grip"]

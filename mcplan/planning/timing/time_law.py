@@ -19,7 +19,6 @@ from mcplan.motion.posture import PostureTrajectory
 from mcplan.motion.spline import PostureSpline, Spline
 from mcplan.planning.timing.path_dynamics import joint_speeds
 from mcplan.planning.transition.knot_search import KnotFinder
-from mcplan.planning.transition.steps import Steps
 from mcplan.planning.transition.transition import Segment
 from mcplan.robot.robot import Robot
 from mcplan.scene.contact import Contact
@@ -81,7 +80,7 @@ class TimeLaw:
         least = self.robot.scale.sole * LEAST_ROOM
         return min(max(USED * self.finder.room(contacts, com), least), self.settings.pressure_room)
 
-    def bears(self, q: np.ndarray, contacts: Sequence[Contact]) -> Steps[tuple[np.ndarray, bool]]:
+    def bears(self, q: np.ndarray, contacts: Sequence[Contact]) -> tuple[np.ndarray, bool]:
         """Search for the horizontal acceleration that contacts bear at postures (k, nq) along a motion: (k,), m/s².
 
         They bear it in every direction, with what the controller counts on of them. Besides, whether they hold the
@@ -94,7 +93,6 @@ class TimeLaw:
         bears = np.zeros(len(q))
         for k, here in enumerate(q):
             bears[k] = equilibrium_margin(robot.com(here), counted, robot.mass) / robot.mass
-            yield
         if bears.min() < KEPT * min(bears[0], bears[-1]):
             return bears, False
         ends = q[0], q[-1]
@@ -102,7 +100,6 @@ class TimeLaw:
         if share is None:  # what the ends do not keep cannot be asked of the motion
             return bears, True
         for here in q[1:-1]:
-            yield
             if not can_hold(robot, here, counted, share):
                 return bears, False
         return bears, True

@@ -14,7 +14,6 @@ from mcplan.planning.timing.time_law import PARTS, TimeLaw
 from mcplan.planning.transition.detour import Detour
 from mcplan.planning.transition.knot_search import KnotFinder
 from mcplan.planning.transition.knots import BARRED, Knots, Led, straight_knots
-from mcplan.planning.transition.steps import Steps
 from mcplan.robot.robot import Robot
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment
@@ -121,13 +120,13 @@ class MotionFinder:
         duration: float,
         touching: tuple[Contact, ...],
         led: Mapping[str, LimbPath | PosturePath],
-    ) -> Steps[BodyMotion]:
-        """Search for knots, the body steady at first, then free to move, then free to keep bodies close that are."""
+    ) -> BodyMotion:
+        """Find knots, the body steady at first, then free to move, then free to keep bodies close that are."""
         times = np.linspace(0.0, duration, KNOTS + 1)
         best: BodyMotion | None = None
         for finder, modest, slow in ((self._steady, False, WIDE), (self.knots, False, LONG), (self.knots, True, 0.0)):
-            knots = yield from self.along(finder, begin, q, duration, touching, led, KNOTS, modest)
-            motion = yield from self.timed(knots, times, begin.closed)
+            knots = self.along(finder, begin, q, duration, touching, led, KNOTS, modest)
+            motion = self.timed(knots, times, begin.closed)
             if best is None or motion.rank < best.rank:
                 best = motion
             if finder is self.knots and (best.missed > LOST or not knots.eager):  # to keep close what is close is vain
@@ -151,8 +150,8 @@ class MotionFinder:
         led: Mapping[str, LimbPath | PosturePath],
         count: int = KNOTS,
         modest: bool = False,
-    ) -> Steps[Knots]:
-        """Search for knots near the straight motion, with patches led along paths."""
+    ) -> Knots:
+        """Find knots near the straight motion, with patches led along paths."""
         times = np.linspace(0.0, duration, count + 1)
         leads = []
         for patch, path in led.items():
@@ -160,36 +159,35 @@ class MotionFinder:
             halves = np.array([path.sample(t).p for t in 0.5 * (times[1:] + times[:-1])])
             leads.append(Led(patch, np.array([x.p for x in samples]), (samples[0].R, samples[-1].R), halves))
         guides = straight_knots(self.robot, begin.q, q, count)
-        return (yield from finder.find(guides, begin.closed, leads, touching, modest))
+        return finder.find(guides, begin.closed, leads, touching, modest)
 
-    def timed(self, knots: Knots, times: np.ndarray, contacts: tuple[Contact, ...]) -> Steps[BodyMotion]:
-        """Search for how long knots at ``times`` (k,) are to take, and whether contacts hold the robot along them."""
+    def timed(self, knots: Knots, times: np.ndarray, contacts: tuple[Contact, ...]) -> BodyMotion:
+        """Find how long knots at ``times`` (k,) are to take, and whether contacts hold the robot along them."""
         if knots.missed > BARRED:  # no time makes it free
             return BodyMotion(times, knots, 1.0, False)
         posture, com = PostureSpline(times, knots.q), Spline(times, self.robot.com(knots.q))
-        yield
         looked = np.array([posture.sample(t).q for t in np.linspace(0.0, times[-1], PARTS + 1)])
-        bears, held = yield from self.law.bears(looked, contacts)
+        bears, held = self.law.bears(looked, contacts)
         return BodyMotion(times, knots, self.law.stretch(com, posture, contacts, bears), held)
 
-    def slowed(self, motion: BodyMotion, contacts: tuple[Contact, ...]) -> Steps[BodyMotion]:
-        """Search for the same motion in so much time that it keeps within speeds and accelerations."""
+    def slowed(self, motion: BodyMotion, contacts: tuple[Contact, ...]) -> BodyMotion:
+        """Find the same motion in so much time that it keeps within speeds and accelerations."""
         for _ in range(ROUNDS):
             if motion.stretch <= FAST:
                 break
             times = motion.stretch * motion.times
-            motion = yield from self.timed(motion.knots, times, contacts)
+            motion = self.timed(motion.knots, times, contacts)
         return motion
 
     def risen(
         self, begin: Departure, old: Contact, q: np.ndarray, duration: float, touching: tuple[Contact, ...]
-    ) -> Steps[BodyMotion]:
-        """Search for the way of a patch off its support as the body takes it, which raises it halfway."""
+    ) -> BodyMotion:
+        """Find the way of a patch off its support as the body takes it, which raises it halfway."""
         straight = straight_knots(self.robot, begin.q, q, KNOTS)
         halfway = straight[KNOTS // 2]
         place = self.robot.frame_pose(halfway, old.patch)[:3, 3]
         place = place - ((place - old.p) @ old.normal) * old.normal
-        top = yield from self.knots.lifted(
+        top = self.knots.lifted(
             halfway, begin.closed, old.patch, place, self.settings.clearance * old.normal
         )
         step, times = self.robot.difference(halfway, top), np.linspace(0.0, 1.0, KNOTS + 1)
@@ -197,8 +195,8 @@ class MotionFinder:
         raised = np.array([self.robot.integrate(q, step, part) for q, part in zip(straight, parts, strict=True)])
         best: BodyMotion | None = None
         for guides in (raised, straight):
-            knots = yield from self.knots.find(guides, begin.closed, (), touching)
-            motion = yield from self.timed(self._dragging(knots, old), duration * times, begin.closed)
+            knots = self.knots.find(guides, begin.closed, (), touching)
+            motion = self.timed(self._dragging(knots, old), duration * times, begin.closed)
             if best is None or motion.rank < best.rank:
                 best = motion
             if best.missed <= GOOD:
@@ -223,8 +221,8 @@ class MotionFinder:
         q: np.ndarray,
         touching: tuple[Contact, ...],
         old: Contact | None = None,
-    ) -> Steps[BodyMotion]:
-        """Search for a motion around what bars one; return that one where it is not barred, or none is found.
+    ) -> BodyMotion:
+        """Find a motion around what bars one; return that one where it is not barred, or none is found.
 
         Parameters
         ----------
@@ -232,17 +230,17 @@ class MotionFinder:
         """
         if barred.missed <= BARRED:
             return barred
-        guides = yield from self.detour(begin, q, touching)
+        guides = self.detour(begin, q, touching)
         if guides is None:
             return barred
-        knots = yield from self.knots.find(guides, begin.closed, (), touching)
+        knots = self.knots.find(guides, begin.closed, (), touching)
         times = np.linspace(0.0, barred.duration, KNOTS + 1)
-        around = yield from self.timed(self._dragging(knots, old), times, begin.closed)
+        around = self.timed(self._dragging(knots, old), times, begin.closed)
         return around if around.missed <= BARRED else barred
 
-    def detour(self, begin: Departure, q: np.ndarray, touching: tuple[Contact, ...]) -> Steps[np.ndarray | None]:
+    def detour(self, begin: Departure, q: np.ndarray, touching: tuple[Contact, ...]) -> np.ndarray | None:
         """Return the knots of a detour, None where there is none; those found last are kept."""
         key = (begin.q.tobytes(), q.tobytes(), *(contact.patch for contact in (*begin.closed, *touching)))
         if key not in self._detours:
-            self._detours = {key: (yield from Detour(self.knots, begin.q, q, begin.closed, touching).knots(KNOTS))}
+            self._detours = {key: Detour(self.knots, begin.q, q, begin.closed, touching).knots(KNOTS)}
         return self._detours[key]

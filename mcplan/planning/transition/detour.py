@@ -19,7 +19,6 @@ from mcplan.planning.posture.freedom import contact_rows
 from mcplan.planning.transition.knot_search import KnotFinder
 from mcplan.planning.transition.knots import filtered, straight_knots
 from mcplan.planning.transition.nearness import GRAZE, OPENING
-from mcplan.planning.transition.steps import Steps
 from mcplan.robot.robot import Robot
 from mcplan.scene.contact import Contact
 
@@ -98,12 +97,12 @@ class Detour:
         self._spread[:6] = BASE
         self._spread[:3] *= robot.scale.leg
 
-    def knots(self, count: int) -> Steps[np.ndarray | None]:
-        """Search for evenly spaced knots (count + 1, nq) of a way, from rest to rest; None where there is none."""
-        way = yield from self._way()
+    def knots(self, count: int) -> np.ndarray | None:
+        """Find evenly spaced knots (count + 1, nq) of a way, from rest to rest; None where there is none."""
+        way = self._way()
         if way is None:
             return None
-        way = yield from self._shortened(way)
+        way = self._shortened(way)
         lengths = np.array([0.0, *(self._distance(a, b) for a, b in pairwise(way))]).cumsum()
         straight, knots = straight_knots(self.robot, self.q0, self.q1, count), []
         for k in range(count + 1):
@@ -117,43 +116,42 @@ class Detour:
 
     # -- trees ------------------------------------------------------------------------------------------------------
 
-    def _way(self) -> Steps[list[np.ndarray] | None]:
+    def _way(self) -> list[np.ndarray] | None:
         here, there = _Tree(self.q0), _Tree(self.q1)
-        i, met = yield from self._extended(here, 0, self.q1)
+        i, met = self._extended(here, 0, self.q1)
         if met:
             return [*here.way(i), self.q1]
         forward = True
         while self.steps < MOST:
             known, pull = here.count, self._drawn()
-            i, _ = yield from self._extended(here, self._nearest(here, pull), pull, REACH)
+            i, _ = self._extended(here, self._nearest(here, pull), pull, REACH)
             if here.count > known:
-                j, met = yield from self._extended(there, self._nearest(there, here.q[i]), here.q[i])
+                j, met = self._extended(there, self._nearest(there, here.q[i]), here.q[i])
                 if met:
                     way = [*here.way(i), *reversed(there.way(j))]
                     return way if forward else way[::-1]
             here, there, forward = there, here, not forward
         return None
 
-    def _extended(self, tree: "_Tree", i: int, pull: np.ndarray, most: int = MOST) -> Steps[tuple[int, bool]]:
+    def _extended(self, tree: "_Tree", i: int, pull: np.ndarray, most: int = MOST) -> tuple[int, bool]:
         """Let a tree grow from its posture i as far as it gets; return its last posture, and whether it got there."""
         left = self._distance(tree.q[i], pull)
         for _ in range(most):
             if left < THERE:
                 break
             q = self._step(tree.q[i], pull)
-            yield
             if q is None or (now := self._distance(q, pull)) > left - NEARER:
                 break
             i, left = tree.add(q, i), now
         return i, left < THERE
 
-    def _shortened(self, way: list[np.ndarray]) -> Steps[list[np.ndarray]]:
+    def _shortened(self, way: list[np.ndarray]) -> list[np.ndarray]:
         for _ in range(CUTS):
             i, j = sorted(self.random.integers(len(way), size=2))
             if j - i < 2:
                 continue
             tree = _Tree(way[i])
-            last, met = yield from self._extended(tree, 0, way[j])
+            last, met = self._extended(tree, 0, way[j])
             cut = [*tree.way(last), way[j]]
             if met and self._length(cut) < SHORTER * self._length(way[i : j + 1]):
                 way = way[:i] + cut + way[j + 1 :]

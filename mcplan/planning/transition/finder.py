@@ -12,7 +12,6 @@ from mcplan.motion.posture import PostureTrajectory
 from mcplan.planning.transition.body_motion import FAST, GOOD, KNOTS, LOST, BodyMotion, Departure, MotionFinder
 from mcplan.planning.transition.knots import BARRED, Knots, ObjectPoses, straight_knots
 from mcplan.planning.transition.object_path import ObjectWay, taken_along
-from mcplan.planning.transition.steps import Steps
 from mcplan.planning.transition.transition import Course, Near, Segment
 from mcplan.robot.pose import Pose
 from mcplan.robot.robot import Robot
@@ -74,8 +73,8 @@ class TransitionFinder:
 
     # -- what a segment does ----------------------------------------------------------------------------------------
 
-    def shift(self, begin: Departure, q: np.ndarray) -> Steps[Segment]:
-        """Search for the motion of the body to posture q (nq,), with all patches in the air.
+    def shift(self, begin: Departure, q: np.ndarray) -> Segment:
+        """Find the motion of the body to posture q (nq,), with all patches in the air.
 
         Limbs that still rest on an old support go off it along its normal, and on as the straight motion of the joints
         takes them; the body follows. Where that is barred they go as the body does.
@@ -93,15 +92,15 @@ class TransitionFinder:
 
         touching = tuple(begin.rising.values())
         straight = self.law.straight(begin.q, q, begin.closed)
-        motion = yield from self._with_body(begin, q, straight, touching, leads)
-        motion = yield from self._around(motion, begin, q, touching)
+        motion = self._with_body(begin, q, straight, touching, leads)
+        motion = self._around(motion, begin, q, touching)
         courses = tuple(Course(patch, "body", NONE, NONE, True) for patch in lifts)
         return self._segment(begin, q, motion, courses, touching)
 
     def swing(
         self, begin: Departure, q: np.ndarray, added: Sequence[Contact], above: float = 0.0
-    ) -> Steps[Segment]:
-        """Search for the motion of a patch to a new contact, and of the body to the posture q (nq,) there.
+    ) -> Segment:
+        """Find the motion of a patch to a new contact, and of the body to the posture q (nq,) there.
 
         From one support to another the patch goes off along the old normal, over the higher of the two places and what
         is in between, and down along the new normal; from the air it goes as its posture does, and down along the new
@@ -118,11 +117,11 @@ class TransitionFinder:
         touching = (*begin.rising.values(), *added)
         duration = self.law.straight(begin.q, q, begin.closed)
         if contact.patch in begin.rising:
-            found = yield from self._step(begin, contact, q, duration, touching, above)
+            found = self._step(begin, contact, q, duration, touching, above)
             assert found is not None
             motion, course = found
         else:
-            motion, course = yield from self._reach_out(begin, contact, q, duration, touching)
+            motion, course = self._reach_out(begin, contact, q, duration, touching)
         courses = [course]
         if motion.knots.unsmoothed <= LOST:
             # knee and toe of a shank come down together: left to itself, the foot would be in the way of the knee. The
@@ -130,8 +129,8 @@ class TransitionFinder:
             courses += [Course(other.patch, "body", NONE, NONE, False, other, True) for other in coming]
         return self._segment(begin, q, motion, tuple(courses), touching)
 
-    def look(self, begin: Departure, q: np.ndarray, added: Sequence[Contact]) -> Steps[Knots]:
-        """Search for knots of a swing, quicker than `swing`: few heights, the body free to move, no time law.
+    def look(self, begin: Departure, q: np.ndarray, added: Sequence[Contact]) -> Knots:
+        """Find knots of a swing, quicker than `swing`: few heights, the body free to move, no time law.
 
         It tells whether there is a way at all; what more `swing` tries decides how, hardly whether.
         """
@@ -151,7 +150,7 @@ class TransitionFinder:
                 )
                 paths = {patch: self._swing_path(begin, contact, q, lift, approach, duration)}
             T = max([duration, *(path.duration for path in paths.values())])
-            knots = yield from self.motions.along(self.knots, begin, q, T, touching, paths, LOOK)
+            knots = self.motions.along(self.knots, begin, q, T, touching, paths, LOOK)
             if best is None or knots.missed < best.missed:
                 best = knots
             if best.missed <= BARRED:
@@ -159,24 +158,24 @@ class TransitionFinder:
             if higher is not None:
                 least = higher + knots.missed - BARRED
         assert best is not None
-        guides = yield from self.motions.detour(begin, q, touching)
-        around = best if guides is None else (yield from self.knots.find(guides, begin.closed, (), touching))
+        guides = self.motions.detour(begin, q, touching)
+        around = best if guides is None else self.knots.find(guides, begin.closed, (), touching)
         return around if around.missed <= BARRED else best
 
-    def retraction(self, begin: Departure, patch: str) -> Steps[Segment]:
-        """Search for the lift of a patch that has nowhere to go yet clear of its support; the body moves along."""
+    def retraction(self, begin: Departure, patch: str) -> Segment:
+        """Find the lift of a patch that has nowhere to go yet clear of its support; the body moves along."""
         old = begin.rising[patch]
         place, height = self._place(begin.q, patch)[1], self.settings.clearance
-        q = yield from self.knots.lifted(begin.q, begin.closed, patch, place, height * old.normal)
+        q = self.knots.lifted(begin.q, begin.closed, patch, place, height * old.normal)
         duration = max(self.timing.duration(height), self.law.straight(begin.q, q, begin.closed))
-        motion = yield from self.motions.find(begin, q, duration, (old,), {})
-        motion = yield from self.motions.slowed(motion, begin.closed)
+        motion = self.motions.find(begin, q, duration, (old,), {})
+        motion = self.motions.slowed(motion, begin.closed)
         return self._segment(begin, q, motion, (Course(patch, "body", NONE, NONE, True),), (old,))
 
     def transport(
         self, begin: Departure, q: np.ndarray, contacts: tuple[Contact, ...], objects: dict[str, np.ndarray]
-    ) -> Steps[Segment]:
-        """Search for the motion of the body to q (nq,) while objects go straight and take contacts on them along.
+    ) -> Segment:
+        """Find the motion of the body to q (nq,) while objects go straight and take contacts on them along.
 
         Parameters
         ----------
@@ -195,9 +194,9 @@ class TransitionFinder:
         def poses(share: float) -> dict[str, Pose]:
             return {way.name: way.at(share) for way in ways}
 
-        knots = yield from self.knots.find(guides, [begin.closed, *inside, contacts], objects=poses)
-        motion = yield from self.motions.timed(knots, times, begin.closed)
-        slow = yield from self.motions.slowed(motion, begin.closed)
+        knots = self.knots.find(guides, [begin.closed, *inside, contacts], objects=poses)
+        motion = self.motions.timed(knots, times, begin.closed)
+        slow = self.motions.slowed(motion, begin.closed)
         segment = self._segment(begin, q, slow, (), (), poses)
         return replace(segment, contacts=contacts, objects=objects)
 
@@ -212,25 +211,25 @@ class TransitionFinder:
         touching: tuple[Contact, ...],
         above: float,
         bound: float = np.inf,
-    ) -> Steps[tuple[BodyMotion, Course] | None]:
-        """Search for the way from one support to another, as low as what is in between allows.
+    ) -> tuple[BodyMotion, Course] | None:
+        """Find the way from one support to another, as low as what is in between allows.
 
         From the air it goes off along the normal along which it will come down. Where no height will do a patch leaves
         its support as the body does, if that way is not barred either: a knee below its hip cannot go straight up
         without the body. None where it misses as much as ``bound`` (m).
         """
         patch, old = contact.patch, begin.rising.get(contact.patch)
-        over = yield from self._over(begin, contact, q, duration, touching, above)
+        over = self._over(begin, contact, q, duration, touching, above)
         free: BodyMotion | None = None
         if old is not None and (over.motion.missed > GOOD or not over.motion.held):
-            free = yield from self.motions.risen(begin, old, q, duration, touching)
-            free = yield from self.motions.around(free, begin, q, touching, old)
+            free = self.motions.risen(begin, old, q, duration, touching)
+            free = self.motions.around(free, begin, q, touching, old)
         if over.motion.missed >= bound:
             return None
         if free is not None and free.rank < over.motion.rank and free.missed <= BARRED:
-            slow = yield from self.motions.slowed(free, begin.closed)
+            slow = self.motions.slowed(free, begin.closed)
             return slow, Course(patch, "body", NONE, NONE, True, contact)
-        slow = yield from self.motions.slowed(over.motion, begin.closed)
+        slow = self.motions.slowed(over.motion, begin.closed)
         if over.motion.knots.strayed > self.robot.scale.leg * LED:  # the knots go around what is in its way
             return slow, Course(patch, "body", NONE, NONE, old is not None, contact)
         return slow, Course(patch, "own", over.lift, over.approach, old is not None, contact)
@@ -243,8 +242,8 @@ class TransitionFinder:
         duration: float,
         touching: tuple[Contact, ...],
         above: float,
-    ) -> Steps[_Over]:
-        """Search for the way of a patch over what is in between, at the first height at which it is free.
+    ) -> _Over:
+        """Find the way of a patch over what is in between, at the first height at which it is free.
 
         Heights are left out that make up for less than what is missing at a lower one.
         """
@@ -255,7 +254,7 @@ class TransitionFinder:
                 continue
             lift, approach = lift_and_approach(start, contact, old, self.settings.clearance + higher)
             path = self._swing_path(begin, contact, q, lift, approach, duration)
-            motion = yield from self.motions.find(begin, q, path.duration, touching, {contact.patch: path})
+            motion = self.motions.find(begin, q, path.duration, touching, {contact.patch: path})
             if best is None or motion.rank < best.motion.rank:
                 best = _Over(motion, lift, approach)
             if motion.missed <= GOOD:
@@ -266,8 +265,8 @@ class TransitionFinder:
 
     def _reach_out(
         self, begin: Departure, contact: Contact, q: np.ndarray, duration: float, touching: tuple[Contact, ...]
-    ) -> Steps[tuple[BodyMotion, Course]]:
-        """Search for the way from the air to a support: as its posture goes, or over what would then be in its way."""
+    ) -> tuple[BodyMotion, Course]:
+        """Find the way from the air to a support: as its posture goes, or over what would then be in its way."""
         patch, (_, start) = contact.patch, self._place(begin.q, contact.patch)
         distance = float(np.linalg.norm(contact.p - start))
         # a patch that has come to its place with another one of its limb is not lifted first
@@ -282,36 +281,36 @@ class TransitionFinder:
             }
 
         least = max(duration, self.timing.duration(distance + float(np.linalg.norm(approach))))
-        motion = yield from self._with_body(begin, q, least, touching, leads)
+        motion = self._with_body(begin, q, least, touching, leads)
         if motion.missed > GOOD:
-            over = yield from self._step(begin, contact, q, duration, touching, 0.0, motion.missed)
+            over = self._step(begin, contact, q, duration, touching, 0.0, motion.missed)
             if over is not None:
                 return over
-        around = yield from self._around(motion, begin, q, touching)
+        around = self._around(motion, begin, q, touching)
         return around, Course(patch, "body", NONE, NONE, False, contact)
 
     def _around(
         self, motion: BodyMotion, begin: Departure, q: np.ndarray, touching: tuple[Contact, ...]
-    ) -> Steps[BodyMotion]:
-        """Search for a motion around what bars one, in the time that it takes."""
-        around = yield from self.motions.around(motion, begin, q, touching)
-        return (yield from self.motions.slowed(around, begin.closed))
+    ) -> BodyMotion:
+        """Find a motion around what bars one, in the time that it takes."""
+        around = self.motions.around(motion, begin, q, touching)
+        return self.motions.slowed(around, begin.closed)
 
     def _with_body(
         self, begin: Departure, q: np.ndarray, duration: float, touching: tuple[Contact, ...], leads: Leads
-    ) -> Steps[BodyMotion]:
-        """Search for a motion in which the body follows led patches, or goes on its own where that is barred."""
+    ) -> BodyMotion:
+        """Find a motion in which the body follows led patches, or goes on its own where that is barred."""
         for _ in range(2):  # what limbs are lifted by does not take longer when the body does: the way is another one
             paths = leads(PostureTrajectory(begin.q, q, duration))
-            motion = yield from self.motions.find(begin, q, duration, touching, paths)
+            motion = self.motions.find(begin, q, duration, touching, paths)
             if paths and motion.missed > GOOD:
-                free = yield from self.motions.find(begin, q, duration, touching, {})
+                free = self.motions.find(begin, q, duration, touching, {})
                 if free.missed < motion.missed:
                     motion = free
             if motion.stretch <= FAST:
                 return motion
             duration *= motion.stretch
-        return (yield from self.motions.slowed(motion, begin.closed))
+        return self.motions.slowed(motion, begin.closed)
 
     def _segment(
         self,

@@ -38,7 +38,6 @@ from mcplan.planning.transition.knots import (
     smooth_offsets,
 )
 from mcplan.planning.transition.nearness import APART, GRAZE, Nearness, Wish, away_from_ends
-from mcplan.planning.transition.steps import Steps
 from mcplan.robot.robot import Robot
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment
@@ -125,8 +124,8 @@ class Apart:
         self._rule = search.rule(STEPS, TOLERANCE, STEP_TOLERANCE, TRUST)
         self._measures, self._stretch = np.zeros(core.MEASURES), nearness.robot.scale.leg * STRETCH
 
-    def settle(self, task: Task, start: np.ndarray, wish: Wish, watched: np.ndarray) -> Steps[tuple[np.ndarray, float]]:
-        """Search for a posture of the task with distances of the watched pairs, from ``start``.
+    def settle(self, task: Task, start: np.ndarray, wish: Wish, watched: np.ndarray) -> tuple[np.ndarray, float]:
+        """Find a posture of the task with distances of the watched pairs, from ``start``.
 
         Returns
         -------
@@ -150,7 +149,6 @@ class Apart:
                 best, least = q.copy(), float(amount)
             most = max(most, left)
             done = measures[core.OFF] <= PLACED / 10 and left > -FIT
-            yield
             if done or idle == IDLE:
                 break
         return best, least
@@ -220,28 +218,27 @@ class KnotSearch:
         self.parted = np.zeros(len(self.watched))
         """How far pairs are apart at the end at which they are farther (m)."""
 
-    def run(self) -> Steps[Knots]:
+    def run(self) -> Knots:
         """Search."""
-        yield from self._ask()
-        yield from self._march()
-        yield from self._from_the_other_side()
-        yield from self._sweep()
+        self._ask()
+        self._march()
+        self._from_the_other_side()
+        self._sweep()
         q, missed = self.q, float(self.missed.max())
         if missed > BARRED:  # no smoothing makes it free
             worst = self._worst()
             return Knots(q, missed, missed, worst, eager=self._eager(worst))
-        smooth, short, worst, strayed = yield from self._smoothed()
+        smooth, short, worst, strayed = self._smoothed()
         worst = self._worst() if missed > short else worst
         return Knots(smooth, max(missed, short), missed, worst, strayed, self._eager(worst))
 
-    def _ask(self) -> Steps[None]:
+    def _ask(self) -> None:
         """Say what each knot is to be: on its contacts, near its guide, as far from everything as the ends let it."""
         finder, robot, last, guides = self.finder, self.robot, self.last, self.guides
         com = robot.com(guides)
         supports = [finder.support(here, com[k]) for k, here in enumerate(self.closed)]
         held = [[contact_rows(robot, finder.environment, contact, None) for contact in here] for here in self.closed]
         there = [self.objects and self.objects(k / last) for k in range(last + 1)]
-        yield
         passing = [(list(finder.collisions.pairs_of([contact])), contact.patch) for contact in self.touching]
         ends = self.nearness.distances(guides[0], there[0]), self.nearness.distances(guides[-1], there[-1])
         self.parted = np.maximum(*ends)
@@ -261,13 +258,13 @@ class KnotSearch:
             graze = np.where(content < self.nearness.content, grazing, 0.0)  # not far from where it is to touch
             self.wishes.append(Wish(need, content - graze, least - graze, there[k]))
 
-    def _settle(self, k: int, start: np.ndarray, guide: np.ndarray) -> Steps[tuple[np.ndarray, float]]:
+    def _settle(self, k: int, start: np.ndarray, guide: np.ndarray) -> tuple[np.ndarray, float]:
         """Return knot k from a start, near a guide, and what it misses; out to the joints' limits where it needs to."""
         wish, watched = self.wishes[k], self.watched
-        found, amount = yield from self.apart.settle(self.tasks[k]._replace(guide=guide), start, wish, watched)
+        found, amount = self.apart.settle(self.tasks[k]._replace(guide=guide), start, wish, watched)
         if amount > FIT and self.joints.hold_up(self.tasks[k].limit, found):
             task = self.tasks[k] = self.tasks[k]._replace(limit=self.joints.least)
-            other, less = yield from self.apart.settle(task._replace(guide=guide), found, wish, watched)
+            other, less = self.apart.settle(task._replace(guide=guide), found, wish, watched)
             found, amount = (other, less) if less < amount else (found, amount)
         return found, amount
 
@@ -288,51 +285,49 @@ class KnotSearch:
 
     # -- the way ----------------------------------------------------------------------------------------------------
 
-    def _march(self) -> Steps[None]:
+    def _march(self) -> None:
         """Find every `STRIDE`-th knot from the one before, and those in between from both."""
         before, off = 0, self.off
         for here in [*range(STRIDE, self.last, STRIDE), self.last]:
             if here < self.last:
-                yield from self._place(here, off[before])
+                self._place(here, off[before])
             for k in range(before + 1, here):
                 part = (k - before) / (here - before)
-                yield from self._place(k, (1.0 - part) * off[before] + part * off[here])
+                self._place(k, (1.0 - part) * off[before] + part * off[here])
             before = here
 
-    def _place(self, k: int, step: np.ndarray) -> Steps[None]:
+    def _place(self, k: int, step: np.ndarray) -> None:
         """Take the posture that is off its guide by ``step`` (nv,) if it will do, else one near the guide."""
         self.q[k], self.missed[k] = self.robot.integrate(self.guides[k], step, 1.0), 0.0
         if not self._fits(k, self.q[k]):
-            self.q[k], self.missed[k] = yield from self._settle(k, self.q[k], self.guides[k])
+            self.q[k], self.missed[k] = self._settle(k, self.q[k], self.guides[k])
         self.off[k] = self.robot.difference(self.guides[k], self.q[k])
-        yield
 
-    def _from_the_other_side(self) -> Steps[None]:
+    def _from_the_other_side(self) -> None:
         """Find knots that were not found from the one side from the other."""
         for side, order in ((1, range(self.last - 1, 0, -1)), (-1, range(1, self.last))):
             for k in (k for k in order if self.missed[k] > 0.0):
                 start = self.robot.integrate(self.guides[k], self.off[k + side], 1.0)
-                other, amount = yield from self._settle(k, start, self.guides[k])
+                other, amount = self._settle(k, start, self.guides[k])
                 if amount < self.missed[k]:
                     self.q[k], self.missed[k] = other, amount
                     self.off[k] = self.robot.difference(self.guides[k], other)
 
-    def _sweep(self) -> Steps[None]:
+    def _sweep(self) -> None:
         """Draw the knots to a smoother way."""
         for _ in range(SWEEPS if self.missed.max() <= WORTH else 0):
             off, settled = smooth_offsets(self.robot, self.guides, self.q, *SMOOTHINGS[0]), 0
             for k in range(1, self.last):
                 better, amount = self.robot.integrate(self.guides[k], off[k], 1.0), 0.0
                 if not self._fits(k, better):
-                    better, amount = yield from self._settle(k, self.q[k], better)
+                    better, amount = self._settle(k, self.q[k], better)
                     settled += 1
-                yield
                 if amount <= max(self.missed[k], SLIP):
                     self.q[k], self.missed[k] = better, amount
             if not settled:
                 break
 
-    def _smoothed(self) -> Steps[tuple[np.ndarray, float, Worst, float]]:
+    def _smoothed(self) -> tuple[np.ndarray, float, Worst, float]:
         """Return the smoothest knots that miss next to nothing more; what they miss, where, and how far led ones stray.
 
         Smoothing draws them off their contacts and paths, and onto what is near.
@@ -347,13 +342,12 @@ class KnotSearch:
                 for k in range(1, self.last):
                     back = self.tasks[k]._replace(guide=drawn[k])
                     if around and not self._fits(k, drawn[k], back):
-                        settled = yield from self.apart.settle(back, drawn[k], self.wishes[k], self.watched)
+                        settled = self.apart.settle(back, drawn[k], self.wishes[k], self.watched)
                         softer[k] = settled[0]
                     elif not around:
                         softer[k] = self.search.run(back, drawn[k], STEPS, TOLERANCE, STEP_TOLERANCE, TRUST).q
-                    yield
                 draw_inside(self.robot, softer)
-                amount, where, strayed = yield from self._curve_misses(softer, best[1])
+                amount, where, strayed = self._curve_misses(softer, best[1])
                 if amount < best[1]:
                     best = softer, amount, where, strayed
                 if best[1] <= content:
@@ -362,7 +356,7 @@ class KnotSearch:
 
     # -- the curve --------------------------------------------------------------------------------------------------
 
-    def _curve_misses(self, q: np.ndarray, most: float) -> Steps[tuple[float, Worst, float]]:
+    def _curve_misses(self, q: np.ndarray, most: float) -> tuple[float, Worst, float]:
         """Return what the curve through knots (k, nq) misses of what is asked, where, and how far led patches stray.
 
         Contacts, joint limits and led patches are looked at in the knots and halfway between them, contacts that are
@@ -400,7 +394,6 @@ class KnotSearch:
                         return worst, where, strayed
                 if width > 1 and short.around > SLIP:
                     doubtful |= {i - width // 2, i + width // 2}
-                yield
             here, width = doubtful - looked, width // 2
             looked |= here
         return worst, where, strayed
@@ -483,8 +476,8 @@ class KnotFinder:
         touching: Sequence[Contact] = (),
         modest: bool = False,
         objects: ObjectPoses | None = None,
-    ) -> Steps[Knots]:
-        """Search for knots near the guides.
+    ) -> Knots:
+        """Find knots near the guides.
 
         Parameters
         ----------
@@ -498,15 +491,15 @@ class KnotFinder:
         guides = np.asarray(guides, dtype=float)
         asked = contacts, led, touching, modest, objects
         roomy = self.joints.between(guides[[0, -1], 7:], [contact.patch for contact in at_knots(contacts, 1)[0]])
-        knots = yield from KnotSearch(self, guides, *asked, roomy).run()
+        knots = KnotSearch(self, guides, *asked, roomy).run()
         if knots.missed > BARRED and self.joints.hold_up(roomy, knots.q):
-            again = yield from KnotSearch(self, guides, *asked, self.joints.least).run()
+            again = KnotSearch(self, guides, *asked, self.joints.least).run()
             knots = min(knots, again, key=lambda found: found.missed)
         return knots
 
     def lifted(
         self, guide: np.ndarray, contacts: Sequence[Contact], patch: str, place: np.ndarray, lift: np.ndarray
-    ) -> Steps[np.ndarray]:
+    ) -> np.ndarray:
         """Return a posture near a guide in which a patch is off a place by ``lift`` (3,), or by a part of it.
 
         Only how far it is off counts: straight up may be no way at all, as for a knee below its hip. Where ``lift`` is
@@ -534,7 +527,7 @@ class KnotFinder:
             rows = [*held, ContactRows(PLACE_ROWS, body, frame, normal, np.zeros((0, 10)))]
             pull = np.array([*com[:2], self.settings.weights.com, 0.0])
             task = self.search.task(rows, guide, self.support(contacts, com).rows, pull)
-            q, missed = yield from self.apart.settle(task, guide, wish, watched)
+            q, missed = self.apart.settle(task, guide, wish, watched)
             if missed < least:
                 best, least = q, missed
             if missed <= FIT:

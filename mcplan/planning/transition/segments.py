@@ -6,8 +6,9 @@ Each is found as the plan will have it (``segment``), or more quickly (``look``)
 """
 
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
@@ -16,12 +17,13 @@ from mcplan.planning.posture.support_cache import contact_key
 from mcplan.planning.transition.body_motion import Departure
 from mcplan.planning.transition.finder import TransitionFinder
 from mcplan.planning.transition.knots import Knots
-from mcplan.planning.transition.steps import Found, Steps, run
 from mcplan.planning.transition.transition import Segment
 from mcplan.robot.robot import Robot
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment
 from mcplan.settings.settings import ControlSettings
+
+Found = TypeVar("Found")
 
 
 class Segments:
@@ -46,23 +48,28 @@ class Segments:
 
     def shift(self, begin: Departure, q: np.ndarray) -> Segment:
         """Return the motion of the body to posture q (nq,), see `TransitionFinder.shift`."""
-        return self._kept(begin, q, (), self.finder.shift(begin, q), self._known)
+        return self._kept(begin, q, (), lambda: self.finder.shift(begin, q), self._known)
 
     def swing(self, begin: Departure, q: np.ndarray, added: Sequence[Contact]) -> Segment:
         """Return the motion of a patch to a new contact, see `TransitionFinder.swing`: no lower than a look shows."""
         above = self.look(begin, q, added).above
-        return self._kept(begin, q, added, self.finder.swing(begin, q, added, above), self._known)
+        return self._kept(begin, q, added, lambda: self.finder.swing(begin, q, added, above), self._known)
 
     def retraction(self, begin: Departure, patch: str) -> Segment:
         """Return the lift of a patch that has nowhere to go yet, see `TransitionFinder.retraction`."""
-        return self._kept(begin, begin.q, (), self.finder.retraction(begin, patch), self._retractions)
+        return self._kept(begin, begin.q, (), lambda: self.finder.retraction(begin, patch), self._retractions)
 
     def look(self, begin: Departure, q: np.ndarray, added: Sequence[Contact]) -> Knots:
         """Return knots of a swing, found more quickly, see `TransitionFinder.look`."""
-        return self._kept(begin, q, added, self.finder.look(begin, q, added), self._looks)
+        return self._kept(begin, q, added, lambda: self.finder.look(begin, q, added), self._looks)
 
     def _kept(
-        self, begin: Departure, q: np.ndarray, added: Sequence[Contact], steps: Steps[Found], known: dict[tuple, Found]
+        self,
+        begin: Departure,
+        q: np.ndarray,
+        added: Sequence[Contact],
+        find: Callable[[], Found],
+        known: dict[tuple, Found],
     ) -> Found:
         key = (
             tuple(sorted(contact_key(contact) for contact in begin.closed)),
@@ -72,7 +79,7 @@ class Segments:
             q.tobytes(),
         )
         if key not in known:
-            known[key] = run(steps)
+            known[key] = find()
         return known[key]
 
 

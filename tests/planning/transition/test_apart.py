@@ -22,7 +22,6 @@ from mcplan.planning.transition.knot_search import (
     Apart,
 )
 from mcplan.planning.transition.nearness import CURVED, ENOUGH, Nearness, Wish
-from mcplan.planning.transition.steps import run
 from tests.planning.obstacle_step import step_past
 
 
@@ -69,7 +68,7 @@ def test_it_settles_on_its_contact_and_apart_and_then_fits(near):
     nearness, search, task, q, watched = near
     asked, apart = wish(nearness, 0.005), Apart(nearness, search)
     assert not apart.fits(task, q, asked, watched)
-    found, missed = run(apart.settle(task, q, asked, watched))
+    found, missed = apart.settle(task, q, asked, watched)
     assert missed <= 0.0
     assert apart.fits(task, found, asked, watched)
     assert search.run(task, found, 0, TOLERANCE, STEP_TOLERANCE).worst <= PLACED
@@ -81,17 +80,14 @@ def test_it_settles_on_its_contact_and_apart_and_then_fits(near):
 def test_rounds_that_gain_nothing_are_the_last(near, monkeypatch):
     """A distance that no posture has is not pushed for ten times."""
     nearness, search, task, q, watched = near
-    found = []
+    rounds, found = [], []
+    keep_apart = core.keep_apart
+    monkeypatch.setattr(core, "keep_apart", lambda *given: rounds.append(None) or keep_apart(*given))
     for idle in (IDLE, ROUNDS):
         monkeypatch.setattr(apart_module, "IDLE", idle)
-        settling, rounds = Apart(nearness, search).settle(task, q, wish(nearness, 0.3), watched), 0
-        while True:
-            try:
-                next(settling)
-                rounds += 1
-            except StopIteration as end:
-                found.append((rounds, end.value[1]))
-                break
+        rounds.clear()
+        _, missed = Apart(nearness, search).settle(task, q, wish(nearness, 0.3), watched)
+        found.append((len(rounds), missed))
     (few, missed), (all_of_them, least) = found
     assert few < all_of_them == ROUNDS
     assert missed <= least + 0.02
@@ -100,7 +96,7 @@ def test_rounds_that_gain_nothing_are_the_last(near, monkeypatch):
 def test_it_does_not_fit_beyond_a_joint_limit_off_its_contact_or_too_near(near):
     nearness, search, task, q, watched = near
     asked, apart = wish(nearness, 0.005), Apart(nearness, search)
-    found, _ = run(apart.settle(task, q, asked, watched))
+    found, _ = apart.settle(task, q, asked, watched)
     beyond, off = found.copy(), found.copy()
     beyond[-1] = task.limit[1, -1] + 1e-9
     off[0] += 2.0 * FIT

@@ -13,7 +13,6 @@ from mcplan.planning.transition.detour import Detour
 from mcplan.planning.transition.finder import TransitionFinder
 from mcplan.planning.transition.knot_search import KnotFinder
 from mcplan.planning.transition.knots import BARRED, straight_knots
-from mcplan.planning.transition.steps import run
 from mcplan.robot.description import Box
 from mcplan.scene.environment import Obstacle
 from mcplan.settings.settings import ControlSettings
@@ -28,9 +27,9 @@ def scene():
     robot, environment, right, left, _, q, _ = step_past((0.02, 0.02, 0.02), [3.0, 3.0, 0.5])
     finder, held = KnotFinder(robot, environment), [right, left]
     hand = robot.frame_pose(q, "right_hand")[:3, 3]
-    below = run(finder.lifted(q, held, "right_hand", hand, np.array([0.15, 0.0, 0.0])))
+    below = finder.lifted(q, held, "right_hand", hand, np.array([0.15, 0.0, 0.0]))
     hand = robot.frame_pose(below, "right_hand")[:3, 3]
-    above = run(finder.lifted(below, held, "right_hand", hand, np.array([0.0, 0.0, 0.35])))
+    above = finder.lifted(below, held, "right_hand", hand, np.array([0.0, 0.0, 0.35]))
     middle = np.mean([robot.frame_pose(q, "right_hand")[:3, 3] for q in (below, above)], axis=0)
     board = Obstacle("board", Box((0.3, 0.5, 0.02)), np.eye(3), middle)
     return robot, replace(environment, obstacles=(board,)), held, below, above
@@ -50,7 +49,7 @@ def clearance(scene, knots):
 def test_a_hand_goes_around_a_board(scene):
     robot, environment, held, below, above = scene
     assert clearance(scene, straight_knots(robot, below, above, KNOTS)) < -0.02
-    knots = run(Detour(KnotFinder(robot, environment), below, above, held, []).knots(KNOTS))
+    knots = Detour(KnotFinder(robot, environment), below, above, held, []).knots(KNOTS)
     np.testing.assert_allclose(knots[[0, -1]], (below, above), atol=1e-12)
     assert clearance(scene, knots) > -0.01  # what smoothing takes is won back about these guides
 
@@ -71,14 +70,14 @@ def test_no_posture_whose_bodies_overlap_counts_as_free(scene):
 def test_the_same_detour_is_found_each_time(scene):
     robot, environment, held, below, above = scene
     finder = KnotFinder(robot, environment)
-    first, second = (run(Detour(finder, below, above, held, []).knots(KNOTS)) for _ in range(2))
+    first, second = (Detour(finder, below, above, held, []).knots(KNOTS) for _ in range(2))
     np.testing.assert_array_equal(first, second)
 
 
 def test_a_motion_of_the_body_that_is_barred_takes_the_detour_on_its_contacts(scene):
     robot, environment, held, below, above = scene
     finder = TransitionFinder(robot, environment, ControlSettings())
-    segment = run(finder.shift(Departure(below, tuple(held)), above))
+    segment = finder.shift(Departure(below, tuple(held)), above)
     assert segment.missed <= BARRED
     times = np.linspace(0.0, segment.duration, 4 * KNOTS)
     postures = np.array([segment.posture.sample(t).q for t in times])
@@ -91,5 +90,5 @@ def test_the_search_ends_after_its_steps(scene, monkeypatch):
     monkeypatch.setattr(detour, "MOST", 5)
     robot, environment, held, below, above = scene
     search = Detour(KnotFinder(robot, environment), below, above, held, [])
-    assert run(search.knots(KNOTS)) is None
+    assert search.knots(KNOTS) is None
     assert search.steps <= 5 + detour.REACH + detour.MOST

@@ -13,7 +13,6 @@ from mcplan.planning.transition.body_motion import GOOD, KNOTS, LIFT, Departure
 from mcplan.planning.transition.finder import TransitionFinder, lift_and_approach
 from mcplan.planning.transition.knots import BARRED, Knots
 from mcplan.planning.transition.segments import Swing
-from mcplan.planning.transition.steps import run
 from mcplan.robot.robot_file import load_robot
 from mcplan.scene.environment import Environment, Surface
 from mcplan.scene.placement import make_contact
@@ -73,10 +72,10 @@ def test_no_way_that_a_look_has_seen_to_be_too_low_is_searched_through(over_a_hu
         finder_module, "lift_and_approach", lambda *asked: tried.append(asked[3] - SETTINGS.clearance) or known(*asked)
     )
     finder = TransitionFinder(prover.robot, prover.environment, SETTINGS)
-    assert run(finder.swing(begin, swing.q1, swing.added, above)).missed <= GOOD
+    assert finder.swing(begin, swing.q1, swing.added, above).missed <= GOOD
     assert min(tried) >= above
     tried.clear()
-    run(finder.swing(begin, swing.q1, swing.added))
+    finder.swing(begin, swing.q1, swing.added)
     assert min(tried) < above
 
 
@@ -114,19 +113,11 @@ def test_a_leg_goes_around_what_it_would_pass_through():
     assert prover.barred(swing) == ()
 
 
-def test_a_search_that_goes_step_by_step_finds_what_it_finds_at_once(over_a_hurdle):
+def test_a_new_finder_finds_the_swing_that_the_search_has_proven(over_a_hurdle):
     prover, swing = over_a_hurdle
     finder = TransitionFinder(prover.robot, prover.environment, SETTINGS)
     begin = Departure(swing.q0, swing.common, {"left_sole": swing.before})
-    steps, search = 0, finder.swing(begin, swing.q1, swing.added)
-    while True:
-        try:
-            next(search)
-            steps += 1
-        except StopIteration as end:
-            found = end.value
-            break
-    assert steps > 50
+    found = finder.swing(begin, swing.q1, swing.added)
     np.testing.assert_array_equal(found.q, prover.segments.swing(begin, swing.q1, swing.added).q)
 
 
@@ -189,7 +180,7 @@ def test_the_body_goes_straight_where_limbs_alone_can_do_what_is_asked():
     q0 = robot.posture("half_sitting")
     q1 = q0.copy()
     q1[7 + robot.joint_names.index("RARM_JOINT3")] -= 0.4
-    segment = run(TransitionFinder(robot, scene, SETTINGS).shift(Departure(q0, soles), q1))
+    segment = TransitionFinder(robot, scene, SETTINGS).shift(Departure(q0, soles), q1)
     assert segment.missed <= BARRED
     assert segment.held
     assert len(segment.q) == KNOTS + 1

@@ -5,7 +5,6 @@ import pytest
 
 from mcplan.planning.posture.task import PostureSearch
 from mcplan.planning.transition.knot_search import BENT, JOINT_ROOM_KEPT, ROOM, JointRoom, KnotFinder
-from mcplan.planning.transition.steps import run
 from mcplan.robot.robot_file import load_robot
 from mcplan.scene.environment import Environment, Surface
 from mcplan.scene.placement import contact
@@ -39,7 +38,7 @@ def least_room(robot, feet, ends, middle):
     rise = np.sin(np.linspace(0.0, np.pi, COUNT + 1)) ** 2
     guides = np.array([bent(robot, ends + part * (middle - ends)) for part in rise])
     i = 7 + robot.joint_names.index(ELBOW)
-    knots = run(KnotFinder(robot, environment).find(guides, contacts))
+    knots = KnotFinder(robot, environment).find(guides, contacts)
     assert knots.missed == 0.0
     return float(knots.q[:, i].min() - robot.limits.lower[i - 7])
 

@@ -14,7 +14,6 @@ from mcplan.planning.posture.settings import PostureSettings
 from mcplan.planning.transition.knot_search import TURNING, KnotFinder, KnotSearch, led_rows
 from mcplan.planning.transition.knots import Led, filtered
 from mcplan.planning.transition.nearness import APART, ENOUGH, GRAZE, OPENING, ROOM, WANTED, WANTED_OF_SELF
-from mcplan.planning.transition.steps import run
 from mcplan.robot.description import Box
 from mcplan.robot.robot_file import load_robot
 from mcplan.scene.environment import Bar, Environment, Obstacle, Surface
@@ -39,7 +38,7 @@ def way(scene, height):
     places = np.array([path.sample(t).p for t in times])
     guides = np.array([straight.sample(t).q for t in times])
     finder = KnotFinder(robot, environment)
-    return run(finder.find(guides, [right], [Led("left_sole", places, (before.R, after.R))], [before, after])), places
+    return finder.find(guides, [right], [Led("left_sole", places, (before.R, after.R))], [before, after]), places
 
 
 @pytest.mark.parametrize("height", [0.14, 0.22])
@@ -91,7 +90,7 @@ def test_the_room_of_a_centre_of_mass_is_its_distance_to_the_edge_of_the_sole(sc
 def test_a_foot_is_lifted_by_as_much_as_the_standing_leg_allows(scene, height, least):
     robot, environment, right, before, _, q0, _ = scene
     finder = KnotFinder(robot, environment)
-    q = run(finder.lifted(q0, [right], "left_sole", before.p, np.array([0.0, 0.0, height])))
+    q = finder.lifted(q0, [right], "left_sole", before.p, np.array([0.0, 0.0, height]))
     risen = robot.frame_pose(q, "left_sole")[2, 3] - before.p[2]
     assert least - 1e-3 < risen < height + 1e-3
     np.testing.assert_allclose(robot.frame_pose(q, "right_sole")[:3, 3], right.p, atol=2e-3)
@@ -101,7 +100,7 @@ def test_a_foot_is_lifted_by_as_much_as_the_standing_leg_allows(scene, height, l
 
 def test_a_lift_of_nothing_is_the_posture_itself(scene):
     robot, environment, right, before, _, q0, _ = scene
-    q = run(KnotFinder(robot, environment).lifted(q0, [right], "left_sole", before.p, np.zeros(3)))
+    q = KnotFinder(robot, environment).lifted(q0, [right], "left_sole", before.p, np.zeros(3))
     np.testing.assert_array_equal(q, q0)
 
 
@@ -116,7 +115,7 @@ def test_what_is_close_at_both_ends_parts_in_between_unless_the_way_is_to_be_mod
         if near.distance > 0.007:
             break
     assert "box" in near.pair
-    knots = run(KnotFinder(robot, beside).find(np.repeat(q0[None], KNOTS + 1, axis=0), held, modest=modest))
+    knots = KnotFinder(robot, beside).find(np.repeat(q0[None], KNOTS + 1, axis=0), held, modest=modest)
     moved = np.abs(robot.difference(q0, knots.q[KNOTS // 2])).max()
     assert (moved < 1e-6) == modest
 
@@ -192,7 +191,7 @@ def test_near_its_place_only_may_a_patch_graze_its_support(scene):
     finder = KnotFinder(robot, environment)
     leads, limit = [Led("left_sole", places, (before.R, after.R))], finder.joints.least
     search = KnotSearch(finder, guides, [right], leads, [before, after], False, None, limit)
-    run(search._ask())
+    search._ask()
     pairs = [pair for pair in finder.collisions.pairs_of([before]) if finder.nearness.distances(q0)[pair] < APART]
     near, far = search.wishes[1], search.wishes[KNOTS // 2]
     assert 0.0 < near.need[pairs].min() <= near.need[pairs].max() < finder.nearness.content

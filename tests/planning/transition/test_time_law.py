@@ -11,7 +11,6 @@ from mcplan.planning.timing.time_law import BORNE, PARTS
 from mcplan.planning.transition.body_motion import KNOTS, BodyMotion
 from mcplan.planning.transition.finder import TransitionFinder
 from mcplan.planning.transition.knots import Knots
-from mcplan.planning.transition.steps import run
 from mcplan.planning.transition.transition import Segment
 from mcplan.robot.robot_file import load_robot
 from mcplan.scene.environment import Environment, Surface
@@ -56,19 +55,19 @@ def test_a_motion_is_slowed_until_its_centre_of_pressure_stays_within_the_room_t
         )
 
     assert excess(swerving) > 2.0
-    slow = run(finder.motions.slowed(swerving, contacts))
+    slow = finder.motions.slowed(swerving, contacts)
     assert excess(slow) < 1.1
     assert slow.duration < 1.1 * swerving.duration * np.sqrt(excess(swerving))  # no slower than it must be
     np.testing.assert_array_equal(slow.knots.q, swerving.knots.q)
-    assert run(finder.motions.slowed(slow, contacts)) is slow
+    assert finder.motions.slowed(slow, contacts) is slow
 
 
 def test_a_motion_through_a_posture_that_its_contacts_do_not_bear_is_not_held(scene, swerving):
     _, finder, contacts, _ = scene
-    gentle = run(finder.motions.slowed(swerving, contacts))
+    gentle = finder.motions.slowed(swerving, contacts)
     knots = swerving.knots.q.copy()
     knots[KNOTS // 2, 0] += 0.3  # out of the feet
-    outside = run(finder.motions.timed(Knots(knots, 0.0, 0.0), swerving.times, contacts))
+    outside = finder.motions.timed(Knots(knots, 0.0, 0.0), swerving.times, contacts)
     assert gentle.held
     assert not outside.held
     assert outside.rank > gentle.rank

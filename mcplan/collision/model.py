@@ -29,9 +29,10 @@ from mcplan.robot.description import Box, Cylinder
 from mcplan.robot.link_solids import link_solids, new_scratch
 from mcplan.robot.patch import MOUNT
 from mcplan.robot.robot import Robot
-from mcplan.robot.solid import Solid, hull, pack, read_only, solid
+from mcplan.robot.solid import Solid, hull, pack, solid
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Bar, Environment, Surface, coplanar_surfaces
+from mcplan.util.arrays import read_only
 
 ALLOWED_PENETRATION = 0.002
 """How deep a link may sink into the support that one of its patches rests on (m)."""

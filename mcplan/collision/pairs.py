@@ -10,7 +10,8 @@ from mcplan.robot.description import Sphere
 from mcplan.robot.link_solids import candidate_pairs, link_solids, new_scratch
 from mcplan.robot.robot import Robot
 from mcplan.robot.robot_file import robot_identity
-from mcplan.robot.solid import pack, read_only, solid
+from mcplan.robot.solid import pack, solid
+from mcplan.util.arrays import read_only
 
 SAMPLES = 300
 """Random configurations in which a pair must touch, without exception, to count as always touching."""

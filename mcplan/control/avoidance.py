@@ -21,11 +21,11 @@ from mcplan.motion.posture import PostureSample
 from mcplan.planning.transition.nearness import OPENING
 from mcplan.robot.link_solids import new_scratch
 from mcplan.robot.robot import Robot
-from mcplan.robot.solid import read_only
 from mcplan.robot.terms import Terms
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment
 from mcplan.settings.settings import ControlSettings
+from mcplan.util.arrays import read_only
 from mcplan.whole_body.collision_avoidance import RETURN, STOPPING, row_names
 from mcplan.whole_body.packed import is_unchanged
 

@@ -8,6 +8,7 @@ import numpy as np
 from mcplan.core.rigid_body.tree import BALL, FLOATING, MASS, PRISMATIC, REVOLUTE, Tree
 from mcplan.robot.description import Inertia, Joint, UrdfModel
 from mcplan.robot.pose import axis_rotation
+from mcplan.util.arrays import read_only
 from mcplan.util.text import short
 
 MAX_JOINTS = 500
@@ -157,10 +158,10 @@ def assemble(
     inertia = np.array([lump(each.parts) for each in bodies])
     base = inertia[:, MASS].sum() if held and inertia[0, MASS] == 0.0 else 0.0
     tree = Tree(
-        _frozen(topology),
-        _frozen(joint_rows),
-        _frozen(inertia),
-        _frozen(np.array([base] * 6 + [armature.get(name, 0.0) for name in moving])),
+        read_only(topology),
+        read_only(joint_rows),
+        read_only(inertia),
+        read_only(np.array([base] * 6 + [armature.get(name, 0.0) for name in moving])),
     )
     frames = {link: (place[link][0], frame_offset(*place[link][1:])) for link in model.links}
     return Assembly(tree, tuple(moving), frames, _limits(model, moving, follow), still)
@@ -175,18 +176,12 @@ def _kind(joint: Joint) -> int:
 
 def frame_offset(R: np.ndarray, p: np.ndarray) -> np.ndarray:
     """Return the pose as the kernels take it: (12,) rotation row-major, then position; read-only."""
-    return _frozen(np.concatenate([R.ravel(), p]))
+    return read_only(np.concatenate([R.ravel(), p]))
 
 
 def _part(model: UrdfModel, link: str, R: np.ndarray, p: np.ndarray) -> list[tuple[Inertia, np.ndarray, np.ndarray]]:
     inertia = model.links[link].inertia
     return [] if inertia is None else [(inertia, R, p)]
-
-
-def _frozen(array: np.ndarray) -> np.ndarray:
-    array = np.ascontiguousarray(array)
-    array.flags.writeable = False
-    return array
 
 
 def _limits(model: UrdfModel, moving: list[str], follow: Mapping[str, tuple[str, float, float]]) -> JointLimits:
@@ -205,4 +200,4 @@ def _limits(model: UrdfModel, moving: list[str], follow: Mapping[str, tuple[str,
         if low < high:  # else the mimic joint's own limits make no sense; the master's stand
             lower[i], upper[i] = low, high
         velocity[i] = min(velocity[i], joint.velocity / abs(multiplier)) or velocity[i]
-    return JointLimits(_frozen(lower), _frozen(upper), _frozen(velocity), _frozen(torque))
+    return JointLimits(read_only(lower), read_only(upper), read_only(velocity), read_only(torque))

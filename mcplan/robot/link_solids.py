@@ -14,7 +14,8 @@ from mcplan.core.distance.shape import HULL, scratch
 from mcplan.core.rigid_body.tree import hung_on, workspace
 from mcplan.robot.description import Geometry
 from mcplan.robot.robot import Robot
-from mcplan.robot.solid import Solid, pack, read_only, solid
+from mcplan.robot.solid import Solid, pack, solid
+from mcplan.util.arrays import read_only
 
 
 def link_solids(robot: Robot) -> tuple[list[str], list[Solid], list[int]]:

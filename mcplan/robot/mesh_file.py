@@ -20,6 +20,7 @@ import numpy as np
 from mcplan.errors import RobotError
 from mcplan.robot.mesh_count import MeshCountError, collada_counts, gltf_counts
 from mcplan.robot.xml_reader import Element, read_xml
+from mcplan.util.arrays import read_only
 
 EXTRAS = {"example-robot-data": "pip install 'mcplan[robots]'"}
 """How packages that mcplan's own robots are read from are installed."""
@@ -200,8 +201,7 @@ def read_mesh(path: Path) -> tuple[np.ndarray, np.ndarray]:
     _refuse_more(len(faces), "triangles", MAX_TRIANGLES)
     if not np.isfinite(vertices).all() or faces.min() < 0 or faces.max() >= len(vertices):
         raise MeshError("holds vertices that are not finite or do not exist")
-    vertices.flags.writeable = faces.flags.writeable = False
-    return vertices, faces
+    return read_only(vertices), read_only(faces)
 
 
 def _refuse_more(count: int, what: str, most: int) -> None:

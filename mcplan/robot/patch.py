@@ -5,6 +5,8 @@ from typing import Literal
 
 import numpy as np
 
+from mcplan.util.arrays import read_only
+
 Kind = Literal["surface", "point", "ball", "grasp"]
 
 MOUNT = "fixed_base"
@@ -57,9 +59,7 @@ class Patch:
 
 def mount_patch(link: str, max_force: float = MOUNT_LIMIT, max_moment: float = MOUNT_LIMIT) -> Patch:
     """Return the patch that holds a root link to the world, at the link's origin."""
-    origin, R, p = np.zeros((1, 2)), np.eye(3), np.zeros(3)
-    for array in (origin, R, p):
-        array.flags.writeable = False
+    origin, R, p = read_only(np.zeros((1, 2))), read_only(np.eye(3)), read_only(np.zeros(3))
     return Patch(MOUNT, link, link, "grasp", origin, R, p, max_force, max_moment)
 
 

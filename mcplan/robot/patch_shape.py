@@ -13,6 +13,7 @@ from mcplan.robot.description import Geometry, MeshShape, Shape, Sphere, UrdfMod
 from mcplan.robot.link_solids import solids_of
 from mcplan.robot.patch import Patch
 from mcplan.robot.solid import Solid, distances_to
+from mcplan.util.arrays import read_only
 
 THICKNESS = 0.1
 """Of a plate, as part of the longest side of its patch."""
@@ -72,5 +73,4 @@ def patch_shape(patch: Patch) -> Shape | None:
     fan = np.array([(0, i, i + 1) for i in range(1, k - 1)])
     sides = [face for i in range(k) for j in ((i + 1) % k,) for face in ((i, i + k, j + k), (i, j + k, j))]
     faces = np.vstack([fan, fan[:, ::-1] + k, np.array(sides)])
-    vertices.flags.writeable = faces.flags.writeable = False
-    return MeshShape(vertices, faces)
+    return MeshShape(read_only(vertices), read_only(faces))

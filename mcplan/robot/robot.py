@@ -1,4 +1,8 @@
-"""Robot: a mechanism with names; its methods check shapes, call one kernel and return arrays that the caller owns."""
+"""Configurations and velocities that a caller hands to a kernel: checked, so that what is wrong has a name.
+
+Robot: a mechanism with names; its methods check shapes, call one kernel and return arrays that the caller owns.
+"""
+
 
 import os
 from collections.abc import Callable, Iterable, Mapping
@@ -9,7 +13,9 @@ from pathlib import Path
 from threading import local
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from mcplan.core.bundle import QUATERNION_TOLERANCE, SOUND, check
 from mcplan.core.rigid_body import batch
 from mcplan.core.rigid_body.com import centroidal_momentum_matrix, com, com_jacobian
 from mcplan.core.rigid_body.forward_dynamics import forward_dynamics
@@ -23,11 +29,50 @@ from mcplan.robot.anatomy import Fold, RobotScale, find_feet, find_folds
 from mcplan.robot.assemble import JointLimits, frame_offset
 from mcplan.robot.description import Geometry, UrdfModel, joint_unit
 from mcplan.robot.patch import MOUNT, Patch
-from mcplan.robot.solid import read_only
-from mcplan.robot.state_array import state_array
 from mcplan.robot.xml_reader import closest
 from mcplan.util.arguments import shown
+from mcplan.util.arrays import read_only
 from mcplan.util.html_table import folded, html_of, html_table
+
+
+def state_array(name: str, value: ArrayLike, size: int, is_q: bool) -> np.ndarray:
+    """Return one state (size,) or a batch (B, size) as kernels take it; what is so already is returned as it is.
+
+    Parameters
+    ----------
+    name : of the argument, for errors.
+    is_q : whether it is a configuration, with the base's quaternion in 3 to 7.
+
+    Raises
+    ------
+    InputError
+        It has another shape, a value that is not finite, or a quaternion that has not the length 1.
+    """
+    if (
+        type(value) is np.ndarray
+        and value.shape == (size,)
+        and value.dtype == np.float64
+        and value.flags.carray
+        and check(value, is_q) == SOUND
+    ):
+        return value
+    try:
+        array = np.ascontiguousarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"{name} should be an array of {size} numbers") from None
+    if array.ndim not in (1, 2) or array.shape[-1] != size:
+        raise InputError(f"{name} has the shape {array.shape}; expected ({size},) or (B, {size})")
+    if not np.isfinite(array).all():
+        place = np.argwhere(~np.isfinite(array))[0]
+        index = ", ".join(str(i) for i in place)
+        raise InputError(f"{name}[{index}] = {array[tuple(place)]} is not finite")
+    if is_q:
+        norms = np.linalg.norm(array[..., 3:7], axis=-1)
+        if np.any(np.abs(norms - 1) > QUATERNION_TOLERANCE):
+            worst = float(norms.flat[np.argmax(np.abs(norms - 1))])
+            raise InputError(f"{name}[3:7], the base quaternion w x y z, has the length {worst:.9g}; expected 1")
+    return array if array.flags.writeable else array.copy()
+
 
 SHARED = 4096
 """A batch of fewer states is computed one after the other: kernels that share it among threads, and the threads
@@ -294,44 +339,20 @@ class Robot:
 
     def frame_pose(self, q, name: str) -> np.ndarray:
         """Return the pose ``X_WF`` (4, 4) of a link or patch."""
-        return self._pose(q, *self.frame(name))
+        return self._of_frame(frame_pose, batch.frame_pose, (4, 4), *self.frame(name), q=q)
 
     def body_pose(self, q, body: int) -> np.ndarray:
         """Return the pose (4, 4) of a body of the tree: the frame of the link that its joint moves."""
-        return self._pose(q, body, IDENTITY)
-
-    def _pose(self, q, body: int, offset: np.ndarray) -> np.ndarray:
-        def one(tree, q, work, out):
-            frame_pose(tree, q, body, offset, work, out)
-
-        def many(tree, q, work, out):
-            batch.frame_pose(tree, q, body, offset, work, out)
-
-        return self._call(one, many, (4, 4), q=q)
+        return self._of_frame(frame_pose, batch.frame_pose, (4, 4), body, IDENTITY, q=q)
 
     def frame_jacobian(self, q, name: str) -> np.ndarray:
         """Return ``J`` (6, nv): linear then angular velocity at the frame's origin, world axes."""
-        body, offset = self.frame(name)
-
-        def one(tree, q, work, out):
-            frame_jacobian(tree, q, body, offset, work, out)
-
-        def many(tree, q, work, out):
-            batch.frame_jacobian(tree, q, body, offset, work, out)
-
-        return self._call(one, many, (6, self.nv), q=q)
+        return self._of_frame(frame_jacobian, batch.frame_jacobian, (6, self.nv), *self.frame(name), q=q)
 
     def frame_bias_acceleration(self, q, v, name: str) -> np.ndarray:
         """Return ``Jdot v`` (6,): the classical acceleration of the frame at ``vd = 0``."""
-        body, offset = self.frame(name)
-
-        def one(tree, q, v, work, out):
-            frame_bias_acceleration(tree, q, v, body, offset, work, out)
-
-        def many(tree, q, v, work, out):
-            batch.frame_bias_acceleration(tree, q, v, body, offset, work, out)
-
-        return self._call(one, many, (6,), q=q, v=v)
+        kernels = frame_bias_acceleration, batch.frame_bias_acceleration
+        return self._of_frame(*kernels, (6,), *self.frame(name), q=q, v=v)
 
     def integrate(self, q, v, dt: float) -> np.ndarray:
         """Return ``q`` moved by ``dt v``: R3 x SO(3) x Rn."""
@@ -378,6 +399,16 @@ class Robot:
         else:
             many(self.tree, *spread, self._workspaces(), out)
         return out
+
+    def _of_frame(
+        self, one: Callable, many: Callable, shape: tuple[int, ...], body: int, offset: np.ndarray, **state
+    ) -> np.ndarray:
+        """Call kernels that take the body of a frame and its pose there (12,) after the state."""
+
+        def at_frame(kernel: Callable) -> Callable:
+            return lambda tree, *rest: kernel(tree, *rest[:-2], body, offset, *rest[-2:])
+
+        return self._call(at_frame(one), at_frame(many), shape, **state)
 
     def _generalized(self, tau) -> np.ndarray:
         """Return the generalized force of joint torques; anything but torques is returned as it is."""

@@ -15,6 +15,7 @@ from mcplan.robot.rerooted import BASE, BASE_JOINT, BEHIND, above, rerooted, wit
 from mcplan.robot.robot_schema import MountSection, PatchSection, PoseSection, RobotSection
 from mcplan.robot.urdf_joint import too_far
 from mcplan.robot.xml_reader import closest
+from mcplan.util.arrays import read_only
 
 Key = tuple[str | int, ...]
 
@@ -165,9 +166,7 @@ class Resolver:
             message = too_far(arrays["lower"][parts], arrays["upper"][parts])
             if given and message:
                 self._problem(("limits", given[0]), f"{given[0]!r} is part of a ball joint: {message}")
-        for array in arrays.values():
-            array.flags.writeable = False
-        return JointLimits(**arrays)
+        return JointLimits(**{name: read_only(array) for name, array in arrays.items()})
 
     def patches(self) -> dict[str, Patch]:
         """Return the patches; the first one holds a fixed base."""
@@ -207,12 +206,10 @@ class Resolver:
             self._problem((*key, "max_moment"), f"a {section.kind} patch has no max_moment: its polygon bounds it")
         if not exists or polygon is None:
             return None
-        for array in (polygon, R, p):
-            array.flags.writeable = False
-        infinite = float("inf")
-        force, moment = section.max_force or infinite, section.max_moment or infinite
+        force, moment = section.max_force or np.inf, section.max_moment or np.inf
+        place = read_only(polygon), read_only(R), read_only(p)
         limb = section.limb or section.link
-        return Patch(name, section.link, limb, section.kind, polygon, R, p, force, moment, section.radius or 0.0)
+        return Patch(name, section.link, limb, section.kind, *place, force, moment, section.radius or 0.0)
 
     def postures(self, assembly: Assembly, limits: JointLimits) -> dict[str, np.ndarray]:
         """Return the postures as ``q`` (nq,)."""
@@ -234,6 +231,5 @@ class Resolver:
                     message = f"joint {joint} = {q[7 + i]:.6g}, outside [{limits.lower[i]:g}, {limits.upper[i]:g}]"
                     where = (*key, "joints", joint) if joint in section.joints else key
                     self._problem(where, message)
-            q.flags.writeable = False
-            table[name] = q
+            table[name] = read_only(q)
         return table

@@ -14,6 +14,7 @@ from mcplan.core.distance.pair import DISTANCE, PAIR_SIZE, pair_distance
 from mcplan.core.distance.shape import BOX, CAPSULE, CELLS, CYLINDER, HULL, PLANE, SPHERE, Shapes, scratch
 from mcplan.errors import InputError
 from mcplan.robot.description import Box, Capsule, Cylinder, MeshShape, Shape, Sphere
+from mcplan.util.arrays import read_only
 
 NOTHING = np.zeros((0, 3))
 
@@ -160,13 +161,6 @@ def pack(solids: list[Solid], bodies: list[int]) -> Shapes:
         read_only(np.concatenate([np.zeros((0, 3)), *(s.vertices for s in solids)])),
         read_only(np.concatenate([NO_GRAPH, *(s.graph for s in solids)])),
     )
-
-
-def read_only(array: np.ndarray) -> np.ndarray:
-    """Return the array, contiguous and read-only."""
-    array = np.ascontiguousarray(array)
-    array.flags.writeable = False
-    return array
 
 
 def shape_inertia(shape: Shape, mass: float) -> tuple[np.ndarray, np.ndarray]:

@@ -18,6 +18,7 @@ from mcplan.robot.description import UrdfModel
 from mcplan.robot.pose import Pose, quat_from_rotation, rotation_from_quat
 from mcplan.robot.urdf import read_bytes, refuse_encoding
 from mcplan.robot.xml_reader import Element, Notes, read_xml
+from mcplan.util.arrays import read_only
 
 SUFFIX = ".srdf"
 
@@ -61,8 +62,7 @@ class Srdf:
             q[7:] = np.clip(q[7:], limits.lower, limits.upper)
             if root is not None:
                 q[:7] = _base(assembly, q, model.urdf_root, root)
-            q.flags.writeable = False
-            found[name] = q
+            found[name] = read_only(q)
         return found
 
 

@@ -32,6 +32,7 @@ from mcplan.robot.description import (
 )
 from mcplan.robot.urdf_joint import read_joints
 from mcplan.robot.xml_reader import MAX_BYTES, Element, Notes, brief, closest, read_xml, triple
+from mcplan.util.arrays import read_only
 
 SHAPES = ("box", "sphere", "cylinder", "capsule", "mesh")
 Color = tuple[float, float, float, float]
@@ -106,10 +107,8 @@ class GeometryReader:
             note = self.notes.doubt if role == "visual" else self.notes.problem
             note(element, key, f"{role} mesh {brief(name)}: {problem}")
             return None
-        vertices = vertices * scale
         faces = faces[:, ::-1].copy() if np.prod(scale) < 0 else faces
-        vertices.flags.writeable = faces.flags.writeable = False
-        return MeshShape(vertices, faces)
+        return MeshShape(read_only(vertices * scale), read_only(faces))
 
     def _material(self, visual: Element, key: str) -> Color | None:
         material = self.notes.single(visual, "material", key)

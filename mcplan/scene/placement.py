@@ -22,7 +22,6 @@ smallest distance that brings its polygon onto the support.
 """
 
 
-import difflib
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -38,7 +37,7 @@ from mcplan.scene.environment import Bar, Environment, Surface
 from mcplan.scene.polygon import clip, erode, half_planes, nearest, outside
 from mcplan.scene.resting import carrier
 from mcplan.scene.spec import ContactSpec
-from mcplan.util.arguments import shown
+from mcplan.util.arguments import closest_or_all, shown
 
 if TYPE_CHECKING:
     from mcplan.robot.patch import Patch
@@ -305,7 +304,7 @@ def make_contact(
         spec = ContactSpec.model_validate(dict(spec))
     patch = robot.patches.get(spec.patch)
     if patch is None:
-        raise InputError(f"robot {robot.name} has no patch `{spec.patch}`{_hint(spec.patch, robot.patches)}")
+        raise InputError(f"robot {robot.name} has no patch `{spec.patch}`{closest_or_all(spec.patch, robot.patches)}")
     if spec.patch == MOUNT:
         place_of_base = near if spec.pose is None else (spec.pose.R, spec.pose.p)
         if place_of_base is None:
@@ -313,7 +312,8 @@ def make_contact(
         return mount_contact(robot, *place_of_base)
     support = environment.supports.get(spec.surface)
     if support is None:
-        raise InputError(f"there is no surface or bar `{spec.surface}`{_hint(spec.surface, environment.supports)}")
+        hint = closest_or_all(spec.surface, environment.supports)
+        raise InputError(f"there is no surface or bar `{spec.surface}`{hint}")
     kind = spec.kind or patch.kind
     if near is None and spec.pose is not None:
         near = (spec.pose.R, spec.pose.p)
@@ -407,7 +407,7 @@ def contact(
         raise InputError(*(f"contact of {patch} on {name}: {p.key}: {p.message}" for p in problems))
     if near is not None:
         if patch not in robot.patches:
-            raise InputError(f"robot {robot.name} has no patch `{patch}`{_hint(patch, robot.patches)}")
+            raise InputError(f"robot {robot.name} has no patch `{patch}`{closest_or_all(patch, robot.patches)}")
         X = robot.frame_pose(near, patch)
         return make_contact(robot, known, spec, (X[:3, :3], X[:3, 3]))
     turns = ("yaw",) if isinstance(known.supports.get(name), Surface) else ("angle", "flip")
@@ -422,8 +422,3 @@ def _polygon(patch: "Patch", kind: str) -> np.ndarray:
     if len(polygon) < 2:
         raise InputError(f"patch `{patch.name}` has no polygon, so it cannot be a contact of kind surface")
     return polygon
-
-
-def _hint(name: str, known: Mapping[str, object]) -> str:
-    near = difflib.get_close_matches(name, list(known), n=1)
-    return f"; did you mean `{near[0]}`?" if near else f"; there are: {', '.join(known) or 'none'}"

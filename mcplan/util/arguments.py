@@ -81,10 +81,14 @@ def whole(where: str, name: str, value: Any, error: type[InputError] = InputErro
 
 def unknown(what: str, name: str, known: Iterable[str]) -> str:
     """Return that a name is not known, with the closest that is, or all of them."""
+    return f"unknown {what} `{name}`{closest_or_all(name, known)}"
+
+
+def closest_or_all(name: str, known: Iterable[str]) -> str:
+    """Return ``; did you mean `x`?`` for the closest known name, or the list of all."""
     names = list(known)
     near = difflib.get_close_matches(name, names, n=1)
-    hint = f"; did you mean `{near[0]}`?" if near else f"; there are: {', '.join(names) or 'none'}"
-    return f"unknown {what} `{name}`{hint}"
+    return f"; did you mean `{near[0]}`?" if near else f"; there are: {', '.join(names) or 'none'}"
 
 
 def shown(value: object) -> str:

@@ -14,7 +14,8 @@ from mcplan.core.distance.pair import DISTANCE, PAIR_SIZE
 from mcplan.core.distance.watch import new_watch, watch_distances
 from mcplan.robot.link_solids import candidate_pairs, link_solids, new_scratch
 from mcplan.robot.robot_file import load_robot
-from mcplan.robot.solid import pack, read_only
+from mcplan.robot.solid import pack
+from mcplan.util.arrays import read_only
 
 KERNELS = {kernel.__name__: kernel for kernel in (fill_distances, find_smallest, fill_distance_rows, watch_distances)}
 

@@ -9,7 +9,8 @@ from mcplan.core.distance.shape import BODY, scratch
 from mcplan.core.distance.watch import SLACK, base_way, follow, look_around, new_watch, watch_distances
 from mcplan.core.rigid_body.manifold import integrate
 from mcplan.core.rigid_body.tree import workspace
-from mcplan.robot.solid import pack, read_only
+from mcplan.robot.solid import pack
+from mcplan.util.arrays import read_only
 from tests.core.random_shapes import KINDS, placed, random_pose, random_shape
 from tests.core.random_trees import build_tree, random_bodies, random_state
 

@@ -36,7 +36,7 @@ from mcplan.record.world import World, closing
 from mcplan.robot.patch import MOUNT
 from mcplan.robot.pose import cross, quat_from_rotation, rotation_from_quat
 from mcplan.robot.robot import Robot
-from mcplan.robot.solid import read_only, shape_inertia
+from mcplan.robot.solid import shape_inertia
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment
 from mcplan.settings.settings import ContactLaw, SimulationSettings
@@ -44,6 +44,7 @@ from mcplan.sim.contact.pack import object_places, pack_scene
 from mcplan.sim.physics import Action, Outcome, action_of
 from mcplan.sim.recorder import PointForces
 from mcplan.sim.touching_patch import touching_patch
+from mcplan.util.arrays import read_only
 from mcplan.util.text import short
 
 

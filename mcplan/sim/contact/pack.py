@@ -24,13 +24,14 @@ from mcplan.robot.description import Box, Capsule, Cylinder, MeshShape, Shape, S
 from mcplan.robot.link_solids import link_solids, new_scratch
 from mcplan.robot.patch import Patch
 from mcplan.robot.robot import Robot
-from mcplan.robot.solid import hull_corners, pack, read_only, shape_inertia, solid
+from mcplan.robot.solid import hull_corners, pack, shape_inertia, solid
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment, Support, Surface
 from mcplan.scene.resting import resting_contact
 from mcplan.settings.margins import shrunk
 from mcplan.settings.settings import SimulationSettings
 from mcplan.sim.touching_patch import same_ball
+from mcplan.util.arrays import read_only
 
 Bump = tuple[int, np.ndarray, float, np.ndarray]
 """Kind, centre (3,), radius, axis (3,)."""

@@ -329,10 +329,10 @@ def test_joints_come_depth_first():
         assert beyond == sorted(beyond, reverse=True), "what hangs on a joint follows it at once"
 
 
-def test_the_command_adds_the_lines_and_the_key(program_run, tmp_path, capsys):
+def test_the_command_adds_the_lines_and_the_key(program_run, tmp_path, capfd):
     program_run.save(tmp_path)
     status = main(["verify", str(tmp_path), "--with", "pinocchio", "--with", "mujoco", "--json"])
-    content = json.loads(capsys.readouterr().out)
+    content = json.loads(capfd.readouterr().out)
     assert set(content["engines"]) == set(NAMES)
     for name in NAMES:
         engine = content["engines"][name]
@@ -341,7 +341,7 @@ def test_the_command_adds_the_lines_and_the_key(program_run, tmp_path, capsys):
         assert {"name", "value", "bound", "passed", "where"} <= set(engine["checks"][0])
     assert status == (0 if content["success"] else 1)
     assert main(["verify", str(tmp_path), "--with", "mujoco"]) == status
-    assert "pass  mujoco: generalised forces" in capsys.readouterr().out
+    assert "pass  mujoco: generalised forces" in capfd.readouterr().out
 
 
 def test_the_command_fails_when_an_engine_does(program_run, tmp_path, capsys):

@@ -56,3 +56,10 @@ def test_after_one_that_has_no_solution_the_next_has_its_own(programs):
     against = np.concatenate([A, -A[:1]]), np.append(b, -b[0] - 1.0)
     assert programs.solve(c, E, e, *against, free) is None
     assert c @ programs.solve(c, E, e, A, b, free) == pytest.approx(c @ first, rel=1e-9)
+
+
+def test_the_solver_prints_nothing(capfd):
+    """``verify --json`` would be no JSON: some versions of HiGHS print a banner from C."""
+    asked = program(np.random.default_rng(0), 12, 20, 4)
+    assert LinearPrograms().solve(*asked) is not None
+    assert capfd.readouterr() == ("", "")

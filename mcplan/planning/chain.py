@@ -3,12 +3,11 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import Protocol
 
 import numpy as np
 
 from mcplan.errors import PlanningFailed
-from mcplan.planning.plan import PlannedStance
+from mcplan.planning.plan import Change, PlannedStance
 from mcplan.planning.timing.retiming import Retimer
 from mcplan.planning.transition.body_motion import Departure
 from mcplan.planning.transition.knots import BARRED
@@ -120,25 +119,6 @@ def coming(robot: Robot, stances: Sequence[PlannedStance], k: int) -> tuple[Cont
             break
         found.append(stance.contact(stance.moved))
     return tuple(found)
-
-
-class Change(Protocol):
-    """What a stance or a step of the search changes: a patch, and what is in contact then."""
-
-    @property
-    def change(self) -> str:
-        """``add``, ``remove`` or ``shift``."""
-        ...
-
-    @property
-    def moved(self) -> str | None:
-        """The patch."""
-        ...
-
-    @property
-    def patches(self) -> tuple[str, ...]:
-        """What is in contact then."""
-        ...
 
 
 def parts_at_once(robot: Robot, stances: Sequence[Change], k: int) -> bool:

@@ -1,13 +1,12 @@
 """The posture that links two stances: found by the posture generator, its contact forces and margins with it."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from mcplan.collision.model import CollisionModel
 from mcplan.errors import PlanningFailed
-from mcplan.planning.plan import PlannedStance
+from mcplan.planning.plan import Change, PlannedStance
 from mcplan.planning.posture.generator import PostureGenerator, where_it_is
 from mcplan.planning.posture.limbs import airborne
 from mcplan.planning.posture.reference import comfortable_place, disturbed, guide_posture
@@ -38,50 +37,6 @@ START = tuple(
     for margin in JOINT_MARGINS
 )
 """At the start the pose of the base outranks the posture."""
-
-
-@dataclass(frozen=True)
-class Change:
-    """The step from one stance to the next.
-
-    Attributes
-    ----------
-    name : ``start`` | ``add`` | ``remove`` | ``shift``.
-    moved : the patch that is added or removed, else None.
-    contacts : those of the new stance.
-    in_place : those of the larger of the two stances, in place at the linking posture.
-    loaded : those of both, which carry the load there.
-    """
-
-    name: str
-    moved: str | None
-    contacts: tuple[Contact, ...]
-    in_place: tuple[Contact, ...]
-    loaded: tuple[Contact, ...]
-
-    @classmethod
-    def start(cls, contacts: tuple[Contact, ...]) -> "Change":
-        """Put all contacts in place at once."""
-        return cls("start", None, contacts, contacts, contacts)
-
-    @classmethod
-    def add(cls, before: tuple[Contact, ...], contact: Contact) -> "Change":
-        """Add a contact: it is in place and carries nothing yet."""
-        return cls("add", contact.patch, (*before, contact), (*before, contact), before)
-
-    @classmethod
-    def remove(cls, before: tuple[Contact, ...], patch: str) -> "Change":
-        """Remove a contact: it is still in place and carries nothing any more."""
-        left = tuple(contact for contact in before if contact.patch != patch)
-        return cls("remove", patch, left, before, left)
-
-    @classmethod
-    def shift(cls, before: tuple[Contact, ...]) -> "Change":
-        """Keep the contacts in another posture."""
-        return cls("shift", None, before, before, before)
-
-    def __str__(self) -> str:
-        return self.name if self.moved is None else f"{self.name} {self.moved}"
 
 
 class Linker:
@@ -134,10 +89,9 @@ class Linker:
         PlanningFailed
             When there is no such posture, with what is in its way, or when its base has to move over 5 cm.
         """
-        change, wanted = Change.start(contacts), self.reference
-        allowed = self.robot.scale.leg * BASE_MOVE
+        wanted, allowed = self.reference, self.robot.scale.leg * BASE_MOVE
         generators, base = self._generators(START), BaseTarget(wanted[:3], allowed)
-        hint = self._hint(generators[0], change, wanted)
+        hint = self._hint(generators[0], contacts, wanted)
         result = self._found(
             generators, wanted, lambda g, starts: g.generate(contacts, None, wanted, starts, base=base, hint=hint)
         )
@@ -149,7 +103,7 @@ class Linker:
                     f"start: the base has to move {moved:.3f} m to put the contacts in place and keep bodies apart, "
                     f"{allowed:.3g} m are allowed; correct the base pose, the posture or the contacts"
                 )
-        planned = self._stance(change, result)
+        planned = self._stance(Change.start(contacts), result, contacts, contacts)
         self.reference, self.bearing = planned.q, planned.patches
         said = _changed(self.robot, wanted, planned.q)
         self.notices = (f"start: to put its contacts in place and keep bodies apart, {said}",) if said else ()
@@ -172,42 +126,46 @@ class Linker:
     def link(
         self,
         change: Change,
-        q: np.ndarray,
+        before: PlannedStance,
         lifted: tuple[Contact, ...] = (),
         joints: np.ndarray | None = None,
         com: np.ndarray | None = None,
+        held: tuple[Contact, ...] | None = None,
     ) -> PlannedStance:
         """Find the posture of a change.
 
         Parameters
         ----------
-        q : (nq,) the posture before.
+        before : the stance that it starts from.
         lifted : the last contact of each patch that hangs in the air.
         joints : (n,) joints of a posture that is asked for, or None.
         com : (2,) or (3,) centre of mass that is asked for, or None.
+        held : the contacts as they bear load there, where that differs from the stance's; None where it does not.
 
         Raises
         ------
         PlanningFailed
             With the requirement that is missed, and by how much.
         """
-        guide = self.guide(change.in_place, q, joints)
-        hint = None if com is not None else self._hint(self._linking[0], change, guide)
-        clear = airborne(self.robot, self.environment, guide, change.in_place, lifted)
-        loaded = [contact.patch for contact in change.loaded]
+        in_place, loaded = (held, held) if held else change.linking_contacts(before.contacts)
+        guide = self.guide(in_place, before.q, joints)
+        hint = None if com is not None else self._hint(self._linking[0], loaded, guide)
+        clear = airborne(self.robot, self.environment, guide, in_place, lifted)
+        names = [contact.patch for contact in loaded]
         result = self._found(
             self._linking,
             guide,
             lambda g, starts: g.generate(
-                change.in_place, loaded, guide, starts or [q], com=com, hint=hint, airborne=clear
+                in_place, names, guide, starts or [before.q], com=com, hint=hint, airborne=clear
             ),
         )
         if com is not None and result.stage == "region" and result.violations[0].kind == "equilibrium":
+            carrying = " and ".join(names) or "no contacts"
             raise PlanningFailed(
-                f"{change}: the centre of mass asked for, ({com[0]:.3f}, {com[1]:.3f}), lies "
-                f"{result.violations[0].amount:.3f} m outside the region where {_names(change.loaded)} balance it"
+                f"{change.title}: the centre of mass asked for, ({com[0]:.3f}, {com[1]:.3f}), lies "
+                f"{result.violations[0].amount:.3f} m outside the region where {carrying} balance it"
             )
-        return self._stance(change, result)
+        return self._stance(change, result, in_place, loaded)
 
     def _found(
         self,
@@ -227,25 +185,26 @@ class Linker:
         elsewhere = _first(generators, lambda g: ask(g, starts))
         return elsewhere if elsewhere.found else result
 
-    def _hint(self, generator: PostureGenerator, change: Change, guide: np.ndarray) -> np.ndarray | None:
+    def _hint(self, generator: PostureGenerator, loaded: Sequence[Contact], guide: np.ndarray) -> np.ndarray | None:
         """Return the place (2,) of the centre of mass where the loaded contacts bear the robot most easily."""
-        com, names = self.robot.com(guide), [contact.patch for contact in change.loaded]
-        support = generator.support(change.loaded, names, com)
+        com, names = self.robot.com(guide), [contact.patch for contact in loaded]
+        support = generator.support(loaded, names, com)
         if support.violation is not None:
             return None
-        loaded = [generator.settings.with_margin(contact) for contact in change.loaded]
+        loaded = [generator.settings.with_margin(contact) for contact in loaded]
         return comfortable_place(support.region, loaded, com, self.robot.mass, self.robot.scale)
 
-    def _stance(self, change: Change, result: PostureResult) -> PlannedStance:
+    def _stance(
+        self, change: Change, result: PostureResult, in_place: Sequence[Contact], loaded: Sequence[Contact]
+    ) -> PlannedStance:
         """Return the stance of a posture that was found, or say what is wrong with it."""
         if not result.found or result.forces is None:
-            raise PlanningFailed(f"{change}: {result.reason}")
+            raise PlanningFailed(f"{change.title}: {result.reason}")
         robot, q, held = self.robot, result.q, result.forces
-        loaded = [where_it_is(robot, q, contact) for contact in change.loaded]
-        values = margins(robot, q, loaded, held)
-        near = self.collisions.smallest(q, contacts=change.in_place)
+        values = margins(robot, q, [where_it_is(robot, q, contact) for contact in loaded], held)
+        near = self.collisions.smallest(q, contacts=in_place)
         values["clearance"] = None if near is None else float(near.distance)
-        return PlannedStance(change.contacts, change.name, change.moved, q, held.wrenches, held.tau, values)
+        return PlannedStance(change.contacts, change.change, change.moved, q, held.wrenches, held.tau, values)
 
 
 def _first(generators: Sequence[PostureGenerator], ask: Callable[[PostureGenerator], PostureResult]) -> PostureResult:
@@ -274,7 +233,3 @@ def _changed(robot: Robot, wanted: np.ndarray, q: np.ndarray) -> str:
         rest = f" and {len(far) - 3} more by less" if len(far) > 3 else ""
         said.append("joints moved: " + ", ".join(named) + rest)
     return ", ".join(said)
-
-
-def _names(contacts: tuple[Contact, ...]) -> str:
-    return " and ".join(contact.patch for contact in contacts) or "no contacts"

@@ -20,14 +20,75 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, repr=False)
-class PlannedStance:
-    """One stance of a plan.
+class Change:
+    """A change of contacts: from one stance to the next, one contact at most.
 
     Attributes
     ----------
-    contacts : all contacts of this stance.
+    contacts : all contacts after it.
     change : ``start`` | ``add`` | ``remove`` | ``shift`` (the same contacts, another posture).
-    moved : the patch that was added or removed, else None.
+    moved : the patch that is added or removed, else None.
+    """
+
+    contacts: tuple[Contact, ...]
+    change: str
+    moved: str | None
+
+    @classmethod
+    def start(cls, contacts: tuple[Contact, ...]) -> "Change":
+        """Make all contacts at once."""
+        return Change(contacts, "start", None)
+
+    @classmethod
+    def add(cls, before: tuple[Contact, ...], contact: Contact) -> "Change":
+        """Add a contact."""
+        return Change((*before, contact), "add", contact.patch)
+
+    @classmethod
+    def remove(cls, before: tuple[Contact, ...], patch: str) -> "Change":
+        """Remove the contact of a patch."""
+        return Change(tuple(contact for contact in before if contact.patch != patch), "remove", patch)
+
+    @classmethod
+    def shift(cls, before: tuple[Contact, ...]) -> "Change":
+        """Keep the contacts in another posture."""
+        return Change(before, "shift", None)
+
+    @property
+    def title(self) -> str:
+        """What changes, and for which patch: ``add left_sole``."""
+        return self.change if self.moved is None else f"{self.change} {self.moved}"
+
+    @property
+    def patches(self) -> tuple[str, ...]:
+        """Names of the patches in contact after it."""
+        return tuple(contact.patch for contact in self.contacts)
+
+    def linking_contacts(self, before: tuple[Contact, ...]) -> tuple[tuple[Contact, ...], tuple[Contact, ...]]:
+        """Return the contacts in place at the posture that links two stances, and those that carry load there.
+
+        In place are those of the larger stance; those of both carry.
+        """
+        in_place = before if self.change == "remove" else self.contacts
+        return in_place, before if self.change == "add" else self.contacts
+
+    def contact(self, patch: str) -> Contact:
+        """Return the contact of a patch.
+
+        Raises
+        ------
+        KeyError
+            When it is not in contact.
+        """
+        return contact_of(self.contacts, patch)
+
+
+@dataclass(frozen=True, repr=False)
+class PlannedStance(Change):
+    """One stance of a plan, and the change that leads to it.
+
+    Attributes
+    ----------
     q : (nq,) the posture that links this stance to the one before: the contacts of the larger of the two stances are in
         place, and only those that both share carry load.
     wrenches : {patch: (6,)} at the patch origins in world axes (N, N m), of every contact in place at ``q``; zero where
@@ -39,9 +100,6 @@ class PlannedStance:
     passing : how it is passed where the robot does not come to rest: then forces and torques give this motion.
     """
 
-    contacts: tuple[Contact, ...]
-    change: str
-    moved: str | None
     q: np.ndarray
     wrenches: dict[str, np.ndarray]
     tau: np.ndarray
@@ -49,11 +107,6 @@ class PlannedStance:
     objects: dict[str, np.ndarray] = field(default_factory=dict)
     transition: Transition | None = None
     passing: Passing | None = None
-
-    @property
-    def title(self) -> str:
-        """What changes, and for which patch: ``add left_sole``."""
-        return self.change if self.moved is None else f"{self.change} {self.moved}"
 
     def __repr__(self) -> str:
         return f"PlannedStance({self.title}, on {', '.join(self.patches)})"
@@ -72,21 +125,6 @@ class PlannedStance:
         """Return the force that a patch bears (N)."""
         return float(np.linalg.norm(self.wrenches[patch][:3])) if patch in self.wrenches else 0.0
 
-    @property
-    def patches(self) -> tuple[str, ...]:
-        """Names of the patches in contact."""
-        return tuple(contact.patch for contact in self.contacts)
-
-    def contact(self, patch: str) -> Contact:
-        """Return the contact of a patch.
-
-        Raises
-        ------
-        KeyError
-            When it is not in contact.
-        """
-        return contact_of(self.contacts, patch)
-
 
 @dataclass(frozen=True, repr=False)
 class Plan:
@@ -103,7 +141,10 @@ class Plan:
     @cached_property
     def goals(self) -> tuple[ItemReached, ...]:
         """Which stance meets which item of the goal, and how far: measured on the stances."""
-        return items_reached(self.scenario, self.stances)
+        scenario = self.scenario
+        at_start = {thing.name: thing.pose for thing in scenario.environment.objects}
+        states = [(stance.contacts, stance.q, at_start | stance.objects) for stance in self.stances]
+        return items_reached(scenario.goal, scenario.robot, states)
 
     @property
     def goal_reached(self) -> bool:

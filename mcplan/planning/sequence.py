@@ -13,8 +13,8 @@ import numpy as np
 
 from mcplan.errors import InputError, PlanningFailed, ScenarioError
 from mcplan.planning.chain import refuse_barred, with_transitions
-from mcplan.planning.linking import Change, Linker
-from mcplan.planning.plan import Plan, PlannedStance
+from mcplan.planning.linking import Linker
+from mcplan.planning.plan import Change, Plan, PlannedStance
 from mcplan.robot.patch import MOUNT
 from mcplan.scenario.scenario import Scenario
 from mcplan.scenario.schema import StanceItem
@@ -81,13 +81,16 @@ class StanceSequence:
         if item.objects:
             linker.place(self.scenario.environment.placed(moved))
         joints = None if item.posture is None else item.posture.apply(robot, linker.reference)[7:]
-        change = _change(linker, item, before, earlier, joints)
+        if item.objects:
+            change, held = _displacement(linker, item, before, earlier)
+        else:
+            change, held = _change(linker, item, before, joints), None
         com = None if item.com is None else np.array(item.com)
-        stance = linker.link(change, before.q, tuple(self._left.values()), joints, com)
+        stance = linker.link(change, before, tuple(self._left.values()), joints, com, held)
         self.stances.append(replace(stance, objects=moved))
-        if change.name == "remove" and change.moved is not None:
+        if change.change == "remove" and change.moved is not None:
             self._left[change.moved] = before.contact(change.moved)
-        elif change.name == "add" and change.moved is not None:
+        elif change.change == "add" and change.moved is not None:
             limb = robot.patches[change.moved].limb
             self._left = {patch: c for patch, c in self._left.items() if robot.patches[patch].limb != limb}
 
@@ -128,13 +131,9 @@ def _item(scenario: Scenario, k: int, make: Callable[..., Result], *arguments: o
         raise ScenarioError(*(scenario.document.problem(("stances", k), p.message) for p in error.problems)) from error
 
 
-def _change(
-    linker: Linker, item: StanceItem, before: PlannedStance, earlier: Environment, joints: np.ndarray | None
-) -> Change:
+def _change(linker: Linker, item: StanceItem, before: PlannedStance, joints: np.ndarray | None) -> Change:
     """Return what an item changes, with the places that it leaves out taken nearest to the guide with these joints."""
     robot, environment = linker.robot, linker.environment
-    if item.objects:
-        return _displacement(linker, item, before, earlier)
     contacts = before.contacts
     if item.remove is not None:
         _known(item.remove, before)
@@ -162,8 +161,10 @@ def _change(
     return Change.add(contacts, make_contact(robot, environment, resolved.to_data()))
 
 
-def _displacement(linker: Linker, item: StanceItem, before: PlannedStance, earlier: Environment) -> Change:
-    """Return the shift to the contacts that go along with the objects that an item moves.
+def _displacement(
+    linker: Linker, item: StanceItem, before: PlannedStance, earlier: Environment
+) -> tuple[Change, tuple[Contact, ...]]:
+    """Return the shift to the contacts that go along with the objects that an item moves, and these as they bear load.
 
     What rests slides, or is lifted off; what is in the air goes anywhere, and is put down where it then rests.
     """
@@ -183,8 +184,7 @@ def _displacement(linker: Linker, item: StanceItem, before: PlannedStance, earli
     contacts = tuple(make_contact(linker.robot, environment, contact.to_data()) for contact in before.contacts)
     # what has just been put down is still borne by the robot, until what it lies on takes it over
     put = [name for name, rests in ends.items() if not slides(*rests, environment)]
-    held = tuple(_in_the_air(contact, put) for contact in contacts)
-    return replace(Change.shift(contacts), in_place=held, loaded=held)
+    return Change.shift(contacts), tuple(_in_the_air(contact, put) for contact in contacts)
 
 
 def _in_the_air(contact: Contact, objects: Sequence[str]) -> Contact:

@@ -5,7 +5,8 @@ import pytest
 
 from mcplan.collision.model import CollisionModel
 from mcplan.errors import PlanningFailed
-from mcplan.planning.linking import Change, Linker, _changed
+from mcplan.planning.linking import Linker, _changed
+from mcplan.planning.plan import Change
 from mcplan.planning.posture.generator import PostureGenerator
 from mcplan.planning.posture.reference import comfortable_place, guide_posture
 from mcplan.planning.posture.settings import FRICTION_SHARE, TORQUE_SHARE
@@ -35,8 +36,8 @@ def test_forces_and_torques_satisfy_the_equation_of_motion_at_rest(scene, linker
     robot = scene.ROBOT
     start = linker.start(scene.feet())
     hand = scene.contact("right_hand", "table", x=-0.25, y=-0.28, yaw=0.0)
-    added = linker.link(Change.add(start.contacts, hand), start.q)
-    lifted = linker.link(Change.remove(added.contacts, "left_sole"), added.q)
+    added = linker.link(Change.add(start.contacts, hand), start)
+    lifted = linker.link(Change.remove(added.contacts, "left_sole"), added)
     for stance in (start, added, lifted):
         assert balanced(robot, stance) < 1e-6
         assert stance.margins["torque"] <= TORQUE_SHARE + 1e-6
@@ -155,17 +156,17 @@ def test_a_shift_of_the_centre_of_mass_beside_a_wall_keeps_clear_of_it_or_is_ref
     start, com = linker.start(scene.feet()), np.array([0.05, 0.0])
     blind = PostureGenerator(robot, environment).generate(start.contacts, None, start.q, com=com)
     assert CollisionModel(robot, environment).smallest(blind.q, contacts=start.contacts).distance < -0.005
-    shifted = linker.link(Change.shift(start.contacts), start.q, com=com)
+    shifted = linker.link(Change.shift(start.contacts), start, com=com)
     assert np.allclose(robot.com(shifted.q)[:2], com, atol=1e-6)
     assert least(robot, environment, shifted)[0] > 0.0025
     with pytest.raises(PlanningFailed, match=r"shift: .*LINK\d and post0 come [\d.]+ mm too close"):
-        linker.link(Change.shift(start.contacts), start.q, com=np.array([0.07, 0.0, 0.78]))
+        linker.link(Change.shift(start.contacts), start, com=np.array([0.07, 0.0, 0.78]))
 
 
 def test_a_centre_of_mass_that_nothing_balances_is_refused(scene, linker):
     start = linker.start(scene.feet())
     with pytest.raises(PlanningFailed, match=r"lies 0\.\d+ m outside the region where left_sole"):
-        linker.link(Change.remove(start.contacts, "right_sole"), start.q, com=np.array([0.0, -0.05, 0.8]))
+        linker.link(Change.remove(start.contacts, "right_sole"), start, com=np.array([0.0, -0.05, 0.8]))
 
 
 def test_the_guide_follows_the_contacts_rigidly(scene, linker):

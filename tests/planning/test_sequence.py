@@ -40,7 +40,7 @@ def test_a_place_that_is_left_out_is_nearest_to_the_posture_that_the_item_names(
         sequence = StanceSequence(scenario)
         item = StanceItem.model_validate({"add": {"patch": "right_hand", "surface": "table"}, **further})
         change = _change(
-            sequence.linker, item, sequence.stances[0], sequence.linker.environment,
+            sequence.linker, item, sequence.stances[0],
             item.posture and item.posture.apply(scenario.robot, sequence.linker.reference)[7:],
         )  # fmt: skip
         (hand,) = (contact for contact in change.contacts if contact.patch == "right_hand")
@@ -233,9 +233,9 @@ def test_what_limbs_left_is_remembered_until_they_touch_again_themselves(plans):
     hand = next(item.add for item in scenario.stances if item.add is not None)
     sequence, seen = StanceSequence(scenario), []
 
-    def link(change, q, left, joints, com):
+    def link(change, before, left, *asked):
         seen.append({contact.patch for contact in left})
-        return PlannedStance(tuple(change.contacts), change.name, change.moved, q, {}, None, {})
+        return PlannedStance(change.contacts, change.change, change.moved, before.q, {}, None, {})
 
     sequence.linker.link = link
     there = {"add": sequence.stances[0].contact("right_sole").to_data()}

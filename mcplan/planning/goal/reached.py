@@ -4,31 +4,19 @@ Items are met in their order. An item is met by the first stance, from that of t
 fields; the last one by the last stance of the plan, where the motion ends.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from mcplan.planning.goal.item import Measure, measure, unmet
-from mcplan.scenario.scenario import Scenario
+from mcplan.robot.robot import Robot
+from mcplan.scenario.schema import GoalItem
 from mcplan.scene.contact import Contact
 
-
-class Stance(Protocol):
-    """What is measured of a stance of a plan."""
-
-    @property
-    def contacts(self) -> tuple[Contact, ...]:
-        """Those of the stance."""
-
-    @property
-    def q(self) -> np.ndarray:
-        """Posture (nq,)."""
-
-    @property
-    def objects(self) -> dict[str, np.ndarray]:
-        """Poses (7,) of objects that have been moved."""
+State = tuple[Sequence[Contact], np.ndarray, Mapping[str, np.ndarray]]
+"""Contacts, posture (nq,) and poses (7,) of the objects."""
 
 
 @dataclass(frozen=True)
@@ -79,18 +67,15 @@ class ItemReached:
         }
 
 
-def items_reached(scenario: Scenario, stances: Sequence[Stance]) -> tuple[ItemReached, ...]:
+def items_reached(goal: Sequence[GoalItem], robot: Robot, stances: Sequence[State]) -> tuple[ItemReached, ...]:
     """Return for each item of the goal the stance that meets it and how far."""
-    robot = scenario.robot
-    at_start = {thing.name: thing.pose for thing in scenario.environment.objects}
     found: list[ItemReached] = []
     first, last = 0, len(stances) - 1
-    for number, item in enumerate(scenario.goal):
+    for number, item in enumerate(goal):
         best: ItemReached | None = None
         least = np.inf
-        for k in range(last if number == len(scenario.goal) - 1 else first, last + 1):
-            stance = stances[k]
-            measures = measure(item, robot, stance.contacts, stance.q, at_start | stance.objects)
+        for k in range(last if number == len(goal) - 1 else first, last + 1):
+            measures = measure(item, robot, *stances[k])
             worst = max((one.shortfall for one in measures), default=0.0)
             if worst < least:
                 best, least = ItemReached(number, k, measures), worst

@@ -233,6 +233,7 @@ def _motions(prover: Prover, path: Sequence[Node]) -> Iterator[tuple[int, Node, 
         last = number + len(first) - 1
         if first and last + 1 < len(steps) and is_retracted(prover.robot, steps, last):
             step = steps[last]
+            assert step.moved is not None
             retraction = Retraction(step.contacts, parent.touching[step.moved], step.q)
             yield k, node, retraction
             let_go, clear = step.q, retraction.segment(prover.segments).q[-1]

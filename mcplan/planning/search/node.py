@@ -6,37 +6,27 @@ from itertools import pairwise
 
 import numpy as np
 
+from mcplan.planning.plan import Change
 from mcplan.planning.search.potential import Standing
 from mcplan.planning.transition.segments import BodyShift, Swing
 from mcplan.scene.contact import Contact
 
 
 @dataclass(frozen=True, eq=False)
-class Step:
-    """One change of one contact, as the plan will list it.
+class Step(Change):
+    """A change of one contact in a move of the search, as the plan will list it.
 
     Attributes
     ----------
-    change : ``add`` | ``remove``.
-    moved : the patch.
-    contacts : those after it.
     in_place : those of the larger stance; ``loaded`` names those that carry.
     q : (nq,) linking posture.
     touching : all contacts in place there: several when a limb moves more than one patch.
     """
 
-    change: str
-    moved: str
-    contacts: tuple[Contact, ...]
     in_place: tuple[Contact, ...]
     loaded: tuple[str, ...]
     q: np.ndarray
     touching: tuple[Contact, ...]
-
-    @property
-    def patches(self) -> tuple[str, ...]:
-        """What is in contact after it."""
-        return tuple(contact.patch for contact in self.contacts)
 
 
 @dataclass(frozen=True, eq=False)

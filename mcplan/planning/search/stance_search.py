@@ -307,7 +307,7 @@ class StanceSearch:
                 if steps and (parted := self._parted(before, patch, move.removed, q)) is not None:
                     q, touching = parted, before
                 left = [contact for contact in left if contact.patch != patch]
-                steps.append(Step("remove", patch, tuple(left), before, carrying, q, touching))
+                steps.append(Step(tuple(left), "remove", patch, before, carrying, q, touching))
         if added:
             placed = prover.prove((*common, *added), [contact.patch for contact in added], q, free, common)
             if not placed.found:
@@ -334,7 +334,7 @@ class StanceSearch:
             for contact in added:
                 here.append(contact)
                 now = tuple(sorted(here, key=lambda c: c.patch))
-                steps.append(Step("add", contact.patch, now, now, carrying, q, (*common, *added)))
+                steps.append(Step(now, "add", contact.patch, now, carrying, q, (*common, *added)))
         return self._node(parent, move, (*common, *added), wrenches, steps, q)
 
     def _parted(
@@ -369,7 +369,7 @@ class StanceSearch:
             q = result.q
             wrenches = _larger(wrenches, result.wrenches)
             loaded = tuple(contact.patch for contact in both if contact.patch != idle)
-            steps.append(Step(change, idle, tuple(sorted(after, key=lambda c: c.patch)), both, loaded, q, both))
+            steps.append(Step(tuple(sorted(after, key=lambda c: c.patch)), change, idle, both, loaded, q, both))
         return self._node(parent, move, (*common, added), wrenches, steps, q)
 
     def _node(self, parent: Node, move: Move, contacts, wrenches, steps: list[Step], q) -> Node:

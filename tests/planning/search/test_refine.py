@@ -101,7 +101,7 @@ def paths(monkeypatch):
     nodes = [Node((), {}, np.zeros(1), None, None, (), 0.0, 0.0, None, frozenset(), 0)]
     for k in (1, 2):
         q = np.array([float(k)])
-        steps = (Step("add", "left_sole", (), (), (), q, ()),)
+        steps = (Step((), "add", "left_sole", (), (), q, ()),)
         nodes.append(Node((), {}, q, nodes[-1], None, steps, 0.0, 0.0, None, frozenset(), k))
     return [nodes]
 

@@ -49,9 +49,8 @@ def package_file(name: str, directories: Sequence[Path] = ()) -> Path:
         how = EXTRAS.get(package, "name the directory that holds it in `packages`, or with --package-dir")
         raise RobotError(f"{name}: the package {package!r} is not installed: {how}")
     for folder in folders:
-        path = (folder / inner).resolve()
-        if path.is_file() and path.is_relative_to(folder.resolve()):
-            return path
+        if _is_inside(folder / inner, folder, links=True) and (folder / inner).is_file():
+            return (folder / inner).resolve()
     raise RobotError(f"{name}: the package {str(folders[0])!r} holds no file {inner!r}")
 
 
@@ -100,6 +99,9 @@ CARELESS = "VCGLib"
 """Author (MeshLab) that writes ``Y_UP`` into every file without having turned the vertices, which are as they were."""
 
 
+NAMED_IN = "package_directories (--package-dir, `packages` of a robot.yaml)"
+
+
 class MeshError(Exception):
     """Why a mesh cannot be used."""
 
@@ -108,12 +110,27 @@ class MeshFiles:
     """The meshes that one URDF may refer to.
 
     A path is followed only to files inside the model's directory, its package (a directory above it that has the
-    package's name and a ``package.xml``, or where it is installed) or the named package directories, links resolved.
+    package's name, or where it is installed) or the named package directories. Links may lead out of packages that are
+    installed or named (``colcon build --symlink-install``), and out of nothing else.
+
+    Parameters
+    ----------
+    urdf : the file that refers to them.
+    package_directories : each is a package or holds some.
+    suffixes : formats that are read.
+    siblings : whether files below the parent of the model's directory are read too: ``../meshes/x.stl``.
     """
 
-    def __init__(self, urdf: Path, package_directories: Sequence[str | Path] = (), suffixes: Sequence[str] = SUFFIXES):
+    def __init__(
+        self,
+        urdf: Path,
+        package_directories: Sequence[str | Path] = (),
+        suffixes: Sequence[str] = SUFFIXES,
+        siblings: bool = False,
+    ):
         self.suffixes = suffixes
         self.directory = urdf.resolve().parent
+        self.home = self.directory.parent if siblings else self.directory
         self.packages = [Path(directory).resolve() for directory in package_directories]
         self._read: dict[Path, tuple[np.ndarray, np.ndarray]] = {}
         self.by_name: dict[str, tuple[np.ndarray, np.ndarray]] = {}
@@ -139,26 +156,22 @@ class MeshFiles:
         try:
             candidates = self._candidates(scheme, rest, name)
             for root, candidate in candidates:
-                path = candidate.resolve()
-                if path.is_relative_to(root) and path.is_file():
-                    return path
+                if _is_inside(candidate, root, root not in (self.directory, self.home)) and candidate.is_file():
+                    return candidate.resolve()
         except (OSError, ValueError, RuntimeError) as error:  # a name too long, a malformed address, a loop of links
             raise MeshError(f"cannot be looked up: {error}") from None
         if rest and scheme in ("package", "model"):
             places = ", ".join(str(path) for path in (self.directory, *self.packages))
-            raise MeshError(f"not found (looked in {places}); name its package in package_directories")
-        if any(not path.resolve().is_relative_to(root) for root, path in candidates):
-            raise MeshError("lies outside the model's directory; name its directory in package_directories")
+            raise MeshError(f"not found (looked in {places}); name its package in {NAMED_IN}")
+        if not all(_is_inside(path, root, False) for root, path in candidates):
+            raise MeshError(f"lies outside the model's directory; name its directory in {NAMED_IN}")
         raise MeshError("there is no such file")
 
     def _candidates(self, scheme: str, rest: str, name: str) -> list[tuple[Path, Path]]:
         """Return (directory that must contain the file, file) in the order in which they are tried."""
-        if not rest:
-            roots = [self.directory, *self.packages]
-            return [(root, self.directory / name) for root in roots]
-        if scheme == "file":
-            roots = [self.directory, *self.packages]
-            return [(root, Path(unquote(urlparse(name).path))) for root in roots]
+        if not rest or scheme == "file":
+            path = Path(unquote(urlparse(name).path)) if rest else self.directory / name
+            return [(root, path) for root in (self.home, *self.packages)]
         package, _, inner = rest.lstrip("/").partition("/")
         found = []
         for directory in self.packages:
@@ -166,11 +179,17 @@ class MeshFiles:
                 found.append((directory, directory / inner))
             found.append((directory, directory / package / inner))
         for directory in (self.directory, *self.directory.parents):
-            if directory.name == package and (directory / "package.xml").is_file():
+            if directory.name == package:
                 found.append((directory, directory / inner))
         if (installed := find_package(package)) is not None:
-            found.append((installed.resolve(), installed / inner))
+            found.append((installed, installed / inner))
         return [*found, (self.directory, self.directory / package / inner), (self.directory, self.directory / inner)]
+
+
+def _is_inside(path: Path, root: Path, links: bool) -> bool:
+    """Whether a path is below a directory, links resolved; with ``links`` those below it may lead anywhere."""
+    written = Path(os.path.abspath(path)).is_relative_to(os.path.abspath(root))
+    return (links and written) or path.resolve().is_relative_to(root.resolve())
 
 
 def read_mesh(path: Path) -> tuple[np.ndarray, np.ndarray]:

@@ -81,7 +81,7 @@ def split_collisions(
         raise InputError(f"{path}: there is no link {missing[0]!r}{closest(missing[0], model.links)}")
     decompose = _coacd()
     root = _tree(data, path)
-    files = MeshFiles(path, directories)
+    files = MeshFiles(path, directories, siblings=True)
     _rebase(root, files, target)
     found, parts = list[Split](), dict[str, np.ndarray]()
     for element, collision in list(_mesh_collisions(root, links)):

@@ -43,8 +43,9 @@ class GeometryReader:
 
     def __init__(self, notes: Notes, path: Path, package_directories: Sequence[str | Path], robot: Element):
         self.notes = notes
-        self.meshes = mesh_file.MeshFiles(path, package_directories)
+        self.meshes = mesh_file.MeshFiles(path, package_directories, siblings=True)
         self.colors: dict[str, Color] = {}
+        self._missing: dict[str, list[tuple[Element, str, str]]] = {}
         for element in self._materials(robot):
             name = element.attributes.get("name", "").strip()
             color = self._color(element, name)
@@ -104,11 +105,20 @@ class GeometryReader:
             vertices, faces = self.meshes.read(name)
         except mesh_file.MeshError as problem:
             # a picture can be missing; a collision that is silently missing cannot
-            note = self.notes.doubt if role == "visual" else self.notes.problem
-            note(element, key, f"{role} mesh {brief(name)}: {problem}")
+            if role == "visual":
+                self.notes.doubt(element, key, f"visual mesh {brief(name)}: {problem}")
+            else:
+                self._missing.setdefault(str(problem), []).append((element, key, name))
             return None
         faces = faces[:, ::-1].copy() if np.prod(scale) < 0 else faces
         return MeshShape(read_only(vertices * scale), read_only(faces))
+
+    def settle(self) -> None:
+        """Note the collision meshes that could not be read: those of one reason as one problem with their count."""
+        for reason, ((element, key, name), *others) in self._missing.items():
+            names = ", ".join(brief(other) for _, _, other in others[:5])
+            more = f" (and {len(others)} more: {names})" if others else ""
+            self.notes.problem(element, key, f"collision mesh {brief(name)}: {reason}{more}")
 
     def _material(self, visual: Element, key: str) -> Color | None:
         material = self.notes.single(visual, "material", key)
@@ -288,6 +298,7 @@ def parse_urdf(
             joints[joint.name] = joint
             if joint is not parts[-1]:
                 links[joint.child] = Link(joint.child, element.line, None)
+    geometry.settle()
     if not links and not notes.problems:
         notes.problem(root, "", "the robot has no links")
     _check_ends(links, joints, notes)

@@ -106,14 +106,39 @@ def test_a_unit_is_a_length(folder, unit):
 
 def test_packages(folder):
     root = folder.parent.parent
+    (root / "elsewhere" / "box.stl").rename(root / "elsewhere" / "far.stl")
     assert read(folder, "package://bot/box.stl")  # inside the model's own directory
-    with pytest.raises(RobotError, match="name its package in package_directories"):
-        read(folder, "package://bot/meshes/box.stl")
-    assert read(folder, "package://bot/meshes/box.stl", packages=[root / "bot"])
-    assert read(folder, "package:///bot/meshes/box.stl", packages=[root / "bot"])
-    assert read(folder, "package://bot/meshes/box.stl", packages=[root])
-    (folder.parent / "package.xml").write_text("<package/>")
-    assert read(folder, "package://bot/meshes/box.stl")
+    assert read(folder, "package://bot/meshes/box.stl")  # below an ancestor that has the package's name
+    assert read(folder, "../meshes/box.stl")
+    with pytest.raises(RobotError, match=r"name its package in package_directories \(--package-dir"):
+        read(folder, "package://elsewhere/far.stl")
+    assert read(folder, "package://elsewhere/far.stl", packages=[root / "elsewhere"])
+    assert read(folder, "package:///elsewhere/far.stl", packages=[root / "elsewhere"])
+    assert read(folder, "package://elsewhere/far.stl", packages=[root])
+
+
+def test_missing_meshes_are_one_problem_with_their_count(folder):
+    shapes = "".join(
+        f'<collision><geometry><mesh filename="package://gone/{k}.stl"/></geometry></collision>\n' for k in range(3)
+    )
+    with pytest.raises(RobotError) as caught:
+        parse_urdf(f'<robot name="r"><link name="l">\n{shapes}</link></robot>'.encode(), folder / "r.urdf")
+    (problem,) = caught.value.problems
+    assert (problem.line, problem.key) == (2, "l")
+    assert "0.stl" in problem.message
+    assert "and 2 more" in problem.message
+
+
+@pytest.mark.parametrize("installed", [False, True])
+def test_links_lead_out_of_named_and_installed_packages(folder, installed, monkeypatch):
+    """As those of ``colcon build --symlink-install`` do."""
+    share = folder.parent.parent / "install" / "share" / "linked"
+    share.mkdir(parents=True)
+    (share / "box.stl").symlink_to(folder.parent.parent / "elsewhere" / "box.stl")
+    monkeypatch.setenv("AMENT_PREFIX_PATH", str(share.parent.parent) if installed else "")
+    assert read(folder, "package://linked/box.stl", packages=() if installed else [share])
+    with pytest.raises(RobotError, match="not found"):
+        read(folder, "package://linked/../../../elsewhere/box.stl", packages=() if installed else [share])
 
 
 @pytest.mark.parametrize(

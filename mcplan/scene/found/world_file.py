@@ -43,7 +43,7 @@ def _text(problem: Problem, path: Path) -> str:
 
 
 def _read_urdf(root: Element, path: Path) -> SceneGeometry:
-    model, meshes = parse_urdf(read_bytes(path), path), MeshFiles(path)
+    model, meshes = parse_urdf(read_bytes(path), path), MeshFiles(path, siblings=True)
     world = SceneGeometry(files={meshes.find(name) for name in model.meshes})
     poses = {model.root: (np.eye(3), np.zeros(3))}
     for joint in model.joints.values():  # parents come before their children

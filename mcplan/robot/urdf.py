@@ -7,7 +7,7 @@ The links and joints of a URDF as a tree: one root, no cycle, mimic joints that 
 
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -35,6 +35,18 @@ from mcplan.robot.xml_reader import MAX_BYTES, Element, Notes, brief, closest, r
 from mcplan.util.arrays import read_only
 
 SHAPES = ("box", "sphere", "cylinder", "capsule", "mesh")
+
+SIZES = {
+    "box": [("size", 3)],
+    "sphere": [("radius", 1)],
+    "cylinder": [("radius", 1), ("length", 1)],
+    "capsule": [("radius", 1), ("length", 1)],
+}
+"""Attributes of each shape, and how many numbers they hold."""
+
+SHAPE_MAKERS: dict[str, Callable[..., Shape]] = {
+    "box": lambda x, y, z: Box((x, y, z)), "sphere": Sphere, "cylinder": Cylinder, "capsule": Capsule,
+}  # fmt: skip
 Color = tuple[float, float, float, float]
 
 
@@ -80,18 +92,19 @@ class GeometryReader:
             self.notes.problem(geometry, key, f"<geometry> should hold one of {', '.join(SHAPES)}, and holds {tags}")
             return None
         shape = geometry.children[0]
-        if shape.tag == "box":
-            size = self.notes.positive(shape, "size", 3, key)
-            return None if size is None else Box((float(size[0]), float(size[1]), float(size[2])))
         if shape.tag == "mesh":
             return self._mesh(shape, role, key)
-        radius = self.notes.positive(shape, "radius", 1, key)
-        if shape.tag == "sphere":
-            return None if radius is None else Sphere(float(radius[0]))
-        length = self.notes.positive(shape, "length", 1, key)
-        if radius is None or length is None:
+        sizes = [self.notes.lengths(shape, name, count, key) for name, count in SIZES[shape.tag]]
+        if any(size is None for size in sizes):
             return None
-        return (Cylinder if shape.tag == "cylinder" else Capsule)(float(radius[0]), float(length[0]))
+        numbers = np.concatenate([size for size in sizes if size is not None])
+        if (numbers < 0.0).any():
+            self.notes.problem(shape, key, f"the size of <{shape.tag}>, {triple(numbers)}, should be positive")
+        elif not numbers.all():  # a placeholder
+            self.notes.doubt(shape, key, f"<{shape.tag}> has the size {triple(numbers)}: the shape is left out")
+        else:
+            return SHAPE_MAKERS[shape.tag](*numbers.tolist())
+        return None
 
     def _mesh(self, element: Element, role: Role, key: str) -> MeshShape | None:
         name = self.notes.text(element, "filename", key)
@@ -275,6 +288,7 @@ def parse_urdf(
     if root.tag != "robot":
         raise RobotError(Problem(str(path), root.line, "", f"the root element is <{root.tag[:40]}>, not <robot>"))
     _refuse_xacro(root, notes)
+    _drop_floating_root(root, notes)
     notes.settle()
     geometry = GeometryReader(notes, path, package_directories, root)
     links: dict[str, Link] = {}
@@ -328,6 +342,22 @@ def _refuse_xacro(root: Element, notes: Notes) -> None:
             notes.problem(element, "", message)
             return
         stack.extend(reversed(element.children))
+
+
+def _drop_floating_root(root: Element, notes: Notes) -> None:
+    """Leave out a floating joint from an empty root link, which tools write for MuJoCo: here the base floats anyway."""
+
+    def ends(joint: Element) -> list[str]:
+        return [end.attributes.get("link", "") for tag in ("parent", "child") for end in joint.all(tag)]
+
+    joints = root.all("joint")
+    for joint in (joint for joint in joints if joint.attributes.get("type") == "floating" and joint.all("parent")):
+        above = ends(joint)[0]
+        empty = [link for link in root.all("link") if link.attributes.get("name") == above and not link.children]
+        if len(empty) == 1 and not any(above in ends(other) for other in joints if other is not joint):
+            message = f"the floating joint from the empty link {brief(above)} is left out: the base floats by itself"
+            notes.doubt(joint, joint.attributes.get("name", "joint"), f"{message}; delete the joint and that link")
+            root.children = [child for child in root.children if child is not joint and child is not empty[0]]
 
 
 def _check_ends(links: dict[str, Link], joints: dict[str, Joint], notes: Notes) -> None:

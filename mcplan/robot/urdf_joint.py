@@ -40,7 +40,7 @@ def read_joints(element: Element, notes: Notes) -> list[Joint]:
     if kind is not None and kind not in (*JOINT_TYPES, UNIVERSAL):
         message = f"joint type {brief(kind)} is not one of {', '.join((*JOINT_TYPES, UNIVERSAL))}"
         if kind == "floating":
-            message += "; the base floats by itself, without a joint to the world"
+            message += "; the base floats by itself: delete the joint, and the link above it if that is empty"
         notes.problem(element, name, message)
         kind = None
     ends = {}

@@ -235,14 +235,6 @@ class Notes:
             return None
         return numbers
 
-    def positive(self, element: Element, attribute: str, size: int, key: str) -> np.ndarray | None:
-        """Return positive numbers, as ``lengths``."""
-        numbers = self.lengths(element, attribute, size, key)
-        if numbers is not None and not (numbers > 0).all():
-            self.problem(element, key, f"{attribute}={brief(element.attributes[attribute])} should be positive")
-            return None
-        return numbers
-
     def single(self, element: Element, tag: str, key: str, required: bool = False) -> Element | None:
         """Return the only child with this tag, or None; note when there are several or a required one is missing."""
         found = element.all(tag)

@@ -51,6 +51,23 @@ def refused(text, line, words, strict=False):
     return caught.value
 
 
+@pytest.mark.parametrize("shape", ['box size="0 0 0"', 'sphere radius="0.00"', 'cylinder radius="0.1" length="0"'])
+def test_shapes_without_size_are_left_out_with_a_doubt(shape):
+    with pytest.warns(RobotWarning, match="the shape is left out"):
+        model = read(TWO_LINKS.replace('box size="1 2 3"', shape))
+    assert model.links["base"].geometry == ()
+    refused(TWO_LINKS.replace('box size="1 2 3"', shape), 4, "the shape is left out", strict=True)
+
+
+def test_a_floating_joint_from_an_empty_root_is_left_out_with_a_notice():
+    joint = '<joint name="root" type="floating"><parent link="world"/><child link="base"/></joint><link name="world"/>'
+    with pytest.warns(RobotWarning, match="floating joint from the empty link 'world' is left out"):
+        model = read(TWO_LINKS.replace("</robot>", f"{joint}</robot>"))
+    assert (model.root, list(model.joints)) == ("base", ["hinge"])
+    held = joint.replace('<link name="world"/>', '<link name="world"><visual/></link>')
+    refused(TWO_LINKS.replace("</robot>", f"{held}</robot>"), 13, "the base floats by itself: delete the joint")
+
+
 def test_the_sound_file_is_read():
     model = read(TWO_LINKS, strict=True)
     assert model.root == "base"
@@ -89,7 +106,7 @@ def test_the_sound_file_is_read():
         ("</robot>", '<link name="loose"/></robot>', 13, "falls apart: 2 links have no parent"),
         ("1 2 3", "1 -2 3", 4, "should be positive"),
         ('box size="1 2 3"', "cone", 4, "should hold one of box, sphere"),
-        ('box size="1 2 3"', 'sphere radius="0"', 4, "should be positive"),
+        ('box size="1 2 3"', 'sphere radius="-1"', 4, "<sphere>, -1, should be positive"),
         ('size="1 2 3"', 'size="${a} 2 3"', 4, "unexpanded xacro"),
         ("<robot ", "<!DOCTYPE robot><robot ", 1, "document type"),
         ("<robot ", '<!DOCTYPE r [<!ENTITY a "b">]><robot ', 1, "document type"),

@@ -80,6 +80,25 @@ def test_whatever_names_a_robot_has_they_are_read_back(tmp_path, name):
     assert min(q[7 + robot.joint_names.index(joint)] for joint in ("l #knee", "true")) > 0.4
 
 
+@pytest.mark.parametrize("names", [("l_", "r_"), ("legl_", "legr_"), ("one_", "two_")])
+def test_a_robot_that_faces_sideways_has_a_left_and_a_right_leg(tmp_path, names):
+    """Legs along x: their names tell which is the left one; two equal legs without such names are told apart."""
+    humanoid(tmp_path)
+    file = tmp_path / "humanoid.urdf"
+    text = file.read_text()
+    root = '<link name="root"/><joint name="turn" type="fixed"><parent link="root"/><child link="pelvis"/>'
+    turn = f'{root}<origin rpy="0 0 -1.5707963"/></joint></robot>'
+    for old, new in zip(("l_", "r_"), names, strict=True):
+        text = text.replace(f'"{old}', f'"{new}')
+    file.write_text(text.replace("</robot>", turn))
+    (tmp_path / "proposed.yaml").write_text(propose(file, tmp_path, "sideways"))
+    robot = load_robot(tmp_path / "proposed.yaml")
+    q = robot.posture("half_sitting")
+    assert robot.frame_pose(q, "left_sole")[1, 3] > 0.05 > -0.05 > robot.frame_pose(q, "right_sole")[1, 3]
+    if names[0] != "one_":
+        assert robot.patches["left_sole"].link == f"{names[0]}foot"
+
+
 def test_a_quadruped_with_balls_gets_four_that_roll(tmp_path):
     quadruped(tmp_path)
     (tmp_path / "proposed.yaml").write_text(propose(tmp_path / "quadruped.urdf", tmp_path, "proposed"))

@@ -13,8 +13,14 @@ from mcplan.robot.robot import Robot
 LIGHT = 0.004
 """Share of the robot's mass below which what a joint moves is a finger, a gripper's jaw, an eye: it is locked."""
 
-LEFT = frozenset(["l", "left", "lf", "lh", "fl", "rl", "hl", "bl", "lleg", "larm", "lfoot", "lhand"])
-RIGHT = frozenset(["r", "right", "rf", "rh", "fr", "rr", "hr", "br", "rleg", "rarm", "rfoot", "rhand"])
+
+
+def _with_parts(side: str) -> list[str]:
+    return [name for part in ("leg", "arm", "foot", "hand") for name in (side + part, part + side)]
+
+
+LEFT = frozenset(["l", "left", "lf", "lh", "fl", "rl", "hl", "bl", *_with_parts("l")])
+RIGHT = frozenset(["r", "right", "rf", "rh", "fr", "rr", "hr", "br", *_with_parts("r")])
 FOOT = re.compile(r"foot|feet|sole|ankle|toe|shank|calf|shin")
 HEAD = re.compile(r"head|neck|camera|gaze|eye|lidar|antenna|tail")
 AXES: tuple[Axis, ...] = ("x", "-x", "y", "-y", "z", "-z")
@@ -91,6 +97,9 @@ def base_axes(robot: Robot) -> tuple[Axis, Axis]:
     left = [place[limb] for limb in found if side(limb.names) > 0]
     right = [place[limb] for limb in found if side(limb.names) < 0]
     if not left or not right:
+        if len(feet) == 2 and up[-1] == "z":  # two equal legs along x: the robot faces along y
+            x, y, _ = np.abs(place[feet[0]] - place[feet[1]])
+            return ("y" if x > 2 * y else "x"), up
         return ("x" if up[-1] != "x" else "z"), up
     z = direction(up)
     y = np.mean(left, axis=0) - np.mean(right, axis=0)

@@ -95,14 +95,12 @@ def anatomy(robot: Robot, q: np.ndarray) -> Anatomy:
     bottom = min(low.values())
     legs = [limb for limb in everything if low[limb] < bottom + LOWEST * (top - bottom) and len(limb.joints) >= 2]
     arms = [limb for limb in everything if limb not in legs and len(limb.joints) >= 4 and not HEAD.search(limb.names)]
-    for number, limb in enumerate(legs):
-        name = _named(robot, q, limb, legs, number)
+    for name, limb in zip(_limb_names(robot, q, legs), legs, strict=True):
         found.legs[f"{name}_leg"] = limb
         found.soles.append(_sole(robot, q, limb, name))
         if len(legs) == 2 and (knee := _knee(robot, q, limb, name)) is not None:
             found.others.append(knee)
-    for number, limb in enumerate(arms):
-        name = _named(robot, q, limb, arms, number)
+    for name, limb in zip(_limb_names(robot, q, arms), arms, strict=True):
         found.arms[f"{name}_arm"] = limb
         found.others.append(_hand(robot, q, limb, name))
     return found
@@ -115,18 +113,23 @@ def leg_length(robot: Robot, q: np.ndarray, limb: Branch) -> float:
     return float(np.linalg.norm(np.diff(places, axis=0), axis=1).sum()) + max(end, 0.0)
 
 
-def _named(robot: Robot, q: np.ndarray, limb: Branch, group: list[Branch], number: int) -> str:
-    """Return left or right, with front or hind where there are four, by places; names decide where these do not."""
-    places = np.array([robot.body_pose(q, each.bodies[0])[:3, 3] for each in group])
-    place = places[group.index(limb)]
-    y = place[1] if abs(place[1]) > 0.01 else side(limb.names)
-    name = "left" if y > 0 else "right"
-    if len(group) <= 2:
-        return name if len(group) == 2 else "single"
+def _limb_names(robot: Robot, q: np.ndarray, group: list[Branch]) -> list[str]:
+    """Return left or right, with front or hind where there are four, by places; names decide where these do not.
+
+    Where two limbs would have one name, all are numbered.
+    """
+    places = np.array([robot.body_pose(q, each.bodies[0])[:3, 3] for each in group]).reshape(-1, 3)
+    sides = [place[1] if abs(place[1]) > 0.01 else side(limb.names) for place, limb in zip(places, group, strict=True)]
+    names = ["left" if y > 0 else "right" for y in sides]
     x = np.sort(places[:, 0])
+    if len(group) == 1:
+        return ["single"]
     if len(group) == 4 and x[2] - x[1] > 0.05:
-        return f"{'front' if place[0] > (x[1] + x[2]) / 2 else 'hind'}_{name}"
-    return f"limb{number + 1}"
+        ends = ["front" if place[0] > (x[1] + x[2]) / 2 else "hind" for place in places]
+        names = [f"{end}_{name}" for end, name in zip(ends, names, strict=True)]
+    elif len(group) > 2:
+        names = []
+    return names if len(set(names)) == len(group) else [f"limb{k + 1}" for k in range(len(group))]
 
 
 def _world_points(robot: Robot, q: np.ndarray, body: int) -> np.ndarray:

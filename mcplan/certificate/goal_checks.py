@@ -320,7 +320,8 @@ class Judge:
         if base.get("rpy") is not None:
             target = PoseSpec(rpy=tuple(base["rpy"])).R
             turned = self._turned(self.states.q[:, 3:7], target)
-            yield Field("base, angle", turned, float(base["angle_tolerance"]), "deg", "the base")
+            angle = base.get("angle_tolerance")
+            yield Field("base, angle", turned, 0.1 if angle is None else float(angle), "deg", "the base")
 
     def _joints(self, item: Mapping[str, Any]) -> Iterator[Field]:
         if item.get("posture") is None:

@@ -406,14 +406,14 @@ class BaseGoalSpec(Spec):
     tolerance: Positive = 0.05
     """m."""
     rpy: Triple | None = None
-    """Of the base, rad; with ``angle_tolerance``."""
-    angle_tolerance: Positive | None = None
-    """Of the shortest turn, rad."""
+    """Of the base, rad."""
+    angle_tolerance: Positive = 0.1
+    """Of the shortest turn to ``rpy``, rad."""
 
     @model_validator(mode="after")
     def _orientation_with_tolerance(self) -> "BaseGoalSpec":
-        if (self.rpy is None) != (self.angle_tolerance is None):
-            raise ValueError("rpy and angle_tolerance are given together or not at all")
+        if self.rpy is None and "angle_tolerance" in self.model_fields_set:
+            raise ValueError("angle_tolerance without rpy: give the orientation too, or leave the tolerance out")
         return self
 
 

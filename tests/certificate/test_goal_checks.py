@@ -52,6 +52,8 @@ CRATE = {"xyz": [1.5, 1.0, 0.1]}
         (lambda s, end: base(rpy=[0, 0, s * 0.11], angle_tolerance=0.1), {"base, angle"}),
         (lambda s, end: base(rpy=[s * 0.11, 0, 0], angle_tolerance=0.1), {"base, angle"}),
         (lambda s, end: base(rpy=[0, s * 0.09, 0], angle_tolerance=0.1), set()),
+        (lambda s, end: base(rpy=[0, s * 0.09, 0]), set()),
+        (lambda s, end: base(rpy=[0, s * 0.11, 0]), {"base, angle"}),
         (lambda s, end: {"posture": {"joints": {"shoulder": end.joints[0] + s * 0.21}}}, {"posture"}),
         (lambda s, end: {"posture": {"joints": {"elbow": end.joints[1] + s * 0.19}}}, set()),
         (

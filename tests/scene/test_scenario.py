@@ -35,6 +35,13 @@ def said(path):
     return [(problem.line, problem.key) for problem in check_file(path)]
 
 
+def test_an_orientation_of_the_base_has_a_default_tolerance_and_none_without_it(tmp_path):
+    goal = HEAD + "goal: {{base: {{xyz: [0, 0, 0.65], {}}}}}\n"
+    base = load_scenario(write(tmp_path, goal.format("rpy: [0, 0, 0.2]"))).goal[0].base
+    assert (base.tolerance, base.angle_tolerance) == (0.05, 0.1)
+    assert said(write(tmp_path, goal.format("angle_tolerance: 0.2"))) == [(7, "goal.base")]
+
+
 @pytest.mark.parametrize("name", ["sway", "single_support", "step", "table_hand"])
 def test_bundled_scenarios_are_sound(name):
     assert check_file(name) == []

@@ -142,7 +142,7 @@ class Ending:
         base = None
         if item.base is not None:
             R = None if item.base.rpy is None else Rotation.from_euler("xyz", item.base.rpy).as_matrix()
-            angle = None if item.base.angle_tolerance is None else share * item.base.angle_tolerance
+            angle = None if R is None else share * item.base.angle_tolerance
             base = BaseTarget(np.array(item.base.xyz), share * item.base.tolerance, R, angle)
         com = None if item.com is None else np.array(item.com)
         generator = self.prover.generator if item.posture is None else self._posed

@@ -97,7 +97,7 @@ def measure(
     if item.base is not None:
         off = float(np.linalg.norm(q[:3] - item.base.xyz))
         found.append(Measure("base", "", off, item.base.tolerance, "m"))
-        if item.base.rpy is not None and item.base.angle_tolerance is not None:
+        if item.base.rpy is not None:
             turn = Rotation.from_euler("xyz", item.base.rpy).inv() * base_orientation(q)
             found.append(Measure("base", "turn", float(turn.magnitude()), item.base.angle_tolerance, "rad"))
     if item.posture is not None:

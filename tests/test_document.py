@@ -291,3 +291,9 @@ def test_a_misspelt_key_does_not_hide_the_problems_behind_it(tmp_path):
 def test_a_value_in_one_line_reads_back_alone_and_in_brackets(tmp_path, value):
     text = f"alone: {inline(value)}\nwithin: [{inline(value)}, {{key: {inline(value)}}}]\n"
     assert read(tmp_path, text).data == {"alone": value, "within": [value, {"key": value}]}
+
+
+@pytest.mark.parametrize("name", ["/home/me/robot #2/a.yaml", "/data/my: robot/a.yaml", "hrp2", "2024", "'hrp2'"])
+def test_overrides_of_texts_are_taken_as_they_are(tmp_path, name):
+    document = read_document(write(tmp_path, "robot: hrp2\n")).with_overrides({"robot": name})
+    assert document.data["robot"] == name.strip("'")

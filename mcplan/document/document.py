@@ -157,6 +157,9 @@ def _escaped(found: re.Match[str]) -> str:
 
 MAX_BYTES = 16_000_000
 
+TEXT_KEYS = ("name", "description", "robot", "environment.mesh")
+"""Keys whose overrides are taken as they are: in YAML a path with `` #`` or ``: `` in it would need quotation marks."""
+
 VALUES = "scenario"
 """What stands for the path where the values came from Python."""
 
@@ -254,12 +257,12 @@ class Document:
         ----------
         overrides : from a path to its new value: ``{"simulation.dt": 0.002, "environment.surfaces[0].friction": 0.4}``.
             An item of a list may also be named: ``environment.surfaces[table].friction``. Text is read as it would be
-            in the file: ``"0.4"`` is a number, ``"[1, 2]"`` a list.
+            in the file, ``"0.4"`` is a number, ``"[1, 2]"`` a list; that of ``TEXT_KEYS`` stays a text.
         """
         data, mark, problems = self.data, self.mark, []
         for path, value in overrides.items():
             try:
-                data, mark = _replaced(data, mark, _steps(path), _override(value))
+                data, mark = _replaced(data, mark, _steps(path), _override(value, path in TEXT_KEYS))
             except ValueError as reason:
                 within = key_text(reason.key) if isinstance(reason, PlainValueError) else ""
                 joint = "." if within and not within.startswith("[") else ""
@@ -389,9 +392,12 @@ def _index(items: list[Any], text: str) -> int:
     raise ValueError(f"[{text}]: no item of that name ({known})")
 
 
-def _override(value: Any) -> Any:
+def _override(value: Any, text: bool) -> Any:
+    """Return the value of an override; one of a key that holds a text may be that text without quotation marks."""
     if not isinstance(value, str):
         return plain_value(value)
+    if text and value[:1] not in ("'", '"'):
+        return value
     try:
         built = Builder(value)
     except YamlError as reason:

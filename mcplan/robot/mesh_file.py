@@ -77,6 +77,11 @@ def _listed(variable: str) -> list[Path]:
     return [Path(part) for part in os.environ.get(variable, "").split(os.pathsep) if part]
 
 
+def separator_hint(name: str) -> str:
+    """Return what to do about a path with backslashes, of which YAML makes other characters between double quotes."""
+    return "; write / between folders, not \\" if "\\" in name or not name.isprintable() else ""
+
+
 SUFFIXES = (".stl", ".obj", ".ply", ".off", ".dae")
 GRIDS = (".npy", ".csv", ".png")
 WORLDS = (".urdf", ".sdf", ".world", ".xml")
@@ -160,6 +165,8 @@ class MeshFiles:
                     return candidate.resolve()
         except (OSError, ValueError, RuntimeError) as error:  # a name too long, a malformed address, a loop of links
             raise MeshError(f"cannot be looked up: {error}") from None
+        if hint := separator_hint(name):
+            raise MeshError(f"not found{hint}")
         if rest and scheme in ("package", "model"):
             places = ", ".join(str(path) for path in (self.directory, *self.packages))
             raise MeshError(f"not found (looked in {places}); name its package in {NAMED_IN}")

@@ -22,7 +22,7 @@ from mcplan.errors import Problem, RobotError
 from mcplan.robot.assemble import Assembly, AssemblyError, assemble
 from mcplan.robot.description import MeshShape, RobotWarning, UrdfModel
 from mcplan.robot.link_solids import SHALLOW, described, rest_overlaps, without_what_always_overlaps
-from mcplan.robot.mesh_file import SCHEME, package_file
+from mcplan.robot.mesh_file import SCHEME, package_file, separator_hint
 from mcplan.robot.patch import MOUNT, mount_patch
 from mcplan.robot.patch_shape import with_patch_shapes
 from mcplan.robot.robot import Robot
@@ -104,6 +104,8 @@ def load_robot(
     directories = [Path(directory) for directory in package_directories]
     if name.startswith(SCHEME):
         path = package_file(name, directories)
+    if (hint := separator_hint(name)) and not path.is_file():
+        raise RobotError(Problem(repr(name), None, "", f"there is no such file{hint}"))
     if path.suffix.lower() in (".yaml", ".yml"):
         return _from_yaml(path, strict, directories)
     return _from_urdf(path, strict, directories)
@@ -219,7 +221,7 @@ def _file(name: str, key: tuple[str], document: Document, directories: list[Path
     if not name.startswith(SCHEME):
         path = Path(document.path).parent / name
         if not path.is_file():
-            raise RobotError(document.problem(key, f"there is no file {str(path)!r}"))
+            raise RobotError(document.problem(key, f"there is no file {str(path)!r}{separator_hint(name)}"))
         return path
     try:
         return package_file(name, directories)

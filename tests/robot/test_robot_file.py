@@ -243,3 +243,13 @@ def test_a_robot_has_no_more_shapes_than_can_be_paired(tmp_path, monkeypatch):
     with pytest.raises(RobotError, match="foot: more than 8 shapes that collide") as caught:
         load_robot(tmp_path / "walker.urdf")
     assert caught.value.problems[0].line == 10
+
+
+@pytest.mark.parametrize("name", [r"urdf\walker.urdf", r'"urdf\b.urdf"'])
+def test_paths_with_backslashes_are_told_to_use_slashes(tmp_path, name):
+    (tmp_path / "walker.yaml").write_text(f"mcplan: 1\nurdf: {name}\n")
+    with pytest.raises(RobotError) as caught:
+        load_robot(tmp_path / "walker.yaml")
+    (problem,) = caught.value.problems
+    assert (problem.line, problem.key) == (2, "urdf")
+    assert "write / between folders" in problem.message

@@ -42,7 +42,7 @@ from mcplan.certificate.transition_clearance import transition_clearance
 from mcplan.certificate.transition_dynamics import dynamics, hurried, moved
 from mcplan.certificate.transition_track import Track, left_contact, tracks_of
 from mcplan.planning.plan import Plan
-from mcplan.planning.transition.transition import Course
+from mcplan.planning.transition.transition import SwingSpec
 from mcplan.record.records import RobotRecord
 from mcplan.record.unit import recorded_units, unit_of_all
 from mcplan.scene.contact import Contact
@@ -53,11 +53,11 @@ OVERLAP, SHORTEST = 0.4, 0.3
 
 
 def expected_path(
-    track: Track, course: Course, settings: ControlSettings, mechanism: Mechanism, t: np.ndarray
+    track: Track, course: SwingSpec, settings: ControlSettings, mechanism: Mechanism, t: np.ndarray
 ) -> np.ndarray:
     """Return the places (m, 3) of a patch at times (m,)."""
     q = track.segment.q
-    if course.leader == "body":
+    if course.lead == "body":
         q = track.curve.sample(t)
         return mechanism.motion(q, patches=[course.patch]).p[course.patch]
     ends = mechanism.motion(q[[0, -1]], patches=[course.patch])
@@ -74,7 +74,7 @@ def _time(settings: ControlSettings, distance: float, angle: float = 0.0) -> flo
 
 
 def _over(
-    p: np.ndarray, course: Course, angle: float, settings: ControlSettings, duration: float, t: np.ndarray
+    p: np.ndarray, course: SwingSpec, angle: float, settings: ControlSettings, duration: float, t: np.ndarray
 ) -> np.ndarray:
     offsets = np.array([course.lift, p[1] + course.approach - p[0] - course.lift, -course.approach])
     T = np.array([_time(settings, float(np.linalg.norm(d)), angle * (i == 1)) for i, d in enumerate(offsets)])
@@ -221,7 +221,7 @@ class _Lines:
         self.com.see(float(off[worst]), where, f"the centre of mass is said to be {off[worst]:.4g} m from where it is")
         for course in track.segment.courses:
             old = left_contact(stances, track.stance, track.part, course)
-            for contact, k, t in ((old, 0, 0.0), (course.meets, -1, track.duration)):
+            for contact, k, t in ((old, 0, 0.0), (course.target, -1, track.duration)):
                 if contact is not None:
                     error = _error(contact, motion, course.patch, k)
                     verb = "begins" if k == 0 else "ends"
@@ -251,7 +251,7 @@ class _Lines:
             corners = np.einsum("kij,cj->kci", motion.R[course.patch], self.points[course.patch])
             heights = ((corners + motion.p[course.patch][:, None] - old.p) @ old.normal).min(axis=1)
             k = int(np.argmax(heights))
-            if course.meets is not None or track.part:
+            if course.target is not None or track.part:
                 text = f"gets no farther than {heights[k]:.4g} m off {old.support}"
                 self.lift.see(float(heights[k]), f"{course.patch}, {track.when(t[k])}", text)
 

@@ -108,8 +108,8 @@ def hurried(track: Track, mechanism: Mechanism, settings: ControlSettings) -> It
     k, i = np.unravel_index(np.argmax(nodes), nodes.shape)
     yield float(t[FINE * k]), float(nodes[k, i]), f"acceleration of {names[i - 3] if i > 2 else 'the base, turning'}"
     for course in track.segment.courses:
-        contact = course.meets
-        if contact is None or course.waits:
+        contact = course.target
+        if contact is None or course.hold:
             continue
         places = mechanism.motion(state.q, patches=[course.patch]).p[course.patch]
         height = (places - contact.p) @ contact.normal

@@ -11,7 +11,7 @@ from mcplan.certificate.curve import Curve, minimum_jerk
 from mcplan.certificate.goal_checks import beyond
 from mcplan.certificate.independent import away, quaternion_step, rotation_of, rotation_vector
 from mcplan.planning.plan import Plan, PlannedStance
-from mcplan.planning.transition.transition import Course, Segment
+from mcplan.planning.transition.transition import Segment, SwingSpec
 from mcplan.scene.contact import Carrier, Contact
 from mcplan.scene.environment import Environment
 
@@ -181,7 +181,7 @@ def tracks_of(plan: Plan) -> tuple[list[Track], list[str]]:
                 continue
             closed = stance.contacts if part else before.contacts
             problems += _of_segment(plan, k, part, slides)
-            coming = tuple(course.meets for course in segment.courses if course.meets is not None)
+            coming = tuple(course.target for course in segment.courses if course.target is not None)
             began, moved = (end, end) if part else (start, end)
             rates = _passed(plan, k, part)
             problems += _of_passing(segment, part, rates)
@@ -298,7 +298,7 @@ def _of_courses(plan: Plan, k: int, part: int, closed: dict[str, Contact]) -> It
         if course.patch in closed:
             yield f"{course.patch} has a course, but is in contact"
         old, normal = left_contact(plan.stances, k, part, course), _normal(course)
-        if course.leaves and old is None:
+        if course.lifts_off and old is None:
             yield f"{course.patch} leaves a support, but no stance before has it on one"
         if not (np.isfinite(course.lift).all() and np.isfinite(course.approach).all()):
             yield f"lift or approach of {course.patch} is not finite"
@@ -310,30 +310,32 @@ def _of_courses(plan: Plan, k: int, part: int, closed: dict[str, Contact]) -> It
                     yield f"the {name} of {course.patch} belongs to no support"
             elif offset @ along < -SAME or np.abs(offset - (offset @ along) * along).max() > SAME:
                 yield f"the {name} of {course.patch} is not along the normal of its support"
-    arriving = [course for course in courses if course.meets is not None and not course.waits]
+    arriving = [course for course in courses if course.target is not None and not course.hold]
     goal = [stance.contact(stance.moved)] if stance.change == "add" and stance.moved in stance.patches else []
     if [course.patch for course in arriving] != [contact.patch for contact in goal]:
         said = ", ".join(course.patch for course in arriving) or "no patch"
         yield f"segment {part} brings {said} to a support, expected {', '.join(c.patch for c in goal) or 'none'}"
-    elif goal and not (arriving[0].meets and arriving[0].meets.same_place(goal[0], SAME)):
+    elif goal and not (arriving[0].target and arriving[0].target.same_place(goal[0], SAME)):
         yield f"segment {part} brings {goal[0].patch} to another place than its stance"
     later = [contact for s in plan.stances[k + 1 :] for contact in s.contacts]
     for course in courses:
-        if course.waits and not any(course.meets and course.meets.same_place(c, SAME) for c in later):
+        if course.hold and not any(course.target and course.target.same_place(c, SAME) for c in later):
             yield f"{course.patch} waits above a place that no later stance has"
     if part and (
-        [course.patch for course in courses] != [stance.moved] or not courses[0].leaves or courses[0].meets is not None
+        [course.patch for course in courses] != [stance.moved]
+        or not courses[0].lifts_off
+        or courses[0].target is not None
     ):
         yield f"segment 1 does not lift {stance.moved} off its support"
 
 
-def left_contact(stances: Sequence[PlannedStance], k: int, part: int, course: Course) -> Contact | None:
+def left_contact(stances: Sequence[PlannedStance], k: int, part: int, course: SwingSpec) -> Contact | None:
     """Return the contact on which a patch rests when segment ``part`` of the transition to stance k begins."""
-    if not course.leaves:
+    if not course.lifts_off:
         return None
     known = stances[k - 1] if part else stances[max(k - 2, 0)]
     return next((contact for contact in known.contacts if contact.patch == course.patch), None)
 
 
-def _normal(course: Course) -> np.ndarray | None:
-    return None if course.meets is None else course.meets.normal
+def _normal(course: SwingSpec) -> np.ndarray | None:
+    return None if course.target is None else course.target.normal

@@ -6,7 +6,7 @@ import numpy as np
 
 from mcplan.motion.limb_path import Pose
 from mcplan.planning.timing.touchdown import touchdown_speed
-from mcplan.planning.transition.transition import Course, Segment
+from mcplan.planning.transition.transition import Segment, SwingSpec
 from mcplan.robot.robot import Robot
 from mcplan.scene.allowed import allowed_pose
 from mcplan.scene.contact import Contact
@@ -43,15 +43,15 @@ class Arrivals:
 
     def __init__(self, robot: Robot, settings: ControlSettings):
         self._robot, self._settings = robot, settings
-        self._known: dict[Course, Arrival] = {}
+        self._known: dict[SwingSpec, Arrival] = {}
 
-    def of(self, course: Course, contact: Contact, segment: Segment) -> Arrival:
+    def of(self, course: SwingSpec, contact: Contact, segment: Segment) -> Arrival:
         """Return how a patch arrives at a contact at the end of its course along a segment."""
         if course not in self._known:
             self._known[course] = self._find(course, contact, segment)
         return self._known[course]
 
-    def _find(self, course: Course, contact: Contact, segment: Segment) -> Arrival:
+    def _find(self, course: SwingSpec, contact: Contact, segment: Segment) -> Arrival:
         robot, s, law, q = self._robot, self._settings, segment.law, segment.q[-1]
         searches = feels(contact, s)
         # what goes on without rest comes down in time
@@ -59,11 +59,11 @@ class Arrivals:
         X = robot.frame_pose(q, contact.patch)
         R, p = allowed_pose(contact, (X[:3, :3], X[:3, 3]))
         p = p + height * contact.normal
-        if course.waits:
+        if course.hold:
             p = p + max(WAITING - height, 0.0) * contact.normal
         length, speed = float(np.linalg.norm(course.approach)), s.descent_speed
         share = max(1.0 - height / length, 0.0) if length > 0.0 else 1.0
-        if searches and not course.waits and law is not None and s.pace is not None:
+        if searches and not course.hold and law is not None and s.pace is not None:
             speed = touchdown_speed(robot, q, segment.contacts, contact, s.pace, speed, law.kept)
         return Arrival((R, p), share * course.approach, height, speed)
 

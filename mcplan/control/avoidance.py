@@ -16,9 +16,9 @@ from mcplan.core.whole_body.avoidance import NOT_FINITE, avoid
 from mcplan.core.whole_body.corner_rows import MOST
 from mcplan.errors import InputError
 from mcplan.motion.limb_path import Pose
-from mcplan.motion.paced import Paced
 from mcplan.motion.posture import PostureSample
-from mcplan.planning.transition.nearness import OPENING
+from mcplan.motion.time_parameterization import TimedPath
+from mcplan.planning.transition.nearness import CLEARANCE_PER_DISTANCE
 from mcplan.robot.link_solids import new_scratch
 from mcplan.robot.robot import Robot
 from mcplan.robot.terms import Terms
@@ -216,7 +216,7 @@ class Avoidance:
             # a foot that is set down without a rest comes down as it goes along
             ways = [0.0 if motion.passing else _way(terms, contact) for _, contact in self._coming]
             for k in sorted(range(len(ways)), key=ways.__getitem__, reverse=True):  # the nearest has the last word
-                bound = PASSING - ALLOWED_PENETRATION + OPENING * ways[k]
+                bound = PASSING - ALLOWED_PENETRATION + CLEARANCE_PER_DISTANCE * ways[k]
                 self._aims.goal[self._coming[k][0]] = min(self._clearance, bound)
 
     def _aim_anew(self, motion: Motion, resting: list[Contact], objects: Mapping[str, Pose]) -> None:
@@ -291,7 +291,7 @@ class Avoidance:
 
 def foreseen(posture: AnyPosture, t: float) -> PostureSample:
     """Return where a motion takes the posture at time t after its beginning (s), unless something slows it down."""
-    return posture.foreseen(t) if isinstance(posture, Paced) else posture.sample(posture.start_time + t)
+    return posture.foreseen(t) if isinstance(posture, TimedPath) else posture.sample(posture.start_time + t)
 
 
 def _groups(model: CollisionModel) -> np.ndarray:

@@ -20,9 +20,9 @@ from mcplan.control.task_set import TaskSet
 from mcplan.control.watches import LiftWatch, SlipWatch
 from mcplan.errors import InputError
 from mcplan.motion.limb_path import Pose
-from mcplan.motion.paced import Paced
 from mcplan.motion.pendulum import frequency
 from mcplan.motion.quintic import rotation_vector
+from mcplan.motion.time_parameterization import TimedPath
 from mcplan.planning.plan import Plan
 from mcplan.robot.system import SystemTerms
 from mcplan.robot.terms import Terms
@@ -213,9 +213,9 @@ class WholeBodyController:
         """
         motion, s = self.motion, self.settings
         error = 0.0
-        if isinstance(motion.posture, Paced) and not motion.passing and t < motion.posture.end_time:
+        if isinstance(motion.posture, TimedPath) and not motion.passing and t < motion.posture.end_time:
             self._t = t
-            limbs = [self._error(name) for name, path in motion.limbs.items() if isinstance(path, Paced)]
+            limbs = [self._error(name) for name, path in motion.limbs.items() if isinstance(path, TimedPath)]
             error = max(off, max(limbs, default=0.0) / (LIMB_ERRORS * s.com_error))
         motion.stretch.advance(self.dt, error)
 
@@ -329,7 +329,7 @@ def led_along(plan: Plan) -> Iterator[tuple[Sequence[Contact], Collection[str]]]
     for stance in plan.stances:
         closed = {limb[contact.patch] for contact in stance.contacts}
         for k, segment in enumerate(() if stance.transition is None else stance.transition.segments):
-            reaching = {limb[course.patch] for course in segment.courses if course.meets is not None}
+            reaching = {limb[course.patch] for course in segment.courses if course.target is not None}
             led = {name for name in led if limb[name] not in reaching} | {course.patch for course in segment.courses}
             yield segment.contacts, led
             if k == 0 and stance.change == "remove" and stance.moved is not None and limb[stance.moved] not in closed:

@@ -12,7 +12,7 @@ from mcplan.control.phase import Now, Phase
 from mcplan.control.phases import Approach, Lift, Load, Retract, Settle, Shift, Stand, Swing, Unload
 from mcplan.control.program import State, find, following
 from mcplan.errors import InputError, SimulationFailed
-from mcplan.motion.time_law import Law
+from mcplan.motion.time_parameterization import TimeParameterization
 from mcplan.planning.chain import coming
 from mcplan.planning.plan import Plan
 from mcplan.planning.transition.transition import Segment
@@ -76,7 +76,7 @@ def _shifts_quickly(plan: Plan, k: int) -> bool:
     return k + 1 < len(plan.stances) and plan.stances[k + 1].change != "add" and _law_of(plan, k) is not None
 
 
-def _law_of(plan: Plan, k: int, segments: Sequence[Segment] = ()) -> Law | None:
+def _law_of(plan: Plan, k: int, segments: Sequence[Segment] = ()) -> TimeParameterization | None:
     """Return the law of what comes next: of the segments that are left, else of those that lead on from stance k."""
     if not segments and k + 1 < len(plan.stances):
         transition = plan.stances[k + 1].transition

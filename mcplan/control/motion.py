@@ -14,17 +14,17 @@ import numpy as np
 from mcplan.control.arrival import Arrivals, feels
 from mcplan.control.command import LoadedContact, Notice, Ramp
 from mcplan.core.rigid_body.tree import GRAVITY
-from mcplan.motion.limb_path import AT_ANY_SPEED, LimbPath, Pose, PosturePath, StepPath, Timing
-from mcplan.motion.paced import Descent, Paced, PacedRate, PatchTurn
+from mcplan.motion.descent import Descent
+from mcplan.motion.limb_path import UNLIMITED_TIMING, LimbPath, PatchTurn, Pose, PosturePath, StepPath, Timing
 from mcplan.motion.pendulum import Pendulum
 from mcplan.motion.posture import PostureSample, PostureTrajectory
-from mcplan.motion.quintic import Quintic, Sample, minimum_jerk
+from mcplan.motion.quintic import Quintic, ReferenceSample, minimum_jerk
 from mcplan.motion.spline import PostureSpline, Rates, Spline
-from mcplan.motion.time_law import Stretch
+from mcplan.motion.time_parameterization import ReferenceClock, TimedPath, TimedRate
 from mcplan.planning.transition.body_motion import Departure
 from mcplan.planning.transition.finder import TransitionFinder
-from mcplan.planning.transition.knots import BARRED
-from mcplan.planning.transition.transition import Course, Segment
+from mcplan.planning.transition.knots import MAX_DEFICIT_M
+from mcplan.planning.transition.transition import Segment, SwingSpec
 from mcplan.robot.anatomy import limb_joints
 from mcplan.robot.patch import MOUNT
 from mcplan.robot.pose import rotation_from_quat
@@ -45,7 +45,7 @@ are next to each other in time no curve is smooth."""
 
 
 def faded(
-    robot: Robot, segment: Segment, begin: PostureSample, com: Sample, t: float, late: float = 0.0
+    robot: Robot, segment: Segment, begin: PostureSample, com: ReferenceSample, t: float, late: float = 0.0
 ) -> tuple[PostureSpline, Spline]:
     """Return posture and centre of mass along a segment, begun as their references are at time t (s).
 
@@ -125,10 +125,10 @@ give, a grip bears up to one and a half times what it is asked for when the load
 LATEST = 0.5
 """Part of a motion that is skipped at most where it begins late."""
 
-Path = LimbPath | PosturePath | Paced | Descent | StepPath
+Path = LimbPath | PosturePath | TimedPath | Descent | StepPath
 """The reference of a limb."""
 
-AnyPosture = PostureTrajectory | PostureSpline | Paced
+AnyPosture = PostureTrajectory | PostureSpline | TimedPath
 
 NONE = np.zeros(3)
 
@@ -176,12 +176,12 @@ class Motion:
         self.robot, self.settings, self.environment = robot, settings, environment
         self._found_with = found_with or settings
         self.timing = Timing(settings.limb_speed, settings.limb_angular_speed, share=settings.lift_share)
-        self.com: Quintic | Spline | Paced | Pendulum = Quintic(robot.com(q), robot.com(q), 1.0)
+        self.com: Quintic | Spline | TimedPath | Pendulum = Quintic(robot.com(q), robot.com(q), 1.0)
         self.posture: AnyPosture = PostureTrajectory(q, q, 1.0)
-        self.spin: PacedRate | None = None
+        self.spin: TimedRate | None = None
         self._grips = Ramp(settings.force_fraction, settings.force_fraction, 0.0, 0.0)
         self._reserve = Ramp(0.0, 0.0, 0.0, 0.0)
-        self.stretch, self.passing = Stretch(), False
+        self.stretch, self.passing = ReferenceClock(), False
         self._spins: dict[Segment, Spline] = {}
         self._arrivals = Arrivals(robot, settings)
         self._finder: TransitionFinder | None = None
@@ -291,10 +291,10 @@ class Motion:
             late = min(max(t - self.posture.end_time, 0.0), LATEST * segment.time)
         posture, centre = faded(self.robot, segment, self.posture.sample(t), self.com.sample(t), t, late)
         t -= late
-        self.posture = posture if law is None else Paced(posture, law, t, self.stretch)
-        self.com = centre if law is None else Paced(centre, law, t, self.stretch)
-        self.spin = None if law is None else PacedRate(self.spin_of(segment), law, t, self.stretch)
-        reaching = {self.robot.patches[course.patch].limb for course in segment.courses if course.meets is not None}
+        self.posture = posture if law is None else TimedPath(posture, law, t, self.stretch)
+        self.com = centre if law is None else TimedPath(centre, law, t, self.stretch)
+        self.spin = None if law is None else TimedRate(self.spin_of(segment), law, t, self.stretch)
+        reaching = {self.robot.patches[course.patch].limb for course in segment.courses if course.target is not None}
         old = {name: path.sample(t) for name, path in self.limbs.items()}
         limbs: dict[str, Path] = {}
         for name, sample in old.items():
@@ -303,15 +303,15 @@ class Motion:
                     self.robot, name, posture, sample.p, None, NONE, NONE, self.timing, posture.start_time,
                     (sample.tightness, 0.0),
                 )  # fmt: skip
-                limbs[name] = path if law is None else Paced(path, law, t, self.stretch)
+                limbs[name] = path if law is None else TimedPath(path, law, t, self.stretch)
         for course in segment.courses:
             known = old.get(course.patch)
             R, p = place(course.patch) if known is None else (known.R, known.p)
             tightness = 0.0 if known is None else known.tightness
             limbs[course.patch] = self._path(course, segment, posture, t, (R, p), tightness)
-            if course.meets is not None:
-                self.targets[course.patch] = course.meets
-                (self.waiting.add if course.waits else self.waiting.discard)(course.patch)
+            if course.target is not None:
+                self.targets[course.patch] = course.target
+                (self.waiting.add if course.hold else self.waiting.discard)(course.patch)
         self.limbs = limbs
         for name in limbs:
             self.released.pop(name, None)
@@ -353,24 +353,24 @@ class Motion:
         return self._spins[segment]
 
     def _path(
-        self, course: Course, segment: Segment, posture: PostureSpline, t: float, start: Pose, tightness: float
+        self, course: SwingSpec, segment: Segment, posture: PostureSpline, t: float, start: Pose, tightness: float
     ) -> Path:
         """Return the reference of a patch along its course."""
-        contact, end, approach = course.meets, None, course.approach
+        contact, end, approach = course.target, None, course.approach
         if contact is not None:
             end, approach, height, speed = self._arrivals.of(course, contact, segment)
         ends = (tightness, 0.0 if contact is None else 1.0)
-        path: LimbPath | PosturePath | Paced
+        path: LimbPath | PosturePath | TimedPath
         begin, law = posture.start_time, segment.law
-        if course.leader == "own":
+        if course.lead == "own":
             assert end is not None
             turn = PatchTurn(self.robot, course.patch, posture, start[0])
             path = LimbPath(start, end, course.lift, approach, self.timing, begin, segment.duration, ends, turn)
         else:
             path = PosturePath(self.robot, course.patch, posture, start[1], end, NONE, NONE, self.timing, begin, ends)
         if law is not None:
-            path = Paced(path, law, t, self.stretch)
-        if contact is None or course.waits or not self.feels(contact):
+            path = TimedPath(path, law, t, self.stretch)
+        if contact is None or course.hold or not self.feels(contact):
             return path
         s = self.settings
         return Descent(path, contact.normal, speed, height + s.touch_depth, s.descent_ramp)
@@ -389,7 +389,7 @@ class Motion:
         """Note that a motion was replanned, and what it lacks where it is not collision-free."""
         off = length_or_angle(away)
         self.note(t, f"references were {off} from the plan: its motion was replanned, simulated time stood still")
-        if segment.missed > BARRED:
+        if segment.missed > MAX_DEFICIT_M:
             self.note(t, f"no collision-free motion found: {segment.shortfall}", segment.worst.bodies, segment.missed)
 
     # -- objects ----------------------------------------------------------------------------------------------------
@@ -427,7 +427,7 @@ class Motion:
                 sample = known.sample(t)
                 start = sample.R, sample.p
             goal = rotation_from_quat(end[3:]), end[:3]
-            self.objects[name] = LimbPath(start, goal, NONE, NONE, AT_ANY_SPEED, t, segment.duration)
+            self.objects[name] = LimbPath(start, goal, NONE, NONE, UNLIMITED_TIMING, t, segment.duration)
 
     def settle_objects(self, environment: Environment, contacts: Iterable[Contact], t: float) -> None:
         """Let the objects that have come to lie on something rest there; the contacts on them are those given.

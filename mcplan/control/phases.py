@@ -8,7 +8,7 @@ from mcplan.control.motion import Motion
 from mcplan.control.phase import Now
 from mcplan.control.watches import FELT
 from mcplan.errors import SimulationFailed
-from mcplan.motion.paced import Paced
+from mcplan.motion.time_parameterization import TimedPath
 from mcplan.planning.transition.transition import Segment
 from mcplan.scene.allowed import allowed_pose
 from mcplan.scene.contact import Contact
@@ -106,7 +106,7 @@ def arrived(s: ControlSettings) -> Until:
 
 def left_of(motion: Motion, t: float) -> float:
     """Return how long a quick motion still takes at time t (s)."""
-    return motion.posture.end_time - t if isinstance(motion.posture, Paced) else 0.0
+    return motion.posture.end_time - t if isinstance(motion.posture, TimedPath) else 0.0
 
 
 def or_timeout(criterion: Until, s: ControlSettings) -> Until:

@@ -13,11 +13,12 @@ from mcplan.control.motion import Motion
 from mcplan.control.phase import Now
 from mcplan.control.phases import Body, OfContact, all_of, arrived, or_timeout
 from mcplan.errors import SimulationFailed
+from mcplan.motion.descent import Descent
 from mcplan.motion.limb_path import LimbPath, StepPath
-from mcplan.motion.paced import Descent, Paced
 from mcplan.motion.pendulum import frequency
 from mcplan.motion.posture import PostureTrajectory
 from mcplan.motion.quintic import Quintic
+from mcplan.motion.time_parameterization import TimedPath
 from mcplan.planning.plan import PlannedStance
 from mcplan.robot.anatomy import limb_joints, limbs_of
 from mcplan.robot.pose import heading_rotation
@@ -91,7 +92,7 @@ class StepOut(Body):
         end = contact.R, contact.p
         self.path = StepPath(place, end, contact.normal, RISE * scale, self.step.duration, speed, t, velocity)
         _send(motion, contact, self.path)
-        if isinstance(motion.posture, Paced):  # what the plan goes on with does not wait
+        if isinstance(motion.posture, TimedPath):  # what the plan goes on with does not wait
             x = motion.posture.sample(t)
             motion.posture = PostureTrajectory(x.q, x.q, self.step.duration, x.v, x.vd, t)
         return self.step.duration

@@ -7,21 +7,20 @@ The way of a limb through the air as its posture takes it, lifted off what it le
 The way of a foot that steps to a place which may still change.
 """
 
-
 from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from mcplan.core.algebra.minimum_jerk import add_pieces
+from mcplan.core.algebra.minimum_jerk import add_pieces, turn_back
 from mcplan.core.rigid_body.frame import frame_motion
 from mcplan.core.rigid_body.tree import workspace
 from mcplan.motion.posture import PostureTrajectory
-from mcplan.motion.quintic import Quintic, RotationTrajectory, Sample, minimum_jerk, rotation_vector
+from mcplan.motion.quintic import Quintic, ReferenceSample, RotationTrajectory, minimum_jerk, rotation_vector
 from mcplan.motion.spline import PostureSpline
 from mcplan.robot.pose import Pose
 from mcplan.robot.robot import Robot
 
-__all__ = ["Pose", "PoseSample", "Remembering"]
+__all__ = ["CachedPath", "Pose", "PoseSample"]
 
 
 class PoseSample(NamedTuple):
@@ -37,7 +36,7 @@ class PoseSample(NamedTuple):
     tightness: float
 
 
-class Remembering:
+class CachedPath:
     """Base of paths; computes a sample by ``compute`` and keeps the last one."""
 
     _time = float("nan")
@@ -78,19 +77,19 @@ class Timing(NamedTuple):
         return max(self.shortest, 15 / 8 * distance / self.speed, 15 / 8 * angle / self.angular_speed)
 
 
-AT_ANY_SPEED = Timing(np.inf, np.inf, 1e-3)
+UNLIMITED_TIMING = Timing(np.inf, np.inf, 1e-3)
 """Of what takes as long as it is told to."""
 
 
-class Turning(Protocol):
+class OrientationReference(Protocol):
     """A reference of an orientation."""
 
-    def sample(self, t: float) -> Sample:
+    def sample(self, t: float) -> ReferenceSample:
         """Return R (3,3), angular velocity and acceleration (3,) at time t."""
         ...
 
 
-class LimbPath(Remembering):
+class LimbPath(CachedPath):
     """A smooth path of a pose, made of a lift, a swing and an approach.
 
     Three minimum-jerk pieces s1, s2, s3 overlap in time, each from rest to rest:
@@ -124,7 +123,7 @@ class LimbPath(Remembering):
         start_time: float = 0.0,
         least_duration: float = 0.0,
         tightness: tuple[float, float] = (1.0, 1.0),
-        turn: Turning | None = None,
+        turn: OrientationReference | None = None,
     ):
         timing = timing or Timing()
         (R0, p0), (R1, p1) = start, end
@@ -172,11 +171,11 @@ class LimbPath(Remembering):
         return max(self._begin[1] + self._T[1], self.swing_time)
 
 
-LONGEST = 0.5
+MAX_APPROACH_SHARE = 0.5
 """The most of the posture's time that the approach takes."""
 
 
-class PosturePath(Remembering):
+class PosturePath(CachedPath):
     """The pose of a patch in a posture reference, with offsets along the normals.
 
         p(t) = p_FK(q(u)) + sum of pieces d_i s_i(t),   R(t) = R_FK(q(u)),   u = t + a s(t)
@@ -222,7 +221,7 @@ class PosturePath(Remembering):
         T_lift, T_approach = (timing.duration(float(np.linalg.norm(d))) for d in (lift, approach))
         if T_approach > 0.0:
             T_approach = max(T_approach, timing.share * (finish - begin))
-        T_approach = min(T_approach, LONGEST * max(finish - begin, 0.0))
+        T_approach = min(T_approach, MAX_APPROACH_SHARE * max(finish - begin, 0.0))
         above = finish - (1.0 - timing.overlap) * T_approach
         pieces = [
             (lift, start_time, T_lift),
@@ -261,7 +260,7 @@ class PosturePath(Remembering):
         return self.end_time - self.start_time
 
 
-class StepPath(Remembering):
+class StepPath(CachedPath):
     """Over a bump to a place, and on down along its normal n until something is met.
 
         p(t) = p_way(t) + n h 64 s³ (1 - s)³   for s = (t - t0) / T < 1,   then   p_end - n v (t - t0 - T)
@@ -328,3 +327,30 @@ class StepPath(Remembering):
     def approach_time(self) -> float:
         """Nor is the approach."""
         return self.end_time
+
+
+class PatchTurn:
+    """``R(t) = exp((1 - sigma(t)) phi) R_FK(q(t))``: what the patch is off at the start (phi) goes away on the way.
+
+    Parameters
+    ----------
+    robot, patch : whose orientation.
+    posture : reference of the whole posture.
+    start : (3,3) orientation at its beginning.
+    """
+
+    def __init__(self, robot: Robot, patch: str, posture: PostureSpline | PostureTrajectory, start: np.ndarray):
+        self.posture = posture
+        self._tree, (self._body, self._offset), self._work = robot.tree, robot.frame(patch), workspace(robot.tree)
+        self._off, self._scratch = np.zeros(3), np.zeros((4, 3, 3))
+        self._off = rotation_vector(start @ self.sample(posture.start_time).value.T)
+
+    def sample(self, t: float) -> ReferenceSample:
+        """Return R (3,3), angular velocity and acceleration (3,) at time t."""
+        q, v, vd = self.posture.sample(t)
+        x = np.empty(24)
+        frame_motion(self._tree, q, v, vd, self._body, self._offset, self._work, x)
+        start, end = self.posture.start_time, self.posture.end_time
+        if t < end:
+            turn_back(self._off, (t - start) / (end - start), end - start, self._scratch, x)
+        return ReferenceSample(x[:9].reshape(3, 3), x[15:18], x[21:24])

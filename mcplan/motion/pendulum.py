@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from mcplan.core.rigid_body.tree import GRAVITY
-from mcplan.motion.quintic import Sample
+from mcplan.motion.quintic import ReferenceSample
 from mcplan.scene.contact import Contact
 
 LEAST_HEIGHT = 0.1
@@ -49,11 +49,11 @@ class Pendulum:
         self._fast = com[:2] - self.rest - self._slow
         self._height = float(com[2])
 
-    def sample(self, t: float) -> Sample:
+    def sample(self, t: float) -> ReferenceSample:
         """Return the reference at time t (s)."""
         tau, k, w = max(t - self.start_time, 0.0), self.rate, self.omega
         slow, fast = np.exp(-k * tau) * self._slow, np.exp(-w * tau) * self._fast
-        return Sample(
+        return ReferenceSample(
             np.append(self.rest + slow + fast, self._height),
             np.append(-k * slow - w * fast, 0.0),
             np.append(k * k * slow + w * w * fast, 0.0),

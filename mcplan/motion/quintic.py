@@ -13,7 +13,7 @@ from mcplan.core.algebra.rotation import rotation_log
 from mcplan.textbook.coordinates.rotation_vector import ROTATION_VECTOR
 
 
-class Sample(NamedTuple):
+class ReferenceSample(NamedTuple):
     """A reference at one time: value, first and second time derivative, each of the shape of the value."""
 
     value: np.ndarray
@@ -80,10 +80,10 @@ class Quintic:
         self.coefficients = np.array([
             self.start, d1, d2 / 2, 10 * a - 4 * b + c / 2, -15 * a + 7 * b - c, 6 * a - 3 * b + c / 2,
         ])  # fmt: skip
-        self._rest = Sample(self.end, zero, zero)
-        self._begin = Sample(self.start, d1 / T, d2 / (T * T))
+        self._rest = ReferenceSample(self.end, zero, zero)
+        self._begin = ReferenceSample(self.start, d1 / T, d2 / (T * T))
 
-    def sample(self, t: float) -> Sample:
+    def sample(self, t: float) -> ReferenceSample:
         """Return the reference at time t."""
         s = (t - self.start_time) / self.duration
         if s >= 1.0:
@@ -92,7 +92,7 @@ class Quintic:
             return self._begin
         out = np.empty((3, self.coefficients.shape[1]))
         core.quintic(self.coefficients, s, self.duration, out)
-        return Sample(out[0], out[1], out[2])
+        return ReferenceSample(out[0], out[1], out[2])
 
     @property
     def end_time(self) -> float:
@@ -141,15 +141,15 @@ class RotationTrajectory:
         self.phi = Quintic(
             np.zeros(3), rotation_vector(self.end @ self.start.T), duration, velocity, acceleration, start_time
         )
-        self._rest = Sample(self.end, np.zeros(3), np.zeros(3))
+        self._rest = ReferenceSample(self.end, np.zeros(3), np.zeros(3))
 
-    def sample(self, t: float) -> Sample:
+    def sample(self, t: float) -> ReferenceSample:
         """Return R (3,3), angular velocity and acceleration (3,) at time t."""
         if t >= self.phi.end_time:
             return self._rest
         out = np.empty((5, 3))
         core.turn(np.array(self.phi.sample(t)), self.start, out[:3], out[3], out[4])
-        return Sample(out[:3], out[3], out[4])
+        return ReferenceSample(out[:3], out[3], out[4])
 
     @property
     def angle(self) -> float:

@@ -10,7 +10,7 @@ from scipy.interpolate import make_interp_spline
 from mcplan.core.algebra import minimum_jerk as core
 from mcplan.core.rigid_body.manifold import integrate
 from mcplan.motion.posture import PostureSample
-from mcplan.motion.quintic import Sample, rotation_vector, vector_rates
+from mcplan.motion.quintic import ReferenceSample, rotation_vector, vector_rates
 from mcplan.robot.pose import base_rotation
 
 Rates = np.ndarray | tuple[np.ndarray, np.ndarray]
@@ -48,8 +48,11 @@ class Spline:
         self.coefficients = np.ascontiguousarray(np.stack(powers, axis=1))
         self._starts, self._lengths = self.times[:-1].tolist(), lengths.tolist()
         self._finish, self._time = float(self.times[-1]), float("nan")
-        self._sample: Sample | None = None
-        self._begin, self._last = Sample(self.values[0], *first), Sample(self.values[-1], last[0], rest[1])
+        self._sample: ReferenceSample | None = None
+        self._begin, self._last = (
+            ReferenceSample(self.values[0], *first),
+            ReferenceSample(self.values[-1], last[0], rest[1]),
+        )
         self._stops = not last.any()
 
     def begun(self, t: float) -> "Spline":
@@ -86,28 +89,32 @@ class Spline:
         length = np.diff(self.times)[i]
         return i, np.clip((t - self.times[i]) / length, 0.0, 1.0), length
 
-    def samples(self, t: np.ndarray) -> Sample:
+    def samples(self, t: np.ndarray) -> ReferenceSample:
         """Return the references at times (m,) between its start and its end, each (m, n)."""
         out = np.empty((len(t), 3, self.values.shape[1]))
         core.quintics(self.coefficients, *self.pieces(t), out)
-        return Sample(out[:, 0], out[:, 1], out[:, 2])
+        return ReferenceSample(out[:, 0], out[:, 1], out[:, 2])
 
-    def sample(self, t: float) -> Sample:
+    def sample(self, t: float) -> ReferenceSample:
         """Return the reference at time t. The arrays are not to be written to."""
         if t != self._time or self._sample is None:
             self._sample, self._time = self._compute(t), t
         return self._sample
 
-    def _compute(self, t: float) -> Sample:
+    def _compute(self, t: float) -> ReferenceSample:
         if t >= self._finish:
             value, velocity, acceleration = self._last
-            return self._last if self._stops else Sample(value + (t - self._finish) * velocity, velocity, acceleration)
+            return (
+                self._last
+                if self._stops
+                else ReferenceSample(value + (t - self._finish) * velocity, velocity, acceleration)
+            )
         if t <= self._starts[0]:
             return self._begin
         i, s, length = self.piece(t)
         out = np.empty((3, self.values.shape[1]))
         core.quintic(self.coefficients[i], s, length, out)
-        return Sample(out[0], out[1], out[2])
+        return ReferenceSample(out[0], out[1], out[2])
 
 
 class PostureSpline:

@@ -10,8 +10,8 @@ from mcplan.errors import PlanningFailed
 from mcplan.planning.plan import Change, PlannedStance
 from mcplan.planning.timing.retiming import Retimer
 from mcplan.planning.transition.body_motion import Departure
-from mcplan.planning.transition.knots import BARRED
-from mcplan.planning.transition.segments import Retraction, Segments
+from mcplan.planning.transition.knots import MAX_DEFICIT_M
+from mcplan.planning.transition.segments import Retraction, SegmentCache
 from mcplan.planning.transition.transition import Segment, Transition
 from mcplan.robot.pose import same_pose
 from mcplan.robot.robot import Robot
@@ -21,7 +21,7 @@ from mcplan.scene.environment import Environment
 from mcplan.util.progress import doing
 
 
-def transitions(segments: Segments, stances: Sequence[PlannedStance]) -> Iterator[Transition]:
+def transitions(segments: SegmentCache, stances: Sequence[PlannedStance]) -> Iterator[Transition]:
     """Yield the transitions that lead to all stances but the first.
 
     Where objects are moved they go straight, and with them the contacts that they carry.
@@ -36,7 +36,7 @@ def transitions(segments: Segments, stances: Sequence[PlannedStance]) -> Iterato
         rising, parting = {}, False
         if displaced := displaced_objects(scene, before, stance):
             parts = [finder.transport(begin, stance.q, stance.contacts, displaced)]
-            segments = Segments(robot, scene.placed(stance.objects), settings)
+            segments = SegmentCache(robot, scene.placed(stance.objects), settings)
             finder = segments.finder
         elif moved is None:
             parts = [segments.shift(begin, stance.q)]
@@ -53,7 +53,7 @@ def transitions(segments: Segments, stances: Sequence[PlannedStance]) -> Iterato
 
 
 def with_transitions(
-    scenario: Scenario, stances: Sequence[PlannedStance], segments: Segments | None = None
+    scenario: Scenario, stances: Sequence[PlannedStance], segments: SegmentCache | None = None
 ) -> tuple[PlannedStance, ...]:
     """Return stances with the transitions that lead to them.
 
@@ -61,7 +61,7 @@ def with_transitions(
     ----------
     segments : what is known of the scene's motions already.
     """
-    segments = segments or Segments(scenario.robot, scenario.environment, scenario.transition_settings)
+    segments = segments or SegmentCache(scenario.robot, scenario.environment, scenario.transition_settings)
     found = transitions(segments, stances)
     return paced(scenario, (stances[0], *(replace(stance, transition=next(found)) for stance in stances[1:])))
 
@@ -76,9 +76,9 @@ def paced(scenario: Scenario, stances: Sequence[PlannedStance]) -> tuple[Planned
         assert stance.transition is not None
         doing("timing motion", k, len(stances) - 1)
         if retimer is None:
-            parts = [replace(segment, law=None, unpaced="") for segment in stance.transition.segments]
+            parts = [replace(segment, law=None, retiming_failure="") for segment in stance.transition.segments]
         else:
-            parts = [retimer.retimed(segment) for segment in stance.transition.segments]
+            parts = [retimer.time_parameterized(segment) for segment in stance.transition.segments]
         ramp = ramps.get(stance.change, 0.0)
         return replace(stance, transition=replace(stance.transition, segments=tuple(parts), ramp=ramp))
 
@@ -106,7 +106,7 @@ def barred_segment(stance: PlannedStance) -> Segment | None:
     """Return the segment on the way to a stance that misses most, None where all of them are free."""
     assert stance.transition is not None
     worst = max(stance.transition.segments, key=lambda segment: segment.missed)
-    return worst if worst.missed > BARRED else None
+    return worst if worst.missed > MAX_DEFICIT_M else None
 
 
 def coming(robot: Robot, stances: Sequence[PlannedStance], k: int) -> tuple[Contact, ...]:

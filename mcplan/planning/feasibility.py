@@ -18,8 +18,8 @@ from mcplan.planning.posture.result import PostureResult, Violation
 from mcplan.planning.posture.settings import PostureSettings
 from mcplan.planning.posture.support_cache import contact_key
 from mcplan.planning.transition.finder import HIGHER, lift_and_approach
-from mcplan.planning.transition.knots import BARRED, Knots
-from mcplan.planning.transition.segments import BodyShift, ProvenMotion, Segments, Swing
+from mcplan.planning.transition.knots import MAX_DEFICIT_M, Knots
+from mcplan.planning.transition.segments import BodyShift, ProvenMotion, SegmentCache, SwingMotion
 from mcplan.planning.transition.transition import Segment
 from mcplan.robot.anatomy import HRP2_SCALE, RobotScale
 from mcplan.robot.pose import base_orientation, heading_rotation, with_base
@@ -89,7 +89,7 @@ class Prover:
         self._searching = PostureGenerator(robot, environment, quick, self.collisions)
         self.continuity = Continuity(robot, environment, self._searching)
         self.free_limbs = FreeLimbs(robot, self.collisions)
-        self.segments = Segments(robot, environment, settings, self.collisions)
+        self.segments = SegmentCache(robot, environment, settings, self.collisions)
         self._lift = settings.clearance
         passing = self.asked(PostureSettings(steps=15, collision_rounds=5, torque_rounds=0))
         self._passer = PostureGenerator(robot, environment, passing, self.collisions)
@@ -251,7 +251,7 @@ class Prover:
                 worst = (f"{a} and {b}", depth)
         return worst
 
-    def swing(self, swing: Swing) -> tuple[Violation, ...]:
+    def swing(self, swing: SwingMotion) -> tuple[Violation, ...]:
         """Check a swing at a few points; return what is in the way of the best lift, or nothing.
 
         A flat patch that goes from surface to surface turns evenly on the way; an edge, a grasp, and a patch that came
@@ -274,7 +274,7 @@ class Prover:
             return ()
         return self._counted(shift)
 
-    def _counted(self, motion: Swing | BodyShift) -> tuple[Violation, ...]:
+    def _counted(self, motion: SwingMotion | BodyShift) -> tuple[Violation, ...]:
         known, found = len(self._barred), self.barred(motion)
         self.calls += WAY * (len(self._barred) - known)
         return found
@@ -309,7 +309,7 @@ class Prover:
         barred = self.barred(BodyShift(contacts, (), q, end))
         return str(barred[0]) if barred else ""
 
-    def _swing(self, swing: Swing) -> tuple[Violation, ...]:
+    def _swing(self, swing: SwingMotion) -> tuple[Violation, ...]:
         before, after, q0, q1 = swing.before, swing.after, swing.q0, swing.q1
         X = self.robot.frame_pose(q0, after.patch)
         start = (X[:3, :3], X[:3, 3]) if before is None else (before.R, before.p)
@@ -334,7 +334,7 @@ class Prover:
                 least = barred
         return least
 
-    def _barred_on(self, ways: Sequence[tuple[Contact, LimbPath]], swing: Swing) -> tuple[Violation, ...]:
+    def _barred_on(self, ways: Sequence[tuple[Contact, LimbPath]], swing: SwingMotion) -> tuple[Violation, ...]:
         """Return what keeps a posture from holding patches where they are at a few shares of their ways, or nothing."""
         q, names = swing.q0, [contact.patch for contact in swing.common]
         passing = tuple(hand.patch for hand, _ in ways)
@@ -351,7 +351,7 @@ class Prover:
             q = result.q
         return ()
 
-    def _way_along(self, swing: Swing, other: Contact, height: float) -> LimbPath:
+    def _way_along(self, swing: SwingMotion, other: Contact, height: float) -> LimbPath:
         """Return the way of another patch of the limb that swings, lifted as the first one is."""
         X = self.robot.frame_pose(swing.q0, other.patch)
         lift, approach = lift_and_approach(X[:3, 3], other, swing.before, height)
@@ -366,7 +366,7 @@ def _led(contact: Contact, turns: bool) -> Contact:
 
 def shortfall(found: Knots | Segment, patch: str) -> tuple[Violation, ...]:
     """Return what bars a motion, in which ``patch`` moves; nothing where it is free."""
-    if found.missed <= BARRED:
+    if found.missed <= MAX_DEFICIT_M:
         return ()
     return (Violation("passage", " and ".join(found.worst.bodies) or patch, found.missed),)
 

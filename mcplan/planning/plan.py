@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mcplan.planning.goal.reached import ItemReached, items_reached
-from mcplan.planning.transition.transition import Passing, Segment, Transition
+from mcplan.planning.transition.transition import BoundaryState, Segment, Transition
 from mcplan.scene.contact import Contact, contact_of
 from mcplan.util.html_table import html_of, html_table
 
@@ -106,7 +106,7 @@ class PlannedStance(Change):
     margins: dict[str, float | None]
     objects: dict[str, np.ndarray] = field(default_factory=dict)
     transition: Transition | None = None
-    passing: Passing | None = None
+    passing: BoundaryState | None = None
 
     def __repr__(self) -> str:
         return f"PlannedStance({self.title}, on {', '.join(self.patches)})"

@@ -18,7 +18,7 @@ from mcplan.errors import InputError, ScenarioError
 from mcplan.planning.chain import displaced_objects, paced, with_transitions
 from mcplan.planning.plan import Plan, PlannedStance
 from mcplan.planning.posture.support_cache import contact_key
-from mcplan.planning.transition.transition import Passing, Transition
+from mcplan.planning.transition.transition import BoundaryState, Transition
 from mcplan.planning.transition.transition_file import (
     UNSAID,
     made_with,
@@ -238,7 +238,7 @@ def _as_before(contact: Contact, known: Contact | None) -> Contact:
     return contact if known is None or known.to_data() != contact.to_data() else known
 
 
-def _passing(scenario: Scenario, item: StanceItem, q: np.ndarray) -> Passing | None:
+def _passing(scenario: Scenario, item: StanceItem, q: np.ndarray) -> BoundaryState | None:
     if item.v is None and item.vd is None:
         return None
     robot = scenario.robot
@@ -246,4 +246,4 @@ def _passing(scenario: Scenario, item: StanceItem, q: np.ndarray) -> Passing | N
         if rates is None or len(rates) != robot.nv or not np.isfinite(rates).all():
             said = "missing" if rates is None else f"{len(rates)} numbers"
             raise InputError(f"{name}: {said}, expected {robot.nv} finite ones: a stance passed in motion has v and vd")
-    return Passing.at(robot, q, np.array(item.v), np.array(item.vd))
+    return BoundaryState.at(robot, q, np.array(item.v), np.array(item.vd))

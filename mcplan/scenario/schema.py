@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class CourseSpec(Spec):
-    """How a patch in the air goes along, see `mcplan.planning.transition.transition.Course`."""
+    """How a patch in the air goes along, see `mcplan.planning.transition.transition.SwingSpec`."""
 
     patch: str
     """Its name."""
@@ -49,7 +49,7 @@ class NearSpec(Spec):
 
 
 class LawSpec(Spec):
-    """When a segment is where, see `mcplan.motion.time_law.Law`; each node is a line ``t s sd sdd``."""
+    """Nodes of a `TimeParameterization` (`mcplan.motion.time_parameterization`), each a line ``t s sd sdd``."""
 
     kept: Annotated[float, Field(ge=0, le=1)] = 1.0
     """Part of the reserve of its pace that it keeps."""

@@ -75,7 +75,7 @@ class Pace(Spec):
 
 
 def used(paced: float, counted: float, kept: float) -> float:
-    """Return the part of a limit that a motion uses which keeps a part of its reserve (`mcplan.motion.time_law.Law`).
+    """Return the share of a limit that a motion uses which keeps a part of its reserve (`TimeParameterization.kept`).
 
     ``paced`` is that of the pace, ``counted`` what the controller counts on.
     """

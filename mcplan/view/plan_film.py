@@ -10,7 +10,7 @@ import numpy as np
 from mcplan.errors import InputError
 from mcplan.planning.plan import Plan, PlannedStance
 from mcplan.planning.search.tree import SearchTree
-from mcplan.planning.transition.object_path import ObjectWay
+from mcplan.planning.transition.object_path import ObjectPath
 from mcplan.planning.transition.transition import Segment
 from mcplan.robot.pose import quat_from_rotation
 from mcplan.scenario.scenario import Scenario
@@ -150,7 +150,7 @@ def _slid(scenario: Scenario, stance: PlannedStance, segment: Segment, t: float)
     for thing in scenario.environment.objects:
         if segment.objects and thing.name in segment.objects:
             begin = thing.placed(stance.objects.get(thing.name, thing.pose))
-            R, p = ObjectWay.of(begin, segment.objects[thing.name]).at(t / segment.duration)
+            R, p = ObjectPath.of(begin, segment.objects[thing.name]).at(t / segment.duration)
             moved[thing.name] = np.concatenate([p, quat_from_rotation(R)])
     return moved
 

@@ -8,9 +8,9 @@ from scipy.spatial.transform import Rotation
 
 from mcplan.certificate.evidence import Evidence
 from mcplan.certificate.transition_checks import transition_checks
-from mcplan.motion.time_law import Law
+from mcplan.motion.time_parameterization import TimeParameterization
 from mcplan.planning.chain import paced
-from mcplan.planning.transition.transition import Course
+from mcplan.planning.transition.transition import SwingSpec
 from mcplan.record.robot_record import record_robot
 from tests import shared
 from tests.sim.waving_box import waving_run
@@ -122,7 +122,7 @@ def dragged(plan):
     q = np.array([robot.integrate(old[0], robot.difference(old[0], old[-1]), share) for share in shares])
     q[:, joint(plan, "RLEG_JOINT3")] += 0.02 * np.sin(np.pi * np.linspace(0.0, 1.0, len(old)))
     contact = plan.stances[STEP].contact("right_sole")
-    courses = (Course("right_sole", "body", np.zeros(3), np.zeros(3), True, contact),)
+    courses = (SwingSpec("right_sole", "body", np.zeros(3), np.zeros(3), True, contact),)
     return forged(plan, STEP, q=q, com=plan.scenario.robot.com(q), courses=courses)
 
 
@@ -154,11 +154,11 @@ FORGERIES = {
     "course of another patch": (lambda p: course(p, STEP, patch="left_sole"), "stances"),
     "course of no patch": (lambda p: course(p, STEP, patch="tail"), "stances"),
     "no course": (lambda p: forged(p, STEP, courses=()), "stances"),
-    "comes to no support": (lambda p: course(p, STEP, meets=None), "stances"),
+    "comes to no support": (lambda p: course(p, STEP, target=None), "stances"),
     "comes to another place": (
-        lambda p: course(p, STEP, meets=replace(p.stances[STEP].contact("right_sole"), p=np.array([1.0, 0, 0]))),
+        lambda p: course(p, STEP, target=replace(p.stances[STEP].contact("right_sole"), p=np.array([1.0, 0, 0]))),
         "stances"),
-    "only waits above it": (lambda p: course(p, STEP, waits=True), "stances"),
+    "only waits above it": (lambda p: course(p, STEP, hold=True), "stances"),
     "lifted sideways": (lambda p: course(p, STEP, lift=np.array([0.05, 0.0, 0.05])), "stances"),
     "approach from below": (lambda p: course(p, STEP, approach=np.array([0.0, 0.0, -0.05])), "stances"),
     "stands on nothing": (lambda p: forged(p, STEP, contacts=()), "stances"),
@@ -311,7 +311,7 @@ def law(plan, k, **changes):
     """The plan with another law of a segment."""
     old = segment(plan, k).law
     named = {name: getattr(old, name) for name in ("times", "path", "rate", "change", "kept")}
-    return forged(plan, k, law=Law(**(named | changes)))
+    return forged(plan, k, law=TimeParameterization(**(named | changes)))
 
 
 def quicker(plan, k, factor):
@@ -360,7 +360,7 @@ def test_near_its_support_a_foot_is_as_slow_as_it_may_touch_and_farther_off_it_n
     t = np.linspace(0.0, law.duration, 4001)
     q = np.array([segment(swift, STEP).posture.sample(law.at(each)[0]).q for each in t])
     places = swift.scenario.robot.frame_pose(q, course.patch)[:, :3, 3]
-    height = (places - course.meets.p) @ course.meets.normal
+    height = (places - course.target.p) @ course.target.normal
     speed = -np.diff(height) / np.diff(t)
     near = speed[height[:-1] < 0.01].max()
     assert speed.max() > 2.0 * near

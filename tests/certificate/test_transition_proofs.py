@@ -15,7 +15,7 @@ from mcplan.certificate.transition_clearance import FINE, bends_of, transition_c
 from mcplan.certificate.transition_track import tracks_of
 from mcplan.certificate.watch import Watch
 from mcplan.motion.limb_path import LimbPath, Timing
-from mcplan.planning.transition.transition import Course
+from mcplan.planning.transition.transition import SwingSpec
 from mcplan.record.robot_record import record_robot
 from mcplan.statics.feasibility import can_hold
 from tests import shared
@@ -147,7 +147,7 @@ def test_a_path_is_that_which_the_controller_takes(plan, track, mechanism, share
     lift, approach = np.array([0, 0, 0.07]), np.array([0, 0, 0.05])
     path = LimbPath(*poses, lift, approach, timing, 0.0, track.duration)
     theirs = np.array([path.sample(t).p for t in times])
-    course = Course("right_sole", "own", lift, approach)
+    course = SwingSpec("right_sole", "own", lift, approach)
     assert expected_path(track, course, settings, mechanism, times) == pytest.approx(theirs, abs=1e-9)
 
 

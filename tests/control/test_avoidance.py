@@ -14,10 +14,9 @@ from mcplan.control.avoidance import APART, HOVER, LOOKS, ONSET, PASSING, PLANNE
 from mcplan.control.motion import Motion
 from mcplan.core.whole_body.avoidance import avoid
 from mcplan.errors import InputError
-from mcplan.motion.paced import Paced
 from mcplan.motion.spline import PostureSpline
-from mcplan.motion.time_law import Law
-from mcplan.planning.transition.nearness import OPENING
+from mcplan.motion.time_parameterization import TimedPath, TimeParameterization
+from mcplan.planning.transition.nearness import CLEARANCE_PER_DISTANCE
 from mcplan.robot.description import Box
 from mcplan.robot.robot_file import load_robot
 from mcplan.robot.terms import Terms
@@ -233,7 +232,7 @@ def test_what_each_pair_is_to_keep_follows_from_what_its_contacts_do(hrp2):
     for ahead in (0.0, 0.004, 0.5):
         coming = goals(closed=["right_sole"], targets={"left_sole": sole("left_sole", x=0.008 + ahead)})
         way = np.linalg.norm(sole("left_sole", x=0.008 + ahead).p - hrp2.frame_pose(q, "left_sole")[:3, 3])
-        assert coming[left] == pytest.approx(min(0.006, PASSING - ALLOWED_PENETRATION + OPENING * way))
+        assert coming[left] == pytest.approx(min(0.006, PASSING - ALLOWED_PENETRATION + CLEARANCE_PER_DISTANCE * way))
 
 
 @pytest.mark.parametrize("nearest_at", ["start", "middle", "end"])
@@ -282,8 +281,8 @@ def test_a_pair_is_seen_where_it_is_nearest_between_two_knots(hrp2, between):
     braking = {}
     for slower in (1.0, 10.0):
         path = PostureSpline(slower * np.linspace(0.0, duration, 4), knots)
-        law = Law([0.0, slower * duration], [0.0, slower * duration], [1.0, 1.0], [0.0, 0.0])
-        for motion.posture in (path, Paced(path, law, 0.0)):
+        law = TimeParameterization([0.0, slower * duration], [0.0, slower * duration], [1.0, 1.0], [0.0, 0.0])
+        for motion.posture in (path, TimedPath(path, law, 0.0)):
             for _ in range(LOOKS):
                 limit.update(terms, motion)
             assert limit._aims.goal[pair] == pytest.approx(max(min(distances) - PLANNED, APART), abs=1e-3)

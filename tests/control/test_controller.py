@@ -88,7 +88,7 @@ def test_a_hand_that_was_let_go_is_led_while_a_foot_steps():
             segments=[
                 SimpleNamespace(
                     contacts=[SimpleNamespace(patch=patch) for patch in on],
-                    courses=[SimpleNamespace(patch=patch, meets=meets) for patch, meets in courses],
+                    courses=[SimpleNamespace(patch=patch, target=meets) for patch, meets in courses],
                 )
                 for on, courses in segments
             ]

@@ -10,7 +10,7 @@ from mcplan.control.avoidance import RESPONSE, Avoidance
 from mcplan.control.motion import Motion
 from mcplan.planning.posture.generator import PostureGenerator
 from mcplan.planning.transition.body_motion import Departure
-from mcplan.planning.transition.knots import BARRED
+from mcplan.planning.transition.knots import MAX_DEFICIT_M
 from mcplan.robot.terms import Terms
 from mcplan.scenario.load import load_scenario
 from mcplan.scene.placement import make_contact
@@ -57,7 +57,7 @@ def begun(step):
 def test_a_knee_below_its_hip_steps_ahead_without_dragging_the_foot_through_the_floor(step):
     scenario, stay, (_, new), _ = step
     motion, segment = begun(step)
-    assert segment.missed <= BARRED
+    assert segment.missed <= MAX_DEFICIT_M
     path = motion.limbs["left_knee"]
     model = CollisionModel(scenario.robot, scenario.environment)
     for t in np.linspace(0.0, path.end_time, 60):

@@ -8,8 +8,8 @@ import pytest
 
 from mcplan.control.criteria import ForceAbove, Gathered, Measurement
 from mcplan.control.joint_torques import JointImpedance
+from mcplan.motion.descent import Descent
 from mcplan.motion.limb_path import LimbPath
-from mcplan.motion.paced import Descent
 from mcplan.robot.anatomy import RobotScale
 from mcplan.scenario.load import load_scenario
 from mcplan.settings.margins import shrunk

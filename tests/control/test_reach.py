@@ -10,7 +10,7 @@ from mcplan.control.motion import Motion
 from mcplan.control.phases import Lift
 from mcplan.motion.limb_path import LimbPath, PosturePath
 from mcplan.planning.posture.generator import PostureGenerator
-from mcplan.planning.transition.knots import BARRED
+from mcplan.planning.transition.knots import MAX_DEFICIT_M
 from mcplan.robot.anatomy import limb_joints
 from mcplan.robot.robot_file import load_robot
 from mcplan.scene.environment import Bar, Environment, Surface
@@ -66,7 +66,7 @@ def test_a_hand_in_the_plane_of_a_ladder_goes_out_of_it_where_a_rung_is_between(
     for contact in feet:
         motion.close(contact, -1.0, 0.0)
     segment = motion.finder.swing(motion.departure(0.0), last, [grip])
-    assert segment.missed <= BARRED
+    assert segment.missed <= MAX_DEFICIT_M
     motion.follow(segment, 0.0, lambda patch: pose(first, patch))
     path = motion.limbs["left_grip"]
     assert isinstance(path, kind)

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from mcplan.motion.descent import DESCENT_RAMP_S, Descent
 from mcplan.motion.limb_path import LimbPath
-from mcplan.motion.paced import RAMP, Descent
 
 NORMAL, SPEED = np.array([0.6, 0.0, 0.8]), 0.02
 
@@ -31,9 +31,9 @@ def test_it_never_jumps(descent):
 def test_its_acceleration_rises_and_falls_without_a_jump(descent):
     """A jump of it is one of the torques of the leg that stands."""
     end = descent.path.end_time
-    times = np.linspace(end, min(descent.end_time, end + 1.2 * RAMP) - 1e-9, 2001)
+    times = np.linspace(end, min(descent.end_time, end + 1.2 * DESCENT_RAMP_S) - 1e-9, 2001)
     changes = np.diff([descent.sample(t).acceleration[:3] @ NORMAL for t in times])
-    assert np.abs(changes).max() <= 1.01 * 6.0 * SPEED / RAMP**2 * (times[1] - times[0])
+    assert np.abs(changes).max() <= 1.01 * 6.0 * SPEED / DESCENT_RAMP_S**2 * (times[1] - times[0])
 
 
 def test_it_ends_at_its_depth_and_stays_there(descent):
@@ -47,7 +47,7 @@ def test_it_ends_at_its_depth_and_stays_there(descent):
 
 def test_its_derivatives_are_those_of_its_place(descent):
     step, end = 1e-6, descent.path.end_time
-    for s in (0.3 * RAMP, 0.6 * RAMP, 1.5 * RAMP):
+    for s in (0.3 * DESCENT_RAMP_S, 0.6 * DESCENT_RAMP_S, 1.5 * DESCENT_RAMP_S):
         if end + s > descent.end_time - 2 * step:
             continue
         before, here, after = (descent.sample(end + s + k * step) for k in (-1, 0, 1))

@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from mcplan.motion.paced import Paced, PacedRate
 from mcplan.motion.spline import PostureSpline, Spline
-from mcplan.motion.time_law import Law
+from mcplan.motion.time_parameterization import TimedPath, TimedRate, TimeParameterization
 
 STEP = 1e-5
 
@@ -16,7 +15,7 @@ def law():
     fine = np.linspace(0.0, 3.0, 6001)
     pace = 1.0 / np.sqrt(4.0 + np.sin(2.0 * fine))
     t = np.concatenate([[0.0], np.cumsum(0.5 * (pace[1:] + pace[:-1]) * np.diff(fine))])
-    return Law(np.interp(s, fine, t), s, np.sqrt(4.0 + np.sin(2.0 * s)), np.cos(2.0 * s))
+    return TimeParameterization(np.interp(s, fine, t), s, np.sqrt(4.0 + np.sin(2.0 * s)), np.cos(2.0 * s))
 
 
 def test_it_leads_through_its_nodes_with_their_rates():
@@ -63,7 +62,7 @@ def curves(rng):
 def test_references_along_a_law_have_the_derivatives_of_what_they_are():
     posture, centre = curves(np.random.default_rng(1))
     one, start = law(), 0.7
-    whole, com, spin = Paced(posture, one, start), Paced(centre, one, start), PacedRate(centre, one, start)
+    whole, com, spin = TimedPath(posture, one, start), TimedPath(centre, one, start), TimedRate(centre, one, start)
     for t in np.random.default_rng(2).uniform(start + 0.05, start + one.duration - 0.05, 10):
         x, before, after = com.sample(t), com.sample(t - STEP), com.sample(t + STEP)
         np.testing.assert_allclose(x.velocity, (after.value - before.value) / (2 * STEP), atol=1e-5)
@@ -78,9 +77,9 @@ def test_references_along_a_law_have_the_derivatives_of_what_they_are():
 def test_a_reference_along_a_law_ends_at_rest_when_the_law_does():
     posture, centre = curves(np.random.default_rng(3))
     one = law()
-    com = Paced(centre, one, 1.0)
+    com = TimedPath(centre, one, 1.0)
     assert com.end_time == pytest.approx(1.0 + one.duration)
     end = com.sample(com.end_time + 0.1)
     np.testing.assert_array_equal(end.value, centre.end)
     np.testing.assert_array_equal(end.velocity, 0.0)
-    np.testing.assert_array_equal(Paced(posture, one, 1.0).sample(9.0).q, posture.end)
+    np.testing.assert_array_equal(TimedPath(posture, one, 1.0).sample(9.0).q, posture.end)

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from mcplan.motion.limb_path import AT_ANY_SPEED, LimbPath, Timing
+from mcplan.motion.limb_path import UNLIMITED_TIMING, LimbPath, Timing
 
 NORMAL_A, NORMAL_B = np.array([0.0, 0.0, 1.0]), np.array([-0.6, 0.0, 0.8])
 
@@ -98,7 +98,7 @@ def test_corners_of_a_long_swing_are_round_where_lift_and_approach_take_a_share_
 
 def test_what_is_moved_with_the_body_takes_as_long_as_that():
     start, end, none = (np.eye(3), np.zeros(3)), (np.eye(3), np.array([0.3, 0.0, 0.0])), np.zeros(3)
-    path = LimbPath(start, end, none, none, AT_ANY_SPEED, 1.0, 2.8)
+    path = LimbPath(start, end, none, none, UNLIMITED_TIMING, 1.0, 2.8)
     assert path.duration == 2.8
     np.testing.assert_allclose(path.sample(1.0 + 1.4).p, [0.15, 0.0, 0.0], atol=1e-12)
-    assert LimbPath(start, end, none, none, AT_ANY_SPEED, 0.0, 0.1).duration == 0.1
+    assert LimbPath(start, end, none, none, UNLIMITED_TIMING, 0.0, 0.1).duration == 0.1

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from mcplan.motion.paced import PatchTurn
+from mcplan.motion.limb_path import PatchTurn
 from mcplan.motion.posture import PostureTrajectory
 from mcplan.motion.spline import PostureSpline, Spline
 from mcplan.robot.robot_file import load_robot

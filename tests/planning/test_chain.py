@@ -52,11 +52,11 @@ def test_a_file_brings_back_the_same_motions(planned, tmp_path):
         assert [c.patch for c in one.contacts] == [c.patch for c in other.contacts]
         assert (one.near, one.missed, one.held) == (other.near, other.missed, other.held)
         for course, same in zip(one.courses, other.courses, strict=True):
-            assert (course.patch, course.leader, course.leaves, course.waits) == (
-                same.patch, same.leader, same.leaves, same.waits,
+            assert (course.patch, course.lead, course.lifts_off, course.hold) == (
+                same.patch, same.lead, same.lifts_off, same.hold,
             )  # fmt: skip
             np.testing.assert_array_equal(course.lift, same.lift)
-            assert (course.meets is None) == (same.meets is None)
+            assert (course.target is None) == (same.target is None)
     assert not again.notices
 
 

@@ -17,7 +17,7 @@ from mcplan.planning.posture.result import Effort, PostureResult, Violation
 from mcplan.planning.posture.settings import Weights
 from mcplan.planning.posture.task import HEAVY, prices
 from mcplan.planning.search.improve import WIDER
-from mcplan.planning.transition.segments import Swing
+from mcplan.planning.transition.segments import SwingMotion
 from mcplan.robot.description import Box
 from mcplan.robot.robot_file import load_robot
 from mcplan.scenario.load import load_scenario
@@ -153,7 +153,7 @@ def test_a_wall_that_no_lift_clears_bars_a_swing_and_a_low_one_does_not():
     wall = Obstacle("wall", Box((0.02, 0.10, 1.2)), np.eye(3), np.array([0.18, 0.16, 0.6]))
     for obstacles, free in ((environment.obstacles, True), ((wall,), False)):
         prover = Prover(robot, replace(environment, obstacles=obstacles), q0, ["left_sole", "right_sole"], SETTINGS)
-        found = prover.swing(Swing((right,), before, (after,), q0, q1))
+        found = prover.swing(SwingMotion((right,), before, (after,), q0, q1))
         assert (found == ()) == free
         if found:
             assert found[0].kind == "collision"
@@ -274,7 +274,7 @@ def test_knee_and_toe_of_a_shank_are_lifted_together_where_the_knee_alone_would_
     assert lifted.found, lifted.stage
     assert placed.found, placed.violations
     old = next(contact for contact in start if contact.patch == "left_knee")
-    both = Swing(common, old, tuple(map(placed.contact, leg)), lifted.q, placed.q)
+    both = SwingMotion(common, old, tuple(map(placed.contact, leg)), lifted.q, placed.q)
     alone = prover.swing(replace(both, added=both.added[:1]))
     assert alone[0].kind == "collision"
     assert alone[0].thing == "LLEG_LINK5 and floor"

@@ -11,7 +11,7 @@ from mcplan.planning.plan import PlannedStance
 from mcplan.planning.plan_file import is_plan_file, plan_document, read_plan, write_plan
 from mcplan.planning.planner import plan
 from mcplan.planning.sequence import StanceSequence, _change
-from mcplan.planning.transition.transition import Passing
+from mcplan.planning.transition.transition import BoundaryState
 from mcplan.scenario.load import load_scenario
 from mcplan.scenario.schema import StanceItem
 from tests.contact_error import contact_error
@@ -108,7 +108,7 @@ def test_a_plan_that_is_planned_anew_honours_what_its_items_ask_for(plans, tmp_p
 
 def test_steps_of_a_walk_are_not_those_of_the_items_even_if_there_are_as_many(plans):
     stances = list(plans["handstand"].stances)
-    stances[1] = replace(stances[1], passing=Passing(*[np.zeros(plans["handstand"].scenario.robot.nv)] * 4))
+    stances[1] = replace(stances[1], passing=BoundaryState(*[np.zeros(plans["handstand"].scenario.robot.nv)] * 4))
     walk = replace(plans["handstand"], stances=tuple(stances))
     assert not any("posture" in item or "com" in item for item in plan_document(walk)["stances"])
 

@@ -10,7 +10,7 @@ from mcplan.analysis.pace import Reference
 from mcplan.analysis.regions import com_limits
 from mcplan.analysis.slowest_tick import WORDS
 from mcplan.errors import InputError
-from mcplan.motion.time_law import Law
+from mcplan.motion.time_parameterization import TimeParameterization
 from mcplan.scene.contact import Carrier
 from mcplan.sim.simulate import simulate
 from mcplan.statics.support_region import support_region
@@ -102,7 +102,7 @@ def with_segments(run, change):
 def test_the_reference_follows_the_laws_of_time_of_the_plan(run):
     def twice_as_fast(segment):
         ends = np.array([0.0, segment.duration])
-        return replace(segment, law=Law(0.5 * ends, ends, np.full(2, 2.0), np.zeros(2)))
+        return replace(segment, law=TimeParameterization(0.5 * ends, ends, np.full(2, 2.0), np.zeros(2)))
 
     slow, fast = Reference(run), Reference(with_segments(run, lambda segments: tuple(map(twice_as_fast, segments))))
     assert slow.known

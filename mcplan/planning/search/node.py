@@ -8,7 +8,7 @@ import numpy as np
 
 from mcplan.planning.plan import Change
 from mcplan.planning.search.potential import Standing
-from mcplan.planning.transition.segments import BodyShift, Swing
+from mcplan.planning.transition.segments import BodyShift, SwingMotion
 from mcplan.scene.contact import Contact
 
 
@@ -115,7 +115,7 @@ class Node:
         return nodes[::-1]
 
 
-def swing_to(parent: Node, node: Node) -> Swing | None:
+def swing_to(parent: Node, node: Node) -> SwingMotion | None:
     """Return the swing that leads from one node to the next, None where nothing swings."""
     assert node.move is not None
     if not node.move.added or node.move.rolling:
@@ -123,7 +123,7 @@ def swing_to(parent: Node, node: Node) -> Swing | None:
     common = tuple(contact for contact in parent.contacts if contact.patch not in node.move.removed)
     added = tuple(node.touching[patch] for patch, _ in node.move.added)
     q0 = node.steps[len(node.move.removed) - 1].q if node.move.removed else parent.q
-    return Swing(common, parent.touching.get(added[0].patch), added, q0, node.q)
+    return SwingMotion(common, parent.touching.get(added[0].patch), added, q0, node.q)
 
 
 def shifts_to(parent: Node, node: Node) -> Iterator[BodyShift]:

@@ -38,7 +38,7 @@ from mcplan.planning.search.ordering import (
 from mcplan.planning.search.potential import Standing
 from mcplan.planning.search.space import Pass, SearchSpace
 from mcplan.planning.search.tree import SearchTree
-from mcplan.planning.transition.segments import BodyShift, Swing
+from mcplan.planning.transition.segments import BodyShift, SwingMotion
 from mcplan.scene.contact import Contact
 
 SHUFFLE = 0.05
@@ -324,7 +324,7 @@ class StanceSearch:
             added = [placed.contact(contact.patch) for contact in added]
             if swung:
                 tree.reject(parent.index, str(move), "swing", swung, added)
-                swing = Swing(common, parent.touching.get(added[0].patch), tuple(added), q, placed.q)
+                swing = SwingMotion(common, parent.touching.get(added[0].patch), tuple(added), q, placed.q)
                 if swung[0].kind == "passage" and np.isinf(swing.length):  # on one support there are many ways
                     self._barred[swing.kind] += 1
                 return None
@@ -354,7 +354,7 @@ class StanceSearch:
     ) -> tuple[Violation, ...]:
         """Return what bars the swing to a posture that was found; nothing where the patch moves by little."""
         there = tuple(placed.contact(contact.patch) for contact in added)
-        swing = Swing(common, parent.touching.get(added[0].patch), there, q, placed.q)
+        swing = SwingMotion(common, parent.touching.get(added[0].patch), there, q, placed.q)
         return self.space.prover.swing(swing) if swing.length >= SHUFFLE * self.space.robot.scale.leg else ()
 
     def _roll(self, parent: Node, move: Move, common: tuple[Contact, ...], added: Contact) -> Node | None:

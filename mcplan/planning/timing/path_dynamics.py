@@ -96,7 +96,7 @@ class PathDynamics:
         begins = (self.s < ENDS) & (segment.begin is None)
         ends = (1.0 - self.s < ENDS) & (segment.finish is None)
         self.third = np.where(begins | ends, np.maximum(third, TINY), TINY)
-        self.arriving = tuple(c.meets for c in segment.courses if c.meets is not None and not c.waits)
+        self.arriving = tuple(c.target for c in segment.courses if c.target is not None and not c.hold)
         if self.arriving:
             self.closing = self._closing(robot, segment)
 

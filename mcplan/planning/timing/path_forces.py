@@ -34,7 +34,7 @@ REASONS = {
 }
 
 
-class NoLawError(Exception):
+class RetimingError(Exception):
     """There is no law, and why."""
 
 
@@ -70,7 +70,7 @@ class PathForces:
 
         Raises
         ------
-        NoLawError
+        RetimingError
             With what is in the way, and where.
         """
         bounds = self._bounds(program)
@@ -83,7 +83,7 @@ class PathForces:
             bounds, order, rows, counts,
         )  # fmt: skip
         if end < m:
-            raise NoLawError(f"{where(end)}, {REASONS[int(counts[end])]}")
+            raise RetimingError(f"{where(end)}, {REASONS[int(counts[end])]}")
         return np.ascontiguousarray(rows[:, : counts.max()]), counts
 
     def reach(self, x: np.ndarray, u: np.ndarray) -> np.ndarray:
@@ -91,7 +91,7 @@ class PathForces:
 
         Raises
         ------
-        NoLawError
+        RetimingError
             None is, or a program was not solved.
         """
         asked = self.path.of_u * u[:, None] + self.path.of_x * x[:, None]
@@ -103,7 +103,7 @@ class PathForces:
         bound = self._joints(self._loaded)
         end = section.reach(*self._program(1), self._unit, *bound, self.hold, asked[:, None], self.G, part)
         if end < len(part):
-            raise NoLawError(f"{where(end)}, {REASONS[int(part[end])]}")
+            raise RetimingError(f"{where(end)}, {REASONS[int(part[end])]}")
         return np.asarray(part)
 
     def _joints(self, which: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -143,7 +143,7 @@ def where(i: int) -> str:
 
 
 def margined(contact: Contact, pace: Pace, settings: ControlSettings, kept: float) -> Contact:
-    """Return a contact as motions may load it that keep a part of the reserve (see `Law`)."""
+    """Return a contact as motions may load it that keep a part of the reserve (see `TimeParameterization`)."""
     force = used(pace.force, settings.force_fraction, kept)
     inside = max(pace.pressure, settings.pressure_margin)
     return replace(

@@ -17,10 +17,10 @@ import numpy as np
 
 from mcplan.core.optimize import least_time as core
 from mcplan.core.rigid_body.tree import GRAVITY
-from mcplan.motion.time_law import Law
+from mcplan.motion.time_parameterization import TimeParameterization
 from mcplan.optimize.path_program import PIECES, PathProgram, law_basis
 from mcplan.planning.timing.path_dynamics import PathDynamics, joint_speeds
-from mcplan.planning.timing.path_forces import SPENT, NoLawError, PathForces, where
+from mcplan.planning.timing.path_forces import SPENT, PathForces, RetimingError, where
 from mcplan.planning.timing.touchdown import touchdown_speed
 from mcplan.planning.transition.transition import Segment
 from mcplan.robot.robot import Robot
@@ -91,35 +91,35 @@ class Retimer:
         self.robot, self.settings, self.pace = robot, settings, settings.pace
         self.rise = settings.pace.weight * GRAVITY
 
-    def retimed(self, segment: Segment) -> Segment:
+    def time_parameterized(self, segment: Segment) -> Segment:
         """Return the segment with its law; without one, and with the reason, where there is none."""
         try:
-            return replace(segment, law=self.law(segment), unpaced="")
-        except NoLawError as reason:
-            return replace(segment, law=None, unpaced=str(reason))
+            return replace(segment, law=self.law(segment), retiming_failure="")
+        except RetimingError as reason:
+            return replace(segment, law=None, retiming_failure=str(reason))
 
-    def law(self, segment: Segment) -> Law:
+    def law(self, segment: Segment) -> TimeParameterization:
         """Return the law of a segment, with as much reserve as it can be gone with.
 
         Raises
         ------
-        NoLawError
+        RetimingError
             With what is in its way, and where.
         """
         if segment.objects:
-            raise NoLawError("objects move along")
+            raise RetimingError("objects move along")
         if not segment.contacts:
-            raise NoLawError("nothing is in contact")
+            raise RetimingError("nothing is in contact")
         if segment.duration < SHORT:
-            raise NoLawError("it takes no time")
+            raise RetimingError("it takes no time")
         path, middles = PathDynamics.pair(self.robot, segment)
         reason = ""
-        quickest: Law | None = None
+        quickest: TimeParameterization | None = None
         for kept in KEPT:
             most = np.inf if quickest is None else quickest.duration
             try:
                 _, x, u, between = self._solve(path, middles, kept, most)
-            except NoLawError as found:
+            except RetimingError as found:
                 reason = str(found)
                 continue
             except SlowerError:
@@ -132,7 +132,7 @@ class Retimer:
             if 4.0 * path.travel >= CREEPS * quickest.duration**2:
                 break
         if quickest is None:
-            raise NoLawError(reason)
+            raise RetimingError(reason)
         return quickest
 
     def program(self, segment: Segment, kept: float = 1.0) -> PathProgram:
@@ -144,7 +144,7 @@ class Retimer:
 
         Raises
         ------
-        NoLawError
+        RetimingError
             With what is in its way, and where.
         """
         return self._solve(*PathDynamics.pair(self.robot, segment), kept)[1:3]
@@ -261,7 +261,7 @@ class Retimer:
             along_x = np.where(rows[:, :, 1] > 0.0, rows[:, :, 2] / rows[:, :, 1], np.inf)
         n, slowest = basis.size, along_x.min(axis=1)
         if not slowest.min() > 0.0:
-            raise NoLawError(f"{where(int(slowest.argmin()))}, {SPENT}")
+            raise RetimingError(f"{where(int(slowest.argmin()))}, {SPENT}")
         c, u_rows = np.full(n, 0.5 * float(slowest.min())), basis.u / program.length
         # to the kernel, the bounds of u' are those of one more u at points that take no time
         (bent,) = np.nonzero(np.isfinite(program.bend))
@@ -275,9 +275,9 @@ class Retimer:
             np.zeros((n, n)),
         )  # fmt: skip
         if status == core.OUTSIDE:
-            raise NoLawError(SPENT)
+            raise RetimingError(SPENT)
         if status != core.OPTIMAL:
-            raise NoLawError("the program of the law did not converge")
+            raise RetimingError("the program of the law did not converge")
         picked = c[basis.start[:, None] + np.arange(3)]
         return (basis.x * picked).sum(axis=1), (u_rows * picked).sum(axis=1)
 
@@ -296,6 +296,6 @@ def _times(length: float, x: np.ndarray, u: np.ndarray) -> np.ndarray:
     return np.concatenate([[0.0], np.cumsum((0.5 * h * GAUSS[1] / np.sqrt(values)).sum(axis=1))])
 
 
-def _law(length: float, x: np.ndarray, u: np.ndarray, kept: float = 1.0) -> Law:
+def _law(length: float, x: np.ndarray, u: np.ndarray, kept: float = 1.0) -> TimeParameterization:
     """Return the law whose squared rates at the points of the grid are x (m,), quadratic between them."""
-    return Law(_times(length, x, u), length * law_basis().s, np.sqrt(x), u, kept)
+    return TimeParameterization(_times(length, x, u), length * law_basis().s, np.sqrt(x), u, kept)

@@ -46,7 +46,7 @@ WORST, LEVER = 3, 0.1
 """Places of a motion where its wrench is looked at, and the lever (m) at which moments count as forces to find them."""
 
 
-class TimeLaw:
+class DurationModel:
     """Durations of motions of one robot.
 
     Parameters

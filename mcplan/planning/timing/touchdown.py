@@ -66,7 +66,7 @@ def touchdown_speed(
     q : (nq,) the posture then.
     closed : contacts that stay closed.
     pace : what of the joints' velocities is used.
-    kept : part of its reserve that the motion keeps (see `mcplan.motion.time_law.Law`).
+    kept : part of its reserve that the motion keeps (see `mcplan.motion.time_parameterization.TimeParameterization`).
     """
     held = [_held(robot, q, other) for other in closed]
     patch = robot.frame_jacobian(q, contact.patch)

@@ -10,10 +10,10 @@ from mcplan.motion.limb_path import LimbPath, PosturePath
 from mcplan.motion.quintic import minimum_jerk
 from mcplan.motion.spline import PostureSpline, Spline
 from mcplan.planning.posture.settings import PostureSettings
-from mcplan.planning.timing.time_law import PARTS, TimeLaw
+from mcplan.planning.timing.time_law import PARTS, DurationModel
 from mcplan.planning.transition.detour import Detour
 from mcplan.planning.transition.knot_search import KnotFinder
-from mcplan.planning.transition.knots import BARRED, Knots, Led, straight_knots
+from mcplan.planning.transition.knots import MAX_DEFICIT_M, Knots, PatchPath, straight_knots
 from mcplan.robot.robot import Robot
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment
@@ -110,7 +110,7 @@ class MotionFinder:
         )
         self.knots = KnotFinder(robot, environment, plain, collisions)
         self._steady = KnotFinder(robot, environment, replace(plain, weights=steady), collisions)
-        self.law = TimeLaw(robot, settings, self.knots)
+        self.law = DurationModel(robot, settings, self.knots)
         self._detours: dict[tuple, np.ndarray | None] = {}
 
     def find(
@@ -124,12 +124,18 @@ class MotionFinder:
         """Find knots, the body steady at first, then free to move, then free to keep bodies close that are."""
         times = np.linspace(0.0, duration, KNOTS + 1)
         best: BodyMotion | None = None
-        for finder, modest, slow in ((self._steady, False, WIDE), (self.knots, False, LONG), (self.knots, True, 0.0)):
-            knots = self.along(finder, begin, q, duration, touching, led, KNOTS, modest)
+        for finder, keep_end_clearance, slow in (
+            (self._steady, False, WIDE),
+            (self.knots, False, LONG),
+            (self.knots, True, 0.0),
+        ):
+            knots = self.along(finder, begin, q, duration, touching, led, KNOTS, keep_end_clearance)
             motion = self.timed(knots, times, begin.closed)
             if best is None or motion.rank < best.rank:
                 best = motion
-            if finder is self.knots and (best.missed > LOST or not knots.eager):  # to keep close what is close is vain
+            if finder is self.knots and (
+                best.missed > LOST or not knots.check_separation
+            ):  # to keep close what is close is vain
                 break
             if best.missed <= GOOD and best.held and best.stretch <= slow:
                 break
@@ -149,7 +155,7 @@ class MotionFinder:
         touching: tuple[Contact, ...],
         led: Mapping[str, LimbPath | PosturePath],
         count: int = KNOTS,
-        modest: bool = False,
+        keep_end_clearance: bool = False,
     ) -> Knots:
         """Find knots near the straight motion, with patches led along paths."""
         times = np.linspace(0.0, duration, count + 1)
@@ -157,13 +163,13 @@ class MotionFinder:
         for patch, path in led.items():
             samples = [path.sample(t) for t in times]
             halves = np.array([path.sample(t).p for t in 0.5 * (times[1:] + times[:-1])])
-            leads.append(Led(patch, np.array([x.p for x in samples]), (samples[0].R, samples[-1].R), halves))
+            leads.append(PatchPath(patch, np.array([x.p for x in samples]), (samples[0].R, samples[-1].R), halves))
         guides = straight_knots(self.robot, begin.q, q, count)
-        return finder.find(guides, begin.closed, leads, touching, modest)
+        return finder.find(guides, begin.closed, leads, touching, keep_end_clearance)
 
     def timed(self, knots: Knots, times: np.ndarray, contacts: tuple[Contact, ...]) -> BodyMotion:
         """Find how long knots at ``times`` (k,) are to take, and whether contacts hold the robot along them."""
-        if knots.missed > BARRED:  # no time makes it free
+        if knots.missed > MAX_DEFICIT_M:  # no time makes it free
             return BodyMotion(times, knots, 1.0, False)
         posture, com = PostureSpline(times, knots.q), Spline(times, self.robot.com(knots.q))
         looked = np.array([posture.sample(t).q for t in np.linspace(0.0, times[-1], PARTS + 1)])
@@ -187,9 +193,7 @@ class MotionFinder:
         halfway = straight[KNOTS // 2]
         place = self.robot.frame_pose(halfway, old.patch)[:3, 3]
         place = place - ((place - old.p) @ old.normal) * old.normal
-        top = self.knots.lifted(
-            halfway, begin.closed, old.patch, place, self.settings.clearance * old.normal
-        )
+        top = self.knots.lifted(halfway, begin.closed, old.patch, place, self.settings.clearance * old.normal)
         step, times = self.robot.difference(halfway, top), np.linspace(0.0, 1.0, KNOTS + 1)
         parts = [minimum_jerk(min(2.0 * t, 2.0 - 2.0 * t))[0] for t in times]
         raised = np.array([self.robot.integrate(q, step, part) for q, part in zip(straight, parts, strict=True)])
@@ -212,7 +216,7 @@ class MotionFinder:
         corners = np.einsum("kij,cj->kci", X[:, :3, :3], self.robot.patches[old.patch].points) + X[:, None, :3, 3]
         risen = float(((corners - old.p) @ old.normal).min(axis=1).max())
         least = self.robot.scale.leg * LIFT
-        return knots if risen >= least else replace(knots, missed=max(knots.missed, BARRED + least - risen))
+        return knots if risen >= least else replace(knots, missed=max(knots.missed, MAX_DEFICIT_M + least - risen))
 
     def around(
         self,
@@ -228,7 +232,7 @@ class MotionFinder:
         ----------
         old : support that a patch is to get off on the way.
         """
-        if barred.missed <= BARRED:
+        if barred.missed <= MAX_DEFICIT_M:
             return barred
         guides = self.detour(begin, q, touching)
         if guides is None:
@@ -236,7 +240,7 @@ class MotionFinder:
         knots = self.knots.find(guides, begin.closed, (), touching)
         times = np.linspace(0.0, barred.duration, KNOTS + 1)
         around = self.timed(self._dragging(knots, old), times, begin.closed)
-        return around if around.missed <= BARRED else barred
+        return around if around.missed <= MAX_DEFICIT_M else barred
 
     def detour(self, begin: Departure, q: np.ndarray, touching: tuple[Contact, ...]) -> np.ndarray | None:
         """Return the knots of a detour, None where there is none; those found last are kept."""

@@ -18,7 +18,7 @@ from mcplan.motion.quintic import minimum_jerk
 from mcplan.planning.posture.freedom import contact_rows
 from mcplan.planning.transition.knot_search import KnotFinder
 from mcplan.planning.transition.knots import filtered, straight_knots
-from mcplan.planning.transition.nearness import GRAZE, OPENING
+from mcplan.planning.transition.nearness import CLEARANCE_PER_DISTANCE, GRAZING_ALLOWANCE_M
 from mcplan.robot.robot import Robot
 from mcplan.scene.contact import Contact
 
@@ -192,7 +192,7 @@ class Detour:
         for pairs, patch in self._passing:
             here = self.robot.frame_pose(q, patch)[:3, 3]
             away = min(float(np.linalg.norm(here - place)) for place in self._places[patch])
-            need[pairs] = np.minimum(need[pairs], OPENING * away - GRAZE)
+            need[pairs] = np.minimum(need[pairs], CLEARANCE_PER_DISTANCE * away - GRAZING_ALLOWANCE_M)
         return need
 
     def _between(self, a: np.ndarray, b: np.ndarray, share: float) -> np.ndarray:

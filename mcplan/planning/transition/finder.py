@@ -10,9 +10,9 @@ from mcplan.collision.model import CollisionModel
 from mcplan.motion.limb_path import LimbPath, PosturePath, Timing
 from mcplan.motion.posture import PostureTrajectory
 from mcplan.planning.transition.body_motion import FAST, GOOD, KNOTS, LOST, BodyMotion, Departure, MotionFinder
-from mcplan.planning.transition.knots import BARRED, Knots, ObjectPoses, straight_knots
-from mcplan.planning.transition.object_path import ObjectWay, taken_along
-from mcplan.planning.transition.transition import Course, Near, Segment
+from mcplan.planning.transition.knots import MAX_DEFICIT_M, Knots, ObjectPoses, straight_knots
+from mcplan.planning.transition.object_path import ObjectPath, taken_along
+from mcplan.planning.transition.transition import ClosestApproach, Segment, SwingSpec
 from mcplan.robot.pose import Pose
 from mcplan.robot.robot import Robot
 from mcplan.scene.allowed import allowed_pose
@@ -94,12 +94,10 @@ class TransitionFinder:
         straight = self.law.straight(begin.q, q, begin.closed)
         motion = self._with_body(begin, q, straight, touching, leads)
         motion = self._around(motion, begin, q, touching)
-        courses = tuple(Course(patch, "body", NONE, NONE, True) for patch in lifts)
+        courses = tuple(SwingSpec(patch, "body", NONE, NONE, True) for patch in lifts)
         return self._segment(begin, q, motion, courses, touching)
 
-    def swing(
-        self, begin: Departure, q: np.ndarray, added: Sequence[Contact], above: float = 0.0
-    ) -> Segment:
+    def swing(self, begin: Departure, q: np.ndarray, added: Sequence[Contact], above: float = 0.0) -> Segment:
         """Find the motion of a patch to a new contact, and of the body to the posture q (nq,) there.
 
         From one support to another the patch goes off along the old normal, over the higher of the two places and what
@@ -126,7 +124,7 @@ class TransitionFinder:
         if motion.knots.unsmoothed <= LOST:
             # knee and toe of a shank come down together: left to itself, the foot would be in the way of the knee. The
             # knots take the knee where it is led, so the toes go as they do: the shank could not follow two paths
-            courses += [Course(other.patch, "body", NONE, NONE, False, other, True) for other in coming]
+            courses += [SwingSpec(other.patch, "body", NONE, NONE, False, other, True) for other in coming]
         return self._segment(begin, q, motion, tuple(courses), touching)
 
     def look(self, begin: Departure, q: np.ndarray, added: Sequence[Contact]) -> Knots:
@@ -153,14 +151,14 @@ class TransitionFinder:
             knots = self.motions.along(self.knots, begin, q, T, touching, paths, LOOK)
             if best is None or knots.missed < best.missed:
                 best = knots
-            if best.missed <= BARRED:
+            if best.missed <= MAX_DEFICIT_M:
                 return replace(best, above=least)
             if higher is not None:
-                least = higher + knots.missed - BARRED
+                least = higher + knots.missed - MAX_DEFICIT_M
         assert best is not None
         guides = self.motions.detour(begin, q, touching)
         around = best if guides is None else self.knots.find(guides, begin.closed, (), touching)
-        return around if around.missed <= BARRED else best
+        return around if around.missed <= MAX_DEFICIT_M else best
 
     def retraction(self, begin: Departure, patch: str) -> Segment:
         """Find the lift of a patch that has nowhere to go yet clear of its support; the body moves along."""
@@ -170,7 +168,7 @@ class TransitionFinder:
         duration = max(self.timing.duration(height), self.law.straight(begin.q, q, begin.closed))
         motion = self.motions.find(begin, q, duration, (old,), {})
         motion = self.motions.slowed(motion, begin.closed)
-        return self._segment(begin, q, motion, (Course(patch, "body", NONE, NONE, True),), (old,))
+        return self._segment(begin, q, motion, (SwingSpec(patch, "body", NONE, NONE, True),), (old,))
 
     def transport(
         self, begin: Departure, q: np.ndarray, contacts: tuple[Contact, ...], objects: dict[str, np.ndarray]
@@ -182,7 +180,9 @@ class TransitionFinder:
         contacts : those of the departure where they are at the end.
         objects : {name: (7,)} their poses at the end.
         """
-        ways = [ObjectWay.of(thing, objects[thing.name]) for thing in self.environment.objects if thing.name in objects]
+        ways = [
+            ObjectPath.of(thing, objects[thing.name]) for thing in self.environment.objects if thing.name in objects
+        ]
         s = self.settings
         speeds = [(way.length / s.slide_speed, way.angle / s.limb_angular_speed) for way in ways]
         duration = max(self.law.straight(begin.q, q, begin.closed), 15 / 8 * float(np.max(speeds)))
@@ -211,7 +211,7 @@ class TransitionFinder:
         touching: tuple[Contact, ...],
         above: float,
         bound: float = np.inf,
-    ) -> tuple[BodyMotion, Course] | None:
+    ) -> tuple[BodyMotion, SwingSpec] | None:
         """Find the way from one support to another, as low as what is in between allows.
 
         From the air it goes off along the normal along which it will come down. Where no height will do a patch leaves
@@ -226,13 +226,13 @@ class TransitionFinder:
             free = self.motions.around(free, begin, q, touching, old)
         if over.motion.missed >= bound:
             return None
-        if free is not None and free.rank < over.motion.rank and free.missed <= BARRED:
+        if free is not None and free.rank < over.motion.rank and free.missed <= MAX_DEFICIT_M:
             slow = self.motions.slowed(free, begin.closed)
-            return slow, Course(patch, "body", NONE, NONE, True, contact)
+            return slow, SwingSpec(patch, "body", NONE, NONE, True, contact)
         slow = self.motions.slowed(over.motion, begin.closed)
         if over.motion.knots.strayed > self.robot.scale.leg * LED:  # the knots go around what is in its way
-            return slow, Course(patch, "body", NONE, NONE, old is not None, contact)
-        return slow, Course(patch, "own", over.lift, over.approach, old is not None, contact)
+            return slow, SwingSpec(patch, "body", NONE, NONE, old is not None, contact)
+        return slow, SwingSpec(patch, "own", over.lift, over.approach, old is not None, contact)
 
     def _over(
         self,
@@ -259,13 +259,13 @@ class TransitionFinder:
                 best = _Over(motion, lift, approach)
             if motion.missed <= GOOD:
                 break
-            least = higher + motion.missed - BARRED
+            least = higher + motion.missed - MAX_DEFICIT_M
         assert best is not None
         return best
 
     def _reach_out(
         self, begin: Departure, contact: Contact, q: np.ndarray, duration: float, touching: tuple[Contact, ...]
-    ) -> tuple[BodyMotion, Course]:
+    ) -> tuple[BodyMotion, SwingSpec]:
         """Find the way from the air to a support: as its posture goes, or over what would then be in its way."""
         patch, (_, start) = contact.patch, self._place(begin.q, contact.patch)
         distance = float(np.linalg.norm(contact.p - start))
@@ -287,11 +287,9 @@ class TransitionFinder:
             if over is not None:
                 return over
         around = self._around(motion, begin, q, touching)
-        return around, Course(patch, "body", NONE, NONE, False, contact)
+        return around, SwingSpec(patch, "body", NONE, NONE, False, contact)
 
-    def _around(
-        self, motion: BodyMotion, begin: Departure, q: np.ndarray, touching: tuple[Contact, ...]
-    ) -> BodyMotion:
+    def _around(self, motion: BodyMotion, begin: Departure, q: np.ndarray, touching: tuple[Contact, ...]) -> BodyMotion:
         """Find a motion around what bars one, in the time that it takes."""
         around = self.motions.around(motion, begin, q, touching)
         return self.motions.slowed(around, begin.closed)
@@ -317,16 +315,16 @@ class TransitionFinder:
         begin: Departure,
         end: np.ndarray,
         motion: BodyMotion,
-        courses: tuple[Course, ...],
+        courses: tuple[SwingSpec, ...],
         touching: tuple[Contact, ...],
         objects: ObjectPoses | None = None,
     ) -> Segment:
-        knots, near = motion.knots, Near(None, ())
+        knots, near = motion.knots, ClosestApproach(None, ())
         for k, q in enumerate(knots.q):
             there = objects and objects(k / (len(knots.q) - 1))
             here = self.collisions.smallest(q, (), (*begin.closed, *touching), there)
             if here is not None and (near.distance is None or here.distance < near.distance):
-                near = Near(float(here.distance), (here.pair.a, here.pair.b))
+                near = ClosestApproach(float(here.distance), (here.pair.a, here.pair.b))
         com = self.robot.com(knots.q)
         knots.q[[0, -1]] = begin.q, end
         return Segment(

@@ -13,7 +13,6 @@ the robot balances, or pass through an obstacle. So postures on the contacts tha
 along it (`KnotSearch`).
 """
 
-
 from collections.abc import Iterable, Sequence
 
 import numpy as np
@@ -28,28 +27,36 @@ from mcplan.planning.posture.settings import PostureSettings
 from mcplan.planning.posture.support_cache import ContactRegions, Support
 from mcplan.planning.posture.task import PostureSearch, prices
 from mcplan.planning.transition.knots import (
-    BARRED,
-    NOWHERE,
+    MAX_DEFICIT_M,
+    NO_VIOLATION,
     Knots,
-    Led,
     ObjectPoses,
-    Worst,
+    PatchPath,
+    PathViolation,
     draw_inside,
     smooth_offsets,
 )
-from mcplan.planning.transition.nearness import APART, GRAZE, Nearness, Wish, away_from_ends
+from mcplan.planning.transition.nearness import (
+    GRAZING_ALLOWANCE_M,
+    MIN_SEPARATION_M,
+    DesiredClearance,
+    Nearness,
+    away_from_ends,
+)
 from mcplan.robot.robot import Robot
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment
 
-ROOM, JOINT_ROOM_KEPT = 0.05, 0.8
-"""rad or m: what a way keeps of the limits of joints where its ends do, and the part of what they keep where that is
-less: a joint that comes to its limit leaves a run nothing to make up for what it is off the plan by."""
+JOINT_MARGIN_RAD = 0.05
+"""rad or m: distance from joint limits along a path whose ends keep more: a joint at its limit corrects no error."""
 
-BENT = 0.25
+JOINT_MARGIN_SHARE = 0.8
+"""The same as a share of the distance at the ends, where that is less."""
+
+FOLD_MARGIN_RAD = 0.25
 """rad: the same of knees and elbows of limbs that touch, from where these are straight."""
 
-AT_BOUND = 1e-6
+AT_BOUND_RAD = 1e-6
 """rad or m: a joint so near to a bound is held up by it."""
 
 
@@ -71,46 +78,52 @@ class JointRoom:
         They keep limbs bent whose ``patches`` touch all along, where both ends bend them to the same side.
         """
         lower, upper = self.limits
-        most = np.minimum(ROOM, 0.5 * (upper - lower))
-        room = np.minimum(JOINT_ROOM_KEPT * np.array([ends.min(axis=0) - lower, upper - ends.max(axis=0)]), most)
+        most = np.minimum(JOINT_MARGIN_RAD, 0.5 * (upper - lower))
+        room = np.minimum(JOINT_MARGIN_SHARE * np.array([ends.min(axis=0) - lower, upper - ends.max(axis=0)]), most)
         bounds = np.array([np.maximum(lower + room[0], self.least[0]), np.minimum(upper - room[1], self.least[1])])
         for fold in self.robot.folds_of(patches):
             one, other = ends[:, fold.joint] - fold.straight
             if one * other > 0.0:
-                fold.keep_bent(bounds, one, JOINT_ROOM_KEPT * min(abs(one), abs(other), BENT))
+                fold.keep_bent(bounds, one, JOINT_MARGIN_SHARE * min(abs(one), abs(other), FOLD_MARGIN_RAD))
         return bounds
 
     def hold_up(self, limit: np.ndarray, q: np.ndarray) -> bool:
         """Say whether a joint of postures (..., nq) is at or beyond bounds (2, n) that are not the widest."""
         lower, upper = limit
-        low = (lower > self.least[0]) & (q[..., 7:] < lower + AT_BOUND)
-        high = (upper < self.least[1]) & (q[..., 7:] > upper - AT_BOUND)
+        low = (lower > self.least[0]) & (q[..., 7:] < lower + AT_BOUND_RAD)
+        high = (upper < self.least[1]) & (q[..., 7:] > upper - AT_BOUND_RAD)
         return bool((low | high).any())
 
 
-PLACED = 1e-3
+CONTACT_TOLERANCE_M = 1e-3
 """m, rad: a posture on the way keeps its contacts within this; the controller holds them to the rest."""
 
-FIT = 1e-3
+FIT_TOLERANCE_M = 1e-3
 """m, rad: a posture that misses its contacts and wanted distances by no more will do without a search."""
 
-ROUNDS, STEPS = 10, 8
-"""Times that distances are taken anew at a posture, and steps of the inverse kinematics in between."""
+MAX_ROUNDS = 10
+"""Times that distances are computed again at a posture."""
 
-GAIN, IDLE = 2e-4, 2
-"""m, rad: so many times in a row that gain no more than this are the last: the nearest points of a pair take turns."""
+IK_STEPS = 8
+"""Steps of the inverse kinematics between two of them."""
 
-STRETCH = 0.02
+MIN_GAIN_M = 2e-4
+"""m, rad: a round that gains less is idle; the nearest points of a pair may take turns."""
+
+MAX_IDLE_ROUNDS = 2
+"""Idle rounds in a row after which the search ends."""
+
+MAX_PUSH_M = 0.02
 """m: the most that a pair is pushed apart before its distance is taken anew, for a robot of the size of HRP-2."""
 
-TRUST = 0.2
+TRUST_RADIUS = 0.2
 """m, rad: bound of a step in each coordinate: distances are linear in so much."""
 
-TOLERANCE, STEP_TOLERANCE = 1e-6, 1e-4
+ROW_TOLERANCE, STEP_TOLERANCE = 1e-6, 1e-4
 """m, rad: of the rows, and of a step below which the cost no longer matters."""
 
 
-class Apart:
+class CollisionAvoidingIK:
     """Finds postures in one scene whose bodies keep apart.
 
     Parameters
@@ -121,10 +134,12 @@ class Apart:
 
     def __init__(self, nearness: Nearness, search: PostureSearch):
         self.nearness, self.search, self._tree = nearness, search, nearness.robot.tree
-        self._rule = search.rule(STEPS, TOLERANCE, STEP_TOLERANCE, TRUST)
-        self._measures, self._stretch = np.zeros(core.MEASURES), nearness.robot.scale.leg * STRETCH
+        self._rule = search.rule(IK_STEPS, ROW_TOLERANCE, STEP_TOLERANCE, TRUST_RADIUS)
+        self._measures, self._stretch = np.zeros(core.MEASURES), nearness.robot.scale.leg * MAX_PUSH_M
 
-    def settle(self, task: Task, start: np.ndarray, wish: Wish, watched: np.ndarray) -> tuple[np.ndarray, float]:
+    def settle(
+        self, task: Task, start: np.ndarray, wish: DesiredClearance, watched: np.ndarray
+    ) -> tuple[np.ndarray, float]:
         """Find a posture of the task with distances of the watched pairs, from ``start``.
 
         Returns
@@ -136,52 +151,58 @@ class Apart:
         q, report = np.array(start, dtype=float), self.search.report
         best, least, most, idle = start, np.inf, -np.inf, 0
         near = core.find_near(self._tree, around, q, watched)
-        for _ in range(ROUNDS):
+        for _ in range(MAX_ROUNDS):
             near = core.keep_apart(
                 self._tree, around, near, task, self._rule, q, wish.need, wish.content, watched, self._stretch, scratch,
                 report, measures,
             )  # fmt: skip
             if near == core.NOT_FINITE:
                 raise SolverFailed("the search for a posture on the way ended in numbers that are not finite")
-            amount, left = max(measures[core.OFF] - PLACED, measures[core.SHORT]), measures[core.LEFT]
-            idle = 0 if amount < least - GAIN or left > most + GAIN else idle + 1
+            amount, left = max(measures[core.OFF] - CONTACT_TOLERANCE_M, measures[core.SHORT]), measures[core.LEFT]
+            idle = 0 if amount < least - MIN_GAIN_M or left > most + MIN_GAIN_M else idle + 1
             if amount < least:
                 best, least = q.copy(), float(amount)
             most = max(most, left)
-            done = measures[core.OFF] <= PLACED / 10 and left > -FIT
-            if done or idle == IDLE:
+            done = measures[core.OFF] <= CONTACT_TOLERANCE_M / 10 and left > -FIT_TOLERANCE_M
+            if done or idle == MAX_IDLE_ROUNDS:
                 break
         return best, least
 
-    def fits(self, task: Task, q: np.ndarray, wish: Wish, watched: np.ndarray) -> bool:
+    def fits(self, task: Task, q: np.ndarray, wish: DesiredClearance, watched: np.ndarray) -> bool:
         """Say whether a posture will do as it is."""
         scratch = self.search.room_for(task, 0)
         around = self.nearness.around_at(wish.objects)
-        return bool(core.fits(self._tree, around, task, q, wish.need, watched, FIT, scratch))
+        return bool(core.fits(self._tree, around, task, q, wish.need, watched, FIT_TOLERANCE_M, scratch))
 
 
-KEPT, KEPT_COUNTS = 1e-3, 6.0
-"""m, rad: by so much the curve through knots may be off its contacts, and how many times what is beyond counts: 1.8 mm
-are as much as a motion may miss its distances by, since a sole that sank into its support by 2 mm would overlap it."""
+CURVE_TOLERANCE_M = 1e-3
+"""m, rad: contact error of the curve between knots that does not count."""
 
-FINEST = 32
+CURVE_ERROR_WEIGHT = 6.0
+"""Weight of the error beyond: 1.8 mm at a contact count as much as the greatest clearance deficit, since a sole that is
+2 mm deep in its support overlaps it."""
+
+MAX_CHECKS_PER_PIECE = 32
 """Parts of the way from knot to knot in which distances are looked at where bodies may come too near in between."""
 
-STRIDE = 3
+KNOT_STRIDE = 3
 """Postures from one that is searched for to the next; those in between are searched for where these do not lead."""
 
-TURNING = 0.02
+FIXED_ORIENTATION_M = 0.02
 """m: so near to an end of its way a patch is not turned."""
 
-SWEEPS = 3
+SMOOTHING_SWEEPS = 3
 """Times that the postures are drawn to a smoother way."""
 
 SMOOTHINGS = ((6, 4), (3, 2), (1, 1), (0, 1))
 """Passes of the filter (1, 2, 1) / 4 that smoothes a way, and knots at either end over which it leaves the guides, as
 gently as they themselves begin and end: less where more would lead through something."""
 
-WORTH, SLIP = 0.01, 1e-3
-"""m, rad: a way that misses more is not worth smoothing; smoothing may make a posture miss by so much."""
+MAX_SMOOTHED_DEFICIT_M = 0.01
+"""m, rad: a path with a greater deficit is not smoothed."""
+
+SMOOTHING_TOLERANCE_M = 1e-3
+"""m, rad: deficit that smoothing may cause."""
 
 
 class KnotSearch:
@@ -190,7 +211,7 @@ class KnotSearch:
     Parameters
     ----------
     finder : of the scene.
-    guides, contacts, led, touching, modest, objects : see `KnotFinder.find`.
+    guides, contacts, led, touching, keep_end_clearance, objects : see `KnotFinder.find`.
     limit : (2, n) bounds of the joints.
     """
 
@@ -199,17 +220,17 @@ class KnotSearch:
         finder: "KnotFinder",
         guides: np.ndarray,
         contacts: Sequence[Contact] | Sequence[Sequence[Contact]],
-        led: Sequence[Led],
+        led: Sequence[PatchPath],
         touching: Sequence[Contact],
-        modest: bool,
+        keep_end_clearance: bool,
         objects: ObjectPoses | None,
         limit: np.ndarray,
     ):
         self.finder, self.robot, self.apart, self.search = finder, finder.robot, finder.apart, finder.search
         self.joints, self.nearness, self.led, self.objects = finder.joints, finder.nearness, led, objects
-        self.touching, self.modest, self.limit = touching, modest, limit
+        self.touching, self.keep_end_clearance, self.limit = touching, keep_end_clearance, limit
         self.guides, self.last = guides, len(guides) - 1
-        self.tasks, self.wishes = list[Task](), list[Wish]()
+        self.tasks, self.wishes = list[Task](), list[DesiredClearance]()
         self.closed = at_knots(contacts, len(guides))
         self.moving = any(here is not self.closed[0] for here in self.closed)
         self.watched = self.nearness.watched(self.closed[0])
@@ -225,12 +246,12 @@ class KnotSearch:
         self._from_the_other_side()
         self._sweep()
         q, missed = self.q, float(self.missed.max())
-        if missed > BARRED:  # no smoothing makes it free
+        if missed > MAX_DEFICIT_M:  # no smoothing makes it free
             worst = self._worst()
-            return Knots(q, missed, missed, worst, eager=self._eager(worst))
+            return Knots(q, missed, missed, worst, check_separation=self._checks_separation(worst))
         smooth, short, worst, strayed = self._smoothed()
         worst = self._worst() if missed > short else worst
-        return Knots(smooth, max(missed, short), missed, worst, strayed, self._eager(worst))
+        return Knots(smooth, max(missed, short), missed, worst, strayed, self._checks_separation(worst))
 
     def _ask(self) -> None:
         """Say what each knot is to be: on its contacts, near its guide, as far from everything as the ends let it."""
@@ -242,27 +263,27 @@ class KnotSearch:
         passing = [(list(finder.collisions.pairs_of([contact])), contact.patch) for contact in self.touching]
         ends = self.nearness.distances(guides[0], there[0]), self.nearness.distances(guides[-1], there[-1])
         self.parted = np.maximum(*ends)
-        most = self.parted if self.modest else np.inf
+        most = self.parted if self.keep_end_clearance else np.inf
         places = {patch: robot.frame_pose(guides, patch)[:, :3, 3] for _, patch in passing}
         places |= {lead.patch: lead.places for lead in self.led}
         grazing = np.zeros(len(finder.collisions.pairs))
-        grazing[[pair for pairs, _ in passing for pair in pairs]] = GRAZE
+        grazing[[pair for pairs, _ in passing for pair in pairs]] = GRAZING_ALLOWANCE_M
         for k in range(last + 1):
             rows = [*held[k], *(led_rows(robot, lead, k) for lead in self.led)]
             pull = np.array([*com[k, :2], finder.settings.weights.com, 0.0])
             self.tasks.append(self.search.task(rows, guides[k], supports[k].rows, pull)._replace(limit=self.limit))
             away = {patch: away_from_ends(there, k) for patch, there in places.items()}
             need = np.minimum(self.nearness.need(k / last, ends, passing, away), most)
-            least = np.minimum(APART, need - 1e-5)  # no more than the ends have
+            least = np.minimum(MIN_SEPARATION_M, need - 1e-5)  # no more than the ends have
             content = np.minimum(need, self.nearness.content)
             graze = np.where(content < self.nearness.content, grazing, 0.0)  # not far from where it is to touch
-            self.wishes.append(Wish(need, content - graze, least - graze, there[k]))
+            self.wishes.append(DesiredClearance(need, content - graze, least - graze, there[k]))
 
     def _settle(self, k: int, start: np.ndarray, guide: np.ndarray) -> tuple[np.ndarray, float]:
         """Return knot k from a start, near a guide, and what it misses; out to the joints' limits where it needs to."""
         wish, watched = self.wishes[k], self.watched
         found, amount = self.apart.settle(self.tasks[k]._replace(guide=guide), start, wish, watched)
-        if amount > FIT and self.joints.hold_up(self.tasks[k].limit, found):
+        if amount > FIT_TOLERANCE_M and self.joints.hold_up(self.tasks[k].limit, found):
             task = self.tasks[k] = self.tasks[k]._replace(limit=self.joints.least)
             other, less = self.apart.settle(task._replace(guide=guide), found, wish, watched)
             found, amount = (other, less) if less < amount else (found, amount)
@@ -271,12 +292,12 @@ class KnotSearch:
     def _fits(self, k: int, q: np.ndarray, task: Task | None = None) -> bool:
         return self.apart.fits(task or self.tasks[k], q, self.wishes[k], self.watched)
 
-    def _worst(self) -> Worst:
+    def _worst(self) -> PathViolation:
         """Return where the knots miss most."""
         k = int(np.argmax(self.missed))
-        return Worst(k / self.last, self.nearness.short(self.q[k], self.wishes[k], self.watched).bodies)
+        return PathViolation(k / self.last, self.nearness.short(self.q[k], self.wishes[k], self.watched).bodies)
 
-    def _eager(self, worst: Worst) -> bool:
+    def _checks_separation(self, worst: PathViolation) -> bool:
         """Say whether the bodies that come too near may be to part more than they do at the ends."""
         if not worst.bodies:
             return True
@@ -288,7 +309,7 @@ class KnotSearch:
     def _march(self) -> None:
         """Find every `STRIDE`-th knot from the one before, and those in between from both."""
         before, off = 0, self.off
-        for here in [*range(STRIDE, self.last, STRIDE), self.last]:
+        for here in [*range(KNOT_STRIDE, self.last, KNOT_STRIDE), self.last]:
             if here < self.last:
                 self._place(here, off[before])
             for k in range(before + 1, here):
@@ -315,25 +336,25 @@ class KnotSearch:
 
     def _sweep(self) -> None:
         """Draw the knots to a smoother way."""
-        for _ in range(SWEEPS if self.missed.max() <= WORTH else 0):
+        for _ in range(SMOOTHING_SWEEPS if self.missed.max() <= MAX_SMOOTHED_DEFICIT_M else 0):
             off, settled = smooth_offsets(self.robot, self.guides, self.q, *SMOOTHINGS[0]), 0
             for k in range(1, self.last):
                 better, amount = self.robot.integrate(self.guides[k], off[k], 1.0), 0.0
                 if not self._fits(k, better):
                     better, amount = self._settle(k, self.q[k], better)
                     settled += 1
-                if amount <= max(self.missed[k], SLIP):
+                if amount <= max(self.missed[k], SMOOTHING_TOLERANCE_M):
                     self.q[k], self.missed[k] = better, amount
             if not settled:
                 break
 
-    def _smoothed(self) -> tuple[np.ndarray, float, Worst, float]:
+    def _smoothed(self) -> tuple[np.ndarray, float, PathViolation, float]:
         """Return the smoothest knots that miss next to nothing more; what they miss, where, and how far led ones stray.
 
         Smoothing draws them off their contacts and paths, and onto what is near.
         """
-        best: tuple[np.ndarray, float, Worst, float] = self.q, np.inf, NOWHERE, 0.0
-        content = max(float(self.missed.max()), SLIP)
+        best: tuple[np.ndarray, float, PathViolation, float] = self.q, np.inf, NO_VIOLATION, 0.0
+        content = max(float(self.missed.max()), SMOOTHING_TOLERANCE_M)
         for passes, ease in SMOOTHINGS:
             off = smooth_offsets(self.robot, self.guides, self.q, passes, ease)
             drawn = np.array([self.robot.integrate(at, step, 1.0) for at, step in zip(self.guides, off, strict=True)])
@@ -345,7 +366,9 @@ class KnotSearch:
                         settled = self.apart.settle(back, drawn[k], self.wishes[k], self.watched)
                         softer[k] = settled[0]
                     elif not around:
-                        softer[k] = self.search.run(back, drawn[k], STEPS, TOLERANCE, STEP_TOLERANCE, TRUST).q
+                        softer[k] = self.search.run(
+                            back, drawn[k], IK_STEPS, ROW_TOLERANCE, STEP_TOLERANCE, TRUST_RADIUS
+                        ).q
                 draw_inside(self.robot, softer)
                 amount, where, strayed = self._curve_misses(softer, best[1])
                 if amount < best[1]:
@@ -356,7 +379,7 @@ class KnotSearch:
 
     # -- the curve --------------------------------------------------------------------------------------------------
 
-    def _curve_misses(self, q: np.ndarray, most: float) -> tuple[float, Worst, float]:
+    def _curve_misses(self, q: np.ndarray, most: float) -> tuple[float, PathViolation, float]:
         """Return what the curve through knots (k, nq) misses of what is asked, where, and how far led patches stray.
 
         Contacts, joint limits and led patches are looked at in the knots and halfway between them, contacts that are
@@ -364,35 +387,42 @@ class KnotSearch:
         that what is too much of it is as much as what a motion may miss its distances by. Where as much as ``most`` is
         missed, the rest does not matter.
         """
-        last, limits, worst, where, strayed = self.last, self.robot.limits, 0.0, NOWHERE, 0.0
+        last, limits, worst, where, strayed = self.last, self.robot.limits, 0.0, NO_VIOLATION, 0.0
         curve = PostureSpline(np.arange(last + 1.0), q)
-        width, looked = FINEST // 2, set(range(0, FINEST * last + 1, FINEST // 2))
-        here = looked - {0, FINEST * last}
+        width, looked = (
+            MAX_CHECKS_PER_PIECE // 2,
+            set(range(0, MAX_CHECKS_PER_PIECE * last + 1, MAX_CHECKS_PER_PIECE // 2)),
+        )
+        here = looked - {0, MAX_CHECKS_PER_PIECE * last}
         while here:
             doubtful: set[int] = set()
             for i in sorted(here):
-                k, part = divmod(i, FINEST)
-                sample = curve.sample(i / FINEST)
+                k, part = divmod(i, MAX_CHECKS_PER_PIECE)
+                sample = curve.sample(i / MAX_CHECKS_PER_PIECE)
                 q_here, wish = (q[k], self.wishes[k]) if part == 0 else (sample.q, self.wishes[k])
                 if part:
                     after = self.wishes[k + 1]
                     content, least = np.minimum(wish.content, after.content), np.minimum(wish.least, after.least)
                     wish = wish._replace(content=content, least=least)
-                    wish = wish if self.objects is None else wish._replace(objects=self.objects(i / (FINEST * last)))
-                short = self.nearness.short(q_here, wish, self.watched, 0.5 * width / FINEST * sample.v)
+                    wish = (
+                        wish
+                        if self.objects is None
+                        else wish._replace(objects=self.objects(i / (MAX_CHECKS_PER_PIECE * last)))
+                    )
+                short = self.nearness.short(q_here, wish, self.watched, 0.5 * width / MAX_CHECKS_PER_PIECE * sample.v)
                 amount, bodies = (short.amount, short.bodies) if short.amount > 0.0 else (0.0, ())
                 beyond = 10.0 * float(np.maximum(limits.lower - q_here[7:], q_here[7:] - limits.upper).max(initial=0.0))
-                if part == 0 or (part == FINEST // 2 and not self.moving):
+                if part == 0 or (part == MAX_CHECKS_PER_PIECE // 2 and not self.moving):
                     beyond = max(beyond, self._off(self.tasks[k], q_here))
-                if part in (0, FINEST // 2):
+                if part in (0, MAX_CHECKS_PER_PIECE // 2):
                     strayed = max(strayed, self._strayed(q_here, k, part))
                 if beyond > amount:
                     amount, bodies = beyond, ()
                 if amount > worst:
-                    worst, where = amount, Worst(i / (FINEST * last), bodies)
+                    worst, where = amount, PathViolation(i / (MAX_CHECKS_PER_PIECE * last), bodies)
                     if worst >= most:
                         return worst, where, strayed
-                if width > 1 and short.around > SLIP:
+                if width > 1 and short.around > SMOOTHING_TOLERANCE_M:
                     doubtful |= {i - width // 2, i + width // 2}
             here, width = doubtful - looked, width // 2
             looked |= here
@@ -413,16 +443,18 @@ class KnotSearch:
         first = len(task.select) + len(task.centre)
         held = missed[: int(task.contact[:closed, 3].sum())]
         rolled = missed[first : first + len(task.cell)][task.cell[:, 0] < closed]  # of balls: where they roll to
-        return KEPT_COUNTS * max(0.0, float(max(held.max(initial=0.0), rolled.max(initial=0.0))) - KEPT)
+        return CURVE_ERROR_WEIGHT * max(
+            0.0, float(max(held.max(initial=0.0), rolled.max(initial=0.0))) - CURVE_TOLERANCE_M
+        )
 
 
-def led_rows(robot: Robot, led: Led, k: int) -> ContactRows:
+def led_rows(robot: Robot, led: PatchPath, k: int) -> ContactRows:
     """Return the rows that hold a led patch in its place in knot k, and near its ends in its orientation there.
 
     Close to a support a patch that turned would cut into it.
     """
     body, offset = robot.frame(led.patch)
-    near = [distance < robot.scale.leg * TURNING for distance in led.away(k)]
+    near = [distance < robot.scale.leg * FIXED_ORIENTATION_M for distance in led.away(k)]
     R = led.turns[1] if near[1] else led.turns[0]
     frame = np.concatenate([offset, np.asarray(R).ravel(), led.places[k]])
     if any(near) and not robot.patches[led.patch].radius:
@@ -464,7 +496,7 @@ class KnotFinder:
         # where nothing else will do, half of the planner's margin of joints is enough for the way between two postures
         self.search = PostureSearch(robot, prices(robot, self.settings.weights), 0.5 * self.settings.joint_margin)
         self.joints = JointRoom(robot, self.search.limit)
-        self.apart = Apart(self.nearness, self.search)
+        self.apart = CollisionAvoidingIK(self.nearness, self.search)
         self._regions = ContactRegions(robot.mass, self.settings.com_inset, self.settings.comfort)
         self._supports = dict[tuple[Contact, ...], Support]()
 
@@ -472,9 +504,9 @@ class KnotFinder:
         self,
         guides: np.ndarray,
         contacts: Sequence[Contact] | Sequence[Sequence[Contact]],
-        led: Sequence[Led] = (),
+        led: Sequence[PatchPath] = (),
         touching: Sequence[Contact] = (),
-        modest: bool = False,
+        keep_end_clearance: bool = False,
         objects: ObjectPoses | None = None,
     ) -> Knots:
         """Find knots near the guides.
@@ -485,14 +517,14 @@ class KnotFinder:
         contacts : what is in place all along; or, where it moves with an object, what is in place at each knot.
         led : patches that are led along.
         touching : contacts that limbs leave or come to: near them, the limb is close to its support.
-        modest : let no pair part more than it does at one of the ends.
+        keep_end_clearance : let no pair part more than it does at one of the ends.
         objects : where objects that move along are, by the share of the way that has passed.
         """
         guides = np.asarray(guides, dtype=float)
-        asked = contacts, led, touching, modest, objects
+        asked = contacts, led, touching, keep_end_clearance, objects
         roomy = self.joints.between(guides[[0, -1], 7:], [contact.patch for contact in at_knots(contacts, 1)[0]])
         knots = KnotSearch(self, guides, *asked, roomy).run()
-        if knots.missed > BARRED and self.joints.hold_up(roomy, knots.q):
+        if knots.missed > MAX_DEFICIT_M and self.joints.hold_up(roomy, knots.q):
             again = KnotSearch(self, guides, *asked, self.joints.least).run()
             knots = min(knots, again, key=lambda found: found.missed)
         return knots
@@ -519,7 +551,7 @@ class KnotFinder:
         watched = self.nearness.watched(contacts)
         content = self.nearness.content
         need = np.where(self.nearness.own, np.minimum(self.nearness.wanted, self.nearness.distances(guide)), content)
-        wish = Wish(need, np.minimum(need, content), np.full(len(need), APART))
+        wish = DesiredClearance(need, np.minimum(need, content), np.full(len(need), MIN_SEPARATION_M))
         normal = np.concatenate([lift / height, np.zeros(3)])[None]
         best, least = guide, np.inf
         for part in LIFTS:
@@ -530,7 +562,7 @@ class KnotFinder:
             q, missed = self.apart.settle(task, guide, wish, watched)
             if missed < least:
                 best, least = q, missed
-            if missed <= FIT:
+            if missed <= FIT_TOLERANCE_M:
                 break
         return best
 

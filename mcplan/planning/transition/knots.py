@@ -3,7 +3,6 @@
 Smoothing of motions that are given by knots, and joints drawn inside their limits between them.
 """
 
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -15,14 +14,14 @@ from mcplan.motion.spline import Spline
 from mcplan.robot.pose import Pose
 from mcplan.robot.robot import Robot
 
-BARRED = 5e-3
+MAX_DEFICIT_M = 5e-3
 """m, rad: a motion that misses its distances or contacts by more is none: its bodies would touch."""
 
 ObjectPoses = Callable[[float], Mapping[str, Pose]]
 """Poses (R, p) of objects that move along, by the share of the way that has passed."""
 
 
-class Led(NamedTuple):
+class PatchPath(NamedTuple):
     """A patch that is led: its positions (k, 3), and its rotations (3, 3) at the two ends; on the way it may turn.
 
     Its positions halfway between knots (k - 1, 3) are looked at where they are given.
@@ -39,7 +38,7 @@ class Led(NamedTuple):
         return first, last
 
 
-class Worst(NamedTuple):
+class PathViolation(NamedTuple):
     """Where a way misses most: which part of it has passed by then, and the two bodies that come too near.
 
     There are no bodies where it is contacts or balance that are missed.
@@ -49,7 +48,7 @@ class Worst(NamedTuple):
     bodies: tuple[str, ...]
 
 
-NOWHERE = Worst(0.0, ())
+NO_VIOLATION = PathViolation(0.0, ())
 
 
 @dataclass(frozen=True)
@@ -63,23 +62,26 @@ class Knots:
     unsmoothed : by how much it missed its contacts or its clearance before the smoothing (m, rad).
     worst : where that is.
     strayed : how far a led patch gets from its path (m).
-    eager : whether what misses most may be two bodies that are to part more than they do at the ends.
+    check_separation : whether what misses most may be two bodies that are to part more than they do at the ends.
     above : how much higher than over the lowest way the led patch is to go at least, by what lower ways miss (m).
     """
 
     q: np.ndarray
     missed: float
     unsmoothed: float
-    worst: Worst = NOWHERE
+    worst: PathViolation = NO_VIOLATION
     strayed: float = 0.0
-    eager: bool = True
+    check_separation: bool = True
     above: float = 0.0
 
 
-INWARDS, INSIDE = 5, 1e-3
-"""Times that knots are drawn away from joint limits, and how far inside them the curve is to stay (rad or m)."""
+MAX_INWARD_PASSES = 5
+"""Times that knots are moved away from joint limits."""
 
-LOOKED = 16
+LIMIT_MARGIN_RAD = 1e-3
+"""rad or m: distance from joint limits that the curve keeps."""
+
+CHECKS_PER_PIECE = 16
 """Places of a piece between two knots at which that is looked at. A joint that turns back by 0.4 rad from knot to knot
 swings by 2 mrad higher between quarters than at them, and by a sixteenth of that between sixteenths."""
 
@@ -105,11 +107,13 @@ def draw_inside(robot: Robot, q: np.ndarray) -> None:
     It swings beyond its knots where they turn sharply near a limit. The ends stay.
     """
     last, limits = len(q) - 1, robot.limits
-    powers = (np.arange(LOOKED) / LOOKED)[:, None] ** np.arange(6)
-    for _ in range(INWARDS):
+    powers = (np.arange(CHECKS_PER_PIECE) / CHECKS_PER_PIECE)[:, None] ** np.arange(6)
+    for _ in range(MAX_INWARD_PASSES):
         joints = Spline(np.arange(last + 1.0), q[:, 7:])
         values = np.einsum("sm,kmn->ksn", powers, joints.coefficients)  # all along each piece
-        over = np.maximum(values - limits.upper + INSIDE, 0.0) - np.maximum(limits.lower + INSIDE - values, 0.0)
+        over = np.maximum(values - limits.upper + LIMIT_MARGIN_RAD, 0.0) - np.maximum(
+            limits.lower + LIMIT_MARGIN_RAD - values, 0.0
+        )
         if not over.any():
             break
         piece, share, _ = np.nonzero(over)

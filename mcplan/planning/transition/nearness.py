@@ -13,32 +13,35 @@ from mcplan.robot.pose import Pose
 from mcplan.robot.robot import Robot
 from mcplan.scene.contact import Contact
 
-WANTED, ENOUGH = 0.02, 0.006
-"""m: distance that a way tries to keep from the environment, and with which it is content."""
+DESIRED_CLEARANCE_M = 0.02
+"""m: distance that a path tries to keep from the environment."""
 
-WANTED_OF_SELF = 0.008
+SUFFICIENT_CLEARANCE_M = 0.006
+"""m: distance with which it is collision-free with a margin."""
+
+DESIRED_SELF_CLEARANCE_M = 0.008
 """m: distance that it tries to keep between links; more would bar postures that arms and waist need."""
 
-SEE = 0.05
+WATCH_DISTANCE_M = 0.05
 """m: pairs nearer than this are watched."""
 
-APART = 1e-4
+MIN_SEPARATION_M = 1e-4
 """m: bodies that come nearer do not keep apart, however near they are to be."""
 
-GRAZE = 1e-3
+GRAZING_ALLOWANCE_M = 1e-3
 """m: by so much less than others a link may be apart from a support, where it leaves it or comes to it: they touch."""
 
-OPENING = 0.5
+CLEARANCE_PER_DISTANCE = 0.5
 """Clearance that a patch which touches at an end of its way gains per distance from there."""
 
-CURVED = 1.5
+DISTANCE_RATE_FACTOR = 1.5
 """How many times as far as at first a distance may change before it is looked at again."""
 
-ROOM = 0.2
+SEPARATION_SHARE = 0.2
 """Part of the way in which a pair that is close at an end is given to part; gently, since the body moves for it."""
 
 
-class Wish(NamedTuple):
+class DesiredClearance(NamedTuple):
     """What distance each pair is to keep (m), with which a motion is content, and below which bodies overlap.
 
     ``objects`` are the poses of those that are not where the scene has them.
@@ -50,7 +53,7 @@ class Wish(NamedTuple):
     objects: Mapping[str, Pose] | None = None
 
 
-class Short(NamedTuple):
+class ClearanceDeficit(NamedTuple):
     """By how much a posture misses what is asked (m; negative: kept with room), of which bodies, and so around it."""
 
     amount: float
@@ -70,8 +73,12 @@ class Nearness:
         self.robot, self.collisions = robot, collisions
         self.own = np.array([pair.b in robot.link_names for pair in collisions.pairs], dtype=bool)
         size = robot.scale.leg
-        self.see, self.content, self._wanted = size * SEE, size * ENOUGH, size * WANTED
-        self.wanted = np.where(self.own, size * WANTED_OF_SELF, self._wanted)
+        self.see, self.content, self._wanted = (
+            size * WATCH_DISTANCE_M,
+            size * SUFFICIENT_CLEARANCE_M,
+            size * DESIRED_CLEARANCE_M,
+        )
+        self.wanted = np.where(self.own, size * DESIRED_SELF_CLEARANCE_M, self._wanted)
         self.around = collisions.around(self.see)
         self._still, self._found = np.zeros(robot.nv), np.zeros(2)
 
@@ -100,7 +107,9 @@ class Nearness:
         distance[pairs] = near
         return distance
 
-    def short(self, q: np.ndarray, wish: Wish, watched: np.ndarray, step: np.ndarray | None = None) -> "Short":
+    def short(
+        self, q: np.ndarray, wish: DesiredClearance, watched: np.ndarray, step: np.ndarray | None = None
+    ) -> ClearanceDeficit:
         """Return by how much a posture misses the distances with which a way is content, and of which bodies.
 
         Parameters
@@ -109,12 +118,21 @@ class Nearness:
         """
         step, scene = self._still if step is None else step, self.around_at(wish.objects)
         worst = core.shortfall(
-            self.robot.tree, scene, q, wish.content, wish.least, ENOUGH, watched, step, CURVED, self._found
+            self.robot.tree,
+            scene,
+            q,
+            wish.content,
+            wish.least,
+            SUFFICIENT_CLEARANCE_M,
+            watched,
+            step,
+            DISTANCE_RATE_FACTOR,
+            self._found,
         )
         if worst < 0:
-            return Short(-self.see, (), -self.see)
+            return ClearanceDeficit(-self.see, (), -self.see)
         pair, (short, around) = self.collisions.pairs[worst], self._found.tolist()
-        return Short(short, (pair.a, pair.b), around)
+        return ClearanceDeficit(short, (pair.a, pair.b), around)
 
     def need(
         self,
@@ -132,12 +150,14 @@ class Nearness:
         passing : pairs that touch on purpose at an end, and the patch that they part with.
         away : by patch, its distances from both ends of its way.
         """
-        gain = [self._wanted * minimum_jerk(min(1.0, part / ROOM))[0] for part in (share, 1.0 - share)]
+        gain = [self._wanted * minimum_jerk(min(1.0, part / SEPARATION_SHARE))[0] for part in (share, 1.0 - share)]
         need = np.minimum(self.wanted, np.minimum(ends[0] + gain[0], ends[1] + gain[1]))
         for pairs, patch in passing:
             # toes that wait above the floor while their knee comes down do not touch it where they begin
             for end, distance in zip(ends, away[patch], strict=True):
-                need[pairs] = np.minimum(need[pairs], np.minimum(self._wanted, end[pairs] + OPENING * distance))
+                need[pairs] = np.minimum(
+                    need[pairs], np.minimum(self._wanted, end[pairs] + CLEARANCE_PER_DISTANCE * distance)
+                )
         return need
 
 

@@ -17,7 +17,7 @@ from mcplan.scene.resting import slides
 
 
 @dataclass(frozen=True, eq=False)
-class ObjectWay:
+class ObjectPath:
     """The straight way of an object from one pose to another, from rest to rest.
 
     Attributes
@@ -31,7 +31,7 @@ class ObjectWay:
     end: Pose
 
     @classmethod
-    def of(cls, thing: FreeObject, pose: np.ndarray) -> "ObjectWay":
+    def of(cls, thing: FreeObject, pose: np.ndarray) -> "ObjectPath":
         """Return the way of an object from where it is to a pose (7,)."""
         return cls(thing.name, (thing.R, thing.p), (rotation_from_quat(pose[3:]), pose[:3]))
 
@@ -59,7 +59,7 @@ class ObjectWay:
 def taken_along(
     before: Sequence[Contact],
     after: Sequence[Contact],
-    ways: Sequence[ObjectWay],
+    ways: Sequence[ObjectPath],
     share: float,
     environment: Environment,
 ) -> tuple[Contact, ...]:

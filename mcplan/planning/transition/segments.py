@@ -26,7 +26,7 @@ from mcplan.settings.settings import ControlSettings
 Found = TypeVar("Found")
 
 
-class Segments:
+class SegmentCache:
     """Segments in one scene, kept by value: what the search has proven is found at once when the plan is made.
 
     Parameters
@@ -84,7 +84,7 @@ class Segments:
 
 
 @dataclass(frozen=True, eq=False)
-class Swing:
+class SwingMotion:
     """What swings, between which postures.
 
     Attributes
@@ -134,11 +134,11 @@ class Swing:
         """What moves."""
         return self.after.patch
 
-    def look(self, segments: "Segments") -> Knots | Segment:
+    def look(self, segments: "SegmentCache") -> Knots | Segment:
         """Return knots of it, found quickly."""
         return segments.look(self._begin, self.q1, self.added)
 
-    def segment(self, segments: "Segments") -> Segment:
+    def segment(self, segments: "SegmentCache") -> Segment:
         """Return it as the plan has it."""
         return segments.swing(self._begin, self.q1, self.added)
 
@@ -182,11 +182,11 @@ class BodyShift:
         """What moves."""
         return "the body"
 
-    def look(self, segments: "Segments") -> Knots | Segment:
+    def look(self, segments: "SegmentCache") -> Knots | Segment:
         """Return it: there is no quicker way."""
         return self.segment(segments)
 
-    def segment(self, segments: "Segments") -> Segment:
+    def segment(self, segments: "SegmentCache") -> Segment:
         """Return it as the plan has it."""
         return segments.shift(Departure(self.q0, self.contacts), self.q1)
 
@@ -225,11 +225,11 @@ class Retraction:
         """Patch and support."""
         return self.leaving.patch, self.leaving.support
 
-    def look(self, segments: "Segments") -> Knots | Segment:
+    def look(self, segments: "SegmentCache") -> Knots | Segment:
         """Return it: there is no quicker way."""
         return self.segment(segments)
 
-    def segment(self, segments: "Segments") -> Segment:
+    def segment(self, segments: "SegmentCache") -> Segment:
         """Return it as the plan has it."""
         return segments.retraction(Departure(self.q0, self.contacts, {self.patch: self.leaving}), self.patch)
 
@@ -237,5 +237,5 @@ class Retraction:
         return f"{self.patch} off {self.leaving.support}"
 
 
-ProvenMotion = Swing | BodyShift | Retraction
+ProvenMotion = SwingMotion | BodyShift | Retraction
 """What a search proves of the way from one stance to the next."""

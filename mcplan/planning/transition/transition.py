@@ -3,7 +3,7 @@
 A transition is one or two segments, each on contacts that stay closed. A contact that opens divides them: up to there
 the body goes over what will bear it; after it a patch that has nowhere to go yet is lifted clear. A segment is a curve
 of degree five through knots of the whole body, and says of each patch in the air how it goes along. It goes from rest
-to rest; where the robot walks without coming to rest, it begins or ends as it passes its stance (`Passing`).
+to rest; where the robot walks without coming to rest, it begins or ends as it passes its stance (`BoundaryState`).
 """
 
 from dataclasses import dataclass
@@ -14,18 +14,15 @@ import numpy as np
 
 from mcplan.core.rigid_body.tree import GRAVITY
 from mcplan.motion.spline import PostureSpline, Spline
-from mcplan.motion.time_law import Law
-from mcplan.planning.transition.knots import NOWHERE, Worst
+from mcplan.motion.time_parameterization import TimeParameterization
+from mcplan.planning.transition.knots import NO_VIOLATION, PathViolation
 from mcplan.robot.robot import Robot
 from mcplan.scene.contact import Contact
 from mcplan.util.html_table import html_of, html_table
 from mcplan.util.text import short
 
-Leader = Literal["own", "body"]
-"""What a patch in the air follows: a path of its own, along which the knots take it too; or the knots alone."""
 
-
-class Passing(NamedTuple):
+class BoundaryState(NamedTuple):
     """How the robot passes a stance without coming to rest.
 
     Attributes
@@ -40,7 +37,7 @@ class Passing(NamedTuple):
     acceleration: np.ndarray
 
     @classmethod
-    def at(cls, robot: Robot, q: np.ndarray, v: np.ndarray, vd: np.ndarray) -> "Passing":
+    def at(cls, robot: Robot, q: np.ndarray, v: np.ndarray, vd: np.ndarray) -> "BoundaryState":
         """Return how a robot passes a posture q (nq,) with v and vd (nv,)."""
         acceleration = robot.inverse_dynamics(q, v, vd)[:3] / robot.mass - [0.0, 0.0, GRAVITY]
         return cls(np.asarray(v, float), np.asarray(vd, float), robot.com_jacobian(q) @ v, acceleration)
@@ -55,45 +52,45 @@ class Passing(NamedTuple):
         """Rates of the centre of mass."""
         return self.velocity, self.acceleration
 
-    def along(self, rate: float, change: float) -> "Passing":
-        """Return the derivatives by the parameter s of a path which is gone along with sd and sdd (`Law`)."""
+    def along(self, rate: float, change: float) -> "BoundaryState":
+        """Return the derivatives by the parameter s of the path, gone along with the rates sd and sdd."""
         v, velocity = self.v / rate, self.velocity / rate
         vd, acceleration = self.vd - change * v, self.acceleration - change * velocity
-        return Passing(v, vd / rate**2, velocity, acceleration / rate**2)
+        return BoundaryState(v, vd / rate**2, velocity, acceleration / rate**2)
 
 
-class Near(NamedTuple):
+class ClosestApproach(NamedTuple):
     """The least distance of bodies along a segment (m; None: nothing is near), and between which."""
 
     distance: float | None
     bodies: tuple[str, ...]
 
 
-NOTHING = Near(None, ())
+NO_APPROACH = ClosestApproach(None, ())
 
 
 @dataclass(frozen=True, eq=False)
-class Course:
+class SwingSpec:
     """How a patch in the air goes along a segment.
 
     Attributes
     ----------
     patch : its name.
-    leader : what it follows.
+    lead : what it follows: a path of its own, along which the knots take it too (``own``), or the knots (``body``).
     lift : (3,) along the normal of the support that it leaves, m; zero where it comes from the air.
     approach : (3,) along the normal of the support that it comes to, from where it comes down, m.
-    leaves : whether it rests on its old support at the beginning.
-    meets : the contact that it comes to, None where it stays in the air.
-    waits : whether that contact closes in a later transition of its limb: until then it stays above it.
+    lifts_off : whether it rests on its old support at the beginning.
+    target : the contact that it comes to, None where it stays in the air.
+    hold : whether that contact closes in a later transition of its limb: until then it stays above it.
     """
 
     patch: str
-    leader: Leader
+    lead: Literal["own", "body"]
     lift: np.ndarray
     approach: np.ndarray
-    leaves: bool = False
-    meets: Contact | None = None
-    waits: bool = False
+    lifts_off: bool = False
+    target: Contact | None = None
+    hold: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,7 +110,7 @@ class Segment:
     worst : where that is.
     held : whether its contacts hold the robot all along, at rest, about as easily as at its ends.
     law : when it is where; None goes at the speed of its own.
-    unpaced : why it has no law where the pace asks for one.
+    retiming_failure : why it has no law where the pace asks for one.
     begin, finish : how it passes its ends, derivatives by the time of its own; None is rest.
     """
 
@@ -121,16 +118,16 @@ class Segment:
     times: np.ndarray
     q: np.ndarray
     com: np.ndarray
-    courses: tuple[Course, ...] = ()
+    courses: tuple[SwingSpec, ...] = ()
     objects: dict[str, np.ndarray] | None = None
-    near: Near = NOTHING
+    near: ClosestApproach = NO_APPROACH
     missed: float = 0.0
-    worst: Worst = NOWHERE
+    worst: PathViolation = NO_VIOLATION
     held: bool = True
-    law: Law | None = None
-    unpaced: str = ""
-    begin: Passing | None = None
-    finish: Passing | None = None
+    law: TimeParameterization | None = None
+    retiming_failure: str = ""
+    begin: BoundaryState | None = None
+    finish: BoundaryState | None = None
 
     __repr__ = short
 
@@ -167,7 +164,7 @@ class Segment:
         where = f"between {' and '.join(self.worst.bodies)}" if self.worst.bodies else "at the contacts"
         return f"{1000 * self.missed:.0f} mm are missing {where}, {100 * self.worst.share:.0f} % along it"
 
-    def course(self, patch: str) -> Course | None:
+    def course(self, patch: str) -> SwingSpec | None:
         """Return the course of a patch, None where it has none."""
         return next((course for course in self.courses if course.patch == patch), None)
 
@@ -219,10 +216,10 @@ class Transition:
         return self.segments[-1].q[-1]
 
     @property
-    def near(self) -> Near:
+    def near(self) -> ClosestApproach:
         """Where bodies come nearest."""
         known = [segment.near for segment in self.segments if segment.near.distance is not None]
-        return min(known, key=lambda near: near.distance or 0.0, default=Near(None, ()))
+        return min(known, key=lambda near: near.distance or 0.0, default=ClosestApproach(None, ()))
 
     @property
     def missed(self) -> float:

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 from mcplan.errors import InputError
-from mcplan.motion.time_law import Law
+from mcplan.motion.time_parameterization import TimeParameterization
 from mcplan.planning.posture.settings import FACES
-from mcplan.planning.transition.transition import Course, Near, Passing, Segment, Transition
+from mcplan.planning.transition.transition import BoundaryState, ClosestApproach, Segment, SwingSpec, Transition
 from mcplan.robot.robot import Robot
 from mcplan.scenario.schema import CourseSpec, SegmentSpec, TransitionSpec
 from mcplan.scene.contact import Contact
@@ -70,7 +70,7 @@ def transition_data(transition: Transition) -> dict[str, Any]:
 
 def _segment_data(segment: Segment) -> dict[str, Any]:
     law = segment.law
-    timed: dict[str, Any] = {"unpaced": segment.unpaced} if segment.unpaced else {}
+    timed: dict[str, Any] = {"unpaced": segment.retiming_failure} if segment.retiming_failure else {}
     if law is not None:
         nodes = np.stack([law.times, law.path, law.rate, law.change], axis=1).tolist()
         timed = {"law": {"kept": law.kept, "nodes": [" ".join(map(repr, node)) for node in nodes]}}
@@ -78,9 +78,9 @@ def _segment_data(segment: Segment) -> dict[str, Any]:
         "times": segment.times.tolist(),
         "courses": [
             {
-                "patch": course.patch, "leader": course.leader, "lift": course.lift.tolist(),
-                "approach": course.approach.tolist(), "leaves": course.leaves, "meets": course.meets is not None,
-                "waits": course.waits,
+                "patch": course.patch, "leader": course.lead, "lift": course.lift.tolist(),
+                "approach": course.approach.tolist(), "leaves": course.lifts_off, "meets": course.target is not None,
+                "waits": course.hold,
             }
             for course in segment.courses
         ],
@@ -98,7 +98,7 @@ def transition_of(
     contacts: Sequence[tuple[Contact, ...]],
     ahead: Sequence[Contact],
     objects: dict[str, np.ndarray] | None,
-    passing: tuple[Passing | None, Passing | None] = (None, None),
+    passing: tuple[BoundaryState | None, BoundaryState | None] = (None, None),
 ) -> Transition:
     """Return the transition that a file describes.
 
@@ -129,7 +129,7 @@ def transition_of(
         if (np.abs(np.linalg.norm(q[:, 3:7], axis=1) - 1.0) > 1e-6).any():
             raise InputError(f"{where}.knots: a base quaternion w x y z (numbers 4 to 7) has not the length 1")
         courses = tuple(_course(course, robot, ahead, where) for course in item.courses)
-        near, law = Near(item.near.distance, item.near.between), _law(item, where)
+        near, law = ClosestApproach(item.near.distance, item.near.between), _law(item, where)
         begin = passing[0] if k == 0 else None
         finish = passing[1] if k == len(spec.segments) - 1 else None
         if law is None and (begin or finish):
@@ -140,29 +140,29 @@ def transition_of(
         segments.append(
             Segment(
                 closed, np.array(item.times), q, robot.com(q), courses, objects, near, item.missed, held=item.held,
-                law=law, unpaced=item.unpaced, begin=begin, finish=finish,
+                law=law, retiming_failure=item.unpaced, begin=begin, finish=finish,
             )
         )  # fmt: skip
     return Transition(patch, tuple(segments), spec.ramp, spec.parts)
 
 
-def _law(item: SegmentSpec, where: str) -> Law | None:
+def _law(item: SegmentSpec, where: str) -> TimeParameterization | None:
     if item.law is None:
         return None
     try:
         times, path, rate, change = item.law.rows(item.times[-1]).T
     except ValueError as error:
         raise InputError(f"{where}.law: {error}") from None
-    return Law(times, path, rate, change, item.law.kept)
+    return TimeParameterization(times, path, rate, change, item.law.kept)
 
 
-def _course(spec: CourseSpec, robot: Robot, ahead: Sequence[Contact], where: str) -> Course:
+def _course(spec: CourseSpec, robot: Robot, ahead: Sequence[Contact], where: str) -> SwingSpec:
     if spec.patch not in robot.patches:
         raise InputError(f"{where}.courses: {robot.name} has no patch `{spec.patch}`")
     meets = next((contact for contact in ahead if contact.patch == spec.patch), None)
     if spec.meets and meets is None:
         raise InputError(f"{where}.courses: {spec.patch} meets a contact, but no later stance adds it")
-    return Course(
+    return SwingSpec(
         spec.patch, spec.leader, np.array(spec.lift), np.array(spec.approach), spec.leaves,
         meets if spec.meets else None, spec.waits,
     )  # fmt: skip

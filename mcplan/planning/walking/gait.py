@@ -43,7 +43,7 @@ LEAST_STEPS = 2
 """Steps of a walk: with one, there is no step before or after without a rest."""
 
 
-class Section(NamedTuple):
+class WalkSection(NamedTuple):
     """Stances between two at rest on both feet: a foot is lifted and set down, then the other one.
 
     Attributes
@@ -61,7 +61,7 @@ class Section(NamedTuple):
         return [(k, k + 1) for k in range(self.first + 1, self.last, 2)]
 
 
-def sections(stances: Sequence[PlannedStance]) -> Iterator[Section]:
+def sections(stances: Sequence[PlannedStance]) -> Iterator[WalkSection]:
     """Yield the walks of a plan, each as long as it can be."""
     k = 0
     while k < len(stances):
@@ -71,7 +71,7 @@ def sections(stances: Sequence[PlannedStance]) -> Iterator[Section]:
         while last > k and not _stays(stances, last):
             last -= 2
         if (last - k) // 2 >= LEAST_STEPS:
-            yield Section(k, last)
+            yield WalkSection(k, last)
             last += 1  # that leads to rest
         k = max(last, k + 1)
 
@@ -127,7 +127,7 @@ LEAST_ROOM = 0.02
 """rad: joints keep so far inside their limits."""
 
 
-class Phase(NamedTuple):
+class GaitPhase(NamedTuple):
     """What happens between two samples.
 
     Attributes
@@ -149,7 +149,7 @@ class Phase(NamedTuple):
     arrived: str | None = None
 
 
-class Walk(NamedTuple):
+class TimedWalk(NamedTuple):
     """A walk in time: N + 1 samples that are dt apart.
 
     Attributes
@@ -181,7 +181,7 @@ class Gait:
         robot: Robot,
         settings: ControlSettings,
         stances: Sequence[PlannedStance],
-        section: Section,
+        section: WalkSection,
         alone: int = ALONE,
     ):
         assert settings.pace is not None
@@ -198,7 +198,7 @@ class Gait:
         self.search = PostureSearch(robot, weight, LEAST_ROOM)
         self._soles = self._stood_on()
 
-    def walk(self, dt: float, lowered: float) -> Walk | None:
+    def walk(self, dt: float, lowered: float) -> TimedWalk | None:
         """Return the walk with samples dt (s) apart, the centre of mass lowered by so much (m); None: there is none."""
         t, spin, walk = dt * np.arange(self.size), np.zeros((self.size, 2)), None
         for _ in range(ROUNDS):
@@ -206,7 +206,7 @@ class Gait:
             q = None if com is None else self._postures(com)
             if q is None or max(map(self._turned, q)) > MOST_TURN:
                 return None
-            walk = Walk(t, q, self.robot.com(q), PostureSpline(t, q))
+            walk = TimedWalk(t, q, self.robot.com(q), PostureSpline(t, q))
             v = np.array([walk.curve.sample(at).v for at in t.tolist()])
             turning = np.einsum("kij,kj->ki", self.robot.centroidal_momentum_matrix(q)[:, 3:5], v)
             spin = np.gradient(turning, dt, axis=0) / self.robot.mass
@@ -325,16 +325,16 @@ def gone(r: float) -> float:
     return (QUICKENS * begun + even + QUICKENS * (0.5 - ended)) / (1.0 - QUICKENS)
 
 
-def _phases(stances: Sequence[PlannedStance], section: Section, alone: int) -> list[Phase]:
-    found: list[Phase] = []
+def _phases(stances: Sequence[PlannedStance], section: WalkSection, alone: int) -> list[GaitPhase]:
+    found: list[GaitPhase] = []
     at, arrived = 0, None
     for number, (lifted, down) in enumerate(section.steps):
         foot = stances[lifted].moved
         assert foot is not None
         end = at + (BOTH if number else STANDS)
         before = stances[lifted - 1]
-        found.append(Phase(lifted, at, end, before.contacts, leaves=foot, arrived=arrived))
+        found.append(GaitPhase(lifted, at, end, before.contacts, leaves=foot, arrived=arrived))
         swing = stances[down].contact(foot), before.contact(foot)
-        found.append(Phase(down, end, end + alone, stances[lifted].contacts, *swing))
+        found.append(GaitPhase(down, end, end + alone, stances[lifted].contacts, *swing))
         at, arrived = end + alone, foot
-    return [*found, Phase(section.last + 1, at, at + STANDS, stances[section.last].contacts, arrived=arrived)]
+    return [*found, GaitPhase(section.last + 1, at, at + STANDS, stances[section.last].contacts, arrived=arrived)]

@@ -7,7 +7,6 @@ find the quickest one.
 Where feet stand on a walk: on the way that they take anyway, in even steps of another length.
 """
 
-
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import cycle, islice
@@ -18,14 +17,14 @@ from scipy.optimize import linprog
 
 from mcplan.collision.model import CollisionModel
 from mcplan.errors import InputError
-from mcplan.motion.time_law import Law
+from mcplan.motion.time_parameterization import TimeParameterization
 from mcplan.optimize.path_program import PathProgram
 from mcplan.planning.plan import Plan, PlannedStance
 from mcplan.planning.posture.generator import where_it_is
 from mcplan.planning.timing.path_dynamics import PathDynamics
 from mcplan.planning.timing.retiming import Retimer
-from mcplan.planning.transition.transition import Course, Near, Passing, Segment, Transition
-from mcplan.planning.walking.gait import ALONE, Gait, Phase, Section, Walk, sections
+from mcplan.planning.transition.transition import BoundaryState, ClosestApproach, Segment, SwingSpec, Transition
+from mcplan.planning.walking.gait import ALONE, Gait, GaitPhase, TimedWalk, WalkSection, sections
 from mcplan.robot.robot import Robot
 from mcplan.scenario.scenario import Scenario
 from mcplan.scene.contact import Contact
@@ -38,7 +37,7 @@ COORDINATES = ("x", "y", "yaw")
 
 
 def evenly(
-    robot: Robot, environment: Environment, stances: Sequence[PlannedStance], section: Section, stride: float
+    robot: Robot, environment: Environment, stances: Sequence[PlannedStance], section: WalkSection, stride: float
 ) -> list[PlannedStance] | None:
     """Return the stances of a walk in even steps, or None where its feet stand on several supports.
 
@@ -117,7 +116,7 @@ at either end: a shoulder may be next to the chest."""
 class _Timed(NamedTuple):
     """A walk, its segments and their dynamics, and which part of the limits of speeds it uses."""
 
-    walk: Walk
+    walk: TimedWalk
     segments: tuple[Segment, ...]
     paths: tuple[PathDynamics, ...]
     used: float
@@ -142,7 +141,7 @@ class _Walker:
         self.robot, self.environment, self.settings = scenario.robot, scenario.environment, scenario.transition_settings
         self.retimer, self.collisions = Retimer(self.robot, self.settings), CollisionModel(self.robot, self.environment)
 
-    def quicker(self, stances: Sequence[PlannedStance], section: Section) -> list[PlannedStance] | None:
+    def quicker(self, stances: Sequence[PlannedStance], section: WalkSection) -> list[PlannedStance] | None:
         """Return what takes the place of a section's stances but the first; None: no walk takes less time."""
         most = sum(
             segment.time
@@ -177,7 +176,7 @@ class _Walker:
         found = []
         for phase, segment, apart in zip(gait.phases, timed.segments, near, strict=True):
             assert segment.law is not None
-            law = Law(segment.law.times, segment.law.path, segment.law.rate, segment.law.change, kept)
+            law = TimeParameterization(segment.law.times, segment.law.path, segment.law.rate, segment.law.change, kept)
             stance = self._passed(stances, phase.stance, replace(segment, law=law, near=apart))
             if stance is None:
                 return None
@@ -189,7 +188,7 @@ class _Walker:
 
         Speeds sink with the time on one foot. Where that is short, both feet are down for as long as loads take.
         """
-        section, leg = Section(0, len(stances) - 2), self.robot.scale.leg
+        section, leg = WalkSection(0, len(stances) - 2), self.robot.scale.leg
         gait = chosen = Gait(self.robot, self.settings, stances, section)
         least, best = gait.least_interval(), None
         dt = max(FIRST * np.sqrt(leg), least)
@@ -234,9 +233,7 @@ class _Walker:
         )  # fmt: skip
 
 
-def _timed(
-    gait: Gait, retimer: Retimer, stances: Sequence[PlannedStance], dt: float, lowered: float
-) -> _Timed | None:
+def _timed(gait: Gait, retimer: Retimer, stances: Sequence[PlannedStance], dt: float, lowered: float) -> _Timed | None:
     """Return a walk with samples dt apart and its segments; None where there is none."""
     walk = gait.walk(dt, lowered)
     if walk is None:
@@ -246,22 +243,20 @@ def _timed(
     return _Timed(walk, segments, paths, max(_speeds(retimer, path) for path in paths))
 
 
-def _segment(robot: Robot, walk: Walk, phase: Phase, stance: PlannedStance) -> Segment:
+def _segment(robot: Robot, walk: TimedWalk, phase: GaitPhase, stance: PlannedStance) -> Segment:
     """Return the motion of a phase; what comes down is led by the posture."""
     here, size = slice(phase.begin, phase.end + 1), len(walk.t)
     times = walk.t[here] - walk.t[phase.begin]
     ends = []
     for k in (phase.begin, phase.end):
         sample = walk.curve.sample(float(walk.t[k]))
-        ends.append(Passing.at(robot, walk.q[k], sample.v, sample.vd) if 0 < k < size - 1 else None)
-    none, courses = np.zeros(3), tuple[Course, ...]()
+        ends.append(BoundaryState.at(robot, walk.q[k], sample.v, sample.vd) if 0 < k < size - 1 else None)
+    none, courses = np.zeros(3), tuple[SwingSpec, ...]()
     if phase.swings is not None:
-        courses = (Course(phase.swings.patch, "body", none, none, True, phase.swings),)
+        courses = (SwingSpec(phase.swings.patch, "body", none, none, True, phase.swings),)
     nodes, one = np.linspace(0.0, float(times[-1]), NODES), np.ones(NODES)
-    law = Law(nodes, nodes, one, np.zeros(NODES))
-    return Segment(
-        phase.closed, times, walk.q[here], walk.com[here], courses, law=law, begin=ends[0], finish=ends[1]
-    )
+    law = TimeParameterization(nodes, nodes, one, np.zeros(NODES))
+    return Segment(phase.closed, times, walk.q[here], walk.com[here], courses, law=law, begin=ends[0], finish=ends[1])
 
 
 def _speeds(retimer: Retimer, path: PathDynamics) -> float:
@@ -285,12 +280,14 @@ def _feasible(program: PathProgram, i: int) -> bool:
     return bool(linprog(np.zeros(A.shape[1]), A, b, C, d, (None, None), method="highs").status == 0)
 
 
-def _near(collisions: CollisionModel, stances: Sequence[PlannedStance], phase: Phase, walk: Walk) -> Near:
+def _near(
+    collisions: CollisionModel, stances: Sequence[PlannedStance], phase: GaitPhase, walk: TimedWalk
+) -> ClosestApproach:
     """Return where bodies come nearest along a phase."""
     touching = [*stances[phase.stance - 1].contacts, *stances[phase.stance].contacts]
-    best = Near(None, ())
+    best = ClosestApproach(None, ())
     for q in walk.q[phase.begin : phase.end + 1]:
         found = collisions.smallest(q, contacts=touching)
         if found is not None and (best.distance is None or found.distance < best.distance):
-            best = Near(float(found.distance), (found.pair.a, found.pair.b))
+            best = ClosestApproach(float(found.distance), (found.pair.a, found.pair.b))
     return best

@@ -14,9 +14,9 @@ from mcplan.planning.feasibility import Prover
 from mcplan.planning.planner import plan
 from mcplan.planning.posture.result import Violation
 from mcplan.planning.search import improve as barred_module
-from mcplan.planning.timing.time_law import TimeLaw
-from mcplan.planning.transition.knots import Worst
-from mcplan.planning.transition.segments import Retraction, Segments
+from mcplan.planning.timing.time_law import DurationModel
+from mcplan.planning.transition.knots import PathViolation
+from mcplan.planning.transition.segments import Retraction, SegmentCache
 from mcplan.scenario.load import load_scenario
 from mcplan.statics.feasibility import Shortfall
 from tests import shared
@@ -33,15 +33,15 @@ def steps(planned, patch):
 
 def bar(monkeypatch, longest):
     """Let swings on one support that are longer than this (m) be barred."""
-    looked = Segments.look
+    looked = SegmentCache.look
 
     def look(segments, begin, q, added):
         old = begin.rising.get(added[0].patch)
         if old is not None and np.linalg.norm(old.p - added[0].p) > longest:
-            return SimpleNamespace(missed=0.05, worst=Worst(0.5, ("a", "b")))
+            return SimpleNamespace(missed=0.05, worst=PathViolation(0.5, ("a", "b")))
         return looked(segments, begin, q, added)
 
-    monkeypatch.setattr(Segments, "look", look)
+    monkeypatch.setattr(SegmentCache, "look", look)
 
 
 def test_a_path_is_looked_for_whose_swings_are_free(monkeypatch):
@@ -54,14 +54,14 @@ def test_a_path_is_looked_for_whose_swings_are_free(monkeypatch):
 
 def bar_what_is_found(monkeypatch, longest):
     """Let swings on one support that are longer than this (m) look free, and be barred when they are found."""
-    found = Segments.swing
+    found = SegmentCache.swing
 
     def swing(segments, begin, q, added):
         old, free = begin.rising.get(added[0].patch), found(segments, begin, q, added)
         far = old is not None and np.linalg.norm(old.p - added[0].p) > longest
-        return replace(free, missed=0.05, worst=Worst(0.5, ("a", "b"))) if far else free
+        return replace(free, missed=0.05, worst=PathViolation(0.5, ("a", "b"))) if far else free
 
-    monkeypatch.setattr(Segments, "swing", swing)
+    monkeypatch.setattr(SegmentCache, "swing", swing)
 
 
 def test_a_path_whose_swings_looked_free_is_left_for_another(monkeypatch):
@@ -77,15 +77,15 @@ def test_a_path_whose_swings_looked_free_is_left_for_another(monkeypatch):
 
 def overload(monkeypatch, lacks):
     """Let contacts not hold the robot on the first motion of a foot to a place on its support."""
-    found, first = Segments.swing, []
+    found, first = SegmentCache.swing, []
 
     def swing(segments, begin, q, added):
         one = found(segments, begin, q, added)
         first.append(one)
         return replace(one, held=one is not first[0])
 
-    monkeypatch.setattr(Segments, "swing", swing)
-    monkeypatch.setattr(TimeLaw, "overload", lambda self, segment: None if segment.held else lacks)
+    monkeypatch.setattr(SegmentCache, "swing", swing)
+    monkeypatch.setattr(DurationModel, "overload", lambda self, segment: None if segment.held else lacks)
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_a_path_on_which_contacts_do_not_hold_the_robot_is_left_for_another(monk
 
 
 def test_where_contacts_hold_the_robot_on_no_way_there_is_no_plan(monkeypatch):
-    monkeypatch.setattr(TimeLaw, "overload", lambda self, segment: Shortfall("com", "left_sole", 0.03, ""))
+    monkeypatch.setattr(DurationModel, "overload", lambda self, segment: Shortfall("com", "left_sole", 0.03, ""))
     with pytest.raises(PlanningFailed, match="the centre of mass stays 30 mm outside its support region"):
         plan(load_scenario("walk", SHORT | {"planner.max_calls": 300}))
 
@@ -113,9 +113,9 @@ def test_where_contacts_hold_the_robot_on_no_way_there_is_no_plan(monkeypatch):
 def test_motions_of_a_free_path_are_found_for_the_postures_that_the_plan_has(monkeypatch):
     """The search itself looks at none."""
     found, refined = [], []
-    swing, look, refine = Segments.swing, Segments.look, stance_planner.refine
-    monkeypatch.setattr(Segments, "swing", lambda *of: found.append(of) or swing(*of))
-    monkeypatch.setattr(Segments, "look", lambda *of: found.append(of) or look(*of))
+    swing, look, refine = SegmentCache.swing, SegmentCache.look, stance_planner.refine
+    monkeypatch.setattr(SegmentCache, "swing", lambda *of: found.append(of) or swing(*of))
+    monkeypatch.setattr(SegmentCache, "look", lambda *of: found.append(of) or look(*of))
     monkeypatch.setattr(stance_planner, "refine", lambda *of: refined.append(len(found)) or refine(*of))
     plan(load_scenario("walk", SHORT))
     assert refined == [0]
@@ -126,14 +126,14 @@ def test_where_a_motion_is_barred_whatever_the_postures_the_next_search_looks_at
     longest = max(steps(shared.planned("walk", parameters__distance=0.7), "left_sole"))
     found, refined = [], []
     bar(monkeypatch, longest - 0.01)
-    look, refine = Segments.look, stance_planner.refine
+    look, refine = SegmentCache.look, stance_planner.refine
 
     def refining(prover, paths):
         before, better = len(found), refine(prover, paths)
         refined.append((before, len(found), better is not None))
         return better
 
-    monkeypatch.setattr(Segments, "look", lambda *of: found.append(of) or look(*of))
+    monkeypatch.setattr(SegmentCache, "look", lambda *of: found.append(of) or look(*of))
     monkeypatch.setattr(stance_planner, "refine", refining)
     plan(load_scenario("walk", SHORT))
     (first, after, free), (second, _, at_last) = refined

@@ -14,7 +14,7 @@ from mcplan.planning.search.node import Move, Node, shifts_to, swing_to
 from mcplan.planning.search.potential import Standing
 from mcplan.planning.search.stance_search import AWAY, SHUFFLE, StanceSearch
 from mcplan.planning.search.tree import SearchTree
-from mcplan.planning.transition.segments import Swing
+from mcplan.planning.transition.segments import SwingMotion
 from mcplan.statics.equilibrium import Equilibrium
 
 REQUIRE = (frozenset(["hand"]), frozenset(["left"]))
@@ -56,7 +56,7 @@ class Asked:
         return self.barred_shifts
 
     def barred(self, motion):
-        return self.swing(motion) if isinstance(motion, Swing) else self.shift(motion)
+        return self.swing(motion) if isinstance(motion, SwingMotion) else self.shift(motion)
 
 
 @pytest.fixture

@@ -10,18 +10,18 @@ from mcplan.planning.posture.settings import PostureSettings
 from mcplan.planning.posture.task import PostureSearch, prices
 from mcplan.planning.transition import knot_search as apart_module
 from mcplan.planning.transition.knot_search import (
-    FIT,
-    IDLE,
-    PLACED,
-    ROUNDS,
+    CONTACT_TOLERANCE_M,
+    FIT_TOLERANCE_M,
+    IK_STEPS,
+    MAX_IDLE_ROUNDS,
+    MAX_PUSH_M,
+    MAX_ROUNDS,
+    ROW_TOLERANCE,
     STEP_TOLERANCE,
-    STEPS,
-    STRETCH,
-    TOLERANCE,
-    TRUST,
-    Apart,
+    TRUST_RADIUS,
+    CollisionAvoidingIK,
 )
-from mcplan.planning.transition.nearness import CURVED, ENOUGH, Nearness, Wish
+from mcplan.planning.transition.nearness import DISTANCE_RATE_FACTOR, SUFFICIENT_CLEARANCE_M, DesiredClearance, Nearness
 from tests.planning.obstacle_step import step_past
 
 
@@ -38,7 +38,7 @@ def near():
 
 def wish(nearness, need, least=-1.0):
     every = np.full(len(nearness.collisions.pairs), 1.0)
-    return Wish(need * every, 0.5 * need * every, least * every)
+    return DesiredClearance(need * every, 0.5 * need * every, least * every)
 
 
 def test_a_round_is_a_search_with_the_distances_as_rows(near):
@@ -46,14 +46,16 @@ def test_a_round_is_a_search_with_the_distances_as_rows(near):
     asked = wish(nearness, 0.02)
     pairs, distance, J = nearness.near(q, watched)
     assert distance.min() < 0.0
-    rows = np.column_stack([J, np.minimum(asked.need[pairs] - distance, STRETCH)])
-    expected = search.run(task._replace(linear=rows, linear_q=q), q, STEPS, TOLERANCE, STEP_TOLERANCE, TRUST)
+    rows = np.column_stack([J, np.minimum(asked.need[pairs] - distance, MAX_PUSH_M)])
+    expected = search.run(
+        task._replace(linear=rows, linear_q=q), q, IK_STEPS, ROW_TOLERANCE, STEP_TOLERANCE, TRUST_RADIUS
+    )
     moved, measures = q.copy(), np.zeros(core.MEASURES)
     tree, around = nearness.robot.tree, nearness.around
     count = core.find_near(tree, around, moved, watched)
-    rule = search.rule(STEPS, TOLERANCE, STEP_TOLERANCE, TRUST)
+    rule = search.rule(IK_STEPS, ROW_TOLERANCE, STEP_TOLERANCE, TRUST_RADIUS)
     count = core.keep_apart(
-        tree, around, count, task, rule, moved, asked.need, asked.content, watched, STRETCH,
+        tree, around, count, task, rule, moved, asked.need, asked.content, watched, MAX_PUSH_M,
         search.room_for(task, len(watched)), search.report, measures,
     )  # fmt: skip
     np.testing.assert_allclose(moved, expected.q, atol=1e-12)
@@ -66,14 +68,14 @@ def test_a_round_is_a_search_with_the_distances_as_rows(near):
 
 def test_it_settles_on_its_contact_and_apart_and_then_fits(near):
     nearness, search, task, q, watched = near
-    asked, apart = wish(nearness, 0.005), Apart(nearness, search)
+    asked, apart = wish(nearness, 0.005), CollisionAvoidingIK(nearness, search)
     assert not apart.fits(task, q, asked, watched)
     found, missed = apart.settle(task, q, asked, watched)
     assert missed <= 0.0
     assert apart.fits(task, found, asked, watched)
-    assert search.run(task, found, 0, TOLERANCE, STEP_TOLERANCE).worst <= PLACED
+    assert search.run(task, found, 0, ROW_TOLERANCE, STEP_TOLERANCE).worst <= CONTACT_TOLERANCE_M
     pairs, distance, _ = nearness.near(found, watched)
-    assert (distance - asked.need[pairs]).min() >= -FIT
+    assert (distance - asked.need[pairs]).min() >= -FIT_TOLERANCE_M
     np.testing.assert_array_equal(q, near[3])
 
 
@@ -83,27 +85,27 @@ def test_rounds_that_gain_nothing_are_the_last(near, monkeypatch):
     rounds, found = [], []
     keep_apart = core.keep_apart
     monkeypatch.setattr(core, "keep_apart", lambda *given: rounds.append(None) or keep_apart(*given))
-    for idle in (IDLE, ROUNDS):
-        monkeypatch.setattr(apart_module, "IDLE", idle)
+    for idle in (MAX_IDLE_ROUNDS, MAX_ROUNDS):
+        monkeypatch.setattr(apart_module, "MAX_IDLE_ROUNDS", idle)
         rounds.clear()
-        _, missed = Apart(nearness, search).settle(task, q, wish(nearness, 0.3), watched)
+        _, missed = CollisionAvoidingIK(nearness, search).settle(task, q, wish(nearness, 0.3), watched)
         found.append((len(rounds), missed))
     (few, missed), (all_of_them, least) = found
-    assert few < all_of_them == ROUNDS
+    assert few < all_of_them == MAX_ROUNDS
     assert missed <= least + 0.02
 
 
 def test_it_does_not_fit_beyond_a_joint_limit_off_its_contact_or_too_near(near):
     nearness, search, task, q, watched = near
-    asked, apart = wish(nearness, 0.005), Apart(nearness, search)
+    asked, apart = wish(nearness, 0.005), CollisionAvoidingIK(nearness, search)
     found, _ = apart.settle(task, q, asked, watched)
     beyond, off = found.copy(), found.copy()
     beyond[-1] = task.limit[1, -1] + 1e-9
-    off[0] += 2.0 * FIT
+    off[0] += 2.0 * FIT_TOLERANCE_M
     _, distance, _ = nearness.near(found, watched)
     assert not apart.fits(task, beyond, asked, watched)
     assert not apart.fits(task, off, asked, watched)
-    assert not apart.fits(task, found, wish(nearness, distance.min() + 2.0 * FIT), watched)
+    assert not apart.fits(task, found, wish(nearness, distance.min() + 2.0 * FIT_TOLERANCE_M), watched)
 
 
 @pytest.mark.parametrize("least", [-1.0, 0.01])
@@ -112,8 +114,8 @@ def test_what_is_short_is_the_worst_pair_and_around_it_what_its_rate_adds(near, 
     asked, step = wish(nearness, 0.02, least), np.linspace(-0.1, 0.1, nearness.robot.nv)
     pairs, distance, J = nearness.near(q, watched)
     short, under = asked.content[pairs] - distance, asked.least[pairs] - distance
-    around = float((short + CURVED * np.abs(J @ step)).max())
-    short = np.where(under > 0.0, np.maximum(short, ENOUGH + under), short)
+    around = float((short + DISTANCE_RATE_FACTOR * np.abs(J @ step)).max())
+    short = np.where(under > 0.0, np.maximum(short, SUFFICIENT_CLEARANCE_M + under), short)
     pair = nearness.collisions.pairs[pairs[short.argmax()]]
     found = nearness.short(q, asked, watched, step)
     assert found.bodies == (pair.a, pair.b)
@@ -127,9 +129,9 @@ def test_a_search_that_ends_in_no_number_says_so(near):
     tree, around = nearness.robot.tree, nearness.around
     wrong = q.copy()
     wrong[7] = np.nan
-    rule = search.rule(STEPS, TOLERANCE, STEP_TOLERANCE, TRUST)
+    rule = search.rule(IK_STEPS, ROW_TOLERANCE, STEP_TOLERANCE, TRUST_RADIUS)
     count = core.keep_apart(
-        tree, around, 0, nowhere, rule, wrong, asked.need, asked.content, watched, STRETCH,
+        tree, around, 0, nowhere, rule, wrong, asked.need, asked.content, watched, MAX_PUSH_M,
         search.room_for(task, len(watched)), search.report, measures,
     )  # fmt: skip
     assert count == core.NOT_FINITE
@@ -144,6 +146,8 @@ def test_what_a_posture_misses_is_told_of_it_as_it_is(near):
     off = np.abs(X[:3, 3] - task.frame[0, -3:])
     missed = search.missed(narrow, q)
     np.testing.assert_allclose(missed, search.missed(task, q))
-    assert missed.max() == pytest.approx(search.run(task, q, 0, TOLERANCE, STEP_TOLERANCE).missed.max(), abs=1e-12)
+    assert missed.max() == pytest.approx(search.run(task, q, 0, ROW_TOLERANCE, STEP_TOLERANCE).missed.max(), abs=1e-12)
     assert missed[: len(task.select)].max() >= off.max() - 1e-9
-    assert search.run(narrow, q, 0, TOLERANCE, STEP_TOLERANCE).missed.max() > 0.1  # of the posture within these limits
+    assert (
+        search.run(narrow, q, 0, ROW_TOLERANCE, STEP_TOLERANCE).missed.max() > 0.1
+    )  # of the posture within these limits

@@ -12,7 +12,7 @@ from mcplan.planning.transition.body_motion import Departure
 from mcplan.planning.transition.detour import Detour
 from mcplan.planning.transition.finder import TransitionFinder
 from mcplan.planning.transition.knot_search import KnotFinder
-from mcplan.planning.transition.knots import BARRED, straight_knots
+from mcplan.planning.transition.knots import MAX_DEFICIT_M, straight_knots
 from mcplan.robot.description import Box
 from mcplan.scene.environment import Obstacle
 from mcplan.settings.settings import ControlSettings
@@ -78,7 +78,7 @@ def test_a_motion_of_the_body_that_is_barred_takes_the_detour_on_its_contacts(sc
     robot, environment, held, below, above = scene
     finder = TransitionFinder(robot, environment, ControlSettings())
     segment = finder.shift(Departure(below, tuple(held)), above)
-    assert segment.missed <= BARRED
+    assert segment.missed <= MAX_DEFICIT_M
     times = np.linspace(0.0, segment.duration, 4 * KNOTS)
     postures = np.array([segment.posture.sample(t).q for t in times])
     assert clearance(scene, postures) > 0.0

@@ -11,8 +11,8 @@ from mcplan.planning.feasibility import Prover
 from mcplan.planning.transition import detour, finder as finder_module
 from mcplan.planning.transition.body_motion import GOOD, KNOTS, LIFT, Departure
 from mcplan.planning.transition.finder import TransitionFinder, lift_and_approach
-from mcplan.planning.transition.knots import BARRED, Knots
-from mcplan.planning.transition.segments import Swing
+from mcplan.planning.transition.knots import MAX_DEFICIT_M, Knots
+from mcplan.planning.transition.segments import SwingMotion
 from mcplan.robot.robot_file import load_robot
 from mcplan.scene.environment import Environment, Surface
 from mcplan.scene.placement import make_contact
@@ -26,7 +26,7 @@ SETTINGS = ControlSettings()
 def swing_past(size, centre):
     """HRP-2 stepping past an obstacle: its prover and the swing."""
     robot, environment, right, before, after, q0, q1 = step_past(size, centre)
-    return Prover(robot, environment, q0, SOLES, SETTINGS), Swing((right,), before, (after,), q0, q1)
+    return Prover(robot, environment, q0, SOLES, SETTINGS), SwingMotion((right,), before, (after,), q0, q1)
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +48,7 @@ def test_a_hurdle_is_stepped_over(over_a_hurdle):
     begin = Departure(swing.q0, swing.common, {"left_sole": swing.before})
     segment = prover.segments.swing(begin, swing.q1, swing.added)
     (course,) = segment.courses
-    assert (course.patch, course.leader, course.meets) == ("left_sole", "own", swing.after)
+    assert (course.patch, course.lead, course.target) == ("left_sole", "own", swing.after)
     assert course.lift[2] == pytest.approx(course.approach[2])
     assert course.lift[2] > SETTINGS.clearance + 0.03  # the hurdle is 8 cm high
     np.testing.assert_array_equal(segment.q[[0, -1]], (swing.q0, swing.q1))
@@ -86,7 +86,7 @@ def test_knots_in_which_a_patch_drags_count_as_barred(over_a_hurdle):
     lifted = Knots(prover.segments.swing(begin, swing.q1, swing.added).q, 0.0, 0.0)
     assert motions._dragging(lifted, swing.before) is lifted
     dragged = Knots(np.repeat(swing.q0[None], KNOTS + 1, axis=0), 0.0, 0.0)
-    assert motions._dragging(dragged, swing.before).missed == pytest.approx(BARRED + LIFT, abs=1e-5)
+    assert motions._dragging(dragged, swing.before).missed == pytest.approx(MAX_DEFICIT_M + LIFT, abs=1e-5)
     assert motions._dragging(dragged, None) is dragged
 
 
@@ -181,7 +181,7 @@ def test_the_body_goes_straight_where_limbs_alone_can_do_what_is_asked():
     q1 = q0.copy()
     q1[7 + robot.joint_names.index("RARM_JOINT3")] -= 0.4
     segment = TransitionFinder(robot, scene, SETTINGS).shift(Departure(q0, soles), q1)
-    assert segment.missed <= BARRED
+    assert segment.missed <= MAX_DEFICIT_M
     assert segment.held
     assert len(segment.q) == KNOTS + 1
     assert np.linalg.norm(segment.q[:, :3] - q0[:3], axis=1).max() < 0.01

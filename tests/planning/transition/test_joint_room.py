@@ -4,7 +4,13 @@ import numpy as np
 import pytest
 
 from mcplan.planning.posture.task import PostureSearch
-from mcplan.planning.transition.knot_search import BENT, JOINT_ROOM_KEPT, ROOM, JointRoom, KnotFinder
+from mcplan.planning.transition.knot_search import (
+    FOLD_MARGIN_RAD,
+    JOINT_MARGIN_RAD,
+    JOINT_MARGIN_SHARE,
+    JointRoom,
+    KnotFinder,
+)
 from mcplan.robot.robot_file import load_robot
 from mcplan.scene.environment import Environment, Surface
 from mcplan.scene.placement import contact
@@ -44,8 +50,8 @@ def least_room(robot, feet, ends, middle):
 
 
 def test_a_way_keeps_what_its_ends_keep_of_a_joint_limit(robot, feet):
-    assert least_room(robot, feet, 0.4, 0.0) == pytest.approx(ROOM, abs=5e-3)  # smoothing rounds the curve
-    assert least_room(robot, feet, 0.03, 0.0) == pytest.approx(JOINT_ROOM_KEPT * 0.03, abs=5e-3)
+    assert least_room(robot, feet, 0.4, 0.0) == pytest.approx(JOINT_MARGIN_RAD, abs=5e-3)  # smoothing rounds the curve
+    assert least_room(robot, feet, 0.03, 0.0) == pytest.approx(JOINT_MARGIN_SHARE * 0.03, abs=5e-3)
 
 
 def test_a_way_that_has_the_room_is_left_alone(robot, feet):
@@ -64,7 +70,7 @@ def test_bounds_are_never_narrower_than_the_ends_nor_wider_than_the_widest(robot
         assert (ends.max(axis=0) <= upper).all()
         assert (least[0] <= lower).all()
         assert (upper <= least[1]).all()
-        assert (lower - limits.lower <= ROOM + 1e-12)[~knees].all()
+        assert (lower - limits.lower <= JOINT_MARGIN_RAD + 1e-12)[~knees].all()
 
 
 def test_limbs_that_touch_stay_bent_about_as_their_ends_are(robot):
@@ -76,9 +82,11 @@ def test_limbs_that_touch_stay_bent_about_as_their_ends_are(robot):
         ends[:, knee] = one, other
         return room.between(ends, patches)[0, knee]
 
-    assert lowest(1.0, 0.5) == pytest.approx(JOINT_ROOM_KEPT * BENT, abs=2e-3)  # it is straight at 0, to a milliradian
-    assert lowest(1.0, 0.1) == pytest.approx(JOINT_ROOM_KEPT * 0.1, abs=2e-3)
-    in_the_air = robot.limits.lower[knee] + ROOM
+    assert lowest(1.0, 0.5) == pytest.approx(
+        JOINT_MARGIN_SHARE * FOLD_MARGIN_RAD, abs=2e-3
+    )  # it is straight at 0, to a milliradian
+    assert lowest(1.0, 0.1) == pytest.approx(JOINT_MARGIN_SHARE * 0.1, abs=2e-3)
+    in_the_air = robot.limits.lower[knee] + JOINT_MARGIN_RAD
     assert lowest(1.0, 0.5, ["left_hand"]) == pytest.approx(in_the_air)
     assert lowest(-0.02, 1.0) < 0.0  # it begins beyond straight: there is a way to the other side
 

@@ -11,9 +11,17 @@ from mcplan.core.posture.rows import PLACE_ROWS, POSE_ROWS
 from mcplan.motion.limb_path import LimbPath
 from mcplan.motion.posture import PostureTrajectory
 from mcplan.planning.posture.settings import PostureSettings
-from mcplan.planning.transition.knot_search import TURNING, KnotFinder, KnotSearch, led_rows
-from mcplan.planning.transition.knots import Led, filtered
-from mcplan.planning.transition.nearness import APART, ENOUGH, GRAZE, OPENING, ROOM, WANTED, WANTED_OF_SELF
+from mcplan.planning.transition.knot_search import FIXED_ORIENTATION_M, KnotFinder, KnotSearch, led_rows
+from mcplan.planning.transition.knots import PatchPath, filtered
+from mcplan.planning.transition.nearness import (
+    CLEARANCE_PER_DISTANCE,
+    DESIRED_CLEARANCE_M,
+    DESIRED_SELF_CLEARANCE_M,
+    GRAZING_ALLOWANCE_M,
+    MIN_SEPARATION_M,
+    SEPARATION_SHARE,
+    SUFFICIENT_CLEARANCE_M,
+)
 from mcplan.robot.description import Box
 from mcplan.robot.robot_file import load_robot
 from mcplan.scene.environment import Bar, Environment, Obstacle, Surface
@@ -38,7 +46,7 @@ def way(scene, height):
     places = np.array([path.sample(t).p for t in times])
     guides = np.array([straight.sample(t).q for t in times])
     finder = KnotFinder(robot, environment)
-    return finder.find(guides, [right], [Led("left_sole", places, (before.R, after.R))], [before, after]), places
+    return finder.find(guides, [right], [PatchPath("left_sole", places, (before.R, after.R))], [before, after]), places
 
 
 @pytest.mark.parametrize("height", [0.14, 0.22])
@@ -58,7 +66,7 @@ def test_a_foot_led_over_a_bar_takes_the_body_along_on_its_contact_and_clear(sce
             np.testing.assert_allclose(robot.frame_pose(q, "left_sole")[:3, 3], place, atol=1.5e-2)
         near = model.distances(q, 0.1)
         bar = [d for pair, d in zip(near.pairs, near.distance, strict=True) if "bar" in pair]
-        assert min(bar, default=1.0) >= ENOUGH - knots.missed - 1e-12
+        assert min(bar, default=1.0) >= SUFFICIENT_CLEARANCE_M - knots.missed - 1e-12
 
 
 def test_a_path_through_the_bar_is_told_by_how_much_and_where_it_misses(scene):
@@ -104,8 +112,8 @@ def test_a_lift_of_nothing_is_the_posture_itself(scene):
     np.testing.assert_array_equal(q, q0)
 
 
-@pytest.mark.parametrize("modest", [False, True])
-def test_what_is_close_at_both_ends_parts_in_between_unless_the_way_is_to_be_modest(scene, modest):
+@pytest.mark.parametrize("keep_end_clearance", [False, True])
+def test_what_is_close_at_both_ends_parts_in_between_unless_the_way_is_to_be_modest(scene, keep_end_clearance):
     robot, environment, right, before, _, q0, _ = scene
     hand, held = robot.frame_pose(q0, "left_hand")[:3, 3], [right, before]
     for gap in np.arange(0.05, 0.3, 0.002):
@@ -115,9 +123,11 @@ def test_what_is_close_at_both_ends_parts_in_between_unless_the_way_is_to_be_mod
         if near.distance > 0.007:
             break
     assert "box" in near.pair
-    knots = KnotFinder(robot, beside).find(np.repeat(q0[None], KNOTS + 1, axis=0), held, modest=modest)
+    knots = KnotFinder(robot, beside).find(
+        np.repeat(q0[None], KNOTS + 1, axis=0), held, keep_end_clearance=keep_end_clearance
+    )
     moved = np.abs(robot.difference(q0, knots.q[KNOTS // 2])).max()
-    assert (moved < 1e-6) == modest
+    assert (moved < 1e-6) == keep_end_clearance
 
 
 def test_a_way_counts_on_the_share_of_every_limit_that_a_plan_counts_on():
@@ -161,24 +171,24 @@ def test_pairs_may_be_as_close_as_at_the_near_end_and_part_within_a_fifth_of_the
     for share, begin, end in ((0.0, 0.0, 1.0), (0.1, 0.5, 1.0), (0.5, 1.0, 1.0), (0.95, 1.0, 0.25), (1.0, 1.0, 0.0)):
         need = finder.nearness.need(share, ends, [], {})
         gained = [10.0 * part**3 - 15.0 * part**4 + 6.0 * part**5 for part in (begin, end)]  # it begins gently
-        room = min(0.001 + WANTED * gained[0], 0.015 + WANTED * gained[1])
-        assert min(share / ROOM, 1.0) == pytest.approx(begin)
-        assert min((1.0 - share) / ROOM, 1.0) == pytest.approx(end)
-        assert need[other] == pytest.approx(min(WANTED, room))
-        assert need[own] == pytest.approx(min(WANTED_OF_SELF, room))
+        room = min(0.001 + DESIRED_CLEARANCE_M * gained[0], 0.015 + DESIRED_CLEARANCE_M * gained[1])
+        assert min(share / SEPARATION_SHARE, 1.0) == pytest.approx(begin)
+        assert min((1.0 - share) / SEPARATION_SHARE, 1.0) == pytest.approx(end)
+        assert need[other] == pytest.approx(min(DESIRED_CLEARANCE_M, room))
+        assert need[own] == pytest.approx(min(DESIRED_SELF_CLEARANCE_M, room))
     passing = [([other], "left_sole")]
     touches, hangs, far = np.zeros(count), np.full(count, 0.01), np.full(count, np.inf)
     for ends, away, room in (
-        ((touches, touches), (0.01, 0.3), OPENING * 0.01),
-        ((touches, far), (0.01, 0.3), OPENING * 0.01),
-        ((touches, far), (0.3, 0.01), WANTED),
-        ((hangs, touches), (0.001, 0.3), 0.01 + OPENING * 0.001),
-        ((hangs, touches), (0.3, 0.001), OPENING * 0.001),
+        ((touches, touches), (0.01, 0.3), CLEARANCE_PER_DISTANCE * 0.01),
+        ((touches, far), (0.01, 0.3), CLEARANCE_PER_DISTANCE * 0.01),
+        ((touches, far), (0.3, 0.01), DESIRED_CLEARANCE_M),
+        ((hangs, touches), (0.001, 0.3), 0.01 + CLEARANCE_PER_DISTANCE * 0.001),
+        ((hangs, touches), (0.3, 0.001), CLEARANCE_PER_DISTANCE * 0.001),
     ):
         need = finder.nearness.need(0.5, ends, passing, {"left_sole": away})
-        assert need[other] == pytest.approx(min(WANTED, room))
+        assert need[other] == pytest.approx(min(DESIRED_CLEARANCE_M, room))
     need = finder.nearness.need(0.5, (far, far), passing, {"left_sole": (0.01, 0.3)})
-    assert need[own] == pytest.approx(WANTED_OF_SELF)
+    assert need[own] == pytest.approx(DESIRED_SELF_CLEARANCE_M)
 
 
 def test_near_its_place_only_may_a_patch_graze_its_support(scene):
@@ -189,23 +199,25 @@ def test_near_its_place_only_may_a_patch_graze_its_support(scene):
     straight = PostureTrajectory(q0, q1, path.duration)
     guides = np.array([straight.sample(t).q for t in np.linspace(0.0, path.duration, count)])
     finder = KnotFinder(robot, environment)
-    leads, limit = [Led("left_sole", places, (before.R, after.R))], finder.joints.least
+    leads, limit = [PatchPath("left_sole", places, (before.R, after.R))], finder.joints.least
     search = KnotSearch(finder, guides, [right], leads, [before, after], False, None, limit)
     search._ask()
-    pairs = [pair for pair in finder.collisions.pairs_of([before]) if finder.nearness.distances(q0)[pair] < APART]
+    pairs = [
+        pair for pair in finder.collisions.pairs_of([before]) if finder.nearness.distances(q0)[pair] < MIN_SEPARATION_M
+    ]
     near, far = search.wishes[1], search.wishes[KNOTS // 2]
     assert 0.0 < near.need[pairs].min() <= near.need[pairs].max() < finder.nearness.content
-    assert near.content[pairs] == pytest.approx(near.need[pairs] - GRAZE)
-    assert near.least[pairs] == pytest.approx(APART - GRAZE)
+    assert near.content[pairs] == pytest.approx(near.need[pairs] - GRAZING_ALLOWANCE_M)
+    assert near.least[pairs] == pytest.approx(MIN_SEPARATION_M - GRAZING_ALLOWANCE_M)
     assert far.content[pairs] == pytest.approx(finder.nearness.content)
-    assert far.least[pairs] == pytest.approx(APART)
+    assert far.least[pairs] == pytest.approx(MIN_SEPARATION_M)
 
 
 def test_a_led_patch_keeps_its_turn_near_the_ends_only(finder, scene):
     turns = np.diag([1.0, -1.0, -1.0]), np.diag([-1.0, 1.0, -1.0])
-    x = np.array([0.0, 0.5 * TURNING, 0.2, 0.4 - 0.5 * TURNING, 0.4])
-    led = Led("left_sole", np.column_stack([x, np.zeros((5, 2))]), turns)
-    assert led.away(1) == pytest.approx((0.5 * TURNING, 0.4 - 0.5 * TURNING))
+    x = np.array([0.0, 0.5 * FIXED_ORIENTATION_M, 0.2, 0.4 - 0.5 * FIXED_ORIENTATION_M, 0.4])
+    led = PatchPath("left_sole", np.column_stack([x, np.zeros((5, 2))]), turns)
+    assert led.away(1) == pytest.approx((0.5 * FIXED_ORIENTATION_M, 0.4 - 0.5 * FIXED_ORIENTATION_M))
     for k, R in ((0, turns[0]), (1, turns[0]), (3, turns[1]), (4, turns[1])):
         rows = led_rows(finder.robot, led, k)
         assert rows.mode == POSE_ROWS

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from mcplan.planning.transition.object_path import ObjectWay, taken_along
+from mcplan.planning.transition.object_path import ObjectPath, taken_along
 from mcplan.scene.contact import Carrier
 from mcplan.scene.environment import Environment, Surface
 from tests.statics.contacts import surface_contact
@@ -14,7 +14,7 @@ from tests.statics.contacts import surface_contact
 BEGIN = Rotation.from_rotvec([0.1, -0.2, 0.3]).as_matrix(), np.array([0.4, 0.1, 0.9])
 TURN = np.array([0.2, 0.5, -0.4])
 END = Rotation.from_rotvec(TURN).as_matrix() @ BEGIN[0], np.array([0.6, 0.0, 1.1])
-WAY = ObjectWay("box", BEGIN, END)
+WAY = ObjectPath("box", BEGIN, END)
 SCENE = Environment([Surface("table", size=(2.0, 2.0), xyz=(0.4, 0.1, 0.78))])
 
 
@@ -65,5 +65,5 @@ def test_what_slides_stays_on_its_support():
     carrier = Carrier("box", 5.0, BEGIN[1], rest)
     hand = replace(surface_contact("hand", [0.4, 0.27, 0.9], (0.0, 1.0, 0.0)), carrier=carrier)
     pushed = replace(hand.moved(BEGIN, end), carrier=carrier.moved(BEGIN, end, True))
-    (here,) = taken_along([hand], [pushed], [ObjectWay("box", BEGIN, end)], 0.5, SCENE)
+    (here,) = taken_along([hand], [pushed], [ObjectPath("box", BEGIN, end)], 0.5, SCENE)
     np.testing.assert_allclose(here.carrier.rest.p, rest.p + np.array([0.1, 0.0, 0.0]), atol=1e-12)

@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import linprog
 
 from mcplan.planning.timing.path_dynamics import PathDynamics
-from mcplan.planning.timing.path_forces import NoLawError
+from mcplan.planning.timing.path_forces import RetimingError
 from mcplan.planning.timing.retiming import Retimer
 
 POINTS = (1, 17, 24, 40)
@@ -87,12 +87,14 @@ def test_what_is_in_the_way_is_told_with_its_place(step, retimer):
     path, forces = forces_along(step, retimer, "feet")
     program = retimer.program_at(path, forces)
     forces.limit[:] = 1e-3
-    with pytest.raises(NoLawError, match=r"^\d+ % along it, no forces within the margins move the robot$"):
+    with pytest.raises(RetimingError, match=r"^\d+ % along it, no forces within the margins move the robot$"):
         forces.polygons(program)
-    with pytest.raises(NoLawError, match=r"^\d+ % along it, no forces within the margins move the robot$"):
+    with pytest.raises(RetimingError, match=r"^\d+ % along it, no forces within the margins move the robot$"):
         forces.reach(program.x_max, program.u_max)
     _, forces = forces_along(step, retimer, "weak")
     still = np.abs(forces.hold[30, 6 + forces.limited])
     forces.limit[:] = np.where(forces.G[:, 6 + forces.limited].any(axis=(0, 2)), forces.limit, 0.9 * still)
-    with pytest.raises(NoLawError, match=r"^\d+ % along it, standing still takes all that contacts and joints have$"):
+    with pytest.raises(
+        RetimingError, match=r"^\d+ % along it, standing still takes all that contacts and joints have$"
+    ):
         forces.polygons(retimer.program_at(path, forces))

@@ -5,12 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from mcplan.motion.time_law import Law
+from mcplan.motion.time_parameterization import TimeParameterization
 from mcplan.optimize.path_program import law_basis
 from mcplan.planning.plan_file import read_plan, write_plan
 from mcplan.planning.timing import path_dynamics, retiming
 from mcplan.planning.timing.path_dynamics import TOUCHED, TOUCHING, PathDynamics
-from mcplan.planning.timing.path_forces import NoLawError, PathForces, preloaded
+from mcplan.planning.timing.path_forces import PathForces, RetimingError, preloaded
 from mcplan.planning.timing.retiming import BETWEEN, PLANNED, Retimer, SlowerError
 from mcplan.scene.placement import make_contact
 from tests import shared
@@ -71,17 +71,17 @@ def test_velocities_accelerations_and_touching_down_keep_their_bounds(step):
 def test_what_impacts_allow_bounds_the_last_of_the_way_down_alone(step, retimer, monkeypatch):
     least = 0.01
     monkeypatch.setattr(retiming, "touchdown_speed", lambda *of: least)
-    segment = retimer.retimed(step.segments[1])
+    segment = retimer.time_parameterized(step.segments[1])
     heights, speeds = coming_down(retimer.robot, segment)
     assert np.all(speeds[heights < TOUCHED] <= 1.05 * least)
     assert np.all(speeds[heights < TOUCHING] <= 1.05 * retimer.pace.touchdown_speed)
     monkeypatch.setattr(path_dynamics, "TOUCHED", TOUCHING)
-    assert segment.time + 0.3 * (TOUCHING - TOUCHED) / least < retimer.retimed(step.segments[1]).time
+    assert segment.time + 0.3 * (TOUCHING - TOUCHED) / least < retimer.time_parameterized(step.segments[1]).time
 
 
 def coming_down(robot, segment):
     """Heights (m) of the patch that a segment sets down over its support, and how fast it comes down there (m/s)."""
-    contact = segment.courses[0].meets
+    contact = segment.courses[0].target
     times = np.linspace(0.0, segment.time, 800)
     q = np.array([segment.posture.sample(segment.law.at(t)[0]).q for t in times])
     heights = (robot.frame_pose(q, contact.patch)[:, :3, 3] - contact.p) @ contact.normal
@@ -237,13 +237,13 @@ def test_where_the_contacts_cannot_hold_the_robot_the_reason_is_told(step, retim
     segment = step.segments[1]
     q = segment.q.copy()
     q[:, 1] += 0.5 * np.sin(np.pi * np.linspace(0.0, 1.0, len(q))) ** 4
-    with pytest.raises(NoLawError, match=r"\d+ % along it, no forces"):
+    with pytest.raises(RetimingError, match=r"\d+ % along it, no forces"):
         retimer.law(replace(segment, q=q, com=step.scenario.robot.com(q)))
-    slow = retimer.retimed(replace(segment, q=q, com=step.scenario.robot.com(q)))
+    slow = retimer.time_parameterized(replace(segment, q=q, com=step.scenario.robot.com(q)))
     assert slow.law is None
-    assert "along it" in slow.unpaced
+    assert "along it" in slow.retiming_failure
     assert slow.time == slow.duration
-    with pytest.raises(NoLawError, match="nothing is in contact"):
+    with pytest.raises(RetimingError, match="nothing is in contact"):
         retimer.law(replace(segment, contacts=()))
 
 
@@ -263,7 +263,7 @@ def test_what_would_creep_keeps_less_of_its_reserve(step):
         try:
             Retimer(scenario.robot, settings).solve(segment)
             looser = torque
-        except NoLawError:
+        except RetimingError:
             tightest = torque
     retimer = Retimer(scenario.robot, scenario.replace(control={"pace": {"torque": looser}}).transition_settings)
     law, (x, _) = retimer.law(segment), retimer.solve(segment)
@@ -342,7 +342,7 @@ def test_a_law_that_is_none_is_told(step, tmp_path, change, message):
 
 
 def test_a_law_knows_its_time():
-    law = Law([0.0, 1.0], [0.0, 2.0], [2.0, 2.0], [0.0, 0.0])
+    law = TimeParameterization([0.0, 1.0], [0.0, 2.0], [2.0, 2.0], [0.0, 0.0])
     assert law.duration == 1.0
 
 
@@ -350,10 +350,10 @@ def test_a_law_that_is_slower_than_the_plain_timing_is_taken_as_well(step, retim
     """The plain timing knows no forces: a motion that it has go more quickly than they allow goes by the law."""
     segment = step.segments[0]
     hurried = replace(segment, times=0.1 * segment.times)
-    paced = retimer.retimed(hurried)
+    paced = retimer.time_parameterized(hurried)
     assert hurried.duration < paced.law.duration
     assert paced.law.duration == pytest.approx(retimer.law(segment).duration, rel=1e-3)
-    assert paced.unpaced == ""
+    assert paced.retiming_failure == ""
 
 
 def test_each_contact_but_a_grip_bears_its_preload_in_all_of_its_points(step, retimer):

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from mcplan.planning.walking.gait import Section, sections
+from mcplan.planning.walking.gait import WalkSection, sections
 from tests import shared
 
 
@@ -17,7 +17,7 @@ def stances():
 
 def test_a_walk_goes_from_rest_on_both_feet_to_the_last_foot_that_comes_down(stances):
     (section,) = sections(stances)
-    assert section == Section(0, len(stances) - 2)
+    assert section == WalkSection(0, len(stances) - 2)
     assert stances[-1].change == "shift"
     assert [(stances[a].change, stances[b].change) for a, b in section.steps] == [("remove", "add")] * (
         (len(stances) - 2) // 2
@@ -26,12 +26,12 @@ def test_a_walk_goes_from_rest_on_both_feet_to_the_last_foot_that_comes_down(sta
 
 def test_what_ends_on_the_foot_that_came_down_last_is_shorter_by_a_step(stances):
     (section,) = sections(stances)
-    assert list(sections(stances[:-1])) == [Section(0, section.last - 2)]
+    assert list(sections(stances[:-1])) == [WalkSection(0, section.last - 2)]
 
 
 def test_a_foot_that_steps_twice_a_hand_and_a_slope_end_a_walk(stances):
     twice = [*stances[:3], *stances[1:3], *stances[3:]]
-    assert list(sections(twice)) == [Section(4, len(twice) - 2)]
+    assert list(sections(twice)) == [WalkSection(4, len(twice) - 2)]
 
     def tilted(contact, angle):
         c, s = np.cos(angle), np.sin(angle)

@@ -12,8 +12,8 @@ from mcplan.control.machine import phases_of
 from mcplan.control.motion import Motion, faded
 from mcplan.control.phases import FAR
 from mcplan.errors import ScenarioError
-from mcplan.motion.paced import Paced
-from mcplan.planning.transition.transition import Passing
+from mcplan.motion.time_parameterization import TimedPath
+from mcplan.planning.transition.transition import BoundaryState
 from mcplan.planning.walking.gait import QUICKENS, gone
 from mcplan.scenario.load import load_scenario
 from tests import shared
@@ -164,10 +164,12 @@ def with_segment(plan, k, **changes):
 
 def test_a_stance_that_is_passed_more_quickly_than_its_motions_say_is_found(walk):
     robot, stance = walk.scenario.robot, walk.stances[3]
-    faster = Passing.at(robot, stance.q, 1.2 * stance.passing.v, stance.passing.vd)
+    faster = BoundaryState.at(robot, stance.q, 1.2 * stance.passing.v, stance.passing.vd)
     found = failures(changed(walk, 3, passing=faster))
     assert "other rates than its stance is passed with" in found["transition: stances"]
-    found = failures(changed(walk, 3, passing=Passing.at(robot, stance.q, stance.passing.v, 2.0 * stance.passing.vd)))
+    found = failures(
+        changed(walk, 3, passing=BoundaryState.at(robot, stance.q, stance.passing.v, 2.0 * stance.passing.vd))
+    )
     assert "stance 3: forces do not balance" in found["force balance"]
 
 
@@ -201,7 +203,7 @@ def test_what_begins_late_goes_on_where_it_would_be_by_then(walk):
     swing, both = walk.segments[1:3]
     late, t = 0.02, swing.time + 0.02
     motion = Motion(scenario.robot, scenario.environment, settings, walk.stances[0].q)
-    motion.posture, motion.com = Paced(swing.posture, swing.law, 0.0), Paced(swing.centre, swing.law, 0.0)
+    motion.posture, motion.com = TimedPath(swing.posture, swing.law, 0.0), TimedPath(swing.centre, swing.law, 0.0)
     before = motion.com.sample(t)
     motion.follow(both, t, None)
     after = motion.com.sample(t)

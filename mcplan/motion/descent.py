@@ -1,0 +1,77 @@
+"""Descent of a limb to a support of uncertain height: down along the normal until contact."""
+
+import numpy as np
+
+from mcplan.motion.limb_path import LimbPath, PoseSample, PosturePath
+from mcplan.motion.time_parameterization import TimedPath
+
+DESCENT_RAMP_S = 0.2
+"""Time in which a descent gets up to speed (s)."""
+
+
+class Descent:
+    """A path that ends above its support, and goes on down at a constant speed.
+
+        p(t) = p_path(t) - n d(t),   d = v T (r^3 - r^4 / 2) for r = s / T < 1, then v (s - T/2)
+
+    s seconds after the end of the path: its acceleration rises and falls without a jump.
+
+    Parameters
+    ----------
+    path : the way to above the support.
+    normal : (3,) of the support.
+    speed : ``v``, m/s.
+    depth : where it stops if nothing is met (m below the end of the path).
+    ramp : T, the time in which it gets up to speed (s).
+    """
+
+    def __init__(
+        self,
+        path: LimbPath | PosturePath | TimedPath,
+        normal: np.ndarray,
+        speed: float,
+        depth: float,
+        ramp: float = DESCENT_RAMP_S,
+    ):
+        self.path, self.normal, self.speed, self.depth = path, np.array(normal, float), speed, depth
+        self.ramp = ramp
+        self.end = path.end
+        self.start_time = path.start_time
+
+    @property
+    def swing_time(self) -> float:
+        """Time at which the lift is over (s)."""
+        return self.path.swing_time
+
+    @property
+    def approach_time(self) -> float:
+        """Time from which the limb moves along the normal of its new place only (s)."""
+        return self.path.approach_time
+
+    @property
+    def end_time(self) -> float:
+        """Time at which it stops where it has met nothing (s)."""
+        return self.path.end_time + self.depth / self.speed + self.ramp / 2
+
+    @property
+    def duration(self) -> float:
+        """Time from start to end (s)."""
+        return self.end_time - self.start_time
+
+    def sample(self, t: float) -> PoseSample:
+        """Return the reference at time t."""
+        sample, s, ramp = self.path.sample(t), t - self.path.end_time, self.ramp
+        if s <= 0.0:
+            return sample
+        if t >= self.end_time:
+            d, v, a = self.depth, 0.0, 0.0
+        elif s < ramp:
+            r = s / ramp
+            d, v = self.speed * ramp * r**3 * (1.0 - 0.5 * r), self.speed * r * r * (3.0 - 2.0 * r)
+            a = self.speed / ramp * 6.0 * r * (1.0 - r)
+        else:
+            d, v, a = self.speed * (s - ramp / 2), self.speed, 0.0
+        velocity, acceleration = sample.velocity.copy(), sample.acceleration.copy()
+        velocity[:3] -= v * self.normal
+        acceleration[:3] -= a * self.normal
+        return PoseSample(sample.R, sample.p - d * self.normal, velocity, acceleration, sample.tightness)

@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     )
     from mcplan.export import export_run as export_run
     from mcplan.planning.plan import Plan as Plan, PlannedStance as PlannedStance
-    from mcplan.planning.plan_file import read_plan
+    from mcplan.planning.plan_file import load_plan as load_plan, save_plan as save_plan
     from mcplan.planning.posture.result import PostureResult as PostureResult
     from mcplan.planning.posture.solve import solve_posture as solve_posture
     from mcplan.planning.posture.task import BaseTarget as BaseTarget
@@ -120,7 +120,7 @@ if TYPE_CHECKING:
     from mcplan.whole_body.tasks.task import Task as Task
 
     # names that are others inside: a checker with all its rules takes them for exported so
-    load_plan, plot, support_region, wrench_cone = read_plan, plot_region, region_at, wrench_set
+    plot, support_region, wrench_cone = plot_region, region_at, wrench_set
     Stance = PlannedStance
 
 _HOME = {
@@ -133,7 +133,7 @@ _HOME = {
     "mcplan.errors": "InputError JobFailed PlanningFailed ScenarioWarning SimulationFailed",
     "mcplan.export": "export_run",
     "mcplan.planning.plan": "Plan PlannedStance Stance=PlannedStance",
-    "mcplan.planning.plan_file": "load_plan=read_plan",
+    "mcplan.planning.plan_file": "load_plan save_plan",
     "mcplan.planning.posture.result": "PostureResult",
     "mcplan.planning.posture.solve": "solve_posture",
     "mcplan.planning.posture.task": "BaseTarget",

@@ -17,7 +17,7 @@ from mcplan.certificate.verify import Report, verify
 from mcplan.control.torque_driven import TorqueController
 from mcplan.errors import InputError, PlanningFailed
 from mcplan.planning.plan import Plan
-from mcplan.planning.plan_file import write_plan
+from mcplan.planning.plan_file import save_plan
 from mcplan.planning.planner import plan as make_plan
 from mcplan.planning.search.tree import tree_path, write_tree
 from mcplan.record.run import Run
@@ -233,7 +233,7 @@ def write_results(directory: Path, plan: Plan, run: Run, report: Report) -> None
     """Write scenario, plan, run, certificate, replay and the report around them."""
     tree_path(directory / "plan.yaml").unlink(missing_ok=True)  # of a search that failed there before
     plan.scenario.save(directory / "scenario.yaml")
-    write_plan(plan, directory / "plan.yaml")
+    save_plan(plan, directory / "plan.yaml")
     run.save(directory / "run.npz")
     write_text(directory / "report.json", json.dumps(report.to_json(), indent=1) + "\n")
     readings = Readings(run)

@@ -69,7 +69,7 @@ def motion(robot: mc.Robot, environment: mc.Environment, contacts: list[mc.Conta
     scenario = scenario.replace(name="other", simulation={"dt": 0.002})
     scenario.save(home / "other.yaml")
     plan: mc.Plan = mc.plan(scenario, seed=1, progress=True)
-    plan.save(home / "other.plan.yaml")
+    mc.save_plan(plan, home / "other.plan.yaml")
     plan = mc.load_plan(home / "other.plan.yaml")
     stance: mc.Stance = plan.stances[0]
     print(stance.patches, plan.summary())

@@ -93,7 +93,7 @@ PYTHON = {
     "mc.load_plan(scenario)": r"load_plan: expected the path of a file, not Scenario\('sway'",
     "mc.load_run('nothing')": r"nothing: no such run",
     "mc.load_run(3)": r"load_run: expected the path of a file, not 3",
-    "plan.save(3)": r"save: expected the path of a file, not 3",
+    "mc.save_plan(plan, 3)": r"save_plan: expected the path of a file, not 3",
     "mc.simulate(robot)": r"expected a Plan, a Scenario or a name, not Robot\('hrp2'",
     "mc.simulate({'mcplan': 1})": r"name: missing; this key is required",
     "mc.make_physics('sway', 'contact')": r"make_physics: scenario: expected a Scenario, not 'sway'; mcplan",
@@ -213,7 +213,7 @@ def places(tmp_path_factory, names):
         (home / name).write_text("kept")
     (home / "full").mkdir()
     (home / "full" / "something").write_text("kept")
-    names["plan"].save(home / "sway.plan.yaml")
+    mc.save_plan(names["plan"], home / "sway.plan.yaml")
     with socket.create_server(("127.0.0.1", 0)) as taken:
         yield _named(home, taken.getsockname()[1])
 

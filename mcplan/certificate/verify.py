@@ -48,9 +48,9 @@ def verify(run: Any, tolerances: Tolerances | None = None) -> Report:
     """
     if isinstance(run, str | Path):
         if Path(run).suffix.lower() in (".yaml", ".yml"):
-            from mcplan.planning.plan_file import read_plan  # only a plan file needs the planner's imports
+            from mcplan.planning.plan_file import load_plan  # only a plan file needs the planner's imports
 
-            run = read_plan(run)
+            run = load_plan(run)
         else:
             run = load_run(run)
     if not isinstance(run, Run | Plan):

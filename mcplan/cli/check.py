@@ -17,12 +17,12 @@ def declare(parser: ArgumentParser) -> None:
 
 def plan_problems(path: Path) -> list[Problem]:
     """Return what is wrong with the stances and motions of a plan file."""
-    from mcplan.planning.plan_file import read_plan
+    from mcplan.planning.plan_file import load_plan
     from mcplan.sim.progress_bar import Working
 
     try:
         with Working("reading"):  # motions that the file does not hold are found
-            read_plan(path)
+            load_plan(path)
     except InputError as error:
         return list(error.problems)
     return []

@@ -9,7 +9,7 @@ import numpy as np
 
 from mcplan.cli.recognise import PLAN, ROBOT, SCENARIO, find, kind_of
 from mcplan.planning.plan import PlannedStance
-from mcplan.planning.plan_file import read_plan
+from mcplan.planning.plan_file import load_plan
 from mcplan.robot.proposal.surface import shape_points
 from mcplan.robot.robot import Robot
 from mcplan.robot.robot_file import bundled_robots, load_robot
@@ -47,7 +47,7 @@ def describe(name: str, package_directories: Sequence[str] = ()) -> Description:
     if kind == ROBOT:
         return describe_robot(load_robot(path, package_directories=package_directories))
     if kind == PLAN:
-        plan = read_plan(path)
+        plan = load_plan(path)
         description = describe_scenario(plan.scenario)
         motions = [_motion(stance) for stance in plan.stances]
         lines = ["", "plan", plan.summary(), "", "motions: time, and where bodies come nearest"]

@@ -50,14 +50,14 @@ def plan_of(scenario: "Scenario", seed: int = 0) -> "Plan":
 
 def plan_at(path: Path) -> "Plan":
     """Return the plan in a file, or that of the scenario in it."""
-    from mcplan.planning.plan_file import is_plan_file, read_plan
+    from mcplan.planning.plan_file import is_plan_file, load_plan
     from mcplan.scenario.load import load_scenario
     from mcplan.sim.progress_bar import Working
 
     if not is_plan_file(path):
         return plan_of(load_scenario(path))
     with Working("reading"):  # motions that are left out of the file are found anew
-        return read_plan(path)
+        return load_plan(path)
 
 
 def proven_plan(plan: "Plan") -> bool:

@@ -18,7 +18,7 @@ def declare(parser: ArgumentParser) -> None:
 
 def carry_out(arguments: Namespace) -> int:
     """Plan a scenario and write the plan file."""
-    from mcplan.planning.plan_file import write_plan
+    from mcplan.planning.plan_file import save_plan
     from mcplan.planning.search.tree import tree_path, write_tree
     from mcplan.sim.progress_bar import Working
     from mcplan.util.arguments import file_name
@@ -38,7 +38,7 @@ def carry_out(arguments: Namespace) -> int:
         if path.is_file():
             print(f"plan: {path} is the one that was there before", file=sys.stderr)
         raise
-    write_plan(result, path)
+    save_plan(result, path)
     if result.tree is not None:
         write_tree(result.tree, scenario, tree_path(path))
     else:

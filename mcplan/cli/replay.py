@@ -74,7 +74,7 @@ def _page(name: str, judged: bool) -> "Page":
     """
     from mcplan.certificate.verify import verify as certify
     from mcplan.cli.recognise import PLAN, RUN, TREE, find, kind_of
-    from mcplan.planning.plan_file import read_plan
+    from mcplan.planning.plan_file import load_plan
     from mcplan.planning.search.tree import read_tree, tree_path
     from mcplan.view.plan_replay import search_page, stances_page
     from mcplan.view.replay import run_page
@@ -84,7 +84,7 @@ def _page(name: str, judged: bool) -> "Page":
     if kind == TREE:
         return search_page(*read_tree(path))
     if kind == PLAN:
-        beside, plan, tree = tree_path(path), read_plan(path), None
+        beside, plan, tree = tree_path(path), load_plan(path), None
         if beside.is_file():
             _, found, failure = read_tree(beside)
             tree = None if failure else found  # a search that has failed since led to no plan

@@ -19,7 +19,7 @@ def declare(parser: ArgumentParser) -> None:
 def carry_out(arguments: Namespace) -> int:
     """Simulate a plan file, or plan a scenario first."""
     from mcplan.cli.recognise import PLAN, SCENARIO, find
-    from mcplan.planning.plan_file import is_plan_file, read_plan
+    from mcplan.planning.plan_file import is_plan_file, load_plan
     from mcplan.sim.progress_bar import Working
 
     path = find(arguments.scenario, SCENARIO, PLAN)
@@ -31,6 +31,6 @@ def carry_out(arguments: Namespace) -> int:
     if arguments.output:
         check_writable(Path(arguments.output), arguments.force, folder=True)
     with Working("reading"):  # motions that no longer fit what was set are found anew
-        plan = read_plan(path, overrides=overrides_of(arguments))
+        plan = load_plan(path, overrides=overrides_of(arguments))
     refuse_early(plan.scenario, arguments)
     return execute(plan, arguments)

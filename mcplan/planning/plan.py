@@ -13,8 +13,6 @@ from mcplan.scene.contact import Contact, contact_of
 from mcplan.util.html_table import html_of, html_table
 
 if TYPE_CHECKING:
-    from os import PathLike
-
     from mcplan.planning.search.tree import SearchTree
     from mcplan.scenario.scenario import Scenario
 
@@ -170,12 +168,6 @@ class Plan:
 
     def __repr__(self) -> str:
         return f"Plan({self.scenario.name!r}, {self.scenario.robot.name}, {len(self.stances)} stances)"
-
-    def save(self, path: "str | PathLike[str]") -> None:
-        """Write the plan file; an existing one is replaced as a whole."""
-        from mcplan.planning.plan_file import write_plan  # which imports this module
-
-        write_plan(self, path)
 
     def summary(self) -> str:
         """Return one line per stance: what changes, margins, and the motion that leads there; then the goal."""

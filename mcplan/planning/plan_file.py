@@ -68,9 +68,15 @@ def plan_document(plan: Plan, directory: str | os.PathLike[str] = ".") -> dict[s
     return data | ({"plan": said} if said else {}) | stances
 
 
-def write_plan(plan: Plan, path: str | os.PathLike[str]) -> None:
-    """Write a plan file; an existing one is replaced as a whole."""
-    path = file_path("save", path)
+def save_plan(plan: Plan, path: str | os.PathLike[str]) -> None:
+    """Write a plan file; an existing one is replaced as a whole.
+
+    Parameters
+    ----------
+    plan : what is written.
+    path : of the file.
+    """
+    path = file_path("save_plan", path)
     write_text(path, dump_document(plan_document(plan, path.parent)))
 
 
@@ -88,7 +94,7 @@ def is_plan(document: Document) -> bool:
     )
 
 
-def read_plan(path: str | os.PathLike[str], overrides: Mapping[str, Any] | None = None) -> Plan:
+def load_plan(path: str | os.PathLike[str], overrides: Mapping[str, Any] | None = None) -> Plan:
     """Read a plan file.
 
     Parameters
@@ -105,7 +111,7 @@ def read_plan(path: str | os.PathLike[str], overrides: Mapping[str, Any] | None 
 
 
 def plan_of(scenario: Scenario) -> Plan:
-    """Return the plan that a scenario's document is, see `read_plan`."""
+    """Return the plan that a scenario's document is, see `load_plan`."""
     if not scenario.stances:
         raise ScenarioError(f"{scenario.path}: no stances, so it is a scenario and not a plan; plan it first")
     stances: list[PlannedStance] = []

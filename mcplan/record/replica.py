@@ -32,14 +32,14 @@ def rebuild_plan(record: RunRecord) -> "Plan":
     """
     if not record.plan.document:
         raise RunError("this run keeps no plan document, so there is nothing to rebuild")
-    from mcplan.planning.plan_file import read_plan
+    from mcplan.planning.plan_file import load_plan
 
     with _home("plan") as home:
         document = {**record.plan.document, "robot": unpack_robot(record.robot, Path(home.name)).name}
         document = unpack_scene(document, record.plan.meshes, Path(home.name))
         path = Path(home.name) / "plan.yaml"
         path.write_text(dump_document(document), encoding="utf-8")
-        plan = read_plan(path)
+        plan = load_plan(path)
     weakref.finalize(plan.scenario.robot, home.cleanup)
     return plan
 

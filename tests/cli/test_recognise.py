@@ -37,9 +37,9 @@ simulation: {dt: -0.001, physics: mujco}
 def home(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     plan = shared.planned("sway", simulation__dt=0.005)
-    plan.save("mine.plan.yaml")
+    mc.save_plan(plan, "mine.plan.yaml")
     shared.swaying().save("runs/first")
-    plan.save("runs/first/plan.yaml")
+    mc.save_plan(plan, "runs/first/plan.yaml")
     (tmp_path / "mine.tree.json").write_text("{}")
     return tmp_path
 
@@ -53,7 +53,7 @@ def test_a_name_is_found_with_and_without_what_may_be_left_out(home):
     assert find("step", SCENARIO, PLAN) == bundled_scenarios()["step"]
     assert kind_of(find("hrp2", ROBOT, SCENARIO)) == ROBOT
     assert find("mine.tree", TREE).name == "mine.tree.json"
-    mc.load_plan("mine.plan.yaml").save("step.plan.yaml")
+    mc.save_plan(mc.load_plan("mine.plan.yaml"), "step.plan.yaml")
     assert find("step", SCENARIO, PLAN) == bundled_scenarios()["step"], "a plan beside it does not hide a scenario"
     assert find("step", RUN, PLAN).name == "step.plan.yaml"
 
@@ -114,7 +114,7 @@ def test_a_plan_whose_own_certificate_is_broken_is_said_to_be_one_before_it_is_s
     q = plan.stances[1].q.copy()
     q[0] += 0.01
     first, second, *rest = plan.stances
-    replace(plan, stances=(first, replace(second, q=q), *rest)).save("broken.plan.yaml")
+    mc.save_plan(replace(plan, stances=(first, replace(second, q=q), *rest)), "broken.plan.yaml")
     told = []
     monkeypatch.setattr("mcplan.sim.simulate.simulate", lambda *a, **k: told.append(capsys.readouterr().err) or 1 / 0)
     main(["simulate", "broken.plan"])

@@ -32,7 +32,7 @@ def test_the_regions_are_those_of_the_library(plan):
 
 def test_it_is_printed_drawn_and_written_as_json(plan, tmp_path, capsys):
     path = tmp_path / "sway.plan.yaml"
-    plan.save(path)
+    mc.save_plan(plan, path)
     figure = tmp_path / "stance.svg"
     assert main(["info", str(path), "--stance", "1", "-o", str(figure)]) == 0
     text = capsys.readouterr().out

@@ -91,7 +91,7 @@ def test_regions_of_a_plan_that_was_read_are_those_of_what_will_be_closed(tmp_pa
     stances = [known | {"change": how, "moved": what, "contacts": on} for how, what, on in changes]
     file.write_text(yaml.safe_dump(load_scenario("sway").data(tmp_path) | {"mcplan": 2, "stances": stances}))
     monkeypatch.setattr(plan_file, "with_transitions", lambda scenario, stances: tuple(stances))
-    plan = plan_file.read_plan(file)
+    plan = plan_file.load_plan(file)
     stepping, closed = Stepping(plan, SETTINGS), list(plan.stances[0].contacts)
     prepared = set(stepping._regions)
     for stance in plan.stances:

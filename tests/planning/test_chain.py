@@ -9,7 +9,7 @@ import pytest
 from mcplan.document.document import dump_document
 from mcplan.errors import ScenarioError
 from mcplan.planning.chain import displaced_objects, with_transitions
-from mcplan.planning.plan_file import plan_document, read_plan, write_plan
+from mcplan.planning.plan_file import load_plan, plan_document, save_plan
 from tests import shared
 
 
@@ -43,8 +43,8 @@ def test_a_hand_that_is_let_go_with_nowhere_to_go_is_lifted_and_what_follows_beg
 
 
 def test_a_file_brings_back_the_same_motions(planned, tmp_path):
-    write_plan(planned, tmp_path / "a.yaml")
-    again = read_plan(tmp_path / "a.yaml")
+    save_plan(planned, tmp_path / "a.yaml")
+    again = load_plan(tmp_path / "a.yaml")
     assert again.scenario.document.data["mcplan"] == 2
     for one, other in zip(planned.segments, again.segments, strict=True):
         np.testing.assert_array_equal(one.q, other.q)
@@ -64,15 +64,15 @@ def test_motions_that_a_file_lacks_or_made_with_other_speeds_are_found_when_it_i
     short = replace(planned, stances=planned.stances[:3])
     data = plan_document(short, tmp_path)
     old = tmp_path / "old.yaml"
-    write_plan(short, old)
-    same = read_plan(old)
+    save_plan(short, old)
+    same = load_plan(old)
     bare = replace(short, stances=tuple(replace(stance, transition=None) for stance in short.stances))
-    write_plan(bare, old)
-    found = read_plan(old)
+    save_plan(bare, old)
+    found = load_plan(old)
     for one, other in zip(same.segments, found.segments, strict=True):
         np.testing.assert_allclose(one.q, other.q, atol=1e-12)
-    write_plan(short, old)
-    slower = read_plan(old, {"control.joint_speed": 0.1})
+    save_plan(short, old)
+    slower = load_plan(old, {"control.joint_speed": 0.1})
     ways = [sum(transition.duration for transition in one.transitions) for one in (slower, same)]
     assert ways[0] > ways[1]
     (notice,) = slower.notices
@@ -83,19 +83,19 @@ def test_motions_that_a_file_lacks_or_made_with_other_speeds_are_found_when_it_i
 def test_times_follow_from_the_preload_and_a_file_that_does_not_name_it_keeps_its_own(tmp_path):
     whole = shared.planned("step", control__pace="swift")
     file = tmp_path / "plan.yaml"
-    write_plan(whole, file)
-    assert not read_plan(file).notices
+    save_plan(whole, file)
+    assert not load_plan(file).notices
     for change, named in (
         ({"control.preload": 30.0}, "control.preload"),
         ({"control.torque_rate": 900, "control.pace": "swiftest"}, "control.pace, control.torque_rate"),
         ({"control.load_time": 0.1}, "control.load_time"),
     ):
-        assert read_plan(file, change).notices == (f"the times of motions were found anew, as {named} changed",)
+        assert load_plan(file, change).notices == (f"the times of motions were found anew, as {named} changed",)
     data = plan_document(whole, tmp_path)
     del data["plan"]["paced_with"]["preload"], data["plan"]["made_with"]["friction_faces"]
     file.write_text(dump_document(data))
-    assert not read_plan(file).notices
-    (notice,) = read_plan(file, {"control.friction_faces": 4}).notices
+    assert not load_plan(file).notices
+    (notice,) = load_plan(file, {"control.friction_faces": 4}).notices
     assert notice == "the motions between stances were found anew, as control.friction_faces changed"
 
 
@@ -107,7 +107,7 @@ def test_an_object_that_nothing_moves_is_refused(tmp_path):
     data["stances"][1]["contacts"] = data["stances"][0]["contacts"]
     file.write_text(dump_document(data))
     with pytest.raises(ScenarioError, match="box is elsewhere than before, and no contact on it moves it"):
-        read_plan(file)
+        load_plan(file)
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def test_a_motion_that_cannot_be_read_is_told_with_its_line(planned, tmp_path, c
     change(data["stances"][1]["transition"]["segments"][0])
     (tmp_path / "bad.yaml").write_text(dump_document(data))
     with pytest.raises(ScenarioError) as refusal:
-        read_plan(tmp_path / "bad.yaml")
+        load_plan(tmp_path / "bad.yaml")
     assert message in str(refusal.value)
     assert refusal.value.problems[0].line
 

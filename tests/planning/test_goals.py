@@ -18,7 +18,7 @@ from mcplan.certificate.verify import verify
 from mcplan.cli.main import main
 from mcplan.errors import PlanningFailed, ScenarioError
 from mcplan.planning.goal.item import measure
-from mcplan.planning.plan_file import read_plan, write_plan
+from mcplan.planning.plan_file import load_plan, save_plan
 from mcplan.planning.planner import plan
 from mcplan.record.robot_record import record_robot
 from mcplan.scenario.load import load_scenario
@@ -271,27 +271,27 @@ def test_a_goal_that_cannot_be_understood_is_bad_input(goal, key, tmp_path, caps
 
 def test_a_plan_file_names_each_item_and_reads_back_the_same(planned, tmp_path):
     found = planned("items")
-    write_plan(found, tmp_path / "plan.yaml")
+    save_plan(found, tmp_path / "plan.yaml")
     said = yaml.safe_load((tmp_path / "plan.yaml").read_text())["plan"]["goal"]
     assert [(one["item"], one["met"]) for one in said] == [(0, True), (1, True)]
     assert {field["field"] for field in said[1]["fields"]} == {"contacts", "posture", "com"}
-    again = read_plan(tmp_path / "plan.yaml")
+    again = load_plan(tmp_path / "plan.yaml")
     assert again.goals == found.goals
-    write_plan(again, tmp_path / "again.yaml")
+    save_plan(again, tmp_path / "again.yaml")
     assert (tmp_path / "again.yaml").read_bytes() == (tmp_path / "plan.yaml").read_bytes()
     for item in found.goals:
         assert str(item) in found.summary()
 
 
 def test_a_plan_file_without_the_measures_is_read_and_a_cut_one_has_not_reached_its_goal(planned, tmp_path):
-    write_plan(planned("items"), tmp_path / "plan.yaml")
+    save_plan(planned("items"), tmp_path / "plan.yaml")
     data = yaml.safe_load((tmp_path / "plan.yaml").read_text())
     del data["plan"]
     (tmp_path / "old.yaml").write_text(yaml.safe_dump(data))
-    assert read_plan(tmp_path / "old.yaml").goal_reached
+    assert load_plan(tmp_path / "old.yaml").goal_reached
     data["stances"] = data["stances"][:-1]
     (tmp_path / "cut.yaml").write_text(yaml.safe_dump(data))
-    cut = read_plan(tmp_path / "cut.yaml")
+    cut = load_plan(tmp_path / "cut.yaml")
     assert [item.met for item in cut.goals] == [True, False]
     assert "NOT MET" in cut.summary()
 

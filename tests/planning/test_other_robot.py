@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from mcplan.certificate.verify import verify
-from mcplan.planning.plan_file import write_plan
+from mcplan.planning.plan_file import save_plan
 from mcplan.planning.planner import plan
 from mcplan.scenario.load import load_scenario
 
@@ -25,7 +25,7 @@ def test_another_robot_finds_its_way(small, arms, task, tmp_path):
     small.write(tmp_path, arms)
     (tmp_path / "task.yaml").write_text(getattr(small, task))
     found = plan(load_scenario(tmp_path / "task.yaml"))
-    write_plan(found, tmp_path / "plan.yaml")
+    save_plan(found, tmp_path / "plan.yaml")
     report = verify(tmp_path / "plan.yaml")
     assert report.success, report.failures
     assert all(stance.margins["clearance"] > 0.0 for stance in found.stances[1:])

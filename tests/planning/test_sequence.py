@@ -8,7 +8,7 @@ from mcplan.collision.model import CollisionModel
 from mcplan.document.document import dump_document
 from mcplan.errors import PlanningFailed, ScenarioError
 from mcplan.planning.plan import PlannedStance
-from mcplan.planning.plan_file import is_plan_file, plan_document, read_plan, write_plan
+from mcplan.planning.plan_file import is_plan_file, load_plan, plan_document, save_plan
 from mcplan.planning.planner import plan
 from mcplan.planning.sequence import StanceSequence, _change
 from mcplan.planning.transition.transition import BoundaryState
@@ -69,10 +69,10 @@ def test_bundled_sequences_become_plans_whose_every_stance_holds(plans, name):
 
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_a_plan_file_keeps_every_bit(plans, name, tmp_path):
-    write_plan(plans[name], tmp_path / "plan.yaml")
+    save_plan(plans[name], tmp_path / "plan.yaml")
     assert is_plan_file(tmp_path / "plan.yaml")
-    again = read_plan(tmp_path / "plan.yaml")
-    write_plan(again, tmp_path / "again.yaml")
+    again = load_plan(tmp_path / "plan.yaml")
+    save_plan(again, tmp_path / "again.yaml")
     assert (tmp_path / "plan.yaml").read_bytes() == (tmp_path / "again.yaml").read_bytes()
     for one, two in zip(plans[name].stances, again.stances, strict=True):
         assert np.array_equal(one.q, two.q)
@@ -91,15 +91,15 @@ def test_what_was_changed_of_the_start_is_kept_in_the_plan_file_until_it_is_plan
     (notice,) = made.notices
     assert notice.startswith("start: to put its contacts in place")
     assert "LARM_JOINT1 by +0.0" in notice
-    write_plan(made, tmp_path / "plan.yaml")
-    assert read_plan(tmp_path / "plan.yaml").notices == (notice,)
+    save_plan(made, tmp_path / "plan.yaml")
+    assert load_plan(tmp_path / "plan.yaml").notices == (notice,)
     quiet = plan(load_scenario(tmp_path / "plan.yaml", overrides={"start.posture": "half_sitting", "stances": STAND}))
     assert quiet.notices == ()
     assert "notices" not in plan_document(quiet)["plan"]
 
 
 def test_a_plan_that_is_planned_anew_honours_what_its_items_ask_for(plans, tmp_path):
-    plans["sway"].save(tmp_path / "sway.plan.yaml")
+    save_plan(plans["sway"], tmp_path / "sway.plan.yaml")
     anew = plan(load_scenario(tmp_path / "sway.plan.yaml"))
     for stance, before in zip(anew.stances, plans["sway"].stances, strict=True):
         np.testing.assert_allclose(stance.q, before.q, atol=1e-9)
@@ -117,7 +117,7 @@ def test_a_plan_whose_notices_are_no_texts_is_refused(plans, tmp_path):
     data = plan_document(plans["sway"], tmp_path) | {"plan": {"notices": [3]}}
     (tmp_path / "plan.yaml").write_text(dump_document(data))
     with pytest.raises(ScenarioError, match=r"plan.yaml:\d+: plan.notices"):
-        read_plan(tmp_path / "plan.yaml")
+        load_plan(tmp_path / "plan.yaml")
 
 
 @pytest.mark.parametrize("variant", [0, 1, 4, 2502])
@@ -187,7 +187,7 @@ def test_a_scenario_without_a_sequence_is_refused(plans):
 def test_a_scenario_is_no_plan(tmp_path):
     assert not is_plan_file("step")
     with pytest.raises(ScenarioError, match="plan the scenario first"):
-        read_plan("step")
+        load_plan("step")
 
 
 @pytest.mark.parametrize(("key", "value"), [("moved", "left_sole"), ("change", "remove"), ("change", "shift")])
@@ -197,7 +197,7 @@ def test_an_edited_plan_that_contradicts_itself_is_refused(plans, tmp_path, key,
     data["stances"][2][key] = value
     (tmp_path / "plan.yaml").write_text(dump_document(data))
     with pytest.raises(ScenarioError, match=r"plan.yaml:\d+: stances\[2\]"):
-        read_plan(tmp_path / "plan.yaml")
+        load_plan(tmp_path / "plan.yaml")
 
 
 def test_poses_of_contacts_in_a_plan_file_are_those_of_the_patches(plans, tmp_path):

@@ -155,7 +155,7 @@ def test_a_plan_of_it_is_written_and_read_again(tmp_path):
     q[:3] = 0.3, -0.2, 0.1
     q[3:7] = np.cos(0.4), 0.0, 0.0, np.sin(0.4)
     plan = mc.plan(mc.Scenario(ARM, mc.Environment([floor]), posture=q))
-    plan.save(tmp_path / "arm.plan.yaml")
+    mc.save_plan(plan, tmp_path / "arm.plan.yaml")
     again = mc.load_plan(tmp_path / "arm.plan.yaml")
     assert again.stances[0].patches == ("fixed_base",)
     np.testing.assert_allclose(again.stances[0].contacts[0].p, q[:3], atol=1e-12)

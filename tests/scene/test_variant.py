@@ -8,7 +8,7 @@ from scipy.spatial.transform import Rotation
 from mcplan.cli.main import main
 from mcplan.document.document import dump_document
 from mcplan.errors import ScenarioError
-from mcplan.planning.plan_file import read_plan
+from mcplan.planning.plan_file import load_plan
 from mcplan.scenario.load import check_file, load_scenario
 
 TEXT = """\
@@ -98,7 +98,7 @@ def test_a_variant_is_a_scenario_of_its_own(path, tmp_path):
     with pytest.raises(ScenarioError, match="no section `variants`"):
         load_scenario(kept, variant=2)
     with pytest.raises(ScenarioError, match="no stances"):
-        read_plan(kept)
+        load_plan(kept)
 
 
 def test_the_start_moves_as_a_whole(path):

@@ -8,7 +8,7 @@ import pytest
 from mcplan.certificate.verify import verify
 from mcplan.errors import ScenarioError
 from mcplan.planning.plan import Plan
-from mcplan.planning.plan_file import read_plan, write_plan
+from mcplan.planning.plan_file import load_plan, save_plan
 from mcplan.planning.planner import plan
 from mcplan.scenario.load import load_scenario
 from mcplan.sim.simulate import simulate
@@ -60,8 +60,8 @@ def test_contacts_on_a_box_that_turns_turn_with_it(lift):
 
 
 def test_a_plan_file_keeps_what_is_in_the_air(lift, tmp_path):
-    write_plan(lift, tmp_path / "plan.yaml")
-    report = verify(read_plan(tmp_path / "plan.yaml"))
+    save_plan(lift, tmp_path / "plan.yaml")
+    report = verify(load_plan(tmp_path / "plan.yaml"))
     assert report.success, report.text()
 
 

@@ -10,7 +10,7 @@ from mcplan.certificate.evidence import Evidence
 from mcplan.certificate.verify import verify
 from mcplan.errors import ScenarioError
 from mcplan.planning.plan import Plan
-from mcplan.planning.plan_file import read_plan, write_plan
+from mcplan.planning.plan_file import load_plan, save_plan
 from mcplan.planning.planner import plan
 from mcplan.record.run import Run
 from mcplan.scenario.load import check_file, load_scenario
@@ -44,9 +44,9 @@ def test_contacts_on_the_box_are_planned_where_it_goes(whole):
 
 
 def test_a_plan_file_keeps_the_objects(whole, tmp_path):
-    write_plan(whole, tmp_path / "plan.yaml")
+    save_plan(whole, tmp_path / "plan.yaml")
     assert check_file(tmp_path / "plan.yaml") == []
-    again = read_plan(tmp_path / "plan.yaml")
+    again = load_plan(tmp_path / "plan.yaml")
     for one, two in zip(whole.stances, again.stances, strict=True):
         assert {name: pose.tolist() for name, pose in one.objects.items()} == {
             name: pose.tolist() for name, pose in two.objects.items()

@@ -11,7 +11,7 @@ import yaml
 
 from mcplan.certificate.verify import verify
 from mcplan.errors import InputError, SimulationFailed
-from mcplan.planning.plan_file import read_plan
+from mcplan.planning.plan_file import load_plan
 from mcplan.planning.planner import plan as make_plan
 from mcplan.robot.robot_file import load_robot
 from mcplan.scenario.load import find_scenario, load_scenario
@@ -152,7 +152,7 @@ def test_a_plan_that_is_kept_names_its_robot_from_where_it_is_kept(experiment_fi
     file = kept / "plan.yaml"
     file.write_bytes(run_case(task_of(case, ("plan",), kept=kept)).files["plan.yaml"])
     assert not yaml.safe_load(file.read_text())["robot"].startswith("/")
-    assert read_plan(file).scenario.robot.digest == load_robot(case.fields["robot"]).digest
+    assert load_plan(file).scenario.robot.digest == load_robot(case.fields["robot"]).digest
 
 
 def test_robots_of_a_sweep_are_each_their_own(experiment_file, tmp_path):

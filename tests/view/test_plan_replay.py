@@ -10,7 +10,7 @@ import pytest
 
 from mcplan.cli.main import main
 from mcplan.errors import InputError
-from mcplan.planning.plan_file import write_plan
+from mcplan.planning.plan_file import save_plan
 from mcplan.planning.planner import plan
 from mcplan.planning.search.tree import SearchTree, tree_path, write_tree
 from mcplan.robot.description import Box
@@ -294,7 +294,7 @@ def test_node_frames_mark_what_a_move_added(planned):
 
 def test_the_command_takes_plans_with_and_without_tree_and_trees_alone(planned, tmp_path, capsys):
     file = tmp_path / "stairs.yaml"
-    write_plan(planned, file)
+    save_plan(planned, file)
     assert main(["replay", str(file), "--html", str(tmp_path / "alone.html")]) == 0
     assert data_of((tmp_path / "alone.html").read_text())["tree"] is None
     write_tree(planned.tree, planned.scenario, tree_path(file))

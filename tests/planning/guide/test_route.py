@@ -12,7 +12,7 @@ from mcplan.collision.model import CollisionModel
 from mcplan.planning.guide.guide_search import _length, find_route
 from mcplan.planning.guide.passage import Passage, Place
 from mcplan.planning.guide.path import TURN, GuidePath
-from mcplan.planning.plan_file import write_plan
+from mcplan.planning.plan_file import save_plan
 from mcplan.planning.planner import plan
 from mcplan.planning.posture.limbs import nominal_offsets
 from mcplan.robot.anatomy import limbs_of
@@ -73,7 +73,7 @@ environment:
 def test_a_plan_is_found_where_the_straight_way_is_none_and_is_certified(name, text, tmp_path):
     (tmp_path / "scenario.yaml").write_text(HEADER.format(name=name) + text)
     found = plan(load_scenario(tmp_path / "scenario.yaml"))
-    write_plan(found, tmp_path / "plan.yaml")
+    save_plan(found, tmp_path / "plan.yaml")
     report = verify(tmp_path / "plan.yaml")
     assert report.success, report.failures
     assert all(stance.margins["clearance"] > 0.0 for stance in found.stances[1:])

@@ -5,7 +5,7 @@ import pytest
 
 from mcplan.certificate.verify import verify
 from mcplan.errors import PlanningFailed
-from mcplan.planning.plan_file import write_plan
+from mcplan.planning.plan_file import save_plan
 from mcplan.planning.planner import plan
 from mcplan.scenario.load import load_scenario
 from tests import shared
@@ -17,7 +17,7 @@ def planned(request):
 
 
 def test_a_plan_from_start_and_goal_alone_is_certified(planned, tmp_path):
-    write_plan(planned, tmp_path / "plan.yaml")
+    save_plan(planned, tmp_path / "plan.yaml")
     report = verify(tmp_path / "plan.yaml")
     assert report.success, report.failures
 

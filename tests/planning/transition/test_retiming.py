@@ -7,7 +7,7 @@ import pytest
 
 from mcplan.motion.time_parameterization import TimeParameterization
 from mcplan.optimize.path_program import law_basis
-from mcplan.planning.plan_file import read_plan, write_plan
+from mcplan.planning.plan_file import load_plan, save_plan
 from mcplan.planning.timing import path_dynamics, retiming
 from mcplan.planning.timing.path_dynamics import TOUCHED, TOUCHING, PathDynamics
 from mcplan.planning.timing.path_forces import PathForces, RetimingError, preloaded
@@ -295,14 +295,14 @@ def test_the_least_time_of_short_motions_goes_with_the_root_of_their_way(step):
 
 def test_a_file_brings_back_the_same_laws_and_another_pace_finds_others(step, tmp_path):
     path = tmp_path / "plan.yaml"
-    write_plan(step, path)
-    again = read_plan(path)
+    save_plan(step, path)
+    again = load_plan(path)
     assert not again.notices
     for one, other in zip(step.segments, again.segments, strict=True):
         for name in ("times", "path", "rate", "change"):
             np.testing.assert_array_equal(getattr(one.law, name), getattr(other.law, name))
         assert one.law.kept == other.law.kept
-    gentle = read_plan(path, {"control.pace": {"acceleration": 8}})
+    gentle = load_plan(path, {"control.pace": {"acceleration": 8}})
     assert sum(s.time for s in gentle.segments) > sum(s.time for s in step.segments)
     assert [segment.duration for segment in gentle.segments] == [segment.duration for segment in step.segments]
     assert "control.pace" in gentle.notices[-1]
@@ -310,11 +310,11 @@ def test_a_file_brings_back_the_same_laws_and_another_pace_finds_others(step, tm
 
 def test_a_slow_motion_has_other_corners_and_is_found_anew(step, tmp_path):
     path = tmp_path / "plan.yaml"
-    write_plan(step, path)
-    slow = read_plan(path, {"control.pace": "slow"})
+    save_plan(step, path)
+    slow = load_plan(path, {"control.pace": "slow"})
     assert all(segment.law is None for segment in slow.segments)
     assert slow.notices == ("the motions between stances were found anew, as control.lift_share changed",)
-    same = read_plan(path, {"control": {"pace": "slow", "lift_share": step.scenario.transition_settings.lift_share}})
+    same = load_plan(path, {"control": {"pace": "slow", "lift_share": step.scenario.transition_settings.lift_share}})
     assert [segment.duration for segment in same.segments] == [segment.duration for segment in step.segments]
     assert "control.pace" in same.notices[-1]
 
@@ -338,7 +338,7 @@ def test_a_law_that_is_none_is_told(step, tmp_path, change, message):
     change(data["stances"][1]["transition"]["segments"][0]["law"])
     (tmp_path / "bad.yaml").write_text(dump_document(data))
     with pytest.raises(ScenarioError, match=message):
-        read_plan(tmp_path / "bad.yaml")
+        load_plan(tmp_path / "bad.yaml")
 
 
 def test_a_law_knows_its_time():

@@ -83,7 +83,7 @@ def test_the_rates_of_its_centre_of_mass_are_those_of_its_postures(walk):
 
 
 def test_a_file_brings_it_back(walk, tmp_path):
-    walk.save(tmp_path / "walk.yaml")
+    mc.save_plan(walk, tmp_path / "walk.yaml")
     again = mc.load_plan(tmp_path / "walk.yaml")
     for before, after in zip(walk.segments, again.segments, strict=True):
         for end, other in ((before.begin, after.begin), (before.finish, after.finish)):
@@ -91,19 +91,19 @@ def test_a_file_brings_it_back(walk, tmp_path):
             if end is not None:
                 np.testing.assert_allclose(np.concatenate(end), np.concatenate(other), rtol=1e-12, atol=1e-12)
     assert not failures(again)
-    again.save(tmp_path / "again.yaml")
+    mc.save_plan(again, tmp_path / "again.yaml")
     assert (tmp_path / "again.yaml").read_bytes() == (tmp_path / "walk.yaml").read_bytes()
 
 
 @pytest.mark.parametrize(("key", "value"), [("pace", "swiftest"), ("com_speed", 0.3), ("walking", "static")])
 def test_it_cannot_be_timed_anew(walk, tmp_path, key, value):
-    walk.save(tmp_path / "walk.yaml")
+    mc.save_plan(walk, tmp_path / "walk.yaml")
     with pytest.raises(ScenarioError, match=r"passed in motion.*plan the scenario anew"):
         mc.load_plan(tmp_path / "walk.yaml", {f"control.{key}": value})
 
 
 def test_a_plan_from_rest_to_rest_becomes_no_walk_when_it_is_read(tmp_path):
-    shared.planned("walk", parameters__distance=1.0, control__pace="swift").save(tmp_path / "steps.yaml")
+    mc.save_plan(shared.planned("walk", parameters__distance=1.0, control__pace="swift"), tmp_path / "steps.yaml")
     with pytest.raises(ScenarioError, match=r"control.walking: the plan comes to rest on each foot; plan the scenario"):
         mc.load_plan(tmp_path / "steps.yaml", {"control.walking": "dynamic"})
 
@@ -132,7 +132,7 @@ def test_its_first_motion_is_not_found_anew_as_one_that_ends_at_rest(walk):
 
 @pytest.mark.parametrize(("rates", "message"), [("v: [0.0, 1.0]", "2 numbers, expected 34 finite"), ("", "v: missing")])
 def test_rates_that_are_none_are_told(walk, tmp_path, rates, message):
-    walk.save(tmp_path / "walk.yaml")
+    mc.save_plan(walk, tmp_path / "walk.yaml")
     lines = (tmp_path / "walk.yaml").read_text().splitlines()
     (k, *_) = [i for i, line in enumerate(lines) if line.startswith("    v: ")]
     last = next(i for i in range(k + 1, len(lines)) if lines[i].startswith("    vd"))

@@ -102,8 +102,8 @@ if TYPE_CHECKING:
     from mcplan.textbook import constraint as constraint, coordinates as coordinates, kinematics as kinematics
     from mcplan.textbook.constraint.contact_rows import contact_rows as contact_rows, stance_rank as stance_rank
     from mcplan.textbook.constraint.dynamics import ConstrainedDynamics as ConstrainedDynamics
-    from mcplan.textbook.constraint.equations_of_motion import equations_of_motion as equations_of_motion
     from mcplan.textbook.constraint.support_kinematics import support_inverse_kinematics as support_inverse_kinematics
+    from mcplan.textbook.coordinates.equations import derive_equation_of_motion
     from mcplan.textbook.kinematics.inverse_kinematics import (
         InverseKinematics as InverseKinematics,
         inverse_kinematics as inverse_kinematics,
@@ -121,6 +121,7 @@ if TYPE_CHECKING:
 
     # names that are others inside: a checker with all its rules takes them for exported so
     plot, support_region, wrench_cone = plot_region, region_at, wrench_set
+    equations_of_motion = derive_equation_of_motion
     Stance = PlannedStance
 
 _HOME = {
@@ -162,7 +163,7 @@ _HOME = {
     "mcplan.sweep.results": "Results",
     "mcplan.textbook.constraint.contact_rows": "contact_rows stance_rank",
     "mcplan.textbook.constraint.dynamics": "ConstrainedDynamics",
-    "mcplan.textbook.constraint.equations_of_motion": "equations_of_motion",
+    "mcplan.textbook.coordinates.equations": "equations_of_motion=derive_equation_of_motion",
     "mcplan.textbook.constraint.support_kinematics": "support_inverse_kinematics",
     "mcplan.control.textbook.hierarchy": "TaskHierarchy",
     "mcplan.control.textbook.joint_space": "GravityCompensation ImpedanceControl InverseDynamicsControl",

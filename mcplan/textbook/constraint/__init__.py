@@ -9,8 +9,8 @@ from mcplan.textbook.constraint.contact_rows import (
     surface_rows,
 )
 from mcplan.textbook.constraint.dynamics import ConstrainedDynamics, Impact
-from mcplan.textbook.constraint.equations_of_motion import EquationOfMotion, equations_of_motion
 from mcplan.textbook.constraint.support_kinematics import SupportPosture, support_inverse_kinematics, support_velocity
+from mcplan.textbook.coordinates.equations import EquationOfMotion, derive_equation_of_motion as equations_of_motion
 
 __all__ = [
     "ConstrainedDynamics",

@@ -1,4 +1,4 @@
-"""CollisionModel: signed distances between a robot's links and what is around them, at one configuration at a time.
+"""Collision model: signed distances between a robot's links and their surroundings at a configuration.
 
 What is near what: the answers of a CollisionModel.
 

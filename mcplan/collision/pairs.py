@@ -1,4 +1,4 @@
-"""Which links of a robot may collide with each other: not neighbours, not ignored ones, not those that always touch."""
+"""Collision pairs of a robot's links: neither neighbours, nor ignored ones, nor those that always touch."""
 
 from functools import lru_cache
 

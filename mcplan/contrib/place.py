@@ -1,4 +1,4 @@
-"""From a contact frame of another program to surfaces, and contacts on them.
+"""Contact frames of other programs as surfaces, bars and contacts on them.
 
 There a contact frame has its origin in the middle of the contact, z along the outward normal of what is touched, and x
 along the foot. Here a patch has an origin of its own and z out of the link; so the middle of the patch is put where the

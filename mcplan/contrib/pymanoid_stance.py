@@ -1,4 +1,4 @@
-"""A stance of pymanoid: contacts with their frames, and a centre of mass.
+"""Pymanoid stances: contacts with their frames, and a centre of mass.
 
 {"com": {"pos": [0, 0, 0.9], "mass": 62.0},
 "left_foot": {"shape": [0.12, 0.065], "friction": 0.5, "pos": [0.2, 0.15, 0.1], "rpy": [0.4, 0, 0]}, ...}

@@ -1,4 +1,4 @@
-"""The steps of MultiContactController (mc_rtc) as a scenario with a sequence written by hand.
+"""Step lists of MultiContactController (mc_rtc) as a scenario with a sequence written by hand.
 
     states:
       MCC::ConfigMotion_:

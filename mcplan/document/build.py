@@ -1,13 +1,9 @@
-"""From YAML text to plain values and their lines, within caps on depth, aliases and expanded size.
+"""YAML builder: text to plain values with their lines, within limits on depth, aliases and expanded size.
 
 PyYAML's event stream is used rather than its node tree: its events carry the marks, need no recursion, and the tree
-built here can refuse a bomb of aliases before anything is expanded.
-
-Plain scalars by the core schema of YAML 1.2: ``1e3`` is a number, ``on`` and ``yes`` are text.
-
-Values as they stand in a YAML file: dict, list, text, finite number, boolean, None.
+built here can refuse a bomb of aliases before anything is expanded; scenario files of others may be hostile. Plain
+scalars follow the core schema of YAML 1.2: ``1e3`` is a number, ``on`` and ``yes`` are text.
 """
-
 
 import math
 import re

@@ -1,8 +1,4 @@
-"""A YAML file as plain values that still know their lines.
-
-Write plain values as YAML that a person can edit and that reads back as the same values, bit for bit.
-"""
-
+"""YAML documents: plain values that know their lines, overrides, validation, and a writer that keeps every bit."""
 
 import copy
 import json

@@ -1,4 +1,4 @@
-"""What a validation failure says to a roboticist: the value, what was expected, the closest known key."""
+"""Validation messages: the value, the expectation, the closest known key, in words of a roboticist."""
 
 import difflib
 import types

@@ -1,4 +1,4 @@
-"""From a ``UrdfModel`` to the packed tree of the kernels: fixed and locked joints merged, coordinates numbered."""
+"""Assembly of a ``UrdfModel`` into the packed tree of the kernels: fixed and locked joints merged, numbering."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,10 +1,7 @@
-"""What a URDF says, before anything is merged or numbered: links, joints, their places in the file.
+"""Data model of a URDF: links, joints, inertias, shapes and materials, before anything is merged or numbered.
 
 An independent check can recompute the dynamics from these values alone.
-
-Shapes of links and obstacles, and where they sit.
 """
-
 
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -1,8 +1,4 @@
-"""The shapes of a robot's links as solids in its bodies, and the pairs of them that a joint or more keeps apart.
-
-Links that overlap: at rest by a little, since a hull is larger than the mesh for which it stands, or always.
-"""
-
+"""Collision solids of links: their pairs that a joint or more keeps apart, and overlaps at rest or always."""
 
 from collections.abc import Iterable
 

@@ -1,4 +1,7 @@
-"""How many triangles a COLLADA or glTF file makes, counted before any is made: few lines can name one mesh many times.
+"""Triangle counts of COLLADA and glTF files before they are read: a guard against hostile files.
+
+A few lines can name one mesh many times, in nodes within nodes, and the library that reads meshes expands them all: a
+file of some kilobytes would take all memory. So instances are counted here on the document alone.
 
 Sources: COLLADA 1.4.1, ``instance_node`` and ``library_nodes``; glTF 2.0, accessors and the hierarchy of nodes.
 """

@@ -1,8 +1,7 @@
-"""Mesh files: which may be opened, and how many triangles they may hold.
+"""Mesh files: paths, packages (``package://``, ROS, conda, Python), formats, size limits, units and upward axes.
 
-Where the package of ``package://NAME/path`` is installed: by ROS, by conda, or as a Python package.
+Files of others may be hostile: which files a name may open, and how much they may hold, is decided before any is read.
 """
-
 
 import io
 import math

@@ -1,4 +1,4 @@
-"""What touches has a shape: where a URDF's shapes leave a patch open, a plate or a ball stands for it.
+"""Collision shapes of patches: a plate or a ball where the shapes of a URDF leave a patch open.
 
 Without one neither planner nor certificate would see a foot go through the edge of a step, which physics feels: there
 the patch itself touches. Bodies without shapes are such, soles that four balls stand for, hands of fingers with gaps.

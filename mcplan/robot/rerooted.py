@@ -1,8 +1,7 @@
-"""Any link as the root: the same mechanism, grown from another of its links (S2 section 4).
+"""Root and base axes of a mechanism: the same URDF grown from another link, under a base with x ahead and z up.
 
-The base of a robot whose root link does not have x ahead and z up.
+Source: S2, section 4.
 """
-
 
 from collections.abc import Iterator
 from dataclasses import replace

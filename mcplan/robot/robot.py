@@ -1,8 +1,4 @@
-"""Configurations and velocities that a caller hands to a kernel: checked, so that what is wrong has a name.
-
-Robot: a mechanism with names; its methods check shapes, call one kernel and return arrays that the caller owns.
-"""
-
+"""Robot: a mechanism with names; its methods check shapes, call one kernel and return arrays that the caller owns."""
 
 import os
 from collections.abc import Callable, Iterable, Mapping

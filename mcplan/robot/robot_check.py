@@ -1,4 +1,4 @@
-"""What is doubtful in a robot file: patches off their links, postures in which links overlap or feet hang."""
+"""Doubtful values of a robot file: patches off their links, overlapping links, hanging feet, unusable limits."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -1,8 +1,4 @@
-"""Loading a robot: a bundled name, a ``robot.yaml``, or a bare URDF.
-
-Whether the equation of motion has a solution: a mass matrix that is singular cannot be used.
-"""
-
+"""Robot loader: a bundled name, a ``robot.yaml`` or a bare URDF becomes a ``Robot`` with a regular mass matrix."""
 
 import difflib
 import hashlib

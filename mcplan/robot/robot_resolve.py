@@ -1,4 +1,4 @@
-"""A ``robot.yaml`` against its URDF: names that exist, values in their limits, poses as matrices."""
+"""Resolver of a ``robot.yaml`` against its URDF: names that exist, values in their limits, poses as matrices."""
 
 from collections.abc import Mapping, Sequence
 

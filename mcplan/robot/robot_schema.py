@@ -1,4 +1,4 @@
-"""What may stand in a ``robot.yaml``: types and ranges; what needs the URDF is checked by the loader."""
+"""Schema of ``robot.yaml``: types and ranges; what needs the URDF is checked by the loader."""
 
 from typing import Annotated, Literal
 

@@ -1,8 +1,4 @@
-"""From the shapes of links and obstacles to the packed, centred ones of the kernels.
-
-What a shape of even density weighs in rotation.
-"""
-
+"""Convex solids: shapes of links and obstacles, centred and packed for the distance kernels; inertia of shapes."""
 
 from dataclasses import dataclass, field, replace
 from weakref import WeakKeyDictionary

@@ -1,4 +1,4 @@
-"""Concave collision meshes of a URDF in convex parts: a URDF takes several shapes per link, so any program can read it.
+"""Convex decomposition of collision meshes: a URDF whose concave meshes are replaced by convex parts (CoACD).
 
 A mesh stands for its convex hull, which closes hollows: a peg in a fork collides with it at rest. The parts are CoACD's
 (Wei et al., Approximate Convex Decomposition for 3D Meshes with Collision-Aware Concavity and Tree Search, ACM

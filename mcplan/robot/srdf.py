@@ -1,4 +1,4 @@
-"""SRDF: pairs of links that never collide and named postures of a URDF, as MoveIt writes them, and its rotors.
+"""SRDF reader: pairs of links that never collide, named postures (as MoveIt writes them), and rotors.
 
 ``rotor_params`` are Pinocchio's: of each joint the inertia of its rotor (kg m², in the attribute ``mass``) and its gear
 ratio; what a joint feels of a rotor is its inertia times the square of that.

@@ -1,4 +1,4 @@
-"""A robot and the free objects that it handles, as one mechanical system (S0, sec. 11).
+"""Multi-body system of a robot and the free objects that it handles (S0, sec. 11).
 
 Coordinates and velocities of the objects follow those of the robot, the mass matrix is block diagonal, and nothing but
 contacts acts between the blocks: a frame of the robot that touches an object moves relative to it, so that the

@@ -1,4 +1,4 @@
-"""Terms: everything that controllers need at one state, computed in one call of one kernel."""
+"""Terms: dynamics, centre of mass, momentum and frames at one state, computed in one kernel call."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,10 +1,8 @@
-"""URDF: a file becomes a ``UrdfModel``, or one error that lists everything wrong with it, line by line.
+"""URDF parser: a file becomes a ``UrdfModel``, or one error that lists everything wrong with it, line by line.
 
-``<visual>`` and ``<collision>``: shapes, meshes, colours.
-
-The links and joints of a URDF as a tree: one root, no cycle, mimic joints that lead somewhere.
+Parts: shapes, meshes and colours of links; the tree of links and joints (one root, no cycle, mimic joints that lead to
+a joint that moves); inertias.
 """
-
 
 import re
 from collections.abc import Callable, Mapping, Sequence

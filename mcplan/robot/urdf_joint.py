@@ -1,4 +1,4 @@
-"""A ``<joint>`` of a URDF: one of one coordinate, or what a ball or universal joint stands for."""
+"""Joints of a URDF: of one coordinate, or the chain that a ball or universal joint stands for."""
 
 from collections.abc import Sequence
 from dataclasses import replace

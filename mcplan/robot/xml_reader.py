@@ -1,11 +1,9 @@
-"""Strict XML: elements that know their line, read by the standard library's expat.
+"""Strict XML reader: elements that know their line, typed attributes, problems noted with their lines.
 
-ElementTree keeps no line numbers, and tolerant readers accept a robot cut in half. Here a document type or an entity is
-refused (entities can expand without bound), as is anything beyond the caps below.
-
-Typed values out of XML attributes; every problem is noted with its line, and reading goes on.
+ElementTree keeps no line numbers, and tolerant readers accept a robot cut in half. Here the standard library's expat is
+used; a document type or an entity is refused (entities can expand without bound), as is anything beyond the limits
+below.
 """
-
 
 import difflib
 import math

@@ -1,4 +1,4 @@
-"""From the document of a scenario to the values of its fields, with everything that is wrong with it."""
+"""Scenario assembly: a document becomes the values of a scenario, or all problems in the order of the file."""
 
 import difflib
 import hashlib

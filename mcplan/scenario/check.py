@@ -1,13 +1,8 @@
-"""Names in a scenario file that cannot be read as a whole: what stands for a patch, a support, a posture, a link.
+"""Scenario checks between the parts of a file: names that exist, contacts that fit, items that follow each other.
 
-Where a mistake keeps a file from becoming a scenario, the names in the rest of it are looked at all the same, in the
-plain values, so that one call of ``mcplan check`` says all that is wrong.
-
-What must hold between the parts of a scenario: names that exist, contacts that can be, items that follow.
-
-Contacts that a scenario leaves free to slide or hinge where the physics knows nothing of it.
+Where a mistake keeps a file from becoming a scenario, the names in its plain values are checked all the same, so that
+one call of ``mcplan check`` reports everything.
 """
-
 
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any

@@ -1,8 +1,4 @@
-"""The environment that a file describes.
-
-``environment: {mesh: FILE}``: the file's surfaces, bars and obstacles in place of its name.
-"""
-
+"""Environment section of a scenario file: its things, and those found in a mesh, a height map or a world file."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Arithmetic in a scenario file: ``=2*riser`` becomes a number. Nothing else can be written in it.
+"""Arithmetic expressions of scenario files: ``=2*riser`` becomes a number.
 
 An expression holds numbers, names (``riser``, ``robot.leg``), ``+ - * / **``, parentheses, ``pi``, and the functions
 ``sin cos tan sqrt min max``.

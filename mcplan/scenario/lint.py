@@ -1,4 +1,4 @@
-"""What a file says that can be, but is hardly meant: degrees for radians, millimetres for metres."""
+"""Unit sanity warnings: degrees for radians, millimetres for metres, unusual friction and masses."""
 
 import math
 import warnings

@@ -1,4 +1,4 @@
-"""Find, read and check scenario files."""
+"""Scenario loader: find, read and check scenario files."""
 
 import difflib
 import os

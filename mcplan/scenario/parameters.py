@@ -1,4 +1,12 @@
-"""Sizes of a robot that a scenario's expressions may use, and groups of its patches: ``=robot.leg``, ``{patch: feet}``.
+"""Parameters of a scenario file, sizes of its robot, and groups of patches, as plain numbers and names.
+
+    parameters: {riser: 0.15, tread: 0.30, slope: =riser/tread}
+    ...
+    pose: {xyz: [=1.5*tread, 0, =2*riser]}
+    contacts: [{patch: feet, surface: floor, x: =robot.leg, y: 0}]
+
+Any text that begins with ``=`` is an expression (see `mcplan.scenario.expression`); it may use every parameter, and the
+sizes of the robot:
 
     robot.leg       from hip to sole along the joints      robot.height    of the base over the ground in half_sitting
     robot.foot      length of a sole, 0 of a point         robot.width     from the left to the right foot's origin
@@ -6,20 +14,9 @@
     robot.front     from below the base to the toes        robot.step      height that a knee lifts the robot by
     robot.breadth   from shoulder to shoulder
 
-All in m, rounded to millimetres, so that a scenario reads the same whatever the last digits of a robot's file are.
-
-Parameters of a scenario file, and the numbers that follow from them.
-
-    parameters: {riser: 0.15, tread: 0.30, slope: =riser/tread}
-    ...
-    pose: {xyz: [=1.5*tread, 0, =2*riser]}
-
-Any text that begins with ``=`` is an expression (see `mcplan.scenario.expression`); it may use every parameter, and the
-sizes of the robot (see `mcplan.scenario.parameters`). The result is the same document with plain numbers, without the
-sections
-``parameters`` and ``variants``, and with the robot's feet and hands by their names.
+All in m, rounded to millimetres, so that a scenario reads the same whatever the last digits of a robot's file are. The
+result is the same document with plain numbers, without the sections ``parameters`` and ``variants``.
 """
-
 
 import difflib
 import math

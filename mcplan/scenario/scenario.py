@@ -1,8 +1,4 @@
-"""A scenario: robot, environment, start, goal, and the settings of everything that follows.
-
-Parts of a scenario in words, a line each.
-"""
-
+"""Scenario: robot, environment, start, goal, and the settings of planner, control and simulation."""
 
 import os
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,8 +1,4 @@
-"""The motion between two stances as plan files write it.
-
-The scenario file, key by key.
-"""
-
+"""Schema of scenario and plan files, key by key, and the start that a file describes."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal

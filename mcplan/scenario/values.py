@@ -1,4 +1,4 @@
-"""From Python objects to what a scenario file says of them: plain values that read back as the same scene."""
+"""Scenario writer: Python objects to the plain values of a file that read back as the same scene."""
 
 import os
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Variants of a scenario: the same task with other dimensions, friction and start pose, drawn from a seed.
+"""Scenario variants: the same task with other dimensions, friction and start pose, drawn from a seed.
 
     variants:
       riser: 15%                      # of its value, up or down
@@ -10,13 +10,11 @@ Each name but ``start`` is a parameter of the file. Values are drawn uniformly f
 one per name in the order of the section (``start``: x, y, yaw), so a seed always gives the same file. A parameter that
 depends on others is drawn about the value that they give it.
 
-The start of a scenario moved as a whole: base and contacts together, in the horizontal plane.
-
-The base turns by ``yaw`` about the vertical through itself and is then displaced by (x, y). Each contact whose place is
-given moves with it and stays on its support: a point of a surface moves along the surface, one of a bar along the bar.
-Places that the file leaves out follow the base by themselves.
+The start moves as a whole, base and contacts together, in the horizontal plane: the base turns by ``yaw`` about the
+vertical through itself and is then displaced by (x, y). Each contact whose place is given moves with it and stays on
+its support: a point of a surface moves along the surface, one of a bar along the bar. Places that the file leaves out
+follow the base.
 """
-
 
 import difflib
 import json

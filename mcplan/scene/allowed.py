@@ -1,4 +1,4 @@
-"""The pose at which a contact holds its patch, where it leaves directions free: an edge turns, a sole rolls on a bar.
+"""Pose projection onto a contact: free directions follow the patch, constrained ones stay (edges, rolling soles).
 
     X* = X_c exp((1 - S' S) xi),   xi = log(X_c^-1 X)
 

@@ -1,10 +1,4 @@
-"""One contact: a patch of the robot at its place on a surface or a bar, resolved to world geometry.
-
-Which motions of a patch a contact rules out.
-
-Which contacts bear where a link touches with several patches.
-"""
-
+"""Contacts: a patch at its place on a surface or a bar in world geometry, and the directions that it constrains."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields, replace

@@ -1,6 +1,4 @@
-"""Values that are given for a thing of a scene, checked: what cannot be is refused with its thing and key.
-
-What stands around the robot: surfaces and bars to touch, obstacles to avoid, objects to move.
+"""Environment: surfaces and bars to touch, obstacles to avoid, objects to move.
 
 In Python::
 
@@ -9,10 +7,7 @@ In Python::
     rail = Bar("rail", ends=[(0, 0.5, 0.8), (2, 0.5, 0.8)], radius=0.02)
     post = Obstacle("post", Box((0.1, 0.1, 1.0)), xyz=(1, 0, 0.5))
     environment = Environment([floor, table, rail, post])
-
-Surfaces that lie in one plane: parts of one floor, cut up because surfaces are convex.
 """
-
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace

@@ -1,10 +1,10 @@
-"""A patch on a surface.
+"""Contact placement: the pose of a patch on a surface or a bar, with open coordinates at the nearest place.
 
-R_WP = R_WS R_SP,   R_SP = Rz(yaw) Rx(pi),   p_WP = p_WS + R_WS [x, y, 0], of a ball [x, y, radius]
+On a surface, of a ball with the height of its radius:
 
-A patch on a bar: grasped, as a line contact of a flat patch, or as a point contact.
+    R_WP = R_WS R_SP,   R_SP = Rz(yaw) Rx(pi),   p_WP = p_WS + R_WS [x, y, 0]
 
-``d`` is the bar's direction from its first end, ``s = -1`` if flipped, else 1. The patch's y axis is ``s d``; at
+On a bar ``d`` is its direction from its first end, ``s = -1`` if flipped, else 1. The patch's y axis is ``s d``; at
 angle 0 its z axis is the direction nearest to down (to the world's x for a vertical bar), and ``angle`` turns it
 about y:
 
@@ -13,14 +13,10 @@ about y:
     sole:   p_WP = e_0 + along d - R_WP [offset, 0, radius]
     point:  p_WP = e_0 + along d - R_WP [0, 0, radius]
 
-The contact that holds a fixed base to the world: at the base's pose, in all directions, from start to end.
-
-From a contact as a file says it to world geometry, missing coordinates filled in with the nearest place.
-
 A nearest place turns the patch by the smallest angle that makes it fit the support's direction, then moves it by the
-smallest distance that brings its polygon onto the support.
+smallest distance that brings its polygon onto the support. The contact of a fixed base with the world is at the base's
+pose, in all directions, from start to end.
 """
-
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple

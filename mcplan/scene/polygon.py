@@ -1,4 +1,4 @@
-"""Small convex polygons in a plane: half-planes, clipping, inside, nearest point.
+"""Convex polygons in a plane: half-planes, clipping, inside, erosion, nearest point.
 
 A polygon is (k,2), counter-clockwise; its half-planes are ``A u <= b`` with unit rows of ``A``.
 """

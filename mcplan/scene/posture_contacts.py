@@ -1,4 +1,4 @@
-"""On what the patches of a posture rest: for each link the contact that needs the least correction.
+"""Contacts of a posture: for each link the support that needs the least correction.
 
 A patch rests on a support when the place on it that is nearest to the patch is no farther away than a reach, in metres
 and in radians. Of the patches of one link those that the posture is known to stand on come first, then flat ones.

@@ -1,4 +1,4 @@
-"""How a free object lies on the surfaces around it, and what it is to a contact on one of its own.
+"""Resting contacts of free objects: what bears them, what they carry, whether they slide.
 
 It lies on a face: what of that is over the surfaces of one plane bears it, beyond an edge, or across the seams of a
 floor that is cut up because surfaces are convex.

@@ -1,4 +1,4 @@
-"""What a scenario file says: poses and contacts, as pydantic models."""
+"""Schema of poses and contacts in files, as pydantic models."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any, Literal

@@ -1,4 +1,4 @@
-"""What the tree of a robot and its names say: which way is up, what are fingers, legs, arms and the head."""
+"""Limbs of a URDF without patches: base axes, light joints, branches of the tree, sides by name."""
 
 import re
 from dataclasses import dataclass

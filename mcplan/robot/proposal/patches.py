@@ -1,4 +1,4 @@
-"""Patches of a proposal: soles, ball feet, knees and hands, from the shapes at the ends of the limbs."""
+"""Proposed patches: soles, ball feet, knees and hands, from the shapes at the ends of the limbs."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field

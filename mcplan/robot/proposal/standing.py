@@ -1,4 +1,4 @@
-"""A half-sitting posture: knees bent, soles level on the ground, balanced, away from the joints' limits."""
+"""Half-sitting posture: knees bent, soles level on the ground, balanced, away from the joints' limits."""
 
 import numpy as np
 from scipy.optimize import least_squares

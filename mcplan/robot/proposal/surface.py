@@ -1,4 +1,4 @@
-"""Where a link may touch: the points of its shapes, their flat end in a direction, and rectangles that fit into it."""
+"""Contact faces of a link: the points of its shapes, their flat end in a direction, inscribed rectangles."""
 
 from dataclasses import dataclass
 

@@ -1,8 +1,4 @@
-"""A robot.yaml for a URDF that has none, with what its shapes, frames and names suggest.
-
-Links that overlap so often that their shapes must be larger than the links.
-"""
-
+"""Proposal of a ``robot.yaml`` for a URDF: patches, base axes, locked joints, ignored pairs and a standing posture."""
 
 import os
 import tempfile

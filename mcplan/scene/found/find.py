@@ -1,11 +1,10 @@
-"""Surfaces, bars and obstacles in triangles.
+"""Supports and obstacles found in triangles: surfaces, bars, and convex obstacles.
 
-planes that look up -> what of them is free -> convex parts with room -> slabs as thick as the solid below
-parts that are round and long -> bars;   all else -> convex obstacles, clear of what is stood on
+planes that look up -> the free part of them -> convex parts with room -> slabs as thick as the solid below
+parts that are round and long -> bars;   all else -> convex obstacles, clear of the surfaces
 
-Connected parts that are bars: cylinders, and boxes that are thin in two directions.
+Bars are connected parts: cylinders, and boxes that are thin in two directions.
 """
-
 
 from dataclasses import dataclass, field
 

@@ -1,4 +1,4 @@
-"""MJCF, the format of MuJoCo: read by MuJoCo itself, which knows its defaults, classes and frames."""
+"""MJCF reader: worlds of MuJoCo, read by MuJoCo itself, which knows its defaults, classes and frames."""
 
 from importlib.util import find_spec
 from pathlib import Path

@@ -1,13 +1,9 @@
-"""How thick the solid below a surface is.
+"""Convex obstacles of a mesh: hulls where they fit, walls, halves, clear of the surfaces that are stood on.
 
-Convex corners as obstacles: cut off below what is stood on, boxes where they are boxes.
-
-What is left of a mesh as convex obstacles, clear of the surfaces: hulls where they fit, walls, halves.
-
-A hull fits where the triangles lie on it, look out of it, and where it adds nothing to the solid. What does not fit is
-split: into walls, which are slabs behind its planes, and the rest in halves across its longest side.
+A hull fits where the triangles lie on it, look out of it, and where it adds nothing to the solid. Where none fits the
+mesh is split: into walls, which are slabs behind its planes, and the rest in halves across its longest side. Obstacles
+are cut off below surfaces; boxes stay boxes. Also here: the thickness of the solid below a surface.
 """
-
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Planes that triangles lie in: exact ones first, then those of rough surfaces, grown over neighbours."""
+"""Plane detection in triangles: exact planes first, then those of rough surfaces, grown over neighbours."""
 
 from dataclasses import dataclass
 

@@ -1,8 +1,8 @@
-"""Where on a plane something may stand: its triangles together, less what is overhung and what lies inside a solid.
+"""Free regions of a plane, and their convex parts with room for a foot.
 
-Convex parts of a region with holes: the largest first, none over another, each with room for a foot.
+A region is the plane's triangles together, less the overhung part and the part inside a solid. Its convex parts do not
+overlap, the largest comes first.
 """
-
 
 from dataclasses import dataclass
 from typing import Any

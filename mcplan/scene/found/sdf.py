@@ -1,4 +1,4 @@
-"""SDF, the format of Gazebo: models, links and what of them collides.
+"""SDF reader: worlds of Gazebo, their models, links and collision shapes.
 
 Read are poses (``degrees``, quaternions), boxes, spheres, cylinders, capsules, planes, meshes and included models that
 lie in the file's folder. What would put something elsewhere and is not read (``relative_to``, ``placement_frame``,

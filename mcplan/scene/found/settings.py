@@ -1,4 +1,4 @@
-"""What counts as a surface to stand on, and as a bar to hold: the keys of ``environment.find``."""
+"""Settings of the search for surfaces and bars in a mesh: the keys of ``environment.find``."""
 
 from typing import Annotated
 

@@ -1,8 +1,5 @@
-"""Triangles of an environment, in the world: welded, none without area, normals out of the solids.
-
-Height maps as triangles: a grid of heights, two triangles to a cell.
+"""Triangle meshes of an environment: welded, none without area, normals out of the solids; height maps as triangles.
 """
-
 
 import io
 import warnings

@@ -1,4 +1,4 @@
-"""Reader of scenes of other programs: what collides in a URDF, SDF (Gazebo) or MJCF (MuJoCo) file.
+"""World file reader: collision geometry of a URDF, SDF (Gazebo) or MJCF (MuJoCo) file.
 
 Everything is taken where it stands at first, joints at zero. What the file lets move is taken too, with a notice: a
 motion that is planned through it counts on its not moving.

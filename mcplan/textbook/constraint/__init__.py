@@ -1,4 +1,4 @@
-"""What contacts forbid a robot: their Jacobians, how much of the robot they leave to move, forces and impacts."""
+"""Contact constraints of a robot: Jacobians, rank of a stance, constrained dynamics, impacts."""
 
 from mcplan.textbook.constraint.contact_rows import (
     ContactRows,

@@ -1,4 +1,4 @@
-"""The rows of contacts: ``J v = 0``, and the rate of ``J`` with which ``J vd + Jdot v = 0``.
+"""Contact Jacobians: ``J v = 0``, and the rate of ``J`` with which ``J vd + Jdot v = 0``.
 
     point      J = J_p                                  3 rows, velocity of a point of a link, world axes
     surface    J = [J_p; J_w]                           6 rows, velocity of a frame, linear and angular, world axes

@@ -1,4 +1,4 @@
-"""Dynamics under hard contacts: the force of a constraint, what motion it leaves, and what an impact costs.
+"""Constrained dynamics under hard contacts: contact forces, null space of the motion, impact losses.
 
     M vd + h = S' tau + J' f,       J vd + Jdot v = 0
 

@@ -1,4 +1,4 @@
-"""Inverse kinematics on a support: limbs and centre of mass move as asked for, contacts stay where they are.
+"""Support-consistent inverse kinematics: limbs and centre of mass move, contacts stay where they are.
 
     u = N_c (J_t N_c)^+ w_t,      N_c = 1 - J_c^+ J_c
 

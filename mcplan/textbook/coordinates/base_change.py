@@ -1,7 +1,7 @@
-"""Any frame as the base: the state, the velocity and the equations of motion in it (S2 section 4, lemma 3, eq. 17-28).
+"""Base change: any frame, the centre of mass or the average velocity as the base of a robot (S2 sections 4 and 5).
 
 The robot's own base B gives way to the frame D of a link or patch, or to a frame E[F] with the origin of one and the
-orientation of another. The joints stay as they are, and so does their order. ::
+orientation of another (lemma 3, eq. 17-28). The joints stay as they are, and so does their order. ::
 
     import numpy as np
     import mcplan as mc
@@ -13,12 +13,9 @@ orientation of another. The joints stay as they are, and so does their order. ::
     foot = to_frame(robot, q, v, "left_sole").equations(waist)
     assert np.isclose(foot.kinetic_energy, waist.kinetic_energy)
 
-The centre of mass and the average velocity as base velocities (S2 section 5, eq. 29 to 44).
-
 ``nu_G = [com velocity; average angular velocity; joint rates]``: the mass matrix falls into three blocks, and the
-first three equations are Newton's law.
+first three equations are Newton's law (eq. 29 to 44).
 """
-
 
 import numpy as np
 from numpy.typing import ArrayLike

@@ -1,4 +1,4 @@
-"""What a chart of the rotations answers: the rotation, the map from rates to angular velocity, where it ends.
+"""Rotation charts: the rotation, the map from rates to angular velocity, singularities and constraints.
 
 S0 is Bouyarmane and Kheddar (2012), "Free-floating-base dynamics"; S1 the lecture notes "Robot Dynamics" of ETH Zurich.
 """

@@ -1,4 +1,4 @@
-"""One frame held by the world: the robot as a manipulator on it, and the wrench that holds it (S2 section 6).
+"""Fixed-base dynamics: a robot held by one frame, as a manipulator on it, and the holding wrench (S2 section 6).
 
 ``M s_rate_rate + C s_rate + G = tau + sum J' f`` for the joints alone (lemma 5, eq. 46 and 47). On which frame may
 change from step to step: nothing but a change of base is needed. ::

@@ -1,4 +1,4 @@
-"""A robot in the Lagrangian coordinates of S0, with any chart of the base's orientation.
+"""Lagrangian dynamics in the coordinates of S0, with any chart of the base's orientation.
 
     M(q) q_rate_rate + N(q, q_rate) q_rate = M(q) [g; 0; 0] + forces + S' c(theta)' lambda            (S0 eq. 32)
 

@@ -1,4 +1,4 @@
-"""Maximal coordinates: every body by itself, as the engines of games and graphics take them (S3 section 6).
+"""Maximal coordinates: one pose per body and joint constraints, as physics engines use them (S3 section 6).
 
 S3 is Liu and Jain, "A quick tutorial on multibody dynamics". Each body has the position of its centre of mass and a
 rotation; its velocities stand together as ``V = [v_1 ... v_m, w_1 ... w_m]`` (eq. 60), in world axes. Links that fixed

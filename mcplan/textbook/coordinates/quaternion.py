@@ -1,4 +1,4 @@
-"""The unit quaternion: four numbers and one constraint, without singularities.
+"""Unit quaternion chart: four numbers and one constraint, without singularities.
 
 The rotation matrix as nine coordinates with six constraints, without singularities.
 """

@@ -1,4 +1,4 @@
-"""Axis and angle of a rotation, in one vector or apart."""
+"""Rotation vector and angle-axis charts."""
 
 from math import factorial
 

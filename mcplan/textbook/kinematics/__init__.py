@@ -1,4 +1,4 @@
-"""Inverse kinematics: rates for wanted velocities, configurations for wanted poses, motions along wanted paths."""
+"""Inverse kinematics: joint rates for wanted velocities, configurations for wanted poses, trajectory tracking."""
 
 from mcplan.textbook.kinematics.differential import (
     VelocityTask,

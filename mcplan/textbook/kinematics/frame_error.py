@@ -1,4 +1,4 @@
-"""How far a frame is from where it should be, and the Jacobian by which that is put right (S1 section 2.9.3)."""
+"""Pose error of a frame, and the Jacobian by which it is reduced (S1 section 2.9.3)."""
 
 from dataclasses import dataclass
 

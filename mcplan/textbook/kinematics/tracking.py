@@ -1,4 +1,4 @@
-"""Following a trajectory of a frame: inverse differential kinematics with feedback (S1 section 2.9.4).
+"""Trajectory tracking of a frame: inverse differential kinematics with feedback (S1 section 2.9.4).
 
 ::
 

@@ -66,16 +66,16 @@ def number(value: Any, least: float = -np.inf) -> float | None:
 def surfaces_for(
     places: list[Place], robot: Robot, known: Sequence[Surface] = (), taken: Container[str] = ()
 ) -> tuple[list[Surface], list[dict[str, Any]]]:
-    """Return the surfaces that are needed besides the ``known`` ones, and what a file says of each contact.
+    """Return the surfaces that are needed beyond the ``known`` ones, and what a file says of each contact.
 
     All places in one plane share a surface, whose name is none of those that are ``taken``.
     """
     planes: list[list[int]] = []
     there: dict[int, dict[str, Any]] = {}
     for k, place in enumerate(places):
-        found = (said for surface in known if (said := _on(surface, robot, place)) is not None)
-        if (said := next(found, None)) is not None:
-            there[k] = said
+        found = (data for surface in known if (data := _on(surface, robot, place)) is not None)
+        if (data := next(found, None)) is not None:
+            there[k] = data
             continue
         for members in planes:
             first = places[members[0]]
@@ -92,7 +92,7 @@ def surfaces_for(
         axes = _axes(first.R)
         corners = []
         for k in members:
-            contacts[k], outline = _said(name, axes, first.p, robot, places[k])
+            contacts[k], outline = _contact_data(name, axes, first.p, robot, places[k])
             corners.append(outline)
         low, high = np.vstack(corners).min(axis=0) - MARGIN, np.vstack(corners).max(axis=0) + MARGIN
         rectangle = [(low[0], low[1]), (high[0], low[1]), (high[0], high[1]), (low[0], high[1])]
@@ -101,23 +101,25 @@ def surfaces_for(
     return surfaces, contacts
 
 
-def _said(name: str, axes: np.ndarray, p: np.ndarray, robot: Robot, place: Place) -> tuple[dict[str, Any], np.ndarray]:
+def _contact_data(
+    name: str, axes: np.ndarray, p: np.ndarray, robot: Robot, place: Place
+) -> tuple[dict[str, Any], np.ndarray]:
     """Return what a file says of a contact on a surface with these axes at ``p``, and its outline (k,2)."""
     yaw = _yaw(axes, place.R)
     outline, middle = _outline(robot, place)
     turn = np.array([[np.cos(yaw), -np.sin(yaw)], [np.sin(yaw), np.cos(yaw)]])
     origin = (axes.T @ (place.p - p))[:2] - turn @ middle
-    said = {"patch": place.patch, "surface": name, "x": float(origin[0]), "y": float(origin[1]), "yaw": yaw}
-    return said | {"friction": place.friction}, origin + outline @ turn.T
+    data = {"patch": place.patch, "surface": name, "x": float(origin[0]), "y": float(origin[1]), "yaw": yaw}
+    return data | {"friction": place.friction}, origin + outline @ turn.T
 
 
 def _on(surface: Surface, robot: Robot, place: Place) -> dict[str, Any] | None:
     """Return what a file says of the contact of a place on a surface that is there, None where it is not on it."""
     if abs(surface.normal @ (place.p - surface.p)) > SAME_PLANE or surface.normal @ place.R[:, 2] < 1 - SAME_PLANE**2:
         return None
-    said, outline = _said(surface.name, surface.R, surface.p, robot, place)
+    data, outline = _contact_data(surface.name, surface.R, surface.p, robot, place)
     A, b = half_planes(surface.polygon)
-    return said if np.all(outline @ A.T <= b) else None
+    return data if np.all(outline @ A.T <= b) else None
 
 
 def _axes(R: np.ndarray) -> np.ndarray:

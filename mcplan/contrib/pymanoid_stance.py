@@ -23,7 +23,7 @@ from mcplan.util.text import short
 PATCHES = {
     "left_foot": "left_sole", "right_foot": "right_sole", "left_hand": "left_hand", "right_hand": "right_hand",
 }  # fmt: skip
-"""From its names of limbs to ours, unless said otherwise."""
+"""From its names of limbs to ours, unless ``patches`` names others."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +55,7 @@ def read_pymanoid_stance(
     ----------
     path : of the file.
     robot : whose patches take the places of pymanoid's contacts; its size is its own.
-    patches : from pymanoid's names of contacts to patches; `PATCHES` where nothing is said.
+    patches : from pymanoid's names of contacts to patches; `PATCHES` by default.
 
     Raises
     ------
@@ -86,8 +86,8 @@ def read_pymanoid_stance(
             continue
         pose, friction = pose_of(item["pos"], item.get("rpy", (0.0, 0.0, 0.0))), number(item["friction"], 0.0)
         if pose is None:
-            told = " and ".join(f"{key}: {shown(item[key])}" for key in ("pos", "rpy") if key in item)
-            wrong(name, f"expected three numbers each, pos: [x, y, z] and rpy: [roll, pitch, yaw], not {told}")
+            values = " and ".join(f"{key}: {shown(item[key])}" for key in ("pos", "rpy") if key in item)
+            wrong(name, f"expected three numbers each, pos: [x, y, z] and rpy: [roll, pitch, yaw], not {values}")
         if friction is None:
             wrong(f"{name}.friction", f"expected a number from 0 on, not {shown(item['friction'])}")
         if name not in names:
@@ -106,7 +106,7 @@ def read_pymanoid_stance(
         wrong("com", f"expected pos and mass, not {shown(com)}")
     if problems:
         raise InputError(*problems)
-    surfaces, said = surfaces_for(places, robot)
+    surfaces, specs = surfaces_for(places, robot)
     environment = Environment(surfaces)
-    contacts = tuple(make_contact(robot, environment, each) for each in said)
+    contacts = tuple(make_contact(robot, environment, each) for each in specs)
     return ImportedStance(environment, contacts, at, mass)

@@ -30,7 +30,7 @@ from mcplan.util.arguments import each, file_path, instance, shown
 PATCHES = {
     "LeftFoot": "left_sole", "RightFoot": "right_sole", "LeftHand": "left_hand", "RightHand": "right_hand",
 }  # fmt: skip
-"""From its names of limbs to ours, unless said otherwise."""
+"""From its names of limbs to ours, unless ``patches`` names others."""
 
 GRIPS = {"LeftHand": "left_grip", "RightHand": "right_grip"}
 """The same where a hand grasps."""
@@ -63,7 +63,7 @@ def read_step_list(
     robot : whose patches take the places of the limbs.
     start, environment : what is in contact at the beginning, and what else there is: the file says neither. Surfaces
         for the steps, and bars where hands grasp, are made from their poses.
-    patches : from names of limbs to patches; those of ``PATCHES`` and ``GRIPS`` where nothing is said.
+    patches : from names of limbs to patches; those of ``PATCHES`` and ``GRIPS`` by default.
     settings : what else a `Scenario` takes: ``name``, ``control``, ``simulation``.
 
     Raises
@@ -91,8 +91,8 @@ def read_step_list(
         limb, kind, adds, constraint = _said(document, key, item)
         table = grips if kind == "Grasp" else names
         if limb not in table or table[limb] not in robot.patches:
-            said = f"`{limb}` stands for no patch of {robot.name}; say which: patches={{{limb!r}: ...}}"
-            raise InputError(document.problem((*key, "limb"), said))
+            message = f"`{limb}` stands for no patch of {robot.name}; name one: patches={{{limb!r}: ...}}"
+            raise InputError(document.problem((*key, "limb"), message))
         held = [patch for patch in touching if patch in (names.get(limb), grips.get(limb))]
         for patch in held:
             stances.append({"remove": patch})
@@ -124,10 +124,10 @@ def _steps(document: Document) -> Iterator[tuple[Key, float, float, dict[str, An
             if not isinstance(item, dict):
                 raise InputError(document.problem(key, "expected a step: limb, type, startTime, endTime, pose"))
             times = item.get("swingCommand", item)
-            said = [times.get(name) for name in ("startTime", "endTime")] if isinstance(times, dict) else [times]
-            begin, until = (number(value) for value in said) if len(said) == 2 else (None, None)
+            period = [times.get(name) for name in ("startTime", "endTime")] if isinstance(times, dict) else [times]
+            begin, until = (number(value) for value in period) if len(period) == 2 else (None, None)
             if begin is None or until is None:
-                message = f"expected startTime and endTime, in s, not {' and '.join(map(shown, said))}"
+                message = f"expected startTime and endTime, in s, not {' and '.join(map(shown, period))}"
                 raise InputError(document.problem(key, message))
             yield key, offset + begin, offset + until, item
             end = max(end, offset + until)
@@ -158,12 +158,12 @@ def _said(document: Document, key: Key, item: dict[str, Any]) -> tuple[str, str,
         raise InputError(document.problem((*key, "type"), f"expected Add or Remove, got {kind!r}"))
     constraint, commands = item.get("constraint") or {}, item.get("contactCommandList") or []
     if not isinstance(commands, list):
-        said = f"expected a list of commands with constraints, not {shown(commands)}"
-        raise InputError(document.problem((*key, "contactCommandList"), said))
+        message = f"expected a list of commands with constraints, not {shown(commands)}"
+        raise InputError(document.problem((*key, "contactCommandList"), message))
     for place, made in [((*key, "constraint"), constraint), *_constraints(key, commands)]:
         if not isinstance(made, dict):
-            said = f"expected a constraint: {{type: Surface, fricCoeff: 0.5}}, not {shown(made)}"
-            raise InputError(document.problem(place, said))
+            message = f"expected a constraint: {{type: Surface, fricCoeff: 0.5}}, not {shown(made)}"
+            raise InputError(document.problem(place, message))
         constraint = made if made.get("type") in ("Surface", "Grasp") else constraint  # the last that holds something
     return limb, str(constraint.get("type", "Surface")), kind == "Add", constraint
 
@@ -181,8 +181,8 @@ def _pose(document: Document, key: Key, item: dict[str, Any]) -> tuple[np.ndarra
     pose = item.get("pose")
     found = pose_of(pose.get("translation"), pose.get("rotation", (0.0, 0.0, 0.0))) if isinstance(pose, dict) else None
     if found is None:
-        said = f"expected translation: [x, y, z] and rotation: [roll, pitch, yaw], numbers, not {shown(pose)}"
-        raise InputError(document.problem((*key, "pose") if "pose" in item else key, said))
+        message = f"expected translation: [x, y, z] and rotation: [roll, pitch, yaw], numbers, not {shown(pose)}"
+        raise InputError(document.problem((*key, "pose") if "pose" in item else key, message))
     return found
 
 

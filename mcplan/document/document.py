@@ -240,8 +240,8 @@ class Document:
             except pydantic.ValidationError as failure:
                 found = explain(failure, model, self.data)
                 known = {problem.key for problem in problems}
-                said = [self.problem(key, text) for key, text in found]
-                problems += [problem for problem in said if problem.key not in known]
+                explained = [self.problem(key, text) for key, text in found]
+                problems += [problem for problem in explained if problem.key not in known]
                 if salvage:
                     instance = _salvaged(model, self.data, [key for key, _ in found])
         return instance, sort_by_line(problems)

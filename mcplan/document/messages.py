@@ -48,7 +48,7 @@ def explain(
     unknown = [key for error, key in errors if error["type"] == "extra_forbidden"]
     misspelt = {(*key[:-1], intended(model, data, key)) for key in unknown}
     for error, key in errors:
-        if error["type"] == "missing" and key in misspelt:  # it is there under another name, which is said
+        if error["type"] == "missing" and key in misspelt:  # it is there under another name, which is reported
             continue
         if error["type"] == "missing" and isinstance(key[-1], int):  # the end of a list of fixed length
             missing = key[-1]
@@ -66,10 +66,10 @@ def explain(
             messages.append((key, _sentence(error, key, model, data)))
     for key, count in short.items():
         expectations.setdefault(key, []).append(f"{count} items")
-    told = [key for key, text in messages if text]
-    places = told + list(expectations)
+    explained = [key for key, text in messages if text]
+    places = explained + list(expectations)
     inner = {place[:depth] for place in places for depth in range(len(place))}
-    messages = [(key, text) for key, text in messages if text or (key not in inner and key not in told)]
+    messages = [(key, text) for key, text in messages if text or (key not in inner and key not in explained)]
     return [
         (key, text or f"expected {' or '.join(dict.fromkeys(expectations[key]))}, got {_shown(_value(data, key))}")
         for key, text in messages

@@ -100,7 +100,7 @@ class Robot:
     posture_table: Mapping[str, np.ndarray] = field(default_factory=dict)
     locked: Mapping[str, float] = field(default_factory=dict)
     collision_ignore: frozenset[frozenset[str]] = frozenset()
-    """Pairs of links that may overlap, besides those that one joint connects."""
+    """Pairs of links that may overlap, beyond those that one joint connects."""
     path: Path | None = None
     digest: str = ""
     srdf_path: Path | None = None

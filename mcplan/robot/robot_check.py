@@ -30,13 +30,13 @@ def findings(robot: Robot) -> list[str]:
     document = None if robot.path is None else read_document(robot.path)
     place = str(robot.urdf_path if document is None else document.path)
 
-    def said(key: Key, text: str) -> str:
+    def text_of(key: Key, text: str) -> str:
         if key[0] == "postures" and robot.srdf_postures.intersection(key[1:]):
             return str(Problem(str(robot.srdf_path), None, f"group_state {key[-1]}", text))
         line = document.line(key) if document is not None and _holds(document.data, key) else None
         return str(Problem(place, line, key_text(key), text))
 
-    return [said(*each) for each in (*_patches(robot), *_limits(robot), *_postures(robot))]
+    return [text_of(*each) for each in (*_patches(robot), *_limits(robot), *_postures(robot))]
 
 
 def _holds(data: Any, key: Key) -> bool:

@@ -61,7 +61,7 @@ class Resolver:
     def check(self) -> None:
         """Check names of links and joints, and set the base of the mechanism.
 
-        What is wrong so far is raised now, with all that can be told of patches and postures without the mechanism.
+        What is wrong so far is raised now, with everything wrong in patches and postures without the mechanism.
         """
         section, model = self.section, self.model
         if section.forward[-1] == section.up[-1]:

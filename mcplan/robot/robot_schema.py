@@ -74,7 +74,7 @@ class LimitSection(FileSection):
 
 
 class CollisionSection(FileSection):
-    """Pairs of links that are never checked against each other, besides those that one joint connects."""
+    """Pairs of links that are never checked against each other, beyond those that one joint connects."""
 
     ignore: list[tuple[str, str]] = []
     """Pairs of links."""

@@ -62,7 +62,7 @@ def split_collisions(
     links : whose meshes are looked at; all of them by default.
     within : m; a mesh from which its hull stands off by no more stays as it is.
     package_directories : as for ``load_robot``.
-    progress : is told each mesh before it is worked on.
+    progress : called with each mesh before it is worked on.
 
     Raises
     ------
@@ -117,8 +117,8 @@ def _tree(data: bytes, path: Path) -> Any:
         root = ElementTree.fromstring(data, ElementTree.XMLParser(target=ElementTree.TreeBuilder(insert_comments=True)))
         spaces = [space for _, space in ElementTree.iterparse(io.BytesIO(data), events=["start-ns"])]
     except ElementTree.ParseError as reason:
-        said = f'{reason}; a prefix of a tag is declared in <robot>: xmlns:drake="http://drake.mit.edu"'
-        raise InputError(Problem(str(path), reason.position[0], "", said)) from None
+        message = f'{reason}; a prefix of a tag is declared in <robot>: xmlns:drake="http://drake.mit.edu"'
+        raise InputError(Problem(str(path), reason.position[0], "", message)) from None
     defaults = {uri for prefix, uri in spaces if not prefix}
     for element in root.iter():
         if isinstance(element.tag, str) and element.tag.startswith("{"):  # that of a comment is a function

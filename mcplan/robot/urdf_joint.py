@@ -170,9 +170,9 @@ def _doubt_soft_limits(element: Element, key: str, limits: dict, notes: Notes) -
     """Note soft limits that are narrower than the limits, which alone count."""
     for safety in element.all("safety_controller"):
         hard = limits.get("lower", -np.inf), limits.get("upper", np.inf)
-        said = [safety.attributes.get(f"soft_{side}_limit", bound) for side, bound in zip(SIDES, hard, strict=True)]
+        soft = [safety.attributes.get(f"soft_{side}_limit", bound) for side, bound in zip(SIDES, hard, strict=True)]
         try:
-            low, high = map(float, said)
+            low, high = map(float, soft)
         except ValueError:
             notes.doubt(safety, key, "soft limits of <safety_controller> are not read: <limit> counts")
             continue

@@ -36,10 +36,10 @@ RESTS = Reach(0.03, 0.2)
 SUFFIXES = (".yaml", ".yml")
 
 
-def _untold(problems: list[Problem], document: Document, robot: "Robot | None") -> list[Problem]:
-    """Return the names that stand for nothing where nothing else is said to be wrong."""
-    told = {problem.key for problem in problems}
-    return [problem for problem in name_problems(document, robot) if problem.key not in told]
+def _unreported(problems: list[Problem], document: Document, robot: "Robot | None") -> list[Problem]:
+    """Return the names that stand for nothing where no other problem is reported at the same place."""
+    known = {problem.key for problem in problems}
+    return [problem for problem in name_problems(document, robot) if problem.key not in known]
 
 
 def assemble(
@@ -54,15 +54,15 @@ def assemble(
     if spec is not None and spec.environment.mesh is not None:
         document, more = expand_mesh(document, spec.environment)
         spec, again = document.examine(ScenarioSpec, salvage=True)
-        told = {problem.key for problem in problems}
-        problems += [*more, *(problem for problem in again if problem.key not in told)]
+        known = {problem.key for problem in problems}
+        problems += [*more, *(problem for problem in again if problem.key not in known)]
     # a mesh under a misspelt key is not looked at: what is in it cannot be checked against
     if spec is None or unresolved or spec.environment.mesh is not None:
         problems += unresolved
         if robot is None:
             robot, more = _robot_or_stand_in(document)
             problems += more
-        return None, sort_by_line([*problems, *_untold(problems, document, robot)])
+        return None, sort_by_line([*problems, *_unreported(problems, document, robot)])
     environment, more = build_environment(spec.environment, document)
     problems += more
     if robot is None:
@@ -78,10 +78,11 @@ def assemble(
     checker.scenario(spec)
     problems += checker.problems
     if problems and not robot.patches:  # a bare URDF: all that names one is wrong
-        said = f"{robot.name} has no patches, so nothing may touch; `mcplan robot new {robot.urdf_path}` proposes some"
-        problems.append(document.problem(("robot",), said))
+        hint = f"`mcplan robot new {robot.urdf_path}` proposes some"
+        message = f"{robot.name} has no patches, so nothing may touch; {hint}"
+        problems.append(document.problem(("robot",), message))
     if problems:  # of a contact with two wrong names it has looked at the first
-        return None, sort_by_line([*problems, *_untold(problems, written, robot)])
+        return None, sort_by_line([*problems, *_unreported(problems, written, robot)])
     digest = hashlib.sha256((dump_document(document.data) + robot.digest).encode()).hexdigest()
     return dict(
         name=spec.name,

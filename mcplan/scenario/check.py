@@ -44,7 +44,7 @@ def name_problems(document: Document, robot: "Robot | None") -> list[Problem]:
         supports += [name] if kind == "surface or bar" else []
     environment = data.get("environment")
     known: dict[str, Iterable[str]] = {"surface or bar": supports}
-    if not isinstance(environment, dict) or "mesh" in environment:  # nobody has looked what is in it
+    if not isinstance(environment, dict) or "mesh" in environment:  # its supports are not known here
         known = {}
     if robot is not None:
         known |= {"patch": robot.patches, "posture": robot.postures, "link": robot.link_names}
@@ -207,16 +207,16 @@ class Checker:
         last = max([spec.control.posture_priority, *(task.priority for task in spec.control.tasks)])
         for k, task in enumerate(spec.control.tasks):
             if task.kinds[0] in ("contact_force", "torque") and task.priority != last:
-                said = f"tasks on forces and torques have the last priority, which is {last} here"
-                self.report(("control", "tasks", k, "priority"), said)
+                message = f"tasks on forces and torques have the last priority, which is {last} here"
+                self.report(("control", "tasks", k, "priority"), message)
         for k, state in enumerate(spec.control.states):
             self._state(("control", "states", k), state, spec)
         if spec.simulation.physics != "qp" and spec.control.type == "whole_body":
             one = not isinstance(self.document.data.get("goal"), list)
-            for place, said in unsupported_freedoms(
+            for place, message in unsupported_freedoms(
                 self.robot, spec.start.contacts, spec.goal, spec.stances, one, spec.simulation.physics
             ):
-                self.report(place, said)
+                self.report(place, message)
         self._sequence(spec)
 
     def posture(self, key: Key, spec: PostureSpec) -> bool:

@@ -123,7 +123,7 @@ MESH_KEYS = ("mesh", "scale", "up", "pose", "find", "cell", "height")
 THING_GROUPS = ("surfaces", "bars", "obstacles")
 
 MAX_SCENE_SIZE_M = 200.0
-"""m: a scene larger than this was hardly drawn in metres."""
+"""m: a scene larger than this is most likely not drawn in metres."""
 
 UP_RPY = {"x": (0.0, -np.pi / 2, 0.0), "y": (np.pi / 2, 0.0, 0.0), "z": (0.0, 0.0, 0.0)}
 """Roll, pitch, yaw (rad) that turn an axis of the file up."""

@@ -24,18 +24,18 @@ Key = tuple[str | int, ...]
 
 
 def lint(document: Document) -> list[Problem]:
-    """Return what is hardly meant, each with its line; nothing of it keeps the file from being used."""
+    """Return values that are likely mistakes, each with its line; the file can be used all the same."""
     replaced = overridden_friction(document)
-    return [*([replaced] if replaced else []), *_hardly_meant(document)]
+    return [*([replaced] if replaced else []), *_unusual_values(document)]
 
 
 def lint_robot(document: Document) -> list[Problem]:
-    """Return what is hardly meant in the patches and postures of a robot file."""
+    """Return likely mistakes in the patches and postures of a robot file."""
     parts = ((key, document.data.get(key)) for key in ("patches", "postures"))
     return [document.problem(key, text) for part, value in parts for key, text in _walk((part,), value)]
 
 
-def _hardly_meant(document: Document) -> list[Problem]:
+def _unusual_values(document: Document) -> list[Problem]:
     return [document.problem(key, text) for key, text in _walk((), document.data)]
 
 
@@ -55,8 +55,8 @@ def overridden_friction(document: Document) -> Problem | None:
 
 
 def warn_unusual_values(document: Document, stacklevel: int = 3) -> None:
-    """Warn of what is hardly meant, where Python values or a file have become a scenario."""
-    for doubt in _hardly_meant(document):
+    """Warn of likely mistakes, where Python values or a file have become a scenario."""
+    for doubt in _unusual_values(document):
         warnings.warn(str(doubt), ScenarioWarning, stacklevel=stacklevel)
 
 
@@ -73,7 +73,7 @@ def _length(value: float) -> str:
 
 
 def _friction(value: float) -> str:
-    return f"a friction coefficient of {value:g}; hardly anything has more than 1" if value > SLIPPERY else ""
+    return f"a friction coefficient of {value:g}; rubber on dry concrete has about 1" if value > SLIPPERY else ""
 
 
 def _mass(value: float) -> str:

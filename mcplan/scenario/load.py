@@ -107,7 +107,7 @@ def check_file(path: str | os.PathLike[str]) -> list[Problem]:
 
 
 def lint_file(path: str | os.PathLike[str]) -> list[Problem]:
-    """Return what a sound scenario or robot file says that is hardly meant, such as angles in degrees; else nothing."""
+    """Return likely mistakes of a sound scenario or robot file, such as angles in degrees."""
     name = os.fspath(path)
     if Path(name).suffix.lower() in (".urdf", ".xml") or (not Path(name).suffix and name not in bundled_scenarios()):
         return []

@@ -147,7 +147,7 @@ def _with_groups_in(value: Any, mark: Mark, groups: Mapping[str, Places]) -> tup
             found += [(_placed(item, name, place), own) for name, place in groups[item["patch"]].items()]
         else:
             found.append(_with_groups_in(item, own, groups))
-    if not found:  # a group that a robot does not have, alone in a list, is said to be unknown
+    if not found:  # a group that a robot does not have, alone in a list, is reported as unknown
         return value, mark
     return [item for item, _ in found], replace(mark, children=[each for _, each in found])
 
@@ -223,8 +223,8 @@ def _settle(
         ready = [name for name, expression in waiting.items() if not set(expression.names) & set(waiting)]
         if not ready:
             for name in waiting:
-                said = f"depends on itself: {', '.join(waiting)}"
-                problems.append(document.problem(("parameters", written[name]), said))
+                message = f"depends on itself: {', '.join(waiting)}"
+                problems.append(document.problem(("parameters", written[name]), message))
             return
         for name in ready:
             expression = waiting.pop(name)
@@ -233,8 +233,8 @@ def _settle(
             try:
                 values[name] = _number(expression.value(values))
             except ExpressionError as reason:
-                said = f"={expression.text}: {reason}"
-                problems.append(document.problem(("parameters", written[name]), said))
+                message = f"={expression.text}: {reason}"
+                problems.append(document.problem(("parameters", written[name]), message))
 
 
 def _all_known(expression: Expression, document: Document, values: Mapping[str, float]) -> bool:

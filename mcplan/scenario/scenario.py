@@ -81,7 +81,7 @@ PARTS = (
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
 class Scenario:
-    """A scenario, checked as a whole: what is wrong with it is said when it is made.
+    """A scenario, checked as a whole: making one raises everything that is wrong with it.
 
     Parameters
     ----------
@@ -184,8 +184,9 @@ class Scenario:
         rows += [("start", f"{contact.patch} on {contact.support}") for contact in self.start.contacts]
         rows += [(f"goal {k}", goal_text(item)) for k, item in enumerate(self.goal)]
         rows += [(f"stance {k}", stance_text(item)) for k, item in enumerate(self.stances)]
-        said = f"<p>{escape(self.description)}</p>" if self.description else ""
-        return html_of(self, said, html_table(["", ""], rows), folded("environment", self.environment._repr_html_()))
+        description = f"<p>{escape(self.description)}</p>" if self.description else ""
+        environment = folded("environment", self.environment._repr_html_())
+        return html_of(self, description, html_table(["", ""], rows), environment)
 
     def control_in(self, physics: str) -> ControlSettings:
         """Return the settings of the control in a back end; those left out follow the robot's size."""
@@ -207,7 +208,7 @@ class Scenario:
         return Scenario.of(self.source, seed, self.robot)
 
     def replace(self, **changes: Any) -> "Scenario":
-        """Return the scenario with parts replaced, checked anew; variants and parameters are those of this one no more.
+        """Return the scenario with parts replaced, checked again; variants and parameters of this one are gone.
 
         Parameters
         ----------

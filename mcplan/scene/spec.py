@@ -126,7 +126,7 @@ class ContactSpec(Spec):
     @property
     def options(self) -> dict[str, object]:
         """What the file says beside patch, surface and coordinates, as it would be written again."""
-        said: dict[str, object] = {"kind": self.kind, "friction": self.friction, "max_force": self.max_force}
-        said |= {"slide": list(self.slide) or None, "hinge": list(self.hinge) or None}
-        said |= {"overhang": self.overhang or None}
-        return {name: value for name, value in said.items() if value is not None}
+        options: dict[str, object] = {"kind": self.kind, "friction": self.friction, "max_force": self.max_force}
+        options |= {"slide": list(self.slide) or None, "hinge": list(self.hinge) or None}
+        options |= {"overhang": self.overhang or None}
+        return {name: value for name, value in options.items() if value is not None}

@@ -171,6 +171,6 @@ def _ignored(found: Anatomy, q: np.ndarray) -> Iterator[str]:
     yield "collision:"
     yield "  ignore:"
     for pair in sorted({*here, *often}, key=sorted):
-        said = [f"{1000 * here[pair]:.1f} mm deep in half_sitting"] if pair in here else []
-        said += [f"in {100 * often[pair]:.0f} % of random postures"] if pair in often else []
-        yield f"    - {inline(sorted(pair))}  # {'; '.join(said)}"
+        where = [f"{1000 * here[pair]:.1f} mm deep in half_sitting"] if pair in here else []
+        where += [f"in {100 * often[pair]:.0f} % of random postures"] if pair in often else []
+        yield f"    - {inline(sorted(pair))}  # {'; '.join(where)}"

@@ -84,7 +84,7 @@ def bar_of(
 
 
 STEEPEST = np.radians(75.0)
-"""rad: what is steeper is a wall, of which nobody asks why it is no surface."""
+"""rad: what is steeper is a wall, which needs no reason why it is no surface."""
 
 LEVEL = np.cos(np.radians(3.0))
 """Least vertical part of a normal of what is called level."""

@@ -378,7 +378,7 @@ def _outline(part: Any) -> np.ndarray | None:
         before, after = np.roll(hull, 1, axis=0), np.roll(hull, -1, axis=0)
         a, b = hull - before, after - hull
         lost = np.abs(a[:, 0] * b[:, 1] - a[:, 1] * b[:, 0]) / 2
-        # a corner that is hardly one, or one too many
+        # an almost straight corner, or one too many
         if lost.min() > TINY * np.linalg.norm(after - before, axis=1)[np.argmin(lost)] / 2 and len(hull) <= CORNERS:
             break
         hull = np.delete(hull, int(np.argmin(lost)), axis=0)

@@ -1,5 +1,4 @@
-"""Triangle meshes of an environment: welded, none without area, normals out of the solids; height maps as triangles.
-"""
+"""Triangle meshes of an environment: welded, none without area, normals out of the solids; height maps as triangles."""
 
 import io
 import warnings

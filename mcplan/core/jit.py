@@ -46,7 +46,7 @@ def _compile(function, *, fastmath=False, forceinline=False, allocates=False, **
 
 @contextmanager
 def _own_cache():
-    """Let what is decorated in the block use the cache of the package; other code keeps the user's."""
+    """Let functions decorated in the block use the cache of the package; other code keeps the user's."""
     own = {"CACHE_DIR": CACHE_DIRECTORY, "CACHE_LOCATOR_CLASSES": ""}
     before = {name: getattr(config, name, "") for name in own}
     try:

@@ -10,9 +10,9 @@ u = sdd = x'(s) / 2, in every point of a grid
     |l' u + l'' x| <= start,   |u'| <= bend
 
 where g is the force that gravity takes, m = M v, c = M vd + h(q, v) - g, z is the height of the centre of mass, and l
-how far it has gone: linear in (u, x, f). All but the last are kept for u / part and x / part: of what they allow beyond
-rest a part is used. x is a spline of degree two over pieces of the path, so that u, and with it every acceleration, is
-continuous; the time, ``integral of ds / sqrt(x)``, is taken by the trapezoidal rule.
+how far it has gone: linear in (u, x, f). All but the last hold for u / part and x / part: a part of the
+range beyond rest is used. x is a spline of degree two over pieces of the path, so that u, and with it every
+acceleration, is continuous; the time, ``integral of ds / sqrt(x)``, is taken by the trapezoidal rule.
 
 Source: Verscheure et al. (2009), IEEE T-AC 54(10), sec. II; the spline instead of a piecewise linear x is ours.
 """
@@ -48,7 +48,7 @@ class LawBasis:
     s : (m,) points of the grid, from 0 to 1.
     x, u : (m, 3) what the coefficients from ``start`` on contribute to x, and to x'(s) / 2.
     start : (m,) first coefficient of each row.
-    bend : (pieces, 3) what they contribute to u'(s), which is the same all along a piece; ``start`` is that of its
+    bend : (pieces, 3) contribution to u'(s), constant along a piece; ``start`` is that of its
         middle.
     weights : (m,) of the trapezoidal rule.
     """
@@ -109,7 +109,7 @@ class PathProgram:
     height : (m, 2) first and second derivative of the height of the centre of mass.
     rise : bound of its acceleration up and down.
     along : (m, 2) first and second derivative of how far the centre of mass has gone.
-    start : (m,) bound of its acceleration along its way, which builds up where it starts and dies down where it stops.
+    start : (m,) bound of its acceleration along its path, which builds up where it starts and dies down where it stops.
     bend : (pieces,) bound of u' on each piece of the spline.
     part : (m,) of what any limit but ``bend`` allows that is used.
     """
@@ -138,7 +138,7 @@ class PathProgram:
     part: np.ndarray
 
     def forces_at(self, i: int, asked: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Return the rows ``A f <= b``, ``C f = d`` of contact forces that, with the torques, give what is asked.
+        """Return the rows ``A f <= b``, ``C f = d`` of contact forces that, with the torques, give a generalised force.
 
         Parameters
         ----------
@@ -166,7 +166,7 @@ def least_time(program: PathProgram) -> tuple[float, np.ndarray, np.ndarray]:
     rows = np.repeat(np.arange(m), DEGREE + 1), (basis.start[:, None] + np.arange(DEGREE + 1)).ravel()
     X, D = np.zeros((m, basis.size)), np.zeros((m, basis.size))
     X[rows], D[rows] = basis.x.ravel(), basis.u.ravel() / program.length
-    # in units of the size of one: forces in weights, x in what its bounds allow on the way, all else in its limit
+    # in units of the size of one: forces in weights, x in its bounds on the path, all else in its limit
     unit, scale = float(np.abs(program.hold[:, :3]).max()), float((basis.weights @ program.x_max**-0.5) ** -2)
     c = cp.Variable(basis.size)
     squared, change = X @ c, D @ c

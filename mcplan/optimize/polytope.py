@@ -1,4 +1,4 @@
-"""Faces that stand for a friction cone and for a ball: matrices that multiply forces, without units of their own."""
+"""Faces that stand for a friction cone and for a ball: matrices without units that multiply forces."""
 
 from functools import cache
 from itertools import combinations, product

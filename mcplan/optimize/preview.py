@@ -26,7 +26,7 @@ JERK = 2e-4
 
 
 class Preview(NamedTuple):
-    """What is known of a walk, in N + 1 samples that are dt apart.
+    """Given data of a walk, in N + 1 samples that are dt apart.
 
     Attributes
     ----------

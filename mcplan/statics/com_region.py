@@ -64,7 +64,7 @@ class ComPolyhedron:
             return region_of(np.zeros((0, 2)), True)
         kept = size >= 1e-9
         A, b, cut = A[kept] / size[kept, None], b[kept] / size[kept], self.cut[kept]
-        # prisms of opposite accelerations lean opposite ways: where they meet is within REACH at any height
+        # prisms of opposite accelerations lean in opposite directions: where they meet is within REACH at any height
         square = self.reference[:2] + 2.0 * REACH * np.array([[-1.0, -1.0], [1.0, -1.0], [1.0, 1.0], [-1.0, 1.0]])
         corners = np.asarray(clip(square, A, b)).reshape(-1, 2)
         return region_of(corners, not bool((corners @ A[cut].T > b[cut] - 1e-6).any()))

@@ -10,7 +10,7 @@ The stacked unknown ``f`` holds, contact by contact, either the force at each co
     ray         (mu cos(b), mu sin(b), 1),                          b = (2 k + 1) pi / faces
 
 A contact on a free object loads what the object lies on: its support presses on the object's corners with unknown
-forces of their own, which hold up its weight and what the robot does to it. So the robot leans on a box only as far as
+forces, which hold up its weight and the forces of the robot. So the robot leans on a box only as far as
 that neither slides nor tips; and a box in the air hangs on the robot's contacts alone (S0, sec. 11: robot and object
 are one system).
 
@@ -97,9 +97,9 @@ def moments_about(map_: np.ndarray, point: np.ndarray) -> np.ndarray:
     return moved
 
 
-def _axes(said: object) -> tuple[str, ...]:
+def _axes(axes: object) -> tuple[str, ...]:
     """Return axis names as files give them: one name, several, or nothing."""
-    return tuple(str(axis) for axis in said) if isinstance(said, (str, list, tuple)) else ()
+    return tuple(str(axis) for axis in axes) if isinstance(axes, (str, list, tuple)) else ()
 
 
 class ContactForces:

@@ -50,7 +50,7 @@ DIRECTIONS = 16
 """Horizontal directions of the push that defines the equilibrium margin."""
 
 MOST_PUSH = 10.0
-"""Weights: contacts that can squeeze without limit (facing walls) withstand any push, and this is said of them."""
+"""Weights: contacts that can squeeze without limit (facing walls) withstand any push, and this value is reported."""
 
 LEAST_MISSING = 1e-8
 """Weights: a residual of this size is rounding."""

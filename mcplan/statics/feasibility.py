@@ -4,7 +4,7 @@
 
 It is the first phase of a linear program; `mcplan.statics.equilibrium.balance` chooses the forces.
 
-What is missing when a stance does not hold: the closest violation, named, and by how much.
+For a stance that does not hold: the closest violation, by name and amount.
 
 The reasons are tried in the order in which a person would remove them: the centre of mass is moved into the support
 region; without any region, friction grows at one contact or at all; then the force limits grow; contacts that fail even
@@ -27,7 +27,7 @@ from mcplan.statics.support_region import has_support_region, support_region
 from mcplan.util.arguments import each, instance
 
 LEAST_WRENCH = 1e-9
-"""Weights, and weights at 1 m: what is less is none."""
+"""Weights, and weights at 1 m: smaller values count as zero."""
 
 GRAVITY_ALONE = np.array([0.0, 0.0, 1.0, 0.0, 0.0, 0.0])
 """What the contacts balance, in weights."""
@@ -49,7 +49,7 @@ def part_exerted(
     most: float = 1.0,
     faces: int = 8,
 ) -> float:
-    """Return the largest part, up to ``most``, of a wrench that contacts exert besides another one.
+    """Return the largest part, up to ``most``, of a wrench that contacts exert in addition to another one.
 
         maximise p   subject to   sum of wrenches = first + p further,   p <= most,   f within cones and limits
 
@@ -93,7 +93,7 @@ def can_hold(
 
 
 MOST_FACTOR = 100.0
-"""Friction or a force limit that has to grow by more than this is not what is missing."""
+"""Friction or a force limit that has to grow by more than this is not the cause."""
 
 
 @dataclass(frozen=True)

@@ -116,7 +116,7 @@ def support_region(
     Parameters
     ----------
     contacts : those that carry load.
-    mass : kg; it matters with force limits, and with free objects among what is touched.
+    mass : kg; it matters with force limits, and with free objects among the supports.
     faces : faces of each friction pyramid (ignored when ``exact``, but for the first rays).
     exact : use the true cones, whose region may be round.
     tolerance : an edge is final when the region extends no farther beyond it (m); the polygon lies inside the region.

@@ -89,7 +89,7 @@ def _faces_of_cone(rays: np.ndarray) -> np.ndarray:
 
     The section ``w_3 = 1`` is a polytope in five dimensions or, for edges, points and smooth contacts, in fewer; a
     direction without extent gives two opposite faces. That ``w_3`` is not negative follows from the faces across an
-    extent; a single ray has none, and needs a face of its own.
+    extent; a single ray has none, and needs a separate face.
     """
     section = np.delete(rays, 2, axis=1)
     middle = section.mean(axis=0)

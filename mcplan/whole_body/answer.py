@@ -50,7 +50,7 @@ class Solution(NamedTuple):
     forces : patch -> (k, 3) forces of the environment at the contact points, world axes, N.
     wrenches : patch -> (6,) their wrench at the patch origin, world axes.
     unknowns : patch -> force unknowns in the contact's axes, as the program knows them.
-    residuals : of the problem as declared, also in the slack form (which then says what was given up).
+    residuals : of the problem as declared, also in the slack form (where they are its violations).
     objective : value of the cost.
     solve_time : s, clock time of ``solve``.
     message : why the program as declared was not solved; empty if it was.
@@ -84,7 +84,7 @@ STATIONARITY = 1e-4
 
 
 class Answer:
-    """Accelerations, torques and force unknowns, with what they mean at the contacts and the residuals.
+    """Accelerations, torques and force unknowns, with the contact forces and the residuals.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""A contact as the whole-body program sees it: what it forbids to accelerate, and the forces that it can bear.
+"""A contact as the whole-body program sees it: the accelerations that it forbids, and its admissible forces.
 
 The rotation vector between two orientations, and how quickly it changes.
 """
@@ -46,7 +46,7 @@ DEPENDENT = 1e-2
 """Where contacts that pin each other are off by millimetres their rows differ by as much."""
 
 SIZE = 1e-6
-"""Price of the size of least forces beside what they miss of a wrench, where points would have to pull."""
+"""Price of the size of least forces beside the wrench that they miss, where points would have to pull."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class ContactConstraint(FlatParameters):
     """Contact at a patch: ``S R' (J vd + Jdot v) = S (kp e - kd V)`` and forces within their cone.
 
     Of a ball R is R*, upright: it touches below its centre, however its link is turned. Where its drift is fed back,
-    the angular part of ``V`` is that with which the drift changes: what it rolls is counted by its turn from upright.
+    the angular part of ``V`` is the rate of the drift: rolling is counted by its turn from upright.
 
     ``S`` selects the constrained directions in patch axes, ``e = (R'(p* - p), R' log(R* R'))`` is the drift from the
     place of the contact, ``V`` the patch's velocity in its axes. The unknowns of a ``surface`` or ``point`` contact are
@@ -109,8 +109,8 @@ class ContactConstraint(FlatParameters):
     max_moment : largest size of a grasp's moment, N m.
     lever : m; the program weighs a grasp's moment ``m`` as it does a force ``m / lever``: at first the contact's
         largest moment over its largest force, so that both are used alike; 1 where one of them is unlimited.
-    preload : N along the normal that the points bear at least, each the same; friction is counted on of what they bear
-        besides. At first none.
+    preload : N along the normal that the points bear at least, each the same; friction is counted on of the
+        rest. At first none.
     """
 
     kp, kd, dependent, R, p = View(), View(), View(), View(), View()

@@ -79,9 +79,9 @@ Extra = Callable[[Any], tuple[Sequence[cp.Expression], Sequence[cp.Constraint]]]
 
 
 def check_convex(problem: cp.Problem, extra: Sequence[Any] = ()) -> None:
-    """Refuse a problem that CVXPY would have to build anew at each solve, or that is no quadratic program.
+    """Refuse a problem that CVXPY would have to build again at each solve, or that is no quadratic program.
 
-    Of ``extra``, the user's constraints, both sides are needed: what has no solution is explained and relaxed by them.
+    Of ``extra``, the user's constraints, both sides are needed to explain and relax an infeasible program.
     """
     for given in extra:
         if not isinstance(given, cp.constraints.Equality | cp.constraints.Inequality):

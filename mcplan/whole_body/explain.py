@@ -1,4 +1,4 @@
-"""Why a whole-body program has no solution: the constraints that would have to give way, by name and amount.
+"""Why a whole-body program has no solution: the constraints that would have to be relaxed, by name and amount.
 
 The slack form: the same program, in which contacts may slip and joints overrun rather than nothing be found.
 
@@ -70,7 +70,7 @@ class Explanation:
         """
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # an inaccurate answer still names what is in the way
+                warnings.simplefilter("ignore")  # an inaccurate answer still names the conflict
                 self._problem.solve(solver=cp.CLARABEL)
         except cp.SolverError:
             return ()

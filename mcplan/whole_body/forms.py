@@ -47,7 +47,7 @@ class BaseChart:
     Parameters
     ----------
     d : the declared program; the parameters are added to its own.
-    robot : has the mechanism as ``tree``; what has none is a system of a robot and free objects.
+    robot : has the mechanism as ``tree``; without one it is a system of a robot and free objects.
 
     Attributes
     ----------

@@ -1,7 +1,4 @@
-"""Numbers that change between ticks: one array that kernels read, and attributes that are parts of it.
-
-Whether what is given is what was given before: work that depends on it alone is kept from tick to tick.
-"""
+"""Numbers that change between ticks: one array that kernels read, and attributes that are parts of it."""
 
 from collections.abc import Sequence
 from operator import is_
@@ -56,7 +53,7 @@ class NumberView:
 
 
 class FlatParameters:
-    """Base of what has slots.
+    """Base of classes with views.
 
     Attributes
     ----------

@@ -56,6 +56,6 @@ class ProblemPool:
         return self._problems[key]
 
     def rehearse(self) -> None:
-        """Let the problem that was handed out last, filled, be solved by all ways that there are."""
+        """Let the problem that was handed out last, filled, be solved by every method."""
         if self._last is not None:
             self._last[1].rehearse()

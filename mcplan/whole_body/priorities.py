@@ -250,7 +250,7 @@ class PrioritisedQP:
         return self.problems[0].preload_price()
 
     def rehearse(self) -> None:
-        """Solve each level by all ways that its compiled form has, see ``WholeBodyQP.rehearse``."""
+        """Solve each level by every method of its compiled form, see ``WholeBodyQP.rehearse``."""
         for problem in self.problems:
             problem.rehearse()
 

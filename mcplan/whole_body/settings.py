@@ -17,7 +17,7 @@ from mcplan.whole_body.collision_avoidance import Array
 
 SOLVERS: Final = MappingProxyType(
     {
-        # a negative eps_prox regularises only if the Hessian is singular (the torques have no cost of their own)
+        # a negative eps_prox regularises only if the Hessian is singular (the torques have no cost)
         "DAQP": {"eps_prox": -1e-5, "iter_limit": 2000},
         "OSQP": {"eps_abs": 1e-9, "eps_rel": 1e-9, "max_iter": 50_000, "polish": True},
         "CLARABEL": {"tol_gap_abs": 1e-10, "tol_gap_rel": 1e-10, "tol_feas": 1e-10},
@@ -37,7 +37,7 @@ MODULES: Final = MappingProxyType({"DAQP": "daqp", "OSQP": "osqp", "CLARABEL": "
 
 
 def solver_options(name: str) -> dict[str, Any]:
-    """Return the options of a solver; an unknown or missing one is refused, with the way to get it."""
+    """Return the options of a solver; an unknown or missing one is refused, with the command that installs it."""
     if name not in SOLVERS:
         raise InputError(f"solver {name!r}: one of {', '.join(SOLVERS)}")
     if find_spec(MODULES[name]) is None:
@@ -47,7 +47,7 @@ def solver_options(name: str) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class QPSettings:
-    """What is fixed when a problem is declared.
+    """Options that are fixed when a problem is declared.
 
     Parameters
     ----------

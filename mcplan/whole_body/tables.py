@@ -23,7 +23,7 @@ from mcplan.whole_body.settings import UNBOUNDED, QPSettings
 from mcplan.whole_body.tasks.task import KernelTask, Task, filled_by_kernel
 
 EXTERNAL, WEIGHT, PULL = range(3)
-"""Rows of what is given to ``qp_fill.fill`` besides the terms."""
+"""Rows of the arguments of ``qp_fill.fill`` other than the terms."""
 
 
 class StructureTable:
@@ -197,7 +197,7 @@ class FastForm:
     Parameters
     ----------
     compiled : the compiled form of the declared problem, with the user's terms.
-    d : what was declared.
+    d : the declaration.
 
     Attributes
     ----------
@@ -225,7 +225,7 @@ class FastForm:
         return self.compiled.solve(prove=prove)
 
     def point(self) -> tuple[Array, Array, Array]:
-        """Return vd, tau and the force unknowns of the last solution; they are nobody else's."""
+        """Return vd, tau and the force unknowns of the last solution; the caller owns them."""
         values = [variable.value for variable in self._variables]
         return values[0], values[1], values[2] if len(values) > 2 else self._no_force
 

@@ -247,7 +247,7 @@ class WholeBodyQP:
                 b.drawn[0, place] += weight * planned[contact.patch]
 
     def _culprit(self, terms: Terms, tasks: Sequence[Task]) -> str:
-        """Name what is not a number: an entry of the state, or a parameter and the task or contact that it is from."""
+        """Name the NaN: an entry of the state, or a parameter and the task or contact that it is from."""
         for what, vector, base in (("q", terms.q, 7), ("v", terms.v, 6)):
             for i in np.flatnonzero(~np.isfinite(vector)).tolist():
                 joint, names = i - base, self.robot.joint_names
@@ -265,7 +265,7 @@ class WholeBodyQP:
         return wrong
 
     def attempt(self) -> Solution | None:
-        """Solve the filled program; return None where none is found: that is said in a tick's time, and not proven."""
+        """Solve the filled program; return None where none is found in time (no proof of infeasibility)."""
         start = time.perf_counter()
         answer = self._solve_declared(self._bound_program(), prove=False)[1]
         return None if answer is None else self._solved(answer, start)
@@ -273,7 +273,7 @@ class WholeBodyQP:
     def solve(self) -> Solution:
         """Solve the filled program; always returns an answer, whose ``status`` says of which kind.
 
-        What has no solution is explained and replaced. That takes up to half a second where it happens first: who has
+        An infeasible program is explained and replaced. That takes up to half a second where it happens first: who has
         another program to turn to asks for an ``attempt``.
         """
         start, b = time.perf_counter(), self._bound_program()
@@ -281,7 +281,7 @@ class WholeBodyQP:
         if answer is not None:
             return self._solved(answer, start)
         conflicts = self._explain()
-        message = failure + ("; in the way: " + "; ".join(map(str, conflicts)) if conflicts else "")
+        message = failure + ("; in conflict: " + "; ".join(map(str, conflicts)) if conflicts else "")
         self._failed_before, self._calm = True, 0
         if self._slack is None:
             soft = slack_problem(self.declaration, self.cost, self._extra)
@@ -309,7 +309,7 @@ class WholeBodyQP:
         return float(y @ (spread @ self.data["friction_margin"]))
 
     def rehearse(self) -> None:
-        """Solve the filled program by all ways that the compiled form has, so that the code of each is loaded."""
+        """Solve the filled program by every method of the compiled form, so that the code of each is loaded."""
         if self.fast:
             self.fast.compiled.rehearse()
 

@@ -98,7 +98,7 @@ def test_what_the_caller_keeps_of_a_bundle_is_in_it():
     robot = load_robot("hrp2")
     environment = Environment(surfaces=(plane(),))
     scene = pack_scene(robot, environment, ["left_sole"], SimulationSettings(), robot.posture("half_sitting"))
-    packed, told, table = close_moving(exchange(robot.tree, 1, 0), scratch(scene, robot.nv), touch(scene))
-    told.tau[:], table.report[:] = 3.0, 4.0
+    packed, moving, table = close_moving(exchange(robot.tree, 1, 0), scratch(scene, robot.nv), touch(scene))
+    moving.tau[:], table.report[:] = 3.0, 4.0
     assert np.sum(packed.real == 3.0) == robot.n
     assert np.sum(packed.real == 4.0) == table.report.size

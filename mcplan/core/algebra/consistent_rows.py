@@ -44,9 +44,9 @@ def _left(A, i, m, n, Q, rank):
 def make_consistent(A, b, m, n, Q, dependent):
     """Empty the rows of ``A x = b`` that follow from the others, or nearly: they say ``0 = 0``.
 
-    A row that hardly differs from the others' span must go as a whole. With another right-hand side alone it would ask
-    for nothing along what is left of it, which is a direction that rounding or drift has chosen; as it is, it would ask
-    for a hundred times what it is off by along there.
+    A row that nearly lies in the others' span must go as a whole. With another right-hand side alone it would ask
+    for nothing along its rest, a direction that rounding or drift has chosen; as it is, it would ask
+    for a hundred times its error along there.
 
     Rows are made orthonormal one after the other (Gram-Schmidt)::
 
@@ -57,14 +57,14 @@ def make_consistent(A, b, m, n, Q, dependent):
     Each of those that stay may say something new, and one of them follow from all others all the same: with
     ``A = L Q`` the distance of a row from the span of the rest is ``1 / |(L^-1)_i|``, a column of the inverse. The
     nearest one, as counted in its own ``dependent_i |a_i|``, goes, and so on, until none is nearer than that. What
-    followed from it need not follow from the rest, so that each time all others are looked at anew.
+    followed from it need not follow from the rest, so that each time all others are tested again.
 
     Parameters
     ----------
     A : (n m,) the entries of an (m, n) matrix, column by column; changed where needed.
     b : (m,) changed with them.
     m, n : numbers of rows and columns.
-    Q : (at least 2 m + 1, n) out: orthonormal rows that span what is left, first; the others are scratch.
+    Q : (at least 2 m + 1, n) out: orthonormal rows that span the rest, first; the others are scratch.
     dependent : (m,) part of each row that is not in the span of the others; with less it counts as following from them.
         Changed: negative for the rows that are emptied.
 

@@ -22,7 +22,7 @@ def add_impedance(q, v, vd, tau, kp, kd, leak, limit, dt, expected_q, expected_v
         torque = tau[i] + kp[i] * (expected_q[i] - q[i]) + kd[i] * (expected_v[i] - v[i])
         expected_v[i] += dt * (vd[i] + (v[i] - expected_v[i]) / leak)
         expected_q[i] += dt * (expected_v[i] + (q[i] - expected_q[i]) / leak)
-        if torque > limit[i]:  # what is not a number stays so
+        if torque > limit[i]:  # NaN stays NaN
             torque = limit[i]
         elif torque < -limit[i]:
             torque = -limit[i]

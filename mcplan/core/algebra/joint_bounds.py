@@ -8,7 +8,7 @@ RECOVERY = 0.1
 """s: usual time constant of the return from beyond a limit."""
 
 SPARE = 2.0
-"""Of the least deceleration that stops what is not viable, so that it is viable again before its limit."""
+"""Of the least deceleration that stops a joint that is not viable, so that it is viable again before its limit."""
 
 
 @jit

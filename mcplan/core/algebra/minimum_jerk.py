@@ -109,7 +109,7 @@ def turn(phi, start, R, w, wd):
 
 @jit
 def turn_back(off, s, T, scratch, motion):
-    """Turn the motion of a frame by what is left of a rotation: ``R = exp(hat((1 - sigma(s)) off)) R_0``, in place.
+    """Turn the motion of a frame by the rest of a rotation: ``R = exp(hat((1 - sigma(s)) off)) R_0``, in place.
 
     With E the exponential and phi its vector, which keeps its direction,
 

@@ -1,6 +1,6 @@
 """Rotations: unit quaternions (w, x, y, z), matrices, rotation vectors. An output may be one of the inputs.
 
-A quaternion and its negative are the same rotation; the logarithm takes the shorter way round.
+A quaternion and its negative are the same rotation; the logarithm takes the shorter turn.
 
 The rotation vector between two orientations, and how quickly it changes.
 """

@@ -1,6 +1,6 @@
 """Factor of a symmetric matrix with the sparsity of a tree: ``A = L' L``, no fill (Featherstone 2008, table 6.3).
 
-Row i has entries in the columns on the way from i to its root only. ``parent[i] = i - 1`` makes it dense.
+Row i has entries in the columns on the path from i to its root only. ``parent[i] = i - 1`` makes it dense.
 """
 
 import math

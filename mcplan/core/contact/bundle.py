@@ -14,10 +14,10 @@ def close_fixed(tree: Tree, scene: Scene, law: np.ndarray) -> Bundle:
     return bundle([*tree, *flat(scene), law])[0]
 
 
-def close_moving(told: Exchange, scratch: Scratch, touch: Touch) -> tuple[Bundle, Exchange, Touch]:
+def close_moving(exchange: Exchange, scratch: Scratch, touch: Touch) -> tuple[Bundle, Exchange, Touch]:
     """Return the bundle of what steps change, and what the caller reads and writes of it, as it is there."""
-    packed, views = bundle([*told, *scratch, *touch])
-    return packed, Exchange(*views[: len(told)]), Touch(*views[-len(touch) :])
+    packed, views = bundle([*exchange, *scratch, *touch])
+    return packed, Exchange(*views[: len(exchange)]), Touch(*views[-len(touch) :])
 
 
 @jit_inline
@@ -37,7 +37,7 @@ def open_fixed(packed):
 def open_moving(packed):
     """Return exchange, scratch space and table of contacts out of their bundle."""
     real, whole, layout = packed
-    told = Exchange(
+    exchange = Exchange(
         axes2(real, layout, 0),  # grasp
         axes1(real, layout, 1),  # tau
         axes1(real, layout, 2),  # force
@@ -48,7 +48,7 @@ def open_moving(packed):
         axes1(whole, layout, 7),  # counts
         axes2(real, layout, 8),  # work
     )
-    return told, open_scratch(Bundle(real, whole, layout[9:])), open_touch(Bundle(real, whole, layout[29:]))
+    return exchange, open_scratch(Bundle(real, whole, layout[9:])), open_touch(Bundle(real, whole, layout[29:]))
 
 
 @jit_inline
@@ -103,7 +103,7 @@ def open_scratch(packed):
         axes2(real, layout, 12),  # distance
         axes1(real, layout, 13),  # nearest
         axes1(real, layout, 14),  # apart
-        axes1(real, layout, 15),  # way
+        axes1(real, layout, 15),  # travel
         axes1(real, layout, 16),  # quiet
         axes2(real, layout, 17),  # clear
         axes1(real, layout, 18),  # left_q

@@ -317,7 +317,7 @@ def bump_on_bar(scene, b, pose, body, i, margin, touch, count):
     x, y, z = outward(pose, body, bump[i, BUMP_CENTRE], bump[i, BUMP_CENTRE + 1], bump[i, BUMP_CENTRE + 2])
     off, u, v, w = off_bar(bar, b, x, y, z)
     gap = off - bump[i, BUMP_RADIUS]
-    if gap > margin or (u == 0.0 and v == 0.0 and w == 0.0):  # on the axis all ways out are as long
+    if gap > margin or (u == 0.0 and v == 0.0 and w == 0.0):  # on the axis all directions out are as long
         return count
     before = count
     count = add_contact(

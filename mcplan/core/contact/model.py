@@ -1,4 +1,4 @@
-"""What may touch, and what was found to touch, as the contact kernels see it: packed arrays and their columns.
+"""Contact candidates and contacts as the contact kernels see them: packed arrays and their columns.
 
 Bodies are numbered through: those of the robot's tree, then the free objects. The world is body -1. A free object is a
 body whose frame sits at its centre of mass; its six velocities (linear, angular, world axes) follow the robot's.
@@ -95,7 +95,7 @@ TAKEN, ASKED, TAKEN_BEFORE, ASKED_BEFORE, SHIFT_SIZE = range(5)
 
 
 class Touch(NamedTuple):
-    """Contacts of one step, and what was found of them. ``C`` rows of space."""
+    """Contacts of one step, and their state. ``C`` rows of space."""
 
     index: np.ndarray  # (C, 11) int64
     value: np.ndarray  # (C, 16)
@@ -105,7 +105,7 @@ class Touch(NamedTuple):
     impulse: np.ndarray  # (C, 3) along the axes, N s
     speed: np.ndarray  # (C, 3) along the axes, m/s
     climb: np.ndarray  # (C, 3) change of the speed along the direction of a line search
-    shift: np.ndarray  # (C, 4) what is taken from the wanted normal velocity so that sliding does not lift, m/s
+    shift: np.ndarray  # (C, 4) subtracted from the wanted normal velocity so that sliding does not lift, m/s
     memory_index: np.ndarray  # (C, 2) int64: key and state in the previous step
     memory: np.ndarray  # (C, 2) stretch of the tangential springs of soft contacts (m)
     report_index: np.ndarray  # (2 C, 2) int64: link and patch of each point that carries force, as each side sees it
@@ -149,7 +149,7 @@ it counts (m/s); 1 for springs and dampers, their stiffness (N/m) and damping (N
 
 
 class Exchange(NamedTuple):
-    """What a step is told and what it answers, besides the state of the robot."""
+    """Inputs and outputs of a step, other than the state of the robot."""
 
     grasp: np.ndarray  # (P, 21) holds
     tau: np.ndarray  # (nv - 6,) torques that the motors are asked for
@@ -204,9 +204,9 @@ class Scratch(NamedTuple):
     G: np.ndarray  # (3, 3) stiffness of a contact
     shape: np.ndarray  # (shapes, 12) of the shapes in the world, where one was looked at
     distance: np.ndarray  # scratch of the distance kernels
-    nearest: np.ndarray  # (10,) what they found
-    apart: np.ndarray  # (pairs,) distance that a pair had at least, plus the ways of its bodies by then, m
-    way: np.ndarray  # (bodies,) ways that any point of a body may have gone, m
+    nearest: np.ndarray  # (10,) result of the search
+    apart: np.ndarray  # (pairs,) distance that a pair had at least, plus the travel of its bodies by then, m
+    travel: np.ndarray  # (bodies,) bound on the path length of any point of a body, m
     quiet: np.ndarray  # (1,) distance that every pair has at least, m
     clear: np.ndarray  # (shapes of bodies, slabs and bars) the same of shapes and supports
     left_q: np.ndarray  # (nq,) where the last step left the robot

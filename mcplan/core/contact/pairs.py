@@ -40,7 +40,7 @@ def add_meeting(scene, near, a, b, key, friction, touch, count):
 @jit
 def meet_support(scene, scratch, body, b, friction, margin, touch, count):
     """Add the contacts of a body's shapes with shape b of the world, a slab or a bar; returns the new count."""
-    shape, near, clear, gone = scratch.shape, scratch.nearest, scratch.clear, scratch.way[body]
+    shape, near, clear, gone = scratch.shape, scratch.nearest, scratch.clear, scratch.travel[body]
     column = b - len(scene.shape_link) + clear.shape[1]
     for a in range(scene.body_index[body, SHAPE_FIRST], scene.body_index[body, SHAPE_STOP]):
         if clear[a, column] - gone > margin:
@@ -68,8 +68,8 @@ def touching(touch, count, a, b):
 @jit
 def follow_ways(q, object_q, dt, scratch):
     """Add up how far bodies have gone; forget distances if the state is not the one that the last step left."""
-    for i in range(len(scratch.way)):
-        scratch.way[i] += dt * scratch.speed[i]
+    for i in range(len(scratch.travel)):
+        scratch.travel[i] += dt * scratch.speed[i]
     same = True
     for k in range(len(q)):
         same = same and q[k] == scratch.left_q[k]
@@ -87,9 +87,9 @@ def meet_pairs(scene, scratch, dt, touch, count):
     """Add the contacts of the pairs of shapes that may meet; returns the new count.
 
     A pair is looked at again only when its shapes may have come near since: nothing moves further in a step than its
-    speed says. What is stored of a pair is its distance plus the ways that both bodies had gone by then.
+    speed says. What is stored of a pair is its distance plus the travel of both bodies by then.
     """
-    speed, way, quiet, apart = scratch.speed, scratch.way, scratch.quiet, scratch.apart
+    speed, travel, quiet, apart = scratch.speed, scratch.travel, scratch.quiet, scratch.apart
     fastest = 0.0
     for i in range(len(speed)):
         fastest = max(fastest, speed[i])
@@ -101,7 +101,7 @@ def meet_pairs(scene, scratch, dt, touch, count):
     for k in range(len(scene.pair)):
         i, j = scene.pair[k, BODY_OF_A], scene.pair[k, BODY_OF_B]
         margin = 1e-3 + 2.0 * dt * (speed[i] + (speed[j] if j >= 0 else 0.0))
-        gone = way[i] + (way[j] if j >= 0 else 0.0)
+        gone = travel[i] + (travel[j] if j >= 0 else 0.0)
         if apart[k] - gone <= margin:
             distance, count = look_at_pair(scene, scratch, k, i, j, margin, found, touch, count)
             apart[k] = distance + gone

@@ -1,4 +1,4 @@
-"""Contact points that an engine has found, as both of their sides see them, and what they come to for each patch.
+"""Contact points that an engine has found, as both of their sides see them, and their sums for each patch.
 
 A contact with the force f along the rows of its frame E, from its first side to its second, acts there by ``E' f`` and
 by ``-E' f`` on its first; on a patch at p all points together come to ``w = (sum f, sum (x - p) x f)``.

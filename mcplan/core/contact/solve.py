@@ -7,7 +7,7 @@ Sliding lifts bodies in this program (the velocity, not only the impulse, is ask
 from the wanted normal velocity until it no longer changes makes the solution that of Coulomb's law. The slip
 ``s = aim_t - v_t - R_t p_t`` is what friction has left of the wanted velocity: none while a contact sticks, all of it
 where none presses. It changes continuously from state to state, so that the fixed point does, too: were it counted
-where a contact slides only, a corner of a box that is hardly loaded would open and close in turn. The second derivative
+where a contact slides only, a corner of a box with little load would open and close in turn. The second derivative
 has the sparsity of the tree unless a contact couples two bodies, so that its factor has no fill.
 
 Sources: A. Castro et al., IEEE T-RO 2023; V. Acary, F. Cadoux et al., ZAMM 2011 (the fixed point of De Saxce's term);
@@ -45,7 +45,7 @@ from mcplan.core.contact.model import (
 from mcplan.core.jit import jit, jit_inline
 
 SHIFT_TOLERANCE, SHIFTS = 1e-5, 30
-"""Change of what is taken from the wanted normal velocity (m/s) below which Coulomb's law holds; the most rounds."""
+"""Change of the shift of the wanted normal velocity (m/s) below which Coulomb's law holds; the most rounds."""
 
 LEAST_MIX, MOST_MIX = -1.0, 0.9
 """Bounds of the part that the round before has in the next one."""
@@ -163,7 +163,7 @@ def slope_at(n, count, touch, vector, alpha, rise, bend):
 
 @jit
 def line_search(M, parent, n, count, touch, vector):
-    """Step length at which l is least along the direction, or 1 where l still falls and hardly so."""
+    """Step length at which l is least along the direction, or 1 where l still falls, but slowly."""
     step = vector[STEP]
     tree_multiply(M, parent, n, step, vector[PRODUCT])
     rise, bend, start = 0.0, 0.0, 0.0

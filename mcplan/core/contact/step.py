@@ -126,7 +126,7 @@ def object_dynamics(scene, robot_bodies, nv, pose, object_v, force, dt, M, b):
 
 @jit
 def near_limits(scene, law, q, dt, n, nv, vector):
-    """Write which limit of each joint is near, and what is wanted there."""
+    """Write which limit of each joint is near, and the wanted velocity there."""
     for k in range(n):
         ease = scene.joint[k, EASE]
         vector[SIDE, k] = 0.0
@@ -294,8 +294,8 @@ def contact_step(fixed_real, fixed_whole, fixed_layout, real, whole, layout, dt,
     q, v : (nq,), (nv,) of the robot, overwritten by the next state
     """
     tree, scene, law = open_fixed(Bundle(fixed_real, fixed_whole, fixed_layout))
-    told, scratch, touch = open_moving(Bundle(real, whole, layout))
-    grasp, tau, force, object_q, object_v, wrench, tau_ext, counts, work = told
+    exchange, scratch, touch = open_moving(Bundle(real, whole, layout))
+    grasp, tau, force, object_q, object_v, wrench, tau_ext, counts, work = exchange
     bodies, nv, n = len(tree.topology), len(v), len(force)
     vector, M, b = scratch.vector, scratch.M, scratch.vector[MOMENTUM]
     newton_euler(tree, q, v, v, 0.0, GRAVITY, work)

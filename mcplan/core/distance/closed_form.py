@@ -60,7 +60,7 @@ def segment_to_segment(shapes, a, b, work, out):
     if distance > NEAR:
         write(out, distance, px / distance, py / distance, dz / distance, px, py, pz)
         return
-    if across > 1e-14:  # they cross: apart along what is square to both, to the side where a's middle is
+    if across > 1e-14:  # they cross: apart along the common normal, to the side where a's middle is
         length = math.sqrt(across)
         side = 1.0 if uy * x - ux * y >= 0.0 else -1.0
         write(out, 0.0, side * uy / length, -side * ux / length, 0.0, px, py, pz)

@@ -108,7 +108,7 @@ def first_tetrahedron(shapes, a, b, work):
 
 @jit_algebra
 def expand(work, faces, vertex):
-    """Replace the faces that a vertex sees by those to the rim of what it sees; returns the new number of faces.
+    """Replace the faces that a vertex sees by those to the horizon; returns the new number of faces.
 
     Minus one means that there is no room left, or nothing was seen.
     """
@@ -120,7 +120,7 @@ def expand(work, faces, vertex):
             for side in range(3):
                 i, j = work[f, side], work[f, (side + 1) % 3]
                 found = -1
-                for e in range(edges):  # an edge between two seen faces comes up once each way
+                for e in range(edges):  # an edge between two seen faces comes up once in each direction
                     if work[HORIZON + e, 0] == j and work[HORIZON + e, 1] == i:
                         found = e
                         break

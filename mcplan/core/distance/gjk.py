@@ -12,7 +12,7 @@ from mcplan.core.distance.shape import SIMPLEX, difference_support
 from mcplan.core.jit import jit_algebra
 
 SEPARATED, BEYOND, TOUCHING = range(3)
-"""What was found: the distance; that it exceeds the margin; that the cores touch or overlap."""
+"""Result: the distance; that it exceeds the margin; that the cores touch or overlap."""
 
 ITERATIONS = 100
 RELATIVE_ERROR = 1e-10

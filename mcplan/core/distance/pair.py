@@ -1,4 +1,4 @@
-"""Signed distance of two convex shapes, with witness points and normal: the cheapest way for each pair of kinds."""
+"""Signed distance of two convex shapes, with witness points and normal: the cheapest method for each pair of kinds."""
 
 from mcplan.core.distance.closed_form import (
     core_to_plane,
@@ -22,7 +22,7 @@ def pair_distance(shapes, a, b, pose, margin, work, out):
     """Write the signed distance of shapes a and b with its normal and points to ``out``.
 
     The distance is the largest of ``n' (x - y)`` over unit n at its least over x in A, y in B: apart, the usual
-    distance; overlapping, minus the shortest way that parts them.
+    distance; overlapping, minus the shortest separating translation.
 
     Parameters
     ----------

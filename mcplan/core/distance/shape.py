@@ -71,7 +71,7 @@ def cell_of(x, y, z):
     else:
         side, m, u, v = (4 if z >= 0.0 else 5), az, x, y
     scale = 0.5 * CELLS / m if m > 0.0 else 0.0
-    row = max(0, min(int(u * scale + 0.5 * CELLS), CELLS - 1))  # what is no number is no integer: any
+    row = max(0, min(int(u * scale + 0.5 * CELLS), CELLS - 1))  # NaN has no integer: any row
     column = max(0, min(int(v * scale + 0.5 * CELLS), CELLS - 1))
     return (side * CELLS + row) * CELLS + column
 

@@ -11,7 +11,7 @@ which the distance of their unit quaternions h' and h exceeds half of::
 
     s = |p - p'| + 2 r_0 |h - h'|
 
-So two links come nearer to each other by no more than ``s_a + s_b``, and a link to what is around by ``s_a + s``,
+So two links come nearer to each other by no more than ``s_a + s_b``, and a link to its surroundings by ``s_a + s``,
 however fast, far or often they have moved.
 """
 
@@ -36,7 +36,7 @@ ROUNDING = 1e-6
 
 
 class Watch(NamedTuple):
-    """What is known since all pairs were looked at."""
+    """State since the last test of all pairs."""
 
     q: np.ndarray  # (nq,) where the robot was
     around: np.ndarray  # (S, 12) where shapes were that stand in the world
@@ -112,13 +112,13 @@ def follow(tree, watch, q):
 @jit_algebra
 def world_way(shapes, watch, i):
     """Return how far points of a shape that stands in the world may have moved."""
-    turn, way = 0.0, 0.0
+    turn, shift = 0.0, 0.0
     for c in range(9):
         turn += (shapes.offset[i, c] - watch.around[i, c]) ** 2
     for c in range(9, 12):
-        way += (shapes.offset[i, c] - watch.around[i, c]) ** 2
+        shift += (shapes.offset[i, c] - watch.around[i, c]) ** 2
     # |R - R'|_2 = |R - R'|_F / sqrt 2; a half-space that has not turned is not infinitely far from where it was
-    return math.sqrt(way) + (shapes.size[i, BALL] * math.sqrt(0.5 * turn) if turn > 0.0 else 0.0)
+    return math.sqrt(shift) + (shapes.size[i, BALL] * math.sqrt(0.5 * turn) if turn > 0.0 else 0.0)
 
 
 @jit
@@ -194,8 +194,8 @@ def watch_distances(tree, shapes, pairs, margin, wanted, q, scratch, watch, foun
         if wanted[p] == 0:
             continue
         a, b = shapes.index[pairs[p, 0], BODY], shapes.index[pairs[p, 1], BODY]
-        way = (watch.moved[a] if a >= 0 else base + world) + (watch.moved[b] if b >= 0 else base + world)
-        if way >= watch.spare[k]:
+        path = (watch.moved[a] if a >= 0 else base + world) + (watch.moved[b] if b >= 0 else base + world)
+        if path >= watch.spare[k]:
             found[near] = p
             near += 1
     place_pairs(tree, shapes, pairs, found, near, q, watch.needed, scratch)

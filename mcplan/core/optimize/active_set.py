@@ -3,7 +3,7 @@
     minimise  1/2 x' H x + g' x   subject to   low <= A x <= high,   x_low <= x <= x_high
 
 From the unconstrained minimum, one violated constraint after the other enters the active set; the multipliers of those
-that are in it stay non-negative on the way, and one that would change its sign leaves. With ``H = L L'`` and the active
+that are in it stay non-negative, and one that would change its sign leaves. With ``H = L L'`` and the active
 normals ``N``, the method keeps ``J = L^-T Q`` and ``R`` with ``J' N = [R; 0]``; ``T`` holds ``J'``, whose rows are
 contiguous. A constraint enters by one Householder reflection of the rows beyond the active ones.
 

@@ -167,7 +167,7 @@ def factor_held(K, first):
 def _subtract(K, i, start, end):
     """Subtract from rows i to i + 3 what the rows from ``start`` to ``end`` eliminate: ``K_ij -= sum_k K_ki K_kj``.
 
-    The rows are views of their own because only then are the loops vectorised.
+    The rows are separate views because only then are the loops vectorised.
     """
     q0, q1, q2, q3 = K[i, i:], K[i + 1, i:], K[i + 2, i:], K[i + 3, i:]
     for k in range(start, end, 4):

@@ -63,7 +63,7 @@ def factor(H, shift, added):
 def transform_rows(U, Y, prefix):
     """Replace ``Y = G'`` by ``U^-T G'``; at step k only the leading ``prefix[k]`` columns of ``Y`` are non-zero.
 
-    Four rows at a time are rid of the four above them, as what is loaded then serves four times. The rows are views of
+    Four rows at a time are rid of the four above them, as each load then serves four times. The rows are views of
     their own because only then are the loops vectorised.
     """
     n = U.shape[0]

@@ -10,7 +10,7 @@ so that all variables outside the basis are zero. An artificial variable that is
 row) is bounded by zero from then on, and so may a variable be that has done its work (`hold_at_zero`).
 
 Near-degenerate programs are the rule: a leaving variable is sought in two passes, the largest pivot among the steps
-that violate no bound by more than `BOUND_TOLERANCE`, and a tableau that has drifted from ``A`` is computed anew.
+that violate no bound by more than `BOUND_TOLERANCE`, and a tableau that has drifted from ``A`` is computed again.
 
 Source: Dantzig's rule and upper bounds; Harris (1973), Pivot selection methods of the Devex LP code; Bland's rule
 (1977) after a run of degenerate steps, so that it ends.
@@ -333,7 +333,7 @@ def outside(program):
 
 @jit_allocating
 def refresh(program):
-    """Compute the tableau of the present basis anew from ``A`` and ``b``."""
+    """Compute the tableau of the present basis again from ``A`` and ``b``."""
     A, b, T, basis, sign, upper, flipped, count = program
     m, n = len(b), count[0]
     columns = 1 + m + n
@@ -355,7 +355,7 @@ def refresh(program):
                 row, size = i, abs(T[i, column])
         if row >= 0:
             pivot(T, basis, row, column, columns)
-    for i in range(m):  # columns that depend on the others give way to artificial variables
+    for i in range(m):  # columns that depend on the others are replaced by artificial variables
         if basis[i] < 0:
             basis[i] = 1 + i
 

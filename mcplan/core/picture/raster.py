@@ -7,7 +7,7 @@ from mcplan.core.jit import jit
 
 @jit
 def paint(corners, colours, nearest, picture):
-    """Draw triangles; those that are not opaque leave what they cover the nearest, and are to come last, far to near.
+    """Draw triangles; transparent ones do not write depth, and come last, far to near.
 
     A pixel belongs to the triangles that its middle is in. 1 / depth is linear in row and column.
 

@@ -26,7 +26,7 @@ NOT_FINITE = -1
 
 
 class Around(NamedTuple):
-    """What is around a posture: shapes, the pairs of them that are looked at, and those that were near last."""
+    """Surroundings of a posture: shapes, the pairs of them to test, and the pairs that were near last."""
 
     shapes: Shapes
     pairs: np.ndarray  # (P, 2) int64

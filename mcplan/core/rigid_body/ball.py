@@ -32,7 +32,7 @@ from mcplan.core.rigid_body.tree import (
 )
 
 SMALL = 1e-2
-"""rad²: below it series are more exact than differences; what they leave out is below 1e-13."""
+"""rad²: below it series are more exact than differences; their truncation error is below 1e-13."""
 
 
 @jit_algebra

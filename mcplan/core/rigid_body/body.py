@@ -1,4 +1,4 @@
-"""One body's share of every recursion: where it is, what it weighs, how it moves, what that takes.
+"""One body's share of every recursion: its pose, inertia, motion, and the forces of that motion.
 
 Spatial vectors are linear then angular, in world axes, about the base origin taken as a point at rest. With one frame
 for all bodies the recursions have no coordinate transforms: children add to parents as they are.

@@ -1,4 +1,4 @@
-"""The configuration manifold R3 x SO(3) x Rn: moving along it, and the way from one point of it to another."""
+"""The configuration manifold R3 x SO(3) x Rn: integration and difference."""
 
 import math
 
@@ -69,7 +69,7 @@ def difference(q0, q1, out):
 
 @jit
 def nearest(known, q, weight, out):
-    """Index of the configuration from which the way to another is the shortest: least ``|weight * difference|``.
+    """Index of the configuration that is nearest to another: least ``|weight * difference|``.
 
     Parameters
     ----------

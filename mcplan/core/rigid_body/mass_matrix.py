@@ -29,7 +29,7 @@ def add_inertias(tree, work):
 def fill_mass_matrix(tree, work, M):
     """Write M from composite inertias and screws.
 
-    ``M_jk = s_j' I_k s_k`` for j on the way from k to the base. Joints that mimic another add to its row and column.
+    ``M_jk = s_j' I_k s_k`` for j on the path from k to the base. Joints that mimic another add to its row and column.
     """
     nv = len(M)
     M[:, :] = 0.0

@@ -7,7 +7,7 @@ unknowns is worth ``rows' y`` per unit; the best ray of its true cone or ball en
 cap costs. When no such ray is left, the optimum is the exact one; in phase 1, no forces of the true cones exist.
 
 Where one program follows the other (`minimise_few`) the rays of the polytopes, some hundred where grips bear, enter in
-this way, too: a tableau of those in use alone is a fraction as large.
+like this, too: a tableau of those in use alone is a fraction as large.
 
 Source: Dantzig & Wolfe (1960), applied to the cones of one contact point each.
 """
@@ -235,7 +235,7 @@ def minimise_few(work, rays, cost):
 
 @jit_allocating
 def minimise_surely(work, rays, cost):
-    """Do the same with a tableau that is computed anew where rounding has spoilt it."""
+    """Do the same with a tableau that is computed again where rounding has spoilt it."""
     for _ in range(ROUNDS):
         status = minimise_few(work, rays, cost)
         if status != simplex.STALLED and simplex.is_sound(work.program):

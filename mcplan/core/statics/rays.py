@@ -3,7 +3,7 @@
     cone    |(f1, f2)| <= mu f3         rays (mu cos b, mu sin b, 1),    inscribed pyramid: b = (2 k + 1) pi / faces
     ball    |f| <= radius               rays radius d,                   inscribed polytope: d of a list
 
-Each triple belongs to a place and has axes of its own; it exerts a force there, or a moment. Some triples share a cap,
+Each triple belongs to a place and has its own axes; it exerts a force there, or a moment. Some triples share a cap,
 ``sum of share x <= 1`` over the multiples ``x`` of their rays.
 """
 

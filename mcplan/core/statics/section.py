@@ -2,7 +2,7 @@
 
 The corners of the projection are found from outside in: a support point in four directions, then along the normal of
 every edge between neighbours, until none lies beyond its edge by more than a tolerance. Each program starts from the
-optimum of the one before, so that a corner costs a few pivots. What is returned lies inside the true set: its corners
+optimum of the one before, so that a corner costs a few pivots. The result lies inside the true set: its corners
 are points of it.
 
 Source: Bretl and Lall (2008), Testing static equilibrium for legged robots, IEEE T-RO 24(4), algorithm 1.
@@ -52,7 +52,7 @@ def project(work, rays, cost, surely, tolerance, corners):
 
     Parameters
     ----------
-    work, rays : a program that has been started, its first two variables bounded from above, and what it takes of.
+    work, rays : a started program, its first two variables bounded from above, and the rays of its forces.
     cost : (capacity,) zeros; scratch.
     surely : look after rounding at every corner; otherwise the caller does so at the end.
     tolerance : by which part of the extent of the set an edge may be inside of it.
@@ -157,8 +157,8 @@ def rests(rows, count):
 
 
 @jit
-def ask(work, unit, joints, limit, hold, ways, forces):
-    """Write the rows of what base and joints need, ``hold + ways' z``.
+def ask(work, unit, joints, limit, hold, demand, forces):
+    """Write the rows of the generalised force on base and joints, ``hold + demand' z``.
 
     Contacts give ``forces f`` of it, and motors up to ``limit``.
 
@@ -168,7 +168,7 @@ def ask(work, unit, joints, limit, hold, ways, forces):
         are z, then the slacks of the joints.
     unit : N, by which the rows of the base are divided
     joints, limit : (k,) indices of the joints in generalised forces, and limits, N m
-    hold : (nv,); ways : (variables, nv); forces : (nv, size)
+    hold : (nv,); demand : (variables, nv); forces : (nv, size)
     """
     A, b, first = work.program.A, work.program.b, work.first[0]
     for r in range(6 + len(joints)):
@@ -176,13 +176,13 @@ def ask(work, unit, joints, limit, hold, ways, forces):
         scale = 1.0 / unit if r < 6 else -1.0 / limit[r - 6]
         for column in range(forces.shape[1]):
             work.rows[r, column] = scale * forces[j, column]
-        for k in range(len(ways)):
-            A[r, first + k] = -scale * ways[k, j]
+        for k in range(len(demand)):
+            A[r, first + k] = -scale * demand[k, j]
         b[r] = scale * hold[j] if r < 6 else 1.0 + scale * hold[j]
 
 
 @jit_allocating
-def along_path(work, rays, slack, unit, joints, limit, hold, ways, forces, x_max, u_max, bounds, order, rows, counts):
+def along_path(work, rays, slack, unit, joints, limit, hold, demand, forces, x_max, u_max, bounds, order, rows, counts):
     """Write the polygons of (u, x), squared rate and its half derivative, that forces allow at the points of a path.
 
     Parameters
@@ -190,7 +190,7 @@ def along_path(work, rays, slack, unit, joints, limit, hold, ways, forces, x_max
     work, rays, slack : as ``ask`` has it, with two variables up to 1, its rays, and its rows' slacks, as of
         ``simplex.start``; it is written over.
     unit, joints, limit : as of ``ask``
-    hold, forces : (m, nv), (m, nv, size) as of ``ask``; ``ways`` (m, 2, nv): what u and x take besides
+    hold, forces : (m, nv), (m, nv, size) as of ``ask``; ``demand`` (m, 2, nv): generalised force per unit of u and x
     x_max, u_max : (m,) bounds
     bounds : (m, j, 3) half-planes ``a u + b x <= c`` that forces have no part in
     order : (m,) in which the points are looked at
@@ -206,8 +206,8 @@ def along_path(work, rays, slack, unit, joints, limit, hold, ways, forces, x_max
     for i in order:
         U, X = u_max[i], x_max[i]
         for j in range(len(least)):  # u = U (2 z_0 - 1), x = X z_1
-            least[j] = hold[i, j] - U * ways[i, 0, j]
-            scaled[0, j], scaled[1, j] = 2.0 * U * ways[i, 0, j], X * ways[i, 1, j]
+            least[j] = hold[i, j] - U * demand[i, 0, j]
+            scaled[0, j], scaled[1, j] = 2.0 * U * demand[i, 0, j], X * demand[i, 1, j]
         ask(work, unit, joints, limit, least, scaled, forces[i])
         cost[:] = 0.0
         if static_program.start_few(work, rays, slack) != simplex.OPTIMAL:
@@ -233,24 +233,24 @@ def along_path(work, rays, slack, unit, joints, limit, hold, ways, forces, x_max
 
 
 @jit_allocating
-def reach(work, rays, slack, unit, joints, limit, hold, ways, forces, part):
-    """Lower ``part`` (m,) to that of a way, at most 1, for which forces exist at the points of a path.
+def reach(work, rays, slack, unit, joints, limit, hold, demand, forces, part):
+    """Lower ``part`` (m,) to that of a motion, at most 1, for which forces exist at the points of a path.
 
     Parameters
     ----------
     work, rays, slack : as ``ask`` has it, with one variable up to 1, and as of ``along_path``; it is written over.
-    unit, joints, limit, hold, forces : as of ``along_path``; ``ways`` (m, 1, nv)
+    unit, joints, limit, hold, forces : as of ``along_path``; ``demand`` (m, 1, nv)
 
     Returns
     -------
-    point : the first at which no part of the way can be gone, or whose program could not be solved, ``part`` `EMPTY`
+    point : the first at which no part of the motion is feasible, or whose program could not be solved, ``part`` `EMPTY`
         or `FAILED`; m where there is none.
     """
     program, first = work.program, work.first[0]
     cost, x = np.zeros(program.A.shape[1]), np.zeros(program.A.shape[1])
     cost[first] = -1.0
     for i in range(len(hold)):
-        ask(work, unit, joints, limit, hold[i], ways[i], forces[i])
+        ask(work, unit, joints, limit, hold[i], demand[i], forces[i])
         status = static_program.start_few(work, rays, slack)
         if status == simplex.OPTIMAL:
             status = static_program.minimise_surely(work, rays, cost)

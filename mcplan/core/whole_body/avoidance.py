@@ -1,4 +1,4 @@
-"""Which pairs of bodies are kept apart, what is asked of their distances, and the rows that say so."""
+"""Collision avoidance: choice of body pairs, their required distances, and the rows of the program."""
 
 import math
 
@@ -32,7 +32,7 @@ NOT_FINITE = -1
 
 @jit
 def ask_clearance(p, distance, rise, tick, aims):
-    """Return what is asked of the distance of pair p, which is near.
+    """Return the required distance of pair p, which is near.
 
     It goes to its goal: at once where that is less, at most by ``rise`` where it is more, from the distance at which
     the pair was first seen. ``tick`` grows by one from call to call.
@@ -202,7 +202,7 @@ def fill_avoidance_rows(
         for j in range(len(v)):
             speed += J[i, j] * v[j]
         wanted = (-next_velocity(distance[i] - safe, 0.0, braking[pair[i]], dt, recovery) - speed) / dt - bias[i]
-        # kept in order of what they ask for; of two that ask for the same, the first comes first
+        # kept in order of their bound; of two with the same bound, the first comes first
         place = count
         while place > 0 and need[place - 1] < wanted:
             place -= 1

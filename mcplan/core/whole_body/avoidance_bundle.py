@@ -13,7 +13,7 @@ from mcplan.core.whole_body.corner_rows import Faces
 
 MARGIN, REACH, AHEAD, RISE, CEILING, RECOVERY, ONSET, RULES = range(8)
 """Places in ``Around.rule``: distance within which pairs are seen, room within which they get a row (m), time over
-which motions are foreseen (s), most by which what is asked rises (m per tick); ``ceiling`` and ``recovery`` of
+which motions are foreseen (s), most by which the required distance rises (m per tick); ``ceiling`` and ``recovery`` of
 ``fill_avoidance_rows``; most by which the acceleration that is asked of a pair rises (m/s² per tick)."""
 
 
@@ -28,13 +28,13 @@ class Around(NamedTuple):
 
 
 class Aims(NamedTuple):
-    """What is asked of the pairs, and the objects that move."""
+    """Required distances of the pairs, and the objects that move."""
 
     goal: np.ndarray  # (P,) m, distance to keep
     braking: np.ndarray  # (P,) m/s², deceleration of the distance that is counted on
     wanted: np.ndarray  # (P,) int64, 0: nothing is asked
     flat: np.ndarray  # (P,) int64, 1 for links over surfaces that they do not rest on
-    asked: np.ndarray  # (P,) m, what was asked last
+    asked: np.ndarray  # (P,) m, required last
     seen: np.ndarray  # (P,) int64, the tick in which that was
     column: np.ndarray  # (S,) int64, first entry in v of the object that a shape belongs to, -1 for all other shapes
     middle: np.ndarray  # (S, 3) m, where those objects are
@@ -43,11 +43,11 @@ class Aims(NamedTuple):
 
 
 class Near(NamedTuple):
-    """Rows of what is near: nearest points of pairs, or corners above faces."""
+    """Rows of near pairs: nearest points of pairs, or corners above faces."""
 
     pair: np.ndarray  # (n,) int64
     at: np.ndarray  # (n,) int64, place among the pairs found, or CORNER
-    room: np.ndarray  # (n,) m, above what is asked
+    room: np.ndarray  # (n,) m, above the required distance
     rates: np.ndarray  # (n, nv) gradients of the room
     bend: np.ndarray  # (n,) m/s², what a velocity alone adds to its second derivative
 
@@ -89,7 +89,7 @@ def close_around(around: Around) -> Bundle:
 
 
 def close_memory(memory: Memory) -> tuple[Bundle, Aims, Near, Chosen]:
-    """Return the bundle of a memory, and what is read or written outside of kernels as it is there."""
+    """Return the bundle of a memory, and the views that code outside of kernels reads or writes."""
     packed, views = bundle(flat(memory))
     rest = iter(views)
     aims, _, near, chosen = [type(part)(*(next(rest) for _ in flat(part))) for part in memory[:4]]

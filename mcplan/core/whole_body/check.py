@@ -14,7 +14,7 @@ BALL_FACES = 26
 
 @jit
 def answer(layout, constants, contacts, values, theta, G, vd, tau, f, residual, forces, wrenches):
-    """Check a point and fill what it means at the contacts.
+    """Check a point and fill its forces and wrenches at the contacts.
 
     Parameters
     ----------

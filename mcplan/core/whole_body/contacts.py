@@ -63,7 +63,7 @@ def unknowns(contact):
 def _price(contact, x, k):
     """Return the cost of a force unknown against that of a pressure.
 
-    A force along the support counts as the pressure that its friction takes, and a grasp's moment as what it is over L.
+    A force along the support counts as the pressure that its friction takes, and a grasp's moment as its value over L.
     """
     if not contact[lay.IS_GRASP]:
         return 1.0 if k % 3 == 2 else 1.0 / max(x[lay.MU], LEAST_FRICTION) ** 2

@@ -14,7 +14,7 @@ MOST = 4
 """Corners of a shape that are looked at: those nearest to the face."""
 
 SAME = 1e-4
-"""m: a face is what is nearest when the corner nearest to it is at the distance of the pair."""
+"""m: a face is nearest when the corner nearest to it is at the distance of the pair."""
 
 
 class Faces(NamedTuple):

@@ -2,7 +2,7 @@
 
 The parameters of the declared program sit in one flat vector ``theta``, matrices by columns (Fortran order) as CVXPY
 has them. What the kernels need to know of a structure is in one integer array ``layout`` and one float array
-``constants``; what is special to the present contacts and tasks is in one table each.
+``constants``; the present contacts and tasks have one table each.
 """
 
 (

@@ -69,7 +69,7 @@ class CompiledProblem:
     condensed : the program and workspace: sizes of the dense QP.
     fallbacks : how often the fast path was left.
     warm : whether a solve first tries the rows that were active in the one before. It is then sooner done, and the last
-        bits of its answer depend on what was solved before.
+        bits of its answer depend on earlier solves.
     """
 
     def __init__(self, problem: cp.Problem):
@@ -182,7 +182,7 @@ class CompiledProblem:
         return status
 
     def rehearse(self) -> None:
-        """Solve at the present ``theta`` by each of the ways that ``solve`` may take, and forget what came out.
+        """Solve at the present ``theta`` by each method that ``solve`` may use, and forget the results.
 
         Compiled code is loaded from its files where it is first called, which takes a hundred times as long as a solve.
         """
@@ -231,7 +231,7 @@ class CompiledProblem:
         return False
 
     def _solve_dense(self, prove: bool) -> str:
-        """Solve off the fast path, and classify what has no solution."""
+        """Solve off the fast path, and classify an infeasible program."""
         self.fallbacks += 1
         c = self.condensed
         condense_factor.condense(c.program, c.work, self.theta)

@@ -29,7 +29,7 @@ from mcplan.errors import InputError
 
 
 class CannotCompile(InputError):  # noqa: N818 - reads as the sentence that it is
-    """The problem is outside what can be compiled; the message says why. ``problem.solve()`` may still solve it."""
+    """The problem cannot be compiled; the message names the reason. ``problem.solve()`` may still solve it."""
 
 
 @dataclass(frozen=True)
@@ -278,7 +278,7 @@ def _place(numbered, shape, size: int, item) -> Place:
     numbered = numbered.reshape(shape, order="F")
     index = np.abs(numbered).astype(np.int64)
     if not np.array_equal(index, np.abs(numbered)) or index.max(initial=0) > size:
-        raise CannotCompile(f"CVXPY transforms the solution of {item} in a way that is not a selection of entries")
+        raise CannotCompile(f"CVXPY transforms the solution of {item} beyond a selection of entries")
     flat = index.flatten(order="F")
     if (
         flat.size

@@ -1,4 +1,4 @@
-"""What is done off the fast path: linear costs, large residuals, and telling infeasible from unbounded.
+"""Solutions off the fast path: linear costs, large residuals, and telling infeasible from unbounded.
 
 All functions take the dense QP ``minimise 1/2 z'Hz + g'z, lower <= Gz <= upper``; time does not matter here.
 """

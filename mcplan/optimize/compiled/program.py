@@ -3,7 +3,7 @@
 The inequalities of a QP as two-sided rows: ``lower <= a'x <= upper``.
 
 One-sided rows and variable bounds with the same left-hand side up to a constant factor, for all parameter values,
-become one row; its bounds are the tightest of theirs. What was the smaller problem twice becomes half as large.
+become one row; its bounds are the tightest of theirs. The number of rows halves.
 
 Which variables an equality gives explicitly, found by structure alone.
 
@@ -323,7 +323,7 @@ def _first_column(row: Row, reference, supports, none: int) -> int:
 
 
 def _gather(data: DataMap, sections) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Split the data map: what depends on parameters is a program, what is constant is computed here."""
+    """Split the data map: entries that depend on parameters become a program, constants are computed here."""
     S, last = data.S, data.S.shape[1] - 1
     counts, varying = np.diff(S.indptr), np.diff(S[:, :last].tocsr().indptr)
     single, several = np.flatnonzero((varying == 1) & (counts == 1)), np.flatnonzero((varying > 0) & (counts > 1))

@@ -1,1 +1,1 @@
-"""The rows of the whole-body program, one file per block: declared, priced where they give way, checked, named."""
+"""The rows of the whole-body program, declared, priced for relaxation, checked, named."""

@@ -1,4 +1,4 @@
-"""``M vd + h = S' tau + J_f f``: the equation of motion, which never gives way.
+"""``M vd + h = S' tau + J_f f``: the equation of motion, which is never relaxed.
 
 ``J_c vd = a_c``: contacts stay where they are; ``R f = 0``: in directions that they leave free they bear nothing.
 

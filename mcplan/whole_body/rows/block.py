@@ -1,7 +1,7 @@
-"""What each block of rows of the whole-body program says of itself.
+"""Blocks of rows of the whole-body program.
 
-A new kind of rows is one more file here, and one more line in `mcplan.whole_body.declaration.BLOCKS`; that of numbers
-that a kernel writes is told to it in `mcplan.core.whole_body.layout`.
+A new kind of rows is one more file here, and one more line in `mcplan.whole_body.declaration.BLOCKS`; numbers that a
+kernel writes have an entry in `mcplan.core.whole_body.layout`.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,7 +28,7 @@ class Rows:
     penalty : cost of each squared violation in the slack form; None: they stay hard.
     price : what one unit of violation costs where a failure is explained, relative to 1 N or 1 N m: limits of forces
         and torques are named first, a slipping contact last.
-    spread : (rows, k) those that give way together there, by one amount each: the faces of one cone.
+    spread : (rows, k) those that are relaxed together, by one amount each: the faces of one cone.
     """
 
     name: str
@@ -49,7 +49,7 @@ class Rows:
 
 @dataclass(frozen=True)
 class Conflict:
-    """One constraint that would have to give way."""
+    """One constraint that would have to be relaxed."""
 
     what: str
     amount: float
@@ -74,7 +74,7 @@ class Failure:
 
     Attributes
     ----------
-    slack : name of the rows -> by how much each, or each group that gives way together.
+    slack : name of the rows -> by how much each, or each group that is relaxed together.
     contacts : in the order of the declared problem; places : of each among the force unknowns.
     force : the force unknowns with which it would do.
     joints : names.
@@ -117,5 +117,5 @@ class RowBlock:
         raise NotImplementedError
 
     def conflicts(self, failure: Failure) -> Iterator[Conflict]:
-        """Name what the rows would have to give way by."""
+        """Name the rows that would have to be relaxed, and by how much."""
         yield from ()

@@ -131,7 +131,7 @@ class TorqueBand(NamedTuple):
 class TorqueStepRows(RowBlock):
     """The rows ``|tau - tau_0| <= step``; none where torques may be any.
 
-    They never give way: where they are in the way of a solution the program is filled without them.
+    They are never relaxed: where they leave no solution the program is filled without them.
     """
 
     def __init__(self, d: ProblemData):

@@ -88,7 +88,7 @@ class TorqueTask:
     Parameters
     ----------
     joints : number of joints ``n``.
-    weight : 1/(N m)²: one number, or one per joint; ``1 / limit²`` weighs every joint by what it can do.
+    weight : 1/(N m)²: one number, or one per joint; ``1 / limit²`` weighs every joint by its limit.
 
     Attributes
     ----------

@@ -208,10 +208,10 @@ def test_a_page_takes_some_tables_or_a_sentence(maker, tmp_path):
     assert "All scenarios together: at `1` 1 of 1 in `qp` (21–100 %); at `2` 0 of 1 in `qp` (0–79 %)." in made
     later = [("walk", "qp", 1, {}), ("table", "qp", 1, {}), ("lean", "qp", 1, {"success": False})]
     filled(tmp_path, later, code="last")
-    made = maker.rewritten(place.format("Carried out in each back end"), {"table": store})
+    made = maker.rewritten(place.format("Runs that hold in each back end"), {"table": store})
     assert "| `walk`, `table` | yes |" in made
     assert "| `lean` | no |" in made
-    with pytest.raises(InputError, match="no table is called Pllans; there are: Carried out in each back end, Plans"):
+    with pytest.raises(InputError, match="no table is called Pllans; there are: Runs that hold in each back end, Plans"):
         maker.rewritten(place.format("Pllans"), {"table": store})
 
 

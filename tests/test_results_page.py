@@ -211,7 +211,9 @@ def test_a_page_takes_some_tables_or_a_sentence(maker, tmp_path):
     made = maker.rewritten(place.format("Runs that hold in each back end"), {"table": store})
     assert "| `walk`, `table` | yes |" in made
     assert "| `lean` | no |" in made
-    with pytest.raises(InputError, match="no table is called Pllans; there are: Runs that hold in each back end, Plans"):
+    with pytest.raises(
+        InputError, match="no table is called Pllans; there are: Runs that hold in each back end, Plans"
+    ):
         maker.rewritten(place.format("Pllans"), {"table": store})
 
 

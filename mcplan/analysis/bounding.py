@@ -24,7 +24,7 @@ from mcplan.planning.timing.path_dynamics import PathDynamics, joint_speeds
 from mcplan.planning.timing.retiming import TOUCHDOWN, VELOCITY, Retimer
 from mcplan.planning.transition.transition import Segment
 from mcplan.robot.robot import Robot
-from mcplan.statics.contact_forces import ContactForces, ContactUnknowns
+from mcplan.statics.contact_forces import ContactUnknowns, ForceUnknowns
 
 LOOSE = 0.8
 """Part of a limit up to which it does not bound a law: between its nodes a smooth law keeps off its limits."""
@@ -124,7 +124,7 @@ def _accelerations(retimer: Retimer, path: PathDynamics, i: int, rate: float, ch
 
 
 def _forces(
-    robot: Robot, path: PathDynamics, program: PathProgram, forces: ContactForces, i: int, law: tuple[float, float]
+    robot: Robot, path: PathDynamics, program: PathProgram, forces: ForceUnknowns, i: int, law: tuple[float, float]
 ) -> Iterator[Used]:
     """Yield what is used of what joints and contacts can give, by what more of would help."""
     asked, joints, rows = program.of_u[i] * law[0] + program.of_x[i] * law[1], 6 + program.limited, len(program.faces)

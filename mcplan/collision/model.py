@@ -22,7 +22,7 @@ from mcplan.core.bundle import SOUND, check
 from mcplan.core.distance.many import fill_distance_rows, fill_distances, find_smallest
 from mcplan.core.distance.pair import DISTANCE, NORMAL, PAIR_SIZE, POINT_A, POINT_B
 from mcplan.core.distance.shape import Shapes
-from mcplan.core.posture.apart import Around
+from mcplan.core.posture.apart import PostureSurroundings
 from mcplan.core.whole_body.corner_rows import Faces
 from mcplan.errors import InputError
 from mcplan.robot.description import Box, Cylinder
@@ -280,11 +280,11 @@ class CollisionModel:
         found, values = self._within(self._checked(q), margin, objects)
         return found.copy(), values[:, DISTANCE].copy()
 
-    def around(self, margin: float) -> Around:
+    def around(self, margin: float) -> PostureSurroundings:
         """Return the scene as searches of postures look at it: pairs nearer than ``margin`` (m); objects stay."""
         space = _Space(self.robot, len(self.shapes.index), len(self.pairs))
         count, nv = space.rows.shape
-        return Around(
+        return PostureSurroundings(
             self.shapes, self.indices, space.within(margin), space.scratch, space.found, space.values, space.rows,
             np.zeros((count, nv + 1)), np.zeros(self.robot.nq),
         )  # fmt: skip

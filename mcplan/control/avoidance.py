@@ -142,7 +142,7 @@ class Avoidance:
         rule[keep.CEILING], rule[keep.RECOVERY], rule[keep.ONSET] = MOST_ASKED, RETURN, ONSET * dt
         faces = faces_of(self._model, environment.surfaces)
         self._around = keep.close_around(
-            keep.Around(robot.tree, self._model.indices, read_only(rule), faces, _groups(self._model))
+            keep.AvoidanceConstants(robot.tree, self._model.indices, read_only(rule), faces, _groups(self._model))
         )
         self._memory, self._aims, self._rows, self._chosen = keep.close_memory(
             _new_memory(robot, self._model, self._slots, int(self._over.sum()), len(environment.objects))
@@ -303,7 +303,7 @@ def _groups(model: CollisionModel) -> np.ndarray:
     ], np.int64))  # fmt: skip
 
 
-def _new_memory(robot: Robot, model: CollisionModel, slots: int, over: int, objects: int) -> keep.Memory:
+def _new_memory(robot: Robot, model: CollisionModel, slots: int, over: int, objects: int) -> keep.AvoidanceState:
     """Allocate a memory; ``over`` pairs are over surfaces."""
     pairs, shapes, nv = len(model.pairs), len(model.shapes.index), robot.nv + 6 * objects
     most = pairs + (MOST - 1) * over
@@ -311,15 +311,15 @@ def _new_memory(robot: Robot, model: CollisionModel, slots: int, over: int, obje
     def whole(size: int, value: int = 0) -> np.ndarray:
         return np.full(size, value, np.int64)
 
-    aims = keep.Aims(
+    aims = keep.AvoidanceTargets(
         np.zeros(pairs), np.full(pairs, STOPPING), whole(pairs, 1), whole(pairs), np.zeros(pairs), whole(pairs),
         whole(shapes, -1), np.zeros((shapes, 3)), np.zeros(pairs), whole(pairs),
     )  # fmt: skip
-    near = keep.Near(whole(most), whole(most), np.zeros(most), np.zeros((most, nv)), np.zeros(most))
-    space = keep.Space(
+    near = keep.AvoidanceCandidates(whole(most), whole(most), np.zeros(most), np.zeros((most, nv)), np.zeros(most))
+    space = keep.AvoidanceWorkspace(
         new_scratch(robot, shapes, pairs), whole(pairs), np.zeros((pairs, PAIR_SIZE)), np.zeros(pairs),
         np.zeros(PAIR_SIZE), whole(MOST), np.zeros(robot.nq),
     )  # fmt: skip
-    chosen = keep.Chosen(np.zeros((slots, nv)), np.zeros(slots), whole(slots), np.zeros(slots))
+    chosen = keep.ActivePairs(np.zeros((slots, nv)), np.zeros(slots), whole(slots), np.zeros(slots))
     watch = new_watch(robot.nq, len(robot.tree.topology), shapes, pairs)
-    return keep.Memory(aims, watch, near, chosen, space)
+    return keep.AvoidanceState(aims, watch, near, chosen, space)

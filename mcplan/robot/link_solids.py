@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from mcplan.core.distance.many import Scratch, fill_distances
+from mcplan.core.distance.many import DistanceScratch, fill_distances
 from mcplan.core.distance.pair import DISTANCE, PAIR_SIZE
 from mcplan.core.distance.shape import HULL, scratch
 from mcplan.core.rigid_body.tree import hung_on, workspace
@@ -50,9 +50,9 @@ def candidate_pairs(robot: Robot) -> np.ndarray:
     return np.array(found, np.int64).reshape(-1, 2)
 
 
-def new_scratch(robot: Robot, shapes: int, pairs: int) -> Scratch:
+def new_scratch(robot: Robot, shapes: int, pairs: int) -> DistanceScratch:
     """Allocate the scratch space for a robot and numbers of shapes and pairs."""
-    return Scratch(workspace(robot.tree), np.zeros((shapes, 12)), np.zeros(pairs), scratch())
+    return DistanceScratch(workspace(robot.tree), np.zeros((shapes, 12)), np.zeros(pairs), scratch())
 
 
 SHALLOW = 0.015

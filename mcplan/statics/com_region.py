@@ -23,7 +23,7 @@ from mcplan.errors import InputError
 from mcplan.robot.robot import Robot
 from mcplan.scene.contact import Contact
 from mcplan.scene.polygon import clip
-from mcplan.statics.contact_forces import ContactForces, TorqueRows, moments_about
+from mcplan.statics.contact_forces import ForceUnknowns, TorqueRows, moments_about
 from mcplan.statics.support_region import REACH, SAME_POINT, SupportRegion, project, region_of
 from mcplan.util.arguments import each, vector
 from mcplan.util.text import short
@@ -111,7 +111,7 @@ def com_polyhedron(
         raise InputError("com_polyhedron: there are no contacts")
     if not acceleration >= 0.0:
         raise InputError(f"acceleration = {acceleration}, expected 0 m/s² or more")
-    forces = ContactForces(contacts, faces, mass * GRAVITY)
+    forces = ForceUnknowns(contacts, faces, mass * GRAVITY)
     reference = np.mean([contact.p for contact in contacts], axis=0)
     rows = moments_about(forces.map, reference) / forces.unit
     torques = None if limited is None else TorqueRows.at(limited[0], limited[1], forces, limited[2])

@@ -102,7 +102,7 @@ def _axes(axes: object) -> tuple[str, ...]:
     return tuple(str(axis) for axis in axes) if isinstance(axes, (str, list, tuple)) else ()
 
 
-class ContactForces:
+class ForceUnknowns:
     """The unknown forces of some contacts.
 
     Parameters
@@ -263,7 +263,7 @@ class TorqueRows:
     joints: np.ndarray
 
     @classmethod
-    def at(cls, robot: Robot, q: np.ndarray, forces: ContactForces, share: float = 1.0) -> "TorqueRows":
+    def at(cls, robot: Robot, q: np.ndarray, forces: ForceUnknowns, share: float = 1.0) -> "TorqueRows":
         """Return the rows of a posture."""
         joints = np.flatnonzero(np.isfinite(robot.limits.torque))
         limit = robot.usable_torque[joints]
@@ -279,7 +279,7 @@ class TorqueRows:
         return -robot.com_jacobian(q)[:, 6:].T[self.joints] / robot.usable_torque[self.joints][:, None]
 
 
-def joint_torque_map(robot: Robot, q: np.ndarray, forces: ContactForces) -> np.ndarray:
+def joint_torque_map(robot: Robot, q: np.ndarray, forces: ForceUnknowns) -> np.ndarray:
     """Return ``J'`` (n, size): joint torques that the contact forces exert by themselves."""
     result = np.zeros((robot.n, forces.size))
     for block in forces.blocks:

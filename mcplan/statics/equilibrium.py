@@ -28,7 +28,7 @@ from mcplan.optimize.dense import solve_dense
 from mcplan.optimize.polytope import ball_polytope
 from mcplan.robot.robot import Robot
 from mcplan.scene.contact import Contact
-from mcplan.statics.contact_forces import ContactForces, TorqueRows, joint_torque_map, moments_about
+from mcplan.statics.contact_forces import ForceUnknowns, TorqueRows, joint_torque_map, moments_about
 from mcplan.statics.static_program import StaticProgram
 from mcplan.util.arguments import each, instance, unknown
 from mcplan.util.html_table import html_of, html_table, numbers
@@ -117,7 +117,7 @@ def balance(
         if patch not in patches:
             raise InputError(f"balance: loaded: {unknown('patch', patch, patches)}")
     bearing = [contact for contact in contacts if loaded is None or contact.patch in loaded]
-    forces = ContactForces(bearing, faces, robot.mass * GRAVITY)
+    forces = ForceUnknowns(bearing, faces, robot.mass * GRAVITY)
     c = robot.com(q)
     A = moments_about(forces.map, c)
     still = np.zeros(robot.nv)
@@ -193,7 +193,7 @@ def _margin(
     com: np.ndarray, contacts: Sequence[Contact], mass: float, robot: Robot | None, q: np.ndarray | None
 ) -> float:
     weight = mass * GRAVITY
-    forces = ContactForces(contacts, unit=weight)
+    forces = ForceUnknowns(contacts, unit=weight)
     rows = moments_about(forces.map, com) / weight
     rhs = np.array([0.0, 0.0, 1.0, 0.0, 0.0, 0.0])
     push = np.vstack([np.eye(3), np.zeros((3, 3))])

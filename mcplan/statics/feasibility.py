@@ -20,7 +20,7 @@ from mcplan.core.rigid_body.tree import GRAVITY
 from mcplan.robot.robot import Robot
 from mcplan.scene.contact import Contact
 from mcplan.scene.polygon import nearest
-from mcplan.statics.contact_forces import ContactForces, TorqueRows, moments_about
+from mcplan.statics.contact_forces import ForceUnknowns, TorqueRows, moments_about
 from mcplan.statics.equilibrium import equilibrium_margin
 from mcplan.statics.static_program import StaticProgram
 from mcplan.statics.support_region import has_support_region, support_region
@@ -35,7 +35,7 @@ GRAVITY_ALONE = np.array([0.0, 0.0, 1.0, 0.0, 0.0, 0.0])
 
 def can_balance(com: np.ndarray, contacts: Sequence[Contact], mass: float, faces: int = 8, exact: bool = False) -> bool:
     """Return whether some forces balance gravity with the centre of mass at ``com`` (3,)."""
-    forces = ContactForces(contacts, faces, mass * GRAVITY)
+    forces = ForceUnknowns(contacts, faces, mass * GRAVITY)
     rows = moments_about(forces.map, np.asarray(com, dtype=float)) / forces.unit
     return StaticProgram(forces, rows, np.zeros((6, 0)), GRAVITY_ALONE, exact).feasible
 
@@ -58,7 +58,7 @@ def part_exerted(
     size = float(np.abs(further).max()) / (mass * GRAVITY)
     if size < LEAST_WRENCH:
         return most
-    forces = ContactForces(contacts, faces, mass * GRAVITY)
+    forces = ForceUnknowns(contacts, faces, mass * GRAVITY)
     rows, scale = moments_about(forces.map, point) / forces.unit, forces.unit * size
     program = StaticProgram(
         forces, rows, -further[:, None] / scale, first / forces.unit, False, np.array([most * size])
@@ -75,7 +75,7 @@ def can_hold(
     exact: bool = False,
 ) -> bool:
     """Return whether some forces balance gravity at posture ``q`` within ``torque_share`` of the usable torques."""
-    forces = ContactForces(contacts, faces, robot.mass * GRAVITY)
+    forces = ForceUnknowns(contacts, faces, robot.mass * GRAVITY)
     limited = TorqueRows.at(robot, q, forces, torque_share)
     k = len(limited.map)
     columns = np.zeros((6 + k, k))
@@ -203,7 +203,7 @@ def _torque(robot: Robot, q: np.ndarray, contacts: Sequence[Contact], allowed: f
 
     minimise  s   subject to   |tau_j| <= s limit_j
     """
-    forces = ContactForces(contacts, faces, robot.mass * GRAVITY)
+    forces = ForceUnknowns(contacts, faces, robot.mass * GRAVITY)
     limited = TorqueRows.at(robot, q, forces, 0.0)
     k = len(limited.map)
     columns = np.zeros((6 + 2 * k, 1 + 2 * k))

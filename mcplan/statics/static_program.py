@@ -14,7 +14,7 @@ from mcplan.core.optimize import simplex
 from mcplan.core.statics import program as static_program, rays as contact_rays
 from mcplan.core.statics.program import StaticWork
 from mcplan.errors import SolverFailed
-from mcplan.statics.contact_forces import ContactForces, ball_rays
+from mcplan.statics.contact_forces import ForceUnknowns, ball_rays
 
 RESIDUAL_TOLERANCE = 1e-7
 ROOM = 12
@@ -50,7 +50,7 @@ class StaticProgram:
 
     def __init__(
         self,
-        forces: ContactForces,
+        forces: ForceUnknowns,
         rows: np.ndarray,
         columns: np.ndarray,
         rhs: np.ndarray,

@@ -33,7 +33,7 @@ from mcplan.errors import InputError, SolverFailed
 from mcplan.robot.robot import Robot
 from mcplan.scene.contact import Contact
 from mcplan.scene.polygon import clip
-from mcplan.statics.contact_forces import ContactForces, TorqueRows, moments_about
+from mcplan.statics.contact_forces import ForceUnknowns, TorqueRows, moments_about
 from mcplan.statics.static_program import StaticProgram
 from mcplan.util.arguments import each, instance, vector
 
@@ -123,7 +123,7 @@ def support_region(
         By default 1e-7, or 1e-3 when ``exact``.
     """
     contacts = each("support_region", "contacts", contacts, Contact)
-    forces = ContactForces(contacts, faces, mass * GRAVITY)
+    forces = ForceUnknowns(contacts, faces, mass * GRAVITY)
     return _region_over(forces, contacts, exact, tolerance)
 
 
@@ -151,7 +151,7 @@ def has_support_region(contacts: Sequence[Contact], mass: float = 50.0, faces: i
     """Return whether there is any place of the centre of mass that the contacts balance: the region is not sought."""
     if not contacts:
         return False
-    forces = ContactForces(contacts, faces, mass * GRAVITY)
+    forces = ForceUnknowns(contacts, faces, mass * GRAVITY)
     rows, columns, rhs, _ = _equilibria(forces, contacts)
     return StaticProgram(forces, rows, columns, rhs, False, np.full(2, 2.0 * REACH)).feasible
 
@@ -181,12 +181,12 @@ def torque_support_region(
     """
     instance("torque_support_region", "robot", robot, Robot)
     contacts = each("torque_support_region", "contacts", contacts, Contact)
-    forces = ContactForces(contacts, faces, robot.mass * GRAVITY)
+    forces = ForceUnknowns(contacts, faces, robot.mass * GRAVITY)
     return _region_over(forces, contacts, exact, tolerance, TorqueRows.at(robot, q, forces, torque_share))
 
 
 def _region_over(
-    forces: ContactForces,
+    forces: ForceUnknowns,
     contacts: Sequence[Contact],
     exact: bool,
     tolerance: float | None,
@@ -200,7 +200,7 @@ def _region_over(
     return region_of(u + reference[:2], len(u) == 0 or bool(np.abs(u).max() < REACH - 1e-6))
 
 
-def _equilibria(forces: ContactForces, contacts: Sequence[Contact]) -> tuple[np.ndarray, ...]:
+def _equilibria(forces: ForceUnknowns, contacts: Sequence[Contact]) -> tuple[np.ndarray, ...]:
     """Return ``rows, columns, rhs`` of all equilibria as `project` takes them, and the place (3,) where u is zero."""
     reference = np.mean([contact.p for contact in contacts], axis=0)
     # c = reference + u - REACH: (c - reference) x (0, 0, -1) = (-cy, cx, 0)
@@ -211,7 +211,7 @@ def _equilibria(forces: ContactForces, contacts: Sequence[Contact]) -> tuple[np.
 
 
 def project(
-    forces: ContactForces,
+    forces: ForceUnknowns,
     rows: np.ndarray,
     columns: np.ndarray,
     rhs: np.ndarray,
@@ -306,7 +306,7 @@ def zmp_area(
         raise InputError(f"height {height} m: the plane passes through the centre of mass, where every push meets it")
     if not contacts:
         return region_of(np.zeros((0, 2)), True)
-    forces = ContactForces(contacts, faces, mass * GRAVITY)
+    forces = ForceUnknowns(contacts, faces, mass * GRAVITY)
     columns = np.zeros((6, 2))
     columns[0, 0] = columns[1, 1] = -1.0
     rhs = np.array([-MOST_PUSH, -MOST_PUSH, 1.0, 0.0, 0.0, 0.0])

@@ -21,7 +21,7 @@ from mcplan.whole_body.tables import BoundTables
 Array = NDArray[np.float64]
 
 
-class ProgramResiduals(NamedTuple):
+class Residuals(NamedTuple):
     """How well a solution satisfies its problem.
 
     Parameters
@@ -62,7 +62,7 @@ class Solution(NamedTuple):
     forces: dict[str, Array]
     wrenches: dict[str, Array]
     unknowns: dict[str, Array]
-    residuals: ProgramResiduals
+    residuals: Residuals
     objective: float
     solve_time: float
     message: str = ""
@@ -109,9 +109,9 @@ class Answer:
         ].tolist()
 
     @property
-    def residuals(self) -> ProgramResiduals:
+    def residuals(self) -> Residuals:
         """The residuals."""
-        return ProgramResiduals(self.motion, self.contact, self.inequality, self.stationarity)
+        return Residuals(self.motion, self.contact, self.inequality, self.stationarity)
 
     def is_wrong(self, tolerance: float, hard_only: bool = False) -> bool:
         """Say whether it fails the check; with ``hard_only`` the equation of motion alone has to hold."""

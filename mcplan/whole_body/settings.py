@@ -114,7 +114,7 @@ class QPSettings:
             raise InputError(f"wrench_weight has {len(self.wrench_weight)} numbers, expected 6")
 
 
-class JointLimits(Protocol):
+class QPJoints(Protocol):
     """Limits of the joints, (n,) each, infinite where absent."""
 
     @property
@@ -146,7 +146,7 @@ class HasLimits(Protocol):
         """Names of the joints."""
 
     @property
-    def limits(self) -> JointLimits:
+    def limits(self) -> QPJoints:
         """Their limits."""
 
 

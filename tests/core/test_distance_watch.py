@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from mcplan.core.distance.many import Scratch, fill_distances, place_shapes
+from mcplan.core.distance.many import DistanceScratch, fill_distances, place_shapes
 from mcplan.core.distance.pair import PAIR_SIZE
 from mcplan.core.distance.shape import BODY, scratch
 from mcplan.core.distance.watch import SLACK, base_way, follow, look_around, new_watch, watch_distances
@@ -35,7 +35,7 @@ class Scene:
         self.q = random_state(rng, len(self.tree.armature))[0]
 
     def space(self):
-        return Scratch(
+        return DistanceScratch(
             workspace(self.tree), np.zeros((len(self.shapes.index), 12)), np.zeros(len(self.pairs)), scratch()
         )
 

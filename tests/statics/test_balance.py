@@ -11,7 +11,7 @@ from scipy.optimize import linprog
 from mcplan.bench.kernels import PATCHES, POSTURE, resting
 from mcplan.errors import InputError
 from mcplan.robot.robot_file import load_robot
-from mcplan.statics.contact_forces import ContactForces
+from mcplan.statics.contact_forces import ForceUnknowns
 from mcplan.statics.equilibrium import balance, equilibrium_margin, equilibrium_torque_margin, friction_margin, margins
 from mcplan.statics.feasibility import shortfall
 from tests.statics import contacts
@@ -86,7 +86,7 @@ def test_forces_are_the_least_by_pressure_within_the_share_of_the_torques(robot,
         weak = replace(robot, limits=replace(robot.limits, torque=strength * robot.limits.torque / share))
         found = balance(weak, q, held, torque_share=share)
         assert found.torque_feasible
-        forces = ContactForces(held)
+        forces = ForceUnknowns(held)
         F, upper = forces.face_rows()
         A, h = generalised_map(robot, q, held), robot.nonlinear_effects(q, np.zeros(robot.nv))
         weight = []
@@ -242,7 +242,7 @@ def largest_push(robot, q, held, angle, faces, widen):
 
     ``widen`` multiplies the pyramids' friction and the grasps' limits.
     """
-    forces = ContactForces([c.with_margin(widen) for c in held], faces)
+    forces = ForceUnknowns([c.with_margin(widen) for c in held], faces)
     F, upper = forces.face_rows()
     A = generalised_map(robot, q, held)
     still = np.zeros(robot.nv)

@@ -8,7 +8,7 @@ import mcplan as mc
 from mcplan.core.rigid_body.tree import GRAVITY
 from mcplan.errors import InputError
 from mcplan.statics.com_region import com_polyhedron
-from mcplan.statics.contact_forces import ContactForces, moments_about
+from mcplan.statics.contact_forces import ForceUnknowns, moments_about
 from mcplan.statics.support_region import REACH, support_region
 from tests.statics.contacts import grasp_contact, surface_contact
 
@@ -26,7 +26,7 @@ def contacts():
 
 def balanced(contacts, c, a):
     """Whether some forces give the centre of mass at c the acceleration a, by a program of its own."""
-    forces = ContactForces(contacts, 8, 1.0)
+    forces = ForceUnknowns(contacts, 8, 1.0)
     A = moments_about(forces.map, c)
     F, upper = forces.face_rows()
     wanted = np.concatenate([MASS * (np.array([0, 0, GRAVITY]) + a), np.zeros(3)])

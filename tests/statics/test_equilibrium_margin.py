@@ -5,7 +5,7 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from mcplan.statics.contact_forces import ContactForces, moments_about
+from mcplan.statics.contact_forces import ForceUnknowns, moments_about
 from mcplan.statics.equilibrium import equilibrium_margin
 from mcplan.statics.support_region import support_region
 
@@ -19,7 +19,7 @@ WEIGHT = MASS * 9.81
 
 def cone_program(stance, com):
     """Variables (f in weights, push in weights) and constraints of equilibrium with second-order cones."""
-    forces = ContactForces(stance)
+    forces = ForceUnknowns(stance)
     f, push = cp.Variable(forces.size), cp.Variable(3)
     total = moments_about(forces.map, com) @ f
     constraints = [total[:3] + push == [0, 0, 1], total[3:] == 0]

@@ -9,7 +9,7 @@ from scipy.optimize import linprog
 
 from mcplan.bench.kernels import PATCHES, POSTURE, resting
 from mcplan.robot.robot_file import load_robot
-from mcplan.statics.contact_forces import ContactForces, moments_about
+from mcplan.statics.contact_forces import ForceUnknowns, moments_about
 from mcplan.statics.equilibrium import balance, equilibrium_torque_margin
 from mcplan.statics.feasibility import can_balance, can_hold, part_exerted, shortfall
 from mcplan.statics.support_region import support_region, torque_support_region
@@ -32,7 +32,7 @@ def crawl(robot):
 
 def torque_oracle(robot, q, stance, share, a):
     """Farthest place along ``a`` by HiGHS, torques from the Jacobian of each contact point; None when infeasible."""
-    forces = ContactForces(stance)
+    forces = ForceUnknowns(stance)
     F, upper = forces.face_rows()
     hold = robot.inverse_dynamics(q, np.zeros(robot.nv), np.zeros(robot.nv))[6:]
     parts = []
@@ -160,7 +160,7 @@ def test_the_largest_part_of_a_wrench_that_is_exerted_besides_another_one_is_tha
         point = rng.uniform([-0.3, -0.3, 0.3], [0.3, 0.3, 1.0])
         further = WEIGHT * np.append(rng.normal(size=3), 0.1 * rng.normal(size=3))
         part = part_exerted(point, weight, further, stance, MASS, most)
-        forces = ContactForces(stance)
+        forces = ForceUnknowns(stance)
         F, upper = forces.face_rows()
         A = np.column_stack([moments_about(forces.map, point), -further]) / WEIGHT
         A = np.vstack([A, np.column_stack([forces.equal, np.zeros(len(forces.equal))]) / WEIGHT])

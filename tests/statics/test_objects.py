@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mcplan.scene.contact import Carrier
-from mcplan.statics.contact_forces import ContactForces, moments_about
+from mcplan.statics.contact_forces import ForceUnknowns, moments_about
 from mcplan.statics.feasibility import can_balance
 from mcplan.statics.static_program import StaticProgram
 from mcplan.statics.support_region import support_region
@@ -34,7 +34,7 @@ def stance(carrier, height, hand_friction=0.0):
 def largest_push(contacts):
     """Largest push (N) forwards at the centre of mass that is balanced."""
     weight = MASS * GRAVITY
-    forces = ContactForces(contacts, unit=weight)
+    forces = ForceUnknowns(contacts, unit=weight)
     push = np.array([[-1.0, 0.0, 0.0, 0.0, 0.0, 0.0]]).T
     rhs = np.array([0.0, 0.0, 1.0, 0.0, 0.0, 0.0])
     program = StaticProgram(forces, moments_about(forces.map, COM) / weight, -push, rhs, True)

@@ -9,7 +9,7 @@ from scipy.spatial import ConvexHull
 from scipy.spatial.transform import Rotation
 
 from mcplan.errors import InputError
-from mcplan.statics.contact_forces import ContactForces
+from mcplan.statics.contact_forces import ForceUnknowns
 from mcplan.statics.support_region import has_support_region, support_region, torque_support_region
 
 spec = importlib.util.spec_from_file_location("contacts", Path(__file__).with_name("contacts.py"))
@@ -22,7 +22,7 @@ WEIGHT = MASS * 9.81
 
 def brute_force(stance, a, mass=MASS):
     """Farthest balanced CoM along ``a`` by HiGHS over the faces of the pyramids; None when nothing balances."""
-    forces = ContactForces(stance)
+    forces = ForceUnknowns(stance)
     F, upper = forces.face_rows()
     A = np.zeros((6, forces.size + 2))
     A[:, : forces.size] = forces.map / WEIGHT

@@ -3,14 +3,14 @@ import pytest
 from scipy.optimize import linprog
 
 from mcplan.errors import InputError
-from mcplan.statics.contact_forces import ContactForces
+from mcplan.statics.contact_forces import ForceUnknowns
 from mcplan.statics.wrench_set import wrench_set
 from tests.statics import contacts
 
 
 def patch_wrench(contact, f):
     """The wrench at the patch origin in the contact's axes, by the map of the forces."""
-    (wrench,) = ContactForces([contact]).wrenches(f).values()
+    (wrench,) = ForceUnknowns([contact]).wrenches(f).values()
     return np.concatenate([contact.axes.T @ wrench[:3], contact.axes.T @ wrench[3:]])
 
 

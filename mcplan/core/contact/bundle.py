@@ -3,21 +3,23 @@
 import numpy as np
 
 from mcplan.core.bundle import Bundle, axes1, axes2, axes3, bundle, flat
-from mcplan.core.contact.model import Exchange, Scene, Scratch, Touch
+from mcplan.core.contact.model import ContactPoints, ContactScene, ContactScratch, Exchange
 from mcplan.core.distance.shape import Shapes
 from mcplan.core.jit import jit_inline
 from mcplan.core.rigid_body.tree import Tree
 
 
-def close_fixed(tree: Tree, scene: Scene, law: np.ndarray) -> Bundle:
+def close_fixed(tree: Tree, scene: ContactScene, law: np.ndarray) -> Bundle:
     """Return the bundle of what no step changes: mechanism, scene, and law of the contacts (LAW_SIZE,)."""
     return bundle([*tree, *flat(scene), law])[0]
 
 
-def close_moving(exchange: Exchange, scratch: Scratch, touch: Touch) -> tuple[Bundle, Exchange, Touch]:
+def close_moving(
+    exchange: Exchange, scratch: ContactScratch, touch: ContactPoints
+) -> tuple[Bundle, Exchange, ContactPoints]:
     """Return the bundle of what steps change, and what the caller reads and writes of it, as it is there."""
     packed, views = bundle([*exchange, *scratch, *touch])
-    return packed, Exchange(*views[: len(exchange)]), Touch(*views[-len(touch) :])
+    return packed, Exchange(*views[: len(exchange)]), ContactPoints(*views[-len(touch) :])
 
 
 @jit_inline
@@ -55,7 +57,7 @@ def open_moving(packed):
 def open_scene(packed):
     """Return the scene that a bundle begins with."""
     real, whole, layout = packed
-    return Scene(
+    return ContactScene(
         axes2(whole, layout, 0),  # surface_index
         axes2(real, layout, 1),  # surface
         axes2(real, layout, 2),  # bar
@@ -87,7 +89,7 @@ def open_scene(packed):
 def open_scratch(packed):
     """Return the scratch space that a bundle begins with."""
     real, whole, layout = packed
-    return Scratch(
+    return ContactScratch(
         axes2(real, layout, 0),  # M
         axes2(real, layout, 1),  # H
         axes2(real, layout, 2),  # vector
@@ -115,7 +117,7 @@ def open_scratch(packed):
 def open_touch(packed):
     """Return the table of contacts that a bundle begins with."""
     real, whole, layout = packed
-    return Touch(
+    return ContactPoints(
         axes2(whole, layout, 0),  # index
         axes2(real, layout, 1),  # value
         axes2(whole, layout, 2),  # where

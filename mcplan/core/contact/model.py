@@ -51,7 +51,7 @@ PAIR_A, PAIR_B, BODY_OF_A, BODY_OF_B = range(4)
 """Columns of ``Scene.pair``: shapes that may meet, and their bodies (-1: the world)."""
 
 
-class Scene(NamedTuple):
+class ContactScene(NamedTuple):
     """Everything that may touch. All arrays are read-only and C-contiguous."""
 
     surface_index: np.ndarray  # (S, 5) int64
@@ -94,7 +94,7 @@ TAKEN, ASKED, TAKEN_BEFORE, ASKED_BEFORE, SHIFT_SIZE = range(5)
 """Columns of ``Touch.shift``: what a round takes, what the slip then asks for, and both of the round before."""
 
 
-class Touch(NamedTuple):
+class ContactPoints(NamedTuple):
     """Contacts of one step, and their state. ``C`` rows of space."""
 
     index: np.ndarray  # (C, 11) int64
@@ -121,10 +121,10 @@ SPACE = 160
 """Contacts that a step can hold."""
 
 
-def touch(scene: Scene) -> Touch:
+def touch(scene: ContactScene) -> ContactPoints:
     """Allocate the table of contacts of a scene."""
     width = 2 * scene.chain.shape[1]
-    return Touch(
+    return ContactPoints(
         np.zeros((SPACE, INDEX_SIZE), np.int64),
         np.zeros((SPACE, VALUE_SIZE)),
         np.zeros((SPACE, width), np.int64),
@@ -188,7 +188,7 @@ of a joint is near (-1, 0, 1), velocity wanted there, compliance; bound of the j
 limits and of friction."""
 
 
-class Scratch(NamedTuple):
+class ContactScratch(NamedTuple):
     """Scratch space of a step."""
 
     M: np.ndarray  # (n, n) mass matrix with the damping, for all bodies; only the lower triangle
@@ -213,11 +213,11 @@ class Scratch(NamedTuple):
     left_object_q: np.ndarray  # (objects, 7) and the objects
 
 
-def scratch(scene: Scene, nv: int) -> Scratch:
+def scratch(scene: ContactScene, nv: int) -> ContactScratch:
     """Allocate the scratch space of a scene with a robot of nv velocities."""
     n, bodies = len(scene.parent), len(scene.body)
     supports = int(np.sum(scene.surface_index[:, SLAB] >= 0)) + len(scene.bar)
-    return Scratch(
+    return ContactScratch(
         np.zeros((n, n)),
         np.zeros((n, n)),
         np.zeros((VECTORS, n)),

@@ -16,7 +16,7 @@ from mcplan.core.rigid_body.frame import place_bodies
 from mcplan.core.rigid_body.tree import DEGREE, PARENT, POSE, SCREW, V
 
 
-class Scratch(NamedTuple):
+class DistanceScratch(NamedTuple):
     """Scratch space of the kernels of this file."""
 
     bodies: np.ndarray  # workspace of the tree

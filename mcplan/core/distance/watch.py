@@ -35,7 +35,7 @@ ROUNDING = 1e-6
 """m: far more than distances are wrong by."""
 
 
-class Watch(NamedTuple):
+class DistanceWatch(NamedTuple):
     """State since the last test of all pairs."""
 
     q: np.ndarray  # (nq,) where the robot was
@@ -49,13 +49,13 @@ class Watch(NamedTuple):
     value: np.ndarray  # (10,) scratch
 
 
-def new_watch(nq: int, bodies: int, shapes: int, pairs: int) -> Watch:
+def new_watch(nq: int, bodies: int, shapes: int, pairs: int) -> DistanceWatch:
     """Return a watch of which nothing is known yet."""
 
     def whole(size: int) -> np.ndarray:
         return np.zeros(size, np.int64)
 
-    return Watch(
+    return DistanceWatch(
         np.full(nq, np.nan), np.zeros((shapes, 12)), np.zeros(bodies), np.zeros(bodies), whole(1) - 1, whole(pairs),
         np.zeros(pairs), whole(bodies), np.zeros(PAIR_SIZE),
     )  # fmt: skip

@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mcplan.core.distance.many import Scratch as DistanceScratch, fill_distance_rows, fill_distances
+from mcplan.core.distance.many import DistanceScratch, fill_distance_rows, fill_distances
 from mcplan.core.distance.pair import DISTANCE
 from mcplan.core.distance.shape import Shapes
 from mcplan.core.jit import jit
-from mcplan.core.posture.rows import Task, evaluate, fill_bounds, row_count
+from mcplan.core.posture.rows import PostureTargets, evaluate, fill_bounds, row_count
 from mcplan.core.posture.search import search_posture
 
 OFF, SHORT, LEFT, MEASURES = range(4)
@@ -25,7 +25,7 @@ NOT_FINITE = -1
 """Returned in place of a number of pairs."""
 
 
-class Around(NamedTuple):
+class PostureSurroundings(NamedTuple):
     """Surroundings of a posture: shapes, the pairs of them to test, and the pairs that were near last."""
 
     shapes: Shapes
@@ -82,7 +82,7 @@ def keep_apart(tree, around, near, task, rule, q, need, content, watched, stretc
         around.linear[k, nv] = min(need[around.found[k]] - around.values[k, DISTANCE], stretch)
     for j in range(len(q)):
         around.linear_q[j] = q[j]
-    apart = Task(
+    apart = PostureTargets(
         task.contact, task.frame, task.select, task.cell, task.centre, task.region, around.linear[:near],
         around.linear_q, task.guide, task.weight, task.limit, task.hint,
     )  # fmt: skip

@@ -15,7 +15,7 @@ from mcplan.core.rigid_body.frame import frame_arm
 from mcplan.core.rigid_body.tree import POSE
 
 
-class Frame(NamedTuple):
+class FrameScratch(NamedTuple):
     """Scratch for one frame."""
 
     J: np.ndarray  # (6, nv)
@@ -30,10 +30,10 @@ class Frame(NamedTuple):
     row: np.ndarray  # (6,) covector
 
 
-def frame_scratch(nv: int) -> Frame:
+def frame_scratch(nv: int) -> FrameScratch:
     """Allocate it."""
     shapes = ((6, nv), (3, 3), (3, 3), (4,), (6,), (6, 6), (6, 6), (6, 6), (3,), (6,))
-    return Frame(*(np.zeros(shape) for shape in shapes))
+    return FrameScratch(*(np.zeros(shape) for shape in shapes))
 
 
 @jit_algebra

@@ -51,7 +51,7 @@ u of an edge's direction; distance and angle from the target, whatever their dir
 of a point."""
 
 
-class Task(NamedTuple):
+class PostureTargets(NamedTuple):
     """A posture to find. All arrays are read-only and C-contiguous."""
 
     contact: np.ndarray  # (c, 4) int64, columns BODY .. COUNT

@@ -18,7 +18,7 @@ import numpy as np
 
 from mcplan.core.jit import jit, jit_algebra
 from mcplan.core.optimize.active_set import SOLVED, solve_qp
-from mcplan.core.posture.frame import Frame
+from mcplan.core.posture.frame import FrameScratch
 from mcplan.core.posture.rows import evaluate, fill_bounds, row_count
 from mcplan.core.rigid_body.manifold import integrate
 
@@ -47,11 +47,11 @@ NEAR = 2e-2
 """m, rad: sum of all violations from which on a search that does not come to rest is settled on its rows."""
 
 
-class Scratch(NamedTuple):
+class PostureScratch(NamedTuple):
     """Work space for at most ``rows`` rows."""
 
     work: np.ndarray
-    frame: Frame
+    frame: FrameScratch
     value: np.ndarray  # (rows,)
     low: np.ndarray  # (rows,)
     high: np.ndarray  # (rows,)

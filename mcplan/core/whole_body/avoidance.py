@@ -137,12 +137,12 @@ def fill_bends(tree, shapes, pairs, q, v, T, near, count, needed, space):
 
 @jit
 def avoid(shapes, fixed, changing, q, v, tick):
-    """Fill ``Chosen`` of the memory for the state (q, v): the collision avoidance of one tick.
+    """Fill ``ActivePairs`` of the state for the state (q, v): the collision avoidance of one tick.
 
     Parameters
     ----------
     shapes : objects where they are
-    fixed, changing : bundles of ``Around`` and ``Memory``
+    fixed, changing : bundles of ``AvoidanceConstants`` and ``AvoidanceState``
     q, v : those of the robot first; v may go on with the velocities of objects
     tick : number of this tick
 

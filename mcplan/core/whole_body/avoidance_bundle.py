@@ -5,8 +5,8 @@ from typing import NamedTuple
 import numpy as np
 
 from mcplan.core.bundle import Bundle, axes1, axes2, bundle, flat
-from mcplan.core.distance.many import Scratch
-from mcplan.core.distance.watch import Watch
+from mcplan.core.distance.many import DistanceScratch
+from mcplan.core.distance.watch import DistanceWatch
 from mcplan.core.jit import jit_inline
 from mcplan.core.rigid_body.tree import Tree
 from mcplan.core.whole_body.corner_rows import Faces
@@ -17,7 +17,7 @@ which motions are foreseen (s), most by which the required distance rises (m per
 ``fill_avoidance_rows``; most by which the acceleration that is asked of a pair rises (m/s² per tick)."""
 
 
-class Around(NamedTuple):
+class AvoidanceConstants(NamedTuple):
     """What stays. All arrays are read-only."""
 
     tree: Tree
@@ -27,7 +27,7 @@ class Around(NamedTuple):
     group: np.ndarray  # (P,) int64, the same for pairs of shapes of the same two bodies
 
 
-class Aims(NamedTuple):
+class AvoidanceTargets(NamedTuple):
     """Required distances of the pairs, and the objects that move."""
 
     goal: np.ndarray  # (P,) m, distance to keep
@@ -42,7 +42,7 @@ class Aims(NamedTuple):
     pulled: np.ndarray  # (P,) int64, the tick in which that was
 
 
-class Near(NamedTuple):
+class AvoidanceCandidates(NamedTuple):
     """Rows of near pairs: nearest points of pairs, or corners above faces."""
 
     pair: np.ndarray  # (n,) int64
@@ -52,19 +52,19 @@ class Near(NamedTuple):
     bend: np.ndarray  # (n,) m/s², what a velocity alone adds to its second derivative
 
 
-class Chosen(NamedTuple):
+class ActivePairs(NamedTuple):
     """Those that ask for most: ``A vd >= b``."""
 
     A: np.ndarray  # (slots, nv)
     b: np.ndarray  # (slots,)
-    row: np.ndarray  # (slots,) int64, their places in Near
+    row: np.ndarray  # (slots,) int64, their places in AvoidanceCandidates
     need: np.ndarray  # (slots,) m/s², scratch
 
 
-class Space(NamedTuple):
+class AvoidanceWorkspace(NamedTuple):
     """Scratch space."""
 
-    scratch: Scratch
+    scratch: DistanceScratch
     found: np.ndarray  # (P,) int64
     values: np.ndarray  # (P, 10) of the pairs found, see ``core.distance``
     room: np.ndarray  # (P,) m, of the pairs found
@@ -73,22 +73,22 @@ class Space(NamedTuple):
     later: np.ndarray  # (nq,)
 
 
-class Memory(NamedTuple):
+class AvoidanceState(NamedTuple):
     """All that changes from tick to tick."""
 
-    aims: Aims
-    watch: Watch
-    near: Near
-    chosen: Chosen
-    space: Space
+    aims: AvoidanceTargets
+    watch: DistanceWatch
+    near: AvoidanceCandidates
+    chosen: ActivePairs
+    space: AvoidanceWorkspace
 
 
-def close_around(around: Around) -> Bundle:
+def close_around(around: AvoidanceConstants) -> Bundle:
     """Return the bundle of what stays."""
     return bundle(flat(around))[0]
 
 
-def close_memory(memory: Memory) -> tuple[Bundle, Aims, Near, Chosen]:
+def close_memory(memory: AvoidanceState) -> tuple[Bundle, AvoidanceTargets, AvoidanceCandidates, ActivePairs]:
     """Return the bundle of a memory, and the views that code outside of kernels reads or writes."""
     packed, views = bundle(flat(memory))
     rest = iter(views)
@@ -100,7 +100,7 @@ def close_memory(memory: Memory) -> tuple[Bundle, Aims, Near, Chosen]:
 def open_around(packed):
     """Return what stays out of its bundle."""
     real, whole, layout = packed
-    return Around(
+    return AvoidanceConstants(
         Tree(axes2(whole, layout, 0), axes2(real, layout, 1), axes2(real, layout, 2), axes1(real, layout, 3)),
         axes2(whole, layout, 4),  # pairs
         axes1(real, layout, 5),  # rule
@@ -113,8 +113,8 @@ def open_around(packed):
 def open_memory(packed):
     """Return the memory out of its bundle."""
     real, whole, layout = packed
-    return Memory(
-        Aims(
+    return AvoidanceState(
+        AvoidanceTargets(
             axes1(real, layout, 0),  # goal
             axes1(real, layout, 1),  # braking
             axes1(whole, layout, 2),  # wanted
@@ -126,7 +126,7 @@ def open_memory(packed):
             axes1(real, layout, 8),  # pull
             axes1(whole, layout, 9),  # pulled
         ),
-        Watch(
+        DistanceWatch(
             axes1(real, layout, 10),  # q
             axes2(real, layout, 11),  # around
             axes1(real, layout, 12),  # reach
@@ -137,21 +137,23 @@ def open_memory(packed):
             axes1(whole, layout, 17),  # needed
             axes1(real, layout, 18),  # value
         ),
-        Near(
+        AvoidanceCandidates(
             axes1(whole, layout, 19),  # pair
             axes1(whole, layout, 20),  # at
             axes1(real, layout, 21),  # room
             axes2(real, layout, 22),  # rates
             axes1(real, layout, 23),  # bend
         ),
-        Chosen(
+        ActivePairs(
             axes2(real, layout, 24),  # A
             axes1(real, layout, 25),  # b
             axes1(whole, layout, 26),  # row
             axes1(real, layout, 27),  # need
         ),
-        Space(
-            Scratch(axes2(real, layout, 28), axes2(real, layout, 29), axes1(real, layout, 30), axes2(real, layout, 31)),
+        AvoidanceWorkspace(
+            DistanceScratch(
+                axes2(real, layout, 28), axes2(real, layout, 29), axes1(real, layout, 30), axes2(real, layout, 31)
+            ),
             axes1(whole, layout, 32),  # found
             axes2(real, layout, 33),  # values
             axes1(real, layout, 34),  # room

@@ -8,11 +8,11 @@ compiled.write_back()                          # multipliers, problem.status and
 
 import cvxpy as cp
 
-from mcplan.optimize.compiled.compiled import CompiledProblem, Residuals
+from mcplan.optimize.compiled.compiled import CompiledProblem
 from mcplan.optimize.compiled.data_map import CannotCompile
 from mcplan.optimize.compiled.self_test import self_test
 
-__all__ = ["CannotCompile", "CompiledProblem", "Residuals", "compile_problem"]
+__all__ = ["CannotCompile", "CompiledProblem", "compile_problem"]
 
 
 def compile_problem(problem: cp.Problem) -> CompiledProblem:

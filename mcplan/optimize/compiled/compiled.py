@@ -14,7 +14,14 @@ from mcplan.core.optimize import (
     recover as condense_check,
 )
 from mcplan.optimize.compiled import fallback
-from mcplan.optimize.compiled.data_map import CannotCompile, DataMap, Places, build_data_map, canonicalise, find_places
+from mcplan.optimize.compiled.data_map import (
+    CannotCompile,
+    DataMap,
+    EntryMaps,
+    build_data_map,
+    canonicalise,
+    find_places,
+)
 from mcplan.optimize.compiled.least_distance import NO_POINT, SOLVED, LeastDistance, native_available
 from mcplan.optimize.compiled.program import build_program, eliminate
 
@@ -32,7 +39,7 @@ PROXIMAL_STEPS = 12
 
 
 @dataclass(frozen=True)
-class Residuals:
+class CompiledResiduals:
     """How well a solution satisfies the optimality conditions of the whole, uncondensed QP.
 
     Parameters
@@ -78,7 +85,7 @@ class CompiledProblem:
         program = data[settings.PARAM_PROB]
         self._program = program
         self.data_map: DataMap = build_data_map(program, program.total_param_size + 1)
-        self._places: Places = find_places(problem, program, self._chain, inverse, self.data_map)
+        self._places: EntryMaps = find_places(problem, program, self._chain, inverse, self.data_map)
         self.elimination = eliminate(self.data_map)
         self.condensed = build_program(self.data_map, self.elimination)
         self.theta = np.zeros(program.total_param_size + 1)
@@ -284,9 +291,9 @@ class CompiledProblem:
         return H, c.part(lay.G).copy(), G, c.part(lay.ROW_LOWER).copy(), c.part(lay.ROW_UPPER).copy()
 
     @property
-    def residuals(self) -> Residuals:
+    def residuals(self) -> CompiledResiduals:
         """Residuals of the last solution on the uncondensed QP."""
-        return Residuals(*self._residual[: condense_check.OBJECTIVE].tolist())
+        return CompiledResiduals(*self._residual[: condense_check.OBJECTIVE].tolist())
 
     def value(self, variable: cp.Variable) -> np.ndarray:
         """Return the last solution's value of a variable."""

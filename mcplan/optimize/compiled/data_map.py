@@ -210,7 +210,7 @@ def _bound_map(tensor, values, default: float, n: int, columns: int):
 
 
 @dataclass(frozen=True)
-class Place:
+class EntryMap:
     """Reads one variable or multiplier from a flat vector: ``sign * vector[index]``, in its shape."""
 
     index: np.ndarray
@@ -227,29 +227,29 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Places:
+class EntryMaps:
     """The places of all variables and of all constraints' multipliers."""
 
-    variables: list[tuple[cp.Variable, Place]]
-    constraints: list[tuple[Constraint, Place]]
+    variables: list[tuple[cp.Variable, EntryMap]]
+    constraints: list[tuple[Constraint, EntryMap]]
 
-    def variable(self, variable: cp.Variable) -> Place:
+    def variable(self, variable: cp.Variable) -> EntryMap:
         """Return the place of one variable."""
         return self._find(variable, self.variables)
 
-    def constraint(self, constraint) -> Place:
+    def constraint(self, constraint) -> EntryMap:
         """Return the place of one constraint's multiplier."""
         return self._find(constraint, self.constraints)
 
     @staticmethod
-    def _find(item, places) -> Place:
+    def _find(item, places) -> EntryMap:
         for candidate, place in places:
             if candidate.id == item.id:
                 return place
         raise CannotCompile(f"{item} is not part of the compiled problem")
 
 
-def find_places(problem: cp.Problem, program, chain, inverse, data: DataMap) -> Places:
+def find_places(problem: cp.Problem, program, chain, inverse, data: DataMap) -> EntryMaps:
     """Send numbered vectors through CVXPY's inversion."""
     x = np.arange(1.0, data.size + 1)
     multipliers = np.concatenate([np.zeros(data.size), np.arange(1.0, data.rows + 1)])
@@ -268,10 +268,10 @@ def find_places(problem: cp.Problem, program, chain, inverse, data: DataMap) -> 
         for c in problem.constraints
         if c.id in solution.dual_vars
     ]  # fmt: skip
-    return Places(variables, constraints)
+    return EntryMaps(variables, constraints)
 
 
-def _place(numbered, shape, size: int, item) -> Place:
+def _place(numbered, shape, size: int, item) -> EntryMap:
     """Read the numbers back."""
     numbered = numbered.toarray() if hasattr(numbered, "toarray") else np.asarray(numbered, dtype=float)
     shape = numbered.shape if shape is None else shape
@@ -286,5 +286,5 @@ def _place(numbered, shape, size: int, item) -> Place:
         and flat[0] > 0
         and (numbered > 0).all()
     ):
-        return Place(index - 1, None, slice(int(flat[0]) - 1, int(flat[0]) - 1 + flat.size), shape)
-    return Place(np.maximum(index - 1, 0), np.sign(numbered), None, shape)
+        return EntryMap(index - 1, None, slice(int(flat[0]) - 1, int(flat[0]) - 1 + flat.size), shape)
+    return EntryMap(np.maximum(index - 1, 0), np.sign(numbered), None, shape)

@@ -24,7 +24,7 @@ from mcplan.optimize.compiled.data_map import DataMap
 
 
 @dataclass(frozen=True)
-class Limit:
+class VariableBound:
     """One side of a row: ``factor * values[position]``, from one inequality of the problem.
 
     ``dual`` is the index of that inequality's multiplier among those of [A's rows, lower bounds, upper bounds]; the
@@ -37,24 +37,24 @@ class Limit:
 
 
 @dataclass
-class Row:
+class TwoSidedRow:
     """A two-sided row: its left-hand side as (position in ``values``, variable), position -1 for the coefficient 1."""
 
     entries: list[tuple[int, int]]
-    lower: list[Limit] = field(default_factory=list)
-    upper: list[Limit] = field(default_factory=list)
+    lower: list[VariableBound] = field(default_factory=list)
+    upper: list[VariableBound] = field(default_factory=list)
 
 
-def merge_rows(data: DataMap) -> list[Row]:
+def merge_rows(data: DataMap) -> list[TwoSidedRow]:
     """Group the inequalities and the variable bounds by their left-hand sides."""
-    rows: dict[tuple, tuple[Row, float]] = {}
+    rows: dict[tuple, tuple[TwoSidedRow, float]] = {}
     all_entries = data.row_entries
     for number in range(data.equalities, data.rows):
         entries = sorted(all_entries[number], key=lambda entry: entry[1])
         key, scale = _left_hand_side(data, entries)
-        row, reference = rows.setdefault(key, (Row(entries), scale))
+        row, reference = rows.setdefault(key, (TwoSidedRow(entries), scale))
         ratio = scale / reference  # this row is ratio * row + b >= 0
-        limit = Limit(data.b + number, -1.0 / ratio, number)
+        limit = VariableBound(data.b + number, -1.0 / ratio, number)
         (row.lower if ratio > 0.0 else row.upper).append(limit)
     for variable in range(data.size):
         constant = data.S.shape[1] - 1
@@ -63,8 +63,8 @@ def merge_rows(data: DataMap) -> list[Row]:
             if data.is_constant(position) and abs(data.constant(position)) == float("inf"):
                 continue
             key = ((variable, ((constant, 1.0),)),)
-            row, reference = rows.setdefault(key, (Row([(-1, variable)]), 1.0))
-            limit = Limit(position, reference, data.rows + side * data.size + variable)
+            row, reference = rows.setdefault(key, (TwoSidedRow([(-1, variable)]), 1.0))
+            limit = VariableBound(position, reference, data.rows + side * data.size + variable)
             (row.lower if (side == 0) == (reference > 0.0) else row.upper).append(limit)
     return [row for row, _ in rows.values()]
 
@@ -277,10 +277,10 @@ def _runs(data: DataMap) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return np.searchsorted(first, data.A_indptr), np.append(first, len(rows)), rows[first]
 
 
-def _equality(data: DataMap, entries, row: int) -> Row:
+def _equality(data: DataMap, entries, row: int) -> TwoSidedRow:
     """Return an equality that was not used for a substitution as a row whose two limits are the same number."""
-    limit = Limit(data.b + row, -1.0, row)
-    return Row(entries[row], [limit], [limit])
+    limit = VariableBound(data.b + row, -1.0, row)
+    return TwoSidedRow(entries[row], [limit], [limit])
 
 
 def _supports(elimination: Elimination, entries) -> list[set[int]]:
@@ -296,7 +296,7 @@ def _supports(elimination: Elimination, entries) -> list[set[int]]:
     return supports
 
 
-def _order(elimination: Elimination, rows: list[Row], supports: list[set[int]]) -> np.ndarray:
+def _order(elimination: Elimination, rows: list[TwoSidedRow], supports: list[set[int]]) -> np.ndarray:
     """Order the kept variables so that short rows start late, which shortens the triangular solves."""
     index = {int(j): e for e, j in enumerate(elimination.variables)}
     uses = dict.fromkeys(elimination.kept.tolist(), 0)
@@ -310,7 +310,7 @@ def _order(elimination: Elimination, rows: list[Row], supports: list[set[int]]) 
     return np.array(sorted(uses, key=lambda j: (uses[j], j)), dtype=np.int64)
 
 
-def _first_column(row: Row, reference, supports, none: int) -> int:
+def _first_column(row: TwoSidedRow, reference, supports, none: int) -> int:
     """Return the first column of the condensed row that can be non-zero."""
     firsts = [none]
     for _, j in row.entries:
@@ -371,7 +371,7 @@ def _cost(data: DataMap, reference, supports, kept: int, sections) -> None:
     sections[lay.COST_OTHER] = _csr(others)[1]
 
 
-def _rows(rows: list[Row], reference, sections) -> np.ndarray:
+def _rows(rows: list[TwoSidedRow], reference, sections) -> np.ndarray:
     """Lay out left-hand sides and limits; return the factors of the limits."""
     sections[lay.ROW_POINTER], sections[lay.ROW_POSITION] = _csr([[p for p, _ in row.entries] for row in rows])
     sections[lay.ROW_REFERENCE] = _csr([[reference[j] for _, j in row.entries] for row in rows])[1]

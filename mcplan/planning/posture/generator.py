@@ -14,14 +14,13 @@ same answer, to the bit.
 What one call of the posture generator asks for, and how far an attempt at it came.
 """
 
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from mcplan.collision.model import CollisionModel
-from mcplan.core.posture.rows import Task
+from mcplan.core.posture.rows import PostureTargets
 from mcplan.errors import InputError
 from mcplan.planning.posture.freedom import ContactRows, Freedom, contact_rows, settle
 from mcplan.planning.posture.result import STAGES, Clock, PostureResult, Violation, missed_rows
@@ -284,7 +283,7 @@ class PostureGenerator:
         return self._relieved(attempt, task, wanted, clock)
 
     def _push_apart(
-        self, attempt: Attempt, task: Task, wanted: Wanted, free: Mapping[str, Freedom], clock: Clock
+        self, attempt: Attempt, task: PostureTargets, wanted: Wanted, free: Mapping[str, Freedom], clock: Clock
     ) -> None:
         """Resolve collisions by rows of the distances, taken anew every few steps."""
         if self.collisions is None:
@@ -352,7 +351,7 @@ class PostureGenerator:
         else:
             attempt.stage, attempt.violations = "done", ()
 
-    def _relieved(self, attempt: Attempt, task: Task, wanted: Wanted, clock: Clock) -> Attempt:
+    def _relieved(self, attempt: Attempt, task: PostureTargets, wanted: Wanted, clock: Clock) -> Attempt:
         """Return a posture near one that holds but for a torque, in which that holds too; or the attempt itself.
 
         All linearisations so far are kept: two joints would pass the load to and fro.
@@ -389,7 +388,9 @@ class PostureGenerator:
 
     # -- parts ----------------------------------------------------------------------------------------------------
 
-    def _run(self, task: Task, start, steps: int, tolerance: float, step_tolerance: float, clock, **options) -> Search:
+    def _run(
+        self, task: PostureTargets, start, steps: int, tolerance: float, step_tolerance: float, clock, **options
+    ) -> Search:
         answer = self._search.run(task, start, steps, tolerance, step_tolerance, **options)
         clock.steps += answer.steps
         clock.soft_steps += answer.soft_steps
@@ -404,7 +405,7 @@ class PostureGenerator:
             *wanted.further.values(),
         ]
 
-    def _balanced(self, wanted: Wanted, rows: list[ContactRows], guide: np.ndarray, support: Support) -> Task:
+    def _balanced(self, wanted: Wanted, rows: list[ContactRows], guide: np.ndarray, support: Support) -> PostureTargets:
         """Return the search for a posture whose centre of mass is where it is asked for, or inside its region."""
         if wanted.com is not None:
             return self._search.task(rows, guide, centre=wanted.centre, limit=wanted.limit)

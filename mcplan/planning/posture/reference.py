@@ -21,7 +21,7 @@ from mcplan.robot.anatomy import HRP2_SCALE, RobotScale
 from mcplan.robot.pose import base_orientation, with_base
 from mcplan.robot.robot import Robot
 from mcplan.scene.contact import Contact
-from mcplan.statics.contact_forces import ContactForces, moments_about
+from mcplan.statics.contact_forces import ForceUnknowns, moments_about
 from mcplan.statics.support_region import SupportRegion
 
 COMFORT = 0.06
@@ -87,7 +87,7 @@ def comfortable_place(
     com : (2,) or (3,) the place that is preferred (m).
     mass, scale : of the robot, kg, and its size.
     """
-    forces = ContactForces(loaded)
+    forces = ForceUnknowns(loaded)
     size, stay = forces.size, STAY / scale.leg**2
     reference = np.append(np.asarray(com, dtype=float)[:2], 0.0)
     inside = region.inset(scale.sole * COMFORT, share=0.8)

@@ -7,7 +7,7 @@ import numpy as np
 
 from mcplan.core.optimize.active_set import SLOTS
 from mcplan.core.posture.frame import frame_scratch
-from mcplan.core.posture.rows import ANGLE, DISTANCE, OF_POSE, PLACE_ROWS, Task
+from mcplan.core.posture.rows import ANGLE, DISTANCE, OF_POSE, PLACE_ROWS, PostureTargets
 from mcplan.core.posture.search import (
     FOUND,
     REPORT,
@@ -15,7 +15,7 @@ from mcplan.core.posture.search import (
     SOFT_STEPS,
     STEPS,
     WORST,
-    Scratch,
+    PostureScratch,
     missed_rows,
     search_posture,
 )
@@ -141,9 +141,9 @@ class PostureSearch:
         self._nothing = np.zeros((0, robot.nv + 1))
         self._scratch, self.report = self._allocate(96), np.zeros(REPORT)
 
-    def _allocate(self, rows: int) -> Scratch:
+    def _allocate(self, rows: int) -> PostureScratch:
         nv, nq = self.robot.nv, self.robot.nq
-        return Scratch(
+        return PostureScratch(
             workspace(self.robot.tree),
             frame_scratch(nv),
             np.zeros(rows),
@@ -173,7 +173,7 @@ class PostureSearch:
         linear_q: np.ndarray | None = None,
         centre: np.ndarray | None = None,
         limit: np.ndarray | None = None,
-    ) -> Task:
+    ) -> PostureTargets:
         """Return the arrays of a search.
 
         Parameters
@@ -191,7 +191,7 @@ class PostureSearch:
         if len(cell):
             cell[:, 0] = np.repeat(np.arange(len(contacts)), [len(c) for c in cells])
         guide = np.array(guide, dtype=float)
-        return Task(
+        return PostureTargets(
             index,
             np.array([rows.frame for rows in contacts]).reshape(-1, 24),
             np.vstack([np.zeros((0, 6)), *(rows.select for rows in contacts)]),
@@ -213,21 +213,27 @@ class PostureSearch:
         assert len(rule) == RULES
         return rule
 
-    def room_for(self, task: Task, further: int) -> Scratch:
+    def room_for(self, task: PostureTargets, further: int) -> PostureScratch:
         """Return scratch space for the rows of a task, and so many linear rows besides."""
         rows = _rows(task) + further
         if rows > len(self._scratch.value):
             self._scratch = self._allocate(2 * rows)
         return self._scratch
 
-    def missed(self, task: Task, q: np.ndarray) -> np.ndarray:
+    def missed(self, task: PostureTargets, q: np.ndarray) -> np.ndarray:
         """Return by how much a posture q (nq,) misses each row of a task, as it is (m, rad)."""
         missed = np.empty(_rows(task))
         missed_rows(self.robot.tree, task, q, self.room_for(task, 0), missed)
         return missed
 
     def run(
-        self, task: Task, start: np.ndarray, steps: int, tolerance: float, step_tolerance: float, trust: float = TRUST
+        self,
+        task: PostureTargets,
+        start: np.ndarray,
+        steps: int,
+        tolerance: float,
+        step_tolerance: float,
+        trust: float = TRUST,
     ) -> Search:
         """Search from ``start`` (nq,)."""
         s, report = self.room_for(task, 0), self.report
@@ -247,5 +253,5 @@ class PostureSearch:
         )
 
 
-def _rows(task: Task) -> int:
+def _rows(task: PostureTargets) -> int:
     return len(task.select) + len(task.centre) + len(task.cell) + len(task.region) + len(task.linear)

@@ -18,7 +18,7 @@ from mcplan.core.rigid_body.tree import GRAVITY
 from mcplan.optimize.dense import solve_dense
 from mcplan.robot.robot import Robot
 from mcplan.scene.contact import Contact
-from mcplan.statics.contact_forces import ContactForces, TorqueRows, moments_about
+from mcplan.statics.contact_forces import ForceUnknowns, TorqueRows, moments_about
 
 SIZE = 1e-3
 """Price of the size of the forces beside the excess: it chooses among forces that are equally good."""
@@ -58,7 +58,7 @@ def torque_excess(
     excess, gradient : None when no forces balance the posture whatever the torques.
     """
     unit = robot.mass * GRAVITY
-    forces = ContactForces(bearing, unit=unit)
+    forces = ForceUnknowns(bearing, unit=unit)
     size = forces.size
     F, upper = forces.face_rows()
     torques = TorqueRows.at(robot, q, forces, share)

@@ -19,7 +19,7 @@ from mcplan.scene.contact import Contact
 from mcplan.settings.margins import shrunk
 from mcplan.settings.pace import Pace, used
 from mcplan.settings.settings import ControlSettings
-from mcplan.statics.contact_forces import ContactForces
+from mcplan.statics.contact_forces import ForceUnknowns
 from mcplan.statics.static_program import StaticProgram
 
 STRIDE = 8
@@ -55,7 +55,7 @@ class PathForces:
         pace = settings.pace
         within = [margined(contact, pace, settings, kept) for contact in path.contacts]
         self.path, self.kept, self._unit = path, kept, robot.mass * GRAVITY
-        self.of_contacts = ContactForces(within, settings.friction_faces, self._unit)
+        self.of_contacts = ForceUnknowns(within, settings.friction_faces, self._unit)
         self.G = np.zeros((len(path.q), robot.nv, self.of_contacts.size))
         for block in self.of_contacts.blocks:
             self.G[:, :, block.place] = path.jacobians[block.contact.patch].transpose(0, 2, 1) @ block.map
@@ -155,7 +155,7 @@ def margined(contact: Contact, pace: Pace, settings: ControlSettings, kept: floa
     )
 
 
-def preloaded(forces: ContactForces, preload: float) -> np.ndarray:
+def preloaded(forces: ForceUnknowns, preload: float) -> np.ndarray:
     """Return the unknowns with which each contact but a grip bears its preload (N), the same in all its points.
 
     All other forces come on top: of two forces within a cone the sum is within it, too.

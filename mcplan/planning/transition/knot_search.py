@@ -19,7 +19,7 @@ import numpy as np
 
 from mcplan.collision.model import CollisionModel
 from mcplan.core.posture import apart as core
-from mcplan.core.posture.rows import PLACE_ROWS, POSE_ROWS, Task
+from mcplan.core.posture.rows import PLACE_ROWS, POSE_ROWS, PostureTargets
 from mcplan.errors import SolverFailed
 from mcplan.motion.spline import PostureSpline
 from mcplan.planning.posture.freedom import ContactRows, contact_rows
@@ -138,7 +138,7 @@ class CollisionAvoidingIK:
         self._measures, self._stretch = np.zeros(core.MEASURES), nearness.robot.scale.leg * MAX_PUSH_M
 
     def settle(
-        self, task: Task, start: np.ndarray, wish: DesiredClearance, watched: np.ndarray
+        self, task: PostureTargets, start: np.ndarray, wish: DesiredClearance, watched: np.ndarray
     ) -> tuple[np.ndarray, float]:
         """Find a posture of the task with distances of the watched pairs, from ``start``.
 
@@ -168,7 +168,7 @@ class CollisionAvoidingIK:
                 break
         return best, least
 
-    def fits(self, task: Task, q: np.ndarray, wish: DesiredClearance, watched: np.ndarray) -> bool:
+    def fits(self, task: PostureTargets, q: np.ndarray, wish: DesiredClearance, watched: np.ndarray) -> bool:
         """Say whether a posture will do as it is."""
         scratch = self.search.room_for(task, 0)
         around = self.nearness.around_at(wish.objects)
@@ -230,7 +230,7 @@ class KnotSearch:
         self.joints, self.nearness, self.led, self.objects = finder.joints, finder.nearness, led, objects
         self.touching, self.keep_end_clearance, self.limit = touching, keep_end_clearance, limit
         self.guides, self.last = guides, len(guides) - 1
-        self.tasks, self.wishes = list[Task](), list[DesiredClearance]()
+        self.tasks, self.wishes = list[PostureTargets](), list[DesiredClearance]()
         self.closed = at_knots(contacts, len(guides))
         self.moving = any(here is not self.closed[0] for here in self.closed)
         self.watched = self.nearness.watched(self.closed[0])
@@ -289,7 +289,7 @@ class KnotSearch:
             found, amount = (other, less) if less < amount else (found, amount)
         return found, amount
 
-    def _fits(self, k: int, q: np.ndarray, task: Task | None = None) -> bool:
+    def _fits(self, k: int, q: np.ndarray, task: PostureTargets | None = None) -> bool:
         return self.apart.fits(task or self.tasks[k], q, self.wishes[k], self.watched)
 
     def _worst(self) -> PathViolation:
@@ -437,7 +437,7 @@ class KnotSearch:
                 far = max(far, float(np.linalg.norm(self.robot.frame_pose(q, lead.patch)[:3, 3] - places[k])))
         return far
 
-    def _off(self, task: Task, q: np.ndarray) -> float:
+    def _off(self, task: PostureTargets, q: np.ndarray) -> float:
         """Return by how much a posture is off the closed contacts of its task, which stand before led patches."""
         missed, closed = self.search.missed(task, q), len(task.contact) - len(self.led)
         first = len(task.select) + len(task.centre)

@@ -7,7 +7,7 @@ import numpy as np
 
 from mcplan.collision.model import CollisionModel
 from mcplan.core.posture import apart as core
-from mcplan.core.posture.apart import Around
+from mcplan.core.posture.apart import PostureSurroundings
 from mcplan.motion.quintic import minimum_jerk
 from mcplan.robot.pose import Pose
 from mcplan.robot.robot import Robot
@@ -82,7 +82,7 @@ class Nearness:
         self.around = collisions.around(self.see)
         self._still, self._found = np.zeros(robot.nv), np.zeros(2)
 
-    def around_at(self, objects: Mapping[str, Pose] | None) -> Around:
+    def around_at(self, objects: Mapping[str, Pose] | None) -> PostureSurroundings:
         """Return what is around with objects at poses (R, p), where they are not at their initial ones."""
         return self.around._replace(shapes=self.collisions.shapes_at(objects)) if objects else self.around
 

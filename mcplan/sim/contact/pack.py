@@ -14,7 +14,7 @@ import numpy as np
 
 from mcplan.collision.model import bar_solid, slab
 from mcplan.collision.pairs import self_pairs
-from mcplan.core.contact.model import BALL, RIM, SURFACE_SIZE, Scene
+from mcplan.core.contact.model import BALL, RIM, SURFACE_SIZE, ContactScene
 from mcplan.core.distance.many import fill_distances
 from mcplan.core.distance.pair import PAIR_SIZE
 from mcplan.core.distance.shape import Shapes
@@ -155,7 +155,7 @@ def pack_scene(
     settings: SimulationSettings,
     q: np.ndarray,
     contacts: Iterable[Contact] = (),
-) -> Scene:
+) -> ContactScene:
     """Pack everything that may touch.
 
     Parameters
@@ -207,7 +207,7 @@ def pack_scene(
     for i, thing in enumerate(objects, bodies):
         body_rows[i, 4:] = [1 / thing.mass, thing.mass, *shape_inertia(thing.shape, thing.mass)[1]]
 
-    return Scene(
+    return ContactScene(
         surface_index=_integers(
             [
                 [

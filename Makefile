@@ -3,6 +3,7 @@
 # make check  the same without what takes long: kernels, scenes, planning's parts, certificates of short runs
 # make results table=DIR ...   the figures of docs/results.md and README from finished measurements (docs/_ext/results_page.py)
 # make gallery   the picture of many plans in the README and that of both paces in the theory, made anew
+# make schemas  the JSON Schemas of scenario, robot and experiment files, after a change of their keys
 # make docs   the pages of docs/, with the reference, as HTML in docs/_build
 PYTHON ?= python3
 VENV := .venv
@@ -12,7 +13,7 @@ ALONE := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=
 PYTEST := $(ALONE) $(BIN)/python -m pytest -n 2 --dist loadfile
 WALK := walk --set parameters.distance=0.5 --set control.pace=swift --physics contact
 
-.PHONY: demo test check types kernels docs results gallery install clean
+.PHONY: demo test check types kernels docs results schemas gallery install clean
 
 demo: $(VENV)/.installed
 	$(BIN)/mcplan run table_hand
@@ -45,6 +46,11 @@ MEASURED := $(foreach name,table plans robots pace walks bench pushes walking dy
 
 results: $(VENV)/.installed
 	$(BIN)/python docs/_ext/results_page.py docs/results.md README.md $(MEASURED)
+
+schemas: $(VENV)/.installed
+	$(BIN)/mcplan schema scenario -o stances/scenario.schema.json --force
+	$(BIN)/mcplan schema robot -o mcplan/robot/bundled/robot.schema.json --force
+	$(BIN)/mcplan schema experiment -o experiments/experiment.schema.json --force
 
 gallery: $(VENV)/.installed
 	$(BIN)/python docs/_ext/gallery.py demos/pictures/gallery.jpg

@@ -5,17 +5,14 @@ A page says where::
     ```{schema-keys} MODULE:CLASS
     ```
 
-A key's words are the string below its field; one string may speak of several fields that stand together.
+`mcplan.document.json_schema` reads the words of a key.
 """
 
-import ast
 import inspect
 import re
-import sys
 import types
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
 from importlib import import_module
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
@@ -23,6 +20,8 @@ import annotated_types as limits
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
+
+from mcplan.document.json_schema import field_docs
 
 
 @dataclass(frozen=True)
@@ -33,26 +32,6 @@ class Key:
     type: str
     default: str
     words: str
-
-
-@cache
-def said(model: type[BaseModel]) -> dict[str, str]:
-    """Return the words about each field of a model: the string below it, or below the last of those around it."""
-    words: dict[str, str] = {}
-    for owner in reversed([c for c in model.__mro__ if issubclass(c, BaseModel) and c is not BaseModel]):
-        tree = ast.parse(inspect.getsource(sys.modules[owner.__module__]))
-        body = next(n for n in ast.walk(tree) if isinstance(n, ast.ClassDef) and n.name == owner.__name__).body
-        waiting: list[str] = []
-        for node in body:
-            if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
-                waiting.append(node.target.id)
-            elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and waiting:
-                text = " ".join(str(node.value.value).split())
-                words |= dict.fromkeys(waiting, text)
-                waiting = []
-            else:
-                waiting = []
-    return words
 
 
 def models_of(annotation: Any) -> Iterator[type[BaseModel]]:
@@ -144,7 +123,7 @@ def keys(model: type[BaseModel]) -> list[Key]:
         kind = said_type(field.annotation)
         if extent := _ranged(field.metadata):
             kind = f"{kind} {extent}"
-        text = said(model).get(name, field.description or "")
+        text = field_docs(model).get(name, field.description or "")
         found.append(Key(field.alias or name, kind, _default(field), text))
     return found
 

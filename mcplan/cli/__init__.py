@@ -17,6 +17,7 @@ COMMANDS = (
     "info",
     "robot",
     "scene",
+    "schema",
     "bench",
 )
 """In the order in which ``mcplan --help`` names them."""

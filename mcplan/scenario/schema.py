@@ -500,6 +500,18 @@ class StanceItem(Spec):
         return self
 
 
+class StartRangeSpec(Spec):
+    """How far a variant may move the robot and the contacts of its start together."""
+
+    xy: NotNegative = 0.0
+    """Along x and along y, m."""
+    yaw: NotNegative = 0.0
+    """rad."""
+
+
+Percent = Annotated[str, Field(pattern=r"^[0-9.]+\s*%$")]
+
+
 class ScenarioSpec(Spec):
     """The whole file."""
 
@@ -527,9 +539,9 @@ class ScenarioSpec(Spec):
     """A sequence written by hand, or found by the planner."""
     plan: dict[str, Any] | None = None
     """Of a plan file: how it was found (written by the planner)."""
-    parameters: dict[str, Any] = Field(default_factory=dict)
+    parameters: dict[str, float] = Field(default_factory=dict)
     """Names for numbers, which ``=`` expressions use."""
-    variants: dict[str, Any] = Field(default_factory=dict)
+    variants: dict[str, float | Percent | Pair | StartRangeSpec] = Field(default_factory=dict)
     """How parameters, friction and start vary with a seed. Both are gone once the file is resolved
     (`mcplan.scenario.parameters`)."""
     variant: dict[str, Any] | None = None

@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Annotated, Any, Final
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, GetJsonSchemaHandler
 
 from mcplan.scene.spec import NotNegative, Positive, Spec
 
@@ -103,5 +103,14 @@ def _named(value: Any) -> Any:
     raise ValueError(f"expected {names}, or a mapping of {', '.join(Pace.model_fields)}")
 
 
-PaceOrSlow = Annotated[Pace | None, BeforeValidator(_named)]
+class _Names:
+    """Add the names to the JSON Schema of a pace."""
+
+    @staticmethod
+    def __get_pydantic_json_schema__(schema: Any, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        result = handler(schema)
+        return result | {"anyOf": [*result["anyOf"], {"enum": list(NAMED)}]}
+
+
+PaceOrSlow = Annotated[Pace | None, BeforeValidator(_named), _Names]
 """None is ``slow``."""

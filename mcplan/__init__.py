@@ -61,8 +61,7 @@ if TYPE_CHECKING:
     from mcplan.planning.posture.solve import solve_posture as solve_posture
     from mcplan.planning.posture.task import BaseTarget as BaseTarget
     from mcplan.planning.transition.transition import Segment as Segment, Transition as Transition
-    from mcplan.record.run import Run as Run
-    from mcplan.record.run_file import load_run as load_run
+    from mcplan.record.run import Run as Run, load_run as load_run
     from mcplan.robot.description import (
         Box as Box,
         Capsule as Capsule,
@@ -139,8 +138,7 @@ _HOME = {
     "mcplan.planning.posture.solve": "solve_posture",
     "mcplan.planning.posture.task": "BaseTarget",
     "mcplan.planning.transition.transition": "Segment Transition",
-    "mcplan.record.run": "Run",
-    "mcplan.record.run_file": "load_run",
+    "mcplan.record.run": "Run load_run",
     "mcplan.robot.description": "Box Capsule Cylinder MeshShape Sphere",
     "mcplan.robot.robot": "Robot",
     "mcplan.robot.robot_file": "load_robot",

@@ -29,7 +29,7 @@ from mcplan.certificate.tolerances import PLAN_CLEARANCE
 from mcplan.certificate.watch import Touches, Watch
 from mcplan.errors import RunError
 from mcplan.planning.plan import Plan
-from mcplan.record.robot_record import record_robot
+from mcplan.record.recording import record_robot
 from mcplan.record.world import with_flaws
 from mcplan.scene.environment import Environment
 

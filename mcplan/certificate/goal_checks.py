@@ -24,8 +24,7 @@ from pydantic import ValidationError
 from mcplan.certificate.independent import rotation_of, rotation_vector
 from mcplan.certificate.report import Check
 from mcplan.certificate.tolerances import ON_SUPPORT, POSTURE
-from mcplan.record.records import PatchRecord, RobotRecord
-from mcplan.record.unit import recorded_units
+from mcplan.record.records import PatchRecord, RobotRecord, recorded_units
 from mcplan.robot.patch import MOUNT
 from mcplan.robot.robot import Robot
 from mcplan.scene.environment import Bar, Environment, Surface

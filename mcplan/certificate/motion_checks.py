@@ -8,7 +8,7 @@ from mcplan.certificate.evidence import Evidence
 from mcplan.certificate.independent import integrate
 from mcplan.certificate.report import Check
 from mcplan.errors import RunError
-from mcplan.record.unit import FORCES, recorded_units
+from mcplan.record.records import FORCES, recorded_units
 from mcplan.settings.settings import SimulationSettings
 
 

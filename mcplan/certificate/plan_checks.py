@@ -14,8 +14,7 @@ from mcplan.certificate.independent import Mechanism, away
 from mcplan.certificate.report import Check, Report
 from mcplan.certificate.tolerances import PLAN_ANGLE_DEG, PLAN_BALANCE, PLAN_FORCE, PLAN_PLACE
 from mcplan.certificate.transition_balance import cone_edges, missing_wrench
-from mcplan.record.records import ContactRecord, PlanRecord, RobotRecord
-from mcplan.record.unit import FORCES, recorded_units, unit_of_all
+from mcplan.record.records import FORCES, ContactRecord, PlanRecord, RobotRecord, recorded_units, unit_of_all
 
 FACES = 64
 """Edges of the inscribed pyramid that stands for a friction cone: 0.12 % inside it, and around any of 8 faces."""

@@ -17,9 +17,9 @@ from mcplan.certificate.evidence import Evidence
 from mcplan.certificate.loss import SMALL
 from mcplan.certificate.report import Check
 from mcplan.errors import RunError
+from mcplan.record.recording import digest, record_plan, record_robot
 from mcplan.record.records import DocumentRecord, RobotRecord
-from mcplan.record.robot_record import digest, record_plan, record_robot
-from mcplan.record.run import HOLD, NO_QP, SLACK
+from mcplan.util.qp_status import HOLD, NO_QP, SLACK
 
 SAME = 1e-9
 """Numbers of the plan that was rebuilt from its document, in their own unit: coordinates become poses by other sums."""

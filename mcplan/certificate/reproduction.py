@@ -46,8 +46,7 @@ from mcplan.certificate.report import Check, Report
 from mcplan.certificate.verify import first_samples, json_number, verify
 from mcplan.errors import InputError, RunError
 from mcplan.record.records import BodyRecord, LinkRecord, RobotRecord
-from mcplan.record.run import Run
-from mcplan.record.run_file import load_run
+from mcplan.record.run import Run, load_run
 
 AGREEMENT = 1e-6
 """Largest relative difference between an engine and the certificate."""

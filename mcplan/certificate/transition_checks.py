@@ -43,8 +43,7 @@ from mcplan.certificate.transition_dynamics import dynamics, hurried, moved
 from mcplan.certificate.transition_track import Track, left_contact, tracks_of
 from mcplan.planning.plan import Plan
 from mcplan.planning.transition.transition import SwingSpec
-from mcplan.record.records import RobotRecord
-from mcplan.record.unit import recorded_units, unit_of_all
+from mcplan.record.records import RobotRecord, recorded_units, unit_of_all
 from mcplan.scene.contact import Contact
 from mcplan.settings.settings import ControlSettings
 

@@ -25,10 +25,10 @@ from mcplan.certificate.tolerances import Tolerances
 from mcplan.certificate.transition_checks import transition_checks
 from mcplan.errors import InputError
 from mcplan.planning.plan import Plan
-from mcplan.record.robot_record import record_plan, record_robot
-from mcplan.record.run import HOLD, SLACK, Run
-from mcplan.record.run_file import load_run
+from mcplan.record.recording import record_plan, record_robot
+from mcplan.record.run import Run, load_run
 from mcplan.util.progress import doing
+from mcplan.util.qp_status import HOLD, SLACK
 
 
 def verify(run: Any, tolerances: Tolerances | None = None) -> Report:

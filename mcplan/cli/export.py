@@ -33,7 +33,7 @@ def carry_out(arguments: Namespace) -> int:
     from mcplan.cli.recognise import RUN, find
     from mcplan.export import export_run, refuse_missing
     from mcplan.export.tables import points_file
-    from mcplan.record.run_file import load_run
+    from mcplan.record.run import load_run
 
     path = file_to_write(arguments.output, arguments.force)
     if arguments.to == "csv":

@@ -42,7 +42,8 @@ def recorded(path: Path) -> "Run":
     """Return a run with its clock times, where they are beside it and of this run."""
     from dataclasses import replace
 
-    from mcplan.record.run_file import load_run, load_timing
+    from mcplan.record.run import load_run
+    from mcplan.record.run_file import load_timing
 
     run, timing = load_run(path), load_timing(path)
     return replace(run, timing=timing) if _fit(timing, run) else run

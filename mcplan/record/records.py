@@ -4,10 +4,16 @@ The records are plain numbers, resolved: no names to look up, no defaults, null 
 validated when a run is read, so that the checks can rely on every shape.
 """
 
+from collections.abc import Iterable
 from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from mcplan.robot.description import joint_unit
+
+FORCES = {"rad": "N m", "m": "N"}
+"""Unit of what moves a joint, by that of its position."""
 
 Vector3 = Annotated[list[float], Field(min_length=3, max_length=3)]
 Matrix3 = Annotated[list[Vector3], Field(min_length=3, max_length=3)]
@@ -366,3 +372,14 @@ class RunRecord(Record):
             if phase.stance is not None and phase.stance >= len(self.plan.stances):
                 raise ValueError(f"phase {phase.name} leads to stance {phase.stance} of {len(self.plan.stances)}")
         return self
+
+
+def recorded_units(robot: RobotRecord) -> list[str]:
+    """Return the unit of the position of each joint of the robot of a run, as `Robot.joint_units`."""
+    kinds = {joint.name: joint.kind for joint in robot.joints}
+    return [joint_unit(kinds.get(name)) for name in robot.coordinates]
+
+
+def unit_of_all(units: Iterable[str]) -> str:
+    """Return the unit of an amount that is of any of several joints: ``rad or m`` where both are among them."""
+    return " or ".join(sorted(set(units), reverse=True)) or "rad"

@@ -1,25 +1,26 @@
-"""From the record of a run back to its Plan, Scenario and Robot, without any other file."""
+"""Plan, Scenario and Robot rebuilt from the record of a run alone."""
 
+import html
+import re
 import tempfile
 import warnings
 import weakref
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import yaml
 
 from mcplan.document.document import dump_document
 from mcplan.errors import InputError, RunError
-from mcplan.record.mesh_record import unpack_scene, unpack_urdf
-from mcplan.record.records import RobotRecord, RunRecord
+from mcplan.record.records import MeshRecord, RobotRecord, RunRecord
 from mcplan.robot.description import RobotWarning
-from mcplan.robot.robot import Robot
-from mcplan.robot.robot_file import load_robot
 
 if TYPE_CHECKING:
     from mcplan.planning.plan import Plan
+
+
+_FILENAME = re.compile(r"""(filename\s*=\s*)(["'])(.*?)\2""")
 
 
 def rebuild_plan(record: RunRecord) -> "Plan":
@@ -34,46 +35,23 @@ def rebuild_plan(record: RunRecord) -> "Plan":
         raise RunError("this run keeps no plan document, so there is nothing to rebuild")
     from mcplan.planning.plan_file import load_plan
 
-    with _home("plan") as home:
-        document = {**record.plan.document, "robot": unpack_robot(record.robot, Path(home.name)).name}
-        document = unpack_scene(document, record.plan.meshes, Path(home.name))
-        path = Path(home.name) / "plan.yaml"
-        path.write_text(dump_document(document), encoding="utf-8")
-        plan = load_plan(path)
-    weakref.finalize(plan.scenario.robot, home.cleanup)
-    return plan
-
-
-def rebuild_robot(record: RobotRecord) -> Robot:
-    """Rebuild the robot alone.
-
-    Raises
-    ------
-    RunError
-        The record keeps no robot files, or broken ones.
-    """
-    with _home("robot") as home:
-        robot = load_robot(unpack_robot(record, Path(home.name)))
-    weakref.finalize(robot, home.cleanup)
-    return robot
-
-
-@contextmanager
-def _home(what: str) -> Iterator[tempfile.TemporaryDirectory]:
-    """Give a directory for the files of a robot, which must be there for as long as it is, to be recorded again.
-
-    What is doubtful in them was said when the robot was read for the run, by names of files that somebody knows.
-    """
-    home = tempfile.TemporaryDirectory(prefix="mcplan-")
+    home = tempfile.TemporaryDirectory(prefix="mcplan-")  # as long as the robot is there, to be recorded again
     try:
         with warnings.catch_warnings():
+            # doubtful numbers were reported when the robot was loaded for the run, with file names that the user knows
             warnings.simplefilter("ignore", RobotWarning)
-            yield home
+            document = {**record.plan.document, "robot": unpack_robot(record.robot, Path(home.name)).name}
+            document = unpack_scene(document, record.plan.meshes, Path(home.name))
+            path = Path(home.name) / "plan.yaml"
+            path.write_text(dump_document(document), encoding="utf-8")
+            plan = load_plan(path)
     except BaseException as error:
         home.cleanup()
         if isinstance(error, InputError) and not isinstance(error, RunError):
-            raise RunError(f"the {what} in this run cannot be rebuilt: {error}".replace(home.name, "run")) from error
+            raise RunError(f"the plan in this run cannot be rebuilt: {error}".replace(home.name, "run")) from error
         raise
+    weakref.finalize(plan.scenario.robot, home.cleanup)
+    return plan
 
 
 def unpack_robot(record: RobotRecord, directory: Path) -> Path:
@@ -100,3 +78,42 @@ def unpack_robot(record: RobotRecord, directory: Path) -> Path:
         text = text[: value.start_mark.index] + f"robot.{key}" + text[value.end_mark.index :]
     (directory / "robot.yaml").write_text(text, encoding="utf-8")
     return directory / "robot.yaml"
+
+
+def unpack_urdf(text: str, meshes: Mapping[str, MeshRecord], directory: Path) -> str:
+    """Write the meshes of a URDF into a directory; return its text with their new names, on the same lines."""
+    names = {name: f"mesh_{k}.off" for k, name in enumerate(sorted(meshes))}
+    for name, file in names.items():
+        write_off(meshes[name], directory / file)
+
+    def renamed(match: re.Match[str]) -> str:
+        file = names.get(html.unescape(match[3]).strip())
+        return match[0] if file is None else f"{match[1]}{match[2]}{file}{match[2]}"
+
+    return _FILENAME.sub(renamed, text)
+
+
+def unpack_scene(document: dict[str, Any], meshes: Mapping[str, MeshRecord], directory: Path) -> dict[str, Any]:
+    """Write the meshes of a scene into a directory; return the document with their new names."""
+    environment = dict(document.get("environment") or {})
+    for group in ("obstacles", "objects"):
+        if environment.get(group):
+            environment[group] = [_unpacked(item, meshes, directory) for item in environment[group]]
+    return document | {"environment": environment} if environment else document
+
+
+def write_off(mesh: MeshRecord, path: Path) -> None:
+    """Write a mesh in the Object File Format, which has the digits of a double."""
+    lines = ["OFF", f"{len(mesh.vertices)} {len(mesh.faces)} 0"]
+    lines += [" ".join(map(repr, vertex)) for vertex in mesh.vertices]
+    lines += ["3 " + " ".join(map(str, face)) for face in mesh.faces]
+    path.write_text("\n".join(lines) + "\n", encoding="ascii")
+
+
+def _unpacked(item: dict[str, Any], meshes: Mapping[str, MeshRecord], directory: Path) -> dict[str, Any]:
+    name = str(item.get("name"))
+    if "mesh" not in item or name not in meshes:
+        return item
+    file = f"thing_{sorted(meshes).index(name)}.off"
+    write_off(meshes[name], directory / file)
+    return item | {"mesh": {"file": file}}

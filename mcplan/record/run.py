@@ -17,51 +17,13 @@ import numpy as np
 
 from mcplan.errors import InputError, Problem, RunError
 from mcplan.record.records import ContactRecord, RunRecord
+from mcplan.record.run_file import RUN_NAME, SHAPES, dtype_of, read_run, shape_problems, write_run
+from mcplan.util.arguments import file_path
 from mcplan.util.html_table import html_of, html_table
 from mcplan.util.qp_status import HOLD, NO_QP, SLACK, SOLVED
 
 STATUSES = (SOLVED, SLACK, HOLD, NO_QP)
 """Values of ``qp_status``."""
-
-SHAPES: dict[str, tuple[str | int, ...]] = {
-    "t": ("N",),
-    "q": ("N", "nq"),
-    "v": ("N", "nv"),
-    "vd": ("N", "nv"),
-    "tau": ("N", "n"),
-    "tau_ext": ("N", "nv"),
-    "wrench": ("N", "P", 6),
-    "active": ("N", "P"),
-    "phase": ("N",),
-    "com": ("N", 3),
-    "qp_status": ("N",),
-    "qp_slack": ("N",),
-    "point_start": ("N+1",),
-    "point_link": ("K",),
-    "point_patch": ("K",),
-    "point_xyz": ("K", 3),
-    "point_normal": ("K", 3),
-    "point_force": ("K", 3),
-    "object_q": ("N", "objects", 7),
-    "object_v": ("N", "objects", 6),
-}
-"""Shape of every array of a run: N samples, K contact points, P patches, n joints."""
-
-DTYPES = {name: "<i8" for name in ("phase", "qp_status", "point_start", "point_link", "point_patch")} | {
-    "active": "|b1"
-}
-"""Element type of the arrays that are not float64."""
-
-OF_OBJECTS = ("object_q", "object_v")
-"""Arrays that exist only when the scenario has objects."""
-
-LATER = ("qp_slack",)
-"""Arrays that runs of earlier versions do not have."""
-
-
-def dtype_of(name: str) -> str:
-    """Element type of an array of the run, as NumPy writes it."""
-    return DTYPES.get(name, "<f8")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -279,8 +241,6 @@ class Run:
         ----------
         rate : rows per second; None takes all samples.
         """
-        pass
-
         try:
             import pandas
         except ModuleNotFoundError as error:
@@ -297,15 +257,22 @@ class Run:
         return np.repeat(np.arange(len(self.t)), np.diff(self.point_start))
 
     def save(self, path: str | Path) -> Path:
-        """Write ``run.npz``, and clock times beside it where there are any; return the path written.
+        """Write the run; equal runs give equal bytes.
 
         Parameters
         ----------
-        path : a file name, or a directory, which then gets ``run.npz``.
-        """
-        from mcplan.record.run_file import save_run
+        path : a file name ending in ``.npz``, or a directory, which then gets ``run.npz`` (and is made if need be).
 
-        return save_run(self, path)
+        Returns
+        -------
+        The path of the run's file. Clock times, if any, go to a file beside it: ``timing.npz`` or ``NAME.timing.npz``.
+
+        Raises
+        ------
+        InputError
+            A path that is none, of a file that is no run, or of what cannot be written.
+        """
+        return write_run(path, self.record, self.arrays(), self.timing)
 
     def _dtype_problems(self) -> list[Problem]:
         return [
@@ -335,32 +302,25 @@ class Run:
         return problems
 
 
-def shape_problems(record: RunRecord, shapes: dict[str, tuple[int, ...]]) -> list[Problem]:
-    """Everything that is wrong with the shapes of a run's arrays, before any of them needs to be read."""
-    n = len(record.joints)
-    if not shapes.get("t"):
-        return [Problem(None, None, "t", "missing or not a list of times")]
-    sizes = {
-        "N": shapes["t"][0],
-        "N+1": shapes["t"][0] + 1,
-        "K": (shapes.get("point_link") or (0,))[0],
-        "P": len(record.patches),
-        "n": n,
-        "nv": 6 + n,
-        "nq": 7 + n,
-        "objects": len(record.objects),
-    }
-    problems = []
-    if sizes["N"] == 0:
-        problems.append(Problem(None, None, "t", "the run has no samples"))
-    for name, symbols in SHAPES.items():
-        expected = tuple(sizes[symbol] if isinstance(symbol, str) else symbol for symbol in symbols)
-        if name not in shapes:
-            if name not in (*OF_OBJECTS, *LATER) or (name in OF_OBJECTS and record.objects):
-                problems.append(Problem(None, None, name, "missing"))
-        elif shapes[name] != expected:
-            problems.append(Problem(None, None, name, f"has shape {shapes[name]}, expected {expected}"))
-    return problems
+def load_run(path: str | Path) -> Run:
+    """Read a run.
+
+    Parameters
+    ----------
+    path : the file, or the directory that holds ``run.npz``.
+
+    Raises
+    ------
+    RunError
+        The file is missing, damaged, of another version, or not a run; the message says which and where.
+    """
+    path = file_path("load_run", path)
+    path = path / RUN_NAME if path.is_dir() else path
+    record, arrays = read_run(path)
+    try:
+        return Run(record, **arrays)  # type: ignore[arg-type]
+    except RunError as error:
+        raise RunError(*(Problem(str(path), None, p.key, p.message) for p in error.problems)) from error
 
 
 XYZ = ("x", "y", "z")

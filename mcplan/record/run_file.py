@@ -18,9 +18,49 @@ from pydantic import ValidationError
 
 from mcplan.errors import Problem, RunError
 from mcplan.record.records import RunRecord
-from mcplan.record.run import SHAPES, Run, dtype_of, shape_problems
 from mcplan.util.arguments import file_path
 from mcplan.util.files import check_writable, whole_file
+
+SHAPES: dict[str, tuple[str | int, ...]] = {
+    "t": ("N",),
+    "q": ("N", "nq"),
+    "v": ("N", "nv"),
+    "vd": ("N", "nv"),
+    "tau": ("N", "n"),
+    "tau_ext": ("N", "nv"),
+    "wrench": ("N", "P", 6),
+    "active": ("N", "P"),
+    "phase": ("N",),
+    "com": ("N", 3),
+    "qp_status": ("N",),
+    "qp_slack": ("N",),
+    "point_start": ("N+1",),
+    "point_link": ("K",),
+    "point_patch": ("K",),
+    "point_xyz": ("K", 3),
+    "point_normal": ("K", 3),
+    "point_force": ("K", 3),
+    "object_q": ("N", "objects", 7),
+    "object_v": ("N", "objects", 6),
+}
+"""Shape of every array of a run: N samples, K contact points, P patches, n joints."""
+
+DTYPES = {name: "<i8" for name in ("phase", "qp_status", "point_start", "point_link", "point_patch")} | {
+    "active": "|b1"
+}
+"""Element type of the arrays that are not float64."""
+
+OF_OBJECTS = ("object_q", "object_v")
+"""Arrays that exist only when the scenario has objects."""
+
+LATER = ("qp_slack",)
+"""Arrays that runs of earlier versions do not have."""
+
+
+def dtype_of(name: str) -> str:
+    """Element type of an array of the run, as NumPy writes it."""
+    return DTYPES.get(name, "<f8")
+
 
 RUN_NAME, TIMING_NAME = "run.npz", "timing.npz"
 
@@ -53,62 +93,62 @@ _DAMAGE = (
 )
 
 
-def save_run(run: Run, path: str | Path) -> Path:
-    """Write a run; equal runs give equal bytes.
+def shape_problems(record: RunRecord, shapes: dict[str, tuple[int, ...]]) -> list[Problem]:
+    """Everything that is wrong with the shapes of a run's arrays, before any of them needs to be read."""
+    n = len(record.joints)
+    if not shapes.get("t"):
+        return [Problem(None, None, "t", "missing or not a list of times")]
+    sizes = {
+        "N": shapes["t"][0],
+        "N+1": shapes["t"][0] + 1,
+        "K": (shapes.get("point_link") or (0,))[0],
+        "P": len(record.patches),
+        "n": n,
+        "nv": 6 + n,
+        "nq": 7 + n,
+        "objects": len(record.objects),
+    }
+    problems = []
+    if sizes["N"] == 0:
+        problems.append(Problem(None, None, "t", "the run has no samples"))
+    for name, symbols in SHAPES.items():
+        expected = tuple(sizes[symbol] if isinstance(symbol, str) else symbol for symbol in symbols)
+        if name not in shapes:
+            if name not in (*OF_OBJECTS, *LATER) or (name in OF_OBJECTS and record.objects):
+                problems.append(Problem(None, None, name, "missing"))
+        elif shapes[name] != expected:
+            problems.append(Problem(None, None, name, f"has shape {shapes[name]}, expected {expected}"))
+    return problems
 
-    The file appears under its name only when it is complete.
 
-    Parameters
-    ----------
-    path : a file name ending in ``.npz``, or a directory, which then gets ``run.npz`` (and is made if need be).
-
-    Returns
-    -------
-    The path of the run's file. Clock times, if any, go to a file beside it: ``timing.npz`` or ``NAME.timing.npz``.
-
-    Raises
-    ------
-    InputError
-        A path that is none, of a file that is no run, or of what cannot be written.
-    """
+def write_run(
+    path: str | Path, record: RunRecord, arrays: dict[str, np.ndarray], timing: dict[str, np.ndarray]
+) -> Path:
+    """Write record and arrays of a run, see `Run.save`; the file appears under its name only when it is complete."""
     path = file_path("save", path)
     folder = path.suffix != ".npz"
     check_writable(path, True, folder, "a name that ends in .npz, or a directory" if folder else "")
     if folder:
         path = path / RUN_NAME
     path.parent.mkdir(parents=True, exist_ok=True)
-    text = json.dumps(run.record.model_dump(mode="json"), allow_nan=False, ensure_ascii=True, separators=(",", ":"))
-    _write(path, {"meta": np.array(text), **run.arrays()}, COMPRESSED | {"meta"})
-    if run.timing:
-        _write(_timing_path(path), dict(sorted(run.timing.items())), frozenset())
+    text = json.dumps(record.model_dump(mode="json"), allow_nan=False, ensure_ascii=True, separators=(",", ":"))
+    _write(path, {"meta": np.array(text), **arrays}, COMPRESSED | {"meta"})
+    if timing:
+        _write(_timing_path(path), dict(sorted(timing.items())), frozenset())
     return path
 
 
-def load_run(path: str | Path) -> Run:
-    """Read a run.
-
-    Parameters
-    ----------
-    path : the file, or the directory that holds ``run.npz``.
-
-    Raises
-    ------
-    RunError
-        The file is missing, damaged, of another version, or not a run; the message says which and where.
-    """
-    path = file_path("load_run", path)
-    if path.is_dir():
-        path = path / RUN_NAME
+def read_run(path: Path) -> tuple[RunRecord, dict[str, np.ndarray]]:
+    """Return record and arrays of a run, see `mcplan.record.run.load_run`."""
     if not path.is_file():
         raise RunError(Problem(str(path), None, "", "no such run"))
     try:
         with zipfile.ZipFile(path) as archive:
-            run = _read(path, archive)
+            return _read(path, archive)
     except RunError:
         raise
     except _DAMAGE as error:
         raise RunError(Problem(str(path), None, "", f"not a run, or damaged: {error}")) from error
-    return run
 
 
 def load_timing(path: str | Path) -> dict[str, np.ndarray]:
@@ -116,7 +156,7 @@ def load_timing(path: str | Path) -> dict[str, np.ndarray]:
 
     Parameters
     ----------
-    path : that of the run, as for `load_run`.
+    path : that of the run, as of `mcplan.record.run.load_run`.
     """
     path = Path(path)
     path = _timing_path(path / RUN_NAME if path.is_dir() else path)
@@ -149,7 +189,7 @@ def _write(path: Path, arrays: dict[str, np.ndarray], compressed: frozenset[str]
                 np.lib.format.write_array(stream, array, version=(1, 0), allow_pickle=False)
 
 
-def _read(path: Path, archive: zipfile.ZipFile) -> Run:
+def _read(path: Path, archive: zipfile.ZipFile) -> tuple[RunRecord, dict[str, np.ndarray]]:
     members = _members(path, archive)
     known = {"meta", *SHAPES}
     problems = [Problem(str(path), None, name, "not an array of a run") for name in members if name not in known]
@@ -170,11 +210,7 @@ def _read(path: Path, archive: zipfile.ZipFile) -> Run:
     ]
     if problems:
         raise RunError(*problems)
-    arrays = {name: _array(archive, member, *headers[name]) for name, member in members.items()}
-    try:
-        return Run(record, **arrays)  # type: ignore[arg-type]
-    except RunError as error:
-        raise RunError(*(Problem(str(path), None, p.key, p.message) for p in error.problems)) from error
+    return record, {name: _array(archive, member, *headers[name]) for name, member in members.items()}
 
 
 def _members(path: Path, archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:

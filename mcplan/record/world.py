@@ -8,8 +8,8 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+from mcplan.record.recording import record_link
 from mcplan.record.records import LinkRecord, PlaceRecord, WorldRecord
-from mcplan.record.robot_record import record_link
 from mcplan.robot.assemble import assemble, lump
 from mcplan.robot.description import Inertia
 from mcplan.robot.robot import Robot

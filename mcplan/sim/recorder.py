@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 
 from mcplan.control.command import Notice
+from mcplan.record.recording import record_document, record_plan, record_robot
 from mcplan.record.records import ContactRecord, NoticeRecord, PhaseRecord, RunRecord, WorldRecord
-from mcplan.record.robot_record import record_document, record_plan, record_robot
-from mcplan.record.run import DTYPES, OF_OBJECTS, SHAPES, SOLVED, Run
+from mcplan.record.run import Run
+from mcplan.record.run_file import OF_OBJECTS, SHAPES, dtype_of
 from mcplan.robot.pose import rotation_from_quat
 from mcplan.sim.physics import PointForces
+from mcplan.util.qp_status import SOLVED
 from mcplan.version import __version__
 
 
@@ -287,7 +289,7 @@ class _Table:
     """Arrays with as many rows each, zero at first; they double when they are full."""
 
     def __init__(self, shapes: Mapping[str, tuple[int, ...]]):
-        self.data = {name: np.zeros((1024, *shape), DTYPES.get(name, "<f8")) for name, shape in shapes.items()}
+        self.data = {name: np.zeros((1024, *shape), dtype_of(name)) for name, shape in shapes.items()}
         self.count, self._room = 0, 1024
 
     def append(self, count: int) -> int:

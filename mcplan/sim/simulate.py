@@ -17,7 +17,7 @@ from mcplan.document.messages import closest
 from mcplan.errors import InputError, SimulationFailed
 from mcplan.planning.plan import Plan
 from mcplan.planning.planner import plan as make_plan
-from mcplan.record.run import NO_QP, Run
+from mcplan.record.run import Run
 from mcplan.record.world import World, draw_world
 from mcplan.scenario.scenario import Scenario
 from mcplan.sim.disturbance import Disturbance, refuse_what_is_not_there, steps_per_tick
@@ -26,6 +26,7 @@ from mcplan.sim.physics import Action, Maker, Physics
 from mcplan.sim.recorder import RunRecorder
 from mcplan.util.arguments import each, instance, shown, whole
 from mcplan.util.back_ends import BACK_ENDS, BackEnd, imported
+from mcplan.util.qp_status import NO_QP
 from mcplan.whole_body.declaration import Extra
 from mcplan.whole_body.tasks.task import Task
 

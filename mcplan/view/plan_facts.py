@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from mcplan.planning.plan import Plan
-from mcplan.record.unit import unit_of_all
+from mcplan.record.records import unit_of_all
 from mcplan.robot.robot import Robot
 from mcplan.scene.contact import Contact
 from mcplan.textbook.constraint.contact_rows import stance_rank

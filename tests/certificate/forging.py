@@ -6,8 +6,8 @@ import numpy as np
 
 from mcplan.certificate.independent import quaternion_step
 from mcplan.certificate.verify import verify
-from mcplan.record.robot_record import digest
-from mcplan.record.run import SHAPES
+from mcplan.record.recording import digest
+from mcplan.record.run_file import SHAPES
 
 
 def broken(run, tolerances=None):

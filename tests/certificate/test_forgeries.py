@@ -10,7 +10,7 @@ from mcplan.certificate.evidence import Evidence
 from mcplan.certificate.independent import Mechanism
 from mcplan.certificate.tolerances import EXACT
 from mcplan.record.records import LinkRecord, PlaceRecord, WorldRecord
-from mcplan.record.run import HOLD, NO_QP, SLACK
+from mcplan.util.qp_status import HOLD, NO_QP, SLACK
 from tests import shared
 from tests.certificate.forging import (
     add,

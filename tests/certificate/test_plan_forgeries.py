@@ -9,7 +9,7 @@ from scipy.spatial.transform import Rotation
 from mcplan.certificate.evidence import Evidence
 from mcplan.certificate.verify import verify
 from mcplan.planning.chain import with_transitions
-from mcplan.record.robot_record import record_robot
+from mcplan.record.recording import record_robot
 from tests.certificate.forging import asking, broken
 from tests.sim.waving_box import waving_run
 

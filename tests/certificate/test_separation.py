@@ -12,7 +12,7 @@ from mcplan.certificate.separation import GAP, Convex, Placed, plane_bound, sign
 from mcplan.certificate.solids import convex, gather
 from mcplan.certificate.watch import Watch
 from mcplan.collision.model import CollisionModel
-from mcplan.record.robot_record import record_robot
+from mcplan.record.recording import record_robot
 from mcplan.robot.description import Box, Capsule, Cylinder, MeshShape, Sphere
 from mcplan.scenario.load import load_scenario
 

@@ -11,7 +11,7 @@ from mcplan.certificate.transition_checks import transition_checks
 from mcplan.motion.time_parameterization import TimeParameterization
 from mcplan.planning.chain import paced
 from mcplan.planning.transition.transition import SwingSpec
-from mcplan.record.robot_record import record_robot
+from mcplan.record.recording import record_robot
 from tests import shared
 from tests.sim.waving_box import waving_run
 

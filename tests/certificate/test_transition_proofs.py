@@ -16,7 +16,7 @@ from mcplan.certificate.transition_track import tracks_of
 from mcplan.certificate.watch import Watch
 from mcplan.motion.limb_path import LimbPath, Timing
 from mcplan.planning.transition.transition import SwingSpec
-from mcplan.record.robot_record import record_robot
+from mcplan.record.recording import record_robot
 from mcplan.statics.feasibility import can_hold
 from tests import shared
 from tests.certificate.test_transition_forgeries import STEP, bump, joint, knot

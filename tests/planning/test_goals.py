@@ -20,7 +20,7 @@ from mcplan.errors import PlanningFailed, ScenarioError
 from mcplan.planning.goal.item import measure
 from mcplan.planning.plan_file import load_plan, save_plan
 from mcplan.planning.planner import plan
-from mcplan.record.robot_record import record_robot
+from mcplan.record.recording import record_robot
 from mcplan.scenario.load import load_scenario
 
 HRP2 = """

@@ -8,7 +8,7 @@ import pytest
 from mcplan.certificate.independent import Mechanism
 from mcplan.collision.pairs import candidate_pairs, link_solids
 from mcplan.errors import RobotError
-from mcplan.record.robot_record import record_robot
+from mcplan.record.recording import record_robot
 from mcplan.robot.robot_file import BUNDLED, load_robot
 from mcplan.textbook.coordinates import configuration_in, equations_of_motion, to_frame
 from tests.robot.conftest import ARM, GRIPPER

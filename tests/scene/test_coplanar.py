@@ -4,7 +4,7 @@ import numpy as np
 
 import mcplan as mc
 from mcplan.certificate.solids import gather
-from mcplan.record.robot_record import record_robot
+from mcplan.record.recording import record_robot
 from mcplan.scene.environment import coplanar_surfaces
 
 

@@ -7,8 +7,8 @@ from mcplan.certificate.reproduction import reproduce
 from mcplan.certificate.verify import verify
 from mcplan.errors import RunError, SimulationFailed
 from mcplan.planning.planner import plan
+from mcplan.record.recording import record_robot
 from mcplan.record.records import RobotRecord
-from mcplan.record.robot_record import record_robot
 from mcplan.robot.robot_file import load_robot
 from mcplan.scenario.load import load_scenario
 from mcplan.scene.environment import Environment

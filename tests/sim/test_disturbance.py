@@ -9,7 +9,7 @@ from mcplan.certificate.independent import Mechanism
 from mcplan.certificate.verify import verify
 from mcplan.errors import ScenarioError
 from mcplan.planning.planner import plan as make_plan
-from mcplan.record.robot_record import record_robot
+from mcplan.record.recording import record_robot
 from mcplan.record.world import World, draw_world, with_inertias
 from mcplan.robot.robot_file import load_robot
 from mcplan.scenario.load import load_scenario

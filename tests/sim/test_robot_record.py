@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from mcplan.record.robot_record import _couplings, digest, record_contact, record_plan, record_robot
+from mcplan.record.recording import _couplings, digest, record_contact, record_plan, record_robot
 from mcplan.robot.robot_file import load_robot
 from mcplan.scenario.load import load_scenario
 from tests.statics.contacts import grasp_contact, surface_contact

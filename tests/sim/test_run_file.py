@@ -11,7 +11,8 @@ import pytest
 from mcplan.certificate.verify import verify
 from mcplan.cli.report import recorded
 from mcplan.errors import InputError, RunError
-from mcplan.record.run_file import load_run, load_timing
+from mcplan.record.run import load_run
+from mcplan.record.run_file import load_timing
 from mcplan.util.qp_status import NO_QP
 from tests.sim.waving_box import waving_run
 

@@ -13,8 +13,8 @@ import yaml
 from mcplan.certificate.independent import Mechanism, integrate
 from mcplan.planning.plan import Plan, PlannedStance
 from mcplan.planning.plan_file import plan_document
+from mcplan.record.recording import record_document, record_plan, record_robot
 from mcplan.record.records import PhaseRecord, RunRecord
-from mcplan.record.robot_record import record_document, record_plan, record_robot
 from mcplan.record.run import Run
 from mcplan.robot.robot_file import load_robot
 from mcplan.scenario.load import load_scenario

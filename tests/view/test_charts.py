@@ -13,15 +13,13 @@ from mcplan.analysis.pace import Reference
 from mcplan.control.custom import Custom
 from mcplan.control.program import State
 from mcplan.core.rigid_body.tree import GRAVITY
-from mcplan.record.records import LinkRecord, PhaseRecord, WorldRecord
-from mcplan.record.run import HOLD, SLACK
-from mcplan.record.unit import recorded_units, unit_of_all
+from mcplan.record.records import LinkRecord, PhaseRecord, WorldRecord, recorded_units, unit_of_all
 from mcplan.robot.robot_file import load_robot
 from mcplan.scene.contact import Contact
 from mcplan.settings.settings import ControlSettings
 from mcplan.settings.states import Deed, Until
 from mcplan.statics.support_region import SupportRegion
-from mcplan.util.qp_status import NO_QP
+from mcplan.util.qp_status import HOLD, NO_QP, SLACK
 from mcplan.util.text import drawn
 from mcplan.view.charts import Curve, curve_chart, heat_chart
 from mcplan.view.machine import draw_machine, machine_dot

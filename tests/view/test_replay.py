@@ -9,7 +9,7 @@ import pytest
 from matplotlib.image import imread
 from matplotlib.text import Text
 
-from mcplan.record.run_file import load_run
+from mcplan.record.run import load_run
 from mcplan.view.arrow import NEWTON
 from mcplan.view.drawing import Drawing
 from mcplan.view.page import SCRIPTS, Page, band_items, part

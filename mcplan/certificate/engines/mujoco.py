@@ -6,7 +6,6 @@ its bodies from mcplan's own tree, in which links are merged.
 """
 
 from collections.abc import Sequence
-from typing import Any
 
 import mujoco
 import numpy as np
@@ -19,9 +18,10 @@ from mcplan.certificate.engines.contract import (
     JointDescription,
     Sample,
     body_row,
-    moving_joints,
 )
-from mcplan.record.records import JointRecord, RobotRecord, RunRecord
+from mcplan.certificate.engines.mujoco_distances import MujocoDistances
+from mcplan.certificate.engines.mujoco_model import add_links, places, put_inertias, quat_wxyz, rotation_wxyz
+from mcplan.record.records import RobotRecord, RunRecord
 
 SITE = mujoco.mjtObj.mjOBJ_SITE
 
@@ -99,7 +99,7 @@ class MujocoEngine(Engine):
         spec = mujoco.MjSpec.from_string(urdf)  # bodies live as long as it does
         for body in spec.bodies[1:]:
             R, p = places[body.parent.name]
-            places[body.name] = R, p = R @ _rotation(body.quat), p + R @ body.pos
+            places[body.name] = R, p = R @ rotation_wxyz(body.quat), p + R @ body.pos
             owner[body.name] = owner[body.parent.name]
             for joint in body.joints:
                 owner[body.name] = joint.name
@@ -110,7 +110,7 @@ class MujocoEngine(Engine):
                 found[joint.name] = JointDescription(np.zeros(10), p, axis, *limits)
             if body.explicitinertial:
                 xx, yy, zz, xy, xz, yz = body.fullinertia
-                turn = R @ _rotation(body.iquat)
+                turn = R @ rotation_wxyz(body.iquat)
                 inertia = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
                 row = body_row(body.mass, np.zeros(3), inertia, turn, p + R @ body.ipos)
                 found[owner[body.name]].body[:] += row
@@ -119,78 +119,7 @@ class MujocoEngine(Engine):
     @staticmethod
     def shapes(record: RunRecord) -> Distances:
         """Return the collision shapes of a run; see ``Engine``."""
-        from mcplan.certificate.engines.mujoco_distances import MujocoDistances
-
         return MujocoDistances(record)
-
-
-def add_links(spec: Any, robot: RobotRecord) -> list[Any]:
-    """Add a body per link, ``link:i``, and a joint per joint that moves, ``joint:i``; return the bodies."""
-    bodies: dict[int, Any] = {0: spec.worldbody.add_body(name="link:0", **_PLACEHOLDER)}
-    bodies[0].add_joint(type=mujoco.mjtJoint.mjJNT_FREE, name="base", align=False)
-    for index, joint in enumerate(robot.joints):
-        place = {"pos": joint.p, "quat": quat_wxyz(np.array(joint.R))}
-        body = bodies[joint.parent].add_body(name=f"link:{joint.child}", **place, **_PLACEHOLDER)
-        bodies[joint.child] = body
-        if _turns(joint):
-            body.add_joint(type=KINDS[joint.kind], name=f"joint:{index}", axis=joint.axis)
-    return [bodies[i] for i in range(len(robot.links))]
-
-
-def places(model: Any, robot: RobotRecord) -> tuple[np.ndarray, np.ndarray]:
-    """Return where the entries of x and u are in MuJoCo's state."""
-    place, rate = [*range(7)], [*range(6)]
-    for index in moving_joints(robot):
-        if _turns(robot.joints[index]):
-            ball, joint = robot.joints[index].kind == "ball", model.joint(f"joint:{index}")
-            place += range(joint.qposadr[0], joint.qposadr[0] + (4 if ball else 1))
-            rate += range(joint.dofadr[0], joint.dofadr[0] + (3 if ball else 1))
-    return np.array(place, int), np.array(rate, int)
-
-
-def _turns(joint: JointRecord) -> bool:
-    """Whether there is a joint in MuJoCo: of the three parts of a ball joint it is the last one."""
-    return joint.kind != "fixed" and joint.part in (None, 2)
-
-
-KINDS = {
-    "prismatic": mujoco.mjtJoint.mjJNT_SLIDE,
-    "revolute": mujoco.mjtJoint.mjJNT_HINGE,
-    "ball": mujoco.mjtJoint.mjJNT_BALL,
-}
-
-_PLACEHOLDER: dict[str, Any] = {
-    "mass": 1.0, "ipos": [0.1, 0.2, 0.3], "iquat": [0.5, 0.5, 0.5, 0.5], "inertia": [1.0, 1.1, 1.2],
-    "explicitinertial": True,
-}  # fmt: skip
-"""The compiler refuses links without mass and inertias that no body has, both of which real robots' files have; the
-numbers of the record are put in afterwards. These ones make it take no short cuts (a frame at the centre of mass)."""
-
-
-def put_inertias(model: Any, robot: RobotRecord) -> None:
-    """Give every body the mass, centre of mass and principal inertia of its link."""
-    for i, link in enumerate(robot.links):
-        body = model.body(f"link:{i}").id
-        moments, axes = np.linalg.eigh(np.array(link.inertia))
-        axes[:, 0] *= np.sign(np.linalg.det(axes))
-        model.body_mass[body], model.body_ipos[body] = link.mass, link.com
-        model.body_inertia[body], model.body_iquat[body] = moments, quat_wxyz(axes)
-    model.body_subtreemass[:] = model.body_mass
-    for body in range(model.nbody - 1, 0, -1):
-        model.body_subtreemass[model.body_parentid[body]] += model.body_subtreemass[body]
-
-
-def _rotation(quat: np.ndarray) -> np.ndarray:
-    R = np.zeros(9)
-    mujoco.mju_quat2Mat(R, np.array(quat) / np.linalg.norm(quat))
-    return R.reshape(3, 3)
-
-
-def quat_wxyz(R: np.ndarray) -> np.ndarray:
-    """Return the quaternion of a rotation (3,3)."""
-    quat = np.zeros(4)
-    mujoco.mju_mat2Quat(quat, np.ascontiguousarray(R, float).ravel())
-    return quat
 
 
 ENGINE = MujocoEngine

@@ -8,7 +8,7 @@ import numpy as np
 
 from mcplan.certificate.engines.collision_shapes import CollisionShape, link_shapes, object_shapes, scene_shapes
 from mcplan.certificate.engines.contract import Unsupported
-from mcplan.certificate.engines.mujoco import add_links, places, quat_wxyz
+from mcplan.certificate.engines.mujoco_model import add_links, places, quat_wxyz
 from mcplan.errors import RunError
 from mcplan.record.records import RunRecord
 

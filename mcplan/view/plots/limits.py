@@ -11,8 +11,8 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.figure import Figure
 
+from mcplan.record.records import FORCES, recorded_units
 from mcplan.record.run import Run
-from mcplan.record.unit import FORCES, recorded_units
 from mcplan.util.text import drawn
 from mcplan.view.plots.bands import beside, draw_bands, kinds_below, time_axes
 

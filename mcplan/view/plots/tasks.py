@@ -4,8 +4,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from mcplan.analysis.pace import Reference
+from mcplan.record.records import recorded_units, unit_of_all
 from mcplan.record.run import Run
-from mcplan.record.unit import recorded_units, unit_of_all
 from mcplan.scene.contact import Contact
 from mcplan.util.text import drawn
 from mcplan.view.palette import PATCHES

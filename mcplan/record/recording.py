@@ -1,19 +1,21 @@
-"""From a Robot, Contacts and a Plan to the plain numbers that a run file keeps of them."""
+"""Records of a Robot, Contacts and a Plan: the plain numbers, texts and meshes that a run file keeps of them."""
 
 import hashlib
 import json
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from scipy.spatial import ConvexHull, QhullError
 
 from mcplan.errors import RunError
-from mcplan.record.mesh_record import record_meshes, scene_meshes
 from mcplan.record.records import (
     BodyRecord,
     ContactRecord,
     DocumentRecord,
     JointRecord,
     LinkRecord,
+    MeshRecord,
     PatchRecord,
     PlanRecord,
     RobotRecord,
@@ -22,6 +24,9 @@ from mcplan.record.records import (
 from mcplan.robot.description import Box, MeshShape
 from mcplan.robot.solid import shape_inertia
 from mcplan.scene.resting import resting_contact
+
+BUDGET = 60_000
+"""Triangles that a run keeps of all meshes together; what goes beyond is kept as its convex hull."""
 
 
 def record_robot(robot: Any) -> RobotRecord:
@@ -154,6 +159,48 @@ def record_document(document: dict[str, Any]) -> DocumentRecord:
 def digest(document: dict[str, Any]) -> str:
     """SHA-256 of a document's content, whatever the order of its keys."""
     return hashlib.sha256(json.dumps(document, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
+def record_meshes(meshes: Mapping[str, tuple[np.ndarray, np.ndarray]]) -> dict[str, MeshRecord]:
+    """Keep meshes (vertices (k,3), faces (m,3)) by name: the smallest whole, the others as their convex hulls.
+
+    Collisions are judged with the convex hull of a mesh in any case.
+    """
+    kept, left = {}, BUDGET
+    for name, (vertices, faces) in sorted(meshes.items(), key=lambda item: (len(item[1][1]), item[0])):
+        if len(faces) > left:
+            vertices, faces = _hull(vertices, faces)
+        else:
+            left -= len(faces)
+        kept[name] = MeshRecord(vertices=np.asarray(vertices).tolist(), faces=np.asarray(faces).tolist())
+    return kept
+
+
+def scene_meshes(environment: Any) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Return the meshes of obstacles and objects by the thing's name, scaled."""
+    return {
+        thing.name: (thing.shape.vertices, thing.shape.faces)
+        for thing in (*environment.obstacles, *environment.objects)
+        if isinstance(thing.shape, MeshShape)
+    }
+
+
+def _hull(vertices: np.ndarray, faces: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the convex hull, its faces turned outward; a flat mesh has none and becomes its bounding box."""
+    try:
+        hull = ConvexHull(vertices)
+    except QhullError:
+        low, high = vertices.min(axis=0), vertices.max(axis=0)
+        thin = np.maximum(high - low, 1e-4)
+        corners = np.array([[x, y, z] for x in (0, 1) for y in (0, 1) for z in (0, 1)])
+        return _hull(low + corners * thin, faces)
+    order = np.full(len(vertices), -1)
+    order[hull.vertices] = np.arange(len(hull.vertices))
+    corners = vertices[hull.simplices]
+    normal = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    inward = np.einsum("ij,ij->i", normal, hull.equations[:, :3]) < 0.0
+    triangles = np.where(inward[:, None], hull.simplices[:, ::-1], hull.simplices)
+    return vertices[hull.vertices], order[triangles]
 
 
 def _couplings(robot: Any) -> dict[str, tuple[int, float, float]]:

@@ -20,17 +20,16 @@ from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 
-from mcplan.certificate.evidence import NONE, Evidence
 from mcplan.certificate.independent import CHUNK, Mechanism, rotation_of
+from mcplan.certificate.recomputed_run import NONE, RecomputedRun
 from mcplan.certificate.report import Check
 from mcplan.certificate.separation import GAP, Convex, Placed, signed_distances
-from mcplan.certificate.solids import WORLD, Solids, gather
+from mcplan.certificate.solids import WORLD, ClearanceMonitor, Solids, Touches, gather_solids
 from mcplan.certificate.tolerances import PLAN_CLEARANCE
-from mcplan.certificate.watch import Touches, Watch
 from mcplan.errors import RunError
 from mcplan.planning.plan import Plan
 from mcplan.record.recording import record_robot
-from mcplan.record.world import with_flaws
+from mcplan.record.world import with_imperfections
 from mcplan.scene.environment import Environment
 
 PERIOD = 0.020
@@ -40,7 +39,7 @@ BLOCK = 512
 """Samples that are looked at together."""
 
 
-def clearance_checks(evidence: Evidence) -> Iterator[Check]:
+def clearance_checks(evidence: RecomputedRun) -> Iterator[Check]:
     """Yield the line of the certificate that concerns clearance.
 
     A link may sink 2 mm into the support of its own patch, in the phases that lead to or from a
@@ -52,23 +51,22 @@ def clearance_checks(evidence: Evidence) -> Iterator[Check]:
     except RunError as error:
         yield Check("clearance", None, "m", ">= 0", False, "", f"clearance cannot be judged: {error}")
         return
-    environment = with_flaws(scenario.environment, run.record.world)
-    solids = gather(scenario.robot, evidence.record.robot, environment)
+    environment = with_imperfections(scenario.environment, run.record.world)
+    solids = gather_solids(scenario.robot, evidence.record.robot, environment)
     if not len(solids.pairs):
         yield Check("clearance", None, "m", "", True)
         return
-    watch = Watch(solids, evidence.tolerances.overlap)
-    links = {link.name: i for i, link in enumerate(evidence.record.robot.links)}
+    watch = ClearanceMonitor(solids, evidence.tolerances.overlap)
     step = max(1, round(PERIOD / run.dt))
     looked = np.array(sorted({*range(0, len(run), step), len(run) - 1}))
     between = _travel(evidence, solids, looked)
-    allowed = _Allowed(evidence)
+    allowed = _AllowedContacts(evidence)
     lower = np.empty((len(looked), len(solids.pairs)))
     room = np.empty_like(lower)
     for start in range(0, len(looked), BLOCK):
         rows = slice(start, start + BLOCK)
         k = looked[rows]
-        room[rows] = [watch.room(allowed(int(sample)), links) for sample in k]
+        room[rows] = [watch.room(allowed(int(sample))) for sample in k]
         slack = np.zeros((len(k), len(solids.pairs)))
         before, after = np.maximum(np.arange(len(looked))[rows] - 1, 0), np.arange(len(looked))[rows]
         if len(between):
@@ -76,8 +74,8 @@ def clearance_checks(evidence: Evidence) -> Iterator[Check]:
         lower[rows] = watch.look(*poses_of(evidence, k), room[rows], slack, k)
     if len(between):
         short = lower[:-1] + lower[1:] + room[:-1] + room[1:] < between - 2 * GAP
-        _look_between(evidence, watch, looked, np.argwhere(short), allowed, links)
-    yield line(watch, evidence.time, evidence.tolerances.overlap, "at")
+        _look_between(evidence, watch, looked, np.argwhere(short), allowed)
+    yield clearance_line(watch, evidence.time, evidence.tolerances.overlap, "at")
 
 
 def stance_clearance(plan: Plan) -> Check:
@@ -86,12 +84,10 @@ def stance_clearance(plan: Plan) -> Check:
     A link may sink 2 mm into the support of its own patch where its stance, or the one before, has that contact.
     """
     robot, record = plan.scenario.robot, record_robot(plan.scenario.robot)
-    solids = gather(robot, record, plan.scenario.environment)
+    solids = gather_solids(robot, record, plan.scenario.environment)
     if not len(solids.pairs):
         return Check("clearance", None, "m", "", True)
-    watch = Watch(solids, PLAN_CLEARANCE)
-    links = {link.name: i for i, link in enumerate(record.links)}
-    patches = {patch.name: record.links[patch.link].name for patch in record.patches}
+    watch = ClearanceMonitor(solids, PLAN_CLEARANCE)
     q = np.array([stance.q for stance in plan.stances])
     R, p = Mechanism(record).poses(q)
     objects = [_object_poses(plan.scenario.environment, stance.objects) for stance in plan.stances]
@@ -99,19 +95,18 @@ def stance_clearance(plan: Plan) -> Check:
     room = np.array(
         [
             watch.room(
-                frozenset(
-                    (patches[c.patch], c.support) for near in plan.stances[max(k - 1, 0) : k + 1] for c in near.contacts
-                ),
-                links,
+                frozenset((c.patch, c.support) for near in plan.stances[max(k - 1, 0) : k + 1] for c in near.contacts)
             )
             for k in range(len(plan.stances))
         ]
     )
     watch.look(R, p, room, np.zeros_like(room), np.arange(len(plan.stances)))
-    return line(watch, lambda k: f"stance {k}", PLAN_CLEARANCE, "in")
+    return clearance_line(watch, lambda k: f"stance {k}", PLAN_CLEARANCE, "in")
 
 
-def line(watch: Watch, when: Callable[[int], str], tolerance: float, word: str, name: str = "clearance") -> Check:
+def clearance_line(
+    watch: ClearanceMonitor, when: Callable[[int], str], tolerance: float, word: str, name: str = "clearance"
+) -> Check:
     """Return the line of the certificate that says what a watch has seen."""
     failure = "; ".join(
         f"{watch.name(pair)} overlap by {found.depth:.4g} m {word} {when(found.worst)}"
@@ -125,13 +120,11 @@ def line(watch: Watch, when: Callable[[int], str], tolerance: float, word: str, 
     return Check(name, watch.least, "m", f">= -{tolerance:g}", not failure, where, failure)
 
 
-class _Allowed:
+class _AllowedContacts:
     """Links and supports that may touch at a sample: those that touch or just let go, and those of the stances."""
 
-    def __init__(self, evidence: Evidence):
+    def __init__(self, evidence: RecomputedRun):
         self._evidence = evidence
-        record = evidence.record
-        self._links = {patch.name: record.robot.links[patch.link].name for patch in record.robot.patches}
         self._just = round(PERIOD / evidence.run.dt)
         self._known: dict[tuple, Touches] = {}
 
@@ -144,17 +137,16 @@ class _Allowed:
             if stance is not None:
                 for near in record.plan.stances[max(stance - 1, 0) : stance + 1]:
                     contacts += near.contacts
-            self._known[touched, stance] = frozenset((self._links[c.patch], c.support) for c in contacts)
+            self._known[touched, stance] = frozenset((c.patch, c.support) for c in contacts)
         return self._known[touched, stance]
 
 
 def _look_between(
-    evidence: Evidence,
-    watch: Watch,
+    evidence: RecomputedRun,
+    watch: ClearanceMonitor,
     looked: np.ndarray,
     short: np.ndarray,
-    allowed: _Allowed,
-    links: Mapping[str, int],
+    allowed: _AllowedContacts,
 ) -> None:
     """Look at the samples between two that leave room for an overlap; ``short`` holds intervals and pairs (M, 2)."""
     items = [(sample, pair) for interval, pair in short for sample in range(looked[interval] + 1, looked[interval + 1])]
@@ -162,37 +154,36 @@ def _look_between(
         samples, pairs = np.array(items[start : start + CHUNK]).T
         k, back = np.unique(samples, return_inverse=True)
         R, p = poses_of(evidence, k)
-        room = np.array([watch.room(allowed(int(sample)), links) for sample in k])[back, pairs]
+        room = np.array([watch.room(allowed(int(sample))) for sample in k])[back, pairs]
         watch.look_at(R[back], p[back], room, pairs, samples)
 
 
-def _travel(evidence: Evidence, solids: Solids, looked: np.ndarray) -> np.ndarray:
+def _travel(evidence: RecomputedRun, solids: Solids, looked: np.ndarray) -> np.ndarray:
     """Return how far the solids of each pair move towards each other at most between looked-at samples, (K-1, P) m.
 
     Of two links, as the base sees it: what moves the whole robot moves them together.
     """
     run = evidence.run
-    owners = len(solids.bodies) + len(evidence.record.objects) + 1
-    reach = np.zeros(owners)
-    for who, solid in zip(solids.owner, solids.solids, strict=True):
-        if who != WORLD:
-            reach[who] = max(reach[who], solid.reach)
-    way = np.zeros((2, len(run), owners))
+    reach = solids.reach
+    way = np.zeros((2, len(run), len(reach)))
     for start in range(0, len(run) - 1, CHUNK):
         R, p = poses_of(evidence, np.arange(start, min(start + CHUNK + 1, len(run))))
-        back = R[:, :1].transpose(0, 1, 3, 2)
-        seen = back @ R, (back @ (p - p[:, :1])[..., None])[..., 0]
-        for frame, (turned, moved) in enumerate(((R, p), seen)):
+        for frame, (turned, moved) in enumerate(((R, p), seen_from_base(R, p))):
             turn = np.linalg.norm(np.diff(turned, axis=0), axis=(2, 3)) / np.sqrt(2.0)
             way[frame, start + 1 : start + len(R)] = np.linalg.norm(np.diff(moved, axis=0), axis=2) + reach * turn
     total = np.diff(np.cumsum(way, axis=1)[:, looked], axis=1)[:, :, solids.owner]
     i, j = solids.pairs.T
     world, base = total[..., i] + total[..., j]
-    own = (solids.owner[j] >= 0) & (solids.owner[j] < len(solids.bodies))
-    return np.asarray(np.where(own, np.minimum(world, base), world))
+    return np.asarray(np.where(solids.between_links, np.minimum(world, base), world))
 
 
-def poses_of(evidence: Evidence, k: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def seen_from_base(R: np.ndarray, p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return poses (K, owners, 3, 3), (K, owners, 3) in the frame of the first owner, the base."""
+    back = R[:, :1].transpose(0, 1, 3, 2)
+    return back @ R, (back @ (p - p[:, :1])[..., None])[..., 0]
+
+
+def poses_of(evidence: RecomputedRun, k: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the poses of all owners at samples, the world last: (K, owners + 1, 3, 3), (K, owners + 1, 3)."""
     run = evidence.run
     R, p = evidence.mechanism.poses(run.q[k])
@@ -227,7 +218,7 @@ POINTS_BLOCK = 4000
 """Points whose poses are held at a time."""
 
 
-def touch_checks(evidence: Evidence) -> Iterator[Check]:
+def touch_checks(evidence: RecomputedRun) -> Iterator[Check]:
     """Yield the line of the certificate that says whether unplanned forces act where bodies are."""
     run, name = evidence.run, "unplanned contact points"
     loose = (run.point_patch < 0) | (run.point_link >= len(evidence.record.links))
@@ -237,7 +228,7 @@ def touch_checks(evidence: Evidence) -> Iterator[Check]:
         yield Check(name, None, "", "on two bodies", True)
         return
     try:
-        places = _Places(evidence)
+        places = _PlacedSolids(evidence)
     except RunError as error:
         yield Check(name, None, "", "on two bodies", False, "", f"they cannot be judged: {error}")
         return
@@ -253,12 +244,12 @@ def touch_checks(evidence: Evidence) -> Iterator[Check]:
     yield Check(name, float(np.count_nonzero(lost)), "", "on two bodies", not failure, "", failure)
 
 
-class _Places:
+class _PlacedSolids:
     """Where the solids of a run are, patches included."""
 
-    def __init__(self, evidence: Evidence):
+    def __init__(self, evidence: RecomputedRun):
         self.evidence, scenario, record = evidence, evidence.plan.scenario, evidence.record.robot
-        solids = gather(scenario.robot, record, with_flaws(scenario.environment, evidence.record.world))
+        solids = gather_solids(scenario.robot, record, with_imperfections(scenario.environment, evidence.record.world))
         patches = [
             Convex(
                 np.array([[*corner[:2], z] for corner in patch.polygon for z in (0.0, -BEHIND)]), ball=patch.radius

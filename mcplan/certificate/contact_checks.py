@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from pydantic import ValidationError
 
-from mcplan.certificate.evidence import NONE, Evidence
 from mcplan.certificate.goal_checks import goal_items
 from mcplan.certificate.motion_checks import worst
+from mcplan.certificate.recomputed_run import NONE, RecomputedRun
 from mcplan.certificate.report import Check
 from mcplan.certificate.tolerances import LOADED
 from mcplan.planning.plan import Plan, PlannedStance
@@ -28,7 +28,7 @@ precision's root for parallel), and of any faces that meet in a contact that hol
 turned out of its place."""
 
 
-def force_checks(evidence: Evidence) -> Iterator[Check]:
+def force_checks(evidence: RecomputedRun) -> Iterator[Check]:
     """Yield the lines of the certificate that concern contact forces."""
     yield from _friction(evidence)
     yield _unilateral(evidence)
@@ -39,7 +39,7 @@ def force_checks(evidence: Evidence) -> Iterator[Check]:
     yield _unplanned(evidence)
 
 
-def _friction(evidence: Evidence) -> Iterator[Check]:
+def _friction(evidence: RecomputedRun) -> Iterator[Check]:
     """``|ft| <= mu fn`` on the exact cone about the contact's normal, at planned points that carry more than 1 N.
 
     One that carries less is told, too, where it holds more than it could if it carried 1 N.
@@ -72,7 +72,7 @@ def _friction(evidence: Evidence) -> Iterator[Check]:
     yield Check("friction ratio", float(ratio[j]), "of the cone", "", True, evidence.point_name(j))
 
 
-def _unilateral(evidence: Evidence) -> Check:
+def _unilateral(evidence: RecomputedRun) -> Check:
     """``fn >= 0`` at every point that is not a grasp."""
     fn, _ = evidence.point_split
     target = evidence.point_target
@@ -85,7 +85,7 @@ def _unilateral(evidence: Evidence) -> Check:
     return Check("unilateral", float(pulling[i]), "N", ">= 0", passed, evidence.point_name(i), failure)
 
 
-def _patch_limits(evidence: Evidence) -> Iterator[Check]:
+def _patch_limits(evidence: RecomputedRun) -> Iterator[Check]:
     """Largest force and moment of a contact: normal force of a surface, whole force and moment of a grasp."""
     run, tolerance = evidence.run, evidence.tolerances.force
     used: dict[str, tuple[float, str, str]] = {}
@@ -131,14 +131,14 @@ def _averaged(w: np.ndarray, steps: int) -> np.ndarray:
     return (total[steps:] - total[:-steps]) / steps
 
 
-def _unconstrained(evidence: Evidence, c: int, patch: str, rows: np.ndarray) -> np.ndarray:
+def _unconstrained(evidence: RecomputedRun, c: int, patch: str, rows: np.ndarray) -> np.ndarray:
     """Part of a wrench along directions that the contact leaves free (the hinge of a grasp), in patch axes."""
     R, w = evidence.motion.R[patch][rows], evidence.run.wrench[rows, evidence.run.patches.index(patch)]
     local = np.concatenate([np.einsum("kji,kj->ki", R, w[:, :3]), np.einsum("kji,kj->ki", R, w[:, 3:])], axis=1)
     return np.linalg.norm(local - local @ evidence.selections[c], axis=1)
 
 
-def _points_against_wrenches(evidence: Evidence) -> Check:
+def _points_against_wrenches(evidence: RecomputedRun) -> Check:
     """Judge that point forces add up to the wrench; of a grasp, whose moment has no points, to its force."""
     run, tolerance = evidence.run, evidence.tolerances.force
     name, P = "points add up to wrenches", len(run.patches)
@@ -164,7 +164,7 @@ def _points_against_wrenches(evidence: Evidence) -> Check:
     return Check(name, value, "N, N m", f"<= {tolerance:g}", passed, where, failure)
 
 
-def _points_against_patches(evidence: Evidence) -> Iterator[Check]:
+def _points_against_patches(evidence: RecomputedRun) -> Iterator[Check]:
     """Contact points lie in their patch, on its link, with the normal of the support."""
     run, bound = evidence.run, evidence.tolerances.point
     name, target = "contact points on their patch", evidence.point_target
@@ -205,7 +205,7 @@ def _points_against_patches(evidence: Evidence) -> Iterator[Check]:
     yield Check("contact normals", value, "of what these faces can have", "<= 1", not failure, where, failure)
 
 
-def _skew_allowed(evidence: Evidence) -> np.ndarray:
+def _skew_allowed(evidence: RecomputedRun) -> np.ndarray:
     """How far each point's normal may be off that of its support, (K,) rad.
 
     Faces that are turned by ``a`` meet with the normal of one of them, or with that of two edges that cross: off by no
@@ -220,7 +220,7 @@ def _skew_allowed(evidence: Evidence) -> np.ndarray:
     return allowed
 
 
-def _polygon(evidence: Evidence, patch: str) -> np.ndarray:
+def _polygon(evidence: RecomputedRun, patch: str) -> np.ndarray:
     """Corners (k, 3) of a patch, in its axes."""
     (polygon,) = (p.polygon for p in evidence.record.robot.patches if p.name == patch)
     return np.array([[*corner[:2], 0.0] for corner in polygon])
@@ -244,7 +244,7 @@ def _off_line(local: np.ndarray, ends: np.ndarray) -> np.ndarray:
     return np.linalg.norm(local - ends[0] - share[:, None] * way, axis=1)
 
 
-def _only_where_active(evidence: Evidence) -> Check:
+def _only_where_active(evidence: RecomputedRun) -> Check:
     """Judge that a patch that is not in contact carries nothing."""
     run, tolerance = evidence.run, evidence.tolerances.force
     name = "force only in contact"
@@ -261,7 +261,7 @@ def _only_where_active(evidence: Evidence) -> Check:
     return Check(name, value, "N, N m", f"<= {tolerance:g}", passed, where if value else "", failure)
 
 
-def _unplanned(evidence: Evidence) -> Check:
+def _unplanned(evidence: RecomputedRun) -> Check:
     """No contact that nobody planned carries more than a little for more than a moment.
 
     One that lets go for less than that is the same one when it comes back, and counts for as long as it carries.
@@ -298,7 +298,7 @@ OPTIONS = ("friction", "max_force", "slide", "hinge", "overhang")
 """Those that make a contact bear more, or hold it less; whether a hand grasps is the planner's own choice."""
 
 
-def made_up(plan: Plan) -> Iterator[str]:
+def contacts_not_in_scenario(plan: Plan) -> Iterator[str]:
     """Say which options of a plan's contacts are not the scenario's; its first stance has those of the start.
 
     Nor may its last one be without those of the last item; what may overhang need not.

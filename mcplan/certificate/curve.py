@@ -26,7 +26,7 @@ CUTS = 16
 """Intervals into which a piece is cut for the bounds of its joints."""
 
 
-class Curve:
+class SegmentCurve:
     """Configurations along a segment.
 
     Parameters

@@ -14,9 +14,9 @@ from xml.etree import ElementTree
 import numpy as np
 from pydantic import ValidationError
 
-from mcplan.certificate.evidence import NONE, Evidence
 from mcplan.certificate.independent import rotation_vector
 from mcplan.certificate.motion_checks import force_units, worst
+from mcplan.certificate.recomputed_run import NONE, RecomputedRun
 from mcplan.certificate.report import Check
 from mcplan.record.records import LinkRecord
 from mcplan.settings.settings import SimulationSettings
@@ -25,7 +25,7 @@ SAME = 1e-9
 """Relative: numbers that were computed twice by different sums."""
 
 
-def external_checks(evidence: Evidence) -> Iterator[Check]:
+def external_checks(evidence: RecomputedRun) -> Iterator[Check]:
     """Yield the lines of the certificate that concern forces from outside, and a world that is not the believed one."""
     try:
         settings = SimulationSettings.model_validate(evidence.section("simulation"))
@@ -40,7 +40,7 @@ def external_checks(evidence: Evidence) -> Iterator[Check]:
     yield _world(evidence, settings)
 
 
-def _nothing(evidence: Evidence) -> Check:
+def _nothing(evidence: RecomputedRun) -> Check:
     """In ``qp`` nothing but torques and contacts acts."""
     size = np.abs(evidence.run.tau_ext)
     k, i = worst(size)
@@ -49,7 +49,7 @@ def _nothing(evidence: Evidence) -> Check:
     return Check("external forces", value, "N, N m", "== 0", not value, where, failure)
 
 
-def _explained(evidence: Evidence, settings: SimulationSettings) -> Check:
+def _explained(evidence: RecomputedRun, settings: SimulationSettings) -> Check:
     run, bound = evidence.run, evidence.tolerances.external
     known = known_forces(evidence, settings)
     rest = run.tau_ext - known
@@ -72,7 +72,7 @@ def _explained(evidence: Evidence, settings: SimulationSettings) -> Check:
     return Check("external forces", value, "N, N m unexplained", f"<= {bound:g}", not failure, where, failure)
 
 
-def known_forces(evidence: Evidence, settings: SimulationSettings) -> np.ndarray:
+def known_forces(evidence: RecomputedRun, settings: SimulationSettings) -> np.ndarray:
     """Return the generalised forces (N, 6+n) of the scenario's pushes and of recorded contacts that nobody planned."""
     run, robot = evidence.run, evidence.record.robot
     loads: dict[int, np.ndarray] = {}
@@ -104,7 +104,7 @@ def known_forces(evidence: Evidence, settings: SimulationSettings) -> np.ndarray
     return force
 
 
-def joint_losses(evidence: Evidence, settings: SimulationSettings) -> tuple[np.ndarray, np.ndarray]:
+def joint_losses(evidence: RecomputedRun, settings: SimulationSettings) -> tuple[np.ndarray, np.ndarray]:
     """Return Coulomb friction (n,) N m and damping (n,) N m s/rad of the joints, those of the URDF included.
 
     A joint that follows another one by ``q = k q_m + c`` is felt there: with ``k²`` times its damping, ``|k|`` times
@@ -133,7 +133,7 @@ def _urdf_dynamics(text: str) -> dict[str, Mapping[str, str]]:
     return {str(joint.get("name")): found.attrib for joint in joints if (found := joint.find("dynamics")) is not None}
 
 
-def _at_limits(evidence: Evidence) -> tuple[np.ndarray, np.ndarray]:
+def _at_limits(evidence: RecomputedRun) -> tuple[np.ndarray, np.ndarray]:
     """Whether joints are at their lower and at their upper limits at the beginning or at the end of a step, (N, n)."""
     run, robot = evidence.run, evidence.record.robot
     near = evidence.tolerances.position
@@ -143,14 +143,14 @@ def _at_limits(evidence: Evidence) -> tuple[np.ndarray, np.ndarray]:
     return (here <= lower) | (after <= lower), (here >= upper) | (after >= upper)
 
 
-def _world(evidence: Evidence, settings: SimulationSettings) -> Check:
+def _world(evidence: RecomputedRun, settings: SimulationSettings) -> Check:
     """Judge what the physics had that the plan does not know of: it has to be what the scenario asks for."""
     wrong = list(_wrong_in_world(evidence, settings))
     failure = "; ".join(wrong)
     return Check("world", float(len(wrong)), "differences", "== 0", not wrong, "", failure)
 
 
-def _wrong_in_world(evidence: Evidence, settings: SimulationSettings) -> Iterator[str]:
+def _wrong_in_world(evidence: RecomputedRun, settings: SimulationSettings) -> Iterator[str]:
     world, robot, flaws = evidence.record.world, evidence.record.robot, settings.imperfections
     exact = evidence.record.physics == "qp"
     low, high = (1.0, 1.0) if exact else (flaws.mass_scale * (1 + s * flaws.mass_error) for s in (-1, 1))

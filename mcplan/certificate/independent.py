@@ -28,7 +28,7 @@ CHUNK = 2048
 
 
 @dataclass(frozen=True, eq=False)
-class Motion:
+class MechanismMotion:
     """What was recomputed for N samples.
 
     Parameters
@@ -69,7 +69,7 @@ class Mechanism:
         vd: np.ndarray | None = None,
         wrench: np.ndarray | None = None,
         patches: Sequence[str] = (),
-    ) -> Motion:
+    ) -> MechanismMotion:
         """Recompute poses and forces.
 
         Parameters
@@ -88,7 +88,7 @@ class Mechanism:
             rows = slice(start, min(start + CHUNK, N))
             pose = {name: (R[name][rows], p[name][rows]) for name in patches}
             self._chunk(q[rows], v[rows], vd[rows], wrench[rows], com[rows], force[rows], pose)
-        return Motion(com, force, R, p)
+        return MechanismMotion(com, force, R, p)
 
     def poses(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the poses of all links at configurations (N, 7+n): R (N, L, 3, 3) and p (N, L, 3), m."""

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from mcplan.certificate.evidence import Evidence
 from mcplan.certificate.independent import integrate
+from mcplan.certificate.recomputed_run import RecomputedRun
 from mcplan.certificate.report import Check
 from mcplan.errors import RunError
 from mcplan.record.records import FORCES, recorded_units
@@ -18,7 +18,7 @@ def worst(values: np.ndarray) -> tuple[int, ...]:
     return tuple(int(i) for i in np.unravel_index(np.argmax(values), values.shape))
 
 
-def motion_checks(evidence: Evidence) -> Iterator[Check]:
+def motion_checks(evidence: RecomputedRun) -> Iterator[Check]:
     """Yield the lines of the certificate that concern the motion."""
     yield _beginning(evidence)
     yield _steps(evidence)
@@ -28,7 +28,7 @@ def motion_checks(evidence: Evidence) -> Iterator[Check]:
     yield from _limits(evidence)
 
 
-def _beginning(evidence: Evidence) -> Check:
+def _beginning(evidence: RecomputedRun) -> Check:
     """At t = 0 the robot rests in the posture of the plan's first stance, objects where the scenario has them."""
     run, name, bound = evidence.run, "beginning", evidence.tolerances.integration
     try:
@@ -55,7 +55,7 @@ def _apart(q: np.ndarray, other: np.ndarray) -> float:
     return float(np.abs(sign * q - other).max())
 
 
-def _steps(evidence: Evidence) -> Check:
+def _steps(evidence: RecomputedRun) -> Check:
     """Judge that samples are ``simulation.dt`` apart."""
     run, bound = evidence.run, evidence.tolerances.integration
     said = evidence.section("simulation").get("dt", SimulationSettings().dt)
@@ -69,7 +69,7 @@ def _steps(evidence: Evidence) -> Check:
     return Check("time step", float(off[k]), "s", f"<= {bound:g}", passed, "" if passed else evidence.time(k), failure)
 
 
-def _integration(evidence: Evidence) -> Check:
+def _integration(evidence: RecomputedRun) -> Check:
     """``v+ = v + dt vd`` and ``q+ = integrate(q, v+, dt)``; a quaternion and its negative are the same."""
     run, bound = evidence.run, evidence.tolerances.integration
     name, unit = "integration identity", "m, rad, m/s, rad/s"
@@ -99,7 +99,7 @@ def _integration(evidence: Evidence) -> Check:
     return Check(name, value, unit, f"<= {bound:g}", False, where, failure)
 
 
-def _equation_of_motion(evidence: Evidence) -> Check:
+def _equation_of_motion(evidence: RecomputedRun) -> Check:
     run, bound = evidence.run, evidence.tolerances.eom
     residual = equation_residual(evidence)
     k, i = worst(np.abs(residual))
@@ -118,19 +118,19 @@ def _equation_of_motion(evidence: Evidence) -> Check:
     )
 
 
-def force_units(evidence: Evidence) -> list[str]:
+def force_units(evidence: RecomputedRun) -> list[str]:
     """Return the units of the rows of the equation of motion, (6+n,)."""
     return [*["N"] * 3, *["N m"] * 3, *(FORCES[unit] for unit in recorded_units(evidence.record.robot))]
 
 
-def equation_residual(evidence: Evidence) -> np.ndarray:
+def equation_residual(evidence: RecomputedRun) -> np.ndarray:
     """``M vd + h - S' tau - sum J' w - tau_ext``, (N, 6+n)."""
     residual = evidence.motion.force - evidence.run.tau_ext
     residual[:, 6:] -= evidence.run.tau
     return residual
 
 
-def _explain(evidence: Evidence, k: int, r: np.ndarray) -> str:
+def _explain(evidence: RecomputedRun, k: int, r: np.ndarray) -> str:
     """Find the one joint torque or contact wrench whose error would explain the residual of a sample."""
     size, alone = np.linalg.norm(r), int(np.argmax(np.abs(r)))
     if alone >= 6 and np.linalg.norm(np.delete(r, alone)) <= 1e-6 * size:
@@ -153,7 +153,7 @@ def _explain(evidence: Evidence, k: int, r: np.ndarray) -> str:
     return explanation
 
 
-def _com(evidence: Evidence) -> Check:
+def _com(evidence: RecomputedRun) -> Check:
     run, bound = evidence.run, evidence.tolerances.com
     off = np.linalg.norm(evidence.motion.com - run.com, axis=1)
     (k,) = worst(off)
@@ -162,7 +162,7 @@ def _com(evidence: Evidence) -> Check:
     return Check("centre of mass", float(off[k]), "m", f"<= {bound:g}", passed, evidence.time(k), failure)
 
 
-def _limits(evidence: Evidence) -> Iterator[Check]:
+def _limits(evidence: RecomputedRun) -> Iterator[Check]:
     run, robot, tolerances = evidence.run, evidence.record.robot, evidence.tolerances
     units = recorded_units(robot)
     for name, values, limit, tolerance, of_joints in (

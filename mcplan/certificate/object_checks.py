@@ -13,20 +13,20 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from mcplan.certificate.evidence import Evidence
 from mcplan.certificate.independent import STANDARD_GRAVITY, integrate, rotation_of
 from mcplan.certificate.motion_checks import worst
-from mcplan.certificate.plan_checks import FACES
+from mcplan.certificate.recomputed_run import RecomputedRun
 from mcplan.certificate.report import Check
 from mcplan.certificate.separation import Convex, Placed, signed_distances
 from mcplan.certificate.solids import WORLD, environment_solids
+from mcplan.certificate.stance_checks import FACES
 from mcplan.certificate.tolerances import PLAN_CLEARANCE, PLAN_FORCE
 from mcplan.certificate.transition_balance import cone_edges, missing_wrench
-from mcplan.certificate.transition_track import Track
+from mcplan.certificate.transition_track import TransitionTrack
 from mcplan.errors import RunError
 from mcplan.planning.plan import Plan, PlannedStance
 from mcplan.record.records import BodyRecord
-from mcplan.record.world import with_flaws
+from mcplan.record.world import with_imperfections
 from mcplan.scene.contact import Carrier
 from mcplan.scene.environment import Environment
 from mcplan.scene.resting import carrier as carrier_of
@@ -38,7 +38,7 @@ FAR = 0.05
 """m: of pairs that are farther apart no more is asked."""
 
 
-def track_clearance(environment: Environment, tracks: Sequence[Track]) -> Check | None:
+def track_clearance(environment: Environment, tracks: Sequence[TransitionTrack]) -> Check | None:
     """Return the line of the certificate of a plan; None where no object moves."""
     solids = _Solids(environment)
     least, where = np.inf, ""
@@ -54,13 +54,13 @@ def track_clearance(environment: Environment, tracks: Sequence[Track]) -> Check 
     return _line("transition: objects apart", least, where, PLAN_CLEARANCE)
 
 
-def run_clearance(evidence: Evidence) -> Check | None:
+def run_clearance(evidence: RecomputedRun) -> Check | None:
     """Return the line of the certificate of a run in ``qp``, where nothing but the plan keeps objects off the world."""
     run = evidence.run
     if run.object_q is None or not len(evidence.record.objects) or evidence.record.physics != "qp":
         return None
     try:
-        environment = with_flaws(evidence.plan.scenario.environment, evidence.record.world)
+        environment = with_imperfections(evidence.plan.scenario.environment, evidence.record.world)
     except RunError:
         return None  # the lines on the goal say so
     solids, names = _Solids(environment), evidence.record.objects
@@ -116,7 +116,7 @@ EDGE = 0.99
 """Part of the largest friction that opposes an object that slides."""
 
 
-def object_checks(evidence: Evidence) -> Iterator[Check]:
+def object_checks(evidence: RecomputedRun) -> Iterator[Check]:
     """Yield the lines of the certificate that concern objects; none when there are no objects."""
     run, bodies = evidence.run, {body.name: body for body in evidence.record.plan.bodies}
     if run.object_q is None or run.object_v is None or len(run) < 2:
@@ -169,7 +169,7 @@ def _unsupported(stance: PlannedStance, carrier: Carrier) -> float:
     return missing_wrench(edges, carrier.rest.world_points - carrier.com, asked)
 
 
-def _integration(evidence: Evidence, q: np.ndarray, v: np.ndarray) -> Check:
+def _integration(evidence: RecomputedRun, q: np.ndarray, v: np.ndarray) -> Check:
     """``q+ = integrate(q, v+, dt)`` for every object."""
     run, bound = evidence.run, evidence.tolerances.integration
     off = np.zeros((len(run) - 1, q.shape[1]))
@@ -184,7 +184,7 @@ def _integration(evidence: Evidence, q: np.ndarray, v: np.ndarray) -> Check:
     return Check("objects: integration", value, "m, -", f"<= {bound:g}", not failure, where, failure)
 
 
-def _balance(evidence: Evidence, known: list[tuple[int, BodyRecord]], q: np.ndarray, v: np.ndarray) -> Check:
+def _balance(evidence: RecomputedRun, known: list[tuple[int, BodyRecord]], q: np.ndarray, v: np.ndarray) -> Check:
     """``m (a_c - g) = sum f`` and ``I alpha + w x I w + r x m (a_c - g) = sum n``, about the frame of every object.
 
     What nothing touches in any sample, and the program does not know, has to stay where it is. Where in the step from
@@ -227,7 +227,7 @@ def _size(vectors: np.ndarray) -> np.ndarray:
     return np.asarray(np.linalg.norm(vectors, axis=1))
 
 
-def _loads(evidence: Evidence, i: int, origin: np.ndarray) -> tuple[np.ndarray, np.ndarray, bool]:
+def _loads(evidence: RecomputedRun, i: int, origin: np.ndarray) -> tuple[np.ndarray, np.ndarray, bool]:
     """Return force and moment about its frame's origin (N, 3) of all that touches an object, and whether any does."""
     run, count = evidence.run, len(evidence.run)
     mine = np.flatnonzero(run.point_link == len(evidence.record.links) + i)
@@ -237,7 +237,7 @@ def _loads(evidence: Evidence, i: int, origin: np.ndarray) -> tuple[np.ndarray, 
     return total[0], total[1], bool(len(mine))
 
 
-def _friction(evidence: Evidence, known: list[tuple[int, BodyRecord]], v: np.ndarray) -> Check:
+def _friction(evidence: RecomputedRun, known: list[tuple[int, BodyRecord]], v: np.ndarray) -> Check:
     """Judge that supports push within the cone, and at its edge against the motion while the object slides.
 
     The support's part is what remains of the object's forces without the opposites of those that it exerts on the
@@ -267,7 +267,7 @@ def _friction(evidence: Evidence, known: list[tuple[int, BodyRecord]], v: np.nda
     return Check(name, largest, "N off", f"<= {bound:g}", not failure, where, failure)
 
 
-def _on_robot(evidence: Evidence, name: str) -> np.ndarray:
+def _on_robot(evidence: RecomputedRun, name: str) -> np.ndarray:
     """Return the force (N, 3) of an object on the patches that are on it."""
     run, target = evidence.run, evidence.point_target
     mine = np.array([contact.carrier == name for contact in evidence.contacts] + [False])[target]

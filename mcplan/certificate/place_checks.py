@@ -4,16 +4,16 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from mcplan.certificate.evidence import NONE, Evidence
 from mcplan.certificate.goal_checks import SOMETHING, Allowed, Judge, States, postures
 from mcplan.certificate.motion_checks import worst
+from mcplan.certificate.recomputed_run import NONE, RecomputedRun
 from mcplan.certificate.report import Check
 from mcplan.errors import RunError
-from mcplan.record.world import with_flaws
+from mcplan.record.world import with_imperfections
 from mcplan.robot.patch import MOUNT
 
 
-def place_checks(evidence: Evidence) -> Iterator[Check]:
+def place_checks(evidence: RecomputedRun) -> Iterator[Check]:
     """Yield the lines of the certificate that concern places."""
     yield from _slip(evidence)
     yield from _carried_out(evidence)
@@ -21,7 +21,7 @@ def place_checks(evidence: Evidence) -> Iterator[Check]:
     yield _fall(evidence)
 
 
-def _slip(evidence: Evidence) -> Iterator[Check]:
+def _slip(evidence: RecomputedRun) -> Iterator[Check]:
     """Drift of every contact, from where it began and from its planned place, in the directions that it constrains."""
     run, tolerances = evidence.run, evidence.tolerances
     loose = [(run.patches[column], first) for column, first, _, contact in evidence.intervals if contact == NONE]
@@ -61,7 +61,7 @@ def _slip(evidence: Evidence) -> Iterator[Check]:
             yield Check(name + suffix, value, unit, f"<= {bound:.3g}", not wrong, where, wrong)
 
 
-def _carried_out(evidence: Evidence) -> Iterator[Check]:
+def _carried_out(evidence: RecomputedRun) -> Iterator[Check]:
     """Judge that the plan was carried out: not stopped, and its last stance holds at the end, contacts in place."""
     run, tolerances, last = evidence.run, evidence.tolerances, len(evidence.run) - 1
     stopped = evidence.record.stopped
@@ -93,7 +93,7 @@ def _carried_out(evidence: Evidence) -> Iterator[Check]:
         yield Check(f"last stance, place{suffix}", value, unit, f"<= {bound:.4g}", not failure, where, failure)
 
 
-def _goals(evidence: Evidence) -> Iterator[Check]:
+def _goals(evidence: RecomputedRun) -> Iterator[Check]:
     """Yield the lines of the scenario's goal."""
     run, tolerances = evidence.run, evidence.tolerances
     document = evidence.record.scenario.document
@@ -113,13 +113,13 @@ def _goals(evidence: Evidence) -> Iterator[Check]:
     allowed = Allowed(
         tolerances.goal, tolerances.goal_turn, tolerances.com_goal, tolerances.object, tolerances.object_turn
     )
-    environment = with_flaws(scenario.environment, evidence.record.world)
+    environment = with_imperfections(scenario.environment, evidence.record.world)
     judge = Judge(evidence.record.robot, environment, states, allowed, postures(scenario.robot))
     yield from judge.start(document)
     yield from judge.checks(document)
 
 
-def _fall(evidence: Evidence) -> Check:
+def _fall(evidence: RecomputedRun) -> Check:
     """Judge that the centre of mass stays above the lowest planned one, less an allowance."""
     allowed = evidence.tolerances.fall
     if MOUNT in evidence.run.patches:

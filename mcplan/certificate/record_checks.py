@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from mcplan.certificate.contact_checks import made_up
-from mcplan.certificate.evidence import Evidence
-from mcplan.certificate.loss import SMALL
+from mcplan.certificate.contact_checks import contacts_not_in_scenario
+from mcplan.certificate.recomputed_run import RecomputedRun
 from mcplan.certificate.report import Check
+from mcplan.certificate.tolerances import NEGLIGIBLE_VIOLATION
 from mcplan.errors import RunError
 from mcplan.record.recording import digest, record_plan, record_robot
 from mcplan.record.records import DocumentRecord, RobotRecord
@@ -31,7 +31,7 @@ OF_ROBOT = ("links", "joints", "coordinates", "lower", "upper", "velocity", "tor
 """Parts of a robot's record that its files say again."""
 
 
-def record_checks(evidence: Evidence) -> Iterator[Check]:
+def record_checks(evidence: RecomputedRun) -> Iterator[Check]:
     """Yield the lines of the certificate that concern the record."""
     record = evidence.record
     for name, part in (("scenario", record.scenario), ("plan", record.plan)):
@@ -48,7 +48,7 @@ def record_checks(evidence: Evidence) -> Iterator[Check]:
         except RunError as error:
             stances.append(str(error))
         else:
-            between += made_up(plan)
+            between += contacts_not_in_scenario(plan)
             again = record_robot(plan.scenario.robot)
             wrong += _differences("robot", *(_part(robot, OF_ROBOT) for robot in (record.robot, again)))
             mine, other = record.plan, record_plan(plan)
@@ -121,7 +121,7 @@ def _short(value: Any) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def solver_checks(evidence: Evidence) -> Iterator[Check]:
+def solver_checks(evidence: RecomputedRun) -> Iterator[Check]:
     """Yield the lines of the certificate that concern the solutions of the controller's program.
 
     The program is due at every step, or at the whole fraction of them that ``control.rate`` says; a step at which it
@@ -142,7 +142,7 @@ def solver_checks(evidence: Evidence) -> Iterator[Check]:
     without = due & ((run.qp_status == HOLD) | (run.qp_status == NO_QP))
     yield _share(evidence, "ticks without a solution", without, due, tolerances.hold)
     amount = np.full(len(run), np.inf) if run.qp_slack is None else run.qp_slack
-    slack = (run.qp_status == SLACK) & ~(amount <= SMALL)
+    slack = (run.qp_status == SLACK) & ~(amount <= NEGLIGIBLE_VIOLATION)
     yield _share(evidence, "ticks in slack form", slack, due, tolerances.slack)
     if run.qp_slack is None:
         yield Check("slack", None, "", "", True, "the run does not say how much")
@@ -155,7 +155,7 @@ def solver_checks(evidence: Evidence) -> Iterator[Check]:
     yield Check("slack", total, "m/s, rad/s, N s", f"<= {bound:g}", not failure, where, failure)
 
 
-def steps_per_tick(evidence: Evidence) -> int:
+def steps_per_tick(evidence: RecomputedRun) -> int:
     """Return how many steps a tick of the controller lasts, by the scenario."""
     rate = evidence.section("control").get("rate")
     if not isinstance(rate, int | float) or not rate > 0.0:
@@ -163,7 +163,7 @@ def steps_per_tick(evidence: Evidence) -> int:
     return max(1, round(1.0 / (rate * evidence.run.dt)))
 
 
-def _share(evidence: Evidence, name: str, ticks: np.ndarray, due: np.ndarray, bound: float) -> Check:
+def _share(evidence: RecomputedRun, name: str, ticks: np.ndarray, due: np.ndarray, bound: float) -> Check:
     count = int(np.count_nonzero(ticks))
     share = count / max(int(np.count_nonzero(due)), 1)
     where = f"{count}, the first at {evidence.time(int(np.argmax(ticks)))}" if count else ""

@@ -35,13 +35,12 @@ from typing import Any
 
 import numpy as np
 
-from mcplan.certificate.declared_robot import description_checks
-from mcplan.certificate.engine_run import Motion, Recomputed, distance_checks
+from mcplan.certificate.engine_checks import EngineMotion, RunMotion, description_checks, distance_checks
 from mcplan.certificate.engines import engine_class
 from mcplan.certificate.engines.contract import STANDARD_GRAVITY, Engine
-from mcplan.certificate.evidence import Evidence
 from mcplan.certificate.independent import Mechanism
 from mcplan.certificate.motion_checks import worst
+from mcplan.certificate.recomputed_run import RecomputedRun
 from mcplan.certificate.report import Check, Report
 from mcplan.certificate.verify import first_samples, json_number, verify
 from mcplan.errors import InputError, RunError
@@ -67,16 +66,16 @@ class Reproduction:
     evidence : what the certificate recomputed.
     """
 
-    def __init__(self, engine: type[Engine], evidence: Evidence):
+    def __init__(self, engine: type[Engine], evidence: RecomputedRun):
         self.evidence, self.run, self.robot = evidence, evidence.run, evidence.mechanism.record
         self.name, run = engine.name, evidence.run
         self._class = engine
-        motion = Motion(run.q, run.v, run.vd, run.wrench)
+        motion = RunMotion(run.q, run.v, run.vd, run.wrench)
         try:
             built = engine(self.robot, run.patches)
         except (ValueError, RuntimeError) as error:
             raise RunError(f"{engine.name} refuses the robot of this run: {error}") from error
-        self.found = Recomputed(built, self.robot, motion)
+        self.found = EngineMotion(built, self.robot, motion)
         step = max(1, round(PERIOD / run.dt))
         self.rows = np.unique([*range(0, len(run), step), len(run) - 1])
 
@@ -200,7 +199,7 @@ class Reproduction:
             robot, no_wrench = _free_body(body), np.zeros((len(run), 0, 6))
             q, v = run.object_q[:, i], run.object_v[:, i]
             vd = np.concatenate([np.diff(v, axis=0) / run.dt, np.zeros((1, 6))])
-            found = Recomputed(self._class(robot, ()), robot, Motion(q, v, vd, no_wrench))
+            found = EngineMotion(self._class(robot, ()), robot, RunMotion(q, v, vd, no_wrench))
             ours = Mechanism(robot).motion(q, v, vd).force
             scale = np.maximum(np.abs(ours).max(axis=1), STANDARD_GRAVITY * body.mass)
             forces.append(np.abs(found.force - ours).max(axis=1) / scale)
@@ -298,7 +297,7 @@ def reproduce(run: Run, engines: Sequence[str]) -> dict[str, tuple[Check, ...]]:
             for each in classes
         }
     with np.errstate(all="ignore"):
-        evidence = Evidence(run if count == len(run) else first_samples(run, count))
+        evidence = RecomputedRun(run if count == len(run) else first_samples(run, count))
         return {
             each.name: (
                 *Reproduction(each, evidence).checks(),

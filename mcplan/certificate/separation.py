@@ -103,7 +103,7 @@ class Placed(NamedTuple):
         return np.asarray(np.einsum("kij,kj->ki", self.R, middles) + self.p)
 
 
-class Apart(NamedTuple):
+class DistanceBounds(NamedTuple):
     """Bounds (M,) on signed distances (m): ``lower`` is proven by the plane with the normal (M, 3), from B to A."""
 
     lower: np.ndarray
@@ -117,7 +117,7 @@ def plane_bound(a: Placed, b: Placed, n: np.ndarray) -> np.ndarray:
     return np.asarray(gap - a.balls - b.balls)
 
 
-def signed_distances(a: Placed, b: Placed, enough: np.ndarray, deep: bool = True) -> Apart:
+def signed_distances(a: Placed, b: Placed, enough: np.ndarray, deep: bool = True) -> DistanceBounds:
     """Return bounds on the signed distances of M pairs; within ``GAP``, where they are less than ``enough``.
 
     Parameters
@@ -161,7 +161,7 @@ def signed_distances(a: Placed, b: Placed, enough: np.ndarray, deep: bool = True
         alive = alive[~met]
     if deep:
         _deepen(a, b, np.flatnonzero(inside & (lower < enough)), enough, lower, upper, normal, radius)
-    return Apart(lower, np.maximum(upper, lower), normal)
+    return DistanceBounds(lower, np.maximum(upper, lower), normal)
 
 
 _FACES = ((0,), (0, 1), (0, 2), (0, 3), (0, 1, 2), (0, 1, 3), (0, 2, 3))

@@ -14,7 +14,11 @@ FALL = 0.2
 """m: a centre of mass so far below the lowest planned one has fallen. A humanoid of 1.5 m that kneels down unasked
 lowers it by 0.25; what control and contacts leave in runs that hold is below 0.05."""
 
-SINKS = 2e-3
+NEGLIGIBLE_VIOLATION = 0.05
+"""m/s², rad/s², N or N m: a tick whose program misses its rows by less counts as solved: contacts differ from their
+references by rounding, 0.5 % of gravity."""
+
+SUPPORT_PENETRATION = 2e-3
 """m: how far a link may sink into what its own patch rests on: soles are modelled as boxes that end at the patch to
 within a millimetre, and contacts give (design: a slab collides with all but the link that rests on it)."""
 
@@ -86,7 +90,7 @@ class Tolerances:
     torque, velocity, position : beyond the joint limits, N m, rad/s, rad; likewise. Where torques drive, limits of
         position are contacts that give by compliance.
     point : contact points against the patch that they belong to, m. Physical: a finder of contacts places a point
-        anywhere between the two surfaces, which may overlap by ``SINKS``.
+        anywhere between the two surfaces, which may overlap by ``SUPPORT_PENETRATION``.
     normal : contact normals against their support's, rad, in ``qp``, where they are copies.
     com : recorded centre of mass, m: rounding.
     slip, turn : drift of a contact from where it began and from its planned place, m and rad. ``qp``: a patch closes

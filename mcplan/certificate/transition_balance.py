@@ -31,7 +31,7 @@ from highspy import HighsBasis, HighsBasisStatus, HighsModelStatus
 from scipy.optimize import nnls
 
 from mcplan.certificate.independent import STANDARD_GRAVITY, Mechanism, cross
-from mcplan.certificate.transition_track import Track
+from mcplan.certificate.transition_track import TransitionTrack
 from mcplan.record.records import RobotRecord
 from mcplan.scene.contact import Contact
 
@@ -123,7 +123,7 @@ PRICE = 1e3
 """Of a missing wrench in weights, against a share of the torques."""
 
 
-class Held(NamedTuple):
+class HoldingForces(NamedTuple):
     """What holds a posture: largest share of a torque limit needed, and the wrench that is missing (N, N m)."""
 
     share: float
@@ -146,7 +146,7 @@ class Balance:
         self.limit = record.limit("torque")
         self.programs = LinearPrograms()
 
-    def along(self, track: Track) -> tuple[np.ndarray, list[Held]]:
+    def along(self, track: TransitionTrack) -> tuple[np.ndarray, list[HoldingForces]]:
         """Return times along a segment and how its contacts hold it there, each in its place."""
         t = np.linspace(track.curve.times[0], track.duration, PARTS + 1)
         names = [contact.patch for contact in track.closed]
@@ -166,7 +166,7 @@ class Balance:
         contacts: Sequence[Sequence[Contact]],
         places: Mapping[str, tuple[np.ndarray, np.ndarray]],
         gravity: np.ndarray,
-    ) -> list[Held]:
+    ) -> list[HoldingForces]:
         """Return how contacts hold configurations.
 
         Parameters
@@ -180,7 +180,7 @@ class Balance:
         units = np.eye(6 * len(links))
         loads = {link: np.repeat(units[:, None, at], len(q), axis=1) for link, at in columns.items()}
         maps = self.mechanism.generalized(q, loads)
-        found: list[Held] = []
+        found: list[HoldingForces] = []
         cuts: dict[tuple[str, bool], list[np.ndarray]] = {}
         for k, force in enumerate(gravity):
             program = _Program(force, self.limit, self.weight, cuts)
@@ -262,7 +262,7 @@ class _Program:
                 rows[6 * k : 6 * k + 6, start : start + wrench.shape[1]] = wrench
         return rows, np.concatenate(sums) if sums else np.zeros(0)
 
-    def solve(self, names: Sequence[str], programs: LinearPrograms) -> Held:
+    def solve(self, names: Sequence[str], programs: LinearPrograms) -> HoldingForces:
         """Return how the posture is held."""
         of_objects, sums = self._objects()
         J = np.concatenate([np.zeros((len(self.gravity), 0)), *self.columns], axis=1)
@@ -271,14 +271,14 @@ class _Program:
         if x is None:
             x = self._minimum(programs, J, of_objects, sums, elastic=True)
             if x is None:
-                return Held(np.inf, "", np.inf)
+                return HoldingForces(np.inf, "", np.inf)
             missing = float(np.abs(x[self.count + 1 :]).max()) * self.weight
         if not len(self.limited):
-            return Held(0.0, "", missing)
+            return HoldingForces(0.0, "", missing)
         tau = self.gravity[6:] - J[6:] @ x[: self.count]
         shares = np.abs(tau[self.limited]) / np.maximum(self.limit, np.finfo(float).tiny)
         i = int(np.argmax(shares))
-        return Held(float(shares[i]), names[self.limited[i]], missing)
+        return HoldingForces(float(shares[i]), names[self.limited[i]], missing)
 
     def _minimum(
         self, programs: LinearPrograms, J: np.ndarray, of_objects: np.ndarray, sums: np.ndarray, elastic: bool

@@ -22,7 +22,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from mcplan.certificate.curve import minimum_jerk
-from mcplan.certificate.independent import Mechanism, Motion, away, rotation_of, rotation_vector
+from mcplan.certificate.independent import Mechanism, MechanismMotion, away, rotation_of, rotation_vector
 from mcplan.certificate.object_checks import track_clearance
 from mcplan.certificate.report import Check
 from mcplan.certificate.tolerances import (
@@ -39,8 +39,8 @@ from mcplan.certificate.tolerances import (
 )
 from mcplan.certificate.transition_balance import Balance
 from mcplan.certificate.transition_clearance import transition_clearance
-from mcplan.certificate.transition_dynamics import dynamics, hurried, moved
-from mcplan.certificate.transition_track import Track, left_contact, tracks_of
+from mcplan.certificate.transition_dynamics import dynamics, moved, speed_violations
+from mcplan.certificate.transition_track import TransitionTrack, left_contact, tracks_of
 from mcplan.planning.plan import Plan
 from mcplan.planning.transition.transition import SwingSpec
 from mcplan.record.records import RobotRecord, recorded_units, unit_of_all
@@ -52,7 +52,7 @@ OVERLAP, SHORTEST = 0.4, 0.3
 
 
 def expected_path(
-    track: Track, course: SwingSpec, settings: ControlSettings, mechanism: Mechanism, t: np.ndarray
+    track: TransitionTrack, course: SwingSpec, settings: ControlSettings, mechanism: Mechanism, t: np.ndarray
 ) -> np.ndarray:
     """Return the places (m, 3) of a patch at times (m,)."""
     q = track.segment.q
@@ -176,7 +176,7 @@ class _Lines:
         )  # fmt: skip
         return lines if self.pace.value is None else (*lines, self.dynamic, self.effort, self.pace)
 
-    def see(self, track: Track) -> None:
+    def see(self, track: TransitionTrack) -> None:
         """Take a segment into all lines."""
         t = _times(track)
         motion = self.mechanism.motion(track.curve.sample(t), patches=self.patches)
@@ -192,7 +192,7 @@ class _Lines:
         if track.segment.law is not None:
             self._law(track)
 
-    def _law(self, track: Track) -> None:
+    def _law(self, track: TransitionTrack) -> None:
         on = ", ".join(contact.patch for contact in track.closed) or "nothing"
         for looked in dynamics(track, self.balance, self.settings):
             where = track.moment(looked.t)
@@ -200,10 +200,10 @@ class _Lines:
             self.dynamic.see(looked.missing, where, text)
             text = f"{looked.joint} needs {looked.share:.3f} of the torque that may be used"
             self.effort.see(looked.share, f"{looked.joint}, {where}", text)
-        for t, part, what in hurried(track, self.mechanism, self.settings):
+        for t, part, what in speed_violations(track, self.mechanism, self.settings):
             self.pace.see(part, track.moment(t), f"the {what} is {part:.3f} of what the pace allows")
 
-    def _ends(self, track: Track, motion: Motion) -> None:
+    def _ends(self, track: TransitionTrack, motion: MechanismMotion) -> None:
         stances, knots = self.plan.stances, track.segment.q
         before, stance = stances[track.stance - 1], stances[track.stance]
         if track.part == 0:
@@ -227,7 +227,7 @@ class _Lines:
                     where = f"{course.patch}, {track.when(t)}"
                     self.ends.see(error, where, f"{verb} {error:.4g} away from its place on {contact.support}")
 
-    def _contacts(self, track: Track, t: np.ndarray, motion: Motion) -> None:
+    def _contacts(self, track: TransitionTrack, t: np.ndarray, motion: MechanismMotion) -> None:
         for contact in track.closed:
             patch = contact.patch
             error = track.error(contact, t, motion.R[patch], motion.p[patch])
@@ -237,7 +237,7 @@ class _Lines:
                 k = int(np.argmax(values))
                 line.see(float(values[k]), f"{patch}, {track.when(t[k])}", f"is {values[k]:.4g} {unit} its place")
 
-    def _courses(self, track: Track, t: np.ndarray, motion: Motion) -> None:
+    def _courses(self, track: TransitionTrack, t: np.ndarray, motion: MechanismMotion) -> None:
         for course in track.segment.courses:
             asked = expected_path(track, course, self.settings, self.mechanism, t)
             off = np.linalg.norm(motion.p[course.patch] - asked, axis=1)
@@ -254,7 +254,7 @@ class _Lines:
                 text = f"gets no farther than {heights[k]:.4g} m off {old.support}"
                 self.lift.see(float(heights[k]), f"{course.patch}, {track.when(t[k])}", text)
 
-    def _joints(self, track: Track) -> None:
+    def _joints(self, track: TransitionTrack) -> None:
         names, curve = self.record.coordinates, track.curve
         if not names:
             return
@@ -283,14 +283,14 @@ def apart(q0: np.ndarray, q1: np.ndarray) -> float:
     return max(turn, float(np.linalg.norm((q1 - q0)[:3])), float(flat.max()))
 
 
-def _error(contact: Contact, motion: Motion, patch: str, k: int) -> float:
+def _error(contact: Contact, motion: MechanismMotion, patch: str, k: int) -> float:
     """Return how far a patch is from a contact at sample k, along the directions that it constrains (m, rad)."""
     R, p = motion.R[patch][k], motion.p[patch][k]
     local = (p - contact.p) @ contact.R
     return float(np.linalg.norm(away(contact, (contact.R.T @ R)[None], local[None])))
 
 
-def _times(track: Track) -> np.ndarray:
+def _times(track: TransitionTrack) -> np.ndarray:
     """Return the knots' times, and those between them."""
     times = track.curve.times
     share = np.arange(HALVES) / HALVES

@@ -22,13 +22,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mcplan.certificate.clearance_checks import line
+from mcplan.certificate.clearance_checks import clearance_line, seen_from_base
 from mcplan.certificate.independent import Mechanism
 from mcplan.certificate.report import Check
-from mcplan.certificate.solids import WORLD, Solids, gather
+from mcplan.certificate.solids import ClearanceMonitor, Solids, gather_solids
 from mcplan.certificate.tolerances import PLAN_CLEARANCE, TRANSITION_CLEARANCE
-from mcplan.certificate.transition_track import Track
-from mcplan.certificate.watch import Watch
+from mcplan.certificate.transition_track import TransitionTrack
 from mcplan.planning.plan import Plan
 from mcplan.record.records import RobotRecord
 
@@ -48,37 +47,36 @@ BLOCK = 600
 """Times that are looked at together."""
 
 
-def transition_clearance(plan: Plan, record: RobotRecord, mechanism: Mechanism, tracks: Sequence[Track]) -> Check:
+def transition_clearance(
+    plan: Plan, record: RobotRecord, mechanism: Mechanism, tracks: Sequence[TransitionTrack]
+) -> Check:
     """Return the line of the certificate that concerns clearance along transitions.
 
     A link may sink 2 mm into the support of its own patch that it comes from, rests on or comes to.
     """
-    solids = gather(plan.scenario.robot, record, plan.scenario.environment)
+    solids = gather_solids(plan.scenario.robot, record, plan.scenario.environment)
     if not len(solids.pairs) or not tracks:
         return Check("transition: clearance", None, "m", "", True)
-    looker = _Looker(plan, record, mechanism, solids, tracks)
+    looker = _TransitionMonitor(plan, record, mechanism, solids, tracks)
     looker.look()
-    return line(looker.watch, looker.when, PLAN_CLEARANCE, "in", "transition: clearance")
+    return clearance_line(looker.watch, looker.when, PLAN_CLEARANCE, "in", "transition: clearance")
 
 
-class _Looker:
-    def __init__(self, plan: Plan, record: RobotRecord, mechanism: Mechanism, solids: Solids, tracks: Sequence[Track]):
+class _TransitionMonitor:
+    """Distances of all pairs along all segments, at as many times as their bounds need."""
+
+    def __init__(
+        self, plan: Plan, record: RobotRecord, mechanism: Mechanism, solids: Solids, tracks: Sequence[TransitionTrack]
+    ):
         self.mechanism, self.solids, self.tracks = mechanism, solids, tracks
-        self.watch = Watch(solids, PLAN_CLEARANCE)
+        self.watch = ClearanceMonitor(solids, PLAN_CLEARANCE)
         self.objects = [thing.name for thing in plan.scenario.environment.objects]
-        links = {link.name: i for i, link in enumerate(record.links)}
-        patches = {patch.name: record.links[patch.link].name for patch in record.patches}
-        self.rooms = np.array(
-            [self.watch.room(frozenset((patches[c.patch], c.support) for c in track.near), links) for track in tracks]
-        )
-        self.reach = np.zeros(len(solids.bodies) + len(self.objects) + 1)
-        for who, solid in zip(solids.owner, solids.solids, strict=True):
-            if who != WORLD:
-                self.reach[who] = max(self.reach[who], solid.reach)
+        self.rooms = np.array([self.watch.room(frozenset((c.patch, c.support) for c in t.near)) for t in tracks])
+        self.reach = solids.reach
         bends = [np.stack(bends_of(record, track, self.reach, self.objects)) for track in tracks]
         self.bends = np.concatenate(bends, axis=1)
         self.first_piece = np.cumsum([0, *(found.shape[1] for found in bends)])
-        self.own = (solids.owner[solids.pairs[:, 1]] >= 0) & (solids.owner[solids.pairs[:, 1]] < len(solids.bodies))
+        self.own = solids.between_links
         self.looked_at: list[tuple[int, float]] = []
 
     def when(self, sample: int) -> str:
@@ -128,7 +126,7 @@ class _Looker:
         own = self.own if pair is None else self.own[pair]
         falls = []
         for frame in (0, 1):
-            ends = [(R, p) if frame == 0 else _seen_from_base(R, p) for R, p in (before, after)]
+            ends = [(R, p) if frame == 0 else seen_from_base(R, p) for R, p in (before, after)]
             (R0, p0), (R1, p1) = ends
             turn = np.linalg.norm(R1 - R0, axis=(2, 3)) / np.sqrt(2.0)
             way = np.linalg.norm(p1 - p0, axis=2) + self.reach * turn
@@ -217,7 +215,7 @@ class _Looker:
 
 
 def bends_of(
-    record: RobotRecord, track: Track, reach: np.ndarray, objects: Sequence[str]
+    record: RobotRecord, track: TransitionTrack, reach: np.ndarray, objects: Sequence[str]
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return bounds (pieces, owners + 1) of the accelerations of points of each owner, in the world and from the base.
 
@@ -275,8 +273,3 @@ def _halved(times: np.ndarray) -> np.ndarray:
     """Return times with ``HALVES - 1`` more between any two."""
     share = np.arange(HALVES) / HALVES
     return np.append((times[:-1, None] + np.outer(np.diff(times), share)).ravel(), times[-1])
-
-
-def _seen_from_base(R: np.ndarray, p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    back = R[:, :1].transpose(0, 1, 3, 2)
-    return back @ R, (back @ (p - p[:, :1])[..., None])[..., 0]

@@ -16,7 +16,7 @@ from scipy.interpolate import BPoly
 
 from mcplan.certificate.independent import Mechanism
 from mcplan.certificate.transition_balance import Balance
-from mcplan.certificate.transition_track import Track
+from mcplan.certificate.transition_track import TransitionTrack
 from mcplan.scene.contact import Contact
 from mcplan.settings.pace import Pace
 from mcplan.settings.settings import ControlSettings
@@ -34,7 +34,7 @@ FINE = 4
 """Parts of the time between two nodes at which speeds are looked at."""
 
 
-class Looked(NamedTuple):
+class DynamicsSample(NamedTuple):
     """What is seen at one time.
 
     Attributes
@@ -50,7 +50,7 @@ class Looked(NamedTuple):
     joint: str
 
 
-class Moved(NamedTuple):
+class TimedStates(NamedTuple):
     """The states of a segment at some times: postures (m, 7+n), their velocities and accelerations (m, 6+n)."""
 
     q: np.ndarray
@@ -58,17 +58,17 @@ class Moved(NamedTuple):
     vd: np.ndarray
 
 
-def moved(track: Track, t: np.ndarray) -> Moved:
+def moved(track: TransitionTrack, t: np.ndarray) -> TimedStates:
     """Return the states of a segment with a law at times (m,)."""
     law = track.segment.law
     assert law is not None
     timing = BPoly.from_derivatives(law.times, np.stack([law.path, law.rate, law.change], axis=1))
     s, rate, change = (timing(t, nu)[:, None] for nu in range(3))
     q, v, vd = track.curve.states(s[:, 0])
-    return Moved(q, rate * v, rate * rate * vd + change * v)
+    return TimedStates(q, rate * v, rate * rate * vd + change * v)
 
 
-def dynamics(track: Track, balance: Balance, settings: ControlSettings) -> Iterator[Looked]:
+def dynamics(track: TransitionTrack, balance: Balance, settings: ControlSettings) -> Iterator[DynamicsSample]:
     """Yield how the contacts of a segment with a law give its motion, with the margins that it says it keeps."""
     law, pace = track.segment.law, settings.pace
     assert law is not None
@@ -88,10 +88,12 @@ def dynamics(track: Track, balance: Balance, settings: ControlSettings) -> Itera
                 places[contact.patch] = R, p
         share = min(_part(pace.torque, 1.0, kept), 1.0)
         for at, found in zip(t, balance.at(state.q, [contacts] * len(t), places, motion.force), strict=True):
-            yield Looked(float(at), found.missing, found.share / share, found.joint)
+            yield DynamicsSample(float(at), found.missing, found.share / share, found.joint)
 
 
-def hurried(track: Track, mechanism: Mechanism, settings: ControlSettings) -> Iterator[tuple[float, float, str]]:
+def speed_violations(
+    track: TransitionTrack, mechanism: Mechanism, settings: ControlSettings
+) -> Iterator[tuple[float, float, str]]:
     """Yield (time, part of what the pace allows, what it is) for velocities, accelerations, and touching down."""
     law, pace = track.segment.law, settings.pace
     assert law is not None

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from mcplan.certificate.curve import Curve, minimum_jerk
+from mcplan.certificate.curve import SegmentCurve, minimum_jerk
 from mcplan.certificate.goal_checks import beyond
 from mcplan.certificate.independent import away, quaternion_step, rotation_of, rotation_vector
 from mcplan.planning.plan import Plan, PlannedStance
@@ -29,7 +29,7 @@ LEAST_KNOTS = 6
 
 
 @dataclass(frozen=True, eq=False)
-class Track:
+class TransitionTrack:
     """A segment and what is around it.
 
     Attributes
@@ -47,7 +47,7 @@ class Track:
     part: int
     title: str
     segment: Segment
-    curve: Curve
+    curve: SegmentCurve
     closed: tuple[Contact, ...]
     near: tuple[Contact, ...]
     objects: dict[str, np.ndarray]
@@ -154,7 +154,7 @@ class Track:
         return R @ R0.T @ contact.R, p + R @ R0.T @ (contact.p - p0)
 
 
-def tracks_of(plan: Plan) -> tuple[list[Track], list[str]]:
+def tracks_of(plan: Plan) -> tuple[list[TransitionTrack], list[str]]:
     """Return the tracks of a plan that can be judged, and what contradicts its stances, in words."""
     tracks, wrong, environment = [], [], plan.scenario.environment
     for k in (0, len(plan.stances) - 1):
@@ -185,8 +185,9 @@ def tracks_of(plan: Plan) -> tuple[list[Track], list[str]]:
             began, moved = (end, end) if part else (start, end)
             rates = _passed(plan, k, part)
             problems += _of_passing(segment, part, rates)
-            curve = Curve(segment.times, segment.q, *rates)
-            tracks.append(Track(k, part, title, segment, curve, closed, (*near, *coming), began, moved, environment))
+            curve = SegmentCurve(segment.times, segment.q, *rates)
+            around = closed, (*near, *coming), began, moved, environment
+            tracks.append(TransitionTrack(k, part, title, segment, curve, *around))
         wrong += [f"stance {k} ({title}): {problem}" for problem in problems]
     return tracks, wrong
 

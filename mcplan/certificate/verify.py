@@ -12,15 +12,14 @@ import numpy as np
 
 from mcplan.certificate.clearance_checks import clearance_checks, stance_clearance, touch_checks
 from mcplan.certificate.contact_checks import force_checks
-from mcplan.certificate.evidence import Evidence
 from mcplan.certificate.external_checks import external_checks
 from mcplan.certificate.motion_checks import motion_checks
 from mcplan.certificate.object_checks import object_checks, stance_objects
 from mcplan.certificate.place_checks import place_checks
-from mcplan.certificate.plan_checks import judge_plan
+from mcplan.certificate.recomputed_run import RecomputedRun
 from mcplan.certificate.record_checks import record_checks, solver_checks
 from mcplan.certificate.report import Check, Report
-from mcplan.certificate.stance_checks import stance_checks
+from mcplan.certificate.stance_checks import judge_plan, stance_checks
 from mcplan.certificate.tolerances import Tolerances
 from mcplan.certificate.transition_checks import transition_checks
 from mcplan.errors import InputError
@@ -74,7 +73,7 @@ def _judge(run: Run, tolerances: Tolerances | None) -> Report:
     checks = [finite]
     if count:
         doing("judging motion")
-        evidence = Evidence(run if count == len(run) else first_samples(run, count), tolerances)
+        evidence = RecomputedRun(run if count == len(run) else first_samples(run, count), tolerances)
         checks += [*record_checks(evidence), *motion_checks(evidence), *external_checks(evidence)]
         doing("judging forces")
         checks += [*force_checks(evidence), *touch_checks(evidence), *place_checks(evidence)]

@@ -83,12 +83,12 @@ def add_execution(parser: ArgumentParser, plans: bool = False) -> None:
 
 def refuse_early(scenario: "Scenario", arguments: Namespace) -> None:
     """Refuse what could not be simulated or written, before any work."""
-    from mcplan.sim.disturbance import refuse_what_is_not_there
-    from mcplan.sim.simulate import refuse_physics
+    from mcplan.sim.disturbance import validate_disturbances
+    from mcplan.sim.simulate import find_back_end
 
     physics = arguments.physics or scenario.simulation.physics
-    refuse_physics(physics)
-    refuse_what_is_not_there(scenario, physics)
+    find_back_end(physics)
+    validate_disturbances(scenario, physics)
     if arguments.live:
         refuse_port(arguments.port)
     if arguments.output:

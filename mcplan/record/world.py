@@ -29,7 +29,7 @@ class World(NamedTuple):
     patches : names, in the order in which contact points count them.
     settings : of the simulation.
     contacts : of patches with supports, which may have a friction, limits and free directions of their own. All stances
-        have their contacts here; see ``pair_frictions`` and ``closing`` for which of several counts.
+        have their contacts here; see ``pair_frictions`` and ``closing_grasp`` for which of several counts.
     """
 
     robot: Robot
@@ -55,7 +55,7 @@ def pair_frictions(contacts: Iterable[Contact]) -> dict[tuple[str, str], float]:
     return found
 
 
-def closing(contacts: Iterable[Contact], p: np.ndarray) -> Contact | None:
+def closing_grasp(contacts: Iterable[Contact], p: np.ndarray) -> Contact | None:
     """Return the contact in which a grip at p (3,) closes: the nearest; of several in the same place, the weakest."""
     return min(contacts, key=lambda c: (float(np.linalg.norm(c.p - p)), c.max_force, c.max_moment), default=None)
 
@@ -93,7 +93,7 @@ def draw_world(believed: World, standing: Sequence[str], seed: int) -> tuple[Wor
                 surfaces[surface.name] = PlaceRecord(R=R.tolist(), p=p.tolist())
     record = WorldRecord(links=links, friction=friction, surfaces=surfaces)
     contacts = [replace(c, friction=c.friction * friction.get(c.support, 1.0)) for c in believed.contacts]
-    return world._replace(environment=with_flaws(believed.environment, record), contacts=contacts), record
+    return world._replace(environment=with_imperfections(believed.environment, record), contacts=contacts), record
 
 
 def with_inertias(robot: Robot, inertias: dict[str, Inertia]) -> Robot:
@@ -116,7 +116,7 @@ def with_losses(robot: Robot, settings: SimulationSettings) -> Robot:
     return replace(robot, description=replace(robot.description, joints=joints), limits=limits)
 
 
-def with_flaws(environment: Environment, record: WorldRecord) -> Environment:
+def with_imperfections(environment: Environment, record: WorldRecord) -> Environment:
     """Return the environment with the friction and the places of the physics."""
     if not (record.friction or record.surfaces):
         return environment

@@ -93,7 +93,7 @@ def steps_per_tick(scenario: Scenario) -> int:
     return steps
 
 
-def refuse_what_is_not_there(scenario: Scenario, physics: str, own: bool = False) -> None:
+def validate_disturbances(scenario: Scenario, physics: str, own: bool = False) -> None:
     """Refuse what a back end cannot do, and what cannot be.
 
     Parameters

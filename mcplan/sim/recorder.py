@@ -63,7 +63,7 @@ class RunRecorder:
     def __len__(self) -> int:
         return self._rows.count
 
-    def take_place_in(self, world: WorldRecord, robot: Any) -> None:
+    def set_world(self, world: WorldRecord, robot: Any) -> None:
         """Say how the physics differs from the plan, and which robot it moves: its centre of mass counts."""
         self._world, self.robot = world, robot
 

@@ -7,7 +7,6 @@ from importlib.util import find_spec
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mcplan.certificate.loss import Loss
 from mcplan.control.command import Command
 from mcplan.control.controller import WholeBodyController
 from mcplan.control.textbook.of_scenario import textbook_controller
@@ -20,7 +19,8 @@ from mcplan.planning.planner import plan as make_plan
 from mcplan.record.run import Run
 from mcplan.record.world import World, draw_world
 from mcplan.scenario.scenario import Scenario
-from mcplan.sim.disturbance import Disturbance, refuse_what_is_not_there, steps_per_tick
+from mcplan.sim.disturbance import Disturbance, steps_per_tick, validate_disturbances
+from mcplan.sim.failure import FailureDetector
 from mcplan.sim.observer import Observer, StepSample
 from mcplan.sim.physics import Action, Maker, Physics
 from mcplan.sim.recorder import RunRecorder
@@ -31,7 +31,7 @@ from mcplan.whole_body.declaration import Extra
 from mcplan.whole_body.tasks.task import Task
 
 
-def refuse_physics(name: str) -> BackEnd:
+def find_back_end(name: str) -> BackEnd:
     """Refuse a back end that there is not, or whose library is not installed, before any work; return it."""
     if name not in BACK_ENDS:
         raise InputError(f"there is no physics {name!r}{closest(str(name), BACK_ENDS)}")
@@ -55,7 +55,7 @@ def back_end(physics: str | Maker | None, default: str) -> tuple[str, Maker]:
     """
     chosen = default if physics is None else physics
     if isinstance(chosen, str):
-        return chosen, imported(refuse_physics(chosen).made_by).of_world
+        return chosen, imported(find_back_end(chosen).made_by).of_world
     if not callable(chosen):
         expected = f"{', '.join(BACK_ENDS)}, or a class that is made of a World"
         raise InputError(f"physics: expected {expected}, not {type(chosen).__name__}")
@@ -142,7 +142,7 @@ class Simulation:
             )
         if own is None and duration is not None:
             raise InputError("duration: a plan under the whole-body controller lasts as long as its state machine")
-        refuse_what_is_not_there(plan.scenario, name, own is not None)
+        validate_disturbances(plan.scenario, name, own is not None)
         robot = plan.scenario.robot
         self.plan, self.dt, self.seed = plan, float(settings.dt), seed
         self._tick = steps_per_tick(plan.scenario)
@@ -157,7 +157,7 @@ class Simulation:
         believed = World(robot, plan.scenario.environment, plan.stances[0].q, self.recorder.patches, settings, contacts)
         standing = [contact.support for contact in plan.stances[0].contacts]
         world, record = draw_world(believed, standing, seed)
-        self.recorder.take_place_in(record, world.robot)
+        self.recorder.set_world(record, world.robot)
         self.physics = maker(world)
         self.disturbance = Disturbance(robot, settings, self.dt, seed)
         self.observers = tuple(observers)
@@ -166,7 +166,7 @@ class Simulation:
         self._known = 0
         self._command: Command | None = None
         self._measured: Mapping[str, np.ndarray] | None = None
-        self._loss = Loss(plan, self.dt, settings.lost_time)
+        self._failure = FailureDetector(plan, self.dt, settings.lost_time)
         for observer in self.observers:
             observer.on_world(world)
             observer.on_start(1 / self.dt, len(self.controller.machine.phases))
@@ -212,7 +212,7 @@ class Simulation:
         self._tell_phases()
         if self.done:
             return None
-        fell = self._loss.fell(self.controller.terms.com, self.controller.motion.com.sample(t).value)
+        fell = self._failure.fell(self.controller.terms.com, self.controller.motion.com.sample(t).value)
         if fell:
             raise SimulationFailed(f"{fell}, in phase {self._phase_text()} at t = {t:g} s", "fell")
         tau = self.disturbance.delivered(command.tau)
@@ -238,7 +238,7 @@ class Simulation:
         for observer in self.observers:
             observer.on_step(sample)
         self.index += 1
-        if lost := self._loss.gave_up(t, command.status, command.message, command.violation):
+        if lost := self._failure.no_solution(t, command.status, command.message, command.violation):
             raise SimulationFailed(f"{self._phase_text()}: {lost}", "no solution")
         return sample
 

@@ -46,7 +46,7 @@ def touching_patch(
     return found
 
 
-def same_ball(patch: Patch, link: str, geometry: Geometry) -> bool:
+def ball_covers_shape(patch: Patch, link: str, geometry: Geometry) -> bool:
     """Whether a ball stands for a shape of its link: nothing of that reaches beyond it."""
     shape = geometry.shape
     if not patch.radius or patch.link != link or not isinstance(shape, Sphere | MeshShape):

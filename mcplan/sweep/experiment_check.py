@@ -100,17 +100,17 @@ class ScenarioChecker:
 
 def _refuse_simulation(scenario: Scenario, elsewhere: bool) -> None:
     """Refuse what no simulation of this scenario would accept, as `mcplan run` does before any work."""
-    from mcplan.sim.disturbance import refuse_what_is_not_there  # takes a second, and plans alone do not need it
-    from mcplan.sim.simulate import refuse_physics
+    from mcplan.sim.disturbance import validate_disturbances  # takes a second, and plans alone do not need it
+    from mcplan.sim.simulate import find_back_end
 
     physics = scenario.simulation.physics
     try:
         if not elsewhere:
-            refuse_physics(physics)
+            find_back_end(physics)
     except InputError as error:
         raise InputError(scenario.document.problem(("simulation", "physics"), str(error))) from None
     try:
-        refuse_what_is_not_there(scenario, physics)
+        validate_disturbances(scenario, physics)
     except InputError as error:
         package = "control.solver"  # one that there is, but may not be installed
         if wrong := [problem for problem in error.problems if not (elsewhere and problem.key == package)]:

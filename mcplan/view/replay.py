@@ -6,7 +6,7 @@ import numpy as np
 
 from mcplan.analysis.closest_calls import Certificate, certificate_data
 from mcplan.record.run import Run
-from mcplan.record.world import with_flaws
+from mcplan.record.world import with_imperfections
 from mcplan.view.drawing import Drawing
 from mcplan.view.film import Film, PatchForce, lowest
 from mcplan.view.page import Page, band_items
@@ -67,7 +67,7 @@ def replay(run: Run, frames_per_second: float = 30.0) -> Drawing:
     frames = np.minimum(np.searchsorted(run.t, run.t[0] + times - 1e-9), len(run) - 1)
     film = Film(
         robot=seen_robot(run),
-        environment=with_flaws(run.scenario.environment, run.record.world),
+        environment=with_imperfections(run.scenario.environment, run.record.world),
         times=times,
         q=run.q[frames],
         com=run.com[frames],

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mcplan.certificate.clearance_checks import clearance_checks, stance_clearance
-from mcplan.certificate.evidence import Evidence
+from mcplan.certificate.recomputed_run import RecomputedRun
 from mcplan.certificate.verify import verify
 from mcplan.planning.sequence import complete
 from mcplan.record.records import PhaseRecord, PlaceRecord, WorldRecord
@@ -38,7 +38,7 @@ def run_of(plan, configurations, step=STEP, objects=()):
 
 
 def check(plan, configurations, step=STEP):
-    (found,) = clearance_checks(Evidence(run_of(plan, configurations, step)))
+    (found,) = clearance_checks(RecomputedRun(run_of(plan, configurations, step)))
     return found
 
 
@@ -130,7 +130,7 @@ def test_only_the_link_of_a_patch_may_sink_and_only_into_its_own_support(plan):
     stance = run.record.plan.stances[0]
     bare = stance.model_copy(update={"contacts": stance.contacts[1:]})
     record = run.record.model_copy(update={"plan": run.record.plan.model_copy(update={"stances": [bare]})})
-    (found,) = clearance_checks(Evidence(replace(run, record=record, active=run.active & [False, True])))
+    (found,) = clearance_checks(RecomputedRun(replace(run, record=record, active=run.active & [False, True])))
     assert not found.passed
     assert "LLEG_LINK5 and floor" in found.failure
     assert "RLEG" not in found.failure
@@ -151,7 +151,7 @@ def test_what_has_let_go_may_sink_for_a_moment_only(plan):
     run = recorded(run, plan=stances, phases=[PhaseRecord(name="stand", stance=2)])
     active = run.active.copy()
     active[5:, column] = False
-    (found,) = clearance_checks(Evidence(replace(run, active=active)))
+    (found,) = clearance_checks(RecomputedRun(replace(run, active=active)))
     off = -check(plan, [plan.stances[0].q, lowered(plan.stances[0].q, 0.01)]).value - 0.01
     assert not found.passed
     assert f"LLEG_LINK5 and floor overlap by {0.0019 + off:.4g} m at t = 0.180 s (from t = 0.120 s on)" in found.failure
@@ -162,7 +162,7 @@ def test_links_keep_apart_from_the_ground_that_there_is(plan):
     """Not from the one that the scenario believes in: it lies 10 mm higher."""
     raised = PlaceRecord(R=np.eye(3).tolist(), p=[0.0, 0.0, 0.01])
     run = recorded(run_of(plan, [plan.stances[0].q] * 2), world=WorldRecord(surfaces={"floor": raised}))
-    (found,) = clearance_checks(Evidence(run))
+    (found,) = clearance_checks(RecomputedRun(run))
     assert not found.passed
     assert found.value == pytest.approx(-0.01, abs=1e-3)
 
@@ -185,7 +185,7 @@ def rod(yaw):
 def test_an_object_is_in_the_way_where_it_is_now_and_as_it_is_turned(beside, yaw, passes):
     home = beside.scenario.environment.objects[0].pose
     run = run_of(beside, [beside.stances[0].q] * 3, objects=[home, home, rod(yaw)])
-    (found,) = clearance_checks(Evidence(run))
+    (found,) = clearance_checks(RecomputedRun(run))
     assert found.passed == passes
     assert passes or ("rod" in found.failure and "t = 0.040 s" in found.failure)
     first, second = beside.stances[0], replace(beside.stances[0], objects={"rod": rod(yaw)})

@@ -7,11 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from mcplan.certificate.declared_robot import description_checks
-from mcplan.certificate.engine_run import distance_checks
+from mcplan.certificate.engine_checks import description_checks, distance_checks
 from mcplan.certificate.engines import NAMES, PACKAGES, engine_class
 from mcplan.certificate.engines.contract import moving_joints
-from mcplan.certificate.evidence import Evidence
+from mcplan.certificate.recomputed_run import RecomputedRun
 from mcplan.certificate.reproduction import AGREEMENT, Reproduction, reproduce
 from mcplan.cli.main import main
 from mcplan.errors import InputError, RunError, SimulationFailed
@@ -137,7 +136,7 @@ def test_links_without_mass_and_inertias_of_no_body_are_what_the_record_says():
 
 def broken_lines(run):
     """What fails of the motion, by engine."""
-    evidence = Evidence(run)
+    evidence = RecomputedRun(run)
     lines = {name: Reproduction(engine_class(name), evidence).checks() for name in NAMES}
     return {name: {check.name for check in checks if not check.passed} for name, checks in lines.items()}
 
@@ -276,7 +275,7 @@ def test_shapes_that_cannot_be_read_are_a_failure(old, new, said, program_run):
     text = program_run.record.robot.files["robot.urdf"]
     assert old in text
     forged = of_another_robot(program_run, files={"robot.urdf": text.replace(old, new)})
-    (check,) = distance_checks(engine_class("mujoco"), Evidence(forged))
+    (check,) = distance_checks(engine_class("mujoco"), RecomputedRun(forged))
     assert not check.passed
     assert said in check.failure
 
@@ -289,7 +288,7 @@ def test_a_shape_that_mujoco_does_not_have_is_said_and_no_failure(program_run):
     )  # fmt: skip
     flat = {"flat.stl": MeshRecord(vertices=[[0, 0, 0], [1, 0, 0], [0, 1, 0]], faces=[[0, 1, 2]])}
     forged = of_another_robot(program_run, files={"robot.urdf": text}, meshes=flat)
-    (check,) = distance_checks(engine_class("mujoco"), Evidence(forged))
+    (check,) = distance_checks(engine_class("mujoco"), RecomputedRun(forged))
     assert check.passed
     assert check.row()[0] == "-"
     assert "not compared: MuJoCo refuses" in check.where

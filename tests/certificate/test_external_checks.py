@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from mcplan.certificate.evidence import Evidence
 from mcplan.certificate.external_checks import external_checks, joint_losses
+from mcplan.certificate.recomputed_run import RecomputedRun
 from mcplan.planning.planner import plan as make_plan
 from mcplan.record.records import PlaceRecord
 from mcplan.scenario.load import load_scenario
@@ -63,7 +63,7 @@ def either(plan, request):
 
 
 def lines(run):
-    return {check.name: check for check in external_checks(Evidence(run))}
+    return {check.name: check for check in external_checks(RecomputedRun(run))}
 
 
 def wrong(run):
@@ -154,7 +154,7 @@ def test_only_ground_that_nobody_stands_on_is_elsewhere_and_by_no_more_than_is_s
 def test_half_of_every_contact_force_called_a_force_from_outside(either):
     """The equation of motion holds, points add up, cones hold; and yet nothing pushes there."""
     run = either
-    evidence = Evidence(run)
+    evidence = RecomputedRun(run)
     full = evidence.motion.force
     half = evidence.mechanism.motion(run.q, run.v, run.vd, 0.5 * run.wrench, run.patches).force
     planned = run.point_patch >= 0
@@ -181,7 +181,7 @@ def test_losses_of_the_joints_are_those_of_the_urdf_and_of_the_scenario(run):
     files = robot.files | {"robot.urdf": text[:end] + '<dynamics damping="0.7" friction="0.3"/>' + text[end:]}
     evidence = SimpleNamespace(record=SimpleNamespace(robot=robot.model_copy(update={"files": files})))
     friction, damping = joint_losses(evidence, SimulationSettings(joint_friction=0.01, joint_damping=0.5))
-    bare, slow = joint_losses(Evidence(run), SimulationSettings())
+    bare, slow = joint_losses(RecomputedRun(run), SimulationSettings())
     assert friction[3] - bare[3] == pytest.approx(0.3 + 0.01 * robot.limit("torque")[3])
     assert damping[3] - slow[3] == pytest.approx(0.7 + 0.5)
     assert damping[4] - slow[4] == pytest.approx(0.5)
@@ -211,7 +211,7 @@ def test_joints_at_their_limits_are_pushed_away_from_them(run):
 def test_contacts_that_nobody_planned_explain_what_they_are_recorded_with(run):
     """A hand that meets something: its point is in the record, and so is what it does to the joints."""
     link = run.record.links.index("LARM_LINK5")
-    evidence = Evidence(run)
+    evidence = RecomputedRun(run)
     R, p = evidence.mechanism.poses(run.q[-1:])
     point, force = R[0, link] @ [0.02, 0.01, -0.03] + p[0, link], np.array([3.0, -1.0, 2.0])
     load = np.concatenate([force, np.cross(point, force)])[None]
@@ -236,7 +236,7 @@ def test_contacts_that_nobody_planned_explain_what_they_are_recorded_with(run):
 
 def test_generalized_forces_do_the_work_of_the_forces(run):
     """``f . (point at q + dt v - point at q) = dt F . v`` to first order, for any velocity of any link."""
-    evidence, rng = Evidence(run), np.random.default_rng(0)
+    evidence, rng = RecomputedRun(run), np.random.default_rng(0)
     mechanism, q = evidence.mechanism, run.q[:1]
     R, p = mechanism.poses(q)
     for link in range(len(run.record.links)):

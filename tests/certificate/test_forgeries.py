@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import mcplan as mc
-from mcplan.certificate.evidence import Evidence
 from mcplan.certificate.independent import Mechanism
+from mcplan.certificate.recomputed_run import RecomputedRun
 from mcplan.certificate.tolerances import EXACT
 from mcplan.record.records import LinkRecord, PlaceRecord, WorldRecord
 from mcplan.util.qp_status import HOLD, NO_QP, SLACK
@@ -529,4 +529,4 @@ def test_a_robot_file_that_is_none_is_named(run):
 
 def test_the_evidence_is_that_of_the_file(run):
     """A plan in memory that differs from the record changes nothing."""
-    assert Evidence(replace(run, live_plan="anything")).plan.stances[0].patches == ("sole",)
+    assert RecomputedRun(replace(run, live_plan="anything")).plan.stances[0].patches == ("sole",)

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from mcplan.certificate.evidence import NONE
 from mcplan.certificate.independent import integrate
 from mcplan.certificate.object_checks import _balance, _friction, _integration, _unsupported
-from mcplan.certificate.transition_track import Track
+from mcplan.certificate.recomputed_run import NONE
+from mcplan.certificate.transition_track import TransitionTrack
 from mcplan.scene.contact import Carrier
 from mcplan.scene.environment import Environment, Surface
 from tests.statics.contacts import surface_contact
@@ -173,7 +173,8 @@ def test_what_slides_has_one_plane_below_all_its_way_by_the_certificate_s_own_ac
     begin = np.r_[rest.p, 1.0, 0.0, 0.0, 0.0]
     end = np.r_[ends[1].com, Rotation.from_euler("z", turn).as_quat(scalar_first=True)]
     segment, curve = SimpleNamespace(contacts=(hands[1],)), SimpleNamespace(times=np.array([0.0, 2.0]))
-    track = Track(1, 0, "", segment, curve, (hands[0],), (), {"box": begin}, {"box": end}, Environment(surfaces))
+    poses = {"box": begin}, {"box": end}
+    track = TransitionTrack(1, 0, "", segment, curve, (hands[0],), (), *poses, Environment(surfaces))
     for t in (0.0, 1.0, 2.0):
         (found,) = track.closed_at(t)
         assert (found.carrier.rest is not None) == (does or t != 1.0)

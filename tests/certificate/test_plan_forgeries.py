@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from mcplan.certificate.evidence import Evidence
+from mcplan.certificate.recomputed_run import RecomputedRun
 from mcplan.certificate.verify import verify
 from mcplan.planning.chain import with_transitions
 from mcplan.record.recording import record_robot
@@ -27,7 +27,7 @@ def runs():
 
 @pytest.fixture(scope="module")
 def plans(runs):
-    return {kind: Evidence(run).plan for kind, run in runs.items()}
+    return {kind: RecomputedRun(run).plan for kind, run in runs.items()}
 
 
 @pytest.fixture(scope="module")
@@ -244,12 +244,12 @@ def test_what_the_last_item_states_of_a_contact_holds_at_the_end(runs, name):
     """Whether the stances were found or written by hand; what one before it states has been."""
     sole, stated = {"patch": "sole", "surface": "floor"}, {name: STATED[name]}
     line = "contacts as the scenario has them"
-    plan = Evidence(asking(runs["point"], {"contacts": [sole | stated]})).plan
+    plan = RecomputedRun(asking(runs["point"], {"contacts": [sole | stated]})).plan
     assert line in broken(plan)
     given = {name: value[::-1] if isinstance(value, list) else value for name, value in stated.items()}
     assert line not in broken(contact(plan, 1, SOLE, options=given))
     earlier = asking(runs["point"], {"contacts": [sole | stated]}, {"contacts": [sole | {"overhang": True}]})
-    assert line not in broken(Evidence(earlier).plan)
+    assert line not in broken(RecomputedRun(earlier).plan)
 
 
 @pytest.mark.parametrize("sign", [-1, 1])
@@ -272,4 +272,4 @@ def test_goals_of_a_plan_have_tolerances_of_their_own(runs, sign):
         ({"base": {"xyz": [0.1, -0.2, 0.2 + sign * 0.049]}}, set()),
         ({"base": {"xyz": [0.1, -0.2, 0.2 + sign * 0.051]}}, {"goal: base"}),
     ):
-        assert broken(Evidence(asking(runs["crate"], item)).plan) == wrong, item
+        assert broken(RecomputedRun(asking(runs["crate"], item)).plan) == wrong, item

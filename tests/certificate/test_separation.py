@@ -9,8 +9,7 @@ from scipy.spatial.transform import Rotation
 from mcplan.certificate.clearance_checks import _object_poses, _with_world
 from mcplan.certificate.independent import Mechanism
 from mcplan.certificate.separation import GAP, Convex, Placed, plane_bound, signed_distances
-from mcplan.certificate.solids import convex, gather
-from mcplan.certificate.watch import Watch
+from mcplan.certificate.solids import ClearanceMonitor, convex, gather_solids
 from mcplan.collision.model import CollisionModel
 from mcplan.record.recording import record_robot
 from mcplan.robot.description import Box, Capsule, Cylinder, MeshShape, Sphere
@@ -148,7 +147,7 @@ def test_pairs_and_distances_are_those_of_planner_and_controller(name):
     """Two paths that share no code beyond the reading of files; the least distance at random postures is the same."""
     scenario = load_scenario(name)
     robot, record = scenario.robot, record_robot(scenario.robot)
-    solids, model = gather(robot, record, scenario.environment), CollisionModel(robot, scenario.environment)
+    solids, model = gather_solids(robot, record, scenario.environment), CollisionModel(robot, scenario.environment)
     mine = {frozenset((solids.names[i], solids.names[j])) for i, j in solids.pairs}
     assert mine == {frozenset((pair.a, pair.b)) for pair in model.pairs}
     assert len(solids.pairs) == len(model.pairs)
@@ -158,7 +157,7 @@ def test_pairs_and_distances_are_those_of_planner_and_controller(name):
         *Mechanism(record).poses(q), *(np.array([x] * 10) for x in _object_poses(scenario.environment, {}))
     )
     for k in range(10):
-        watch = Watch(solids, 0.0)
+        watch = ClearanceMonitor(solids, 0.0)
         nothing = np.zeros((1, len(solids.pairs)))
         watch.look(poses[0][k : k + 1], poses[1][k : k + 1], nothing, nothing, np.array([k]))
         expected = model.smallest(q[k])

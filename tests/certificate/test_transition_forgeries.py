@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from mcplan.certificate.evidence import Evidence
+from mcplan.certificate.recomputed_run import RecomputedRun
 from mcplan.certificate.transition_checks import transition_checks
 from mcplan.motion.time_parameterization import TimeParameterization
 from mcplan.planning.chain import paced
@@ -29,7 +29,7 @@ def step():
 @pytest.fixture(scope="module")
 def box():
     """A box puts a finger on a wall."""
-    return Evidence(waving_run(40, touch=30)).plan
+    return RecomputedRun(waving_run(40, touch=30)).plan
 
 
 @pytest.fixture(scope="module")

@@ -6,14 +6,13 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from mcplan.certificate.curve import Curve
+from mcplan.certificate.curve import SegmentCurve
 from mcplan.certificate.independent import Mechanism
-from mcplan.certificate.solids import gather
+from mcplan.certificate.solids import ClearanceMonitor, gather_solids
 from mcplan.certificate.transition_balance import Balance
 from mcplan.certificate.transition_checks import expected_path
 from mcplan.certificate.transition_clearance import FINE, bends_of, transition_clearance
 from mcplan.certificate.transition_track import tracks_of
-from mcplan.certificate.watch import Watch
 from mcplan.motion.limb_path import LimbPath, Timing
 from mcplan.planning.transition.transition import SwingSpec
 from mcplan.record.recording import record_robot
@@ -61,7 +60,7 @@ def test_bounds_of_the_curve_hold_and_are_not_far_off():
     times = np.cumsum(rng.uniform(0.05, 0.2, 12))
     q = rng.normal(size=(12, 10))
     q[:, 3:7] = [1.0, 0.0, 0.0, 0.0]
-    curve, n = Curve(times, q), 400
+    curve, n = SegmentCurve(times, q), 400
     t = np.concatenate([np.linspace(a, b, n) for a, b in pairwise(times)])
     x = curve.sample(t)[:, 7:].reshape(-1, n, 3)
     lower, upper = curve.range
@@ -79,7 +78,7 @@ def sweeping(track):
     """All joints turn by 2 rad, most of the way at one speed: what accelerates points is the turning alone."""
     q = np.tile(track.segment.q[0], (len(track.curve.times), 1))
     q[:, 7:] += np.linspace(0.0, 2.0, len(q))[:, None]
-    return replace(track, curve=Curve(track.curve.times, q))
+    return replace(track, curve=SegmentCurve(track.curve.times, q))
 
 
 @pytest.mark.parametrize(("motion", "near"), [(lambda track: track, 0.5), (sweeping, 0.2)])
@@ -120,11 +119,9 @@ def test_the_least_distance_is_that_of_a_dense_look(plan, record, mechanism, ben
     tracks = [track for track in tracks_of(forged)[0] if track.stance == STEP]
     found = transition_clearance(forged, record, mechanism, tracks)
     (track,) = tracks
-    solids = gather(plan.scenario.robot, record, plan.scenario.environment)
-    watch = Watch(solids, 0.0)
-    links = {link.name: i for i, link in enumerate(record.links)}
-    patches = {patch.name: record.links[patch.link].name for patch in record.patches}
-    room = watch.room(frozenset((patches[c.patch], c.support) for c in track.near), links)
+    solids = gather_solids(plan.scenario.robot, record, plan.scenario.environment)
+    watch = ClearanceMonitor(solids, 0.0)
+    room = watch.room(frozenset((c.patch, c.support) for c in track.near))
     t = np.linspace(0.0, track.duration, 801)
     R, p = mechanism.poses(track.curve.sample(t))
     R = np.concatenate([R, np.broadcast_to(np.eye(3), (len(t), 1, 3, 3))], axis=1)

@@ -8,7 +8,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import mcplan as mc
-from mcplan.certificate.plan_checks import _outside, judge_plan
+from mcplan.certificate.stance_checks import _outside, judge_plan
 from tests import shared
 from tests.sim.waving_box import waving_run
 

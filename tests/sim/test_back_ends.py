@@ -46,4 +46,4 @@ def test_only_the_programs_own_accelerations_are_held_against_the_exact_toleranc
 def test_a_missing_package_is_named(monkeypatch):
     monkeypatch.setattr(simulation, "find_spec", lambda name: None)
     with pytest.raises(InputError, match=r"pip install mujoco"):
-        simulation.refuse_physics("mujoco")
+        simulation.find_back_end("mujoco")

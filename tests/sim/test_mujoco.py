@@ -11,7 +11,7 @@ from mcplan.certificate.object_checks import _balance
 from mcplan.certificate.tolerances import EXACT
 from mcplan.errors import InputError
 from mcplan.record.records import BodyRecord
-from mcplan.record.world import closing
+from mcplan.record.world import closing_grasp
 from mcplan.robot.description import Box, Capsule, Cylinder, MeshShape, Sphere
 from mcplan.robot.robot_file import load_robot
 from mcplan.scene.environment import Bar, Environment, FreeObject, Obstacle, Surface
@@ -290,8 +290,8 @@ def test_a_grip_closes_in_the_nearest_of_its_contacts_and_there_in_the_weakest()
         ROBOT, Environment(bars=(bar,)), {"patch": "right_grip", "surface": "bar"}, (X[:3, :3], X[:3, 3])
     )
     weak, far = replace(contact, max_force=10.0), replace(contact, max_force=1.0, p=contact.p + 0.1)
-    assert closing([contact, weak, far], contact.p) is closing([far, weak, contact], contact.p) is weak
-    assert closing([], contact.p) is None
+    assert closing_grasp([contact, weak, far], contact.p) is closing_grasp([far, weak, contact], contact.p) is weak
+    assert closing_grasp([], contact.p) is None
 
 
 def hold_of(*contacts):

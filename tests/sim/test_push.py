@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from mcplan.certificate.evidence import Evidence
+from mcplan.certificate.recomputed_run import RecomputedRun
 from mcplan.certificate.verify import verify
 from mcplan.errors import ScenarioError
 from mcplan.planning.plan import Plan
@@ -126,7 +126,7 @@ def test_the_normal_of_a_support_on_the_box_turns_with_it(run):
     turned = run.object_q.copy()
     turned[:, 0, 3:] = [np.cos(0.01), 0.0, 0.0, np.sin(0.01)]
     judged = replace(run, record=run.record.model_copy(update={"physics": "contact"}))
-    before, after = Evidence(judged), Evidence(replace(judged, object_q=turned))
+    before, after = RecomputedRun(judged), RecomputedRun(replace(judged, object_q=turned))
     hand, sole = (before.run.point_patch == run.patches.index(name) for name in ("left_hand", "left_sole"))
     np.testing.assert_allclose(before.support_normal[hand], [[-1.0, 0.0, 0.0]] * hand.sum(), atol=1e-3)
     np.testing.assert_allclose(

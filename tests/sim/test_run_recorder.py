@@ -182,7 +182,7 @@ def test_points_of_an_object_are_recorded_as_those_of_that_object(robot, plan):
 def test_the_centre_of_mass_is_that_of_the_robot_that_the_physics_moves(robot, plan):
     heavy = with_inertias(robot, {"RARM_LINK6": replace(robot.description.links["RARM_LINK6"].inertia, mass=20.0)})
     recorder = RunRecorder(robot, plan, 0.001)
-    recorder.take_place_in(WorldRecord(), heavy)
+    recorder.set_world(WorldRecord(), heavy)
     q, zero = plan.stances[0].q, np.zeros(robot.nv)
     recorder.append(0.0, q, zero, zero, zero[6:], None, {}, {}, (), "x", 3)
     com = recorder.finish().com[0]

@@ -26,7 +26,7 @@ STANDARD_GRAVITY = 9.81
 """m/s², along -z."""
 
 
-class Sample(NamedTuple):
+class EngineSample(NamedTuple):
     """What an engine says of one sample, for m moving joints and P patches.
 
     Parameters
@@ -87,7 +87,7 @@ class Unsupported(Exception):  # noqa: N818 - reads as the sentence that it is
     """An engine cannot take what is sound: a shape that it has not. The message says what."""
 
 
-class Distances(Protocol):
+class EngineDistances(Protocol):
     """The collision shapes of a run in an engine that measures distances."""
 
     def distances(
@@ -122,7 +122,7 @@ class Engine(ABC):
     def __init__(self, robot: RobotRecord, patches: Sequence[str]): ...
 
     @abstractmethod
-    def sample(self, x: np.ndarray, u: np.ndarray, a: np.ndarray, wrench: np.ndarray) -> Sample:
+    def sample(self, x: np.ndarray, u: np.ndarray, a: np.ndarray, wrench: np.ndarray) -> EngineSample:
         """Recompute one sample.
 
         Parameters
@@ -152,7 +152,7 @@ class Engine(ABC):
         """
 
     @staticmethod
-    def shapes(record: RunRecord) -> Distances | None:
+    def shapes(record: RunRecord) -> EngineDistances | None:
         """Return the collision shapes of a run; None from an engine that measures no distances.
 
         Raises

@@ -21,7 +21,7 @@ STEP = 1e-4
 """s, of the differences by which the map of a ball joint's rates is differentiated in time."""
 
 
-class Joints:
+class EngineCoordinates:
     """The map between n coordinates of a run and m moving joints of an engine.
 
         positions = G q + offset      rates = G v      force on the coordinates = G' force on the joints

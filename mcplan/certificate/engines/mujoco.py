@@ -13,10 +13,10 @@ import numpy as np
 from mcplan.certificate.engines.contract import (
     BASE,
     STANDARD_GRAVITY,
-    Distances,
     Engine,
+    EngineDistances,
+    EngineSample,
     JointDescription,
-    Sample,
     body_row,
 )
 from mcplan.certificate.engines.mujoco_distances import MujocoDistances
@@ -50,7 +50,7 @@ class MujocoEngine(Engine):
         self._place, self._rate = places(model, robot)
         self._weight = STANDARD_GRAVITY * sum(link.mass for link in robot.links)
 
-    def sample(self, x: np.ndarray, u: np.ndarray, a: np.ndarray, wrench: np.ndarray) -> Sample:
+    def sample(self, x: np.ndarray, u: np.ndarray, a: np.ndarray, wrench: np.ndarray) -> EngineSample:
         """Recompute one sample; see ``Engine``."""
         model, data = self._model, self._data
         energy = self.energy(x, u)
@@ -66,7 +66,7 @@ class MujocoEngine(Engine):
         com = data.subtree_com[1].copy()
         R, p = data.site_xmat[self._sites].reshape(-1, 3, 3), data.site_xpos[self._sites]
         potential = self._weight * com[2]
-        return Sample((force - loads)[self._rate], com, R, p, twist, energy - potential, potential)
+        return EngineSample((force - loads)[self._rate], com, R, p, twist, energy - potential, potential)
 
     def energy(self, x: np.ndarray, u: np.ndarray) -> float:
         """Return kinetic and potential energy of the links, J."""
@@ -117,7 +117,7 @@ class MujocoEngine(Engine):
         return found
 
     @staticmethod
-    def shapes(record: RunRecord) -> Distances:
+    def shapes(record: RunRecord) -> EngineDistances:
         """Return the collision shapes of a run; see ``Engine``."""
         return MujocoDistances(record)
 

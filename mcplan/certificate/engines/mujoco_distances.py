@@ -1,4 +1,4 @@
-"""Distances between the collision shapes of a run by MuJoCo (``mj_geomDistance``)."""
+"""EngineDistances between the collision shapes of a run by MuJoCo (``mj_geomDistance``)."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any

@@ -2,7 +2,7 @@
 
 The model is built with ``Model.addJoint`` and not from the URDF in the record: what a run is judged by are the numbers
 that it declares (locked joints, payloads and wrong masses included). Whether these are the URDF's is a question of
-its own, which ``certificate/declared_robot.py`` puts to Pinocchio's URDF reader.
+its own, which ``certificate/engine_checks.py`` puts to Pinocchio's URDF reader.
 """
 
 from collections.abc import Sequence
@@ -15,8 +15,8 @@ from mcplan.certificate.engines.contract import (
     BASE,
     STANDARD_GRAVITY,
     Engine,
+    EngineSample,
     JointDescription,
-    Sample,
     body_row,
     moving_joints,
 )
@@ -74,7 +74,7 @@ class PinocchioEngine(Engine):
             places[joint.child] = (added, pin.SE3.Identity())
         return [places[i] for i in range(len(robot.links))]
 
-    def sample(self, x: np.ndarray, u: np.ndarray, a: np.ndarray, wrench: np.ndarray) -> Sample:
+    def sample(self, x: np.ndarray, u: np.ndarray, a: np.ndarray, wrench: np.ndarray) -> EngineSample:
         """Recompute one sample; see ``Engine``."""
         model, data, q = self._model, self._data, x[self._theirs]
         pin.forwardKinematics(model, data, q, u)
@@ -91,7 +91,7 @@ class PinocchioEngine(Engine):
         kinetic, potential = pin.computeKineticEnergy(model, data), pin.computePotentialEnergy(model, data)
         com = pin.centerOfMass(model, data, False).copy()
         total = pin.rnea(model, data, q, u, a, self._force).copy()
-        return Sample(total, com, R, p, twist, kinetic, potential)
+        return EngineSample(total, com, R, p, twist, kinetic, potential)
 
     def energy(self, x: np.ndarray, u: np.ndarray) -> float:
         """Return kinetic and potential energy of the links, J."""

@@ -32,7 +32,7 @@ from mcplan.core.contact.model import (
 )
 from mcplan.core.contact.step import contact_step
 from mcplan.errors import InputError, SimulationFailed
-from mcplan.record.world import World, closing
+from mcplan.record.world import World, closing_grasp
 from mcplan.robot.patch import MOUNT
 from mcplan.robot.pose import cross, quat_from_rotation, rotation_from_quat
 from mcplan.robot.robot import Robot
@@ -67,7 +67,7 @@ class ContactPhysics:
     patches : names of the patches that the record knows, in its order; None takes all of the robot's.
     settings : what contacts and joints are like.
     contacts : of patches with supports, whose own friction, force limits and free directions hold wherever the two
-        touch; of several see ``pair_frictions`` and ``closing``.
+        touch; of several see ``pair_frictions`` and ``closing_grasp``.
 
     Attributes
     ----------
@@ -206,7 +206,7 @@ class ContactPhysics:
                 row[HELD] = 0.0
             elif row[HELD] == 0.0 and (bar := self._within_reach(name)) is not None:
                 mine = [contact for contact in self._grasps if (contact.patch, contact.support) == (name, bar)]
-                hold = closing(mine, self.robot.frame_pose(self.q, name)[:3, 3])
+                hold = closing_grasp(mine, self.robot.frame_pose(self.q, name)[:3, 3])
                 limited = hold or self.robot.patches[name]
                 self._hold(name, self.q, (limited.max_force, limited.max_moment))
                 row[FREE : FREE + 6] = 0.0 if hold is None else ~hold.selection.any(axis=0)

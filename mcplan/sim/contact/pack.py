@@ -30,7 +30,7 @@ from mcplan.scene.environment import Environment, Support, Surface
 from mcplan.scene.resting import resting_contact
 from mcplan.settings.margins import shrunk
 from mcplan.settings.settings import SimulationSettings
-from mcplan.sim.touching_patch import same_ball
+from mcplan.sim.touching_patch import ball_covers_shape
 from mcplan.util.arrays import read_only
 
 Bump = tuple[int, np.ndarray, float, np.ndarray]
@@ -269,7 +269,7 @@ def _robot_bumps(robot: Robot, patches: Sequence[str]) -> list[list[Placed]]:
         R, p = offset[:9].reshape(3, 3), offset[9:]
         for geometry in robot.geometry[link]:
             if geometry.role != "visual":
-                if any(same_ball(robot.patches[name], link, geometry) for name in patches):
+                if any(ball_covers_shape(robot.patches[name], link, geometry) for name in patches):
                     continue
                 bumps = shape_bumps(geometry.shape, R @ geometry.R, p + R @ geometry.p)
                 found[body] += [(i, bump, np.inf, -1) for bump in bumps]

@@ -47,7 +47,7 @@ from mcplan.sim.mujoco.shapes import (
     recede,
     slab,
 )
-from mcplan.sim.touching_patch import distance, same_ball
+from mcplan.sim.touching_patch import ball_covers_shape, distance
 from mcplan.textbook.coordinates.rotation_vector import ROTATION_VECTOR
 
 
@@ -155,7 +155,7 @@ def add_robot(spec: Any, robot: Robot, base: np.ndarray) -> dict[str, tuple[str,
         for number, geometry in enumerate(links[link].geometry):
             if geometry.role == "visual":
                 continue
-            if any(same_ball(patch, link, geometry) for patch in patches):
+            if any(ball_covers_shape(patch, link, geometry) for patch in patches):
                 continue
             shape, p = recede(geometry.shape, geometry.R, geometry.p, planes)
             options = contact_options(ROBOT, EVERYTHING) | {"name": f"link:{link}:{number}"}

@@ -9,7 +9,7 @@ import numpy as np
 
 from mcplan.certificate.tolerances import PHYSICAL
 from mcplan.errors import InputError
-from mcplan.record.world import closing
+from mcplan.record.world import closing_grasp
 from mcplan.robot.pose import cross
 from mcplan.robot.robot import Robot
 from mcplan.scene.contact import Contact
@@ -17,7 +17,7 @@ from mcplan.scene.environment import Environment
 from mcplan.sim.mujoco.build import Built
 
 if TYPE_CHECKING:
-    from mcplan.sim.mujoco.touch import Touch
+    from mcplan.sim.mujoco.touch import ContactReader
 
 REACH = 0.01
 """How far from the bar's axis a grip still closes around it (m)."""
@@ -83,7 +83,7 @@ class Grips:
                 data.eq_active[list(holds)] = 0
                 self.closed.discard(patch)
 
-    def wrenches(self, data: Any, touch: "Touch") -> dict[str, np.ndarray]:
+    def wrenches(self, data: Any, touch: "ContactReader") -> dict[str, np.ndarray]:
         """Return by patch what the bars did to the grips, (6,) at the patch origins in world axes.
 
         The base of the robot is free, so the first six generalised forces of a hold are its wrench, about the base.
@@ -124,7 +124,7 @@ class Grips:
         model, offset = self._built.model, self.robot.frame(patch)[1]
         R_L, p_L = offset[:9].reshape(3, 3), offset[9:]
         X = self.robot.frame_pose(q, patch)
-        held = closing([contact for contact in self._contacts if contact.patch == patch], X[:3, 3])
+        held = closing_grasp([contact for contact in self._contacts if contact.patch == patch], X[:3, 3])
         turns = np.zeros(3, dtype=bool) if held is None else _free(held)[3:]
         limited = held or self.robot.patches[patch]
         self._limits[patch] = limited.max_force, limited.max_moment

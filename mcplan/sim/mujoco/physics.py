@@ -16,7 +16,7 @@ from mcplan.scene.environment import Environment
 from mcplan.sim.mujoco.build import build
 from mcplan.sim.mujoco.coordinates import Coordinates
 from mcplan.sim.mujoco.grips import Grips
-from mcplan.sim.mujoco.touch import Touch
+from mcplan.sim.mujoco.touch import ContactReader
 from mcplan.sim.physics import Action, Outcome, action_of
 from mcplan.util.text import short
 
@@ -76,7 +76,7 @@ class MujocoPhysics:
         bodies = [self.model.joint(f"object:{thing.name}") for thing in environment.objects]
         self._object_place = np.array([each.qposadr[0] + np.arange(7) for each in bodies], int).reshape(-1, 7)
         self._object_rate = np.array([each.dofadr[0] + np.arange(6) for each in bodies], int).reshape(-1, 6)
-        self._touch = Touch(robot, built, self._coordinates, patches)
+        self._touch = ContactReader(robot, built, self._coordinates, patches)
         grips = [contact for contact in contacts if contact.patch != MOUNT]
         if robot.fixed and any(contact.kind == "grasp" for contact in grips):
             raise InputError(f"physics mujoco: {robot.name} has a fixed base and grasps; use the physics contact")

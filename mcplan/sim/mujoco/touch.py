@@ -29,7 +29,7 @@ from mcplan.sim.physics import PointForces
 from mcplan.sim.touching_patch import touching_patch
 
 
-class ContactForces(NamedTuple):
+class StepContacts(NamedTuple):
     """Contacts of one step.
 
     points : contact points that carry something.
@@ -42,7 +42,7 @@ class ContactForces(NamedTuple):
     other: np.ndarray
 
 
-class Touch:
+class ContactReader:
     """Reads contacts.
 
     Parameters
@@ -91,7 +91,7 @@ class Touch:
         R_body = data.xmat[body].reshape(3, 3)
         return R_body @ R, data.xpos[body] + R_body @ p
 
-    def read(self, data: Any, active: Sequence[str]) -> ContactForces:
+    def read(self, data: Any, active: Sequence[str]) -> StepContacts:
         """Return what touched during the step that began in the state of the poses in ``data``."""
         found, forces = data.contact, data.efc_force
         rows, frames = found.efc_address.astype(np.int64), np.ascontiguousarray(found.frame)
@@ -119,7 +119,7 @@ class Touch:
         points = PointForces(
             index[:, LINK], index[:, PATCH], point[:, PLACE:NORMAL], point[:, NORMAL:FORCE], point[:, FORCE:]
         )
-        return ContactForces(points, {self.patches[p]: wrench[p] for p in np.flatnonzero(touched).tolist()}, other)
+        return StepContacts(points, {self.patches[p]: wrench[p] for p in np.flatnonzero(touched).tolist()}, other)
 
     def with_grips(self, data: Any, points: PointForces, held: Mapping[str, np.ndarray]) -> PointForces:
         """Return the points with one more for each grip: its force acts at its origin, its moment is no point's."""

@@ -3,15 +3,15 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from mcplan.certificate.loss import SMALL, Loss
-from mcplan.certificate.tolerances import FALL
+from mcplan.certificate.tolerances import FALL, NEGLIGIBLE_VIOLATION
+from mcplan.sim.failure import FailureDetector
 
 
 @pytest.fixture
 def loss():
     robot = SimpleNamespace(fixed=False, com=lambda q: np.array([[0.0, 0.0, 0.8], [0.1, 0.0, 0.6]]))
     plan = SimpleNamespace(scenario=SimpleNamespace(robot=robot), stances=[SimpleNamespace(q=np.zeros(7))] * 2)
-    return Loss(plan, 0.01, 0.1)
+    return FailureDetector(plan, 0.01, 0.1)
 
 
 def test_a_fall_is_a_centre_of_mass_far_below_every_planned_one_or_far_from_its_reference(loss):
@@ -22,15 +22,15 @@ def test_a_fall_is_a_centre_of_mass_far_below_every_planned_one_or_far_from_its_
 
 
 def test_a_run_is_lost_when_most_of_the_time_had_no_solution_and_says_since_when_and_why(loss):
-    said = [loss.gave_up(0.01 * k, k % 2, f"reason {k}") for k in range(20)]
+    said = [loss.no_solution(0.01 * k, k % 2, f"reason {k}") for k in range(20)]
     assert said == [""] * 20  # every other step is not most of them
-    said = [loss.gave_up(0.2 + 0.01 * k, 0, "") for k in range(10)]
-    said = [loss.gave_up(0.5 + 0.01 * k, 1, f"reason {k}") for k in range(6)]
+    said = [loss.no_solution(0.2 + 0.01 * k, 0, "") for k in range(10)]
+    said = [loss.no_solution(0.5 + 0.01 * k, 1, f"reason {k}") for k in range(6)]
     assert said[:5] == [""] * 5
     assert "since 0.500 s: reason 0" in said[5]
 
 
 def test_a_program_that_misses_its_rows_by_next_to_nothing_has_not_failed(loss):
-    assert [loss.gave_up(0.01 * k, 1, "rounding", 0.2 * SMALL) for k in range(40)] == [""] * 40
-    said = [loss.gave_up(0.4 + 0.01 * k, 1, "torque", 2.0 * SMALL) for k in range(8)]
+    assert [loss.no_solution(0.01 * k, 1, "rounding", 0.2 * NEGLIGIBLE_VIOLATION) for k in range(40)] == [""] * 40
+    said = [loss.no_solution(0.4 + 0.01 * k, 1, "torque", 2.0 * NEGLIGIBLE_VIOLATION) for k in range(8)]
     assert "since 0.400 s: torque" in said[-1]

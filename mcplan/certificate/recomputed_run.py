@@ -20,7 +20,7 @@ NONE = -1
 """Index of no contact."""
 
 
-class Evidence:
+class RecomputedRun:
     """A run, seen again through the independent dynamics.
 
     Parameters

@@ -1,22 +1,18 @@
-"""When a run is lost: the robot has fallen, or its program has found no solution for too long."""
+"""Failure detection in a simulation: falls, and a program without solutions for too long."""
 
 import math
 from collections import deque
 
 import numpy as np
 
-from mcplan.certificate.tolerances import FALL
+from mcplan.certificate.tolerances import FALL, NEGLIGIBLE_VIOLATION
 from mcplan.planning.plan import Plan
 
-ASTRAY = 0.3
-"""m: a robot whose centre of mass is so far from its reference follows it no more."""
-
-SMALL = 0.05
-"""m/s², rad/s², N or N m: a step whose program misses its rows by no more is as good as solved: contacts are asked for
-what differs by rounding, one in five hundred of gravity. The certificate counts ticks in slack form by the same."""
+MAX_COM_ERROR_M = 0.3
+"""A robot whose centre of mass is farther from its reference has lost it."""
 
 
-class Loss:
+class FailureDetector:
     """Watches a simulation for its end.
 
     Parameters
@@ -39,15 +35,15 @@ class Loss:
         if place[2] < self._lowest:
             return f"fell: the centre of mass is at a height of {place[2]:.2f} m"
         away = math.dist(place, reference.tolist())
-        return f"fell: the centre of mass is {away:.2f} m from its reference" if away > ASTRAY else ""
+        return f"fell: the centre of mass is {away:.2f} m from its reference" if away > MAX_COM_ERROR_M else ""
 
-    def gave_up(self, t: float, status: int, message: str, violation: float = np.inf) -> str:
-        """Hear how the program of a step ended (0: solved); say since when it has failed and why, once it is lost.
+    def no_solution(self, t: float, status: int, message: str, violation: float = np.inf) -> str:
+        """Count the failures of the program (status 0: solved); return since when and why, once they are too many.
 
-        A step counts by what its motion gives up (``violation``, see `SMALL`), not by its status: a robot that stands
-        still and in place, and whose contacts are asked for what differs by rounding, has lost nothing.
+        A step fails by the ``violation`` of its rows, not by its status: a robot at rest whose contacts differ from
+        their references by rounding has lost nothing.
         """
-        failed = status != 0 and violation > SMALL
+        failed = status != 0 and violation > NEGLIGIBLE_VIOLATION
         if failed and not self._count:
             self._since, self._why = t, message
         most = self._failed.maxlen or 0

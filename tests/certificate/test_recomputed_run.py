@@ -7,7 +7,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from mcplan.certificate.contact_checks import force_checks
-from mcplan.certificate.evidence import Evidence
+from mcplan.certificate.recomputed_run import RecomputedRun
 from mcplan.record.records import ContactRecord, PlanRecord, StanceRecord, WorldRecord
 from tests.certificate.random_run import free_run
 from tests.sim.random_robots import random_record
@@ -35,7 +35,7 @@ def touching(run, objects=(), points=None, friction=None, **changes):
     changes : fields of the planned contact.
     """
     patch = run.patches[0]
-    bare = Evidence(run).motion
+    bare = RecomputedRun(run).motion
     R, p = bare.R[patch], bare.p[patch]
     contact = {
         "patch": patch, "support": "floor", "kind": "surface", "R": R[0].tolist(), "p": p[0].tolist(),
@@ -64,12 +64,12 @@ def touching(run, objects=(), points=None, friction=None, **changes):
     record = run.record.model_copy(
         update={"plan": PlanRecord(stances=[stance]), "objects": names, "world": world, "physics": "qp"}
     )
-    return Evidence(replace(run, record=record, **arrays))
+    return RecomputedRun(replace(run, record=record, **arrays))
 
 
 def moved(run):
     """Pose of the first patch in each sample relative to where it is in the first: (N,) rotations, (N, 3) m, world."""
-    motion = Evidence(run).motion
+    motion = RecomputedRun(run).motion
     R, p = motion.R[run.patches[0]], motion.p[run.patches[0]]
     return Rotation.from_matrix(R @ R[0].T), p - p[0]
 
@@ -77,7 +77,7 @@ def moved(run):
 def carried(run):
     """An object that goes along with the patch as if both were one body."""
     turn, _ = moved(run)
-    p = Evidence(run).motion.p[run.patches[0]]
+    p = RecomputedRun(run).motion.p[run.patches[0]]
     arm, first = np.array([0.3, -0.2, 0.5]), Rotation.from_rotvec([0.4, -0.3, 0.8])
     return [(p[k] + turn[k].apply(arm), turn[k] * first) for k in range(len(run))]
 
@@ -111,7 +111,7 @@ def test_what_goes_along_with_its_object_has_not_slipped(flight):
 
 
 def corners(run):
-    motion = Evidence(run).motion
+    motion = RecomputedRun(run).motion
     R, p = motion.R[run.patches[0]], motion.p[run.patches[0]]
     return p[:, None] + np.array(CORNERS) @ R.transpose(0, 2, 1)
 

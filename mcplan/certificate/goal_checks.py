@@ -1,18 +1,14 @@
-"""Checks of the goal, of a run and of a plan, by the words of the scenario: each item, in order, each field.
+"""Goal checks of a run and of a plan, by the words of the scenario: each item, in order, each key.
 
-Nothing here asks the planner what it took the goal to be: places of contacts come from the surfaces and bars that the
-scenario describes, and are held against where the recorded motion has the patches. Item i is met at a state ``k_i``,
-``k_1 <= k_2 <= ...``, the last one at the last state; states are the stances of a plan or the samples of a run. A
-scenario without a goal asks for its hand-written sequence: contacts, centre of mass and objects of each item. (The
-posture of such an item is a guide.)
+The planner's own idea of the goal is not used: places of contacts come from the surfaces and bars of the scenario, and
+are compared with the recorded poses of the patches. Item i is reached at a state ``k_i``, ``k_1 <= k_2 <= ...``, the
+last one at the last state; states are the stances of a plan or the samples of a run. A scenario without a goal is
+judged by its hand-written sequence: contacts, centre of mass and objects of each item, not its postures.
 
-How far a patch is from a contact with a surface or a bar, as the scenario describes it.
-
-A surface's frame S has its normal along z; in contact ``R_SP = Rz(yaw) Rx(pi)`` and (x, y) is the patch's origin on it.
-A bar's direction is the patch's y axis; ``angle`` turns about it from where z_P is nearest to down (to world x on a
-vertical bar). What is left out is free; what a contact leaves free counts for nothing.
+Places of contacts: a surface's frame S has its normal along z; in contact ``R_SP = Rz(yaw) Rx(pi)`` and (x, y) is the
+patch's origin on it. A bar's direction is the patch's y axis; ``angle`` turns about it from where z_P is nearest to
+down (to world x on a vertical bar). Keys that are left out are free, and so are directions that a contact leaves free.
 """
-
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -145,18 +141,17 @@ def beyond(corners: np.ndarray, polygon: np.ndarray, overhang: bool) -> np.ndarr
 
 
 SOMETHING = "*"
-"""What a patch of a run is in contact with: its place tells."""
+"""Support of a patch of a run: a run records that a patch is in contact, not on what."""
 
 
-class States(NamedTuple):
-    """What goals are held against: K states in their order.
+class GoalStates(NamedTuple):
+    """K states, in their order, that are compared with goals.
 
     Parameters
     ----------
     q, com : (K, 7+n), (K, 3).
     R, p : by patch, (K, 3, 3) and (K, 3): pose of its frame, m.
-    supports : by patch, (K,) name of what it is in contact with; "" where it is free, SOMETHING where no more is known
-        than that it is in contact.
+    supports : by patch, (K,) name of what it is in contact with; "" where it is free, ``SOMETHING`` where unknown.
     objects : by name, (K, 7) poses.
     name : of a state, as text.
     """
@@ -170,217 +165,229 @@ class States(NamedTuple):
     name: Callable[[int], str]
 
 
-class Allowed(NamedTuple):
+class GoalTolerances(NamedTuple):
     """Tolerances of goals: places of contacts (m, rad), centre of mass (m), objects (m, rad)."""
 
     place: float
-    turn: float
+    angle: float
     com: float
     object: float
-    object_turn: float
+    object_angle: float
 
 
-class Field(NamedTuple):
-    """One line of an item: how far each state (K,) is from it, how far it may be, the unit, and what it is about."""
+class GoalError(NamedTuple):
+    """One line of an item: the error of each state (K,), its tolerance and unit, and the subject of the line."""
 
     name: str
-    off: np.ndarray
+    error: np.ndarray
     bound: float
     unit: str
-    text: str
+    subject: str
 
 
-class Judge:
-    """Holds states against goals.
+class GoalChecker:
+    """Compares states with goals.
 
     Parameters
     ----------
-    robot : its patches and joints.
+    record, robot : the same robot as recorded numbers, and for its named postures.
     environment : surfaces and bars where they really are, and objects at their first pose.
-    states, allowed : what is judged, and how exactly.
-    posture : from what a document says of a posture to the joints (n,) that it asks for; NaN where it leaves one.
+    states, tolerances : what is judged, and how exactly.
     """
 
     def __init__(
         self,
-        robot: RobotRecord,
+        record: RobotRecord,
+        robot: Robot,
         environment: Environment,
-        states: States,
-        allowed: Allowed,
-        posture: Callable[[Any], np.ndarray],
+        states: GoalStates,
+        tolerances: GoalTolerances,
     ):
-        self.robot, self.environment, self.states, self.allowed = robot, environment, states, allowed
-        self._posture = posture
-        self._patches = {patch.name: patch for patch in robot.patches}
+        self.record, self.robot, self.environment = record, robot, environment
+        self.states, self.tolerances = states, tolerances
+        self.patches = {patch.name: patch for patch in record.patches}
 
     def checks(self, document: Mapping[str, Any]) -> Iterator[Check]:
-        """Yield the lines of the certificate for the goal of a scenario's document."""
+        """Yield the lines of the certificate for start and goal of a scenario's document."""
+        start = document.get("start")
+        contacts = start.get("contacts") if isinstance(start, Mapping) else None
+        if contacts:
+            for found in self._errors({"contacts": contacts, "only": True}):
+                yield self._line("start", found, 0, False)
         try:
             items = goal_items(document)
         except (TypeError, ValueError, KeyError, AttributeError) as error:
             failure = f"the goal cannot be read: {type(error).__name__}: {error}"
             yield Check("goal", None, "", "met", False, "", failure)
             return
-        start = 0
+        first = 0
         for i, (title, item) in enumerate(items):
-            fields = list(self._fields(item))
+            found = list(self._errors(item))
             last = i == len(items) - 1
-            if not fields:
+            if not found:
                 continue
-            met = np.all([field.off <= field.bound for field in fields], axis=0)
-            worst = np.max([field.off / field.bound if field.bound else field.off for field in fields], axis=0)
-            worst = np.where(np.isnan(worst), np.inf, worst)
-            there = np.flatnonzero(met[start:])
-            at = len(met) - 1 if last else start + int(np.argmin(worst[start:]))
-            lines = [self._line(title, field, at, last) for field in fields]
-            if title.startswith("item"):  # long sequences: what is wrong, or the nearest to being so
+            ratio = np.max([each.error / each.bound if each.bound else each.error for each in found], axis=0)
+            ratio = np.where(np.isnan(ratio), np.inf, ratio)
+            at = len(ratio) - 1 if last else first + int(np.argmin(ratio[first:]))
+            lines = [self._line(title, each, at, last) for each in found]
+            if title.startswith("item"):  # a long sequence shows what is wrong, or the line nearest to its tolerance
                 wrong = [line for line in lines if not line.passed]
-                lines = wrong or [lines[int(np.argmax([f.off[at] / f.bound if f.bound else 0.0 for f in fields]))]]
+                shares = [each.error[at] / each.bound if each.bound else 0.0 for each in found]
+                lines = wrong or [lines[int(np.argmax(shares))]]
             yield from lines
-            if not last and len(there):
-                start += int(there[0])
+            reached = np.flatnonzero(np.all([each.error <= each.bound for each in found], axis=0)[first:])
+            if not last and len(reached):
+                first += int(reached[0])
 
-    def start(self, document: Mapping[str, Any]) -> Iterator[Check]:
-        """Yield the lines for the contacts of the scenario's start, at the first state; none where it gives none."""
-        start = document.get("start")
-        contacts = start.get("contacts") if isinstance(start, Mapping) else None
-        if contacts:
-            for field in self._fields({"contacts": contacts, "only": True}):
-                yield self._line("start", field, 0, False)
-
-    def _line(self, title: str, field: Field, at: int, last: bool) -> Check:
-        value = float(field.off[at])
-        passed = bool(value <= field.bound)
-        where = self.states.name(at)
-        name = f"{title}: {field.name}"
-        nearest = "at the end" if last else "at the beginning" if title == "start" else f"at best, {where},"
-        scale = np.rad2deg(1.0) if field.unit == "deg" else 1.0
-        value, bound = scale * value, scale * field.bound
-        shown = value if np.isfinite(value) else None
-        amount = f"{nearest} {field.text}" + (f" is off by {value:.4g} {field.unit}" if np.isfinite(value) else "")
-        failure = "" if passed else f"{name} is not reached: {amount}, allowed {bound:.4g} {field.unit}".rstrip()
-        return Check(name, shown, field.unit, f"<= {bound:.4g}", passed, where, failure)
-
-    def _fields(self, item: Mapping[str, Any]) -> Iterator[Field]:
+    def _errors(self, item: Mapping[str, Any]) -> Iterator[GoalError]:
+        """Yield the errors of all keys of an item."""
         try:
-            yield from self._contacts(item)
-            yield from self._base(item)
-            yield from self._joints(item)
-            yield from self._centre(item)
-            yield from self._objects(item)
+            for key in KEYS:
+                if item.get(key.name) is not None:
+                    yield from key.errors(self, item[key.name], item)
         except (ValidationError, TypeError, ValueError, KeyError) as error:
             never = np.full(len(self.states.q), np.inf)
-            yield Field("cannot be read", never, 0.0, "", f"{type(error).__name__}: {error}")
+            yield GoalError("cannot be read", never, 0.0, "", f"{type(error).__name__}: {error}")
 
-    def _contacts(self, item: Mapping[str, Any]) -> Iterator[Field]:
-        wanted = [ContactSpec.model_validate(dict(spec)) for spec in item.get("contacts") or ()]
-        K = len(self.states.q)
-        if wanted:
-            place, turn = np.zeros(K), np.zeros(K)
-            for spec in wanted:
-                off, angle = self._contact(spec)
-                place, turn = np.maximum(place, off), np.maximum(turn, angle)
-            names = ", ".join(f"{spec.patch} on {spec.surface}" for spec in wanted)
-            yield Field("contacts", place, self.allowed.place, "m", names)
-            yield Field("contacts, angle", turn, self.allowed.turn, "deg", names)
-        if item.get("only"):
-            others = set(self.states.supports) - {spec.patch for spec in wanted} - {MOUNT}
-            count = np.zeros(K)
-            for patch in others:
-                count += self.states.supports[patch] != ""
-            yield Field("no other contacts", count, 0.0, "", "the number of other contacts")
+    def _line(self, title: str, found: GoalError, at: int, last: bool) -> Check:
+        value, unit = float(found.error[at]), found.unit
+        passed = bool(value <= found.bound)
+        where = self.states.name(at)
+        name = f"{title}: {found.name}"
+        nearest = "at the end" if last else "at the beginning" if title == "start" else f"at best, {where},"
+        scale = np.rad2deg(1.0) if unit == "deg" else 1.0
+        value, bound = scale * value, scale * found.bound
+        shown = value if np.isfinite(value) else None
+        amount = f"{nearest} {found.subject}" + (f" is off by {value:.4g} {unit}" if np.isfinite(value) else "")
+        failure = "" if passed else f"{name} is not reached: {amount}, allowed {bound:.4g} {unit}".rstrip()
+        return Check(name, shown, unit, f"<= {bound:.4g}", passed, where, failure)
 
-    def _contact(self, spec: ContactSpec) -> tuple[np.ndarray, np.ndarray]:
+    def contact_errors(self, spec: ContactSpec) -> tuple[np.ndarray, np.ndarray]:
         """Return how far (K,) m and rad a patch is from a contact; infinite where it is free."""
         states, K = self.states, len(self.states.q)
         support = self.environment.supports.get(spec.surface)
-        patch = self._patches.get(spec.patch)
+        patch = self.patches.get(spec.patch)
         on = states.supports.get(spec.patch)
         if support is None or patch is None or on is None:
             return np.full(K, np.inf), np.full(K, np.inf)
-        there = (on == spec.surface) | (on == SOMETHING)
-        R, p = states.R[spec.patch], states.p[spec.patch]
+        touches = (on == spec.surface) | (on == SOMETHING)
         carried = None
         if isinstance(support, Surface) and support.owner is not None:
             thing = next(thing for thing in self.environment.objects if thing.name == support.owner)
             support = replace(support, R=thing.R.T @ support.R, p=thing.R.T @ (support.p - thing.p))
             carried = states.objects[thing.name]
-        off, angle = place_errors(spec, patch, support, R, p, carried)
-        return np.where(there, off, np.inf), np.where(there, angle, np.inf)
-
-    def _base(self, item: Mapping[str, Any]) -> Iterator[Field]:
-        base = item.get("base")
-        if not base:
-            return
-        xyz = np.array(base["xyz"], float)
-        off = np.linalg.norm(self.states.q[:, :3] - xyz, axis=1)
-        tolerance = base.get("tolerance")
-        yield Field("base", off, 0.05 if tolerance is None else float(tolerance), "m", "the base")
-        if base.get("rpy") is not None:
-            target = PoseSpec(rpy=tuple(base["rpy"])).R
-            turned = self._turned(self.states.q[:, 3:7], target)
-            angle = base.get("angle_tolerance")
-            yield Field("base, angle", turned, 0.1 if angle is None else float(angle), "deg", "the base")
-
-    def _joints(self, item: Mapping[str, Any]) -> Iterator[Field]:
-        if item.get("posture") is None:
-            return
-        wanted = self._posture(item["posture"])
-        off = np.abs(self.states.q[:, 7:] - wanted)
-        off[:, np.isnan(wanted)] = 0.0
-        tolerance = item.get("posture_tolerance")
-        worst = int(np.argmax(off[-1])) if off.shape[1] else 0
-        text = self.robot.coordinates[worst] if off.shape[1] else "the posture"
-        most = off.max(axis=1) if off.shape[1] else np.zeros(len(off))
-        unit = recorded_units(self.robot)[worst] if off.shape[1] else "rad"
-        yield Field("posture", most, POSTURE if tolerance is None else float(tolerance), unit, text)
-
-    def _centre(self, item: Mapping[str, Any]) -> Iterator[Field]:
-        if item.get("com") is None:
-            return
-        com = np.array(item["com"], float)
-        off = np.linalg.norm(self.states.com[:, : len(com)] - com, axis=1)
-        tolerance = item.get("com_tolerance")
-        yield Field("centre of mass", off, self.allowed.com if tolerance is None else float(tolerance), "m", "it")
-
-    def _objects(self, item: Mapping[str, Any]) -> Iterator[Field]:
-        wanted = item.get("objects") or {}
-        if not wanted:
-            return
-        K = len(self.states.q)
-        off, turn = np.zeros(K), np.zeros(K)
-        for name, given in wanted.items():
-            pose = PoseSpec.model_validate(dict(given))
-            if name not in self.states.objects:
-                off[:] = turn[:] = np.inf
-                continue
-            now = self.states.objects[name]
-            off = np.maximum(off, np.linalg.norm(now[:, :3] - pose.p, axis=1))
-            turn = np.maximum(turn, self._turned(now[:, 3:], pose.R))
-        names = ", ".join(wanted)
-        yield Field("objects", off, self.allowed.object, "m", names)
-        yield Field("objects, angle", turn, self.allowed.object_turn, "deg", names)
-
-    @staticmethod
-    def _turned(quat_wxyz: np.ndarray, R: np.ndarray) -> np.ndarray:
-        """Return the angles (K,) between orientations (K, 4) and one, rad."""
-        now = rotation_of(quat_wxyz.T).transpose(2, 0, 1)
-        return np.asarray(np.linalg.norm(rotation_vector(now @ R.T), axis=1))
+        off, angle = place_errors(spec, patch, support, states.R[spec.patch], states.p[spec.patch], carried)
+        return np.where(touches, off, np.inf), np.where(touches, angle, np.inf)
 
 
-def postures(robot: Robot) -> Callable[[Any], np.ndarray]:
-    """Return what reads a posture of a document: a name, or a name and joints that differ, or joints alone."""
+def _contacts(checker: GoalChecker, contacts: Any, item: Mapping[str, Any]) -> Iterator[GoalError]:
+    place = turn = np.zeros(len(checker.states.q))
+    specs = _specs(contacts)
+    for spec in specs:
+        off, angle = checker.contact_errors(spec)
+        place, turn = np.maximum(place, off), np.maximum(turn, angle)
+    if specs:
+        names = ", ".join(f"{spec.patch} on {spec.surface}" for spec in specs)
+        yield GoalError("contacts", place, checker.tolerances.place, "m", names)
+        yield GoalError("contacts, angle", turn, checker.tolerances.angle, "deg", names)
 
-    def read(given: Any) -> np.ndarray:
-        said: dict[str, Any] = {"name": given} if isinstance(given, str) else dict(given)
-        wanted = np.full(robot.n, np.nan)
-        if said.get("name") is not None:
-            wanted[:] = robot.posture(said["name"])[7:]
-        for joint, value in (said.get("joints") or {}).items():
-            wanted[list(robot.joint_names).index(joint)] = float(value)
-        return wanted
 
-    return read
+def _only(checker: GoalChecker, only: Any, item: Mapping[str, Any]) -> Iterator[GoalError]:
+    if only:
+        supports = checker.states.supports
+        others = set(supports) - {spec.patch for spec in _specs(item.get("contacts"))} - {MOUNT}
+        count = np.sum([np.zeros(len(checker.states.q)), *(supports[patch] != "" for patch in others)], axis=0)
+        yield GoalError("no other contacts", count, 0.0, "", "the number of other contacts")
+
+
+def _base(checker: GoalChecker, base: Any, item: Mapping[str, Any]) -> Iterator[GoalError]:
+    if not base:
+        return
+    q, tolerance = checker.states.q, base.get("tolerance")
+    off = np.linalg.norm(q[:, :3] - np.array(base["xyz"], float), axis=1)
+    yield GoalError("base", off, 0.05 if tolerance is None else float(tolerance), "m", "the base")
+    if base.get("rpy") is not None:
+        turned = _turned(q[:, 3:7], PoseSpec(rpy=tuple(base["rpy"])).R)
+        angle = base.get("angle_tolerance")
+        yield GoalError("base, angle", turned, 0.1 if angle is None else float(angle), "deg", "the base")
+
+
+def _posture(checker: GoalChecker, posture: Any, item: Mapping[str, Any]) -> Iterator[GoalError]:
+    wanted = posture_joints(checker.robot, posture)
+    off = np.abs(checker.states.q[:, 7:] - wanted)
+    off[:, np.isnan(wanted)] = 0.0
+    tolerance = item.get("posture_tolerance")
+    bound = POSTURE if tolerance is None else float(tolerance)
+    if not off.shape[1]:
+        yield GoalError("posture", np.zeros(len(off)), bound, "rad", "the posture")
+        return
+    worst = int(np.argmax(off[-1]))
+    unit, joint = recorded_units(checker.record)[worst], checker.record.coordinates[worst]
+    yield GoalError("posture", off.max(axis=1), bound, unit, joint)
+
+
+def _com(checker: GoalChecker, com: Any, item: Mapping[str, Any]) -> Iterator[GoalError]:
+    target = np.array(com, float)
+    off = np.linalg.norm(checker.states.com[:, : len(target)] - target, axis=1)
+    tolerance = item.get("com_tolerance")
+    bound = checker.tolerances.com if tolerance is None else float(tolerance)
+    yield GoalError("centre of mass", off, bound, "m", "it")
+
+
+def _objects(checker: GoalChecker, objects: Any, item: Mapping[str, Any]) -> Iterator[GoalError]:
+    states, tolerances = checker.states, checker.tolerances
+    off, turn = np.zeros(len(states.q)), np.zeros(len(states.q))
+    for name, given in objects.items():
+        pose = PoseSpec.model_validate(dict(given))
+        now = states.objects.get(name)
+        if now is None:
+            off[:] = turn[:] = np.inf
+            continue
+        off = np.maximum(off, np.linalg.norm(now[:, :3] - pose.p, axis=1))
+        turn = np.maximum(turn, _turned(now[:, 3:], pose.R))
+    if objects:
+        names = ", ".join(objects)
+        yield GoalError("objects", off, tolerances.object, "m", names)
+        yield GoalError("objects, angle", turn, tolerances.object_angle, "deg", names)
+
+
+class KeySpec(NamedTuple):
+    """A key of goal items: its name, and the errors of states as lines: from the checker, its value, and the item."""
+
+    name: str
+    errors: Callable[[GoalChecker, Any, Mapping[str, Any]], Iterator[GoalError]]
+
+
+KEYS = (
+    KeySpec("contacts", _contacts),
+    KeySpec("only", _only),
+    KeySpec("base", _base),
+    KeySpec("posture", _posture),
+    KeySpec("com", _com),
+    KeySpec("objects", _objects),
+)
+"""In the order of the lines. A further kind of goal is a row here."""
+
+
+def _specs(contacts: Any) -> list[ContactSpec]:
+    return [ContactSpec.model_validate(dict(spec)) for spec in contacts or ()]
+
+
+def _turned(quat_wxyz: np.ndarray, R: np.ndarray) -> np.ndarray:
+    """Return the angles (K,) between orientations (K, 4) and one, rad."""
+    now = rotation_of(quat_wxyz.T).transpose(2, 0, 1)
+    return np.asarray(np.linalg.norm(rotation_vector(now @ R.T), axis=1))
+
+
+def posture_joints(robot: Robot, posture: Any) -> np.ndarray:
+    """Return the joints (n,) of a document's posture, NaN where it is free: a name, joints, or a name and joints."""
+    spec: dict[str, Any] = {"name": posture} if isinstance(posture, str) else dict(posture)
+    wanted = np.full(robot.n, np.nan)
+    if spec.get("name") is not None:
+        wanted[:] = robot.posture(spec["name"])[7:]
+    for joint, value in (spec.get("joints") or {}).items():
+        wanted[list(robot.joint_names).index(joint)] = float(value)
+    return wanted
 
 
 def place_errors(

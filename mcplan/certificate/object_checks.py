@@ -16,7 +16,7 @@ import numpy as np
 from mcplan.certificate.independent import STANDARD_GRAVITY, integrate, rotation_of
 from mcplan.certificate.motion_checks import worst
 from mcplan.certificate.recomputed_run import RecomputedRun
-from mcplan.certificate.report import Check
+from mcplan.certificate.report import Check, WorstCase
 from mcplan.certificate.separation import Convex, Placed, signed_distances
 from mcplan.certificate.solids import WORLD, environment_solids
 from mcplan.certificate.stance_checks import FACES
@@ -133,21 +133,17 @@ def object_checks(evidence: RecomputedRun) -> Iterator[Check]:
 
 def stance_objects(plan: Plan) -> Iterator[Check]:
     """Yield the line of the certificate of a plan that concerns objects; none when none is touched or moved."""
-    worst_found, where, wrong = None, "", []
+    line = WorstCase("objects: held", "N, N m beyond what holds it", PLAN_FORCE)
     known = {thing.name for thing in plan.scenario.environment.objects}
     for k, stance in enumerate(plan.stances):
         touched = {c.carrier.name for c in stance.contacts if c.carrier is not None}
         for name in sorted(touched | (stance.objects.keys() & known)):
             carrier = _carrier(plan, stance, name)
             missing = _unsupported(stance, carrier)
-            if worst_found is None or not missing <= worst_found:
-                worst_found, where = missing, f"{name}, stance {k}"
-            if not missing <= PLAN_FORCE:
-                what = "slide or tip" if carrier.rest else "fall"
-                wrong.append(f"stance {k}: {name} would {what}: {missing:.4g} beyond what holds it")
-    if worst_found is not None:
-        unit, bound = "N, N m beyond what holds it", f"<= {PLAN_FORCE:g}"
-        yield Check("objects: held", worst_found, unit, bound, not wrong, where, "; ".join(wrong))
+            motion = "slide or tip" if carrier.rest else "fall"
+            line.see(missing, f"{name}, stance {k}", f"it would {motion}: {missing:.4g} beyond what holds it")
+    if line.value is not None:
+        yield line.check()
 
 
 def _carrier(plan: Plan, stance: PlannedStance, name: str) -> Carrier:

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from mcplan.certificate.goal_checks import SOMETHING, Allowed, Judge, States, postures
+from mcplan.certificate.goal_checks import SOMETHING, GoalChecker, GoalStates, GoalTolerances
 from mcplan.certificate.motion_checks import worst
 from mcplan.certificate.recomputed_run import NONE, RecomputedRun
-from mcplan.certificate.report import Check
+from mcplan.certificate.report import Check, WorstCase
 from mcplan.errors import RunError
 from mcplan.record.world import with_imperfections
 from mcplan.robot.patch import MOUNT
@@ -30,35 +30,26 @@ def _slip(evidence: RecomputedRun) -> Iterator[Check]:
     )
     yield Check("contacts are planned", float(len(loose)), "that are not", "== 0", not loose, "", wrong)
     for name, planned in (("slip", False), ("contact place", True)):
-        biggest: dict[str, tuple[float, str]] = {"m": (0.0, ""), "deg": (0.0, "")}
-        failures: dict[str, list[str]] = {"m": [], "deg": []}
+        lines = (
+            WorstCase(name, "m", tolerances.slip, value=0.0),
+            WorstCase(f"{name}, angle", "deg", float(np.rad2deg(tolerances.turn)), value=0.0),
+        )
         for column, first, end, contact in evidence.intervals:
-            rows, patch = slice(first, end), run.patches[column]
-            if planned:
-                if contact == NONE:
-                    continue  # a line of its own says so
-                distance, angle = evidence.planned_error(column, rows, contact)
-            else:
-                distance, angle = evidence.drift(column, rows, contact)
-            for unit, values, bound in (
-                ("m", distance, tolerances.slip),
-                ("deg", np.rad2deg(angle), np.rad2deg(tolerances.turn)),
-            ):
+            if planned and contact == NONE:
+                continue  # a line of its own says so
+            error = evidence.planned_error if planned else evidence.drift
+            distance, angle = error(column, slice(first, end), contact)
+            origin = "its planned place" if planned else f"where it touched at {evidence.time(first)}"
+            for line, values in zip(lines, (distance, np.rad2deg(angle)), strict=True):
                 (i,) = worst(values)
-                value, where = float(values[i]), f"{patch} at {evidence.time(first + i)}"
-                if not value <= biggest[unit][0]:
-                    biggest[unit] = (value, where)
-                if not value <= bound:
-                    begin = first + int(np.flatnonzero(~(values <= bound))[0])
-                    origin = "its planned place" if planned else f"where it touched at {evidence.time(first)}"
-                    failures[unit].append(
-                        f"{patch} is {value:.4g} {unit} away from {origin} at {evidence.time(first + i)}, "
-                        f"allowed {bound:g} (beyond it from {evidence.time(begin)} on)"
-                    )
-        for unit, suffix, bound in (("m", "", tolerances.slip), ("deg", ", angle", np.rad2deg(tolerances.turn))):
-            value, where = biggest[unit]
-            wrong = "; ".join(failures[unit])
-            yield Check(name + suffix, value, unit, f"<= {bound:.3g}", not wrong, where, wrong)
+                begin = first + int(np.argmax(~(values <= line.bound)))
+                line.see(
+                    float(values[i]),
+                    f"{run.patches[column]} at {evidence.time(first + i)}",
+                    f"{values[i]:.4g} {line.unit} away from {origin}, allowed {line.bound:g} "
+                    f"(beyond it from {evidence.time(begin)} on)",
+                )
+        yield from (line.check() for line in lines)
 
 
 def _carried_out(evidence: RecomputedRun) -> Iterator[Check]:
@@ -106,17 +97,16 @@ def _goals(evidence: RecomputedRun) -> Iterator[Check]:
         return
     supports = {patch: np.where(run.active[:, column], SOMETHING, "") for column, patch in enumerate(run.patches)}
     poses = run.object_q if run.object_q is not None else np.zeros((len(run), 0, 7))
-    states = States(
+    states = GoalStates(
         run.q, evidence.motion.com, evidence.motion.R, evidence.motion.p, supports,
         {name: poses[:, i] for i, name in enumerate(evidence.record.objects)}, evidence.time,
     )  # fmt: skip
-    allowed = Allowed(
+    goal_tolerances = GoalTolerances(
         tolerances.goal, tolerances.goal_turn, tolerances.com_goal, tolerances.object, tolerances.object_turn
     )
     environment = with_imperfections(scenario.environment, evidence.record.world)
-    judge = Judge(evidence.record.robot, environment, states, allowed, postures(scenario.robot))
-    yield from judge.start(document)
-    yield from judge.checks(document)
+    checker = GoalChecker(evidence.record.robot, scenario.robot, environment, states, goal_tolerances)
+    yield from checker.checks(document)
 
 
 def _fall(evidence: RecomputedRun) -> Check:

@@ -52,6 +52,33 @@ class Check:
         return verdict, self.name, value, self.bound, self.where
 
 
+class WorstCase:
+    """The worst of several values as one line of the certificate, with all that is wrong.
+
+    Parameters
+    ----------
+    name, unit : of the line.
+    bound : what a value may be at most; at least, where ``least``.
+    value : before any other is seen; None where none need be.
+    """
+
+    def __init__(self, name: str, unit: str, bound: float, least: bool = False, value: float | None = None):
+        self.name, self.unit, self.bound, self.sign = name, unit, bound, -1.0 if least else 1.0
+        self.value, self.where, self.wrong = value, "", list[str]()
+
+    def see(self, value: float, where: str, failure: str, bound: float | None = None) -> None:
+        """Take a value; ``failure`` says what is wrong if it is beyond ``bound`` (None: that of the line)."""
+        if self.value is None or not self.sign * value <= self.sign * self.value:
+            self.value, self.where = value, where
+        if not self.sign * value <= self.sign * (self.bound if bound is None else bound):
+            self.wrong.append(f"{where}: {failure}")
+
+    def check(self) -> Check:
+        """Return the line."""
+        bound = "" if self.value is None else f"{'>=' if self.sign < 0 else '<='} {self.bound:g}"
+        return Check(self.name, self.value, self.unit, bound, not self.wrong, self.where, "; ".join(self.wrong))
+
+
 @dataclass(frozen=True, repr=False)
 class Report:
     """The result of a verification.

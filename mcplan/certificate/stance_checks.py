@@ -1,6 +1,4 @@
-"""Checks of a plan against its scenario: start and goal, contacts on their supports that stay where they are.
-
-The static certificate of a plan: every stance's posture keeps its contacts and its balance, by another path.
+"""Static certificate of a plan: start, goal, contacts on their supports, and the balance of every stance's posture.
 
 The motions between stances are judged in `mcplan.certificate.transition_checks`.
 
@@ -8,15 +6,14 @@ The posture of stance k links it to the one before: the contacts of the larger o
 that both share carry load. Where it is passed in motion, forces and torques are those of that motion.
 """
 
-
 from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from mcplan.certificate.contact_checks import contacts_not_in_scenario
-from mcplan.certificate.goal_checks import Allowed, Judge, States, place_errors, postures
+from mcplan.certificate.goal_checks import GoalChecker, GoalStates, GoalTolerances, place_errors
 from mcplan.certificate.independent import Mechanism, away, rotation_of, rotation_vector
-from mcplan.certificate.report import Check, Report
+from mcplan.certificate.report import Check, Report, WorstCase
 from mcplan.certificate.tolerances import (
     PLAN_ANGLE_DEG,
     PLAN_BALANCE,
@@ -59,49 +56,44 @@ def stance_checks(plan: Plan, robot: RobotRecord) -> Iterator[Check]:
         thing.name: np.array([stance.objects.get(thing.name, thing.pose) for stance in stances])
         for thing in environment.objects
     }
-    states = States(q, motion.com, motion.R, motion.p, supports, objects, lambda k: f"stance {k}")
-    allowed = Allowed(
+    states = GoalStates(q, motion.com, motion.R, motion.p, supports, objects, lambda k: f"stance {k}")
+    tolerances = GoalTolerances(
         PLAN_PLACE, float(np.deg2rad(PLAN_ANGLE_DEG)), PLAN_COM, PLAN_OBJECT, float(np.deg2rad(PLAN_OBJECT_DEG))
     )
-    judge = Judge(robot, environment, states, allowed, postures(plan.scenario.robot))
-    yield from judge.start(plan.scenario.document.data)
-    yield from judge.checks(plan.scenario.document.data)
+    checker = GoalChecker(robot, plan.scenario.robot, environment, states, tolerances)
+    yield from checker.checks(plan.scenario.document.data)
 
 
 def _on_supports(plan: Plan, robot: RobotRecord) -> Iterator[Check]:
     """Yield the lines that say how far planned contacts are from the surfaces and bars that the scenario has."""
     patches = {patch.name: patch for patch in robot.patches}
-    off, turned, rough = [(0.0, "", "")], [(0.0, "", "")], [(0.0, "", "")]
+    off = WorstCase("contacts on their supports", "m", PLAN_PLACE, value=0.0)
+    turned = WorstCase("contacts on their supports, angle", "deg", PLAN_ANGLE_DEG, value=0.0)
+    rough = WorstCase("friction of the supports", "more than there is", 1e-9, value=0.0)
     for k, stance in enumerate(plan.stances):
         environment = plan.scenario.environment.placed(stance.objects)
         for contact in stance.contacts:
             where = f"{contact.patch} on {contact.support}, stance {k}"
             if contact.patch == MOUNT:
                 far, turn = off_base(contact, plan.scenario.start.q)
-                off.append((far, where, f"{where} is {far:.4g} m off the base of the start"))
-                turned.append((turn, where, f"{where} is turned by {turn:.4g} deg out of the base of the start"))
+                off.see(far, where, f"{far:.4g} m off the base of the start")
+                turned.see(turn, where, f"turned by {turn:.4g} deg out of the base of the start")
                 continue
             support = environment.supports.get(contact.support)
             if support is None or contact.patch not in patches:
-                off.append((np.inf, where, f"{where}: there is no such patch or support"))
+                off.see(np.inf, where, "there is no such patch or support")
                 continue
-            said = ContactSpec.model_validate({"patch": contact.patch, "surface": contact.support, **contact.options})
-            said = said.model_copy(update={"kind": contact.kind})
-            away, angle = place_errors(said, patches[contact.patch], support, contact.R[None], contact.p[None])
-            off.append((float(away[0]), where, f"{where} is {away[0]:.4g} m off its support"))
+            spec = ContactSpec.model_validate({"patch": contact.patch, "surface": contact.support, **contact.options})
+            spec = spec.model_copy(update={"kind": contact.kind})
+            away, angle = place_errors(spec, patches[contact.patch], support, contact.R[None], contact.p[None])
+            off.see(float(away[0]), where, f"{away[0]:.4g} m off its support")
             degrees = float(np.rad2deg(angle[0]))
-            turned.append((degrees, where, f"{where} is turned by {degrees:.4g} deg out of its support"))
-            beyond = _beyond_what_it_gives(contact, support.friction if said.friction is None else said.friction,
-                                           isinstance(support, Bar))  # fmt: skip
-            rough.append((beyond, where, f"{where} counts on {beyond:.4g} more friction than there is"))
-    for name, found, unit, bound in (
-        ("contacts on their supports", off, "m", PLAN_PLACE),
-        ("contacts on their supports, angle", turned, "deg", PLAN_ANGLE_DEG),
-        ("friction of the supports", rough, "more than there is", 1e-9),
-    ):
-        value, where, _ = max(found, key=lambda item: np.inf if np.isnan(item[0]) else item[0])
-        wrong = [text for amount, _, text in found if not amount <= bound]
-        yield Check(name, value, unit, f"<= {bound:g}", not wrong, where, "; ".join(wrong))
+            turned.see(degrees, where, f"turned by {degrees:.4g} deg out of its support")
+            friction = support.friction if spec.friction is None else spec.friction
+            grasps = contact.kind == "grasp" and isinstance(support, Bar)
+            beyond = 0.0 if grasps else max(0.0, contact.friction - friction)
+            rough.see(beyond, where, f"friction {contact.friction:g}, {beyond:.4g} more than that of the support")
+    yield from (line.check() for line in (off, turned, rough))
 
 
 def off_base(contact: Contact, q: np.ndarray) -> tuple[float, float]:
@@ -111,32 +103,23 @@ def off_base(contact: Contact, q: np.ndarray) -> tuple[float, float]:
     return float(np.linalg.norm(contact.p - q[:3])), float(np.rad2deg(turn))
 
 
-def _beyond_what_it_gives(contact: Contact, friction: float, on_bar: bool) -> float:
-    """Return by how much a contact's friction is beyond that of its support; a grasp has none."""
-    return 0.0 if contact.kind == "grasp" and on_bar else max(0.0, contact.friction - friction)
-
-
 def _kept(plan: Plan) -> Iterator[Check]:
     """Yield the line that says how far contacts that two stances share have moved, on an object relative to it."""
-    off, where, wrong = 0.0, "", []
-    bound = PLAN_PLACE
+    line = WorstCase("kept contacts", "m, rad", PLAN_PLACE, value=0.0)
     for k in range(1, len(plan.stances)):
         before, after = plan.stances[k - 1], plan.stances[k]
         mine = {contact.patch: contact for contact in before.contacts}
         changed = sum(c.patch not in mine or c.support != mine[c.patch].support for c in after.contacts)
         changed += sum(patch not in after.patches for patch in mine)
         if changed > 1:
-            wrong.append(f"stance {k}: {changed} contacts change at once")
+            line.wrong.append(f"stance {k}: {changed} contacts change at once")
         for contact in after.contacts:
             was = mine.get(contact.patch)
             if was is None or was.support != contact.support:
                 continue
             moved = _moved(plan, was, contact, k)
-            if not moved <= off:
-                off, where = moved, f"{contact.patch}, stance {k}"
-            if not moved <= bound:
-                wrong.append(f"stance {k}: {contact.patch} is {moved:.4g} m (rad) from where it was, without a step")
-    yield Check("kept contacts", off, "m, rad", f"<= {bound:g}", not wrong, where, "; ".join(wrong))
+            line.see(moved, f"{contact.patch}, stance {k}", f"{moved:.4g} m (rad) from where it was, without a step")
+    yield line.check()
 
 
 def _required(plan: Plan, carries: float) -> Iterator[Check]:
@@ -179,30 +162,23 @@ def judge_plan(robot: RobotRecord, plan: PlanRecord, title: str, further: Sequen
     title : of the certificate.
     further : lines of the certificate that need more than records.
     """
-    worst: dict[str, tuple[float, str, list[str]]] = {}
+    lines = (
+        WorstCase("contact place", "m", PLAN_PLACE),
+        WorstCase("contact angle", "deg", PLAN_ANGLE_DEG),
+        WorstCase("force balance", "N, N m", PLAN_BALANCE),
+        WorstCase("friction", "N, N m outside the cone", PLAN_FORCE),
+        WorstCase("contact force", "N beyond the limit", PLAN_FORCE),
+        WorstCase("free direction", "N m", PLAN_FORCE),
+        WorstCase("grasp moment", "N m beyond the limit", PLAN_FORCE),
+        WorstCase("force on shared contacts only", "N, N m", PLAN_FORCE),
+        WorstCase("torque", "of the limit", 1.0),
+        WorstCase("position", f"{unit_of_all(recorded_units(robot))} beyond the limit", PLAN_FORCE),
+    )
+    named = {line.name: line for line in lines}
     for k in range(len(plan.stances)):
         for name, value, bound, text in _stance(robot, plan, k):
-            before = worst.get(name, (-np.inf, "", []))
-            wrong = before[2] if value <= bound else [*before[2], f"stance {k}: {text}"]
-            worst[name] = (value, f"stance {k}", wrong) if not value <= before[0] else (before[0], before[1], wrong)
-    units = {
-        "contact place": ("m", f"<= {PLAN_PLACE:g}"),
-        "contact angle": ("deg", f"<= {PLAN_ANGLE_DEG:g}"),
-        "force balance": ("N, N m", f"<= {PLAN_BALANCE:g}"),
-        "friction": ("N, N m outside the cone", f"<= {PLAN_FORCE:g}"),
-        "contact force": ("N beyond the limit", f"<= {PLAN_FORCE:g}"),
-        "free direction": ("N m", f"<= {PLAN_FORCE:g}"),
-        "grasp moment": ("N m beyond the limit", f"<= {PLAN_FORCE:g}"),
-        "force on shared contacts only": ("N, N m", f"<= {PLAN_FORCE:g}"),
-        "torque": ("of the limit", "<= 1"),
-        "position": (f"{unit_of_all(recorded_units(robot))} beyond the limit", f"<= {PLAN_FORCE:g}"),
-    }
-    checks = [
-        Check(name, worst[name][0], *units[name], not worst[name][2], worst[name][1], "; ".join(worst[name][2]))
-        for name in units
-        if name in worst
-    ]
-    checks += further
+            named[name].see(value, f"stance {k}", text, bound)
+    checks = [*(line.check() for line in lines if line.value is not None), *further]
     found = {check.name: check.value for check in checks}
     position = found.get("position")
     clearances = [found.get(name) for name in ("clearance", "transition: clearance")]

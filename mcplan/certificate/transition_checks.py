@@ -24,7 +24,7 @@ import numpy as np
 from mcplan.certificate.curve import minimum_jerk
 from mcplan.certificate.independent import Mechanism, MechanismMotion, away, rotation_of, rotation_vector
 from mcplan.certificate.object_checks import track_clearance
-from mcplan.certificate.report import Check
+from mcplan.certificate.report import Check, WorstCase
 from mcplan.certificate.tolerances import (
     PLAN_FORCE,
     PLAN_PLACE,
@@ -96,35 +96,6 @@ HALVES = 2
 """Times per piece of a spline at which contacts and paths are looked at."""
 
 
-class _Line:
-    """One line: its worst value, where that is, and all that is wrong.
-
-    Parameters
-    ----------
-    name, unit : of the line.
-    bound : what a value may be at most; at least, where ``least``.
-    """
-
-    def __init__(self, name: str, unit: str, bound: float, least: bool = False):
-        self.name, self.unit, self.bound, self.sign = name, unit, bound, -1.0 if least else 1.0
-        self.value: float | None = None
-        self.where, self.wrong = "", list[str]()
-
-    def see(self, value: float, where: str, what: str) -> None:
-        """Take a value; ``what`` says in words what it is."""
-        if self.value is None or not self.sign * value <= self.sign * self.value:
-            self.value, self.where = value, where
-        if not self.sign * value <= self.sign * self.bound:
-            self.wrong.append(f"{where}: {what}")
-
-    def check(self) -> Check:
-        """Return the line."""
-        bound = "" if self.value is None else f"{'>=' if self.sign < 0 else '<='} {self.bound:g}"
-        return Check(
-            f"transition: {self.name}", self.value, self.unit, bound, not self.wrong, self.where, "; ".join(self.wrong)
-        )
-
-
 def transition_checks(plan: Plan, record: RobotRecord) -> Iterator[Check]:
     """Yield the lines of the certificate of a plan that concern its transitions; none where it has one stance."""
     if len(plan.stances) < 2:
@@ -143,6 +114,10 @@ def transition_checks(plan: Plan, record: RobotRecord) -> Iterator[Check]:
         yield apart
 
 
+def _line(name: str, unit: str, bound: float, least: bool = False) -> WorstCase:
+    return WorstCase(f"transition: {name}", unit, bound, least)
+
+
 class _Lines:
     """The lines that are taken segment by segment."""
 
@@ -152,23 +127,23 @@ class _Lines:
         self.balance = Balance(record, mechanism)
         self.patches = [patch.name for patch in record.patches]
         self.points = {patch.name: np.array([[*x, 0.0][:3] for x in patch.polygon]) for patch in record.patches}
-        self.ends = _Line("ends", "m, rad", PLAN_PLACE)
-        self.com = _Line("centre of mass", "m", TRANSITION_COM)
-        self.place = _Line("contact place", "m", TRANSITION_PLACE)
-        self.angle = _Line("contact angle", "deg", TRANSITION_ANGLE_DEG)
-        self.path = _Line("path", "m", TRANSITION_PATH)
-        self.lift = _Line("lift", "m", TRANSITION_LIFT, least=True)
+        self.ends = _line("ends", "m, rad", PLAN_PLACE)
+        self.com = _line("centre of mass", "m", TRANSITION_COM)
+        self.place = _line("contact place", "m", TRANSITION_PLACE)
+        self.angle = _line("contact angle", "deg", TRANSITION_ANGLE_DEG)
+        self.path = _line("path", "m", TRANSITION_PATH)
+        self.lift = _line("lift", "m", TRANSITION_LIFT, least=True)
         self.units = recorded_units(record)
-        self.position = _Line("joint position", f"{unit_of_all(self.units)} beyond the limit", PLAN_FORCE)
-        self.velocity = _Line("velocity", "of the limit", 1.0)
-        self.held = _Line("balance", "N, N m missing", TRANSITION_BALANCE)
-        self.torque = _Line("torque", "of the limit", 1.0)
-        self.dynamic = _Line("dynamic balance", "N, N m missing", TRANSITION_BALANCE)
-        self.effort = _Line("dynamic torque", "of what may be used", 1.0 + TRANSITION_DYNAMIC)
-        self.pace = _Line("pace", "of what it allows", 1.0 + TRANSITION_PACE)
+        self.position = _line("joint position", f"{unit_of_all(self.units)} beyond the limit", PLAN_FORCE)
+        self.velocity = _line("velocity", "of the limit", 1.0)
+        self.held = _line("balance", "N, N m missing", TRANSITION_BALANCE)
+        self.torque = _line("torque", "of the limit", 1.0)
+        self.dynamic = _line("dynamic balance", "N, N m missing", TRANSITION_BALANCE)
+        self.effort = _line("dynamic torque", "of what may be used", 1.0 + TRANSITION_DYNAMIC)
+        self.pace = _line("pace", "of what it allows", 1.0 + TRANSITION_PACE)
 
     @property
-    def all(self) -> tuple[_Line, ...]:
+    def all(self) -> tuple[WorstCase, ...]:
         """In the order in which they are shown."""
         lines = (
             self.ends, self.com, self.place, self.angle, self.path, self.lift, self.position, self.velocity, self.held,

@@ -172,19 +172,19 @@ def tracks_of(plan: Plan) -> tuple[list[TransitionTrack], list[str]]:
         start, end = poses | before.objects, poses | stance.objects
         slides = {name for name in poses if np.abs(start[name] - end[name]).max() > 1e-9}
         near = (*plan.stances[max(k - 2, 0)].contacts, *before.contacts, *stance.contacts)
-        problems = list(_of_transition(plan, k, slides))
+        problems = list(_transition_problems(plan, k, slides))
         for part, segment in enumerate(transition.segments):
-            problems += _of_shape(segment, part, plan.scenario.robot.nq, plan.scenario.robot.patches)
+            problems += _shape_problems(segment, part, plan.scenario.robot.nq, plan.scenario.robot.patches)
             if segment.law is not None and plan.scenario.control.pace is None:
                 problems.append(f"segment {part} has a law of time, but `control.pace` is slow")
             if problems:
                 continue
             closed = stance.contacts if part else before.contacts
-            problems += _of_segment(plan, k, part, slides)
+            problems += _segment_problems(plan, k, part, slides)
             coming = tuple(course.target for course in segment.courses if course.target is not None)
             began, moved = (end, end) if part else (start, end)
-            rates = _passed(plan, k, part)
-            problems += _of_passing(segment, part, rates)
+            rates = _passing_rates(plan, k, part)
+            problems += _passing_problems(segment, part, rates)
             curve = SegmentCurve(segment.times, segment.q, *rates)
             around = closed, (*near, *coming), began, moved, environment
             tracks.append(TransitionTrack(k, part, title, segment, curve, *around))
@@ -192,7 +192,7 @@ def tracks_of(plan: Plan) -> tuple[list[TransitionTrack], list[str]]:
     return tracks, wrong
 
 
-def _passed(plan: Plan, k: int, part: int) -> tuple[np.ndarray | None, np.ndarray | None]:
+def _passing_rates(plan: Plan, k: int, part: int) -> tuple[np.ndarray | None, np.ndarray | None]:
     """Return with which v and vd (2, 6+n), by its parameter, a segment passes the stances at its ends.
 
     From ``v = q' sd`` and ``vd = q'' sd² + q' sdd``; None is rest.
@@ -211,7 +211,7 @@ def _passed(plan: Plan, k: int, part: int) -> tuple[np.ndarray | None, np.ndarra
     return found[0], found[1]
 
 
-def _of_passing(segment: Segment, part: int, rates: Sequence[np.ndarray | None]) -> Iterator[str]:
+def _passing_problems(segment: Segment, part: int, rates: Sequence[np.ndarray | None]) -> Iterator[str]:
     """Say where a segment passes its ends otherwise than its stances do."""
     for verb, said, known in (("begins", segment.begin, rates[0]), ("ends", segment.finish, rates[1])):
         own = np.zeros(1) if said is None else np.array([said.v, said.vd])
@@ -219,7 +219,7 @@ def _of_passing(segment: Segment, part: int, rates: Sequence[np.ndarray | None])
             yield f"segment {part} {verb} with other rates than its stance is passed with"
 
 
-def _of_transition(plan: Plan, k: int, slides: set[str]) -> Iterator[str]:
+def _transition_problems(plan: Plan, k: int, slides: set[str]) -> Iterator[str]:
     stance, transition = plan.stances[k], plan.stances[k].transition
     assert transition is not None
     if transition.patch != stance.moved:
@@ -237,7 +237,7 @@ def _of_transition(plan: Plan, k: int, slides: set[str]) -> Iterator[str]:
         yield f"{', '.join(left)} moves, and no contact on it does that"
 
 
-def _of_shape(segment: Segment, part: int, nq: int, patches: Collection[str]) -> Iterator[str]:
+def _shape_problems(segment: Segment, part: int, nq: int, patches: Collection[str]) -> Iterator[str]:
     """Say what keeps a segment from being looked at."""
     where, times, q = f"segment {part}", segment.times, segment.q
     names = [course.patch for course in segment.courses]
@@ -252,10 +252,10 @@ def _of_shape(segment: Segment, part: int, nq: int, patches: Collection[str]) ->
     elif np.abs(np.linalg.norm(q[:, 3:7], axis=1) - 1.0).max() > SAME:
         yield f"a base quaternion of {where} has not the length 1"
     elif segment.law is not None:
-        yield from _of_law(segment, where)
+        yield from _law_problems(segment, where)
 
 
-def _of_law(segment: Segment, where: str) -> Iterator[str]:
+def _law_problems(segment: Segment, where: str) -> Iterator[str]:
     """Say what keeps a law of time from being one."""
     law = segment.law
     assert law is not None
@@ -272,7 +272,7 @@ def _of_law(segment: Segment, where: str) -> Iterator[str]:
         yield f"the law of {where} keeps {law.kept:g} of its reserve, expected 0 to 1"
 
 
-def _of_segment(plan: Plan, k: int, part: int, slides: set[str]) -> Iterator[str]:
+def _segment_problems(plan: Plan, k: int, part: int, slides: set[str]) -> Iterator[str]:
     """Say what of a segment contradicts the stances: its contacts, its objects, its courses."""
     before, stance, transition = plan.stances[k - 1], plan.stances[k], plan.stances[k].transition
     assert transition is not None
@@ -288,29 +288,45 @@ def _of_segment(plan: Plan, k: int, part: int, slides: set[str]) -> Iterator[str
     objects = segment.objects or {}
     if objects.keys() != slides or any(np.abs(objects[n] - stance.objects[n]).max() > SAME for n in slides):
         yield f"segment {part} moves {', '.join(objects) or 'no object'}, not as the stance has it"
-    yield from _of_courses(plan, k, part, expected)
+    yield from _course_problems(plan, k, part, expected)
 
 
-def _of_courses(plan: Plan, k: int, part: int, closed: dict[str, Contact]) -> Iterator[str]:
+def _course_problems(plan: Plan, k: int, part: int, closed: dict[str, Contact]) -> Iterator[str]:
+    """Yield what is wrong with the courses of a segment: where they leave, their directions, where they arrive."""
     stance = plan.stances[k]
     assert stance.transition is not None
     courses = stance.transition.segments[part].courses
     for course in courses:
+        old = left_contact(plan.stances, k, part, course)
         if course.patch in closed:
             yield f"{course.patch} has a course, but is in contact"
-        old, normal = left_contact(plan.stances, k, part, course), _normal(course)
         if course.lifts_off and old is None:
             yield f"{course.patch} leaves a support, but no stance before has it on one"
-        if not (np.isfinite(course.lift).all() and np.isfinite(course.approach).all()):
-            yield f"lift or approach of {course.patch} is not finite"
-            continue
-        off = (old.normal if old is not None else normal, course.lift, "lift")
-        for along, offset, name in (off, (normal, course.approach, "approach")):
-            if along is None:
-                if np.abs(offset).max() > SAME:
-                    yield f"the {name} of {course.patch} belongs to no support"
-            elif offset @ along < -SAME or np.abs(offset - (offset @ along) * along).max() > SAME:
-                yield f"the {name} of {course.patch} is not along the normal of its support"
+        yield from _offset_problems(course, old)
+    yield from _arrival_problems(stance, part, courses)
+    yield from _waiting_problems(plan.stances[k + 1 :], courses)
+    only_lifts = len(courses) == 1 and courses[0].lifts_off and courses[0].target is None
+    if part and not (only_lifts and courses[0].patch == stance.moved):
+        yield f"segment 1 does not lift {stance.moved} off its support"
+
+
+def _offset_problems(course: SwingSpec, old: Contact | None) -> Iterator[str]:
+    """Yield where lift or approach are not along the normals of the supports that a patch leaves and meets."""
+    if not (np.isfinite(course.lift).all() and np.isfinite(course.approach).all()):
+        yield f"lift or approach of {course.patch} is not finite"
+        return
+    normal = None if course.target is None else course.target.normal
+    off = normal if old is None else old.normal
+    for along, offset, name in ((off, course.lift, "lift"), (normal, course.approach, "approach")):
+        if along is None:
+            if np.abs(offset).max() > SAME:
+                yield f"the {name} of {course.patch} belongs to no support"
+        elif offset @ along < -SAME or np.abs(offset - (offset @ along) * along).max() > SAME:
+            yield f"the {name} of {course.patch} is not along the normal of its support"
+
+
+def _arrival_problems(stance: PlannedStance, part: int, courses: Sequence[SwingSpec]) -> Iterator[str]:
+    """Yield where the patches that come to a support are not the one that the stance adds."""
     arriving = [course for course in courses if course.target is not None and not course.hold]
     goal = [stance.contact(stance.moved)] if stance.change == "add" and stance.moved in stance.patches else []
     if [course.patch for course in arriving] != [contact.patch for contact in goal]:
@@ -318,16 +334,14 @@ def _of_courses(plan: Plan, k: int, part: int, closed: dict[str, Contact]) -> It
         yield f"segment {part} brings {said} to a support, expected {', '.join(c.patch for c in goal) or 'none'}"
     elif goal and not (arriving[0].target and arriving[0].target.same_place(goal[0], SAME)):
         yield f"segment {part} brings {goal[0].patch} to another place than its stance"
-    later = [contact for s in plan.stances[k + 1 :] for contact in s.contacts]
+
+
+def _waiting_problems(later: Sequence[PlannedStance], courses: Sequence[Course]) -> Iterator[str]:
+    """Yield which patches wait above a place where no later stance has them."""
+    contacts = [contact for stance in later for contact in stance.contacts]
     for course in courses:
-        if course.hold and not any(course.target and course.target.same_place(c, SAME) for c in later):
+        if course.hold and not any(course.target and course.target.same_place(c, SAME) for c in contacts):
             yield f"{course.patch} waits above a place that no later stance has"
-    if part and (
-        [course.patch for course in courses] != [stance.moved]
-        or not courses[0].lifts_off
-        or courses[0].target is not None
-    ):
-        yield f"segment 1 does not lift {stance.moved} off its support"
 
 
 def left_contact(stances: Sequence[PlannedStance], k: int, part: int, course: SwingSpec) -> Contact | None:
@@ -336,7 +350,3 @@ def left_contact(stances: Sequence[PlannedStance], k: int, part: int, course: Sw
         return None
     known = stances[k - 1] if part else stances[max(k - 2, 0)]
     return next((contact for contact in known.contacts if contact.patch == course.patch), None)
-
-
-def _normal(course: SwingSpec) -> np.ndarray | None:
-    return None if course.target is None else course.target.normal

@@ -25,7 +25,7 @@ def run():
 
 @pytest.fixture(scope="module")
 def end(run):
-    """EngineCoordinates and centre of mass at the end."""
+    """Joints and centre of mass at the end."""
     return SimpleNamespace(joints=run.q[-1, 7:].tolist(), com=run.com[-1].tolist())
 
 

@@ -212,12 +212,12 @@ class GoalChecker:
         start = document.get("start")
         contacts = start.get("contacts") if isinstance(start, Mapping) else None
         if contacts:
-            for found in self._errors({"contacts": contacts, "only": True}):
-                yield self._line("start", found, 0, False)
+            for error in self._errors({"contacts": contacts, "only": True}):
+                yield self._line("start", error, 0, False)
         try:
             items = goal_items(document)
-        except (TypeError, ValueError, KeyError, AttributeError) as error:
-            failure = f"the goal cannot be read: {type(error).__name__}: {error}"
+        except (TypeError, ValueError, KeyError, AttributeError) as reason:
+            failure = f"the goal cannot be read: {type(reason).__name__}: {reason}"
             yield Check("goal", None, "", "met", False, "", failure)
             return
         first = 0

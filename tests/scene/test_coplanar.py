@@ -3,7 +3,7 @@
 import numpy as np
 
 import mcplan as mc
-from mcplan.certificate.solids import gather
+from mcplan.certificate.solids import gather_solids
 from mcplan.record.recording import record_robot
 from mcplan.scene.environment import coplanar_surfaces
 
@@ -24,6 +24,6 @@ def test_surfaces_of_one_plane_are_found():
 def test_the_certificate_lets_a_link_sink_into_all_of_the_plane_that_it_stands_on():
     robot = mc.load_robot("hrp2")
     environment = parts()
-    solids = gather(robot, record_robot(robot), environment)
+    solids = gather_solids(robot, record_robot(robot), environment)
     assert solids.supports["left"] == {"left", "right"}
     assert solids.supports["wall"] == {"wall"}

@@ -1,18 +1,15 @@
-"""Checks of clearance, of a run and of a plan: links keep apart from each other and from what they do not rest on.
+"""Clearance checks of a run and of the stances of a plan; contact points of forces that no planned contact explains.
 
-The distances are those of `mcplan.certificate.separation`, the poses those of `mcplan.certificate.independent`: neither
-planner nor controller knows them. A run is looked at every 20 ms, and in between wherever its links move so far from
-sample to sample that distances before and after leave room for an overlap::
+Links keep apart from each other and from everything that they do not rest on. The distances are those of
+`mcplan.certificate.separation`, the poses those of `mcplan.certificate.independent`; planner and controller use
+neither. A run is judged every 20 ms, and in between wherever its links move so far that an overlap is possible::
 
     d(t) >= (d_k + d_k+1 - s) / 2,     s = sum over the samples of |dp| + r |dR|_F / sqrt(2) of both solids
 
 with the radius r of the link about its origin: no point of a link moves farther from one sample to the next.
 
-Check that forces at contact points which no planned contact explains act where bodies meet.
-
-A point of a link that nobody planned, and any point of an object, is on a solid of its own, and on one that it could
-meet: of what stands fast, of an object, of a link that is not next to its own. What the physics reports of both lies
-between their surfaces, which may overlap.
+An unplanned contact point of a link, and any point of an object, is on a solid of its own link or object, and on
+another one that this can collide with. It lies between their surfaces, which may overlap.
 """
 
 
@@ -42,8 +39,8 @@ BLOCK = 512
 def clearance_checks(evidence: RecomputedRun) -> Iterator[Check]:
     """Yield the line of the certificate that concerns clearance.
 
-    A link may sink 2 mm into the support of its own patch, in the phases that lead to or from a
-    stance with that contact; every other pair has to stay apart.
+    A link may sink 2 mm into the support of its patch in the phases that lead to or from a stance with that contact.
+    Every other pair has to stay apart.
     """
     run = evidence.run
     try:
@@ -165,13 +162,13 @@ def _travel(evidence: RecomputedRun, solids: Solids, looked: np.ndarray) -> np.n
     """
     run = evidence.run
     reach = solids.reach
-    way = np.zeros((2, len(run), len(reach)))
+    travel = np.zeros((2, len(run), len(reach)))
     for start in range(0, len(run) - 1, CHUNK):
         R, p = poses_of(evidence, np.arange(start, min(start + CHUNK + 1, len(run))))
         for frame, (turned, moved) in enumerate(((R, p), seen_from_base(R, p))):
             turn = np.linalg.norm(np.diff(turned, axis=0), axis=(2, 3)) / np.sqrt(2.0)
-            way[frame, start + 1 : start + len(R)] = np.linalg.norm(np.diff(moved, axis=0), axis=2) + reach * turn
-    total = np.diff(np.cumsum(way, axis=1)[:, looked], axis=1)[:, :, solids.owner]
+            travel[frame, start + 1 : start + len(R)] = np.linalg.norm(np.diff(moved, axis=0), axis=2) + reach * turn
+    total = np.diff(np.cumsum(travel, axis=1)[:, looked], axis=1)[:, :, solids.owner]
     i, j = solids.pairs.T
     world, base = total[..., i] + total[..., j]
     return np.asarray(np.where(solids.between_links, np.minimum(world, base), world))
@@ -261,13 +258,13 @@ class _PlacedSolids:
         owner = np.where(solids.owner == WORLD, world, solids.owner)
         self.owner = np.append(owner, [patch.link for patch in record.patches]).astype(int)
         self.body = np.append(solids.bodies, np.arange(links, world + 1))
-        self.meets = self.body[:, None] != self.body  # what could meet: of links only those that collisions know of
+        self.meets = self.body[:, None] != self.body  # of links only the pairs that can collide
         self.meets[:links, :links] = False
         a, b = owner[solids.pairs].T
         self.meets[a, b] = self.meets[b, a] = True
 
     def lost(self, rows: np.ndarray) -> np.ndarray:
-        """Say of contact points (k,) whether they lack a solid of their own, or one of something else."""
+        """Return which contact points (k,) are not on a solid of their link or object, or not on another one."""
         run, point = self.evidence.run, Convex(np.zeros((1, 3)))
         samples, of = np.unique(self.evidence.point_sample[rows], return_inverse=True)
         R, p = poses_of(self.evidence, samples)

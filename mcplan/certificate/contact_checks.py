@@ -1,10 +1,8 @@
-"""Checks of contact forces: within their cones and limits, at points of their patches, and only in contact.
+"""Contact force checks: within cones and limits, at points of their patches, only in contact; contact options.
 
-What a scenario says of its contacts beside their places: friction, limits, freedoms. A plan may not make them up.
-
-A plan's file repeats such options at each of its contacts, and the friction cones, limits and free directions of the
-certificate follow from them. So each has to be one that the scenario gives to that patch on that support: at the start,
-in an item of the goal, or in its hand-written sequence. And what the last item states has to hold at the end.
+A plan's file repeats the options of its contacts (friction, limits, free directions), and the checks of the certificate
+follow from them. So each has to be one that the scenario gives to that patch on that support: at the start, in an item
+of the goal, or in its hand-written sequence. The last stance has the options of the last item.
 """
 
 
@@ -42,7 +40,7 @@ def force_checks(evidence: RecomputedRun) -> Iterator[Check]:
 def _friction(evidence: RecomputedRun) -> Iterator[Check]:
     """``|ft| <= mu fn`` on the exact cone about the contact's normal, at planned points that carry more than 1 N.
 
-    One that carries less is told, too, where it holds more than it could if it carried 1 N.
+    A point that carries less is judged where its tangential force is more than it could be at 1 N.
     """
     fn, ft = evidence.point_split
     target = evidence.point_target
@@ -239,9 +237,9 @@ def _outside(local: np.ndarray, polygon: np.ndarray) -> np.ndarray:
 
 def _off_line(local: np.ndarray, ends: np.ndarray) -> np.ndarray:
     """How far points are from the line between two others, patch axes, m."""
-    way = ends[1] - ends[0]
-    share = np.clip((local - ends[0]) @ way / (way @ way), 0.0, 1.0)
-    return np.linalg.norm(local - ends[0] - share[:, None] * way, axis=1)
+    edge = ends[1] - ends[0]
+    share = np.clip((local - ends[0]) @ edge / (edge @ edge), 0.0, 1.0)
+    return np.linalg.norm(local - ends[0] - share[:, None] * edge, axis=1)
 
 
 def _only_where_active(evidence: RecomputedRun) -> Check:
@@ -262,7 +260,7 @@ def _only_where_active(evidence: RecomputedRun) -> Check:
 
 
 def _unplanned(evidence: RecomputedRun) -> Check:
-    """No contact that nobody planned carries more than a little for more than a moment.
+    """No unplanned contact carries more than ``stray_force`` for longer than ``stray_time``.
 
     One that lets go for less than that is the same one when it comes back, and counts for as long as it carries.
     """
@@ -299,7 +297,7 @@ OPTIONS = ("friction", "max_force", "slide", "hinge", "overhang")
 
 
 def contacts_not_in_scenario(plan: Plan) -> Iterator[str]:
-    """Say which options of a plan's contacts are not the scenario's; its first stance has those of the start.
+    """Yield which options of a plan's contacts are not the scenario's; its first stance has those of the start.
 
     Nor may its last one be without those of the last item; what may overhang need not.
     """
@@ -320,16 +318,16 @@ def contacts_not_in_scenario(plan: Plan) -> Iterator[str]:
                     if value is not None and value not in [options.get(name) for options in known]
                 }
             for name, value in differ.items():
-                said = ", ".join(sorted({str(options[name]) for options in known if name in options})) or "nothing"
+                given = ", ".join(sorted({str(options[name]) for options in known if name in options})) or "nothing"
                 yield (
                     f"stance {k}: {contact.patch} on {contact.support} has "
-                    f"{'no ' + name if value is None else f'{name} {value}'}, of which the scenario says {said}"
+                    f"{'no ' + name if value is None else f'{name} {value}'}, of which the scenario says {given}"
                 )
-    yield from _lacking(plan.stances[-1], document)
+    yield from _missing_options(plan.stances[-1], document)
 
 
-def _lacking(stance: PlannedStance, document: Mapping[str, Any]) -> Iterator[str]:
-    """Say which options that the last item states of its contacts the last stance does not have."""
+def _missing_options(stance: PlannedStance, document: Mapping[str, Any]) -> Iterator[str]:
+    """Yield which options that the last item states of its contacts the last stance does not have."""
     stated = _said(_items(document)[-1].get("contacts")) if _items(document) else {}
     for contact in stance.contacts:
         for options in stated.get((contact.patch, contact.support), ()):
@@ -357,11 +355,11 @@ def _asked(document: Mapping[str, Any]) -> dict[tuple[str, str], list[dict[str, 
 
 
 def _said(contacts: Any) -> dict[tuple[str, str], list[dict[str, Any]]]:
-    """Return the options that a list of contacts gives, by patch and support; what is no contact gives none."""
+    """Return the options of a list of contacts by patch and support; entries that are no contacts are left out."""
     found: dict[tuple[str, str], list[dict[str, Any]]] = {}
-    for said in contacts if isinstance(contacts, list | tuple) else ():
+    for given in contacts if isinstance(contacts, list | tuple) else ():
         try:
-            spec = ContactSpec.model_validate(dict(said))
+            spec = ContactSpec.model_validate(dict(given))
         except (ValidationError, TypeError, ValueError):
             continue
         found.setdefault((spec.patch, spec.surface), []).append(_plain(spec.options))

@@ -1,9 +1,9 @@
-"""Checks of what acts from outside: nothing but what the scenario says, sample by sample.
+"""External force checks: every sample is explained by pushes, losses and limits of joints, and unplanned contacts.
 
     tau_ext = sum J' f + S' (s + r + l - d (v_j + dt vd_j))
 
-with the forces ``f`` of pushes and of recorded contacts that nobody planned, what motors at their limit do not give
-``s``, friction of the joints ``|r| <= c``, and forces of joints at their limits ``l``, which point away from there.
+with the forces ``f`` of pushes and of unplanned contacts, the share ``s`` that motors at their limit do not give,
+friction of the joints ``|r| <= c``, and forces of joints at their limits ``l``, which point away from there.
 Damping ``d`` and friction ``c`` are those of the URDF and of ``simulation``. Masses, friction and places that differ
 from the plan are held against ``simulation.payloads`` and ``simulation.imperfections``.
 """
@@ -73,7 +73,7 @@ def _explained(evidence: RecomputedRun, settings: SimulationSettings) -> Check:
 
 
 def known_forces(evidence: RecomputedRun, settings: SimulationSettings) -> np.ndarray:
-    """Return the generalised forces (N, 6+n) of the scenario's pushes and of recorded contacts that nobody planned."""
+    """Return the generalised forces (N, 6+n) of the scenario's pushes and of unplanned contacts."""
     run, robot = evidence.run, evidence.record.robot
     loads: dict[int, np.ndarray] = {}
 

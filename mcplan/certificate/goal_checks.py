@@ -104,9 +104,9 @@ def bar_errors(
             turn = np.maximum(turn, _between(R[:, :, 2], _grip(sense[:, None] * d, spec.angle)))
     elif kind == "surface":
         # the axis in patch axes, where it passes the patch's x axis
-        start, way = -np.einsum("kji,kj->ki", R, reach), np.einsum("kji,j->ki", R, d)
-        t = -start[:, 1] / np.where(np.abs(way[:, 1]) > 1e-9, way[:, 1], 1e-9)
-        here = start + t[:, None] * way
+        origin, axis = -np.einsum("kji,kj->ki", R, reach), np.einsum("kji,j->ki", R, d)
+        t = -origin[:, 1] / np.where(np.abs(axis[:, 1]) > 1e-9, axis[:, 1], 1e-9)
+        here = origin + t[:, None] * axis
         off, along = np.abs(here[:, 2] - bar.radius), t
         off = np.maximum(off, np.maximum(polygon[:, 0].min() - here[:, 0], here[:, 0] - polygon[:, 0].max()))
         if spec.offset is not None:
@@ -420,7 +420,7 @@ def goal_items(document: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
         count = len(goal)
         return [(f"goal {i} of {count}" if count > 1 else "goal", dict(item)) for i, item in enumerate(goal, 1)]
     stances = document.get("stances") or ()
-    if any("q" in item for item in stances):  # of a plan: they are what was found; what was asked for stands beside
+    if any("q" in item for item in stances):  # a plan keeps the user's sequence beside its own stances
         stances = (document.get("plan") or {}).get("sequence") or ()
     return [(f"item {i} of {len(stances)}", item) for i, item in enumerate(_unfolded(stances), 1)]
 

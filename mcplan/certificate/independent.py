@@ -1,4 +1,4 @@
-"""The motion of every link, and the forces it needs, by another path than the controller's.
+"""Independent rigid-body dynamics: motion of every link and the forces it needs, without the controller's kernels.
 
 Newton and Euler for each link of the robot's description on its own, in maximal coordinates, classical vectors in world
 axes, fixed and locked joints included as links that happen not to move::
@@ -29,7 +29,7 @@ CHUNK = 2048
 
 @dataclass(frozen=True, eq=False)
 class MechanismMotion:
-    """What was recomputed for N samples.
+    """Poses, centre of mass and forces of N samples.
 
     Parameters
     ----------
@@ -319,7 +319,7 @@ def pose_twist(R: np.ndarray, p: np.ndarray) -> np.ndarray:
 def deviation(R: np.ndarray, p: np.ndarray, selection: np.ndarray) -> np.ndarray:
     """Return the part (N, 6) of poses R (N, 3, 3), p (N, 3) along orthonormal rows (m, 6), linear then angular.
 
-    Where rows say nothing of rotation, as those of a point do, the place alone counts: how far it has turned is no way.
+    Where rows say nothing of rotation, as those of a point do, the place alone counts, not the rotation.
     """
     S = np.reshape(selection, (-1, 6))
     twist = pose_twist(R, p) if S[:, 3:].any() else np.concatenate([p, np.zeros_like(p)], axis=-1)

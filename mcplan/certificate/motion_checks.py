@@ -13,7 +13,7 @@ from mcplan.settings.settings import SimulationSettings
 
 
 def worst(values: np.ndarray) -> tuple[int, ...]:
-    """Return the index of the largest entry; what is not a number counts as larger than all."""
+    """Return the index of the largest entry; NaN counts as larger than all."""
     values = np.where(np.isnan(values), np.inf, values)
     return tuple(int(i) for i in np.unravel_index(np.argmax(values), values.shape))
 
@@ -58,9 +58,9 @@ def _apart(q: np.ndarray, other: np.ndarray) -> float:
 def _steps(evidence: RecomputedRun) -> Check:
     """Judge that samples are ``simulation.dt`` apart."""
     run, bound = evidence.run, evidence.tolerances.integration
-    said = evidence.section("simulation").get("dt", SimulationSettings().dt)
-    if not isinstance(said, int | float) or not abs(run.dt - said) <= bound:
-        failure = f"samples are {run.dt:g} s apart, simulation.dt is {said}"
+    expected_dt = evidence.section("simulation").get("dt", SimulationSettings().dt)
+    if not isinstance(expected_dt, int | float) or not abs(run.dt - expected_dt) <= bound:
+        failure = f"samples are {run.dt:g} s apart, simulation.dt is {expected_dt}"
         return Check("time step", None, "s", f"<= {bound:g}", False, "", failure)
     off = np.abs(np.diff(run.t) - run.dt) if len(run) > 1 else np.zeros(1)
     (k,) = worst(off)
@@ -135,7 +135,7 @@ def _explain(evidence: RecomputedRun, k: int, r: np.ndarray) -> str:
     size, alone = np.linalg.norm(r), int(np.argmax(np.abs(r)))
     if alone >= 6 and np.linalg.norm(np.delete(r, alone)) <= 1e-6 * size:
         amount = f"{r[alone]:+.6g} {force_units(evidence)[alone]}"
-        return f": as if the torque of {evidence.coordinate(alone)} should be {amount} from what it is"
+        return f": as if the torque of {evidence.coordinate(alone)} were off by {amount}"
     patches = evidence.run.patches
     unit, rest = np.eye(6), np.zeros((6, len(patches), 6))
     q = np.repeat(evidence.run.q[k : k + 1], 6, axis=0)

@@ -1,11 +1,8 @@
-"""Checks of free objects.
+"""Object checks: equations of motion, friction, support by the ground or the robot, and clearance of free objects.
 
-In a run they move by Newton and Euler under the recorded forces, and friction opposes their sliding. In a plan, what
-they lie on holds up their weight and what the robot does to them; in the air the robot alone does.
-
-Whether objects that the robot moves keep off what stands around them, and off each other.
-
-An object at rest touches what it lies on; a deeper overlap at any of the times that are looked at is found.
+In a run objects move by Newton and Euler under the recorded forces, and friction opposes their sliding. In a plan their
+support bears their weight and the forces of the robot; in the air the robot alone does. An object at rest touches its
+support; a deeper overlap with surroundings or other objects, at any of the times that are tried, is reported.
 """
 
 

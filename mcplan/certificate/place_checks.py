@@ -1,4 +1,4 @@
-"""Checks of places: contacts stay where they are, the plan is carried out, its goals are met, nobody falls."""
+"""Place checks of a run: slip of contacts, execution of the plan to its end, goals, falls."""
 
 from collections.abc import Iterator
 
@@ -16,7 +16,7 @@ from mcplan.robot.patch import MOUNT
 def place_checks(evidence: RecomputedRun) -> Iterator[Check]:
     """Yield the lines of the certificate that concern places."""
     yield from _slip(evidence)
-    yield from _carried_out(evidence)
+    yield from _execution(evidence)
     yield from _goals(evidence)
     yield _fall(evidence)
 
@@ -36,7 +36,7 @@ def _slip(evidence: RecomputedRun) -> Iterator[Check]:
         )
         for column, first, end, contact in evidence.intervals:
             if planned and contact == NONE:
-                continue  # a line of its own says so
+                continue  # reported by the line above
             error = evidence.planned_error if planned else evidence.drift
             distance, angle = error(column, slice(first, end), contact)
             origin = "its planned place" if planned else f"where it touched at {evidence.time(first)}"
@@ -52,8 +52,8 @@ def _slip(evidence: RecomputedRun) -> Iterator[Check]:
         yield from (line.check() for line in lines)
 
 
-def _carried_out(evidence: RecomputedRun) -> Iterator[Check]:
-    """Judge that the plan was carried out: not stopped, and its last stance holds at the end, contacts in place."""
+def _execution(evidence: RecomputedRun) -> Iterator[Check]:
+    """Judge that the plan was executed: not stopped, and its last stance holds at the end, contacts in place."""
     run, tolerances, last = evidence.run, evidence.tolerances, len(evidence.run) - 1
     stopped = evidence.record.stopped
     failure = f"the simulation had to stop: {stopped}" if stopped else ""

@@ -1,4 +1,4 @@
-"""What a verification recomputes once and judges many times."""
+"""A run recomputed by the independent dynamics: motion, contact intervals, planned contacts and point forces."""
 
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -21,7 +21,7 @@ NONE = -1
 
 
 class RecomputedRun:
-    """A run, seen again through the independent dynamics.
+    """A run recomputed by the independent dynamics.
 
     Parameters
     ----------
@@ -120,7 +120,7 @@ class RecomputedRun:
     ) -> np.ndarray:
         """Return how far (K, 3) a ball is from where it has rolled to from a pose (R, p), its axes.
 
-        Where torques drive it is the way that it has slid since the first of the samples, beside what it was off then:
+        Where torques drive, that is its error at the first of the samples plus the distance that it has slid since:
 
             p_k - p_0 - sum r dphi x n,    dphi the rotation from one sample to the next
 

@@ -1,8 +1,6 @@
-"""Checks of the record: scenario, plan and robot in a run are those whose hashes it holds, and agree with each other.
+"""Record checks (hashes, and agreement of scenario, plan and robot), and solver checks (failures, slack form).
 
-What follows is judged by them; a run whose record contradicts itself proves nothing.
-
-Checks of the controller's program: how many ticks had no solution, and what those in slack form gave up.
+All other lines are judged by the record; a run whose record contradicts itself proves nothing.
 """
 
 
@@ -25,7 +23,7 @@ SAME = 1e-9
 """Numbers of the plan that was rebuilt from its document, in their own unit: coordinates become poses by other sums."""
 
 FOUND = ("mcplan", "stances", "plan", "robot")
-"""Keys in which documents of a plan and of its scenario may differ: version, what was found, path of the robot."""
+"""Keys in which documents of a plan and of its scenario may differ: version, results, path of the robot."""
 
 OF_ROBOT = ("links", "joints", "coordinates", "lower", "upper", "velocity", "torque", "armature", "patches")
 """Parts of a robot's record that its files say again."""
@@ -80,7 +78,7 @@ def _robot_files(robot: RobotRecord) -> Iterator[str]:
 
 
 def _asked(document: Mapping[str, Any]) -> Any:
-    """Return what a document asks for: without what was found, and without names of files."""
+    """Return the user's part of a document: without results and without names of files."""
     return _without_files({key: value for key, value in document.items() if key not in FOUND})
 
 
@@ -125,7 +123,7 @@ def solver_checks(evidence: RecomputedRun) -> Iterator[Check]:
     """Yield the lines of the certificate that concern the solutions of the controller's program.
 
     The program is due at every step, or at the whole fraction of them that ``control.rate`` says; a step at which it
-    was due and is said not to have been asked counts as one without a solution.
+    was due and did not run counts as one without a solution.
     """
     run, tolerances = evidence.run, evidence.tolerances
     if name := evidence.record.controller:

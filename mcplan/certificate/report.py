@@ -1,4 +1,4 @@
-"""The certificate: what was checked of a run or a plan, what was found, and how much is allowed."""
+"""The certificate as a report: checks with value, unit, bound and failure; text, table and JSON."""
 
 import re
 from dataclasses import dataclass
@@ -28,13 +28,13 @@ class Check:
 
     Parameters
     ----------
-    name : what was checked, in words.
-    value : what was found; None where nothing applies.
+    name : of the check.
+    value : worst value found; None where nothing applies.
     unit : of the value.
-    bound : what is allowed, as text (``<= 1e-06``); empty for a line that only informs.
+    bound : the allowed values, as text (``<= 1e-06``); empty for a line that only informs.
     passed : whether the value is allowed.
     where : the place and time of the worst value.
-    failure : what is wrong, where, when and by how much; empty when the check passed.
+    failure : the thing, place, time and amount that are wrong; empty when the check passed.
     """
 
     name: str
@@ -67,7 +67,7 @@ class WorstCase:
         self.value, self.where, self.wrong = value, "", list[str]()
 
     def see(self, value: float, where: str, failure: str, bound: float | None = None) -> None:
-        """Take a value; ``failure`` says what is wrong if it is beyond ``bound`` (None: that of the line)."""
+        """Take a value; ``failure`` is its message if it is beyond ``bound`` (None: that of the line)."""
         if self.value is None or not self.sign * value <= self.sign * self.value:
             self.value, self.where = value, where
         if not self.sign * value <= self.sign * (self.bound if bound is None else bound):
@@ -85,7 +85,7 @@ class Report:
 
     Parameters
     ----------
-    title : what was verified.
+    title : name of the run or plan.
     checks : the lines of the certificate.
     values : the keys of ``report.json`` (``KEYS``); None where nothing applies.
     notices : what the controller noted while it ran: time (s), text, bodies and amount (m). They are no checks.
@@ -103,7 +103,7 @@ class Report:
 
     @property
     def failures(self) -> list[str]:
-        """What is wrong, one sentence each: what, where, when and by how much."""
+        """Messages of failed checks, one sentence each: thing, place, time and amount."""
         return [check.failure or check.name for check in self.checks if not check.passed]
 
     @property
@@ -155,7 +155,7 @@ class Report:
         return {"success": self.success, **values, **lists}
 
     def _notes(self) -> list[str]:
-        """Return the notices, those of one kind as one, with what they mean for the certificate."""
+        """Return the notices, those of one kind as one, with their effect on the certificate."""
         kinds: dict[str, list[dict[str, Any]]] = {}
         for notice in self.notices:
             kinds.setdefault(re.sub(r"-?\d[\d.]*(e-?\d+)?", "#", notice["text"]), []).append(notice)

@@ -1,6 +1,6 @@
-"""Lines of the certificate in which another engine repeats what mcplan found of a run, number by number.
+"""Certificate lines of another engine: it recomputes a run, and every number is compared with the first opinion.
 
-What is compared, and relative to what; every bound is 1e-6 (``AGREEMENT``):
+Quantities that are compared, and their scales; every bound is 1e-6 (``AGREEMENT``):
 
 - generalised forces ``M vd + h - sum J' w``, relative to the largest force or moment of the sample, weight included;
 - centre of mass and patch poses, relative to 1 m, or to the distance from the origin where that is more; rotations by
@@ -10,13 +10,13 @@ What is compared, and relative to what; every bound is 1e-6 (``AGREEMENT``):
 - kinetic and potential energy, relative to the greater of the two and to ``m g`` times 1 m;
 - power: the rate of the engine's energy against what torques, wrenches and external forces do, relative to the sum of
   the magnitudes, or to 1 W;
-- links, joint limits and distances: see ``description.py`` and ``distances.py``.
+- links, joint limits and distances: see `mcplan.certificate.engine_checks`.
 
 Besides, the engine judges by itself: the equation of motion in its own forces, relative to the largest force of the
 sample (``EQUATION``), and the integration of state and velocity by its own integrator, relative to the largest number
-in the row, or to 1 (``INTEGRATION``). Both equations hold to the rounding of doubles in every back end, because what a
-run records is what it went on with (8e-14 and 3e-15 are the largest that were found); so the bounds are some hundred
-times that rounding and not the certificate's, which say how large an error would matter. With them a single number that
+in the row, or to 1 (``INTEGRATION``). Both equations hold to the rounding of doubles in every back end, because a
+run goes on with the numbers that it records (largest found: 8e-14 and 3e-15). So the bounds are some hundred times
+that rounding and not the certificate's, which say how large an error would matter. With them a single number that
 is changed by 1e-3 of itself is seen when it is larger than
 
 - 1e-8 of the largest force of the sample, of ``tau`` and ``wrench`` (5e-6 N for a humanoid);

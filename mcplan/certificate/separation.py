@@ -1,4 +1,4 @@
-"""How far convex solids are apart, for many pairs at once, by another path than the kernels of planner and controller.
+"""Signed distances of convex solids (GJK and expanding polytope), many pairs at once, without the planner's kernels.
 
 A solid is ``conv{c_1 .. c_k}`` or that with a disc about an axis added to each corner, with a ball of radius r around:
 boxes, hulls and prisms have corners only, a cylinder two corners and a disc, a capsule two and a ball, a sphere one and
@@ -6,7 +6,7 @@ a ball. With the supports ``h_A(n) = max_{a in A} n'a`` every unit vector bounds
 
     distance(A, B) = max_n -(h_A(-n) + h_B(n))
 
-so that a plane between two solids proves what is claimed, however it was found. Two that are apart are treated by the
+so that a plane between two solids proves a distance, however it was found. Two that are apart are treated by the
 algorithm of Gilbert, Johnson and Keerthi, all pairs in the same array operations; of two that overlap the polytope of
 their differences is expanded by Qhull.
 

@@ -41,8 +41,8 @@ class Solids(NamedTuple):
     names : of the link, surface, bar, obstacle or object.
     pairs : (P, 2) indices of solids; the first is on the robot.
     bodies : (L,) for every link the first of those that it is rigidly connected to.
-    supports : by the name of what is stood on, the names of the solids that this touches: all surfaces in its plane; of
-        a surface of an object the object.
+    supports : by the name of a support, the names of the solids that touch for it: all surfaces in its plane; of a
+        surface of an object the object.
     patches : by the name of a patch, the index of its link.
     objects : number of objects.
     """
@@ -99,13 +99,13 @@ def convex(shape: Shape) -> Convex:
 
 
 def gather_solids(robot: Robot, record: RobotRecord, environment: Environment) -> Solids:
-    """Return the solids of a robot and of what is around it."""
+    """Return the solids of a robot and of its environment."""
     own, owner = link_solids(robot, record)
     around = list(environment_solids(environment, len(record.links)))
     bodies = rigid_bodies(record)
     met = _always_touching(_Known(robot, record))
     pairs = [pair for pair in _separate(robot, record, owner, bodies) if _names(record, owner, pair) not in met]
-    stands = bodies == 0 if robot.fixed else np.zeros(len(bodies), bool)  # what is fixed to the world, like the world
+    stands = bodies == 0 if robot.fixed else np.zeros(len(bodies), bool)  # links that are fixed to the world
     pairs += [
         (i, len(own) + j)
         for i in range(len(own))
@@ -376,11 +376,11 @@ class ClearanceMonitor:
             mine = np.flatnonzero(j == other)
             height = (middles[:, i[mine]] @ facets[:, :3].T + facets[:, 3]).max(axis=2)
             lower[:, mine] = np.maximum(lower[:, mine], height - self._radius[i[mine]])
-        for other, (start, way, radius) in self._rods.items():
+        for other, (start, axis, radius) in self._rods.items():
             mine = np.flatnonzero(j == other)
             arm = middles[:, i[mine]] - start
-            share = np.clip(arm @ way / (way @ way), 0.0, 1.0)
-            far = np.linalg.norm(arm - share[..., None] * way, axis=2) - radius
+            share = np.clip(arm @ axis / (axis @ axis), 0.0, 1.0)
+            far = np.linalg.norm(arm - share[..., None] * axis, axis=2) - radius
             lower[:, mine] = np.maximum(lower[:, mine], far - self._radius[i[mine]])
         return np.asarray(lower)
 
@@ -445,7 +445,7 @@ def _facets(solids: Solids) -> dict[int, np.ndarray]:
 
 
 def _rods(solids: Solids) -> dict[int, tuple[np.ndarray, np.ndarray, float]]:
-    """Return beginning and way (3,) and radius of the rods that stand fast, by index; each is in such a capsule."""
+    """Return beginning and axis (3,) and radius of the rods that stand fast, by index; each is in such a capsule."""
     return {
         s: (solid.corners[0], solid.corners[1] - solid.corners[0], solid.disc + solid.ball)
         for s, (solid, who) in enumerate(zip(solids.solids, solids.owner, strict=True))

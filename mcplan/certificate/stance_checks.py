@@ -128,11 +128,11 @@ def _required(plan: Plan, carries: float) -> Iterator[Check]:
     for group in plan.scenario.planner.require:
         names = (group,) if isinstance(group, str) else group
         loads = [np.linalg.norm(s.wrenches[name][:3]) for s in plan.stances for name in names if name in s.wrenches]
-        most, said = float(max(loads, default=0.0)), " or ".join(names)
+        most, names_text = float(max(loads, default=0.0)), " or ".join(names)
         if not most >= least:
-            least, where = most, said
+            least, where = most, names_text
         if not most > carries:
-            wrong.append(f"{said} carries no more than {most:.4g} N in any stance")
+            wrong.append(f"{names_text} carries no more than {most:.4g} N in any stance")
     if where:
         yield Check("required contacts", least, "N", f"> {carries:.3g}", not wrong, where, "; ".join(wrong))
 
@@ -192,7 +192,7 @@ def judge_plan(robot: RobotRecord, plan: PlanRecord, title: str, further: Sequen
 
 
 def _stance(robot: RobotRecord, plan: PlanRecord, k: int) -> Iterator[tuple[str, float, float, str]]:
-    """Yield (check, value, bound, what is wrong) for one stance."""
+    """Yield (line, value, bound, failure) for one stance."""
     stance = plan.stances[k]
     before = plan.stances[k - 1].contacts if k else stance.contacts
     placed = stance.contacts if len(stance.contacts) >= len(before) else before

@@ -1,4 +1,4 @@
-"""How much a run or a plan may deviate, and where each number comes from.
+"""Tolerances of the certificate, and where each number comes from.
 
 Three kinds: what arithmetic leaves (``eom``, ``integration``, ``com``), what the solver of the quadratic program leaves
 (1e-6 in each row), and what a task of the physical world allows (``slip``, ``goal``, ``stray``, ``fall``).
@@ -38,12 +38,12 @@ PLAN_CLEARANCE = 1e-6
 
 TRANSITION_PLACE, TRANSITION_ANGLE_DEG = 5e-3, 0.5
 """m, deg: contacts along a transition against their places. Its knots are smoothed references: a posture may miss its
-contacts by 2 mm, and smoothing by as much again; what is left the controller's feedback takes out. It is what a run in
-``mujoco`` may drift by half."""
+contacts by 2 mm, and smoothing by as much again; the controller's feedback takes out the rest. A run in ``mujoco``
+may drift by twice as much."""
 
 TRANSITION_PATH = 0.01
-"""m: patches in the air along a transition, in its knots, against their courses: what is proven of the knots is not to
-be another motion than the one that is carried out. A fifth of the height at which they keep off supports by default."""
+"""m: patches in the air along a transition, in its knots, against their courses: the knots, which are judged, and the
+executed motion are not to differ. A fifth of the height at which they keep off supports by default."""
 
 TRANSITION_LIFT = 5e-3
 """m: how high above the support that it leaves all of a patch is at least once: what control drifts must not drag."""
@@ -63,7 +63,7 @@ bodies that overlap by more at any time are found. At the times that are looked 
 
 ON_SUPPORT = 2e-3
 """m: how far the corners of a patch may be beyond the rim of the surface that they are on: 1 mm is what a scenario may
-ask for without ``overhang``, another is rounding of what was planned and what a contact drifts."""
+ask for without ``overhang``, another is rounding of the plan and drift of a contact."""
 
 POSTURE = 0.2
 """rad (m for a sliding joint): joints of a posture that is a goal, where the goal gives no ``posture_tolerance``."""
@@ -156,7 +156,7 @@ reports must explain the motion as exactly as in ``qp``: equation of motion, int
 
 
 def tolerances_of(physics: str) -> Tolerances:
-    """Return what the runs of a physics are held against; one of one's own is taken for a physical one."""
+    """Return the tolerances for runs of a physics; a custom one is judged as a physical one."""
     known = BACK_ENDS.get(physics)
     found: Tolerances = imported(known.tolerances) if known else PHYSICAL
     return found

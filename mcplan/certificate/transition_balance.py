@@ -1,4 +1,4 @@
-"""Whether the closed contacts hold the robot, at rest, all along its transitions: a linear program at samples of them.
+"""Static balance along transitions: a linear program of contact forces at samples, solved by HiGHS.
 
 With the gravity terms g(q), the wrench map of every contact and forces f in friction pyramids inscribed in the cones::
 
@@ -7,16 +7,9 @@ With the gravity terms g(q), the wrench map of every contact and forces f in fri
 The norms of forces and moments of grips are bounded by half-spaces that are added where a solution is beyond them. What
 objects that carry contacts stand on has to hold them, too. Nothing is shared with `mcplan.statics`.
 
-Linear programs one after the other, each from where the one before has ended.
-
-    minimise c' x   subject to   E x = e,   A x <= b,   x_i >= 0 but for the free ones
-
-Solved by HiGHS through its own interface, which takes a basis to begin with: of programs that hardly differ, such as
-those of postures along a motion, each takes a few steps then. `scipy.optimize.linprog` begins every one anew.
-
-Wrenches of forces in friction cones at points: shared with nothing that planned or commanded them.
-
-A cone stands for the pyramid that is inscribed in it, whose edges are those of ``faces`` planes::
+HiGHS is called through its own interface, which takes a basis to start from (`scipy.optimize.linprog` does not): each
+of a sequence of similar programs then takes a few steps. A friction cone is replaced by the pyramid inscribed in it,
+whose edges are those of ``faces`` planes::
 
     e_k = n + mu (cos(2 pi k / faces) t_1 + sin(2 pi k / faces) t_2),   w = sum_ik f_ik (e_k, r_i x e_k),   f_ik >= 0
 """
@@ -46,7 +39,10 @@ class SilentHighs(highspy.Highs):
 
 
 class LinearPrograms:
-    """Solves programs."""
+    """Solves linear programs, each from the basis of the one before.
+
+    minimise c' x   subject to   E x = e,   A x <= b,   x_i >= 0 but for the free ones
+    """
 
     def __init__(self) -> None:
         self._highs = SilentHighs()
@@ -80,7 +76,7 @@ class LinearPrograms:
             known.row_status = [*known.row_status, *[HighsBasisStatus.kBasic] * (len(rows) - len(known.row_status))]
             if (x := self._solve(model, known)) is not None:
                 return x
-        return self._solve(model, None)  # that there is no solution is never said because of where it was begun
+        return self._solve(model, None)  # infeasibility never depends on the start
 
     def _solve(self, model: highspy.HighsLp, begin: HighsBasis | None) -> np.ndarray | None:
         self._highs.passModel(model)
@@ -283,7 +279,7 @@ class _Program:
     def _minimum(
         self, programs: LinearPrograms, J: np.ndarray, of_objects: np.ndarray, sums: np.ndarray, elastic: bool
     ) -> np.ndarray | None:
-        """Return forces, the share of the torques, and with ``elastic`` what is missing of the balances; or None."""
+        """Return forces, the share of the torques, and with ``elastic`` the missing part of the balances; or None."""
         n, rows = self.count, len(self.limited)
         equal = np.zeros((6 + len(sums), n + 1))
         equal[:6, :n], equal[6:, :n] = J[:6], of_objects

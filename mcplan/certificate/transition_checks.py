@@ -1,14 +1,12 @@
-"""The transitions of a plan, along their whole length: what the stances' own certificate says nothing about.
+"""Transition checks of a plan: contacts, paths, joints, balance, dynamics and clearance along its motions.
 
 Contacts that stay keep their places and hold the robot, at rest and within torque limits, unless it passes its stances
 in motion, which then balances it; joints keep within limits and speeds; patches in the air go off their supports, where
 their courses say, and onto the next; bodies keep apart. Where a law of time makes a motion quicker, its contacts bear
 the forces that this takes, and it keeps the margins of its pace.
 
-Where a segment says that a patch goes, computed again from what it says of it.
-
-A patch with a path of its own goes off along a normal, over, and down along the other one, in three minimum-jerk pieces
-that overlap::
+The path of a patch is recomputed from its course. A patch that leads the body goes off along a normal, over, and down
+along the other one, in three minimum-jerk pieces that overlap::
 
     p(t) = pA + l s1(t) + (pB + a - pA - l) s2(t) - a s3(t)
 
@@ -192,7 +190,7 @@ class _Lines:
         off = np.linalg.norm(self.mechanism.motion(knots).com - track.segment.com, axis=1)
         worst = int(np.argmax(off))
         where = track.when(track.segment.times[worst])
-        self.com.see(float(off[worst]), where, f"the centre of mass is said to be {off[worst]:.4g} m from where it is")
+        self.com.see(float(off[worst]), where, f"the recorded centre of mass is off by {off[worst]:.4g} m")
         for course in track.segment.courses:
             old = left_contact(stances, track.stance, track.part, course)
             for contact, k, t in ((old, 0, 0.0), (course.target, -1, track.duration)):

@@ -1,6 +1,6 @@
 """Clearance along transitions, between the samples too: by a bound on how far any point of a solid moves.
 
-Between two times h apart no point of a solid is farther from its straight way than ``h² A / 8``, where A bounds its
+Between two times h apart no point of a solid is farther from its straight line than ``h² A / 8``, where A bounds its
 acceleration. With distances d0, d1 at the two, and how far points move from one to the other at most, s, in sum of both
 solids of a pair::
 
@@ -129,8 +129,8 @@ class _TransitionMonitor:
             ends = [(R, p) if frame == 0 else seen_from_base(R, p) for R, p in (before, after)]
             (R0, p0), (R1, p1) = ends
             turn = np.linalg.norm(R1 - R0, axis=(2, 3)) / np.sqrt(2.0)
-            way = np.linalg.norm(p1 - p0, axis=2) + self.reach * turn
-            total = way / 2 + h[:, None] ** 2 / 8 * bends[frame]
+            travel = np.linalg.norm(p1 - p0, axis=2) + self.reach * turn
+            total = travel / 2 + h[:, None] ** 2 / 8 * bends[frame]
             rows = np.arange(len(h)) if pair is not None else slice(None)
             falls.append(total[rows, i] + total[rows, j])
         return np.asarray(np.where(own, np.minimum(*falls), falls[0]))
@@ -262,9 +262,9 @@ def bends_of(
     for i, name in enumerate(objects, start=len(record.links)):
         begin, end = track.objects[name], track.moved[name]
         if not np.array_equal(begin, end):
-            way, T = float(np.linalg.norm(end[:3] - begin[:3])), track.duration
+            path, T = float(np.linalg.norm(end[:3] - begin[:3])), track.duration
             angle = 2 * float(np.arccos(min(1.0, abs(float(begin[3:] @ end[3:])))))
-            world[:, i] = (SHARPEST * (way + reach[i] * angle) + reach[i] * (FASTEST * angle) ** 2) / T**2
+            world[:, i] = (SHARPEST * (path + reach[i] * angle) + reach[i] * (FASTEST * angle) ** 2) / T**2
             seen[:, i] = np.inf
     return world, seen
 

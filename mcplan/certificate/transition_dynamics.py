@@ -1,8 +1,8 @@
-"""Whether a motion with a law of time is one that contacts and joints can give: dynamics along it, by another path.
+"""Dynamic balance, joint torques and speeds along a motion with a law of time, by independent dynamics.
 
 The law is read with SciPy's polynomials from its nodes, and so is the curve; the forces of the motion are those of
 Newton and Euler for each link (`mcplan.certificate.independent`), and contacts bear them or not by a linear program of
-HiGHS (`mcplan.certificate.transition_balance`). Nothing is shared with what found the law.
+HiGHS (`mcplan.certificate.transition_balance`). Nothing is shared with the code that found the law.
 
 A law keeps its margins in its nodes. In the middle between two of them it may use up `BETWEEN` of the reserve.
 """
@@ -35,7 +35,7 @@ FINE = 4
 
 
 class DynamicsSample(NamedTuple):
-    """What is seen at one time.
+    """Balance and torque at one time.
 
     Attributes
     ----------
@@ -94,7 +94,7 @@ def dynamics(track: TransitionTrack, balance: Balance, settings: ControlSettings
 def speed_violations(
     track: TransitionTrack, mechanism: Mechanism, settings: ControlSettings
 ) -> Iterator[tuple[float, float, str]]:
-    """Yield (time, part of what the pace allows, what it is) for velocities, accelerations, and touching down."""
+    """Yield (time, part of the pace's bound, quantity) for velocities, accelerations, and touching down."""
     law, pace = track.segment.law, settings.pace
     assert law is not None
     assert pace is not None

@@ -1,4 +1,4 @@
-"""The segments of a plan's transitions beside what its stances say about them, and where these contradict them."""
+"""Segments of a plan's transitions, and where they contradict its stances."""
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -19,10 +19,10 @@ SAME = 1e-6
 """m, rad: places and poses of a file that differ by less are the same: digits that it leaves out."""
 
 UNDER, STEP = 2e-3, 5e-3
-"""m: what is so near below or beside a corner is below it; and how far apart such corners are looked at on a way."""
+"""m: a surface so near below or beside a corner is below it; spacing of the corners that are tried along a shift."""
 
 LEAST_NODES = 8
-"""A law of so few nodes says too little of what is between them."""
+"""A law with fewer nodes leaves too much between them open."""
 
 LEAST_KNOTS = 6
 """A spline of degree five goes through no fewer."""
@@ -30,7 +30,7 @@ LEAST_KNOTS = 6
 
 @dataclass(frozen=True, eq=False)
 class TransitionTrack:
-    """A segment and what is around it.
+    """A segment of a transition with its surroundings.
 
     Attributes
     ----------
@@ -124,18 +124,18 @@ class TransitionTrack:
 
     @cached_property
     def sliding(self) -> frozenset[str]:
-        """The objects whose straight way keeps what bears them at first over surfaces of one plane, unturned."""
+        """The objects whose first support stays over surfaces of one plane while they move straight and unturned."""
         carriers = [contact.carrier for contact in self.closed if contact.carrier is not None]
         return frozenset(c.name for c in carriers if c.rest is not None and self._keeps_below(c.name, c.rest))
 
     def _keeps_below(self, name: str, rest: Contact) -> bool:
         begin, end = self.objects[name], self.moved[name]
         R0, R1 = (rotation_of(pose[3:, None])[..., 0] for pose in (begin, end))
-        way = end[:3] - begin[:3]
-        if abs(rest.normal @ way) > SAME or np.abs(R1 - R0).max() > SAME:
+        shift = end[:3] - begin[:3]
+        if abs(rest.normal @ shift) > SAME or np.abs(R1 - R0).max() > SAME:
             return False
-        share = np.linspace(0.0, 1.0, 2 + int(np.linalg.norm(way) / STEP))
-        corners = (rest.world_points + share[:, None, None] * way).reshape(-1, 3)
+        share = np.linspace(0.0, 1.0, 2 + int(np.linalg.norm(shift) / STEP))
+        corners = (rest.world_points + share[:, None, None] * shift).reshape(-1, 3)
         below = np.zeros(len(corners), bool)
         for surface in self.environment.surfaces:
             if rest.normal @ surface.normal > 0.0:
@@ -213,8 +213,8 @@ def _passing_rates(plan: Plan, k: int, part: int) -> tuple[np.ndarray | None, np
 
 def _passing_problems(segment: Segment, part: int, rates: Sequence[np.ndarray | None]) -> Iterator[str]:
     """Say where a segment passes its ends otherwise than its stances do."""
-    for verb, said, known in (("begins", segment.begin, rates[0]), ("ends", segment.finish, rates[1])):
-        own = np.zeros(1) if said is None else np.array([said.v, said.vd])
+    for verb, state, known in (("begins", segment.begin, rates[0]), ("ends", segment.finish, rates[1])):
+        own = np.zeros(1) if state is None else np.array([state.v, state.vd])
         if not np.abs(own - (0.0 if known is None else known)).max() <= SAME * max(1.0, float(np.abs(own).max())):
             yield f"segment {part} {verb} with other rates than its stance is passed with"
 
@@ -292,7 +292,7 @@ def _segment_problems(plan: Plan, k: int, part: int, slides: set[str]) -> Iterat
 
 
 def _course_problems(plan: Plan, k: int, part: int, closed: dict[str, Contact]) -> Iterator[str]:
-    """Yield what is wrong with the courses of a segment: where they leave, their directions, where they arrive."""
+    """Yield the problems of the courses of a segment: where they leave, their directions, where they arrive."""
     stance = plan.stances[k]
     assert stance.transition is not None
     courses = stance.transition.segments[part].courses
@@ -330,8 +330,8 @@ def _arrival_problems(stance: PlannedStance, part: int, courses: Sequence[SwingS
     arriving = [course for course in courses if course.target is not None and not course.hold]
     goal = [stance.contact(stance.moved)] if stance.change == "add" and stance.moved in stance.patches else []
     if [course.patch for course in arriving] != [contact.patch for contact in goal]:
-        said = ", ".join(course.patch for course in arriving) or "no patch"
-        yield f"segment {part} brings {said} to a support, expected {', '.join(c.patch for c in goal) or 'none'}"
+        brought = ", ".join(course.patch for course in arriving) or "no patch"
+        yield f"segment {part} brings {brought} to a support, expected {', '.join(c.patch for c in goal) or 'none'}"
     elif goal and not (arriving[0].target and arriving[0].target.same_place(goal[0], SAME)):
         yield f"segment {part} brings {goal[0].patch} to another place than its stance"
 

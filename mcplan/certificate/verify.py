@@ -1,4 +1,4 @@
-"""Verification: everything that a run claims is computed again, by another path, and judged.
+"""Verification of runs and plans: every claim is recomputed independently and judged.
 
 Only the file is needed: the robot, the scenario and the plan are in it. The controller and its kernels are not used.
 """
@@ -64,7 +64,7 @@ def verify(run: Any, tolerances: Tolerances | None = None) -> Report:
         further += transition_checks(run, robot)
         report = judge_plan(robot, record_plan(run), title, further)
         return replace(report, values=report.values | {"goal_reached": goal_reached(report.checks)})
-    with np.errstate(all="ignore"):  # a tampered run may hold any number; what is not a number fails its check
+    with np.errstate(all="ignore"):  # a tampered run may hold any number; NaN fails its check
         return _judge(run, tolerances)
 
 
@@ -132,7 +132,7 @@ def _finite(run: Run) -> tuple[int, Check]:
 
 
 def goal_reached(checks: Iterable[Check]) -> bool:
-    """Whether all lines that concern the goal passed: its items, and that the plan was carried out to its end."""
+    """Whether all lines that concern the goal passed: its items, and execution of the plan to its end."""
     names = ("goal", "item ", "last stance", "carried out")
     return all(check.passed for check in checks if check.name.startswith(names))
 

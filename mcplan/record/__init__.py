@@ -1,1 +1,1 @@
-"""The record of a run: its values, its file, and what can be rebuilt from it."""
+"""The record of a run: its values, its file, and the plan that is rebuilt from it."""

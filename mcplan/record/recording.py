@@ -231,7 +231,7 @@ def record_link(name: str, inertia: Any) -> LinkRecord:
 
 
 def _files(robot: Any) -> dict[str, str]:
-    """Text of the robot's files, as long as they are still what was loaded."""
+    """Text of the robot's files, as long as they have not changed since it was loaded."""
     named = {"robot.urdf": robot.urdf_path, "robot.yaml": robot.path, "robot.srdf": robot.srdf_path}
     contents = {name: path.read_bytes() for name, path in named.items() if path is not None}
     if hashlib.sha256(b"".join(contents.values())).hexdigest() != robot.digest:

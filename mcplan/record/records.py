@@ -1,4 +1,4 @@
-"""What a run file says about its robot, scenario and plan: enough to check and to show it without any other file.
+"""Schema of a run's record (robot, scenario, plan, phases): enough to check and to show it without any other file.
 
 The records are plain numbers, resolved: no names to look up, no defaults, null where a limit is absent. They are
 validated when a run is read, so that the checks can rely on every shape.
@@ -152,7 +152,7 @@ class RobotRecord(Record):
         return self
 
     def _balls(self) -> None:
-        """Every ball joint has its three parts, in order, with coordinates of their own that follow one another."""
+        """Every ball joint has its three parts, in order, with consecutive coordinates."""
         parts = {joint.child: joint for joint in self.joints if joint.kind == "ball"}
         for joint in parts.values():
             part = joint.part or 0
@@ -217,7 +217,7 @@ class ContactRecord(Record):
 class BodyRecord(Record):
     """A free object: mass (kg), centre of mass in its frame (m), inertia about it (kg m²), friction of its hull.
 
-    ``up`` is the normal of what it rests on at the start, null when nothing is below it.
+    ``up`` is the normal of its support at the start, null when nothing is below it.
     """
 
     name: str
@@ -278,12 +278,12 @@ class PhaseRecord(Record):
 
 
 class NoticeRecord(Record):
-    """Something that the plan did not foresee.
+    """An event that the plan did not foresee.
 
     Parameters
     ----------
     t : when, s.
-    text : what, in words.
+    text : of the message.
     bodies : the patch, or the two bodies, that it is about; empty where no one of them stands out.
     amount : how much is missing, m; null where there is nothing to measure.
     """
@@ -324,7 +324,7 @@ class RunRecord(Record):
     mcplan_run : version of the file format.
     mcplan : version of the program that wrote it.
     dt : step, s.
-    notices : contacts that slid, ways that were not free; in the order of time.
+    notices : contacts that slid, paths that were blocked; in the order of time.
     controller : class of the controller whose torques these are; empty for the whole-body program.
     stopped : null when the simulation reached the end of the state machine, else why it had to stop.
     world : what the physics had that planner and controller did not know.

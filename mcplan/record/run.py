@@ -1,9 +1,7 @@
-"""A run: everything that happened in one simulation, sample by sample.
+"""Run: the samples of one simulation, its file, and its table for pandas.
 
 Sample k is the state at ``t[k]``; ``tau``, ``wrench`` and ``vd`` act on ``[t_k, t_k+1)``: ``v+ = v + dt vd``,
 ``q+ = integrate(q, v+, dt)``. With impacts ``vd = dv / dt`` and forces are impulse / dt.
-
-A run as one table: a column per number, named by joint, patch or object.
 """
 
 
@@ -32,12 +30,12 @@ class Run:
 
     Parameters
     ----------
-    record : what was simulated (the ``meta`` of the file).
+    record : of robot, scenario and plan (the ``meta`` of the file).
     t : (N,) s.
     q, v, vd : (N, 7+n), (N, 6+n), (N, 6+n) configuration, velocity, acceleration.
     tau : (N, n) joint torques, N m.
     tau_ext : (N, 6+n) generalised forces that are neither torques nor contacts of patches: pushes, joint friction and
-        limits, contacts that nobody planned, what motors at their limit do not give.
+        limits, unplanned contacts, the share that motors at their limit do not give.
     wrench : (N, P, 6) of the environment on each patch, at its origin, world axes.
     active : (N, P) whether the patch is in contact.
     phase : (N,) index into ``record.phases``.
@@ -47,10 +45,10 @@ class Run:
         earlier versions.
     point_start : (N+1,) the points of sample k are ``point_start[k]:point_start[k+1]``.
     point_link : (K,) index into the links, then the objects.
-    point_patch : (K,) index into the patches, -1 for a contact that nobody planned.
+    point_patch : (K,) index into the patches, -1 for an unplanned contact.
     point_xyz, point_normal, point_force : (K, 3) in the world; the normal leaves the support, the force is on the link.
     object_q, object_v : (N, O, 7), (N, O, 6) pose and velocity of the free objects.
-    timing : clock times per sample, by name, s; kept in a file of its own because they differ from run to run.
+    timing : clock times per sample, by name, s; kept in a separate file because they differ from run to run.
     live_plan : the Plan in memory that was simulated; None for a run that was read.
     """
 
@@ -178,7 +176,7 @@ class Run:
 
     @cached_property
     def _contacts(self) -> dict[tuple[int, bytes], tuple[Any, ...]]:
-        """By phase and patches in contact, what `contacts` has found: a run has few of these, and many samples."""
+        """Results of `contacts` by phase and patches in contact: a run has few of these, and many samples."""
         return {}
 
     def stance_of(self, k: int, patch: str) -> int:

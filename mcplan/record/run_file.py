@@ -1,4 +1,4 @@
-"""The file of a run: ``run.npz``, and ``timing.npz`` beside it; of ``NAME.npz`` that is ``NAME.timing.npz``.
+"""File format of a run: ``run.npz``, and ``timing.npz`` beside it; of ``NAME.npz`` that is ``NAME.timing.npz``.
 
 An ordinary NumPy archive that ``numpy.load(path, allow_pickle=False)`` opens. It is written so that equal runs give
 equal bytes (fixed order, fixed time stamps), and read with suspicion: names, sizes, types and shapes are all checked
@@ -173,7 +173,7 @@ def load_timing(path: str | Path) -> dict[str, np.ndarray]:
 
 
 def _timing_path(path: Path) -> Path:
-    """Return the file of the clock times of the run in a file: each run of a directory has one of its own."""
+    """Return the file of the clock times of the run in a file: each run of a directory has one."""
     return path.with_name(TIMING_NAME if path.name == RUN_NAME else f"{path.stem}.{TIMING_NAME}")
 
 

@@ -1,4 +1,4 @@
-"""What a physics back end is made of: the believed world with its payloads and imperfections."""
+"""World of a physics back end: robot, environment and contacts with payloads and imperfections."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -20,7 +20,7 @@ from mcplan.settings.settings import SimulationSettings
 
 
 class World(NamedTuple):
-    """What a back end is made of. It need not be what the controller believes: a payload, a slippery floor.
+    """Robot and surroundings of a back end. They may differ from the controller's: a payload, a slippery floor.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ class World(NamedTuple):
     q : (7+n,) first configuration.
     patches : names, in the order in which contact points count them.
     settings : of the simulation.
-    contacts : of patches with supports, which may have a friction, limits and free directions of their own. All stances
+    contacts : of patches with supports, with their friction, limits and free directions. All stances
         have their contacts here; see ``pair_frictions`` and ``closing_grasp`` for which of several counts.
     """
 
@@ -65,9 +65,9 @@ def draw_world(believed: World, standing: Sequence[str], seed: int) -> tuple[Wor
 
     Parameters
     ----------
-    believed : what the scenario says.
+    believed : the world of the scenario.
     standing : names of the supports that carry the robot at the start; these stay where they are.
-    seed : of all errors. Each kind has a generator of its own, so that one does not change another.
+    seed : of all errors. Each kind has its own generator, so that one does not change another.
     """
     flaws = believed.settings.imperfections
     world = believed
@@ -154,7 +154,7 @@ def loaded(inertia: Inertia | None, payload: Payload) -> Inertia:
 
 
 def _inertias(world: World, rng: np.random.Generator) -> dict[str, Inertia]:
-    """Inertias of the links that are not what the robot says."""
+    """Inertias of the links with payloads and errors."""
     flaws, found = world.settings.imperfections, {}
     factors = _factors(flaws.mass_scale, flaws.mass_error, rng)
     for name, link in world.robot.description.links.items():

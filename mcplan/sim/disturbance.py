@@ -1,4 +1,4 @@
-"""What comes between controller and physics: pushes, late and noisy torques, noisy measurements."""
+"""Disturbances between controller and physics: pushes, delayed and noisy torques, sensor noise; their validation."""
 
 from collections import deque
 
@@ -22,7 +22,7 @@ class Disturbance:
     robot : Robot; its limits bound the noisy torques.
     settings : of the simulation.
     dt : physics step (s).
-    seed : of all noise. Torques and measurements have generators of their own.
+    seed : of all noise. Torques and measurements have separate generators.
     """
 
     def __init__(self, robot: Robot, settings: SimulationSettings, dt: float, seed: int):
@@ -94,11 +94,11 @@ def steps_per_tick(scenario: Scenario) -> int:
 
 
 def validate_disturbances(scenario: Scenario, physics: str, own: bool = False) -> None:
-    """Refuse what a back end cannot do, and what cannot be.
+    """Refuse disturbances and freedoms that a back end does not support, or that are impossible.
 
     Parameters
     ----------
-    own : whether something else than the whole-body program gives the torques, which believes in no free direction.
+    own : whether a custom controller gives the torques, for which free directions of contacts do not matter.
 
     Raises
     ------
@@ -114,10 +114,10 @@ def validate_disturbances(scenario: Scenario, physics: str, own: bool = False) -
     if physics != "qp" and not own and scenario.control.type == "whole_body":
         start = tuple(ContactSpec.model_validate(contact.to_data()) for contact in scenario.start.contacts)
         one = not isinstance(document.data.get("goal"), list)
-        for place, said in unsupported_freedoms(
+        for place, message in unsupported_freedoms(
             scenario.robot, start, scenario.goal, scenario.stances, one, physics
         ):
-            problems.append(document.problem(place, said))
+            problems.append(document.problem(place, message))
     if physics == "qp":
         why = "needs physics contact or mujoco; in qp the accelerations come true that the program asks for"
         given = [name for name in ("joint_friction", "joint_damping", "pushes", "payloads") if getattr(settings, name)]

@@ -1,7 +1,7 @@
 """Compile kernels of control in a second process, while the first one compiles those of planning.
 
 Numba compiles on one core. What one process has compiled, the other finds in the cache; so the second one begins with
-what the first will come to last. Nothing depends on it: when it fails, the first process compiles what is missing.
+the kernels that the first needs last. If it fails, the first process compiles the rest.
 """
 
 import subprocess
@@ -76,7 +76,7 @@ def _search_a_posture(scenario: Scenario) -> None:
 
 
 def _take_a_step(scenario: Scenario, physics: str) -> None:
-    """Carry out a plan that no planner made: standing, then without the last contact, in the posture of the start."""
+    """Execute a hand-made plan: standing, then without the last contact, in the posture of the start."""
     q, contacts = scenario.start.q, scenario.start.contacts
     nothing, rest = {contact.patch: np.zeros(6) for contact in contacts}, np.zeros(len(q) - 7)
     standing = PlannedStance(contacts, "start", None, q, nothing, rest, {})

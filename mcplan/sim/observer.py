@@ -1,4 +1,4 @@
-"""Observers: who wants to watch a simulation is handed to it; a progress bar, a live view, a log."""
+"""Observers of a simulation: progress bars, live views, logs."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +12,7 @@ from mcplan.util.text import short
 
 @dataclass(slots=True)
 class StepSample:
-    """What an observer sees of a step.
+    """A step of a simulation, as observers see it.
 
     Attributes
     ----------
@@ -42,7 +42,7 @@ class StepSample:
 
 
 class Observer:
-    """Base of observers: override what is of interest. What an observer raises ends the simulation."""
+    """Base of observers: override the methods of interest. An exception in an observer ends the simulation."""
 
     def on_world(self, world: World) -> None:
         """Hear what the physics is made of, with its payloads and imperfections, before `on_start`."""

@@ -1,4 +1,4 @@
-"""What a physics back end is: it has a state, takes an action, and says what happened during the step.
+"""Interface of physics back ends: a state, actions that drive it, and the outcome of each step.
 
 Back ends know neither plan nor controller: they judge them.
 """
@@ -19,7 +19,7 @@ class PointForces(NamedTuple):
     Parameters
     ----------
     link : (K,) index into the robot's links, then the objects.
-    patch : (K,) index into the recorder's patches, -1 for a contact that nobody planned.
+    patch : (K,) index into the recorder's patches, -1 for an unplanned contact.
     xyz : (K, 3) m.
     normal : (K, 3) unit, leaving the support.
     force : (K, 3) on the link, N.
@@ -33,16 +33,16 @@ class PointForces(NamedTuple):
 
 
 class Action(NamedTuple):
-    """What drives the robot during a step; a back end takes of it what its physics has.
+    """Commands for one step; a back end takes those that its physics has.
 
     tau : (n,) joint torques (N m).
     vd : (6+n,) accelerations that a model-based controller expects.
-    wrenches, forces : by patch, what it expects of the contacts; (6,) at the patch origin and (k,3) at the contact's
+    wrenches, forces : by patch, expected of the contacts; (6,) at the patch origin and (k,3) at the contact's
         points, world axes.
     active : patches that it has in contact.
     external : (6+n,) generalised force that acts on the robot from outside, world axes, or None.
     object_vd : (O,6) accelerations of the free objects that it expects, None for none.
-    object_points : what it expects their supports to exert.
+    object_points : forces that it expects of their supports.
     """
 
     tau: np.ndarray
@@ -72,10 +72,10 @@ def action_of(action: Action | ArrayLike, n: int) -> Action:
 
 
 class Outcome(NamedTuple):
-    """What happened during a step that began in state (q, v).
+    """Motion and forces of a step that began in state (q, v).
 
     vd : (6+n,) with v+ = v + dt vd.
-    tau_ext : (6+n,) generalised forces besides the torques asked for and the wrenches on patches, or None.
+    tau_ext : (6+n,) generalised forces other than the commanded torques and the wrenches on patches, or None.
     wrenches : by patch, (6,) at the patch origin in world axes.
     forces : by patch (k,3) at the contact's points, or the points as the back end found them.
     active : patches in contact.

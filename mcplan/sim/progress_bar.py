@@ -1,4 +1,4 @@
-"""Progress of planning and of a simulation, as bars."""
+"""Progress bars of planning and simulation."""
 
 import time
 from contextlib import AbstractContextManager, nullcontext
@@ -34,7 +34,7 @@ class _Shown:
         BARS.remove(self._task)
 
     def doing(self, what: str, share: float | None) -> None:
-        """Show what is done just now, and the share of it that lies behind."""
+        """Show the present activity and how much of it is done."""
         BARS.update(self._task, what, share)
 
 

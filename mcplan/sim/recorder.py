@@ -1,4 +1,4 @@
-"""The recorder: turns what happens at each step of a simulation into a Run."""
+"""Run recorder: collects the steps of a simulation into a Run."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -28,7 +28,7 @@ class RunRecorder:
     dt : step, s.
     physics : ``qp``, ``contact`` or ``mujoco``.
     seed : seed of everything random in the run.
-    controller : class of one's own controller; empty for the whole-body program.
+    controller : class of a custom controller; empty for the whole-body program.
     """
 
     def __init__(self, robot: Any, plan: Any, dt: float, physics: str = "qp", seed: int = 0, controller: str = ""):
@@ -64,7 +64,7 @@ class RunRecorder:
         return self._rows.count
 
     def set_world(self, world: WorldRecord, robot: Any) -> None:
-        """Say how the physics differs from the plan, and which robot it moves: its centre of mass counts."""
+        """Set how the physics differs from the plan, and the robot that it moves, whose centre of mass is recorded."""
         self._world, self.robot = world, robot
 
     def append(
@@ -111,7 +111,7 @@ class RunRecorder:
             self._add_points(forces_at_points)
         else:
             for name in wrenches:
-                # a grasp has no points of its own: its force acts at the patch origin, the moment is in the wrench
+                # a grasp has no points: its force acts at the patch origin, the moment is in the wrench
                 self._add_patch_points(name, forces_at_points[name] if name in forces_at_points else wrenches[name][:3])
         if object_points is not None:
             self._add_points(object_points)
@@ -145,7 +145,7 @@ class RunRecorder:
         return PointForces(links, np.full(len(links), -1), xyz, normal, force)
 
     def end_phase(self, criterion: str) -> None:
-        """Say which criterion ended the current phase; the next sample begins another one, even of the same name."""
+        """Set which criterion ended the current phase; the next sample begins another one, even of the same name."""
         if self._phase >= 0:
             self._phases[self._phase] = self._phases[self._phase].model_copy(update={"ended_by": criterion})
             self._phase_index.clear()
@@ -211,7 +211,7 @@ class RunRecorder:
         self._phase, self._present = self._phase_index[key], key
 
     def _planned_points(self, patch: str, count: int) -> "_PlannedPoints":
-        """Return what is known of the planned contact of a patch in this phase, with so many points."""
+        """Return the points of the planned contact of a patch in this phase, if it has so many."""
         stance = self._phases[self._phase].stance
         key = (patch, stance, count)
         if key not in self._planned:

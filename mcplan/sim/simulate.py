@@ -46,12 +46,12 @@ TASK = ("weight", "dimension", "key", "diagonal", "frames", "rows")
 
 
 def back_end(physics: str | Maker | None, default: str) -> tuple[str, Maker]:
-    """Return the name and the maker of a back end; one of one's own is a class made of a ``World``, with a ``name``.
+    """Return the name and the maker of a back end; a custom one is a class made of a ``World``, with a ``name``.
 
     Raises
     ------
     InputError
-        There is none of this name, or what is given makes none.
+        There is none of this name, or the object makes none.
     """
     chosen = default if physics is None else physics
     if isinstance(chosen, str):
@@ -65,7 +65,7 @@ def back_end(physics: str | Maker | None, default: str) -> tuple[str, Maker]:
 def make_physics(
     scenario: Scenario, physics: str | Maker | None = None, q: ArrayLike | None = None, seed: int = 0
 ) -> Physics:
-    """Return a back end alone: a robot in its environment, that one drives with torques of one's own.
+    """Return a back end alone: a robot in its environment, driven by custom torques.
 
         physics = mc.make_physics(scenario, "contact")
         while True:
@@ -75,7 +75,7 @@ def make_physics(
     ----------
     scenario : gives robot, environment and ``simulation``, payloads and imperfections included; pushes, noise and delay
         are what comes between a controller and the physics in a `Simulation`.
-    physics : name of a back end, or one of one's own; None takes the scenario's.
+    physics : name of a back end, or a custom one; None takes the scenario's.
     q : (nq,) first posture; None takes the scenario's start.
     seed : of imperfections that are drawn.
 
@@ -96,13 +96,13 @@ def make_physics(
 
 
 class Simulation:
-    """A plan being carried out, one step at a time.
+    """The execution of a plan, one step at a time.
 
     Parameters
     ----------
     plan : Plan
-    physics : name of a back end, or one of one's own (`back_end`); None takes the scenario's.
-    observers : told of every step and phase.
+    physics : name of a back end, or a custom one (`back_end`); None takes the scenario's.
+    observers : called at every step and phase.
     seed : of everything random; recorded with the run.
     tasks, extra : the user's, as of `control.controller.WholeBodyController`.
     controller : gives the torques in its place (`control.torque_driven.TorqueController`); None takes the one that the
@@ -191,7 +191,7 @@ class Simulation:
         ------
         SimulationFailed
             A value is not a number, the robot has fallen, its program found no solution for too long, a patch did not
-            find its support, or the time limit is reached; what was recorded is in ``finish``.
+            find its support, or the time limit is reached; ``finish`` returns the record.
         """
         t, q, v = self.t, self.physics.q, self.physics.v
         if self.index >= self._limit:
@@ -267,7 +267,7 @@ class Simulation:
 
 
 def _tasks(tasks: Sequence[Task]) -> Sequence[Task]:
-    """Refuse what is no task before anything else looks at it."""
+    """Refuse objects that are no tasks."""
     if hasattr(tasks, "rows") or isinstance(tasks, str) or not isinstance(tasks, Sequence):
         raise InputError(f"tasks: expected a list of tasks, not {shown(tasks)}")
     for number, task in enumerate(tasks):
@@ -286,14 +286,14 @@ def simulate(
     controller: TorqueController | None = None,
     duration: float | None = None,
 ) -> Run:
-    """Carry out a plan from its first stance to its end.
+    """Simulate a plan from its first stance to its end.
 
     Parameters
     ----------
     plan : a Plan; or a Scenario or the name of a bundled one, which is planned first.
-    physics : back end: a name (``qp``, ``contact``, ``mujoco``), or a class of one's own (`back_end`);
+    physics : back end: a name (``qp``, ``contact``, ``mujoco``), or a custom class (`back_end`);
         None takes the scenario's.
-    observers : told of every step and phase.
+    observers : called at every step and phase.
     seed : of everything random.
     tasks : further tasks beside those of the plan (`mcplan.Task`): a class with ``rows`` is one.
     extra : further terms of each tick's program, in CVXPY.

@@ -9,7 +9,7 @@ from mcplan.robot.description import Geometry, MeshShape, Sphere
 from mcplan.robot.patch import Patch
 
 BEYOND = 3e-3
-"""m: what of a rounded foot may reach beyond the ball that stands for it."""
+"""m: how far a rounded foot may reach beyond the ball that stands for it."""
 
 NEAR = 5e-3
 """A point so near to a patch belongs to it (m)."""

@@ -1,7 +1,7 @@
-"""What an engine recomputes, and in which coordinates it is asked.
+"""Interface of engines that recompute a run: coordinates, samples, distances, and the joints of a URDF.
 
 An engine gets the robot as the record has it: every link of the description with its own mass, and every joint that can
-move with a coordinate of its own, locked and mimic joints too. It knows nothing of couplings and rotor inertias, which
+move with its own coordinate, locked and mimic joints too. It knows nothing of couplings and rotor inertias, which
 ``joints.py`` adds for all engines. So the engine's model is a plain tree, and a further engine is one file.
 
 Its state is that of a free joint, which MuJoCo has and which Pinocchio has as a translation followed by a ball joint::
@@ -84,7 +84,7 @@ def body_row(mass: float, com: np.ndarray, inertia: np.ndarray, R: np.ndarray, p
 
 
 class Unsupported(Exception):  # noqa: N818 - reads as the sentence that it is
-    """An engine cannot take what is sound: a shape that it has not. The message says what."""
+    """An engine has no equivalent of a shape; the message names it."""
 
 
 class EngineDistances(Protocol):
@@ -99,7 +99,7 @@ class EngineDistances(Protocol):
         ----------
         x : (7+m,) state as in ``Engine``.
         objects : pose (7,) of every free object, position and quaternion w x y z.
-        pairs : names of links, and of what is around them.
+        pairs : names of links and of things around them.
         """
 
 

@@ -91,7 +91,7 @@ class MujocoEngine(Engine):
     def read_urdf(urdf: str) -> dict[str, JointDescription]:
         """Return every joint that moves, and the base; see ``Engine``. MuJoCo has no limits of velocities.
 
-        It writes "no limit" and "from 0 to 0" alike; neither is told from the other here. The specification is
+        It writes "no limit" and "from 0 to 0" alike; they are not distinguished here. The specification is
         read as it is, and not compiled: compiling fuses and drops links.
         """
         found, owner = {BASE: JointDescription(np.zeros(10), np.zeros(3), np.zeros(3))}, {"world": BASE}

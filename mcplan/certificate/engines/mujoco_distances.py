@@ -23,7 +23,7 @@ KINDS = {
 
 
 class MujocoDistances:
-    """Signed distances between links, and between links and what is around them.
+    """Signed distances between links, and between links and things around them.
 
     Parameters
     ----------

@@ -23,7 +23,7 @@ from mcplan.certificate.engines.contract import (
 from mcplan.record.records import JointRecord, RobotRecord
 
 WXYZ, XYZW = np.array([3, 0, 1, 2]), np.array([1, 2, 3, 0])
-"""Where the entries of a quaternion w x y z are in Pinocchio's, and the other way round."""
+"""Where the entries of a quaternion w x y z are in Pinocchio's, and back."""
 
 
 class PinocchioEngine(Engine):

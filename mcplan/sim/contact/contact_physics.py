@@ -1,7 +1,4 @@
-"""Physics ``contact``: torques in, motion and contact forces out.
-
-What contacts are like, as the kernels take it.
-"""
+"""Physics ``contact``: torques in, motion and contact forces out."""
 
 
 from collections.abc import Iterable, Sequence
@@ -104,11 +101,11 @@ class ContactPhysics:
         places = object_places(environment)
         self._centre = [shape_inertia(thing.shape, thing.mass)[0] for thing in environment.objects]
         self._fixed = close_fixed(robot.tree, self.scene, law_array(self.settings.contact))
-        told = exchange(robot.tree, len(self.patches), len(places))
-        self._moving, told, self._touch = close_moving(told, scratch(self.scene, robot.nv), touch(self.scene))
-        self.grasps, self.centre_q, self.centre_v = told.grasp, told.object_q, told.object_v
-        self._tau, self._force, self._wrench, self._tau_ext = told.tau, told.force, told.wrench, told.tau_ext
-        self._counts = told.counts
+        shared = exchange(robot.tree, len(self.patches), len(places))
+        self._moving, shared, self._touch = close_moving(shared, scratch(self.scene, robot.nv), touch(self.scene))
+        self.grasps, self.centre_q, self.centre_v = shared.grasp, shared.object_q, shared.object_v
+        self._tau, self._force, self._wrench, self._tau_ext = shared.tau, shared.force, shared.wrench, shared.tau_ext
+        self._counts = shared.counts
         self.centre_q[:] = np.array([[*p, *quat_from_rotation(R)] for R, p in places]).reshape(-1, 7)
         self._beside = _beside(robot, self.patches)
         grips = [name for name in self.patches if robot.patches[name].kind == "grasp"]

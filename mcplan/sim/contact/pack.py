@@ -1,9 +1,4 @@
-"""From robot and environment to the packed scene of the contact kernels.
-
-Shapes as the contact kernels see them: corners, balls and rims.
-
-Shapes that meet beyond what patches and corners find: of links and objects, obstacles, slabs and bars.
-"""
+"""Packed scene of the contact kernels: patches, bumps (corners, balls, rims), shapes, and the pairs that may meet."""
 
 
 from collections.abc import Iterable, Sequence
@@ -65,7 +60,7 @@ def shape_bumps(shape: Shape, R: np.ndarray, p: np.ndarray) -> list[Bump]:
 
 
 FRICTION = 0.7
-"""Of links and obstacles, which nobody plans to touch."""
+"""Of links and obstacles, which no plan touches."""
 
 ROUGH = 2e-3
 """Links that overlap by more than this (m) in the first posture are roughly modelled, not in contact."""
@@ -162,7 +157,7 @@ def pack_scene(
     ----------
     patches : names of the robot's patches that are used; the rest of a link touches by its collision shapes.
     q : (7+n,) first posture; the inertia of the limbs that scales the compliance is taken there.
-    contacts : that have a friction of their own; objects that carry some lie where these say.
+    contacts : with their own friction; objects that carry some lie where these say.
     """
     bodies, objects = len(robot.tree.topology), environment.objects
     places = object_places(environment)

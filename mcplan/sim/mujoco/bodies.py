@@ -92,11 +92,11 @@ def balls_of(robot: Robot, model: Any) -> list[Ball]:
     return found
 
 
-ROUNDING, TOLD, LEAST_TOLD = 1e-9, 1e-6, 1e-12
-"""Room that the greatest principal moment is given, and what is mended without a word: relative to it, and kg m²."""
+ROUNDING, WARNED, LEAST_WARNED = 1e-9, 1e-6, 1e-12
+"""Margin of the greatest principal moment; errors that are corrected without a warning: relative to it, and kg m²."""
 
 RIGID = (0.9999, 0.9999, 0.001, 0.5, 2.0)
-"""``solimp`` of the coupling of mimic joints: it gives the ten-thousandth part of what it carries."""
+"""``solimp`` of the coupling of mimic joints: it gives by a ten-thousandth of its load."""
 
 LEAST_RANGE, LEAST_TORQUE = 1e-9, 1e-12
 """rad or m, N m or N: MuJoCo refuses joints whose limits are one, and motors that give nothing; so little is unfelt."""
@@ -112,7 +112,7 @@ POINT_RADIUS = 1e-3
 
 
 def add_robot(spec: Any, robot: Robot, base: np.ndarray) -> dict[str, tuple[str, ...]]:
-    """Add bodies, joints, motors and geoms; return the names of what can hold its grips: a weld, and two pins.
+    """Add bodies, joints, motors and geoms; return the equalities that hold its grips: a weld, and two pins.
 
     ``base`` (7,) is the place of a fixed base, which has no joint.
     """
@@ -214,11 +214,11 @@ def _realisable(inertia: np.ndarray, robot: Robot, body: int) -> np.ndarray:
     missing = C - A - B
     if missing <= -ROUNDING * C:
         return inertia
-    if missing > TOLD * C and missing > LEAST_TOLD:
+    if missing > WARNED * C and missing > LEAST_WARNED:
         links = [link for link in robot.description.links if robot.frame(link)[0] == body]
         warnings.warn(
             f"the moments of inertia of {', '.join(links)} are no body's: {A:.4g}, {B:.4g}, {C:.4g} kg m²; MuJoCo "
-            f"takes each {missing:.4g} larger, and what it does is not exactly what the robot's file says",
+            f"takes each {missing:.4g} larger, and its motion differs slightly from that of the robot's file",
             RuntimeWarning,
             stacklevel=2,
         )

@@ -32,7 +32,7 @@ from mcplan.sim.mujoco.shapes import (
 )
 
 OBSTACLE_FRICTION = 0.7
-"""Nobody plans to touch an obstacle; this is what it answers with if it is."""
+"""Of an obstacle, which no plan touches."""
 
 LEAST_MASS, LEAST_INERTIA = 1e-12, 1e-13
 """kg, kg m²: of any body that moves. A robot whose links are parted by twenty massless ones, thrown around at 1,000
@@ -68,7 +68,7 @@ def build(
     are let slide without hopping.
 
     The bodies are those of the robot's tree, so that fixed and locked joints are merged as they are there, with the
-    rotor inertias as armature. Contacts have no torsional friction of their own (condim 3): a patch turns by its
+    rotor inertias as armature. Contacts have no torsional friction (condim 3): a patch turns by its
     points, and the recorded point forces are then all that acts.
 
     Raises

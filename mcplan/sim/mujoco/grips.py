@@ -40,13 +40,13 @@ class Grips:
 
     Parameters
     ----------
-    robot, environment, built : who, at what, in which model.
+    robot, environment, built : the robot, its bars, and their model.
     contacts : grasps, whose free directions and limits count; of several of the same patch the nearest.
 
     Raises
     ------
     InputError
-        A grasp is free in a way that neither is: it slides, or turns about two axes.
+        A grasp slides, or turns about two axes, which neither can.
     """
 
     def __init__(self, robot: Robot, environment: Environment, built: Built, contacts: Sequence[Contact] = ()):
@@ -67,7 +67,7 @@ class Grips:
         self.closed: set[str] = set()
 
     def reset(self) -> None:
-        """Begin anew with all grips open, as MuJoCo's data are when they are reset."""
+        """Start with all grips open, as MuJoCo's data are when they are reset."""
         self.closed.clear()
         self._lost.clear()
         self._felt.clear()

@@ -1,4 +1,4 @@
-"""Physics ``mujoco``: torques act on the robot in MuJoCo, and what happens is read back."""
+"""Physics ``mujoco``: joint torques drive the robot in MuJoCo; motion and contact forces are read back."""
 
 from collections.abc import Mapping, Sequence
 
@@ -32,14 +32,14 @@ class MujocoPhysics:
     MuJoCo's velocity of a free joint is linear in world axes and angular in body axes. The base turns by
     ``quat * exp(dt omega)``, which leaves ``omega`` where it is in both axes, so that ``vd`` in world axes is
     MuJoCo's acceleration rotated, and both equations above hold as they stand. The integrator ``implicitfast`` adds
-    joint damping to ``M`` in the first equation; what it balances that way is counted into ``tau_ext``, as is what
+    joint damping to ``M`` in the first equation; this part is counted into ``tau_ext``, as is what
     motors at their limits do not give of ``tau``.
 
     A fixed base has no joint there; the wrench that it bears is what its six rows of the equation leave.
 
     Parameters
     ----------
-    robot, environment : who and where.
+    robot, environment : the robot and its surroundings.
     q, v : (7+n,), (6+n,) first state; v None is rest.
     patches : names, in the order in which contact points count them.
     contacts : grasps that leave some direction free.
@@ -149,7 +149,7 @@ class MujocoPhysics:
         mujoco.mj_step(self.model, self.data)
 
     def controls(self, tau: np.ndarray) -> np.ndarray:
-        """Return what the motors are told for torques (n,) on the coordinates; those of balls are cut to limits."""
+        """Return the controls of the motors for torques (n,) on the coordinates; those of balls are cut to limits."""
         if not self._coordinates.balls:
             return tau
         whole = np.concatenate([np.zeros(6 - self._first), self._within_limits(tau)])

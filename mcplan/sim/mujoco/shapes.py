@@ -25,7 +25,7 @@ overlap. With its default of 0.9 a sole that is about to lift off loses a hundre
 gets them, and both chatter while weight is shifted. Where depths are ten times as large, light contacts creep."""
 
 STIFF = (0.95, 0.99, 0.001, 0.5, 2.0)
-"""``SOLIMP`` of what is held at no depth, grips, and of objects, which must not creep."""
+"""``SOLIMP`` of grips, which hold at no depth, and of objects, which must not creep."""
 
 SLIDING = (0.1, 1.0)
 """Time constant and damping ratio of the friction below an object. MuJoCo's contacts answer what they take off a
@@ -37,11 +37,11 @@ def contact_options(bit: int, meets: int, friction: float | None = None) -> dict
     """Return the options of a geom.
 
     The friction of a contact is that of the support, which has priority over the robot's. Contacts have no torsional
-    friction of their own (condim 3): a patch turns by its points, whose recorded forces are then all that acts.
+    friction (condim 3): a patch turns by its points, whose recorded forces are then all that acts.
 
     Parameters
     ----------
-    bit, meets : what the geom is, and what it collides with.
+    bit, meets : bits of the geom, and of those that it collides with.
     friction : of a support; None for the robot.
     """
     return {
@@ -159,7 +159,7 @@ def recede(
 
 
 def _reach(shape: Shape, direction: np.ndarray) -> float:
-    """Return how far a shape reaches from its frame in a direction (3,) of its own axes."""
+    """Return how far a shape reaches from its frame in a direction (3,) in its axes."""
     x, y, z = np.abs(direction)
     if isinstance(shape, MeshShape):
         return float((shape.vertices @ direction).max())

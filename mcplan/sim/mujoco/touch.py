@@ -1,4 +1,4 @@
-"""What touches what: MuJoCo's contacts as points of patches, wrenches, and generalised forces."""
+"""MuJoCo's contacts as points of patches, wrenches, and generalised forces."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
@@ -158,7 +158,7 @@ class ContactReader:
 
 
 def _touching_for(robot: Robot, patch: str) -> list[str]:
-    """Return the links whose shapes touch for a patch: its own, or if that is a mere frame, what it is fixed to."""
+    """Return the links whose shapes touch for a patch: its own; if that is a mere frame, those it is fixed to."""
     own, body = robot.patches[patch].link, robot.frame(patch)[0]
     if any(geometry.role != "visual" for geometry in robot.geometry[own]):
         return [own]

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from mcplan.certificate.goal_checks import goal_items
 from mcplan.certificate.motion_checks import worst
 from mcplan.certificate.recomputed_run import NONE, RecomputedRun
-from mcplan.certificate.report import Check
+from mcplan.certificate.report import Check, at_most
 from mcplan.certificate.tolerances import LOADED
 from mcplan.planning.plan import Plan, PlannedStance
 from mcplan.scene.spec import ContactSpec
@@ -154,12 +154,11 @@ def _points_against_wrenches(evidence: RecomputedRun) -> Check:
         off[..., 3:][(evidence.target != NONE) & evidence.grasps[evidence.target]] = 0.0
     k, column, i = worst(off)
     value, where = float(off[k, column, i]), f"{run.patches[column]} at {evidence.time(k)}"
-    passed = value <= tolerance
-    failure = "" if passed else (
+    failure = (
         f"point forces of {where} differ from its wrench by {value:.6g} {'N' if i < 3 else 'N m'} "
         f"({np.count_nonzero((off > tolerance).any(axis=(1, 2)))} samples)"
-    )  # fmt: skip
-    return Check(name, value, "N, N m", f"<= {tolerance:g}", passed, where, failure)
+    )
+    return at_most(name, value, "N, N m", tolerance, where, failure)
 
 
 def _points_against_patches(evidence: RecomputedRun) -> Iterator[Check]:
@@ -189,8 +188,7 @@ def _points_against_patches(evidence: RecomputedRun) -> Iterator[Check]:
                 off[i] = np.minimum(off[i], _outside(local, points) if len(points) > 2 else _off_line(local, points))
     (i,) = worst(off)
     value, where = float(off[i]), evidence.point_name(i)
-    failure = "" if value <= bound else f"{where} is {value:.3g} m away from where its patch touches"
-    yield Check(name, value, "m", f"<= {bound:g}", not failure, where, failure)
+    yield at_most(name, value, "m", bound, where, f"{where} is {value:.3g} m away from where its patch touches")
     links = np.array([p.link for n in run.patches for p in evidence.record.robot.patches if p.name == n])
     wrong = planned[run.point_link[planned] != links[run.point_patch[planned]]]
     failure = f"{evidence.point_name(int(wrong[0]))} is recorded on another link than its patch" if len(wrong) else ""
@@ -199,8 +197,8 @@ def _points_against_patches(evidence: RecomputedRun) -> Iterator[Check]:
     share = normals / _skew_allowed(evidence)[planned]
     (s,) = worst(share)
     value, where = float(share[s]), evidence.point_name(int(planned[s]))
-    failure = "" if value <= 1.0 else f"the normal at {where} is not that of its support ({normals[s]:.3g} rad off)"
-    yield Check("contact normals", value, "of what these faces can have", "<= 1", not failure, where, failure)
+    failure = f"the normal at {where} is not that of its support ({normals[s]:.3g} rad off)"
+    yield at_most("contact normals", value, "of what these faces can have", 1.0, where, failure)
 
 
 def _skew_allowed(evidence: RecomputedRun) -> np.ndarray:
@@ -254,9 +252,8 @@ def _only_where_active(evidence: RecomputedRun) -> Check:
     np.maximum.at(size, at, np.abs(run.point_force[loose]).max(axis=1) if loose.any() else np.zeros(0))
     k, column = worst(size)
     value, where = float(size[k, column]), f"{run.patches[column]} at {evidence.time(k)}"
-    passed = value <= tolerance
-    failure = "" if passed else f"{where} carries {value:.6g} N (N m) although it is not in contact"
-    return Check(name, value, "N, N m", f"<= {tolerance:g}", passed, where if value else "", failure)
+    failure = f"{where} carries {value:.6g} N (N m) although it is not in contact"
+    return at_most(name, value, "N, N m", tolerance, where if value else "", failure)
 
 
 def _unplanned(evidence: RecomputedRun) -> Check:
@@ -286,10 +283,9 @@ def _unplanned(evidence: RecomputedRun) -> Check:
     if not longest:
         return Check(name, 0.0, "s", bound, True)
     where = f"{evidence.record.links[link]} from {evidence.time(first)}"
-    passed = value <= tolerances.stray_time
     peak = float(load[first : last + 1, link].max())
-    failure = "" if passed else f"unplanned contact of {where} for {value:.3g} s with up to {peak:.4g} N"
-    return Check(name, value, "s", bound, passed, where, failure)
+    failure = f"unplanned contact of {where} for {value:.3g} s with up to {peak:.4g} N"
+    return at_most(name, value, "s", tolerances.stray_time, where, failure)
 
 
 OPTIONS = ("friction", "max_force", "slide", "hinge", "overhang")

@@ -21,7 +21,7 @@ from mcplan.certificate.engines.contract import BASE, Engine, JointDescription, 
 from mcplan.certificate.engines.joints import EngineCoordinates, with_hinges
 from mcplan.certificate.motion_checks import worst
 from mcplan.certificate.recomputed_run import RecomputedRun
-from mcplan.certificate.report import Check
+from mcplan.certificate.report import Check, at_most
 from mcplan.certificate.solids import ClearanceMonitor, gather_solids
 from mcplan.errors import InputError
 from mcplan.record.records import RobotRecord
@@ -155,12 +155,11 @@ def distance_checks(engine: type[Engine], evidence: RecomputedRun) -> Iterator[C
     k, i = worst(off / allowed)
     value, (a, b) = float(off[k, i]), pairs[i]
     where = f"{a} and {b}, {evidence.time(int(rows[k]))}"
-    passed = bool(off[k, i] <= allowed[k, i])
-    failure = "" if passed else (
+    failure = (
         f"{engine.name}: distance of {where}: {theirs[k, i]:.9g} instead of {ours[k, i]:.9g} m "
         f"({np.count_nonzero(off > allowed)} of {np.count_nonzero(np.minimum(ours, theirs) < NEAR)} distances)"
-    )  # fmt: skip
-    yield Check(name, value, "m", f"<= {allowed[k, i]:g}", passed, where, failure)
+    )
+    yield at_most(name, value, "m", float(allowed[k, i]), where, failure)
 
 
 AGREEMENT = 1e-9

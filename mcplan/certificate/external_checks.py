@@ -17,7 +17,7 @@ from pydantic import ValidationError
 from mcplan.certificate.independent import rotation_vector
 from mcplan.certificate.motion_checks import force_units, worst
 from mcplan.certificate.recomputed_run import NONE, RecomputedRun
-from mcplan.certificate.report import Check
+from mcplan.certificate.report import Check, at_most
 from mcplan.record.records import LinkRecord
 from mcplan.settings.settings import SimulationSettings
 
@@ -65,11 +65,11 @@ def _explained(evidence: RecomputedRun, settings: SimulationSettings) -> Check:
     excess = np.maximum(low - rest, rest - high) - SAME * np.abs(known)
     k, i = worst(excess)
     value, where = max(float(excess[k, i]), 0.0), f"{evidence.coordinate(i)}, {evidence.time(k)}"
-    failure = "" if value <= bound else (
+    failure = (
         f"a force from outside that the scenario does not have: {value:.6g} {force_units(evidence)[i]} on {where} "
         f"({np.count_nonzero((excess > bound).any(axis=1))} of {len(run)} samples)"
-    )  # fmt: skip
-    return Check("external forces", value, "N, N m unexplained", f"<= {bound:g}", not failure, where, failure)
+    )
+    return at_most("external forces", value, "N, N m unexplained", bound, where, failure)
 
 
 def known_forces(evidence: RecomputedRun, settings: SimulationSettings) -> np.ndarray:

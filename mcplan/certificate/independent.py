@@ -369,6 +369,17 @@ def integrate(q: np.ndarray, v: np.ndarray, dt: float) -> np.ndarray:
     return np.concatenate([q[:, :3] + dt * v[:, :3], quat, q[:, 7:] + dt * v[:, 6:]], axis=1)
 
 
+def configuration_difference(expected: np.ndarray, q: np.ndarray) -> np.ndarray:
+    """Return how far configurations (k, 7+n) are from others along the rows of v, (k, 6+n), m and rad.
+
+    A quaternion and its negative are the same; the length of their difference stands for all three rows of rotation.
+    """
+    sign = np.where(np.sum(expected[:, 3:7] * q[:, 3:7], axis=1) < 0, -1.0, 1.0)[:, None]
+    turn = 2 * np.linalg.norm(sign * expected[:, 3:7] - q[:, 3:7], axis=1)[:, None]
+    place = np.abs(expected - q)
+    return np.concatenate([place[:, :3], np.repeat(turn, 3, axis=1), place[:, 7:]], axis=1)
+
+
 def _turn(R: np.ndarray, axis: np.ndarray, angle: np.ndarray) -> np.ndarray:
     """``R exp([axis] angle)`` by Rodrigues; R is (3, 3, N)."""
     x, y, z = axis

@@ -13,7 +13,7 @@ import numpy as np
 from mcplan.certificate.independent import STANDARD_GRAVITY, integrate, rotation_of
 from mcplan.certificate.motion_checks import worst
 from mcplan.certificate.recomputed_run import RecomputedRun
-from mcplan.certificate.report import Check, WorstCase
+from mcplan.certificate.report import Check, WorstCase, at_most
 from mcplan.certificate.separation import Convex, Placed, signed_distances
 from mcplan.certificate.solids import WORLD, environment_solids
 from mcplan.certificate.stance_checks import FACES
@@ -173,8 +173,8 @@ def _integration(evidence: RecomputedRun, q: np.ndarray, v: np.ndarray) -> Check
         off[:, i] = np.abs(expected - q[1:, i]).max(axis=1)
     k, i = worst(off)
     value, where = float(off[k, i]), f"{evidence.record.objects[i]}, {evidence.time(k + 1)}"
-    failure = "" if value <= bound else f"the pose of {where} does not follow from its velocity: off by {value:.3g}"
-    return Check("objects: integration", value, "m, -", f"<= {bound:g}", not failure, where, failure)
+    failure = f"the pose of {where} does not follow from its velocity: off by {value:.3g}"
+    return at_most("objects: integration", value, "m, -", bound, where, failure)
 
 
 def _balance(evidence: RecomputedRun, known: list[tuple[int, BodyRecord]], q: np.ndarray, v: np.ndarray) -> Check:
@@ -203,11 +203,11 @@ def _balance(evidence: RecomputedRun, known: list[tuple[int, BodyRecord]], q: np
         off[:, column] = np.maximum(np.abs(push - force[:-1]).max(axis=1), _size(spin) - slack)
     k, column = worst(off)
     value, where = float(off[k, column]), f"{known[column][1].name}, {evidence.time(k)}" if known else ""
-    failure = "" if value <= bound else (
+    failure = (
         f"equation of motion of {where} off by {value:.6g} N (N m) "
         f"({np.count_nonzero((off > bound).any(axis=1))} of {len(run)} samples)"
-    )  # fmt: skip
-    return Check("objects: equation of motion", value, "N, N m", f"<= {bound:g}", not failure, where, failure)
+    )
+    return at_most("objects: equation of motion", value, "N, N m", bound, where, failure)
 
 
 def _gyroscopic(inertia: np.ndarray, w: np.ndarray) -> np.ndarray:

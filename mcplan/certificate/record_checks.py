@@ -12,7 +12,7 @@ import numpy as np
 
 from mcplan.certificate.contact_checks import contacts_not_in_scenario
 from mcplan.certificate.recomputed_run import RecomputedRun
-from mcplan.certificate.report import Check
+from mcplan.certificate.report import Check, at_most
 from mcplan.certificate.tolerances import NEGLIGIBLE_VIOLATION
 from mcplan.errors import RunError
 from mcplan.record.recording import digest, record_plan, record_robot
@@ -148,9 +148,8 @@ def solver_checks(evidence: RecomputedRun) -> Iterator[Check]:
     total = float(np.sum(np.where(slack, amount, 0.0)) * every * run.dt)
     worst = int(np.argmax(np.where(slack, amount, 0.0)))
     where = f"up to {amount[worst]:.3g} at {evidence.time(worst)}" if slack.any() else ""
-    bound = tolerances.slack_amount
-    failure = "" if total <= bound else f"the program gave up {total:.4g} m/s (rad/s, N s) of its rows, {where}"
-    yield Check("slack", total, "m/s, rad/s, N s", f"<= {bound:g}", not failure, where, failure)
+    failure = f"the program gave up {total:.4g} m/s (rad/s, N s) of its rows, {where}"
+    yield at_most("slack", total, "m/s, rad/s, N s", tolerances.slack_amount, where, failure)
 
 
 def steps_per_tick(evidence: RecomputedRun) -> int:
@@ -165,5 +164,4 @@ def _share(evidence: RecomputedRun, name: str, ticks: np.ndarray, due: np.ndarra
     count = int(np.count_nonzero(ticks))
     share = count / max(int(np.count_nonzero(due)), 1)
     where = f"{count}, the first at {evidence.time(int(np.argmax(ticks)))}" if count else ""
-    failure = "" if share <= bound else f"{name}: {where}; {share:.3g} of all, allowed {bound:g}"
-    return Check(name, share, "of all", f"<= {bound:g}", not failure, where, failure)
+    return at_most(name, share, "of all", bound, where, f"{name}: {where}; {share:.3g} of all, allowed {bound:g}")

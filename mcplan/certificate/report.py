@@ -52,6 +52,12 @@ class Check:
         return verdict, self.name, value, self.bound, self.where
 
 
+def at_most(name: str, value: float, unit: str, bound: float, where: str, failure: str) -> Check:
+    """Return the line of a value that may be no more than a bound; ``failure`` counts where it is."""
+    passed = bool(value <= bound)
+    return Check(name, value, unit, f"<= {bound:g}", passed, where, "" if passed else failure)
+
+
 class WorstCase:
     """The worst of several values as one line of the certificate, with all that is wrong.
 

@@ -38,11 +38,11 @@ import numpy as np
 from mcplan.certificate.engine_checks import EngineMotion, RunMotion, description_checks, distance_checks
 from mcplan.certificate.engines import engine_class
 from mcplan.certificate.engines.contract import STANDARD_GRAVITY, Engine
-from mcplan.certificate.independent import Mechanism
+from mcplan.certificate.independent import Mechanism, configuration_difference
 from mcplan.certificate.motion_checks import worst
 from mcplan.certificate.recomputed_run import RecomputedRun
-from mcplan.certificate.report import Check, Report
-from mcplan.certificate.verify import first_samples, json_number, verify
+from mcplan.certificate.report import Check, Report, at_most
+from mcplan.certificate.verify import finite_samples, first_samples, json_number, verify
 from mcplan.errors import InputError, RunError
 from mcplan.record.records import BodyRecord, LinkRecord, RobotRecord
 from mcplan.record.run import Run, load_run
@@ -119,7 +119,7 @@ class Reproduction:
         off = np.zeros((len(run), run.v.shape[1]))
         off[:, 3:6] = np.abs(np.linalg.norm(run.q[:, 3:7], axis=1) - 1)[:, None]
         if len(run) > 1:
-            place = _apart(self.found.next_configuration(run.dt), run.q[1:]) / _magnitude(run.q)[1:]
+            place = configuration_difference(self.found.next_configuration(run.dt), run.q[1:]) / _magnitude(run.q)[1:]
             speed = np.abs(run.v[1:] - run.v[:-1] - run.dt * run.vd[:-1])
             off[1:] = np.maximum(np.maximum(off[1:], place), speed / _magnitude(run.v[:-1], run.v[1:]))
         k, i = worst(off)
@@ -203,7 +203,8 @@ class Reproduction:
             ours = Mechanism(robot).motion(q, v, vd).force
             scale = np.maximum(np.abs(ours).max(axis=1), STANDARD_GRAVITY * body.mass)
             forces.append(np.abs(found.force - ours).max(axis=1) / scale)
-            steps.append(_apart(found.next_configuration(run.dt), q[1:]).max(axis=1) / _magnitude(q)[1:, 0])
+            off = configuration_difference(found.next_configuration(run.dt), q[1:])
+            steps.append(off.max(axis=1) / _magnitude(q)[1:, 0])
         if not known:
             return
         i, k = worst(np.array(forces))
@@ -233,9 +234,7 @@ class Reproduction:
         return self._line(what, value, "relative", AGREEMENT, where, f"{what} at {where}: {text}")
 
     def _line(self, what: str, value: float, unit: str, bound: float, where: str, text: str) -> Check:
-        passed = value <= bound
-        failure = "" if passed else f"{self.name}: {text}"
-        return Check(f"{self.name}: {what}", value, unit, f"<= {bound:g}", passed, where, failure)
+        return at_most(f"{self.name}: {what}", value, unit, bound, where, f"{self.name}: {text}")
 
 
 def with_engines(path: str | Path, engines: Sequence[str]) -> tuple[Report, dict[str, Any]]:
@@ -289,7 +288,7 @@ def reproduce(run: Run, engines: Sequence[str]) -> dict[str, tuple[Check, ...]]:
         An engine is unknown, its library is not installed, or it refuses the robot.
     """
     classes = [engine_class(name) for name in dict.fromkeys(engines)]
-    count = _judgeable(run)
+    count, _ = finite_samples(run)
     if not count:
         where = "the first sample"
         return {
@@ -308,15 +307,6 @@ def reproduce(run: Run, engines: Sequence[str]) -> dict[str, tuple[Check, ...]]:
         }
 
 
-def _judgeable(run: Run) -> int:
-    """How many samples from the first on hold numbers, and a quaternion that is one."""
-    good = np.abs(np.linalg.norm(run.q[:, 3:7], axis=1) - 1) < 0.5
-    for name, array in run.arrays().items():
-        if len(array) == len(run) and not name.startswith("point_"):
-            good &= np.isfinite(array.reshape(len(run), -1)).all(axis=1)
-    return len(run) if good.all() else int(np.argmin(good))
-
-
 def _free_body(body: BodyRecord) -> RobotRecord:
     """Return an object as a robot without joints."""
     link = LinkRecord(name=body.name, mass=body.mass, com=body.com, inertia=body.inertia)
@@ -324,14 +314,6 @@ def _free_body(body: BodyRecord) -> RobotRecord:
         name=body.name, digest="", links=[link], joints=[], coordinates=[], lower=[], upper=[], velocity=[], torque=[],
         armature=[], patches=[],
     )  # fmt: skip
-
-
-def _apart(expected: np.ndarray, q: np.ndarray) -> np.ndarray:
-    """How far configurations (k, 7+n) are from each other along the rows of v, (k, 6+n), m and rad."""
-    sign = np.where(np.sum(expected[:, 3:7] * q[:, 3:7], axis=1) < 0, -1.0, 1.0)[:, None]
-    turn = 2 * np.linalg.norm(sign * expected[:, 3:7] - q[:, 3:7], axis=1)[:, None]
-    place = np.abs(expected - q)
-    return np.concatenate([place[:, :3], np.repeat(turn, 3, axis=1), place[:, 7:]], axis=1)
 
 
 def _magnitude(*rows: np.ndarray) -> np.ndarray:

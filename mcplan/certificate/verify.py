@@ -69,7 +69,7 @@ def verify(run: Any, tolerances: Tolerances | None = None) -> Report:
 
 
 def _judge(run: Run, tolerances: Tolerances | None) -> Report:
-    count, finite = _finite(run)
+    count, finite = finite_samples(run)
     checks = [finite]
     if count:
         doing("judging motion")
@@ -114,7 +114,7 @@ def first_samples(run: Run, count: int) -> Run:
     return replace(run, **arrays)  # type: ignore[arg-type]
 
 
-def _finite(run: Run) -> tuple[int, Check]:
+def finite_samples(run: Run) -> tuple[int, Check]:
     """How many samples from the first on can be judged: all numbers finite, the base's quaternion not zero."""
     count, failure = len(run), ""
     sample = run.point_sample()

@@ -48,7 +48,7 @@ def test_in_the_air_the_hands_bear_the_box(lift):
         assert sum(stance.wrenches[hand][2] for hand in HANDS) == pytest.approx(-WEIGHT, abs=1e-6)
     heavy = [carried(stance, mass=8.0) for stance in lift.stances]
     failed = {check.name: check.failure for check in verify(replace(lift, stances=tuple(heavy))).checks}
-    assert "stance 3: box would fall" in failed["objects: held"]
+    assert "box, stance 3: it would fall" in failed["objects: held"]
 
 
 def test_contacts_on_a_box_that_turns_turn_with_it(lift):

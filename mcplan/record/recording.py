@@ -9,6 +9,7 @@ import numpy as np
 from scipy.spatial import ConvexHull, QhullError
 
 from mcplan.errors import RunError
+from mcplan.planning.plan import Plan, PlannedStance
 from mcplan.record.records import (
     BodyRecord,
     ContactRecord,
@@ -21,21 +22,19 @@ from mcplan.record.records import (
     RobotRecord,
     StanceRecord,
 )
-from mcplan.robot.description import Box, MeshShape
+from mcplan.robot.description import Box, Inertia, MeshShape
+from mcplan.robot.robot import Robot
 from mcplan.robot.solid import shape_inertia
+from mcplan.scene.contact import Contact
+from mcplan.scene.environment import Environment, FreeObject
 from mcplan.scene.resting import resting_contact
 
 BUDGET = 60_000
 """Triangles that a run keeps of all meshes together; what goes beyond is kept as its convex hull."""
 
 
-def record_robot(robot: Any) -> RobotRecord:
-    """Describe the robot as its description says, with locked and mimic joints resolved; nothing is merged.
-
-    Parameters
-    ----------
-    robot : Robot
-    """
+def record_robot(robot: Robot) -> RobotRecord:
+    """Describe the robot as its description says, with locked and mimic joints resolved; nothing is merged."""
     description = robot.description
     index = {
         name: i for i, name in enumerate([description.root, *(n for n in description.links if n != description.root)])
@@ -87,8 +86,8 @@ def record_robot(robot: Any) -> RobotRecord:
     )
 
 
-def record_contact(contact: Any, carrier: Any = None) -> ContactRecord:
-    """Describe a resolved contact (``mcplan.scene.Contact``), and the object that its support is on, if it is."""
+def record_contact(contact: Contact, carrier: FreeObject | None = None) -> ContactRecord:
+    """Describe a resolved contact, and the object that its support is on, if it is."""
     return ContactRecord(
         patch=contact.patch,
         support=contact.support,
@@ -108,7 +107,7 @@ def record_contact(contact: Any, carrier: Any = None) -> ContactRecord:
     )
 
 
-def _record_body(thing: Any, environment: Any) -> BodyRecord:
+def _record_body(thing: FreeObject, environment: Environment) -> BodyRecord:
     com, inertia = shape_inertia(thing.shape, thing.mass)
     has_corners = isinstance(thing.shape, Box | MeshShape)
     support = resting_contact(thing, environment) if has_corners else None
@@ -122,14 +121,14 @@ def _record_body(thing: Any, environment: Any) -> BodyRecord:
     )
 
 
-def record_plan(plan: Any, document: dict[str, Any] | None = None) -> PlanRecord:
+def record_plan(plan: Plan, document: dict[str, Any] | None = None) -> PlanRecord:
     """Describe a plan with everything resolved; ``document`` is its file's content, when it is wanted back."""
     document = _plain(document or {})
-    environment = getattr(getattr(plan, "scenario", None), "environment", None)
-    things = {} if environment is None else {thing.name: thing for thing in environment.objects}
+    environment = plan.scenario.environment
+    things = {thing.name: thing for thing in environment.objects}
 
-    def carrier(contact: Any, stance: Any) -> Any:
-        name = None if environment is None else environment.owners.get(contact.support)
+    def carrier(contact: Contact, stance: PlannedStance) -> FreeObject | None:
+        name = environment.owners.get(contact.support)
         return None if name is None else things[name].placed(stance.objects.get(name, things[name].pose))
 
     stances = [
@@ -145,7 +144,7 @@ def record_plan(plan: Any, document: dict[str, Any] | None = None) -> PlanRecord
         )
         for stance in plan.stances
     ]
-    meshes = {} if environment is None else record_meshes(scene_meshes(environment))
+    meshes = record_meshes(scene_meshes(environment))
     bodies = [_record_body(thing, environment) for thing in things.values()]
     return PlanRecord(digest=digest(document), document=document, stances=stances, meshes=meshes, bodies=bodies)
 
@@ -176,7 +175,7 @@ def record_meshes(meshes: Mapping[str, tuple[np.ndarray, np.ndarray]]) -> dict[s
     return kept
 
 
-def scene_meshes(environment: Any) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+def scene_meshes(environment: Environment) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """Return the meshes of obstacles and objects by the thing's name, scaled."""
     return {
         thing.name: (thing.shape.vertices, thing.shape.faces)
@@ -203,7 +202,7 @@ def _hull(vertices: np.ndarray, faces: np.ndarray) -> tuple[np.ndarray, np.ndarr
     return vertices[hull.vertices], order[triangles]
 
 
-def _couplings(robot: Any) -> dict[str, tuple[int, float, float]]:
+def _couplings(robot: Robot) -> dict[str, tuple[int, float, float]]:
     """Coordinate (-1: none), multiplier and offset of every joint of the description."""
     joints = robot.description.joints
     coordinate = {name: i for i, name in enumerate(robot.joint_names)}
@@ -222,7 +221,7 @@ def _couplings(robot: Any) -> dict[str, tuple[int, float, float]]:
     return {name: resolve(name) for name in joints}
 
 
-def record_link(name: str, inertia: Any) -> LinkRecord:
+def record_link(name: str, inertia: Inertia | None) -> LinkRecord:
     """Describe a link; ``inertia`` is None for one without mass."""
     if inertia is None:
         return LinkRecord(name=name, mass=0.0, com=[0.0] * 3, inertia=[[0.0] * 3] * 3)
@@ -230,7 +229,7 @@ def record_link(name: str, inertia: Any) -> LinkRecord:
     return LinkRecord(name=name, mass=float(inertia.mass), com=com.tolist(), inertia=matrix.tolist())
 
 
-def _files(robot: Any) -> dict[str, str]:
+def _files(robot: Robot) -> dict[str, str]:
     """Text of the robot's files, as long as they have not changed since it was loaded."""
     named = {"robot.urdf": robot.urdf_path, "robot.yaml": robot.path, "robot.srdf": robot.srdf_path}
     contents = {name: path.read_bytes() for name, path in named.items() if path is not None}

@@ -10,8 +10,6 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from mcplan.robot.description import joint_unit
-
 FORCES = {"rad": "N m", "m": "N"}
 """Unit of what moves a joint, by that of its position."""
 
@@ -376,8 +374,8 @@ class RunRecord(Record):
 
 def recorded_units(robot: RobotRecord) -> list[str]:
     """Return the unit of the position of each joint of the robot of a run, as `Robot.joint_units`."""
-    kinds = {joint.name: joint.kind for joint in robot.joints}
-    return [joint_unit(kinds.get(name)) for name in robot.coordinates]
+    sliding = {joint.name for joint in robot.joints if joint.kind == "prismatic"}
+    return ["m" if name in sliding else "rad" for name in robot.coordinates]
 
 
 def unit_of_all(units: Iterable[str]) -> str:

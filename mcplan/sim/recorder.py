@@ -3,16 +3,18 @@
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from mcplan.control.command import Notice
+from mcplan.planning.plan import Plan
+from mcplan.planning.plan_file import plan_document
 from mcplan.record.recording import record_document, record_plan, record_robot
 from mcplan.record.records import ContactRecord, NoticeRecord, PhaseRecord, RunRecord, WorldRecord
 from mcplan.record.run import Run
 from mcplan.record.run_file import OF_OBJECTS, SHAPES, dtype_of
 from mcplan.robot.pose import rotation_from_quat
+from mcplan.robot.robot import Robot
 from mcplan.sim.physics import PointForces
 from mcplan.util.qp_status import SOLVED
 from mcplan.version import __version__
@@ -23,20 +25,19 @@ class RunRecorder:
 
     Parameters
     ----------
-    robot : Robot
-    plan : Plan; ``plan.scenario`` is the scenario.
+    plan : Plan
     dt : step, s.
     physics : ``qp``, ``contact`` or ``mujoco``.
     seed : seed of everything random in the run.
     controller : class of a custom controller; empty for the whole-body program.
     """
 
-    def __init__(self, robot: Any, plan: Any, dt: float, physics: str = "qp", seed: int = 0, controller: str = ""):
-        self.robot, self._live_plan = robot, plan
-        scenario_document, plan_document = _documents(plan)
-        self._robot_record = record_robot(robot)
-        self._plan = record_plan(plan, plan_document)
-        self._scenario = record_document(scenario_document)
+    def __init__(self, plan: Plan, dt: float, physics: str = "qp", seed: int = 0, controller: str = ""):
+        scenario = plan.scenario
+        self.robot = robot = scenario.robot
+        self._live_plan, self._robot_record = plan, record_robot(robot)
+        self._plan = record_plan(plan, plan_document(plan, Path(scenario.path).parent))
+        self._scenario = record_document(dict(scenario.document.data))
         self._dt, self._physics, self._seed, self._controller = float(dt), physics, int(seed), controller
         used = {contact.patch for stance in self._plan.stances for contact in stance.contacts}
         self.patches: list[str] = [name for name in robot.patches if name in used]
@@ -63,7 +64,7 @@ class RunRecorder:
     def __len__(self) -> int:
         return self._rows.count
 
-    def set_world(self, world: WorldRecord, robot: Any) -> None:
+    def set_world(self, world: WorldRecord, robot: Robot) -> None:
         """Set how the physics differs from the plan, and the robot that it moves, whose centre of mass is recorded."""
         self._world, self.robot = world, robot
 
@@ -77,8 +78,8 @@ class RunRecorder:
         tau_ext: np.ndarray | None,
         wrenches: Mapping[str, np.ndarray],
         forces_at_points: Mapping[str, np.ndarray] | PointForces,
-        active: Iterable[str] | Mapping[str, bool],
-        phase: str | tuple[str, int | None],
+        active: Iterable[str],
+        phase: tuple[str, int | None],
         qp_status: int,
         timing: Mapping[str, float] | None = None,
         objects: tuple[np.ndarray, np.ndarray] | None = None,
@@ -96,16 +97,14 @@ class RunRecorder:
         wrenches : per patch (6,) at the patch origin, world axes.
         forces_at_points : per patch (k, 3) at the planned contact's points, world axes (left out for a grasp); or the
             points themselves.
-        active : names of the patches in contact (or a flag per name).
-        phase : name of the state machine's phase, or (name, index of the plan's stance that it leads to).
+        active : names of the patches in contact.
+        phase : name of the state machine's phase, and index of the plan's stance that it leads to.
         qp_status : 0 solved, 1 slack form, 2 hold, 3 none.
         timing : clock times by name, s; of what there was in this step.
         objects : poses (O, 7) and velocities (O, 6) of the free objects at t; needed when there are any.
         object_points : contact points of the objects, where ``forces_at_points`` goes by patch.
         violation : by how much the program's rows are missed where it was not solved.
         """
-        if isinstance(active, Mapping):
-            active = [name for name, on in active.items() if on]
         self._enter(phase)
         if isinstance(forces_at_points, PointForces):
             self._add_points(forces_at_points)
@@ -201,14 +200,13 @@ class RunRecorder:
     def _size(self, name: str) -> tuple[int, ...]:
         return tuple(self._sizes[size] if isinstance(size, str) else size for size in SHAPES[name][1:])
 
-    def _enter(self, phase: str | tuple[str, int | None]) -> None:
-        key = (phase, None) if isinstance(phase, str) else (str(phase[0]), phase[1])
-        if key == self._present:
+    def _enter(self, phase: tuple[str, int | None]) -> None:
+        if phase == self._present:
             return
-        if key not in self._phase_index:
-            self._phase_index[key] = len(self._phases)
-            self._phases.append(PhaseRecord(name=key[0], stance=key[1]))
-        self._phase, self._present = self._phase_index[key], key
+        if phase not in self._phase_index:
+            self._phase_index[phase] = len(self._phases)
+            self._phases.append(PhaseRecord(name=phase[0], stance=phase[1]))
+        self._phase, self._present = self._phase_index[phase], phase
 
     def _planned_points(self, patch: str, count: int) -> "_PlannedPoints":
         """Return the points of the planned contact of a patch in this phase, if it has so many."""
@@ -306,13 +304,3 @@ class _Table:
     def arrays(self) -> dict[str, np.ndarray]:
         """Return the rows that are in use."""
         return {name: data[: self.count].copy() for name, data in self.data.items()}
-
-
-def _documents(plan: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Content of the scenario's and of the plan's file; empty for a plan that has none."""
-    scenario = plan.scenario
-    if getattr(scenario, "document", None) is None:
-        return {}, {}
-    from mcplan.planning.plan_file import plan_document
-
-    return dict(scenario.document.data), plan_document(plan, Path(scenario.path).parent)

@@ -152,7 +152,7 @@ class Simulation:
             else TorqueDriven(plan, own, duration or plan.scenario.control.duration)
         )
         named = "" if own is None else type(own).__name__
-        self.recorder = RunRecorder(robot, plan, self.dt, name, seed, named)
+        self.recorder = RunRecorder(plan, self.dt, name, seed, named)
         contacts = [contact for stance in plan.stances for contact in stance.contacts]
         believed = World(robot, plan.scenario.environment, plan.stances[0].q, self.recorder.patches, settings, contacts)
         standing = [contact.support for contact in plan.stances[0].contacts]

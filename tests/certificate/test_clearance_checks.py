@@ -26,7 +26,7 @@ def plan():
 def run_of(plan, configurations, step=STEP, objects=()):
     """A run that merely stands in one configuration after the other, the one object at poses (7,) of its own."""
     robot, stance = plan.scenario.robot, plan.stances[0]
-    recorder = RunRecorder(robot, plan, step)
+    recorder = RunRecorder(plan, step)
     still = np.zeros(robot.nv)
     for k, q in enumerate(configurations):
         patches = [contact.patch for contact in stance.contacts]

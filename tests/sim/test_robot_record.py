@@ -8,7 +8,7 @@ import pytest
 
 from mcplan.record.recording import _couplings, digest, record_contact, record_plan, record_robot
 from mcplan.robot.robot_file import load_robot
-from mcplan.scenario.load import load_scenario
+from tests import shared
 from tests.statics.contacts import grasp_contact, surface_contact
 
 
@@ -29,16 +29,15 @@ def test_what_a_contact_bears_is_recorded_as_it_is():
 
 
 def test_a_contact_on_an_object_is_recorded_with_where_the_object_is_in_its_stance():
-    environment = load_scenario("push").environment
+    plan = shared.planned("push")
+    environment = plan.scenario.environment
     (box,) = environment.objects
     support = next(name for name, owner in environment.owners.items() if owner == box.name)
     pushed = [box.pose[0] + 0.4, *box.pose[1:3], 0.0, 0.0, 0.0, 1.0]
-    contacts = [surface_contact(patch, [0, 0, 1]) for patch in ("hand", "sole")]
-    contacts[0] = replace(contacts[0], support=support)
-    rest = {"contacts": contacts, "moved": None, "change": "start", "q": np.zeros(7), "wrenches": {}, "tau": None}
-    rest["passing"] = None
-    stances = [SimpleNamespace(objects=objects, **rest) for objects in ({}, {box.name: np.array(pushed)})]
-    found = record_plan(SimpleNamespace(scenario=SimpleNamespace(environment=environment), stances=stances))
+    hand, sole = (surface_contact(patch, [0, 0, 1]) for patch in ("hand", "sole"))
+    contacts = (replace(hand, support=support), sole)
+    stances = [replace(plan.stances[0], contacts=contacts, objects=o) for o in ({}, {box.name: np.array(pushed)})]
+    found = record_plan(replace(plan, stances=tuple(stances)))
     for stance, pose in zip(found.stances, (box.pose, pushed), strict=True):
         assert stance.contact("hand").carrier == box.name
         np.testing.assert_allclose(stance.contact("hand").carrier_pose, pose, atol=1e-12)

@@ -26,7 +26,7 @@ from mcplan.robot.description import Box, Inertia, MeshShape
 from mcplan.robot.robot import Robot
 from mcplan.robot.solid import shape_inertia
 from mcplan.scene.contact import Contact
-from mcplan.scene.environment import Environment, FreeObject
+from mcplan.scene.environment import Environment, FreeObject, Obstacle
 from mcplan.scene.resting import resting_contact
 
 BUDGET = 60_000
@@ -91,7 +91,7 @@ def record_contact(contact: Contact, carrier: FreeObject | None = None) -> Conta
     return ContactRecord(
         patch=contact.patch,
         support=contact.support,
-        kind=contact.kind,
+        kind=contact.kind,  # type: ignore[arg-type]
         R=np.asarray(contact.R).tolist(),
         p=np.asarray(contact.p).tolist(),
         points=np.asarray(contact.points, dtype=float).reshape(-1, 3).tolist(),
@@ -177,9 +177,10 @@ def record_meshes(meshes: Mapping[str, tuple[np.ndarray, np.ndarray]]) -> dict[s
 
 def scene_meshes(environment: Environment) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """Return the meshes of obstacles and objects by the thing's name, scaled."""
+    things: tuple[Obstacle | FreeObject, ...] = (*environment.obstacles, *environment.objects)
     return {
         thing.name: (thing.shape.vertices, thing.shape.faces)
-        for thing in (*environment.obstacles, *environment.objects)
+        for thing in things
         if isinstance(thing.shape, MeshShape)
     }
 

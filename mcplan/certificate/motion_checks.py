@@ -128,7 +128,7 @@ def _explain(evidence: RecomputedRun, k: int, r: np.ndarray) -> str:
     size, alone = np.linalg.norm(r), int(np.argmax(np.abs(r)))
     if alone >= 6 and np.linalg.norm(np.delete(r, alone)) <= 1e-6 * size:
         amount = f"{r[alone]:+.6g} {force_units(evidence)[alone]}"
-        return f": as if the torque of {evidence.coordinate(alone)} were off by {amount}"
+        return f": as if the torque of {evidence.coordinate(alone)} should change by {amount}"
     patches = evidence.run.patches
     unit, rest = np.eye(6), np.zeros((6, len(patches), 6))
     q = np.repeat(evidence.run.q[k : k + 1], 6, axis=0)

@@ -64,13 +64,21 @@ def with_record(run, **changes):
     return replace(run, record=run.record.model_copy(update=changes))
 
 
+def replaced(records, which, **changes):
+    """The records with other fields of one of them."""
+    return [record.model_copy(update=changes) if i == which else record for i, record in enumerate(records)]
+
+
+def edited(plan, stance, **changes):
+    """Copy of a plan's record with other fields of a stance."""
+    return plan.model_copy(update={"stances": replaced(plan.stances, stance, **changes)})
+
+
 def with_contact(run, stance, which, **changes):
     """Copy of the run whose record has another planned contact in a stance; its plan document stays."""
-    stances = list(run.record.plan.stances)
-    contacts = list(stances[stance].contacts)
-    contacts[which] = contacts[which].model_copy(update=changes)
-    stances[stance] = stances[stance].model_copy(update={"contacts": contacts})
-    return with_record(run, plan=run.record.plan.model_copy(update={"stances": stances}))
+    plan = run.record.plan
+    contacts = replaced(plan.stances[stance].contacts, which, **changes)
+    return with_record(run, plan=edited(plan, stance, contacts=contacts))
 
 
 def with_document(run, change, parts=("scenario", "plan"), rehash=True):

@@ -1,7 +1,6 @@
 """The static certificate of a plan."""
 
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,6 +9,7 @@ from scipy.spatial.transform import Rotation
 import mcplan as mc
 from mcplan.certificate.stance_checks import _outside, judge_plan
 from tests import shared
+from tests.certificate.forging import edited, replaced
 from tests.sim.waving_box import waving_run
 
 
@@ -18,15 +18,16 @@ def record():
     return waving_run(samples=60, touch=40).record
 
 
-def failures(record, stance=1, contact=None, **changes):
-    stances = list(record.plan.stances)
+def judged(record, stance=1, contact=None, **changes):
+    """The report of the plan with other fields of a stance, or of one of its contacts: (number, fields)."""
+    plan = record.plan
     if contact is not None:
-        contacts = list(stances[stance].contacts)
-        contacts[contact[0]] = contacts[contact[0]].model_copy(update=contact[1])
-        changes["contacts"] = contacts
-    stances[stance] = stances[stance].model_copy(update=changes)
-    report = judge_plan(record.robot, record.plan.model_copy(update={"stances": stances}), "plan")
-    return "\n".join(report.failures)
+        plan = edited(plan, stance, contacts=replaced(plan.stances[stance].contacts, contact[0], **contact[1]))
+    return judge_plan(record.robot, edited(plan, stance, **changes), "plan")
+
+
+def failures(record, stance=1, contact=None, **changes):
+    return "\n".join(judged(record, stance, contact, **changes).failures)
 
 
 def test_the_right_plan_passes(record):
@@ -97,10 +98,8 @@ def test_the_value_of_a_line_is_that_of_the_worst_stance(record):
     """Whichever stance that is."""
     limit = record.robot.limit("torque")
     for k in range(2):
-        stances = list(record.plan.stances)
-        stances[k] = stances[k].model_copy(update={"tau": [0.9 * limit[0], 0.1]})
-        stances[1 - k] = stances[1 - k].model_copy(update={"tau": [0.2 * limit[0], 0.1]})
-        report = judge_plan(record.robot, record.plan.model_copy(update={"stances": stances}), "plan")
+        plan = edited(edited(record.plan, k, tau=[0.9 * limit[0], 0.1]), 1 - k, tau=[0.2 * limit[0], 0.1])
+        report = judge_plan(record.robot, plan, "plan")
         assert report.values["torque_ratio"] == pytest.approx(0.9)
         (line,) = (check for check in report.checks if check.name == "torque")
         assert line.where == f"stance {k}"
@@ -112,26 +111,17 @@ def test_a_free_direction_is_one_of_the_contact_and_not_of_the_world(record):
     p = np.array(record.plan.stances[1].contacts[1].p)
     free = {"R": R.tolist(), "selection": np.eye(6)[1:3].tolist()}
     for axis, passes in ((0, True), (1, False), (2, False)):
-        for way in (-0.01, 0.01):
-            said = failures(record, contact=(1, {**free, "p": (p + way * R[:, axis]).tolist()}))
-            assert ("tip is 0.01 m away" not in said) == passes
+        for step in (-0.01, 0.01):
+            text = failures(record, contact=(1, {**free, "p": (p + step * R[:, axis]).tolist()}))
+            assert ("tip is 0.01 m away" not in text) == passes
 
 
-def test_forces_act_where_the_points_of_a_turned_patch_are():
+def test_forces_act_where_the_points_of_a_turned_patch_are(record):
     """Pressure at a corner can be had there, and not at the place where the corner would be turned the other way."""
     R = Rotation.from_euler("z", 0.7).as_matrix()
     points = np.array([[0.2, 0.05, 0.0], [0.1, 0.05, 0.0], [0.1, -0.05, 0.0], [0.2, -0.05, 0.0]])
-    contact = SimpleNamespace(
-        patch="sole",
-        kind="surface",
-        max_force=None,
-        points=points,
-        R=R,
-        axes=np.eye(3),
-        friction=0.5,
-        rolls=False,
-        radius=0.0,
-    )
+    on_floor = {"points": points.tolist(), "R": R.tolist(), "axes": np.eye(3).tolist(), "friction": 0.5}
+    contact = record.plan.stances[0].contacts[0].model_copy(update=on_floor)
     force = np.array([0.0, 0.0, 300.0])
     for corner in points:
         for arm, passes in ((R @ corner, True), (R.T @ corner, False)):

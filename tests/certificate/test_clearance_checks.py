@@ -24,7 +24,7 @@ def plan():
 
 
 def run_of(plan, configurations, step=STEP, objects=()):
-    """A run that merely stands in one configuration after the other, the one object at poses (7,) of its own."""
+    """A run that merely stands in one configuration after the other, with the object at poses (7,)."""
     robot, stance = plan.scenario.robot, plan.stances[0]
     recorder = RunRecorder(plan, step)
     still = np.zeros(robot.nv)
@@ -182,7 +182,7 @@ def rod(yaw):
 
 
 @pytest.mark.parametrize(("yaw", "passes"), [(np.pi / 4, False), (-np.pi / 4, True)])
-def test_an_object_is_in_the_way_where_it_is_now_and_as_it_is_turned(beside, yaw, passes):
+def test_an_object_blocks_where_it_is_now_and_as_it_is_turned(beside, yaw, passes):
     home = beside.scenario.environment.objects[0].pose
     run = run_of(beside, [beside.stances[0].q] * 3, objects=[home, home, rod(yaw)])
     (found,) = clearance_checks(RecomputedRun(run))

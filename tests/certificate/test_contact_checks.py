@@ -26,8 +26,8 @@ def test_a_point_is_off_a_patch_by_what_it_is_beyond_its_edge_and_off_its_plane(
     inside = np.array([[0.0, 0.0, 0.0], [0.1, -0.1, 0.02], [-0.1, 0.05, -0.03]])
     assert _outside(inside, polygon) == pytest.approx([0.0, 0.02, 0.03])
     for begin, end in zip(POLYGON, np.roll(POLYGON, -1, axis=0), strict=True):
-        middle, way = (begin + end) / 2, end - begin
-        normal = np.array([way[1], -way[0], 0.0]) / np.linalg.norm(way)
+        middle, shift = (begin + end) / 2, end - begin
+        normal = np.array([shift[1], -shift[0], 0.0]) / np.linalg.norm(shift)
         normal *= np.sign(normal @ middle)
         off = middle + 0.01 * normal
         assert _outside(off[None], polygon) == pytest.approx([nearest(off, POLYGON)], abs=1e-6)
@@ -38,8 +38,8 @@ def test_a_point_is_off_an_edge_by_its_distance_from_the_segment():
     """Beyond an end by the distance from that end, beside it by the distance from the line."""
     rng = np.random.default_rng(0)
     ends, points = rng.normal(size=(2, 3)), rng.normal(size=(200, 3)) * 2.0
-    way = np.linspace(0.0, 1.0, 4001)[:, None]
-    segment = ends[0] + way * (ends[1] - ends[0])
+    shift = np.linspace(0.0, 1.0, 4001)[:, None]
+    segment = ends[0] + shift * (ends[1] - ends[0])
     expected = [np.linalg.norm(segment - point, axis=1).min() for point in points]
     assert _off_line(points, ends) == pytest.approx(np.array(expected), abs=1e-5)
     beyond = ends[1] + 0.5 * (ends[1] - ends[0])

@@ -280,7 +280,7 @@ def test_shapes_that_cannot_be_read_are_a_failure(old, new, said, program_run):
     assert said in check.failure
 
 
-def test_a_shape_that_mujoco_does_not_have_is_said_and_no_failure(program_run):
+def test_a_shape_that_mujoco_does_not_have_is_named_without_failure(program_run):
     """A flat mesh has no volume."""
     robot = program_run.record.robot
     text = robot.files["robot.urdf"].replace(
@@ -294,7 +294,7 @@ def test_a_shape_that_mujoco_does_not_have_is_said_and_no_failure(program_run):
     assert "not compared: MuJoCo refuses" in check.where
 
 
-def test_a_robot_that_an_engine_refuses_is_said(mechanism_run):
+def test_a_robot_that_an_engine_refuses_is_named(mechanism_run):
     robot = mechanism_run.record.robot
     i = next(k for k, joint in enumerate(robot.joints) if joint.kind == "revolute")
     joints = [*robot.joints[:i], robot.joints[i].model_copy(update={"axis": [0.0] * 3}), *robot.joints[i + 1 :]]
@@ -353,7 +353,7 @@ def test_the_command_fails_when_an_engine_does(program_run, tmp_path, capsys):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_an_engine_that_is_not_installed_is_said_with_the_line_that_installs_it(name, tmp_path, monkeypatch, capsys):
+def test_a_missing_engine_is_reported_with_the_command_that_installs_it(name, tmp_path, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, name, None)
     monkeypatch.delitem(sys.modules, f"mcplan.certificate.engines.{name}", raising=False)
     assert main(["verify", str(tmp_path / "run.npz"), "--with", name]) == 2

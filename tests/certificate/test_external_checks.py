@@ -37,7 +37,7 @@ STILL = {
         "ground_tilt": 0.03, "torque_noise": 0.002, "torque_delay": 0.002,
     },
 }  # fmt: skip
-"""Of ``sway``: HRP-2 stands on the floor and is pushed; nobody comes near the mat."""
+"""Of ``sway``: HRP-2 stands on the floor and is pushed; the robot stays off the mat."""
 
 
 @pytest.fixture(scope="module")
@@ -130,7 +130,7 @@ def test_payloads_and_masses_are_those_of_the_scenario(run):
     assert wrong(with_record(run, world=other)) == {"world"}
 
 
-def test_only_ground_that_nobody_stands_on_is_elsewhere_and_by_no_more_than_is_said(run):
+def test_only_ground_without_contacts_may_be_displaced_and_within_the_imperfections(run):
     world = run.record.world
     assert set(world.surfaces) == {"mat"}
     for name, p in (
@@ -208,7 +208,7 @@ def test_joints_at_their_limits_are_pushed_away_from_them(run):
     assert wrong(tampered(lower, tau_ext=add((100, 6 + joint), -50.0))) == {"external forces"}
 
 
-def test_contacts_that_nobody_planned_explain_what_they_are_recorded_with(run):
+def test_unplanned_contacts_explain_what_they_are_recorded_with(run):
     """A hand that meets something: its point is in the record, and so is what it does to the joints."""
     link = run.record.links.index("LARM_LINK5")
     evidence = RecomputedRun(run)

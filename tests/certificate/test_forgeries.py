@@ -130,7 +130,7 @@ def without_tip(run):
 
 
 def stray(run):
-    """The finger pushes on something that nobody planned."""
+    """The finger pushes on something unplanned."""
     return tampered(run, point_patch=put(tip(run), -1))
 
 
@@ -231,14 +231,14 @@ FORGERIES = {
     "all of it lifted": (lambda r: tampered(r, q=add((slice(None), 2), 2e-3)), "item 1 of 2: contacts"),
     "all of it sunk": (lambda r: tampered(r, q=add((slice(None), 2), -2e-3)), "last stance, place"),
     "turned about the normal": (lambda r: turned(r, [0, 0, 0.6 * DEG]), "contact place, angle"),
-    "turned the other way": (lambda r: turned(r, [0, 0, -0.6 * DEG]), "last stance, place, angle"),
+    "turned the other direction": (lambda r: turned(r, [0, 0, -0.6 * DEG]), "last stance, place, angle"),
     "tilted": (lambda r: turned(r, [0.6 * DEG, 0, 0]), "start: contacts, angle"),
-    "tilted the other way": (lambda r: turned(r, [-0.6 * DEG, 0, 0]), "item 1 of 2: contacts, angle"),
+    "tilted the other direction": (lambda r: turned(r, [-0.6 * DEG, 0, 0]), "item 1 of 2: contacts, angle"),
     "sliding": (lambda r: drift(r, [2e-3, 0, 0]), "slip"),
     "sliding sideways, back": (lambda r: drift(r, [0, -2e-3, 0]), "slip"),
     "lifting off": (lambda r: drift(r, [0, 0, 2e-3]), "slip"),
     "turning": (lambda r: turned(r, np.linspace(0, 1, COUNT)[:, None] * [0, 0, 0.6 * DEG]), "slip, angle"),
-    "turning, the other way": (
+    "turning, the other direction": (
         lambda r: turned(r, np.linspace(0, 1, COUNT)[:, None] * [0, 0, -0.6 * DEG]), "slip, angle"),
     "finger not in contact at the end": (lambda r: tampered(r, active=put((COUNT - 1, TIP), False)), "last stance"),
     "sole not in contact at the start": (lambda r: tampered(r, active=put((0, SOLE), False)), "start: contacts"),
@@ -252,14 +252,14 @@ FORGERIES = {
     "points that say less": (lambda r: tampered(r, point_force=add((3, 2), -1e-3)), "points add up to wrenches"),
     "points that say more": (lambda r: tampered(r, point_force=add((3, 2), 1e-3)), "points add up to wrenches"),
     "friction beyond the cone": (lambda r: load_on_tip(r, [-5.0, 3.51, 0.0]), "friction margin"),
-    "friction beyond it, the other way": (lambda r: load_on_tip(r, [-5.0, -2.5, -2.5]), "friction margin"),
+    "friction beyond it, the other direction": (lambda r: load_on_tip(r, [-5.0, -2.5, -2.5]), "friction margin"),
     "friction beyond it, normals tilted towards it": (
         lambda r: tampered(load_on_tip(r, [-5.0, 3.51, 0.0]), point_normal=put(tip(r), [-0.8185, 0.5746, 0.0])),
         "friction margin"),
     "a wall that pulls": (lambda r: load_on_tip(r, [1.0, 0, 0]), "unilateral"),
     "beyond the contact's force": (
         lambda r: with_contact(with_contact(r, 0, SOLE, max_force=100.0), 1, SOLE, max_force=100.0), "normal force"),
-    "the first force moved to points that hardly press": (
+    "the first force moved to points with little pressure": (
         lambda r: load_on_tip(r, [-0.99, 20.0, 15.0]), "friction margin"),
     "a last acceleration beyond all numbers": (
         lambda r: tampered(r, vd=put((-1, [0, 4, 6]), [1e307, 1.7e308, 1.7e308])), "equation of motion"),
@@ -292,7 +292,7 @@ OF_OTHERS = {
     "grasp moment": (
         "grasp", lambda r: tampered(r, wrench=put((slice(TOUCH, COUNT), TIP, slice(3, 6)), [0, 1.01, 0])),
         "grasp moment"),
-    "grasp moment, the other way": (
+    "grasp moment, the other direction": (
         "grasp", lambda r: tampered(r, wrench=put((slice(TOUCH, COUNT), TIP, slice(3, 6)), [0, 0, -1.01])),
         "grasp moment"),
     "grasp off its bar": (
@@ -334,7 +334,7 @@ WITHIN = {
     "joint": (lambda r: tampered(r, q=put((50, 7), 1.999)), ("position",)),
     "sunk": (lambda r: tampered(r, q=add((slice(COUNT - 5, COUNT), 2), -0.19)), ("fall",)),
     "friction": (lambda r: load_on_tip(r, [-5.0, 0.0, 3.49]), ("friction margin", "unilateral")),
-    "the wall hardly pushes": (lambda r: load_on_tip(r, [-1e-3, 0, 0]), ("unilateral", "friction margin")),
+    "the wall pushes with 1 mN": (lambda r: load_on_tip(r, [-1e-3, 0, 0]), ("unilateral", "friction margin")),
     "the contact's force": (
         lambda r: with_contact(with_contact(r, 0, SOLE, max_force=900.0), 1, SOLE, max_force=900.0), ("normal force",)),
     "one small slack": (lambda r: tampered(r, qp_status=put(5, SLACK), qp_slack=put(5, 40.0)),
@@ -371,7 +371,7 @@ def shifted(run, by):
 
 
 def pushed_by_something(run, force, count, off=()):
-    """The finger pushes on something that nobody planned, for so many samples but those that are off."""
+    """The finger pushes on something unplanned, for so many samples but those that are off."""
     late = run.point_sample() >= COUNT - count
     late &= ~np.isin(COUNT - run.point_sample(), off)
     stray = tip(run) & late
@@ -456,7 +456,7 @@ def test_objects_have_more_room_where_they_slide(runs, sign):
 
 
 def test_what_acts_on_a_crate_does_not_act_on_the_robot(runs):
-    """A point of the crate in the last sample: no force from outside on the robot, and no contact of its own."""
+    """A point of the crate in the last sample: no force from outside on the robot, and no other contact."""
     run = in_physics(runs["crate"], "contact")
     more = {
         "point_link": len(run.record.links), "point_patch": -1, "point_xyz": [1.5, 1.0, 0.0],
@@ -509,7 +509,7 @@ def test_stairs_that_end_after_three_stances_are_not_climbed():
     [
         {"goal": "home"}, {"goal": [1]}, {"goal": {"contacts": 3}}, {"goal": {"objects": {"crate": 1}}}, {"stances": 3},
         {"stances": [3]}, {"goal": {"posture": 3}}, {"start": 3}, {"start": {"contacts": [1]}}, {"simulation": 3},
-        {"simulation": {"pushes": [{"link": "nobody", "force": [1, 0, 0], "start": 0, "duration": 1}]}},
+        {"simulation": {"pushes": [{"link": "ghost", "force": [1, 0, 0], "start": 0, "duration": 1}]}},
         {"simulation": {"pushes": 3}}, {"control": [1]}, {"control": {"rate": "fast"}}, {"environment": 3},
     ],
 )  # fmt: skip

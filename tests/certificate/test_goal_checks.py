@@ -239,14 +239,14 @@ def test_coordinates_count_where_they_are_given(name, sign):
 def test_a_patch_that_reaches_beyond_its_surface_is_off_it_unless_it_may():
     contact, _, patch, support = placed("sole")
     spec = ContactSpec(patch="patch", surface="slope")
-    for way in (support.R[:, 0], -support.R[:, 0], support.R[:, 1], -support.R[:, 1]):
-        reach = [float(place_errors(spec, patch, support, contact.R[None], (contact.p + s * way)[None])[0][0])
+    for shift in (support.R[:, 0], -support.R[:, 0], support.R[:, 1], -support.R[:, 1]):
+        reach = [float(place_errors(spec, patch, support, contact.R[None], (contact.p + s * shift)[None])[0][0])
                  for s in (0.2, 0.7)]  # fmt: skip
         assert reach[1] > 0.05
         assert reach[0] < reach[1]
         over = spec.model_copy(update={"overhang": True})
-        assert place_errors(over, patch, support, contact.R[None], (contact.p + 0.4 * way)[None])[0][0] < 1e-9
-        assert place_errors(over, patch, support, contact.R[None], (contact.p + 0.9 * way)[None])[0][0] > 0.05
+        assert place_errors(over, patch, support, contact.R[None], (contact.p + 0.4 * shift)[None])[0][0] < 1e-9
+        assert place_errors(over, patch, support, contact.R[None], (contact.p + 0.9 * shift)[None])[0][0] > 0.05
 
 
 @pytest.mark.parametrize("sign", [-1, 1])
@@ -276,9 +276,9 @@ def test_a_sole_beside_its_bar_does_not_stand_on_it(sign):
     """The bar crosses the patch within its polygon, which ends 0.1 m from its origin."""
     contact, _, patch, support = placed("sole on a bar")
     spec = ContactSpec(patch="patch", surface="rail")
-    for way, off in ((0.05, 0.0), (0.15 if sign < 0 else 0.07, None)):
-        moved = (contact.p - sign * way * contact.R[:, 0])[None]  # the bar is then at offset 0.04 + sign * way
-        beyond = max(0.0, abs(0.04 + sign * way) - 0.1)
+    for shift, off in ((0.05, 0.0), (0.15 if sign < 0 else 0.07, None)):
+        moved = (contact.p - sign * shift * contact.R[:, 0])[None]  # the bar is then at offset 0.04 + sign * shift
+        beyond = max(0.0, abs(0.04 + sign * shift) - 0.1)
         found = place_errors(spec, patch, support, contact.R[None], moved)[0][0]
         assert found == pytest.approx(beyond if off is None else off, abs=1e-9)
 

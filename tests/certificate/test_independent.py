@@ -133,7 +133,7 @@ def test_the_twist_of_a_pose_is_its_logarithm():
 
 
 def test_what_turns_about_a_free_axis_has_not_moved():
-    """A hinge about y at the origin: whatever turns on it is off its place by its way along y alone."""
+    """A hinge about y at the origin: whatever turns on it is off its place along y alone."""
     kept = np.delete(np.eye(6), 4, axis=0)
     turn = Rotation.from_euler("y", [[0.3], [-1.2], [2.5]]).as_matrix()
     for along in (0.0, 0.02):

@@ -17,7 +17,7 @@ def program(rng, rows, columns, equations):
 
 
 def alone(c, E, e, A, b, free):
-    """Its optimum, by another way."""
+    """Its optimum by another solver."""
     bounds = [(None if one else 0.0, None) for one in free]
     return linprog(c, A, b, E, e, bounds, method="highs").fun
 

@@ -146,7 +146,7 @@ TWO, APART, STEP = ((0, 1, 0), (1, 2, 0)), ((0, 1, 0), (1.1, 2, 0)), ((0, 1, 0),
 
 
 @pytest.mark.parametrize(
-    ("floor", "way", "turn", "does"),
+    ("floor", "shift", "turn", "does"),
     [
         (TWO, [1.0, 0.3, 0.0], 0.0, True),  # over the seam
         (APART, [1.0, 0.0, 0.0], 0.0, False),  # over a gap
@@ -158,8 +158,8 @@ TWO, APART, STEP = ((0, 1, 0), (1, 2, 0)), ((0, 1, 0), (1.1, 2, 0)), ((0, 1, 0),
         (TWO, [1.0, 0.0, 0.0], -1e-4, False),
     ],
 )
-def test_what_slides_has_one_plane_below_all_its_way_by_the_certificate_s_own_account(
-    floor, way, turn, does, monkeypatch
+def test_sliding_objects_stay_above_one_plane(
+    floor, shift, turn, does, monkeypatch
 ):
     """Whatever the planner says of it."""
     monkeypatch.setattr("mcplan.certificate.transition_track.slides", lambda *_: not does, raising=False)
@@ -168,7 +168,7 @@ def test_what_slides_has_one_plane_below_all_its_way_by_the_certificate_s_own_ac
         for k, (a, b, z) in enumerate(floor)
     ]
     rest = surface_contact("box", [0.5, 0.0, 0.0], half=(0.2, 0.2))
-    ends = [Carrier("box", BOX, rest.p, rest), Carrier("box", BOX, rest.p + way, replace(rest, p=rest.p + way))]
+    ends = [Carrier("box", BOX, rest.p, rest), Carrier("box", BOX, rest.p + shift, replace(rest, p=rest.p + shift))]
     hands = [replace(surface_contact("hand", end.com, (-1.0, 0.0, 0.0)), carrier=end) for end in ends]
     begin = np.r_[rest.p, 1.0, 0.0, 0.0, 0.0]
     end = np.r_[ends[1].com, Rotation.from_euler("z", turn).as_quat(scalar_first=True)]
@@ -180,10 +180,10 @@ def test_what_slides_has_one_plane_below_all_its_way_by_the_certificate_s_own_ac
         assert (found.carrier.rest is not None) == (does or t != 1.0)
 
 
-@pytest.mark.parametrize("way", [-1.0, 1.0])
-def test_friction_holds_back_what_slides(way):
-    q, v = moving(np.zeros(6), speed=(way * 0.2, 0, 0, 0, 0, 0))
+@pytest.mark.parametrize("shift", [-1.0, 1.0])
+def test_friction_holds_back_what_slides(shift):
+    q, v = moving(np.zeros(6), speed=(shift * 0.2, 0, 0, 0, 0, 0))
     for share, passes in ((-1.0, True), (1.0, False), (-0.5, False), (-1.2, False)):
-        force = [way * share * 0.4 * BOX * G, 0.0, BOX * G]
+        force = [shift * share * 0.4 * BOX * G, 0.0, BOX * G]
         found = _friction(evidence(q, v, [(1, PLACES[1], force)]), [(1, BODY)], v)
         assert found.passed == passes

@@ -55,7 +55,7 @@ def contact(plan, k, which, **changes):
 
 
 def shifted(plan, which, by):
-    """A contact of the last stance is said to be elsewhere."""
+    """A contact of the last stance is recorded elsewhere."""
     return contact(plan, 1, which, p=plan.stances[1].contacts[which].p + np.array(by))
 
 
@@ -124,12 +124,12 @@ FORGERIES = {
     "off the overhang": ("overhang", lambda p: all_moved(p, [0.56, 0, 0]), "contacts on their supports"),
     "grasp off its bar": ("grasp", lambda p: all_moved(p, [2e-4, 0, 0]), "contacts on their supports"),
     "standing askew": ("point", lambda p: all_turned(p, [0.2 * DEG, 0, 0]), "contacts on their supports, angle"),
-    "standing askew, the other way": (
+    "standing askew, the other direction": (
         "point", lambda p: all_turned(p, [0, -0.2 * DEG, 0]), "contacts on their supports, angle"),
     "start moved": ("point", lambda p: all_moved(p, [2e-4, 0, 0]), "start: contacts"),
     "start turned": ("point", lambda p: all_turned(p, [0, 0, 0.2 * DEG]), "start: contacts, angle"),
     "friction out of nowhere": ("point", lambda p: contact(p, 0, SOLE, friction=0.8), "friction of the supports"),
-    "friction that nobody has asked for": (
+    "friction that is not in the scenario": (
         "point", lambda p: contact(p, 0, SOLE, friction=0.8, options={"friction": 0.8}),
         "contacts as the scenario has them"),
     "less friction than the start has": (
@@ -137,7 +137,7 @@ FORGERIES = {
         "contacts as the scenario has them"),
     "a hand that may slide": (
         "point", lambda p: contact(p, 1, TIP, options={"slide": ["x"]}), "contacts as the scenario has them"),
-    "an overhang that is not said any more": (
+    "an overhang that is not repeated": (
         "overhang", lambda p: contact(p, 0, SOLE, options={}), "contacts as the scenario has them"),
     "a crate elsewhere at the start": (
         "crate", lambda p: stance(p, 0, objects={"crate": np.array([1.6, 1.0, 0.1, 1.0, 0, 0, 0])}),

@@ -20,7 +20,7 @@ FLIPPED = np.diag([1.0, -1.0, -1.0])
 
 @pytest.fixture(scope="module")
 def flight():
-    """A mechanism that tumbles, one of whose patches will be said to touch something."""
+    """A mechanism that tumbles, one of whose patches is recorded as touching something."""
     return free_run(random_record(1, links=3), SAMPLES)
 
 
@@ -83,12 +83,12 @@ def carried(run):
 
 
 def test_a_patch_that_moves_is_off_its_place_by_its_way(flight):
-    turn, way = moved(flight)
+    turn, shift = moved(flight)
     found = touching(flight).planned_error(0, slice(SAMPLES - 1, SAMPLES), 0)
     assert found[1] == pytest.approx([turn[-1].magnitude()])
     free_to_turn = touching(flight, selection=np.eye(6)[:3].tolist())
     distance, angle = free_to_turn.planned_error(0, slice(0, SAMPLES), 0)
-    assert distance == pytest.approx(np.linalg.norm(way, axis=1), abs=1e-12)
+    assert distance == pytest.approx(np.linalg.norm(shift, axis=1), abs=1e-12)
     assert angle == pytest.approx(np.zeros(SAMPLES))
 
 
@@ -96,8 +96,8 @@ def test_a_patch_that_moves_is_off_its_place_by_its_way(flight):
 def test_a_free_direction_is_one_of_the_patch(flight, free):
     """What slides along an axis of its patch counts only along the others, however the patch stands in the world."""
     evidence = touching(flight, selection=np.delete(np.eye(6)[:3], free, axis=0).tolist())
-    way = moved(flight)[1] @ np.array(evidence.contacts[0].R)
-    expected = np.linalg.norm(np.delete(way, free, axis=1), axis=1)
+    shift = moved(flight)[1] @ np.array(evidence.contacts[0].R)
+    expected = np.linalg.norm(np.delete(shift, free, axis=1), axis=1)
     assert evidence.planned_error(0, slice(0, SAMPLES), 0)[0] == pytest.approx(expected, abs=1e-12)
 
 

@@ -1,4 +1,4 @@
-"""Distances of convex solids: bounds that planes prove, an engine that nobody here wrote, theorems."""
+"""Distances of convex solids: bounds that planes prove, an independent engine, theorems."""
 
 import coal
 import numpy as np
@@ -91,12 +91,12 @@ def test_no_plane_proves_more(pairs, apart):
 def test_moving_one_solid_along_the_normal_moves_the_distance_by_as_much(pairs, apart):
     a, b, _ = pairs
     some = np.flatnonzero(apart.lower > 0.01)
-    for way in (0.005, -0.005):
-        moved = a._replace(p=a.p + way * apart.normal).rows(some)
+    for shift in (0.005, -0.005):
+        moved = a._replace(p=a.p + shift * apart.normal).rows(some)
         again = signed_distances(moved, b.rows(some), np.full(len(some), np.inf))
-        assert np.all(again.lower <= apart.lower[some] + abs(way) + 1e-6)
+        assert np.all(again.lower <= apart.lower[some] + abs(shift) + 1e-6)
         bound = plane_bound(moved, b.rows(some), apart.normal[some])
-        np.testing.assert_allclose(bound, apart.lower[some] + way, atol=1e-9)
+        np.testing.assert_allclose(bound, apart.lower[some] + shift, atol=1e-9)
 
 
 def test_what_is_enough_ends_the_search_and_is_proven(pairs, apart):

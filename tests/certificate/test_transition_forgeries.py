@@ -41,7 +41,7 @@ def pushing():
 
 
 def found(plan):
-    """What is said by name of the line."""
+    """Checks by the name of their line."""
     return {
         check.name.removeprefix("transition: "): check
         for check in transition_checks(plan, record_robot(plan.scenario.robot))
@@ -116,7 +116,7 @@ def lifted(plan, factor):
 
 
 def dragged(plan):
-    """The foot goes as the straight way of the joints takes it, and the course says no more."""
+    """The foot follows the straight joint path, and its course has no lift."""
     old = segment(plan, STEP).q
     robot, shares = plan.scenario.robot, np.linspace(0.0, 1.0, len(old)) ** 2
     q = np.array([robot.integrate(old[0], robot.difference(old[0], old[-1]), share) for share in shares])
@@ -127,7 +127,7 @@ def dragged(plan):
 
 
 def beyond(plan, name, side):
-    """One joint on its way beyond a limit."""
+    """One joint beyond a limit between the ends."""
     at, robot = joint(plan, name), plan.scenario.robot
     limit = (robot.limits.lower if side < 0 else robot.limits.upper)[at - 7]
     middle = len(segment(plan, GO).q) // 2
@@ -174,17 +174,17 @@ FORGERIES = {
     "not a number": (lambda p: forged(p, STEP, q=np.nan * segment(p, STEP).q), "stances"),
     "a knot too few": (lambda p: forged(p, STEP, q=segment(p, STEP).q[1:]), "stances"),
     "begins elsewhere": (lambda p: knot(p, STEP, 0, 7, 2e-4), "ends"),
-    "begins elsewhere, the other way": (lambda p: knot(p, STEP, 0, 0, -2e-4), "ends"),
+    "begins elsewhere, the other direction": (lambda p: knot(p, STEP, 0, 0, -2e-4), "ends"),
     "ends elsewhere": (lambda p: knot(p, STEP, -1, 12, -2e-4), "ends"),
-    "ends elsewhere, the other way": (lambda p: knot(p, GO, -1, 12, 2e-4), "ends"),
+    "ends elsewhere, the other direction": (lambda p: knot(p, GO, -1, 12, 2e-4), "ends"),
     "centre of mass": (lambda p: forged(p, STEP, com=segment(p, STEP).com + np.array([0, 2e-6, 0])), "centre of mass"),
-    "centre of mass, the other way": (
+    "centre of mass, the other direction": (
         lambda p: forged(p, STEP, com=segment(p, STEP).com - [2e-6, 0, 0]), "centre of mass"),
     "moved knots": (lambda p: bump(p, STEP, [0], [0.008]), "contact place"),
-    "moved knots, the other way": (lambda p: bump(p, STEP, [1], [-0.008]), "contact place"),
+    "moved knots, the other direction": (lambda p: bump(p, STEP, [1], [-0.008]), "contact place"),
     "one moved knot": (lambda p: knot(p, GO, 11, 0, 0.006), "contact place"),
     "turned knots": (lambda p: turning(p, GO, np.deg2rad(0.7)), "contact angle"),
-    "turned knots, the other way": (lambda p: turning(p, STEP, -np.deg2rad(0.7)), "contact angle"),
+    "turned knots, the other direction": (lambda p: turning(p, STEP, -np.deg2rad(0.7)), "contact angle"),
     "a lower lift": (lambda p: lifted(p, 0.5), "path"),
     "a higher lift": (lambda p: lifted(p, 1.5), "path"),
     "a lower approach": (
@@ -198,7 +198,7 @@ FORGERIES = {
     "beyond the lower limit": (lambda p: beyond(p, "LARM_JOINT3", -1), "joint position"),
     "too fast": (lambda p: timed(p, STEP, 0.1), "velocity"),
     "leaning out": (lambda p: bump(p, STEP, [1], [-0.12]), "balance"),
-    "leaning out, the other way": (lambda p: bump(p, STEP, [0], [0.25]), "balance"),
+    "leaning out, the other direction": (lambda p: bump(p, STEP, [0], [0.25]), "balance"),
     "more weight than the foot bears": (lambda p: weak(p, 500.0), "balance"),
     "an arm in the chest": (lambda p: bump(p, STEP, [joint(p, "RARM_JOINT1")], [0.9]), "clearance"),
     "legs crossed for a moment": (lambda p: knot(p, STEP, 12, joint(p, "RLEG_JOINT1"), 0.4), "clearance"),

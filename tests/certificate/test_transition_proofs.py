@@ -75,7 +75,7 @@ def test_bounds_of_the_curve_hold_and_are_not_far_off():
 
 
 def sweeping(track):
-    """All joints turn by 2 rad, most of the way at one speed: what accelerates points is the turning alone."""
+    """All joints turn by 2 rad, most of the time at one speed: what accelerates points is the turning alone."""
     q = np.tile(track.segment.q[0], (len(track.curve.times), 1))
     q[:, 7:] += np.linspace(0.0, 2.0, len(q))[:, None]
     return replace(track, curve=SegmentCurve(track.curve.times, q))

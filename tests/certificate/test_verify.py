@@ -269,7 +269,7 @@ def test_what_is_not_a_number_is_named_and_the_rest_judged(run, name, value):
 
 
 def test_a_run_that_breaks_off_at_its_goal_has_not_reached_it(run):
-    """All samples but the last are sound, and the plan is carried out in them: that is no run yet."""
+    """All samples but the last are sound, and execute the plan: the run is incomplete."""
     report = verify(tampered(run, vd=put(-1, np.nan)))
     lines = [check for check in report.checks if check.name.startswith(("last stance", "carried out"))]
     assert lines
@@ -318,7 +318,7 @@ def test_a_patch_that_is_not_in_contact_carries_nothing_of_either_sign(run, amou
 
 
 def test_where_the_program_moves_the_robot_no_brush_is_allowed(run):
-    """Not even 2 N for one sample at a place that nobody planned."""
+    """Not even 2 N for one sample at an unplanned place."""
     i = int(np.flatnonzero(run.point_patch == TIP)[0])
     brush = tampered(run, point_patch=put(i, -1), point_force=put(i, [-2.0, 0.0, 0.0]))
     assert "unplanned contact" in broken(brush)

@@ -117,7 +117,7 @@ def test_a_free_direction_is_one_of_the_contact_and_not_of_the_world(record):
 
 
 def test_forces_act_where_the_points_of_a_turned_patch_are(record):
-    """Pressure at a corner can be had there, and not at the place where the corner would be turned the other way."""
+    """Pressure acts at a corner, and not where the corner would be if turned in the other direction."""
     R = Rotation.from_euler("z", 0.7).as_matrix()
     points = np.array([[0.2, 0.05, 0.0], [0.1, 0.05, 0.0], [0.1, -0.05, 0.0], [0.2, -0.05, 0.0]])
     on_floor = {"points": points.tolist(), "R": R.tolist(), "axes": np.eye(3).tolist(), "friction": 0.5}

@@ -1,4 +1,4 @@
-"""Robots that nobody has tuned anything for, made of boxes: a humanoid of any size, and a four-legged one.
+"""Robots without tuned settings, made of boxes: a humanoid of any size, and a four-legged one.
 
 Their hips and shoulders have links that always overlap others, their hands and feet are points that stand out from
 their links, soles are on mere frames, and they have no rotor inertia: light ankles are moved by little.

@@ -55,7 +55,7 @@ def walking(pace, way):
 
 
 def drawn_on_the_way(seed, plan):
-    """Return the push of a seed on a robot that carries out a plan."""
+    """Return the push of a seed on a robot that executes a plan."""
     rng = np.random.default_rng(seed)
     heading, start = rng.uniform(0, 2 * np.pi), rng.uniform(0, sum(motion.duration for motion in plan.transitions))
     force = 100 * np.cos(heading), 100 * np.sin(heading), 0.0

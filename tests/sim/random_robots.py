@@ -1,4 +1,4 @@
-"""Random mechanisms as records, and the same as URDF text for an engine that nobody here wrote."""
+"""Random mechanisms as records, and the same as URDF text for an independent engine."""
 
 import numpy as np
 

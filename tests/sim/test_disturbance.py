@@ -23,7 +23,7 @@ STILL = {
     "environment.surfaces": "[{name: floor, size: [4, 2]}, {name: mat, pose: {xyz: [3, 0, 0]}, size: [1, 1]}]",
     "control.start_time": 5.0,
 }
-"""Of ``sway``: HRP-2 stands on the floor; nobody comes near the mat."""
+"""Of ``sway``: HRP-2 stands on the floor; the robot stays off the mat."""
 
 
 @pytest.fixture(scope="module")
@@ -318,7 +318,7 @@ UNEVEN = {
     """,
     "simulation.imperfections": "{ground_height: 0.01, ground_tilt: 0.03}",
 }
-"""Of ``step``: each foot steps on a plate of its own, which is not quite where the plan has it."""
+"""Of ``step``: each foot steps on a plate which is not quite where the plan has it."""
 
 
 def test_feet_land_on_ground_that_is_higher_and_turned():

@@ -1,4 +1,4 @@
-"""Tasks and terms of the user's own take part while a plan is carried out."""
+"""Tasks and terms of the user take part in the execution of a plan."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ def plan():
     return mc.plan(mc.load_scenario("sway", {"control.avoid_pairs": 0, "simulation.time_limit": 1.5}))
 
 
-def carried_out(plan, **options):
+def executed(plan, **options):
     simulation = mc.Simulation(plan, **options)
     while simulation.t < 1.45 and simulation.step() is not None:
         pass
@@ -24,8 +24,8 @@ def carried_out(plan, **options):
 def off_target(robot, q):
     """Angle (rad) between the head's x axis and the direction of the target."""
     X = robot.frame_pose(q, "HEAD_LINK1")
-    way = TARGET - X[:3, 3]
-    return np.arccos(X[:3, 0] @ way / np.linalg.norm(way))
+    shift = TARGET - X[:3, 3]
+    return np.arccos(X[:3, 0] @ shift / np.linalg.norm(shift))
 
 
 def at_target():
@@ -47,8 +47,8 @@ class Gaze:
 
     def rows(self, terms):
         frame = terms.frame("HEAD_LINK1")
-        way = TARGET - frame.p
-        error = np.cross(frame.R[:, 0], way / np.linalg.norm(way))
+        shift = TARGET - frame.p
+        error = np.cross(frame.R[:, 0], shift / np.linalg.norm(shift))
         B = frame.R[:, 1:]
         A = B.T @ frame.J[3:]
         return A, B.T @ (400.0 * error - 40.0 * frame.velocity[3:] - frame.bias[3:])
@@ -57,8 +57,8 @@ class Gaze:
 def test_a_task_of_ones_own_is_followed(plan):
     robot = plan.scenario.robot
     gaze = Gaze(robot)
-    without, own = carried_out(plan), carried_out(plan, tasks=[gaze])
-    look = carried_out(plan, tasks=[at_target()])
+    without, own = executed(plan), executed(plan, tasks=[gaze])
+    look = executed(plan, tasks=[at_target()])
     assert off_target(robot, without.physics.q) > 0.3
     assert off_target(robot, own.physics.q) < 0.02
     assert len(gaze.times) == own.index
@@ -67,7 +67,7 @@ def test_a_task_of_ones_own_is_followed(plan):
 
 
 class Turn(mc.Task):
-    """What a link wants is said when the object is made; the rest is as a task has it."""
+    """A wrong link is reported when the object is made; the rest is as a task has it."""
 
     dimension = 3
 
@@ -83,7 +83,7 @@ class Turn(mc.Task):
 def test_a_task_derived_from_task_needs_its_rows_alone(plan):
     turn = Turn("HEAD_LINK1", 50.0)
     assert (turn.weight, turn.key, turn.diagonal) == (50.0, ("Turn", 3), False)
-    turned = carried_out(plan, tasks=[turn]).physics.q
+    turned = executed(plan, tasks=[turn]).physics.q
     assert off_target(plan.scenario.robot, turned) < 0.05
 
 
@@ -96,11 +96,11 @@ def test_a_task_that_says_too_little_is_refused(plan):
         dimension = 1
 
     with pytest.raises(TypeError, match=r"task .*Rows: it has no 'dimension'"):
-        carried_out(plan, tasks=[Rows()])
+        executed(plan, tasks=[Rows()])
     with pytest.raises(TypeError, match="rows"):
         Dimension()
     with pytest.raises(mc.InputError, match=r"no link or patch 'camera'; it has BODY, .*, and \d+ more"):
-        carried_out(plan, tasks=[Turn("camera", 1.0)])
+        executed(plan, tasks=[Turn("camera", 1.0)])
 
 
 def test_terms_in_cvxpy_bound_what_they_say(plan):
@@ -109,6 +109,6 @@ def test_terms_in_cvxpy_bound_what_they_say(plan):
     def still(program):
         return [], [program.vd[index] == 0.25]
 
-    simulation = carried_out(plan, extra=still)
+    simulation = executed(plan, extra=still)
     rate = simulation.physics.v[index]
     assert rate == pytest.approx(0.25 * simulation.t, abs=1e-6)

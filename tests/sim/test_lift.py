@@ -130,6 +130,6 @@ def test_from_shelf_to_shelf_without_lifting_is_refused():
     ("name", "physics", "pace"),
     [("lift", "qp", "swift"), ("lift", "mujoco", "swift"), ("carry", "contact", "swift")],
 )
-def test_it_is_carried_out(name, physics, pace):
+def test_it_is_executed(name, physics, pace):
     report = verify(simulate(shared.planned(name, control__pace=pace), physics=physics))
     assert report.success, report.text()

@@ -276,8 +276,8 @@ def test_a_friction_of_its_own_is_that_of_a_contact():
 def test_of_several_contacts_of_a_patch_on_a_support_the_least_friction_counts_in_both(order):
     floor = Environment(surfaces=(Surface("floor", size=(2, 2), friction=0.7),))
     place = {"patch": "left_sole", "surface": "floor", "x": 0, "y": 0.1, "yaw": 0}
-    said = [{} if friction is None else {"friction": friction} for friction in order]
-    contacts = [make_contact(ROBOT, floor, place | own) for own in said]
+    options = [{} if friction is None else {"friction": friction} for friction in order]
+    contacts = [make_contact(ROBOT, floor, place | own) for own in options]
     q = ROBOT.posture("half_sitting")
     np.testing.assert_allclose(MujocoPhysics(ROBOT, floor, q, contacts=contacts).model.pair_friction[:, 0], [0.2])
     scene = pack_scene(ROBOT, floor, SOLES, SimulationSettings(), q, contacts)
@@ -475,7 +475,7 @@ def test_whatever_ends_in_a_patchs_plane_ends_behind_it_and_what_stands_out_stay
     shapes |= {"box": Box((0.2, 0.1, 0.05)), "mesh": MeshShape(cloud, np.array([[0, 1, 2]]))}
     shape, R, p = shapes[kind], Rotation.random(rng=random).as_matrix(), random.uniform(-1, 1, 3)
     normal = Rotation.random(rng=random).as_matrix()[:, 0]
-    # the support of a hull in a direction, from a distance that nobody here wrote
+    # the support of a hull in a direction, from an independent distance
     top = reach(shape, R, p, normal)
     for out, stays in ((0.0, False), (0.003, False), (-0.0015, False), (0.006, True), (-0.003, True)):
         moved, place = recede(shape, R, p, [(normal, (top - out) * normal)])

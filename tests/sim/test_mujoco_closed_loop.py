@@ -1,4 +1,4 @@
-"""Plans carried out by torques alone, on supports that are where the plan says and on supports that are not."""
+"""Plans executed by torques alone, on supports that are where the plan says and on supports that are not."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ def one_hand():
     return shared.planned_up_to("table_hand", "right_hand")
 
 
-def carried_out(plan, support, higher=0.0):
+def executed(plan, support, higher=0.0):
     """Simulate, with a support moved up once the patch that will land on it is in the air."""
     simulation, moved = Simulation(plan, "mujoco"), False
     model = simulation.physics.model
@@ -31,7 +31,7 @@ def carried_out(plan, support, higher=0.0):
 
 
 def test_a_step_is_certified(one_step):
-    simulation, run = carried_out(one_step, "floor")
+    simulation, run = executed(one_step, "floor")
     report = verify(run)
     assert report.success, report.text()
     assert report.values["slip"] < 1e-3
@@ -44,7 +44,7 @@ def test_a_step_is_certified(one_step):
 
 @pytest.mark.parametrize("higher", [-0.008, 0.0, 0.008])
 def test_a_hand_finds_a_table_that_is_not_quite_where_it_was_planned(one_hand, higher):
-    _, run = carried_out(one_hand, "table", higher)
+    _, run = executed(one_hand, "table", higher)
     # the certificate measures clearance from the table as planned: the hand on a lower one is inside it
     broken = {check.name for check in verify(run).checks if not check.passed}
     assert broken == ({"clearance"} if higher < 0 else set())

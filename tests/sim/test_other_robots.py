@@ -1,4 +1,4 @@
-"""Robots that the defaults were not made for plan and carry out what they are given, by torques alone."""
+"""Robots that the defaults were not made for plan and execute their scenarios by torques alone."""
 
 import numpy as np
 import pytest

@@ -35,10 +35,10 @@ def failures(run):
 
 def test_contacts_on_the_box_are_planned_where_it_goes(whole):
     before, after = whole.stances[3], whole.stances[4]
-    way = after.objects["box"][:3] - [0.85, 0, 0.5]
-    assert np.allclose(way, [0.2, 0, 0])
+    shift = after.objects["box"][:3] - [0.85, 0, 0.5]
+    assert np.allclose(shift, [0.2, 0, 0])
     for patch in ("left_hand", "right_hand"):
-        assert np.allclose(after.contact(patch).p - before.contact(patch).p, way)
+        assert np.allclose(after.contact(patch).p - before.contact(patch).p, shift)
     assert np.array_equal(after.contact("left_sole").p, before.contact("left_sole").p)
     assert np.allclose(whole.stances[-1].objects["box"][:3], [1.35, 0, 0.5])
 
@@ -108,17 +108,17 @@ def test_a_moved_box_and_a_lost_force_are_found(run):
 
 
 @pytest.mark.parametrize(
-    ("factor", "way", "caught"), [(1.03, 1, True), (0.97, 1, True), (1.0, 1, False), (1.0, -1, True)]
+    ("factor", "shift", "caught"), [(1.03, 1, True), (0.97, 1, True), (1.0, 1, False), (1.0, -1, True)]
 )
-def test_friction_of_what_slides_is_all_there_is_and_against_the_motion(run, factor, way, caught):
-    """The floor's part of what acts on the box, along its way, scaled or turned round."""
+def test_friction_of_what_slides_is_all_there_is_and_against_the_motion(run, factor, shift, caught):
+    """The floor's part of what acts on the box, along its motion, scaled or turned round."""
     steady = np.flatnonzero(run.object_v[:, 0, 0] > 0.05)
     k = int(steady[len(steady) // 2])
     mine = np.flatnonzero((run.point_link == len(run.record.links)) & (run.point_sample() == k))
     floor = mine[run.point_normal[mine, 2] > 0.9]
     assert len(floor)
     force = run.point_force.copy()
-    force[floor, :2] *= way * factor
+    force[floor, :2] *= shift * factor
     assert ("objects: friction" in failures(replace(run, point_force=force))) == caught
 
 

@@ -19,7 +19,7 @@ def robot():
     return load_robot("hrp2")
 
 
-def carried_out(robot, object_vd):
+def executed(robot, object_vd):
     """Return the physics after constant accelerations of two boxes; the robot is at rest."""
     boxes = [FreeObject(name, Box((0.1,) * 3), FIRST.as_matrix(), np.ones(3), 1.0, 0.5) for name in ("a", "b")]
     physics = QpPhysics(robot, robot.posture("half_sitting"), objects=boxes)
@@ -29,18 +29,18 @@ def carried_out(robot, object_vd):
 
 
 def test_objects_gain_speed_with_time_and_go_as_far_as_that_takes_them(robot):
-    """Semi-implicit Euler: after n steps v = n dt a, and a way of n (n + 1) / 2 dt² a; about an axis as along one."""
+    """Semi-implicit Euler: after n steps v = n dt a, displacement n (n + 1) / 2 dt² a; about an axis as along one."""
     a = np.array([[0.5, -1.0, 0.25, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.6, 0.3, -0.2]])
-    physics = carried_out(robot, a)
+    physics = executed(robot, a)
     np.testing.assert_allclose(physics.object_v, STEPS * DT * a, atol=1e-12)
-    way = STEPS * (STEPS + 1) / 2 * DT**2 * a
-    np.testing.assert_allclose(physics.object_q[:, :3], 1.0 + way[:, :3], atol=1e-12)
-    for q, turn in zip(physics.object_q, way[:, 3:], strict=True):
+    shift = STEPS * (STEPS + 1) / 2 * DT**2 * a
+    np.testing.assert_allclose(physics.object_q[:, :3], 1.0 + shift[:, :3], atol=1e-12)
+    for q, turn in zip(physics.object_q, shift[:, 3:], strict=True):
         found = Rotation.from_quat(q[3:], scalar_first=True)
         np.testing.assert_allclose((found * FIRST.inv()).as_rotvec(), turn, atol=1e-12)
 
 
 def test_objects_that_the_program_does_not_know_stay(robot):
-    physics = carried_out(robot, None)
+    physics = executed(robot, None)
     np.testing.assert_array_equal(physics.object_v, np.zeros((2, 6)))
     np.testing.assert_allclose(physics.object_q[:, :3], np.ones((2, 3)))

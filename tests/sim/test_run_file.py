@@ -112,7 +112,7 @@ def test_runs_of_one_directory_have_clock_times_of_their_own(run, tmp_path):
     [
         (1, {"control": 60, "physics": 60}, True),
         (4, {"control": 15, "physics": 60}, True),  # the controller runs in every fourth step
-        (0, {"control": 15, "physics": 60}, True),  # it has no program, so nobody knows
+        (0, {"control": 15, "physics": 60}, True),  # it has no program
         (1, {"control": 61, "physics": 61}, False),
         (1, {"control": 59, "physics": 60}, False),
         (4, {"control": 16, "physics": 60}, False),

@@ -1,4 +1,4 @@
-"""The recorder keeps what it is told, HRP-2 is described rightly, and a file is enough to have the robot back."""
+"""Run recorder: every value is kept, HRP-2 is described rightly, and a file suffices to rebuild the robot."""
 
 import re
 from dataclasses import replace

@@ -19,8 +19,8 @@ def run(**timing):
 
 def test_it_is_told_with_time_phase_and_what_took_so_long():
     parts = {"machine": [0, 0, 0.045, 0], "program": [1e-3, 1e-3, 4e-3, 1e-3]}
-    said = slowest_tick(run(control=[1e-3, 1e-3, 0.05, 2e-3], **parts))
-    assert said == "slowest tick: 50 ms at t = 0.004 s in swing, 45 ms of it machine (median 1.5 ms)"
+    text = slowest_tick(run(control=[1e-3, 1e-3, 0.05, 2e-3], **parts))
+    assert text == "slowest tick: 50 ms at t = 0.004 s in swing, 45 ms of it machine (median 1.5 ms)"
 
 
 def test_a_run_without_clock_times_says_nothing():

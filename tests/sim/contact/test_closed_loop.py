@@ -1,4 +1,4 @@
-"""Plans carried out by torques alone in the contact physics, with the controller."""
+"""Plans executed by torques alone in the contact physics, with the controller."""
 
 import pytest
 

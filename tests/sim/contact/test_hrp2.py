@@ -195,7 +195,7 @@ def test_a_hand_holds_a_bar_until_it_opens_or_the_load_is_too_much(robot):
 @pytest.mark.parametrize("radius", [0.01, 0.06])
 @pytest.mark.parametrize(("gap", "closes"), [(-0.01, True), (0.9, True), (1.1, False)])
 def test_a_hand_closes_on_a_bar_whose_round_is_within_its_reach(robot, radius, gap, closes):
-    """How thick the bar is makes no difference; what counts is the way from its round to the hand."""
+    """How thick the bar is makes no difference; what counts is the distance from its surface to the hand."""
     q = robot.posture("half_sitting")
     p = robot.frame_pose(q, "left_grip")[:3, 3]
     off = radius + (gap * ContactLaw().grasp_reach if gap > 0.0 else gap)

@@ -90,7 +90,7 @@ def test_a_limit_stops_the_joint_and_takes_its_energy(robot):
     assert abs(speed[-1]) < 1e-6
 
 
-@pytest.mark.parametrize("way", [1.0, -1.0])
-def test_a_motor_gives_no_more_than_its_limit(robot, way):
-    _, speed = spun(robot, 0.01, torque=way * 3 * EFFORT)
-    np.testing.assert_allclose(speed[-1], way * 0.01 * EFFORT * EASE, rtol=1e-9)
+@pytest.mark.parametrize("shift", [1.0, -1.0])
+def test_a_motor_gives_no_more_than_its_limit(robot, shift):
+    _, speed = spun(robot, 0.01, torque=shift * 3 * EFFORT)
+    np.testing.assert_allclose(speed[-1], shift * 0.01 * EFFORT * EASE, rtol=1e-9)

@@ -39,7 +39,7 @@ def test_a_beam_rests_across_the_edge_of_a_slab_where_no_corner_touches():
     world = World(rails, [solid(Box((1.0, 0.1, 0.1)), turned, (0, 0, 0.1 / np.sqrt(2) + 0.01))])
     world.run(1.0)
     height, _ = upright(world)
-    # on its edge it may roll over to a face; it is on top of the rails either way
+    # on its edge it may roll over to a face; it stays on top of the rails in both cases
     assert 0.05 - 1e-3 < height < 0.1 / np.sqrt(2) + 1e-3
 
 

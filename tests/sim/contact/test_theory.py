@@ -40,7 +40,7 @@ def test_a_sliding_block_stops_where_its_energy_ends(mu):
 
 @pytest.mark.parametrize("mu", [0.4, 0.75])
 def test_coulombs_law_settles_whichever_corners_press(mu):
-    """A tall box slides, turns, and comes to rest: with the larger friction its rear corners hardly press."""
+    """A tall box slides, turns, and comes to rest: with the larger friction its rear corners press little."""
     world = World([plane(0.0, mu)], [solid(Box((0.8, 0.6, 1.0)), p=(0, 0, 0.5), mass=20.0)])
     world.v[:] = [1.0, 0.3, 0.0, 0.0, 0.0, 2.0]
     settled, steps = [], []

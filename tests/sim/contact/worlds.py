@@ -1,4 +1,4 @@
-"""Small worlds: free solids on surfaces, beside a robot of one link that falls out of the way."""
+"""Small worlds: free solids on surfaces, beside a robot of one link that falls aside."""
 
 import functools
 import tempfile

@@ -336,7 +336,7 @@ def _arrival_problems(stance: PlannedStance, part: int, courses: Sequence[SwingS
         yield f"segment {part} brings {goal[0].patch} to another place than its stance"
 
 
-def _waiting_problems(later: Sequence[PlannedStance], courses: Sequence[Course]) -> Iterator[str]:
+def _waiting_problems(later: Sequence[PlannedStance], courses: Sequence[SwingSpec]) -> Iterator[str]:
     """Yield which patches wait above a place where no later stance has them."""
     contacts = [contact for stance in later for contact in stance.contacts]
     for course in courses:

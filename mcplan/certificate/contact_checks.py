@@ -185,7 +185,7 @@ def _points_against_patches(evidence: RecomputedRun) -> Iterator[Check]:
                 # where it lands on a bar, and rolls to, is judged with its place: it may touch anywhere on its plane
                 points = _polygon(evidence, patch)
             if evidence.record.physics != "qp" and len(points) > 1:
-                off[i] = np.minimum(off[i], _outside(local, points) if len(points) > 2 else _off_line(local, points))
+                off[i] = np.minimum(off[i], _outside(local, points) if len(points) > 2 else _off_segment(local, points))
     (i,) = worst(off)
     value, where = float(off[i]), evidence.point_name(i)
     yield at_most(name, value, "m", bound, where, f"{where} is {value:.3g} m away from where its patch touches")
@@ -233,7 +233,7 @@ def _outside(local: np.ndarray, polygon: np.ndarray) -> np.ndarray:
     return np.hypot(np.maximum(beyond, 0), local[:, 2])
 
 
-def _off_line(local: np.ndarray, ends: np.ndarray) -> np.ndarray:
+def _off_segment(local: np.ndarray, ends: np.ndarray) -> np.ndarray:
     """How far points are from the line between two others, patch axes, m."""
     edge = ends[1] - ends[0]
     share = np.clip((local - ends[0]) @ edge / (edge @ edge), 0.0, 1.0)
@@ -298,11 +298,11 @@ def contacts_not_in_scenario(plan: Plan) -> Iterator[str]:
     Nor may its last one be without those of the last item; what may overhang need not.
     """
     document = plan.scenario.document.data
-    start, asked = _said((document.get("start") or {}).get("contacts")), _asked(document)
+    start, asked = _options_by_place((document.get("start") or {}).get("contacts")), _scenario_options(document)
     for k, stance in enumerate(plan.stances):
         for contact in stance.contacts:
             place = contact.patch, contact.support
-            here = {name: _plain(contact.options).get(name) for name in OPTIONS}
+            here = {name: _with_sorted_axes(contact.options).get(name) for name in OPTIONS}
             if k == 0 and place in start:
                 known = start[place]
                 differ = {name: value for name, value in here.items() if value != known[0].get(name)}
@@ -324,11 +324,11 @@ def contacts_not_in_scenario(plan: Plan) -> Iterator[str]:
 
 def _missing_options(stance: PlannedStance, document: Mapping[str, Any]) -> Iterator[str]:
     """Yield which options that the last item states of its contacts the last stance does not have."""
-    stated = _said(_items(document)[-1].get("contacts")) if _items(document) else {}
+    stated = _options_by_place(_items(document)[-1].get("contacts")) if _items(document) else {}
     for contact in stance.contacts:
         for options in stated.get((contact.patch, contact.support), ()):
             for name, value in options.items():
-                known = _plain(contact.options).get(name, getattr(contact, name, None))
+                known = _with_sorted_axes(contact.options).get(name, getattr(contact, name, None))
                 if name != "overhang" and known != value:
                     yield f"at the end {contact.patch} on {contact.support} is without {name} {value} of the last item"
 
@@ -341,16 +341,16 @@ def _items(document: Mapping[str, Any]) -> list[dict[str, Any]]:
         return []
 
 
-def _asked(document: Mapping[str, Any]) -> dict[tuple[str, str], list[dict[str, Any]]]:
+def _scenario_options(document: Mapping[str, Any]) -> dict[tuple[str, str], list[dict[str, Any]]]:
     """Return the options that goal or sequence give to contacts, by patch and support."""
     found: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for item in _items(document):
-        for place, options in _said(item.get("contacts")).items():
+        for place, options in _options_by_place(item.get("contacts")).items():
             found.setdefault(place, []).extend(options)
     return found
 
 
-def _said(contacts: Any) -> dict[tuple[str, str], list[dict[str, Any]]]:
+def _options_by_place(contacts: Any) -> dict[tuple[str, str], list[dict[str, Any]]]:
     """Return the options of a list of contacts by patch and support; entries that are no contacts are left out."""
     found: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for given in contacts if isinstance(contacts, list | tuple) else ():
@@ -358,10 +358,10 @@ def _said(contacts: Any) -> dict[tuple[str, str], list[dict[str, Any]]]:
             spec = ContactSpec.model_validate(dict(given))
         except (ValidationError, TypeError, ValueError):
             continue
-        found.setdefault((spec.patch, spec.surface), []).append(_plain(spec.options))
+        found.setdefault((spec.patch, spec.surface), []).append(_with_sorted_axes(spec.options))
     return found
 
 
-def _plain(options: Mapping[str, Any]) -> dict[str, Any]:
+def _with_sorted_axes(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return options with axes in one order."""
     return {name: sorted(value) if isinstance(value, list | tuple) else value for name, value in options.items()}

@@ -193,7 +193,7 @@ def description_checks(engine: type[Engine], robot: RobotRecord) -> Iterator[Che
 
 def _links(engine: str, robot: RobotRecord, found: dict[str, JointDescription]) -> Check:
     """Compare the bodies that joints move, and the joints, where all joints are at zero."""
-    declared = _declared(robot)
+    declared = _declared_bodies(robot)
     largest, where, wrong = 0.0, "", []
     for name in sorted(set(declared) ^ set(found)):
         side = engine if name in found else "the run"
@@ -213,7 +213,7 @@ def _links(engine: str, robot: RobotRecord, found: dict[str, JointDescription]) 
     )  # fmt: skip
 
 
-def _declared(robot: RobotRecord) -> dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]]:
+def _declared_bodies(robot: RobotRecord) -> dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]]:
     """Return by joint what moves with it as one body (10,), its place (3,) and its axis (3,), joints at zero."""
     names, R, p = {0: BASE}, {0: np.eye(3)}, {0: np.zeros(3)}
     found = {BASE: (np.zeros(10), np.zeros(3), np.zeros(3))}

@@ -422,10 +422,10 @@ def goal_items(document: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
     stances = document.get("stances") or ()
     if any("q" in item for item in stances):  # a plan keeps the user's sequence beside its own stances
         stances = (document.get("plan") or {}).get("sequence") or ()
-    return [(f"item {i} of {len(stances)}", item) for i, item in enumerate(_unfolded(stances), 1)]
+    return [(f"item {i} of {len(stances)}", item) for i, item in enumerate(_with_all_contacts(stances), 1)]
 
 
-def _unfolded(stances: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+def _with_all_contacts(stances: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
     """Yield the items of a sequence with all their contacts, which are the only ones."""
     contacts: dict[str, Any] = {}
     for item in stances:

@@ -36,11 +36,12 @@ def _beginning(evidence: RecomputedRun) -> Check:
     except RunError as error:
         return Check(name, None, "", f"<= {bound:g}", False, "", f"the beginning cannot be judged: {error}")
     off = {"time (s)": abs(float(run.t[0])), "velocity": float(np.abs(run.v[0]).max(initial=0.0))}
-    off["posture"] = _apart(run.q[0], plan.stances[0].q)
+    off["posture"] = _largest_difference(run.q[0], plan.stances[0].q)
     poses = {thing.name: thing.pose for thing in plan.scenario.environment.objects}
     if run.object_q is not None and run.object_v is not None:
         for i, thing in enumerate(evidence.record.objects):
-            off[f"pose of {thing}"] = _apart(run.object_q[0, i], poses[thing]) if thing in poses else np.inf
+            known = thing in poses
+            off[f"pose of {thing}"] = _largest_difference(run.object_q[0, i], poses[thing]) if known else np.inf
             off[f"velocity of {thing}"] = float(np.abs(run.object_v[0, i]).max())
     what = max(off, key=lambda key: off[key])
     wrong = [f"{key} is off by {value:.6g}" for key, value in off.items() if not value <= bound]
@@ -48,7 +49,7 @@ def _beginning(evidence: RecomputedRun) -> Check:
     return Check(name, off[what], "s, m, rad, m/s, rad/s", f"<= {bound:g}", not wrong, what, failure)
 
 
-def _apart(q: np.ndarray, other: np.ndarray) -> float:
+def _largest_difference(q: np.ndarray, other: np.ndarray) -> float:
     """Return the largest difference of two configurations; a quaternion and its negative are the same."""
     sign = np.ones(len(q))
     sign[3:7] = -1.0 if q[3:7] @ other[3:7] < 0.0 else 1.0

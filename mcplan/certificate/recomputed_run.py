@@ -38,7 +38,7 @@ class RecomputedRun:
         self.contacts: list[ContactRecord] = []
         for stance in run.record.plan.stances:
             self.contacts += [contact for contact in stance.contacts if contact not in self.contacts]
-        self.places = [self._place(contact) for contact in self.contacts]
+        self.places = [self._actual_place(contact) for contact in self.contacts]
         self.selections = [_projector(contact) for contact in self.contacts]
         self.normals = np.array([axes[:, 2] for _, _, axes in self.places]).reshape(-1, 3)
         self.grasps = np.array([contact.kind == "grasp" for contact in self.contacts], bool)
@@ -85,7 +85,7 @@ class RecomputedRun:
             on = np.concatenate([[False], self.run.active[:, column], [False]])
             edges = np.flatnonzero(on[1:] != on[:-1])
             for first, end in zip(edges[::2], edges[1::2], strict=True):
-                found.append((column, int(first), int(end), self._planned(patch, int(first), int(end))))
+                found.append((column, int(first), int(end), self._planned_contact(patch, int(first), int(end))))
         return found
 
     @cached_property
@@ -109,13 +109,13 @@ class RecomputedRun:
             back = rotation_of(at[3:, None])[..., 0] @ rotation_of(q[rows, 3:].T).transpose(2, 1, 0)
             R_now, p_now = back @ R_now, at[:3] + np.einsum("kij,kj->ki", back, p_now - q[rows, :3])
         if contact != NONE and self.contacts[contact].radius:
-            e = self._rolled(self.contacts[contact], R, p, R_now, p_now)
+            e = self._rolling_error(self.contacts[contact], R, p, R_now, p_now)
             return np.linalg.norm(e, axis=1), np.zeros(len(e))
         selection = np.eye(6) if contact == NONE else np.array(self.contacts[contact].selection)
         e = deviation(R.T @ R_now, (p_now - p) @ R, selection)
         return np.linalg.norm(e[:, :3], axis=1), np.linalg.norm(e[:, 3:], axis=1)
 
-    def _rolled(
+    def _rolling_error(
         self, ball: ContactRecord, R: np.ndarray, p: np.ndarray, R_now: np.ndarray, p_now: np.ndarray
     ) -> np.ndarray:
         """Return how far (K, 3) a ball is from where it has rolled to from a pose (R, p), its axes.
@@ -226,7 +226,7 @@ class RecomputedRun:
         number = int(np.count_nonzero(self.run.point_patch[first:i] == patch))
         return f"point {number} of {self.run.patches[patch]} at {self.time(k)}"
 
-    def _place(self, contact: ContactRecord) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _actual_place(self, contact: ContactRecord) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Pose R, p and axes of a planned contact on the surface as the physics had it."""
         R, p, axes = (np.array(value) for value in (contact.R, contact.p, contact.axes))
         real = self.record.world.surfaces.get(contact.support)
@@ -238,7 +238,7 @@ class RecomputedRun:
         turn = np.array(real.R) @ planned.R.T
         return turn @ R, np.array(real.p) + turn @ (p - planned.p), turn @ axes
 
-    def _planned(self, patch: str, first: int, end: int) -> int:
+    def _planned_contact(self, patch: str, first: int, end: int) -> int:
         """Planned contact that a patch made when it touched: of the stances around that time, the nearest place.
 
         A patch that is being lifted may touch once more the place that it comes from.

@@ -35,7 +35,7 @@ def record_checks(evidence: RecomputedRun) -> Iterator[Check]:
     for name, part in (("scenario", record.scenario), ("plan", record.plan)):
         yield _line(f"record: {name}", list(_document(name, part)))
     wrong = list(_robot_files(record.robot))
-    between = list(_differences("", _asked(record.scenario.document), _asked(record.plan.document)))
+    between = list(_differences("", _user_part(record.scenario.document), _user_part(record.plan.document)))
     asked, kept = _sequence(record.scenario.document), _sequence(record.plan.document)
     if kept is not None and not record.scenario.document.get("goal"):  # plans of earlier versions keep none
         between += _differences("stances", asked, kept)
@@ -77,7 +77,7 @@ def _robot_files(robot: RobotRecord) -> Iterator[str]:
         yield "the robot's files are not those whose hash is kept"
 
 
-def _asked(document: Mapping[str, Any]) -> Any:
+def _user_part(document: Mapping[str, Any]) -> Any:
     """Return the user's part of a document: without results and without names of files."""
     return _without_files({key: value for key, value in document.items() if key not in FOUND})
 

@@ -103,8 +103,8 @@ def gather_solids(robot: Robot, record: RobotRecord, environment: Environment) -
     own, owner = link_solids(robot, record)
     around = list(environment_solids(environment, len(record.links)))
     bodies = rigid_bodies(record)
-    met = _always_touching(_Known(robot, record))
-    pairs = [pair for pair in _separate(robot, record, owner, bodies) if _names(record, owner, pair) not in met]
+    met = _always_touching(_RobotKey(robot, record))
+    pairs = [pair for pair in _candidate_pairs(robot, record, owner, bodies) if _names(record, owner, pair) not in met]
     stands = bodies == 0 if robot.fixed else np.zeros(len(bodies), bool)  # links that are fixed to the world
     pairs += [
         (i, len(own) + j)
@@ -146,9 +146,9 @@ def rigid_bodies(record: RobotRecord) -> np.ndarray:
     return bodies
 
 
-def _separate(robot: Robot, record: RobotRecord, owner: list[int], bodies: np.ndarray) -> list[tuple[int, int]]:
+def _candidate_pairs(robot: Robot, record: RobotRecord, owner: list[int], bodies: np.ndarray) -> list[tuple[int, int]]:
     """Return the pairs of solids of the robot with more than one joint between them, without those that it ignores."""
-    above = _hung_on(record)
+    above = _parent_links(record)
     beside = {frozenset((int(bodies[above[j.child]]), int(bodies[j.child]))) for j in record.joints}
     return [
         (i, k)
@@ -160,7 +160,7 @@ def _separate(robot: Robot, record: RobotRecord, owner: list[int], bodies: np.nd
     ]
 
 
-def _hung_on(record: RobotRecord) -> dict[int, int]:
+def _parent_links(record: RobotRecord) -> dict[int, int]:
     """Return the link that each link's joint hangs it on; the three parts of a ball joint are one joint."""
     above: dict[int, int] = {}
     for joint in record.joints:
@@ -172,25 +172,25 @@ def _names(record: RobotRecord, owner: list[int], pair: tuple[int, int]) -> froz
     return frozenset(record.links[owner[i]].name for i in pair)
 
 
-class _Known:
+class _RobotKey:
     """A robot that equals another one of the same files."""
 
     def __init__(self, robot: Robot, record: RobotRecord):
         self.robot, self.record, self.key = robot, record, (robot_identity(robot) or id(robot), robot.collision_ignore)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Known) and self.key == other.key
+        return isinstance(other, _RobotKey) and self.key == other.key
 
     def __hash__(self) -> int:
         return hash(self.key)
 
 
 @lru_cache(maxsize=32)
-def _always_touching(known: _Known) -> frozenset[frozenset[str]]:
+def _always_touching(known: _RobotKey) -> frozenset[frozenset[str]]:
     """Return the pairs of links that touch in every one of ``SAMPLES`` random postures."""
     robot, record = known.robot, known.record
     solids, owner = link_solids(robot, record)
-    pairs = np.array(_separate(robot, record, owner, rigid_bodies(record)), int).reshape(-1, 2)
+    pairs = np.array(_candidate_pairs(robot, record, owner, rigid_bodies(record)), int).reshape(-1, 2)
     if not len(pairs):
         return frozenset()
     n = len(record.coordinates)

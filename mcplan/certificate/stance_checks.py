@@ -42,7 +42,7 @@ def stance_checks(plan: Plan, robot: RobotRecord) -> Iterator[Check]:
     wrong = list(contacts_not_in_scenario(plan))
     name = "contacts as the scenario has them"
     yield Check(name, float(len(wrong)), "options", "== 0", not wrong, "", "; ".join(wrong))
-    yield from _kept(plan)
+    yield from _unchanged_contacts(plan)
     yield from _required(plan, CARRIES * sum(link.mass for link in robot.links) / HRP2_MASS_KG)
     stances, environment = plan.stances, plan.scenario.environment
     q = np.array([stance.q for stance in stances])
@@ -103,7 +103,7 @@ def off_base(contact: Contact, q: np.ndarray) -> tuple[float, float]:
     return float(np.linalg.norm(contact.p - q[:3])), float(np.rad2deg(turn))
 
 
-def _kept(plan: Plan) -> Iterator[Check]:
+def _unchanged_contacts(plan: Plan) -> Iterator[Check]:
     """Yield the line that says how far contacts that two stances share have moved, on an object relative to it."""
     line = WorstCase("kept contacts", "m, rad", PLAN_PLACE, value=0.0)
     for k in range(1, len(plan.stances)):
@@ -226,7 +226,7 @@ def _stance(robot: RobotRecord, plan: PlanRecord, k: int) -> Iterator[tuple[str,
                 PLAN_FORCE,
                 f"{contact.patch} carries {load:.4g} but is in one stance only",
             )
-        yield from _outside(contact, motion.R[contact.patch][0], w)
+        yield from _cone_violations(contact, motion.R[contact.patch][0], w)
     for name in loaded[len(patches) :]:
         load = float(np.abs(stance.wrenches[name]).max())
         yield "force on shared contacts only", load, PLAN_FORCE, f"{name} carries {load:.4g} but is not in contact"
@@ -248,7 +248,7 @@ def _stance(robot: RobotRecord, plan: PlanRecord, k: int) -> Iterator[tuple[str,
         )
 
 
-def _outside(contact: ContactRecord, R: np.ndarray, w: np.ndarray) -> Iterator[tuple[str, float, float, str]]:
+def _cone_violations(contact: ContactRecord, R: np.ndarray, w: np.ndarray) -> Iterator[tuple[str, float, float, str]]:
     """Yield how far a wrench is from all that point forces in their cones, and limits of force and moment, can give."""
     patch = contact.patch
     limit = np.inf if contact.max_force is None else contact.max_force

@@ -37,7 +37,7 @@ from mcplan.certificate.tolerances import (
 )
 from mcplan.certificate.transition_balance import Balance
 from mcplan.certificate.transition_clearance import transition_clearance
-from mcplan.certificate.transition_dynamics import dynamics, moved, speed_violations
+from mcplan.certificate.transition_dynamics import dynamics, speed_violations, timed_states
 from mcplan.certificate.transition_track import TransitionTrack, left_contact, tracks_of
 from mcplan.planning.plan import Plan
 from mcplan.planning.transition.transition import SwingSpec
@@ -60,21 +60,21 @@ def expected_path(
     ends = mechanism.motion(q[[0, -1]], patches=[course.patch])
     R, p = ends.R[course.patch], ends.p[course.patch]
     angle = float(np.linalg.norm(rotation_vector((R[1] @ R[0].T)[None])))
-    return _over(p, course, angle, settings, track.duration, t)
+    return _swing_path(p, course, angle, settings, track.duration, t)
 
 
-def _time(settings: ControlSettings, distance: float, angle: float = 0.0) -> float:
+def _piece_duration(settings: ControlSettings, distance: float, angle: float = 0.0) -> float:
     """Return how long a minimum-jerk piece takes, whose largest slope is 15/8 (s)."""
     if distance <= 0.0 and angle <= 0.0:
         return 0.0
     return max(SHORTEST, 1.875 * distance / settings.limb_speed, 1.875 * angle / settings.limb_angular_speed)
 
 
-def _over(
+def _swing_path(
     p: np.ndarray, course: SwingSpec, angle: float, settings: ControlSettings, duration: float, t: np.ndarray
 ) -> np.ndarray:
     offsets = np.array([course.lift, p[1] + course.approach - p[0] - course.lift, -course.approach])
-    T = np.array([_time(settings, float(np.linalg.norm(d)), angle * (i == 1)) for i, d in enumerate(offsets)])
+    T = np.array([_piece_duration(settings, float(np.linalg.norm(d)), angle * (i == 1)) for i, d in enumerate(offsets)])
     T[::2] = np.where(T[::2] > 0.0, np.maximum(T[::2], settings.lift_share * T[1]), 0.0)
     begin = np.array([0.0, (1 - OVERLAP) * T[0], T[0]])
     if T[1] > 0.0:
@@ -107,9 +107,9 @@ def transition_checks(plan: Plan, record: RobotRecord) -> Iterator[Check]:
         lines.see(track)
     yield from (line.check() for line in lines.all)
     yield transition_clearance(plan, record, mechanism, tracks)
-    apart = track_clearance(plan.scenario.environment, tracks)
-    if apart is not None:
-        yield apart
+    of_objects = track_clearance(plan.scenario.environment, tracks)
+    if of_objects is not None:
+        yield of_objects
 
 
 def _line(name: str, unit: str, bound: float, least: bool = False) -> WorstCase:
@@ -182,9 +182,9 @@ class _Lines:
         if track.part == 0:
             earlier = before.transition
             begin = before.q if earlier is None else earlier.segments[-1].q[-1]
-            gap = apart(begin, knots[0])
+            gap = configuration_distance(begin, knots[0])
             self.ends.see(gap, track.when(0.0), f"begins {gap:.4g} away from where the motion before ended")
-        gap = apart(stance.q, knots[0] if track.part else knots[-1])
+        gap = configuration_distance(stance.q, knots[0] if track.part else knots[-1])
         here = track.when(0.0 if track.part else track.duration)
         self.ends.see(gap, here, f"is {gap:.4g} away from the posture of its stance")
         off = np.linalg.norm(self.mechanism.motion(knots).com - track.segment.com, axis=1)
@@ -240,7 +240,7 @@ class _Lines:
         speed, when = curve.speed[:, 6:], [track.when(t) for t in curve.times]
         if (law := track.segment.law) is not None:
             t = np.interp(np.arange(FINE * (len(law.times) - 1) + 1) / FINE, np.arange(len(law.times)), law.times)
-            speed, when = np.abs(moved(track, t).v[:, 6:]), [track.moment(at) for at in t]
+            speed, when = np.abs(timed_states(track, t).v[:, 6:]), [track.moment(at) for at in t]
         rates = speed / np.maximum(limit, np.finfo(float).tiny)
         piece, i = np.unravel_index(np.argmax(rates), rates.shape)
         value, where = float(rates[piece, i]), f"{names[i]}, {when[piece]}"
@@ -248,7 +248,7 @@ class _Lines:
             self.velocity.see(value, where, f"moves with {value * limit[i]:.4g} {self.units[i]}/s, limit {limit[i]:g}")
 
 
-def apart(q0: np.ndarray, q1: np.ndarray) -> float:
+def configuration_distance(q0: np.ndarray, q1: np.ndarray) -> float:
     """Return how far two configurations (7+n,) are apart: the most of base position, its rotation, joints (m, rad)."""
     R = rotation_of(np.array([q0[3:7], q1[3:7]]).T).transpose(2, 0, 1)
     turn = float(np.linalg.norm(rotation_vector((R[1] @ R[0].T)[None])))

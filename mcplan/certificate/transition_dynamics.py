@@ -58,7 +58,7 @@ class TimedStates(NamedTuple):
     vd: np.ndarray
 
 
-def moved(track: TransitionTrack, t: np.ndarray) -> TimedStates:
+def timed_states(track: TransitionTrack, t: np.ndarray) -> TimedStates:
     """Return the states of a segment with a law at times (m,)."""
     law = track.segment.law
     assert law is not None
@@ -76,17 +76,17 @@ def dynamics(track: TransitionTrack, balance: Balance, settings: ControlSettings
     nodes = np.unique([*range(0, len(law.times), EVERY), len(law.times) - 1])
     middles = 0.5 * (law.times[nodes[:-1]] + law.times[nodes[:-1] + 1])
     for t, kept in ((law.times[nodes], law.kept), (middles, law.kept - BETWEEN)):
-        state = moved(track, t)
+        state = timed_states(track, t)
         names = [contact.patch for contact in track.closed]
         motion = balance.mechanism.motion(state.q, state.v, state.vd, patches=names)
-        contacts = [_within(contact, pace, settings, kept) for contact in track.closed]
+        contacts = [_derated(contact, pace, settings, kept) for contact in track.closed]
         places = {}
         for contact in track.closed:
             R, p = contact.turned(motion.R[contact.patch]), motion.p[contact.patch]
             places[contact.patch] = R, np.broadcast_to(contact.p, p.shape)
             if contact.selection[:, :3].any() and len(contact.selection) < 6:
                 places[contact.patch] = R, p
-        share = min(_part(pace.torque, 1.0, kept), 1.0)
+        share = min(_usable_share(pace.torque, 1.0, kept), 1.0)
         for at, found in zip(t, balance.at(state.q, [contacts] * len(t), places, motion.force), strict=True):
             yield DynamicsSample(float(at), found.missing, found.share / share, found.joint)
 
@@ -100,7 +100,7 @@ def speed_violations(
     assert pace is not None
     record = mechanism.record
     t = np.interp(np.arange(FINE * (len(law.times) - 1) + 1) / FINE, np.arange(len(law.times)), law.times)
-    state, names = moved(track, t), record.coordinates
+    state, names = timed_states(track, t), record.coordinates
     limit = np.maximum(record.limit("velocity"), np.finfo(float).tiny)
     if len(names):
         rates = np.abs(state.v[:, 6:]) / limit / pace.velocity
@@ -121,16 +121,16 @@ def speed_violations(
         yield float(t[worst]), part, f"speed of {course.patch}, coming down,"
 
 
-def _part(paced: float, counted: float, kept: float) -> float:
+def _usable_share(paced: float, counted: float, kept: float) -> float:
     """Return the part of a limit that may be used where a part of the reserve up to ``counted`` is kept."""
     paced = min(paced, counted)
     return paced + (1.0 - kept) * (counted - paced)
 
 
-def _within(contact: Contact, pace: Pace, settings: ControlSettings, kept: float) -> Contact:
+def _derated(contact: Contact, pace: Pace, settings: ControlSettings, kept: float) -> Contact:
     """Return a contact as it may be loaded."""
-    friction = min(_part(pace.friction, settings.friction_fraction, kept), 1.0)
-    force = min(_part(pace.force, settings.force_fraction, kept), 1.0)
+    friction = min(_usable_share(pace.friction, settings.friction_fraction, kept), 1.0)
+    force = min(_usable_share(pace.force, settings.force_fraction, kept), 1.0)
     inside = max(pace.pressure, settings.pressure_margin)
     inside = max(inside + (1.0 - kept) * (settings.pressure_margin - inside), 0.0)
     middle = 0.5 * (contact.points.min(axis=0) + contact.points.max(axis=0))

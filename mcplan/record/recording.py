@@ -123,7 +123,7 @@ def _record_body(thing: FreeObject, environment: Environment) -> BodyRecord:
 
 def record_plan(plan: Plan, document: dict[str, Any] | None = None) -> PlanRecord:
     """Describe a plan with everything resolved; ``document`` is its file's content, when it is wanted back."""
-    document = _plain(document or {})
+    document = _to_json(document or {})
     environment = plan.scenario.environment
     things = {thing.name: thing for thing in environment.objects}
 
@@ -151,7 +151,7 @@ def record_plan(plan: Plan, document: dict[str, Any] | None = None) -> PlanRecor
 
 def record_document(document: dict[str, Any]) -> DocumentRecord:
     """Keep a document as plain JSON data with its hash."""
-    document = _plain(document)
+    document = _to_json(document)
     return DocumentRecord(digest=digest(document), document=document)
 
 
@@ -247,16 +247,16 @@ def _finite_or_none(value: float | None) -> float | None:
     return float(value) if value is not None and np.isfinite(value) else None
 
 
-def _plain(value: Any) -> Any:
+def _to_json(value: Any) -> Any:
     """Convert to what JSON knows: NumPy values become lists and numbers, tuples become lists."""
     if isinstance(value, dict):
-        return {str(key): _plain(item) for key, item in value.items()}
+        return {str(key): _to_json(item) for key, item in value.items()}
     if isinstance(value, np.ndarray):
-        return _plain(value.tolist())
+        return _to_json(value.tolist())
     if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
+        return [_to_json(item) for item in value]
     if isinstance(value, np.generic):
-        return _plain(value.item())
+        return _to_json(value.item())
     if isinstance(value, float) and not np.isfinite(value):
         return None
     return value

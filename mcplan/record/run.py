@@ -159,18 +159,18 @@ class Run:
         if key not in self._contacts:
             active = [self.patches[i] for i in np.flatnonzero(self.active[k])]
             planned = [self.plan.stances[self.stance_of(k, patch)].contact(patch) for patch in active]
-            self._contacts[key] = tuple(self._loaded(contact) for contact in planned)
+            self._contacts[key] = tuple(self._actual_contact(contact) for contact in planned)
         return self._contacts[key]
 
-    def _loaded(self, contact: Any) -> Any:
+    def _actual_contact(self, contact: Any) -> Any:
         """Return a contact with the friction that the physics had, of an object on what that lies on, too."""
         carrier = contact.carrier
         if carrier is not None and carrier.rest is not None:
-            rest = replace(carrier.rest, friction=self._had(carrier.rest.friction, carrier.name))
+            rest = replace(carrier.rest, friction=self._actual_friction(carrier.rest.friction, carrier.name))
             carrier = replace(carrier, rest=rest)
-        return replace(contact, friction=self._had(contact.friction, contact.support), carrier=carrier)
+        return replace(contact, friction=self._actual_friction(contact.friction, contact.support), carrier=carrier)
 
-    def _had(self, friction: float, support: str) -> float:
+    def _actual_friction(self, friction: float, support: str) -> float:
         """Return the friction that the physics had on a support or an object, of which the plan believes a value."""
         return friction * self.record.world.friction.get(support, 1.0)
 
@@ -202,7 +202,7 @@ class Run:
             if contact is None or contact.kind == "grasp" or contact.friction is None:
                 by_phase.append(np.nan)
             else:
-                by_phase.append(self._had(contact.friction, contact.support))
+                by_phase.append(self._actual_friction(contact.friction, contact.support))
         return np.array(by_phase)[self.phase]
 
     def arrays(self) -> dict[str, np.ndarray]:

@@ -89,7 +89,7 @@ def draw_world(believed: World, standing: Sequence[str], seed: int) -> tuple[Wor
         for surface in believed.environment.surfaces:
             height, *tilt = rng.uniform(-1.0, 1.0, 3) * (flaws.ground_height, flaws.ground_tilt, flaws.ground_tilt)
             if surface.name not in standing:
-                R, p = moved(surface, height, np.array(tilt))
+                R, p = displaced(surface, height, np.array(tilt))
                 surfaces[surface.name] = PlaceRecord(R=R.tolist(), p=p.tolist())
     record = WorldRecord(links=links, friction=friction, surfaces=surfaces)
     contacts = [replace(c, friction=c.friction * friction.get(c.support, 1.0)) for c in believed.contacts]
@@ -137,14 +137,14 @@ def with_imperfections(environment: Environment, record: WorldRecord) -> Environ
     )
 
 
-def moved(surface: Surface, height: float, tilt: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def displaced(surface: Surface, height: float, tilt: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return R (3,3) and p (3,) of a surface shifted along its normal (m) and turned about its middle by tilt (2,)."""
     middle = surface.p + surface.R[:, :2] @ (surface.polygon.min(axis=0) + surface.polygon.max(axis=0)) / 2
     turn = Rotation.from_rotvec(surface.R[:, :2] @ tilt).as_matrix()
     return turn @ surface.R, middle + turn @ (surface.p - middle) + height * surface.normal
 
 
-def loaded(inertia: Inertia | None, payload: Payload) -> Inertia:
+def with_payload(inertia: Inertia | None, payload: Payload) -> Inertia:
     """Return the inertia of a link with a point mass on it."""
     here = np.eye(3), np.zeros(3)
     mass = Inertia(payload.mass, np.array(payload.com), np.zeros((3, 3)))
@@ -162,7 +162,7 @@ def _inertias(world: World, rng: np.random.Generator) -> dict[str, Inertia]:
         if inertia is not None:
             inertia = Inertia(inertia.mass * factor, inertia.com, inertia.matrix * factor)
         for payload in (load for load in world.settings.payloads if load.link == name):
-            inertia = loaded(inertia, payload)
+            inertia = with_payload(inertia, payload)
         if inertia is not None:
             found[name] = inertia
     return found

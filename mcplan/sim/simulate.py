@@ -209,7 +209,7 @@ class Simulation:
             timing, status = {**command.timing, "control": time.perf_counter() - clock}, command.status
         else:
             timing, status = {}, NO_QP
-        self._tell_phases()
+        self._notify_phases()
         if self.done:
             return None
         fell = self._failure.fell(self.controller.terms.com, self.controller.motion.com.sample(t).value)
@@ -252,7 +252,7 @@ class Simulation:
         phase = self.controller.machine.phase
         return f"{phase.name!r} of stance {phase.stance}"
 
-    def _tell_phases(self) -> None:
+    def _notify_phases(self) -> None:
         """Pass on the phases that have ended or begun since the last step; every phase lasts a step at least."""
         events, known = self.controller.machine.events, self._known
         ended = events[known - 1] if known and events[known - 1].ended_by is not None else None

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from mcplan.certificate.contact_checks import _off_line, _outside, _unconstrained
+from mcplan.certificate.contact_checks import _off_segment, _outside, _unconstrained
 from mcplan.certificate.motion_checks import worst
 
 POLYGON = np.array([[0.3, 0.0, 0.0], [0.1, 0.2, 0.0], [-0.3, 0.1, 0.0], [-0.2, -0.2, 0.0], [0.2, -0.2, 0.0]])
@@ -41,9 +41,9 @@ def test_a_point_is_off_an_edge_by_its_distance_from_the_segment():
     shift = np.linspace(0.0, 1.0, 4001)[:, None]
     segment = ends[0] + shift * (ends[1] - ends[0])
     expected = [np.linalg.norm(segment - point, axis=1).min() for point in points]
-    assert _off_line(points, ends) == pytest.approx(np.array(expected), abs=1e-5)
+    assert _off_segment(points, ends) == pytest.approx(np.array(expected), abs=1e-5)
     beyond = ends[1] + 0.5 * (ends[1] - ends[0])
-    assert _off_line(beyond[None], ends) == pytest.approx([0.5 * np.linalg.norm(ends[1] - ends[0])])
+    assert _off_segment(beyond[None], ends) == pytest.approx([0.5 * np.linalg.norm(ends[1] - ends[0])])
 
 
 @pytest.mark.parametrize("sign", [-1.0, 1.0])

@@ -7,7 +7,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import mcplan as mc
-from mcplan.certificate.stance_checks import _outside, judge_plan
+from mcplan.certificate.stance_checks import _cone_violations, judge_plan
 from tests import shared
 from tests.certificate.forging import edited, replaced
 from tests.sim.waving_box import waving_run
@@ -125,5 +125,5 @@ def test_forces_act_where_the_points_of_a_turned_patch_are(record):
     force = np.array([0.0, 0.0, 300.0])
     for corner in points:
         for arm, passes in ((R @ corner, True), (R.T @ corner, False)):
-            (line,) = _outside(contact, R, np.concatenate([force, np.cross(arm, force)]))
+            (line,) = _cone_violations(contact, R, np.concatenate([force, np.cross(arm, force)]))
             assert (line[1] < 1e-6) == passes

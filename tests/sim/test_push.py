@@ -59,7 +59,7 @@ def test_contacts_of_a_run_have_the_friction_of_its_world_and_so_has_what_they_a
     factors = {contact.support: 0.5, contact.carrier.name: 0.25}
     run = object.__new__(Run)
     object.__setattr__(run, "record", SimpleNamespace(world=SimpleNamespace(friction=factors)))
-    found = run._loaded(contact)
+    found = run._actual_contact(contact)
     assert found.friction == 0.5 * contact.friction
     assert found.carrier.rest.friction == 0.25 * contact.carrier.rest.friction
 

@@ -107,7 +107,7 @@ class ContactPhysics:
         self._tau, self._force, self._wrench, self._tau_ext = shared.tau, shared.force, shared.wrench, shared.tau_ext
         self._counts = shared.counts
         self.centre_q[:] = np.array([[*p, *quat_from_rotation(R)] for R, p in places]).reshape(-1, 7)
-        self._beside = _beside(robot, self.patches)
+        self._link_mates = _link_mates(robot, self.patches)
         grips = [name for name in self.patches if robot.patches[name].kind == "grasp"]
         self._holding = [name for name in grips if name != MOUNT]
         self._held = bool(grips)
@@ -139,7 +139,7 @@ class ContactPhysics:
         """Advance the state by dt (s), under an action or under joint torques (n,) alone."""
         action = action_of(action, self.robot.n)
         if self._holding:
-            self._close_and_open(action.active)
+            self._update_grasps(action.active)
         begun, before = self.q, self.v
         self.q, self.v = self.q.copy(), self.v.copy()
         self._tau[:], self._force[:] = action.tau, 0.0
@@ -159,7 +159,7 @@ class ContactPhysics:
         if not finite:
             raise SimulationFailed(f"the contact physics lost the state at t = {self.t:g} s", "not a number")
         index, value = self._touch.report_index[:count].copy(), self._touch.report[:count].copy()
-        if self._beside:
+        if self._link_mates:
             self._attribute(index, value, meant, begun)
         points = PointForces(index[:, 0], index[:, 1], value[:, :3], value[:, 3:6], value[:, 6:])
         used = set(index[:, 1].tolist())
@@ -181,9 +181,9 @@ class ContactPhysics:
             return X[:3, :3], X[:3, 3]
 
         for k, p in enumerate(index[:, 1].tolist()):
-            if p not in self._beside:
+            if p not in self._link_mates:
                 continue
-            own, names = self.patches[p], self._beside[p]
+            own, names = self.patches[p], self._link_mates[p]
             if own in meant and sum(name in meant for name in names) == 1:
                 continue
             name = touching_patch(names, self.robot.patches, pose, value[k, :3], value[k, 3:6], meant) or own
@@ -195,7 +195,7 @@ class ContactPhysics:
                 row[:3] += force
                 row[3:] += cross(value[k, :3] - pose(patch)[1], force)
 
-    def _close_and_open(self, active: Iterable[str]) -> None:
+    def _update_grasps(self, active: Iterable[str]) -> None:
         """Close the hands that the robot closes on a bar within reach; open the others."""
         for name in self._holding:
             row = self.grasps[self.patches.index(name)]
@@ -245,7 +245,7 @@ class ContactPhysics:
         return v
 
 
-def _beside(robot: Robot, patches: Sequence[str]) -> dict[int, list[str]]:
+def _link_mates(robot: Robot, patches: Sequence[str]) -> dict[int, list[str]]:
     """Return, by index, the patches that share their link with others, and all of that link."""
     by_link: dict[str, list[str]] = {}
     for name in patches:

@@ -88,7 +88,7 @@ def pack_shapes(robot: Robot, environment: Environment, q: np.ndarray) -> Packed
     place = np.argsort(order, kind="stable")
     solids, bodies = [solids[i] for i in order], [bodies[i] for i in order]
     links = [robot.link_names.index(names[i]) for i in order]
-    pairs = place[_apart(robot, q)]
+    pairs = place[_pairs_apart(robot, q)]
     ours, count, first = len(solids), len(robot.tree.topology), len(robot.link_names)
     friction = [FRICTION] * ours
     for i, thing in enumerate(environment.objects):
@@ -122,7 +122,7 @@ def pack_shapes(robot: Robot, environment: Environment, q: np.ndarray) -> Packed
     )
 
 
-def _apart(robot: Robot, q: np.ndarray) -> np.ndarray:
+def _pairs_apart(robot: Robot, q: np.ndarray) -> np.ndarray:
     """Return the pairs (K,2) of ``link_solids`` that may meet and do not overlap at q."""
     _, solids, bodies = link_solids(robot)
     pairs = self_pairs(robot)

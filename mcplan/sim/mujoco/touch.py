@@ -61,7 +61,7 @@ class ContactReader:
         self._on_link: dict[int, list[str]] = {}
         for name in self.patches:
             if robot.patches[name].kind != "grasp":
-                for link in _touching_for(robot, name):
+                for link in _touching_links(robot, name):
                     self._on_link.setdefault(robot.link_names.index(link), []).append(name)
         self._frames = {}
         for name in self.patches:
@@ -69,10 +69,10 @@ class ContactReader:
             self._frames[name] = built.model.body(f"body:{body}").id, offset[:9].reshape(3, 3), offset[9:]
         bodies, offsets = [body for body, _, _ in self._frames.values()], [p for _, _, p in self._frames.values()]
         self._places = np.array(bodies, np.int64), np.array(offsets, float).reshape(-1, 3)
-        self._patch_of = np.array(list(map(self._usual, range(len(built.patch)))), np.int64)
+        self._patch_of = np.array(list(map(self._default_patch, range(len(built.patch)))), np.int64)
         self._several = SEVERAL in self._patch_of
 
-    def _usual(self, geom: int) -> int:
+    def _default_patch(self, geom: int) -> int:
         """Return the patch of the points on a geom: its own, none, or one of several, by where they are."""
         near, own = self._on_link.get(int(self._built.link[geom]), []), self._built.patch[geom]
         return SEVERAL if near and near != [own] else self._index.get(own or "", NO_PATCH)
@@ -157,7 +157,7 @@ class ContactReader:
         return self._index.get(found or own or "", NO_PATCH)
 
 
-def _touching_for(robot: Robot, patch: str) -> list[str]:
+def _touching_links(robot: Robot, patch: str) -> list[str]:
     """Return the links whose shapes touch for a patch: its own; if that is a mere frame, those it is fixed to."""
     own, body = robot.patches[patch].link, robot.frame(patch)[0]
     if any(geometry.role != "visual" for geometry in robot.geometry[own]):

@@ -1,6 +1,6 @@
 """The long jobs from Python: planning and simulating, with progress and a live view.
 
-What is written of a run: its directory, in which nothing is lost, the report, and pages of other things too.
+Result folders: scenario, plan, record, report and replay of a run; single pages.
 """
 
 
@@ -26,7 +26,7 @@ from mcplan.scenario.load import load_scenario
 from mcplan.scenario.scenario import Scenario
 from mcplan.sim.observer import Observer
 from mcplan.sim.progress_bar import PlanningProgress, ProgressBar
-from mcplan.sim.simulate import simulate as carry_out
+from mcplan.sim.simulate import simulate as run_simulation
 from mcplan.util.arguments import file_name, file_path, instance, whole
 from mcplan.util.bars import BARS, in_notebook, note
 from mcplan.util.files import check_writable, write_text
@@ -43,11 +43,13 @@ if TYPE_CHECKING:
     from mcplan.sweep.results import Results
 
 
-Told = Callable[[int, int, float], None]
+ProgressCallback = Callable[[int, int, float], None]
 
 
 def plan(
-    scenario: Scenario | str | PathLike[str] | Mapping[str, Any], seed: int = 0, progress: bool | Told = False
+    scenario: Scenario | str | PathLike[str] | Mapping[str, Any],
+    seed: int = 0,
+    progress: bool | ProgressCallback = False,
 ) -> Plan:
     """Return a plan for a scenario: its hand-written sequence completed, or one found from start and goal.
 
@@ -89,7 +91,7 @@ def simulate(
     progress: bool = False,
     live: bool | int = False,
 ) -> Run:
-    """Carry out a plan from its first stance to its end; a scenario is planned first.
+    """Execute a plan from its first stance to its end; a scenario is planned first.
 
     >>> import mcplan as mc
     >>> run = mc.simulate("sway")
@@ -99,9 +101,9 @@ def simulate(
     Parameters
     ----------
     plan : a Plan; or a Scenario, a bundled name, or a plan or scenario by its path or as a dictionary.
-    physics : back end: ``qp``, ``contact`` or ``mujoco``; None takes the scenario's; or a class of one's own that is
+    physics : back end: ``qp``, ``contact`` or ``mujoco``; None takes the scenario's; or a custom class that is
         made of a ``World`` (`mcplan.sim.simulate.back_end`).
-    observers : told of every step and phase (`mcplan.Observer`).
+    observers : receive every step and phase (`mcplan.Observer`).
     seed : of everything random.
     tasks : further tasks beside those of the plan (`mcplan.Task`): a class with ``rows`` is one.
     extra : further terms of each tick's program, in CVXPY.
@@ -132,7 +134,7 @@ def simulate(
             observers = [*observers, open_ones.enter_context(_opened(plan, live))]
         if progress and BARS.shown:
             observers = [*observers, open_ones.enter_context(ProgressBar())]
-        return carry_out(plan, physics, observers, seed, tasks, extra, controller, duration)
+        return run_simulation(plan, physics, observers, seed, tasks, extra, controller, duration)
 
 
 def sweep(
@@ -144,7 +146,7 @@ def sweep(
     retry_failed: bool = False,
     progress: bool | Callable[[int, int, int], None] = False,
 ) -> "Results":
-    """Run what an experiment's store does not have yet, in processes of their own, and return the table of it all.
+    """Run the cases that an experiment's store lacks, in separate processes, and return the table of all.
 
         results = mc.sweep({"mcplan": 1, "name": "walks", "scenarios": ["walk"], "steps": "plan",
                             "variants": True, "seeds": {"from": 0, "count": 20}})
@@ -155,18 +157,18 @@ def sweep(
     Parameters
     ----------
     experiment : the path of a file, the same as a dictionary, or an Experiment (`mcplan.load_experiment`).
-    directory : of store and results; ``runs/sweeps/NAME`` by default. What it has already is not run again.
+    directory : of store and results; ``runs/sweeps/NAME`` by default. Cases that it holds are not run again.
     workers : processes on this machine; one per core by default.
     only : condition on the fields of a case: ``'scenario == "walk" and seed < 3'``.
     retry_failed : run cases again that did not come to a verdict.
-    progress : True shows a bar; or a function that is told of cases done, cases to do, and how many have failed.
+    progress : True shows a bar; or a function of cases done, cases to do, and failed cases.
 
     Raises
     ------
     InputError
         Everything that is wrong with the experiment, before anything runs; Dask is not installed.
     JobFailed
-        The workers are lost; what was finished is stored.
+        The workers are lost; finished cases are stored.
     """
     from mcplan.sweep.command import SweepProgress, results_directory
     from mcplan.sweep.experiment import Experiment, load_experiment
@@ -243,7 +245,7 @@ def write_results(directory: Path, plan: Plan, run: Run, report: Report) -> None
 
 
 def write_failure(directory: Path, scenario: Scenario, failure: PlanningFailed) -> None:
-    """Write what is known of a scenario that has no plan: itself, the search, and a report that says why.
+    """Write the results of a failed planning: the scenario, the search, and a report with the reason.
 
     What an earlier run has left there goes: it is of another plan.
     """
@@ -264,7 +266,7 @@ def save_report(run: Run, path: str | os.PathLike[str], report: Report | None = 
     Parameters
     ----------
     run : Run.
-    path : of the file; one that is there is replaced, folders on the way are made.
+    path : of the file; an existing one is replaced, missing folders are made.
     report : the run's certificate, if `verify` has been called; it is otherwise.
 
     Returns
@@ -292,7 +294,7 @@ def save_html(what: Run | Plan | Scenario | Robot, path: str | os.PathLike[str],
     Parameters
     ----------
     what : Run, Plan, Scenario or Robot.
-    path : of the file; one that is there is replaced, folders on the way are made.
+    path : of the file; an existing one is replaced, missing folders are made.
     report : the certificate of a run or plan, which its page shows, if `verify` has been called; it is otherwise.
 
     Returns

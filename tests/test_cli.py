@@ -16,7 +16,7 @@ import pytest
 import mcplan as mc
 from mcplan.api import new_directory, write_failure
 from mcplan.cli import execution, info, plan as plan_command
-from mcplan.cli.main import YOUNG, _carry_out, main
+from mcplan.cli.main import YOUNG, _run, main
 from mcplan.errors import InputError, PlanningFailed
 from mcplan.planning.search.tree import SearchTree, read_tree
 from mcplan.util.kernel_cache import cache_directory
@@ -66,7 +66,7 @@ def test_a_doubt_is_told_once(capsys):
             warnings.warn(text, UserWarning, stacklevel=2)
         return 0
 
-    assert _carry_out(Namespace(quiet=False, command="info", carry_out=twice)) == 0
+    assert _run(Namespace(quiet=False, command="info", run=twice)) == 0
     assert capsys.readouterr().err.splitlines() == [f"{name}.urdf: odd (a doubt, not a mistake)" for name in "ab"]
 
 
@@ -126,14 +126,14 @@ def test_bad_input_is_one_message_without_traceback(arguments, tmp_path, monkeyp
 
 
 def test_an_internal_error_is_said_to_be_one(monkeypatch, capsys):
-    monkeypatch.setattr(info, "carry_out", lambda _: 1 / 0)
+    monkeypatch.setattr(info, "run", lambda _: 1 / 0)
     assert main(["info"]) == 3
     assert "internal error" in capsys.readouterr().err
 
 
 def test_garbage_is_looked_for_seldom_while_a_command_runs(monkeypatch):
     before, seen = gc.get_threshold(), []
-    monkeypatch.setattr(info, "carry_out", lambda _: seen.append(gc.get_threshold()) or 0)
+    monkeypatch.setattr(info, "run", lambda _: seen.append(gc.get_threshold()) or 0)
     assert main(["info"]) == 0
     assert seen == [(YOUNG, *before[1:])]
     assert gc.get_threshold() == before
@@ -145,7 +145,7 @@ def test_what_the_system_refuses_is_told_with_the_place(monkeypatch, capsys):
     def refused(arguments):
         raise PermissionError(13, "Permission denied", "runs/walk")
 
-    monkeypatch.setattr(info, "carry_out", refused)
+    monkeypatch.setattr(info, "run", refused)
     assert main(["info", "sway"]) == 2
     assert capsys.readouterr().err == "runs/walk: Permission denied\n"
 
@@ -161,7 +161,7 @@ def test_output_that_finds_no_room_is_no_mistake_of_the_program():
 def test_output_of_which_a_full_disk_leaves_nothing_in_the_buffer_is_told_of_too():
     code = (
         "import sys\nfrom mcplan.cli.main import main\nfrom mcplan.cli import info\n"
-        "info.carry_out = lambda arguments: print('x' * 20_000)\nsys.exit(main(['info']))"
+        "info.run = lambda arguments: print('x' * 20_000)\nsys.exit(main(['info']))"
     )
     with open("/dev/full", "w") as full:
         done = subprocess.run([sys.executable, "-c", code], stdout=full, stderr=subprocess.PIPE)
@@ -175,7 +175,7 @@ def test_a_full_disk_is_not_that_of_the_output_where_this_takes_more(monkeypatch
         print("found so far")
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(info, "carry_out", refused)
+    monkeypatch.setattr(info, "run", refused)
     temporary = tempfile.gettempdir()
     assert main(["info", "sway"]) == 2
     said = capfd.readouterr()

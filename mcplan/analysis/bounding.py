@@ -1,8 +1,8 @@
-"""What bounds a law of time: along its way, the limit that lets it go no quicker.
+"""Active limits of a time parameterisation: at each point of its path, the limit that bounds its speed.
 
 Rest is within all limits, and what a law asks for, (sdd, sd²), grows along a ray from there. So each limit has a part
 of it that is used: 1 where the law is at the limit, ``1 / k`` where k times as much would be. The limit that is used
-most bounds the law; where none is used by more than `LOOSE`, the law is bound by what it does before and after.
+most bounds the law; where none is used by more than `LOOSE`, the law is bound by its neighbours in time.
 
 What forces allow is one linear program per place, with the contact forces f and k as unknowns::
 
@@ -33,7 +33,7 @@ EVERY = 2
 """Of the pieces of a law's spline, every which is looked at."""
 
 MOST = 100.0
-"""Times what is asked for, beyond which forces are no matter."""
+"""Multiple of the required forces beyond which forces are no limit."""
 
 NOTHING = "smoothness"
 TORQUE, FRICTION, PRESSURE, GRIP, FORCE = "torque", "friction", "pressure", "grip", "largest force"
@@ -103,7 +103,7 @@ def shares(found: Sequence[Bound], duration: float) -> dict[str, float]:
 
 
 def _speeds(retimer: Retimer, path: PathDynamics, rates: dict[str, np.ndarray], i: int, rate: float) -> Iterator[Used]:
-    """Yield what is used of the bounds of the rate itself."""
+    """Yield the used shares of the bounds of the rate."""
     for kind, most in rates.items():
         whose = ""
         if kind == VELOCITY:
@@ -114,7 +114,7 @@ def _speeds(retimer: Retimer, path: PathDynamics, rates: dict[str, np.ndarray], 
 
 
 def _accelerations(retimer: Retimer, path: PathDynamics, i: int, rate: float, change: float) -> Iterator[Used]:
-    """Yield what is used of the bounds of accelerations of joints, of the base and of the centre of mass."""
+    """Yield the used shares of the bounds of accelerations of joints, base and centre of mass."""
     pace, robot = retimer.pace, retimer.robot
     vd = np.abs(path.vd[i] * rate**2 + path.v[i] * change)[3:]
     k = int(np.argmax(vd))
@@ -126,7 +126,7 @@ def _accelerations(retimer: Retimer, path: PathDynamics, i: int, rate: float, ch
 def _forces(
     robot: Robot, path: PathDynamics, program: PathProgram, forces: ForceUnknowns, i: int, law: tuple[float, float]
 ) -> Iterator[Used]:
-    """Yield what is used of what joints and contacts can give, by what more of would help."""
+    """Yield the used shares of joint and contact limits, by the limit whose increase would help."""
     asked, joints, rows = program.of_u[i] * law[0] + program.of_x[i] * law[1], 6 + program.limited, len(program.faces)
     A, b, C, d = program.forces_at(i, program.hold[i])
     A = np.column_stack([A, np.concatenate([np.zeros(rows), asked[joints], -asked[joints]])])

@@ -35,7 +35,7 @@ class Line(Protocol):
 
 
 class Certificate(Protocol):
-    """What was verified, and whether it holds: a `mcplan.certificate.report.Report`."""
+    """A verdict with its checks: a `mcplan.certificate.report.Report`."""
 
     @property
     def title(self) -> str: ...  # noqa: D102
@@ -52,7 +52,7 @@ class Certificate(Protocol):
 
 
 def certificate_data(certificate: Certificate | None) -> dict[str, Any] | None:
-    """Return a certificate as plain values for a page: what is broken first, then in order."""
+    """Return a certificate as plain values for a page: broken lines first, then in order."""
     if certificate is None:
         return None
     rows = sorted((check.row() for check in certificate.checks), key=lambda row: row[0] != "FAIL")
@@ -79,7 +79,7 @@ WORDS = {
     "contact place": "contact beside its place",
     "contact place, angle": "contact turned from its place",
     "clearance": "clearance",
-    "unplanned contact": "contact that nobody planned",
+    "unplanned contact": "unplanned contact",
     "fall": "sinking of the centre of mass",
 }
 """Lines of a certificate that are margins of the motion, in words; goals are one call together."""
@@ -87,11 +87,11 @@ WORDS = {
 SCALES = {"m": (1e3, "mm"), "N": (1.0, "N"), "deg": (1.0, "deg"), "rad": (1.0, "rad"), "s": (1.0, "s")}
 """Factor and unit in which a person reads a value."""
 
-TIME = re.compile(r",? ?(?:at )?\b(?P<said>t = (?P<t>[\d.]+) s)")
+TIME = re.compile(r",? ?(?:at )?\b(?P<text>t = (?P<t>[\d.]+) s)")
 """The time of a line, with the words that lead to it."""
 
 FAR = 0.05
-"""Share of what is allowed below which nothing came close."""
+"""Share of a bound below which nothing came close."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ class Call:
     ----------
     what : in words.
     value : with its unit.
-    share : of what is allowed, None where there is no such share; above 1 it is broken.
+    share : of the bound, None where there is none; above 1 it is broken.
     where : place, without the time.
     t : when, s; None where it is of no one time.
     """
@@ -115,7 +115,7 @@ class Call:
 
 
 def closest_calls(run: Run, certificate: Certificate) -> list[Call]:
-    """Return the closest calls, what used most of its allowance first, then what has a margin alone."""
+    """Return the closest calls: largest share of a bound first, then lines with a margin only."""
     calls = [_call(run, check, WORDS[check.name]) for check in certificate.checks if check.name in WORDS]
     goals = [check for check in certificate.checks if check.name.startswith(("goal", "item ")) and share_of(check)]
     if goals:
@@ -151,7 +151,7 @@ def _call(run: Run, check: Line, what: str) -> Call | None:
     if check.name == "position":
         share = _range_share(run, check.value, place)
     if share is not None and check.passed:
-        share = min(share, 1.0)  # what is within the tolerance of a line is not broken
+        share = min(share, 1.0)  # a value within the tolerance of a line is not broken
     if share is None and check.value == 0.0 and not check.bound.startswith(">="):
         return None  # nothing of it happened; a margin of zero is the worst that there is
     if check.unit.startswith("of "):
@@ -164,7 +164,7 @@ def _call(run: Run, check: Line, what: str) -> Call | None:
 
 
 def _range_share(run: Run, margin: float, joint: str) -> float | None:
-    """Return how much of the way from the middle of a joint's range to its limit is used; 1 at the limit."""
+    """Return the used share of the range from the middle of a joint to its limit; 1 at the limit."""
     robot = run.record.robot
     if joint not in run.record.joints:
         return None

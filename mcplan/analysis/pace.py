@@ -40,12 +40,12 @@ class Stretch:
 class Reference:
     """What the plan says where the robot should be at each sample of a run.
 
-    Where a motion was found anew while the robot moved, which a notice of the run says, the controller followed that;
+    Where a motion was replanned during the run (a notice of the run), the controller followed that one;
     where the robot fell behind a law of time, it waited.
 
     Parameters
     ----------
-    run : the run; of a controller of one's own it is not what was followed.
+    run : the run; a custom controller did not follow it.
     """
 
     run: Run
@@ -168,7 +168,7 @@ class PaceOfRun:
 
     @property
     def name(self) -> str:
-        """How its scenario calls the pace: ``slow``, ``swift``, or what of the limits it uses."""
+        """Pace as the scenario names it, or its shares of the limits."""
         given = self.run.scenario.document.data.get("control", {}).get("pace", "slow")
         return given if isinstance(given, str) else "swift, with margins of its own"
 

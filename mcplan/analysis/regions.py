@@ -32,7 +32,7 @@ class Regions:
 
 
 def contacts_key(contacts: Sequence[Contact]) -> tuple:
-    """Return what is equal for contacts with the same region: their places, rotations, friction and limits."""
+    """Return a key that is equal for contacts with the same region: places, rotations, friction and limits."""
     return tuple(contact_key(contact) for contact in contacts)
 
 

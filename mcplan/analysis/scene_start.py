@@ -76,7 +76,7 @@ def hops_to(group: Sequence[Surface], last: Surface, step: float, gap: float) ->
 
 
 LEVEL = np.cos(np.radians(3.0))
-"""Least vertical part of the normal of what is stood on at the start."""
+"""Least vertical part of the normal of the start surface."""
 
 ROOM = 0.01
 """m: what a robot at a start keeps from everything that it does not touch."""
@@ -125,7 +125,7 @@ class Proposal:
 
 
 def propose(found: Found, robot: Robot, start: str | None = None, goal: str | None = None) -> Proposal:
-    """Return start and goal for a robot in what was found.
+    """Return start and goal for a robot on the surfaces found.
 
     Parameters
     ----------
@@ -153,14 +153,14 @@ def propose(found: Found, robot: Robot, start: str | None = None, goal: str | No
             if place is None:
                 continue
             if last is not first:
-                said = "" if last in group else f"{last.name} is not within a step's reach of {first.name} by others"
-                return Proposal(place, {"contacts": [{"patch": "feet", "surface": last.name}], "only": True}, said)
+                notice = "" if last in group else f"{last.name} is not within a step's reach of {first.name} by others"
+                return Proposal(place, {"contacts": [{"patch": "feet", "surface": last.name}], "only": True}, notice)
             there = finder.away(place)
             if there is not None:
                 xyz = [round(float(x), 3) for x in there.q[:3]]
                 return Proposal(place, {"base": {"xyz": xyz, "tolerance": 0.05}}, "")
     where = f"on `{start}`" if start is not None else "anywhere"
-    raise InputError(f"{robot.name} finds no place to stand {where}: level, large enough, nothing in the way")
+    raise InputError(f"{robot.name} finds no place to stand {where}: level, large enough, collision-free")
 
 
 class _Places:
@@ -182,7 +182,7 @@ class _Places:
         self.shapes = [c - c.mean(axis=0) for c in corners]
 
     def bears(self, surface: Surface) -> bool:
-        """Whether each foot fits on a surface by itself, whichever way the robot is turned."""
+        """Whether each foot fits on a surface by itself, in any heading of the robot."""
         for turn in np.linspace(0.0, np.pi, 12, endpoint=False):
             c, s = np.cos(turn), np.sin(turn)
             R = np.array([[c, s], [-s, c]])
@@ -212,7 +212,7 @@ class _Places:
         return None
 
     def stand(self, surface: Surface, place: np.ndarray, heading: float) -> Place | None:
-        """Return the robot at a place (2,) of a surface; None where a foot does not fit, or something is in the way."""
+        """Return the robot at a place (2,) of a surface; None where a foot does not fit, or the robot collides."""
         q = self.posture.copy()
         c, s = np.cos(heading / 2), np.sin(heading / 2)
         q[3:7] = [c, 0.0, 0.0, s]
@@ -220,7 +220,7 @@ class _Places:
         contacts = self._on(surface, q)
         if contacts is None:
             return None
-        # near an edge all feet go the same way
+        # near an edge all feet move in the same direction
         q[:3] += np.mean([contact.p - self.robot.frame_pose(q, contact.patch)[:3, 3] for contact in contacts], axis=0)
         contacts = self._on(surface, q)
         if contacts is None:
@@ -228,7 +228,7 @@ class _Places:
         off = [np.linalg.norm(contact.p - self.robot.frame_pose(q, contact.patch)[:3, 3]) for contact in contacts]
         if max(off) > SHIFT:
             return None
-        # a link at its contact touches what it stands on, and nothing else
+        # a link at its contact touches its support, and nothing else
         margins = np.full(len(self.collisions.pairs), ROOM)
         touching = self.collisions.pairs_of(contacts)
         margins[list(touching)] = -np.inf
@@ -277,9 +277,9 @@ class _Places:
     @staticmethod
     def _headings(surface: Surface, place: np.ndarray, flat: np.ndarray) -> list[float]:
         """Return the headings (rad, in the world) to try: along the surface's sides, that towards a point first."""
-        # where it is there already, the way that leads there over the surface
-        way = surface.R[:, :2] @ (flat - place if np.hypot(*(flat - place)) > NEAR else flat)
-        ahead = float(np.arctan2(way[1], way[0])) if np.hypot(*way[:2]) > NEAR else 0.0
+        # where it is there already, the direction to it over the surface
+        path = surface.R[:, :2] @ (flat - place if np.hypot(*(flat - place)) > NEAR else flat)
+        ahead = float(np.arctan2(path[1], path[0])) if np.hypot(*path[:2]) > NEAR else 0.0
         side = float(np.arctan2(surface.R[1, 0], surface.R[0, 0]))
         sides = [side + k * np.pi / 2 for k in range(4)]
         return sorted(sides, key=lambda angle: abs((angle - ahead + np.pi) % (2 * np.pi) - np.pi) // 0.3)
@@ -317,7 +317,7 @@ def _next(group: Sequence[Surface], here: Surface, hops: dict[str, int], finder:
 
 
 def _turn(here: Surface, following: Surface, last: Surface) -> float:
-    """Return how much the way turns on the next surface: 0 straight on, 2 back, in steps of 0.2."""
+    """Return how much the path turns on the next surface: 0 straight on, 2 back, in steps of 0.2."""
     points = outline(here)
     start = points[np.argmin(np.linalg.norm(points - following.p, axis=1))]
     one, two = (following.p - start)[:2], (last.p - following.p)[:2]
@@ -338,7 +338,7 @@ def _goal(group: Sequence[Surface], first: Surface, finder: _Places) -> Surface:
 
 
 def _on_the_way(group: Sequence[Surface], first: Surface, last: Surface, finder: _Places) -> np.ndarray:
-    """Return the point (3,) from which the way on leads from the first surface to the last: where the next one is."""
+    """Return the point (3,) from which the path leads on from the first surface to the last: where the next one is."""
     if first is last or last not in group:
         return np.array(last.p)
     following = _next(group, first, hops_to(group, last, finder.step, finder.gap), finder)

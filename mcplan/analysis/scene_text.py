@@ -1,4 +1,4 @@
-"""A scenario around what was found in a file, as text that a person can edit."""
+"""A scenario around a mesh or world file, as text that a person can edit."""
 
 import os
 from collections.abc import Iterator
@@ -26,8 +26,8 @@ def _lines(found: Found, proposal: Proposal, robot: Robot, source: Path, directo
     path = robot_name(robot)
     if Path(path).suffix:
         path = os.path.relpath(path, directory)
-    yield f"# {comment(name)}: what was found in {comment(source.name)} by `mcplan scene new`. SI units, radians."
-    yield "# Look at it with `mcplan scene show`, run it with `mcplan run`; remove what is not to be touched."
+    yield f"# {comment(name)}: found in {comment(source.name)} by `mcplan scene new`. SI units, radians."
+    yield "# Look at it with `mcplan scene show`, run it with `mcplan run`; remove surfaces that must not be touched."
     yield "mcplan: 1"
     yield f"name: {inline(name)}"
     yield f"robot: {inline(Path(path).as_posix())}"

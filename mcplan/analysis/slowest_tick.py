@@ -20,7 +20,7 @@ def slowest_tick(run: Run) -> str:
     """Say how long the slowest tick of the controller took, when, in which phase and for which part; "" if unknown."""
     times = run.timing.get("control")
     ticks = np.flatnonzero(run.qp_status != NO_QP)
-    if times is None or not len(times) or not len(ticks):  # a controller of one's own has no program
+    if times is None or not len(times) or not len(ticks):  # a custom controller has no program
         return ""
     worst = int(np.argmax(times))
     k = int(ticks[worst])
@@ -46,7 +46,7 @@ WORDS = {
     "control": "the whole control tick",
     "physics": "physics",
 }
-"""What the parts of a step are called, in the order in which they are told."""
+"""Names of the parts of a step, in the order of the report."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What the contacts of one stance can do: constraints, regions of the centre of mass, wrench cones, what is missing."""
+"""Statics of one stance: constraints, regions of the centre of mass, wrench cones, shortfall."""
 
 from typing import Any, NamedTuple
 
@@ -88,7 +88,7 @@ def stance_lines(statics: StanceStatics, index: int) -> list[str]:
         lines.append(f"{label}: {_area(region)}" + ("" if region.empty else f", {_depth(region.depth(point))}"))
     depth = statics.accelerating.depth(statics.com)
     lines.append(
-        f"the same while it accelerates by {ACCELERATION:g} m/s² any way: {len(statics.accelerating.b)} faces, "
+        f"the same at {ACCELERATION:g} m/s² in any direction: {len(statics.accelerating.b)} faces, "
         + ("no place" if np.isneginf(depth) else _depth(depth))
     )
     lines.append("holds the posture" if statics.missing is None else f"does not hold the posture: {statics.missing}")

@@ -51,7 +51,7 @@ class ClosedLoop:
 
 
 def prepare(scenario: str, steps: int | None = None, seed: int = 0) -> Plan:
-    """Plan the scenario and simulate it as it will be measured, so that kernels are loaded: ways have their own."""
+    """Plan the scenario and simulate it as it will be measured, so that its kernels are loaded."""
     found = plan(load_scenario(scenario), seed=seed)
     for physics in PHYSICS:
         measure(found, steps, physics)

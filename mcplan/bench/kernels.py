@@ -53,7 +53,7 @@ BATCHES = (
     "frame_jacobian",
     "momentum_matrix",
 )
-"""What is also measured over a batch."""
+"""Kernels that are also measured over a batch."""
 
 CORES = (1, 2)
 

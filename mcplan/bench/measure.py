@@ -28,8 +28,8 @@ def measure(settings: BenchSettings, peers: Peers | None = None, say: Say = lamb
     Parameters
     ----------
     settings : how much.
-    peers : who else is measured; None: nobody.
-    say : told what is being measured.
+    peers : other programs to measure, or None.
+    say : called with the name of each measurement.
     """
     robot, definition = without_armature(load_robot("hrp2")), Definition()
     link = robot.patches[definition.patches[0]].link

@@ -1,6 +1,6 @@
 """The reference tick, as a user of the package would write it.
 
-The reference tick: what is asked of every program that is measured with it.
+Definition of the reference tick, the same for every program that is measured.
 """
 
 
@@ -144,7 +144,7 @@ class ReferenceTick:
     Parameters
     ----------
     robot : with the posture and the patches that the definition names.
-    definition : what is asked.
+    definition : of the tick.
     compiled : solve the compiled form; else ``problem.solve()`` of CVXPY.
     patches, points : feet in contact, and contact points of each; by default those of the definition and 4.
 

@@ -1,4 +1,4 @@
-"""What was measured: figures beside the peers' and beside what they should be.
+"""Measured figures beside the peers' and the targets.
 
 The report as a table on the terminal.
 """
@@ -45,7 +45,7 @@ class Row:
 
     Parameters
     ----------
-    group, name : what was measured.
+    group, name : of the figure.
     value, unit : ours.
     peer : the peer's, in the same unit; None: no peer.
     judged : what the bounds refer to: ``ratio`` of ours to the peer's, or ``value``.
@@ -127,7 +127,7 @@ class BenchReport:
 
     @property
     def failures(self) -> list[str]:
-        """What is wrong with the answers; slowness is no failure."""
+        """Wrong answers; slowness is no failure."""
         return [
             f"first tick, {name}: accelerations differ from TSID's by {found.acceleration:.2e} relative, "
             f"allowed {TOLERANCE:g}"
@@ -226,7 +226,7 @@ WIDTH = 80
 
 
 def render(report: BenchReport) -> Group:
-    """Return the table, what the figures are, and what is wrong."""
+    """Return the table, its legend, and the failures."""
     look: dict[str, Any] = {"box": SIMPLE_HEAD, "padding": 0, "pad_edge": False}  # fits 80 columns
     table = Table(title=_title(report), title_justify="left", header_style="bold", **look)
     for name, justify in (

@@ -1,6 +1,6 @@
-"""The commands, one file each: ``HELP`` in a line, ``declare`` its arguments, ``carry_out`` it.
+"""The commands, one file each: a line ``HELP``, ``declare`` for its arguments, ``run``.
 
-They are read whenever the command line is, so they import what is heavy only in ``carry_out``.
+Every command is imported at each start, so they import heavy modules in ``run`` only.
 """
 
 COMMANDS = (

@@ -17,7 +17,7 @@ def declare(parser: ArgumentParser) -> None:
     add_json(parser)
 
 
-def carry_out(arguments: Namespace) -> int:
+def run(arguments: Namespace) -> int:
     """Measure, and compare with the peers."""
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before NumPy is imported
     from mcplan.bench.measure import measure

@@ -16,7 +16,7 @@ def declare(parser: ArgumentParser) -> None:
 
 
 def plan_problems(path: Path) -> list[Problem]:
-    """Return what is wrong with the stances and motions of a plan file."""
+    """Return the broken checks of the stances and motions of a plan file."""
     from mcplan.planning.plan_file import load_plan
     from mcplan.sim.progress_bar import Working
 
@@ -28,7 +28,7 @@ def plan_problems(path: Path) -> list[Problem]:
     return []
 
 
-def carry_out(arguments: Namespace) -> int:
+def run(arguments: Namespace) -> int:
     """Print every problem of every file."""
     from mcplan.cli.recognise import EXPERIMENT, PLAN, ROBOT, SCENARIO, find, kind_of
     from mcplan.scenario.load import check_file, lint_file
@@ -39,7 +39,7 @@ def carry_out(arguments: Namespace) -> int:
         about, doubts = "", []
         try:
             path = find(file, SCENARIO, PLAN, ROBOT, EXPERIMENT)
-        except InputError as error:  # what cannot be read at all is said, and the next file is looked at
+        except InputError as error:  # report an unreadable file, go on with the next one
             problems = list(error.problems)
         else:
             if kind_of(path) == EXPERIMENT:

@@ -216,8 +216,8 @@ def describe_scenario(scenario: Scenario) -> Description:
 
 def _settings(scenario: Scenario) -> dict[str, dict[str, Any]]:
     """Return what the file says of parameters, of what varies, and of settings; expressions as they stand there."""
-    said = scenario.source.data if isinstance(scenario.source.data, dict) else {}
-    return {key: dict(said.get(key) or {}) for key in ("parameters", "variants", "planner", "control", "simulation")}
+    data = scenario.source.data if isinstance(scenario.source.data, dict) else {}
+    return {key: dict(data.get(key) or {}) for key in ("parameters", "variants", "planner", "control", "simulation")}
 
 
 def _section(title: str, values: dict[str, Any]) -> list[str]:

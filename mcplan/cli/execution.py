@@ -1,4 +1,4 @@
-"""Executing on the command line: planned where there is no plan, simulated, verified, written, and said.
+"""Execution on the command line: plan if there is none, simulate, verify, write, report.
 
 Planning on the command line: with its progress, and judged by the plan's own certificate.
 """
@@ -43,9 +43,9 @@ def plan_of(scenario: "Scenario", seed: int = 0) -> "Plan":
             note(notice)
         return made
     except PlanningFailed as failure:
-        said = PlanningFailed(f"{scenario.name}: no plan\n{failure}")
-        said.tree = failure.tree
-        raise said from failure
+        named = PlanningFailed(f"{scenario.name}: no plan\n{failure}")
+        named.tree = failure.tree
+        raise named from failure
 
 
 def plan_at(path: Path) -> "Plan":
@@ -56,7 +56,7 @@ def plan_at(path: Path) -> "Plan":
 
     if not is_plan_file(path):
         return plan_of(load_scenario(path))
-    with Working("reading"):  # motions that are left out of the file are found anew
+    with Working("reading"):  # motions missing in the file are computed
         return load_plan(path)
 
 
@@ -72,7 +72,7 @@ def proven_plan(plan: "Plan") -> bool:
 
 
 def add_execution(parser: ArgumentParser, plans: bool = False) -> None:
-    """Add what is executed, in which physics, how it is watched, and where the results go."""
+    """Add the arguments of an execution: physics, live view, output."""
     add_scenario(parser, plans)
     add_physics(parser)
     parser.add_argument("--live", action="store_true", help="show the motion while it is simulated, on 127.0.0.1")
@@ -99,7 +99,7 @@ def refuse_early(scenario: "Scenario", arguments: Namespace) -> None:
 
 def plan_and_execute(scenario: "Scenario", arguments: Namespace) -> int:
     """Plan and simulate, while a second process compiles what control will need, if this is a first run."""
-    from mcplan.sim.first_run import compiling_ahead  # takes a second: what is wrong with the scenario is said before
+    from mcplan.sim.first_run import compiling_ahead  # takes a second: report mistakes of the scenario first
 
     refuse_early(scenario, arguments)
     with compiling_ahead(arguments.physics or scenario.simulation.physics):
@@ -178,7 +178,7 @@ def _live(plan: "Plan", arguments: Namespace) -> "LiveView":
 
 
 def width() -> int | None:
-    """Return how many characters a line has on the terminal, None where nobody looks at one."""
+    """Return the width of the terminal in characters, None without one."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 

@@ -28,7 +28,7 @@ def declare(parser: ArgumentParser) -> None:
     parser.add_argument("--rate", type=float, metavar="HZ", help="samples per second (default: all, 20 or 50)")
 
 
-def carry_out(arguments: Namespace) -> int:
+def run(arguments: Namespace) -> int:
     """Write a run in the format of another program."""
     from mcplan.cli.recognise import RUN, find
     from mcplan.export import export_run, refuse_missing

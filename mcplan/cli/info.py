@@ -9,7 +9,7 @@ from mcplan.cli.execution import plan_at
 from mcplan.cli.options import add_json, add_output, add_packages, add_physics, file_to_write
 from mcplan.errors import InputError
 
-HELP = "describe a robot, scenario or plan; without a name, list what is bundled"
+HELP = "describe a robot, scenario or plan; without a name, list the bundled ones"
 
 
 def declare(parser: ArgumentParser) -> None:
@@ -25,7 +25,7 @@ def declare(parser: ArgumentParser) -> None:
     add_packages(parser)
 
 
-def carry_out(arguments: Namespace) -> int:
+def run(arguments: Namespace) -> int:
     """Describe a robot or a scenario, or list the bundled ones."""
     pass
 

@@ -44,7 +44,7 @@ it compiles, and finds nothing: 9 % of the time of a first run. So it is 4 %."""
 
 
 class Parser(argparse.ArgumentParser):
-    """An argument parser that says what was meant."""
+    """ArgumentParser with did-you-mean."""
 
     def error(self, message: str) -> NoReturn:
         """Print the usage, and the message with the closest choice; exit with status 2."""
@@ -83,8 +83,8 @@ def build_parser() -> argparse.ArgumentParser:
         sub = commands.add_parser(name, help=text, description=text[0].upper() + text[1:] + ".")
         sub.add_argument("-q", "--quiet", action="store_true", help="show no progress and say no notices")
         command.declare(sub)
-        if hasattr(command, "carry_out"):  # others have actions, which say themselves what carries them out
-            sub.set_defaults(carry_out=command.carry_out)
+        if hasattr(command, "run"):  # commands with actions set the function of each action
+            sub.set_defaults(run=command.run)
     return parser
 
 
@@ -92,7 +92,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; return its exit status."""
     parsed = build_parser().parse_args(arguments)
     try:
-        return _carry_out(parsed)
+        return _run(parsed)
     except McplanError as error:
         print(error, file=sys.stderr)
         return error.exit_status
@@ -119,9 +119,9 @@ def _internal() -> int:
 
 
 def _full() -> str:
-    """Return what has no room where an error names no file.
+    """Return the name of the full place where an error names no file.
 
-    What standard output could not take is let go: Python would try once more at its end.
+    Unwritten standard output is dropped: Python would try once more at its end.
     """
     try:
         print(flush=True)  # a flush alone takes nothing to write for success: what failed may be gone from the buffer
@@ -137,7 +137,7 @@ def _full() -> str:
     return f"no room left on the disk of {temporary}, of {kernels}, or of the working directory"
 
 
-def _carry_out(parsed: argparse.Namespace) -> int:
+def _run(parsed: argparse.Namespace) -> int:
     """Run the command with its progress shown; at the end the terminal is as it was."""
     from mcplan.util.bars import BARS, be_quiet, note
 
@@ -147,11 +147,11 @@ def _carry_out(parsed: argparse.Namespace) -> int:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("always", UserWarning)
-            said: set[str] = set()
+            shown: set[str] = set()
 
             def show(message: Warning | str, *_: object, **__: object) -> None:
-                if str(message) not in said:  # a file that is read twice is doubted once
-                    said.add(str(message))
+                if str(message) not in shown:  # a file that is read twice gives one warning
+                    shown.add(str(message))
                     note(f"{message} (a doubt, not a mistake)")
 
             warnings.showwarning = show
@@ -159,8 +159,8 @@ def _carry_out(parsed: argparse.Namespace) -> int:
                 from mcplan.util.compiling import WATCH  # imports neither NumPy nor Numba: a first run says so at once
 
                 WATCH.expect(getattr(parsed, "physics", None))
-            status = int(parsed.carry_out(parsed))
-        sys.stdout.flush()  # what it cannot take is told here, and not as the end of Python
+            status = int(parsed.run(parsed))
+        sys.stdout.flush()  # report a failed write here, not at the end of Python
         return status
     finally:
         BARS.close()

@@ -1,7 +1,4 @@
-"""Arguments that several commands share.
-
-The scenario that a command line names, with what it overrides.
-"""
+"""Arguments that several commands share."""
 
 
 import math
@@ -100,7 +97,7 @@ def open_in_browser(place: Path | str) -> None:
 
 
 def add_scenario(parser: ArgumentParser, plans: bool = False) -> None:
-    """Add a scenario, and what can be changed in it; with ``plans`` it may be a plan, which has robot and variant."""
+    """Add a scenario and its overrides; with ``plans`` it may be a plan, which has robot and variant."""
     metavar, text, not_of_a_plan = "SCENARIO", "name of a bundled scenario, or the path of a file", ""
     if plans:
         metavar, text, not_of_a_plan = "PLAN|SCENARIO", f"path of a plan; or {text}", " (not with a plan)"

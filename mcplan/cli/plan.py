@@ -16,7 +16,7 @@ def declare(parser: ArgumentParser) -> None:
     add_output(parser, "the plan file (default NAME.plan.yaml)")
 
 
-def carry_out(arguments: Namespace) -> int:
+def run(arguments: Namespace) -> int:
     """Plan a scenario and write the plan file."""
     from mcplan.planning.plan_file import save_plan
     from mcplan.planning.search.tree import tree_path, write_tree

@@ -21,7 +21,7 @@ def declare(parser: ArgumentParser) -> None:
     parser.add_argument("--force", action="store_true", help="write over figures that are there")
 
 
-def carry_out(arguments: Namespace) -> int:
+def run(arguments: Namespace) -> int:
     """Plot runs."""
     from mcplan.cli.recognise import RUN, find
     from mcplan.sim.progress_bar import Working
@@ -39,7 +39,7 @@ def carry_out(arguments: Namespace) -> int:
         for title in FIGURES:
             file_to_write(directory / f"{title}.{arguments.format}", arguments.force)
         if directory in [place for _, place in places]:
-            raise InputError(f"two runs are called {run_name(path)}: plot them into directories of their own")
+            raise InputError(f"two runs are called {run_name(path)}: plot them into separate directories")
         places.append((path, directory))
     for path, directory in places:
         with Working("drawing"):

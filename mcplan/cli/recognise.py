@@ -28,7 +28,7 @@ URDF = "URDF"
 URDFS = (".urdf", ".xml")
 """Endings of these."""
 
-WAYS = {
+HINTS = {
     (SCENARIO, RUN): "`mcplan run {name}` makes a run of it",
     (SCENARIO, PLAN): "`mcplan plan {name}` makes a plan of it",
     (PLAN, RUN): "`mcplan simulate {name}` makes a run of it",
@@ -78,12 +78,12 @@ def find(name: str, *wanted: str, packages: Sequence[Path] = ()) -> Path:
 
     Parameters
     ----------
-    packages : where ``package://NAME`` of a robot is looked for before what is installed.
+    packages : folders searched for ``package://NAME`` of a robot before installed packages.
 
     Raises
     ------
     InputError
-        There is nothing of this name, or it is of another kind: with what it is, how to get there, or the closest name.
+        Nothing has this name (with the closest one), or it is of another kind (with a command that converts it).
     """
     if not name:
         raise InputError(f"expected the name or path of {_a(wanted)}, not an empty text")
@@ -117,7 +117,7 @@ def refuse_other_than_urdf(name: str) -> None:
     Raises
     ------
     InputError
-        With what the file is, and how to come by a URDF from there.
+        With the kind of the file, and a command that makes a URDF from it.
     """
     if name.startswith(SCHEME):
         return
@@ -171,9 +171,9 @@ def _listed(known: list[str]) -> str:
 
 
 def _way(name: str, kind: str, wanted: tuple[str, ...]) -> str:
-    """Return how something becomes what is wanted, as the end of a message."""
-    ways = [WAYS[kind, each] for each in wanted if (kind, each) in WAYS]
-    return f": {ways[0].format(name=name)}" if ways else ""
+    """Return the command that converts something into the wanted kind, as the end of a message."""
+    hints = [HINTS[kind, each] for each in wanted if (kind, each) in HINTS]
+    return f": {hints[0].format(name=name)}" if hints else ""
 
 
 def _a(kinds: tuple[str, ...]) -> str:

@@ -31,7 +31,7 @@ def declare(parser: ArgumentParser) -> None:
     parser.add_argument("--port", type=port_number, default=0, help="port on 127.0.0.1 (default: a free one)")
 
 
-def carry_out(arguments: Namespace) -> int:
+def run(arguments: Namespace) -> int:
     """Write the replay as a page or as pictures, or serve it on loopback until interrupted."""
     from mcplan.cli.replay_files import refuse_files, wanted_files, write_files
     from mcplan.sim.progress_bar import Working

@@ -21,7 +21,7 @@ def declare(parser: ArgumentParser) -> None:
     parser.add_argument("--open", action="store_true", help="open it in the browser")
 
 
-def carry_out(arguments: Namespace) -> int:
+def run(arguments: Namespace) -> int:
     """Write the report of a run that is there."""
     from mcplan.api import save_report
     from mcplan.cli.recognise import RUN, find

@@ -19,24 +19,24 @@ def declare(parser: ArgumentParser) -> None:
     """Declare the actions and their arguments."""
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     sub = actions.add_parser("new", help="propose a robot.yaml for a URDF")
-    sub.set_defaults(carry_out=new)
+    sub.set_defaults(run=new)
     sub.add_argument("urdf", metavar="URDF", help="the URDF, or package://NAME/PATH; an SRDF beside it is read too")
     sub.add_argument("--name", help="of the robot (default: that of the URDF)")
     add_output(sub, "the robot file (default NAME.yaml)")
     add_packages(sub)
-    sub = actions.add_parser("check", help="say what is doubtful in a robot file")
-    sub.set_defaults(carry_out=check)
+    sub = actions.add_parser("check", help="check a robot file for doubtful entries")
+    sub.set_defaults(run=check)
     sub.add_argument("robot", metavar="ROBOT", help="robot.yaml, URDF, or a bundled name")
     add_packages(sub)
     sub = actions.add_parser("show", help="draw the robot with its patches, frames and collision bodies")
-    sub.set_defaults(carry_out=show)
+    sub.set_defaults(run=show)
     sub.add_argument("robot", metavar="ROBOT", help="robot.yaml, URDF, or a bundled name")
     sub.add_argument("--posture", metavar="NAME", help="this posture only (default: all, one a second)")
     add_output(sub, "the page (default NAME.html)")
     sub.add_argument("--open", action="store_true", help="open the browser")
     add_packages(sub)
     sub = actions.add_parser("split", help="write a URDF whose concave collision meshes are in convex parts")
-    sub.set_defaults(carry_out=split)
+    sub.set_defaults(run=split)
     sub.add_argument("urdf", metavar="URDF", help="the URDF, or package://NAME/PATH")
     sub.add_argument("--link", metavar="NAME", action="append", default=[], help="only of this link (repeatable)")
     text = "a mesh stays whole where its convex hull stands off it by no more (default: %(default)s)"
@@ -46,7 +46,7 @@ def declare(parser: ArgumentParser) -> None:
 
 
 def new(arguments: Namespace) -> int:
-    """Propose a robot.yaml for a URDF, and say what is doubtful in it."""
+    """Propose a robot.yaml for a URDF, with warnings of doubtful entries."""
     from mcplan.cli.recognise import refuse_other_than_urdf
     from mcplan.robot.proposal.write import propose
     from mcplan.util.files import write_text
@@ -66,14 +66,14 @@ def check(arguments: Namespace) -> int:
     """Say everything that is doubtful in a robot file."""
     from mcplan.robot.description import RobotWarning
 
-    with warnings.catch_warnings(record=True) as said:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", RobotWarning)
         robot = _load(arguments.robot, arguments)
-    for warning in said:
+    for warning in caught:
         print(warning.message, file=sys.stderr)
     found = _say(robot)
     if not found:
-        print(f"{arguments.robot}: {'ok' if not said else 'usable'}")
+        print(f"{arguments.robot}: {'ok' if not caught else 'usable'}")
     return 1 if found else 0
 
 
@@ -104,11 +104,11 @@ def split(arguments: Namespace) -> int:
     if not 0.001 <= arguments.within <= 1.0:
         raise InputError(f"--within {arguments.within:g}: expected 0.001 to 1 m")
 
-    def told(text: str) -> None:
+    def report(text: str) -> None:
         print(text, file=sys.stderr, flush=True)
 
     found = split_collisions(
-        arguments.urdf, path, arguments.link, arguments.within, arguments.package_dir, progress=told
+        arguments.urdf, path, arguments.link, arguments.within, arguments.package_dir, progress=report
     )
     for mesh in found:
         print(

@@ -13,12 +13,12 @@ def declare(parser: ArgumentParser) -> None:
     add_execution(parser)
 
 
-def carry_out(arguments: Namespace) -> int:
+def run(arguments: Namespace) -> int:
     """Plan, simulate, verify, and write everything."""
     from mcplan.planning.plan_file import is_plan
     from mcplan.util.bars import note
 
     scenario = scenario_of(arguments)
     if is_plan(scenario.document):
-        note(f"{arguments.scenario} is a plan and planned anew; `mcplan simulate` carries it out")
+        note(f"{arguments.scenario} is a plan and will be planned again; `mcplan simulate` executes it")
     return plan_and_execute(scenario, arguments)

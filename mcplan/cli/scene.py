@@ -19,7 +19,7 @@ def declare(parser: ArgumentParser) -> None:
     """Declare the actions and their arguments."""
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     sub = actions.add_parser("new", help="write a scenario with the surfaces, bars and obstacles found in a mesh")
-    sub.set_defaults(carry_out=new)
+    sub.set_defaults(run=new)
     known = "mesh (STL, OBJ, PLY, OFF, DAE, glTF), height map (NPY, CSV, PNG) or world (URDF, SDF, MJCF)"
     sub.add_argument("file", metavar="FILE", help=known)
     sub.add_argument("--robot", default="hrp2", help="who is to go there (default hrp2)")
@@ -28,8 +28,8 @@ def declare(parser: ArgumentParser) -> None:
     sub.add_argument("--name", help="of the scenario (default: that of the file)")
     add_output(sub, "the scenario (default NAME.yaml)")
     _add_finding(sub)
-    sub = actions.add_parser("show", help="draw what is found in a mesh, or a scenario at its start")
-    sub.set_defaults(carry_out=show)
+    sub = actions.add_parser("show", help="draw the surfaces found in a mesh, or a scenario at its start")
+    sub.set_defaults(run=show)
     sub.add_argument("file", metavar="FILE|SCENARIO", help="a mesh, a scenario's file, or a bundled name")
     add_output(sub, "the page (default NAME.html)")
     sub.add_argument("--open", action="store_true", help="open the browser")
@@ -51,7 +51,7 @@ def _add_finding(parser: ArgumentParser) -> None:
 
 
 def new(arguments: Namespace) -> int:
-    """Write a scenario around what is in a mesh, and say what was left out."""
+    """Write a scenario around a mesh, and report the parts that were left out."""
     from mcplan.analysis.scene_start import propose
     from mcplan.analysis.scene_text import scenario_text
     from mcplan.robot.robot_file import load_robot
@@ -69,14 +69,14 @@ def new(arguments: Namespace) -> int:
     except InputError as reason:
         if arguments.ground or arguments.start is not None:
             raise
-        if arguments.goal is not None:  # what is found with a floor has other names
-            said = "a floor below the lowest point may help: look with `mcplan scene show --ground`, and say `--ground`"
-            raise InputError(f"{reason}; {said} with --goal") from None
+        if arguments.goal is not None:  # surfaces have other names with a floor
+            hint = "a floor below the lowest point may help: look with `mcplan scene show --ground`, and add `--ground`"
+            raise InputError(f"{reason}; {hint} with --goal") from None
         print(f"{reason}; a floor is laid below the lowest point (--ground)", file=sys.stderr)
         found = _found(source, arguments, True)
         proposal = propose(found, robot)
     write_text(path, scenario_text(found, proposal, robot, source, path.parent, arguments.name or source.stem))
-    load_scenario(path)  # what is wrong with it would be ours to mend
+    load_scenario(path)  # a mistake in it would be ours
     print(f"{path}: {_counted(found)}")
     _say(found)
     if proposal.notice:
@@ -86,7 +86,7 @@ def new(arguments: Namespace) -> int:
 
 
 def show(arguments: Namespace) -> int:
-    """Write a page with what is in a mesh, or with a scenario at its start."""
+    """Write a page with the surfaces of a mesh, or with a scenario at its start."""
     from mcplan.robot.mesh_file import SCENE_SUFFIXES
     from mcplan.scenario.load import load_scenario
     from mcplan.util.files import write_text

@@ -16,7 +16,7 @@ def declare(parser: ArgumentParser) -> None:
     add_execution(parser, plans=True)
 
 
-def carry_out(arguments: Namespace) -> int:
+def run(arguments: Namespace) -> int:
     """Simulate a plan file, or plan a scenario first."""
     from mcplan.cli.recognise import PLAN, SCENARIO, find
     from mcplan.planning.plan_file import is_plan_file, load_plan
@@ -30,7 +30,7 @@ def carry_out(arguments: Namespace) -> int:
             raise InputError(f"--{option} {value}: {path} is a plan; give its scenario")
     if arguments.output:
         check_writable(Path(arguments.output), arguments.force, folder=True)
-    with Working("reading"):  # motions that no longer fit what was set are found anew
+    with Working("reading"):  # motions that no longer fit the settings are computed again
         plan = load_plan(path, overrides=overrides_of(arguments))
     refuse_early(plan.scenario, arguments)
     return execute(plan, arguments)

@@ -21,7 +21,7 @@ def declare(parser: ArgumentParser) -> None:
     parser.add_argument("--against", metavar="DIR", help="compare with the results of another sweep, before this one")
 
 
-def carry_out(arguments: Namespace) -> int:
+def run(arguments: Namespace) -> int:
     """Run an experiment and write its results."""
     from mcplan.cli.recognise import EXPERIMENT, find
     from mcplan.sweep.command import run_experiment

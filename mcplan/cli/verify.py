@@ -23,7 +23,7 @@ def declare(parser: ArgumentParser) -> None:
     add_json(parser)
 
 
-def carry_out(arguments: Namespace) -> int:
+def run(arguments: Namespace) -> int:
     """Recompute a run and print its certificate."""
     from mcplan.certificate.verify import verify as certify
     from mcplan.cli.recognise import PLAN, RUN, find
@@ -33,7 +33,7 @@ def carry_out(arguments: Namespace) -> int:
         from mcplan.certificate.engines import engine_class
 
         for name in arguments.engines:
-            engine_class(name)  # what is not there is said before any work
+            engine_class(name)  # report a missing engine before any work
     path = find(arguments.run, RUN, PLAN)
     with Working("verifying"):
         if not arguments.engines:

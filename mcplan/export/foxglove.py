@@ -205,8 +205,8 @@ Schema = dict[str, Any]
 
 
 def _object(properties: Schema, title: str = "") -> Schema:
-    said = {"title": title} if title else {}
-    return said | {"type": "object", "properties": properties, "required": list(properties)}
+    head = {"title": title} if title else {}
+    return head | {"type": "object", "properties": properties, "required": list(properties)}
 
 
 def _list(items: Schema) -> Schema:

@@ -1,7 +1,7 @@
 """A run as an MCAP log, which Foxglove and its like open: JSON messages on channels that carry their JSON schema.
 
 What Foxglove draws by itself comes in its own schemas, 30 times a second: ``/tf``, ``/scene``, ``/forces`` and
-``/joint_states``. All numbers of the run come at its rate, in schemas of this project; what is not finite is null.
+``/joint_states``. All numbers of the run come at its rate, in schemas of this project; non-finite numbers are null.
 """
 
 import json

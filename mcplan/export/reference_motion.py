@@ -1,6 +1,6 @@
 """A run as a reference motion for learning: rows of base and joints, poses and velocities of all links, contacts.
 
-Three forms, all at one rate (50 per second unless said otherwise), SI units, world axes. The base is the URDF's root
+Three forms, all at one rate (default 50 per second), SI units, world axes. The base is the URDF's root
 link, whatever a robot.yaml makes the robot's base, and there are no links that the URDF does not have:
 
 ``reference``

@@ -15,7 +15,7 @@ from mcplan.record.run import XYZ, Run, table
 from mcplan.util.files import whole_file, write_text
 
 POINTS = ("t", "link", "patch", *XYZ, "nx", "ny", "nz", "fx", "fy", "fz")
-"""Columns of the table of contact points; ``patch`` is empty for a contact that nobody planned."""
+"""Columns of the table of contact points; ``patch`` is empty for an unplanned contact."""
 
 
 def points_file(path: Path) -> Path:
@@ -56,7 +56,7 @@ def _write(path: Path, header: Sequence[str], rows: Iterable[Sequence[object]]) 
 
 
 RATE = 50.0
-"""Points per second unless said otherwise."""
+"""Default points per second."""
 
 
 def write_trajectory(run: Run, path: Path, rate: float | None = None) -> list[Path]:

@@ -170,7 +170,7 @@ def _outcome(task: Task) -> Outcome:
     status = DONE
     try:
         scenario = _scenario(task)
-        _carry_out(scenario, task, row, files)
+        _simulate_case(scenario, task, row, files)
     except InputError as error:
         row |= {"stage": "case", "cause": "wrong input", "failure": str(error)}
         status = FAILED
@@ -194,7 +194,7 @@ def _planner_seed(task: Task) -> int:
     return 0 if task.data.get("variant") else task.seed
 
 
-def _carry_out(scenario: Scenario, task: Task, row: dict[str, Any], files: dict[str, bytes]) -> None:
+def _simulate_case(scenario: Scenario, task: Task, row: dict[str, Any], files: dict[str, bytes]) -> None:
     """Fill in the row and the files, up to the stage that fails."""
     plan = _planned(scenario, task, row)
     if plan is not None and "plan" in task.keep:

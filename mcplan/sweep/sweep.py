@@ -17,7 +17,7 @@ from mcplan.sweep.store import FAILED, FILE, Store
 from mcplan.sweep.worker import connect
 
 Progress = Callable[[int, int, int], None]
-"""Told of cases done, cases to do, and how many of those done have failed."""
+"""Called with cases done, cases to do, and how many of those done have failed."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What a public function says of an argument of the wrong type, shape or range: what was expected, and what came."""
+"""Checks of arguments of public functions, with messages that name the expected and the given value."""
 
 import difflib
 import operator
@@ -21,7 +21,7 @@ HINTS = {
     "Plan": "mcplan.plan(...) or mcplan.load_plan(...) gives one",
     "Scenario": "mcplan.load_scenario(...) gives one",
 }
-"""How to come by a value of a type, for those that a beginner is asked for."""
+"""Constructor hints for error messages."""
 
 
 def instance(where: str, name: str, value: object, kind: type[Kind]) -> Kind:
@@ -45,7 +45,7 @@ def _article(kind: type) -> str:
 
 
 def each(where: str, name: str, values: Any, kind: type[Kind]) -> list[Kind]:
-    """Return a list of values that are all of the type ``kind``; a single one is told that it belongs into a list."""
+    """Return a list of values that are all of the type ``kind``; the message for a single one suggests a list."""
     if isinstance(values, (kind, str | bytes)) or not isinstance(values, Iterable):
         inside = "; put it into a list: [...]" if isinstance(values, kind) else ""
         message = f"{where}: {name}: expected a list of {kind.__name__}, not {shown(values)}{inside}"

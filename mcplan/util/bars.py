@@ -1,6 +1,6 @@
 """Bars on standard error for long work: compiling, planning, simulating, sweeping; where somebody looks.
 
-On a terminal they are drawn anew ten times a second; in a notebook there is one line that is written anew once a
+On a terminal they are redrawn ten times a second; in a notebook there is one line that is rewritten once a
 second; elsewhere nothing but what ``note`` says. ``be_quiet`` silences all of it.
 """
 
@@ -43,7 +43,7 @@ class Bars:
 
     @property
     def shown(self) -> bool:
-        """Whether anybody looks."""
+        """Whether stderr is a terminal or a notebook."""
         return not _state["quiet"] and (sys.stderr.isatty() or in_notebook())
 
     @property
@@ -53,7 +53,7 @@ class Bars:
             return len(self._progress.tasks) if self._progress is not None else 0
 
     def add(self, name: str) -> "TaskID | None":
-        """Begin to show a task; return what `update` and `remove` take, None where nobody looks."""
+        """Begin to show a task; return what `update` and `remove` take, None without a terminal."""
         if not self.shown:
             return None
         with self._lock:
@@ -75,7 +75,7 @@ class Bars:
                 self._write()
 
     def _write(self) -> None:
-        """Write the line of a notebook anew, if the last one is a second old."""
+        """Rewrite the line of a notebook, if the last one is a second old."""
         with self._lock:
             if self._progress is None or not self._progress.tasks or time.monotonic() - self._written < 1.0:
                 return
@@ -85,13 +85,13 @@ class Bars:
             print(f"\r{line:<79}", end="", file=sys.stderr, flush=True)
 
     def _tick(self, progress: "Progress") -> None:
-        """Write until what is shown has ended: the work may say nothing for long."""
+        """Write until the shown tasks have ended: the work may be silent for long."""
         while self._progress is progress:
             self._write()
             time.sleep(0.25)
 
     def remove(self, task: "TaskID | None") -> None:
-        """Show a task no more; what is left on the terminal is as it was before."""
+        """Remove a task from the terminal."""
         with self._lock:
             if task is None or self._progress is None or task not in self._progress.task_ids:
                 return
@@ -100,7 +100,7 @@ class Bars:
                 self.close()
 
     def close(self) -> None:
-        """Show nothing more of what is shown."""
+        """Remove all tasks."""
         with self._lock:
             if self._progress is not None:
                 self._progress.stop()

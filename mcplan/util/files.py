@@ -13,7 +13,7 @@ from mcplan.errors import InputError
 def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Give the name of a file beside ``path``, which takes its place when the block ends and is gone when it fails.
 
-    Of several who write the same file at once each has a file of its own: the last to end is who wrote it. Directories
+    Several writers of the same file at once each have a separate temporary file: the last one to end wins. Directories
     that lead there are made. An OSError of the block that names no file, as of a write to a full disk, names ``path``.
     """
     target = Path(path)
@@ -40,8 +40,8 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
 def check_writable(path: Path, force: bool, folder: bool = False, expected: str = "") -> None:
     """Refuse, before any work is done for it, a place that could not be written afterwards.
 
-    A file that exists, or a directory that holds something, is kept unless ``force`` is given. Directories on the way
-    there are made when something is written; here it is only seen to that they can be.
+    A file that exists, or a directory that holds something, is kept unless ``force`` is given. Missing parents
+    are made when something is written; here it is only checked that they can be made.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What a thing shows in a notebook: its name, and tables of what it holds."""
+"""HTML representation of objects in notebooks: a name, and tables of contents."""
 
 from collections.abc import Iterable, Sequence
 from html import escape

@@ -1,4 +1,4 @@
-"""The cache of compiled kernels: where it is, what it holds and what it will hold; without importing Numba.
+"""The cache of compiled kernels: its directory, its kernels and the kernels to come; without importing Numba.
 
 So a first run can report at once that it compiles, and its progress, whichever process compiles.
 """
@@ -63,7 +63,7 @@ def _caches() -> Path:
 
 
 def _temporary() -> Path:
-    """Return a temporary directory that only this user can write to, since what it holds is executed."""
+    """Return a temporary directory that only this user can write to, since its files are executed."""
     with suppress(OSError, AttributeError):  # AttributeError: Windows has no user numbers
         mine = Path(tempfile.gettempdir()) / f"mcplan-{os.getuid()}"
         mine.mkdir(mode=0o700, exist_ok=True)

@@ -1,6 +1,6 @@
-"""What long work is at just now, told to whoever listens: a plan's postures, its motions, one by one.
+"""Progress of long work, reported to a listener: the postures of a plan, its motions.
 
-The work says it wherever it is, without being handed anybody to say it to; where nobody listens, nothing happens.
+The work reports from anywhere without holding a listener; without a listener nothing happens.
 """
 
 from collections.abc import Callable, Iterator
@@ -31,7 +31,7 @@ def doing(what: str, k: int | None = None, n: int = 0) -> None:
 
 @contextmanager
 def listening(listener: Listener) -> Iterator[None]:
-    """Tell a function what is done meanwhile, and the share of it that lies behind, None where that is not known."""
+    """Report progress to a function meanwhile: the present step, and the finished share or None."""
     token = _listener.set(listener)
     try:
         yield

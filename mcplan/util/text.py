@@ -29,7 +29,7 @@ def length_or_angle(amount: float) -> str:
 
 
 def _digits(value: float) -> str:
-    """Return three digits, without an exponent for what is small."""
+    """Return three digits, without an exponent for small numbers."""
     return f"{value:.3g}" if abs(value) >= 0.1 or value == 0.0 else f"{value:.2g}"
 
 
@@ -49,16 +49,16 @@ def short(thing: object, names: Iterable[str] | None = None) -> str:
         names = getattr(thing, "__dataclass_fields__", None) or getattr(thing, "_fields", None) or vars(thing)
     name, line = type(thing).__name__, ""
     for field in names:
-        if field.startswith("_") or (said := _said(getattr(thing, field))) is None:
+        if field.startswith("_") or (text := _value_text(getattr(thing, field))) is None:
             continue
-        more = f"{', ' if line else ''}{field}={said}"
+        more = f"{', ' if line else ''}{field}={text}"
         if len(name) + len(line) + len(more) > LONGEST:
             return f"{name}({line}, ...)"
         line += more
     return f"{name}({line})"
 
 
-def _said(value: Any) -> str | None:
+def _value_text(value: Any) -> str | None:
     """Return a value in a few characters, None for what does not fit into them."""
     if isinstance(value, np.ndarray) and value.ndim:
         return f"array{value.shape}" if value.size > 4 else str([float(f"{x:.4g}") for x in value.ravel()])
@@ -68,8 +68,8 @@ def _said(value: Any) -> str | None:
         return f"{value:.4g}"
     if isinstance(value, Mapping):
         return "{" + ", ".join(map(str, value)) + "}"
-    said = repr(value)
-    return said if len(said) <= 60 and " at 0x" not in said and "\n" not in said else None
+    text = repr(value)
+    return text if len(text) <= 60 and " at 0x" not in text and "\n" not in text else None
 
 
 def drawn(text: str) -> str:

@@ -146,7 +146,7 @@ def _with_time(text: str) -> str:
     if found is None:
         return _text(text)
     begin, end = found.span("said")
-    return _text(text[:begin]) + _time(float(found["t"]), found["said"]) + _text(text[end:])
+    return _text(text[:begin]) + _time(float(found["t"]), found["text"]) + _text(text[end:])
 
 
 def _time(t: float | None, text: str | None = None) -> str:

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 from mcplan.errors import InputError
 from mcplan.robot.pose import quat_from_rotation, rotation_from_quat, rotation_from_rpy
 from mcplan.scene.polygon import counter_clockwise, flaw
-from mcplan.util.arguments import instance, shown
+from mcplan.util.arguments import instance, shown, vector
 from mcplan.util.html_table import html_of, html_table, numbers
 
 if TYPE_CHECKING:
@@ -33,63 +33,42 @@ def assign(thing: object, **values: object) -> None:
         object.__setattr__(thing, name, value)
 
 
-def named(name: str) -> str:
-    """Return a name that can stand in a file."""
+def _checked_name(kind: str, name: str) -> str:
+    """Return how messages name a thing, whose own name has to be a text that can stand in a file."""
     if not instance("environment", "name", name, str):
         raise InputError("environment: name: expected a text that is not empty")
-    return name
+    return f"{kind} `{name}`"
 
 
-def solid_shape(what: str, shape: "Shape") -> "Shape":
-    """Return a shape that can be: of a known kind, with lengths that are positive."""
+def _checked_shape(what: str, shape: "Shape") -> "Shape":
+    """Return a shape of a known kind with positive lengths."""
     from mcplan.robot.description import Box, Capsule, Cylinder, MeshShape, Sphere
 
     if not isinstance(shape, Box | Sphere | Capsule | Cylinder | MeshShape):
         raise InputError(f"{what}: shape: expected a Box, Sphere, Capsule, Cylinder or MeshShape, not {shown(shape)}")
     if isinstance(shape, Box):
         for length in vector(what, "size of its box", shape.size, 3):
-            positive(what, "size of its box", length, "m")
+            _number(what, "size of its box", length, "m", positive=True)
     elif not isinstance(shape, MeshShape):
-        positive(what, "radius", shape.radius, "m")
-        if not isinstance(shape, Sphere):
-            positive(what, "length", shape.length, "m")
+        for key in ("radius", "length")[: 1 if isinstance(shape, Sphere) else 2]:
+            _number(what, key, getattr(shape, key), "m", positive=True)
     return shape
 
 
-def numbers_of(what: str, key: str, value: ArrayLike) -> np.ndarray:
-    """Return ``value`` as an array of floats; NaN where it is none."""
+def _floats(what: str, key: str, value: ArrayLike) -> np.ndarray:
     try:
         return np.array(value, float)
     except (TypeError, ValueError):
         raise InputError(f"{what}: {key}: expected numbers in m, not {shown(value)}") from None
 
 
-def vector(what: str, key: str, value: ArrayLike, size: int) -> np.ndarray:
-    """Return ``value`` as a finite vector of floats."""
-    vector = numbers_of(what, key, value)
-    if vector.shape != (size,) or not np.isfinite(vector).all():
-        raise InputError(f"{what}: {key} is {value!r:.60}, expected {size} finite numbers")
-    return vector
-
-
-def positive(what: str, key: str, value: float, unit: str) -> float:
-    """Return a finite number above 0."""
-    if number(what, key, value, unit) <= 0.0:
-        raise InputError(f"{what}: {key} is {value:g}{unit and ' ' + unit}, expected more than 0")
-    return float(value)
-
-
-def not_negative(what: str, key: str, value: float, unit: str) -> float:
-    """Return a finite number that is not negative."""
-    if number(what, key, value, unit) < 0.0:
-        raise InputError(f"{what}: {key} is {value:g}{unit and ' ' + unit}, expected 0 or more")
-    return float(value)
-
-
-def number(what: str, key: str, value: float, unit: str) -> float:
-    """Return a finite number."""
+def _number(what: str, key: str, value: float, unit: str = "", positive: bool = False) -> float:
+    """Return a finite number from 0 on, or above 0."""
+    in_unit = f" {unit}" if unit else ""
     if not isinstance(value, int | float | np.floating | np.integer) or not np.isfinite(value):
         raise InputError(f"{what}: {key}: expected a finite number{unit and ' in ' + unit}, not {shown(value)}")
+    if value < 0.0 or (positive and value == 0.0):
+        raise InputError(f"{what}: {key} is {value:g}{in_unit}, expected {'more than 0' if positive else '0 or more'}")
     return float(value)
 
 
@@ -114,7 +93,7 @@ def pose_of(
         if abs(np.linalg.norm(quat) - 1.0) > 1e-3:
             raise InputError(f"{what}: quat_wxyz has length {np.linalg.norm(quat):.6g}, expected 1 (within 0.001)")
         return rotation_from_quat(quat), place
-    turn = np.eye(3) if R is None else numbers_of(what, "R", R)
+    turn = np.eye(3) if R is None else _floats(what, "R", R)
     if turn.shape != (3, 3) or not np.allclose(turn @ turn.T, np.eye(3), atol=1e-6):
         raise InputError(f"{what}: R is no rotation matrix (3, 3)")
     return turn, place
@@ -164,23 +143,23 @@ class Surface:
         rpy: ArrayLike | None = None,
         quat_wxyz: ArrayLike | None = None,
     ):
-        what = f"surface `{named(name)}`"
+        what = _checked_name("surface", name)
         if (size is None) == (polygon is None):
             raise InputError(f"{what}: give either size=(length, width) or polygon=[(x, y), ...], in m")
         if size is not None:
             for length in (sides := vector(what, "size", size, 2)):
-                positive(what, "size", length, "m")
+                _number(what, "size", length, "m", positive=True)
             corners = sides / 2 * np.array([[-1.0, -1], [1, -1], [1, 1], [-1, 1]])
         else:
-            corners = numbers_of(what, "polygon", polygon)  # type: ignore[arg-type]
+            corners = _floats(what, "polygon", polygon)  # type: ignore[arg-type]
         if corners.ndim != 2 or corners.shape[1] != 2 or len(corners) < 3 or not np.isfinite(corners).all():
             raise InputError(f"{what}: polygon has the shape {corners.shape}, expected at least 3 rows of x, y in m")
         if wrong := flaw(corners):
             raise InputError(f"{what}: the outline {wrong}")
         R, p = pose_of(what, R, p, xyz, rpy, quat_wxyz)
         assign(self, name=name, R=R, p=p, polygon=counter_clockwise(corners), owner=owner)
-        assign(self, thickness=not_negative(what, "thickness", thickness, "m"))
-        assign(self, friction=not_negative(what, "friction", friction, ""))
+        assign(self, thickness=_number(what, "thickness", thickness, "m"))
+        assign(self, friction=_number(what, "friction", friction))
 
     def __repr__(self) -> str:
         xyz = ", ".join(f"{x:.4g}" for x in self.p)
@@ -219,14 +198,15 @@ class Bar:
     def __init__(
         self, name: str, ends: ArrayLike, radius: float, friction: float = 0.7, max_force: float | None = None
     ):
-        what = f"bar `{named(name)}`"
-        points = numbers_of(what, "ends", ends)
+        what = _checked_name("bar", name)
+        points = _floats(what, "ends", ends)
         if points.shape != (2, 3) or not np.isfinite(points).all():
             raise InputError(f"{what}: ends has the shape {points.shape}, expected two points x, y, z in m")
         if np.linalg.norm(points[1] - points[0]) < 1e-6:
             raise InputError(f"{what}: the two ends are the same point")
-        assign(self, name=name, ends=points, max_force=max_force, radius=positive(what, "radius", radius, "m"))
-        assign(self, friction=not_negative(what, "friction", friction, ""))
+        assign(self, name=name, ends=points, max_force=max_force)
+        assign(self, radius=_number(what, "radius", radius, "m", positive=True))
+        assign(self, friction=_number(what, "friction", friction))
 
     def __repr__(self) -> str:
         ends = ", ".join("(" + ", ".join(f"{x:.4g}" for x in end) + ")" for end in self.ends)
@@ -271,9 +251,9 @@ class Obstacle:
         rpy: ArrayLike | None = None,
         quat_wxyz: ArrayLike | None = None,
     ):
-        what = f"obstacle `{named(name)}`"
+        what = _checked_name("obstacle", name)
         R, p = pose_of(what, R, p, xyz, rpy, quat_wxyz)
-        assign(self, name=name, shape=solid_shape(what, shape), R=R, p=p)
+        assign(self, name=name, shape=_checked_shape(what, shape), R=R, p=p)
 
     def __repr__(self) -> str:
         return f"Obstacle({self.name!r}, {type(self.shape).__name__}, xyz=({', '.join(f'{x:.4g}' for x in self.p)}))"
@@ -315,10 +295,11 @@ class FreeObject:
         rpy: ArrayLike | None = None,
         quat_wxyz: ArrayLike | None = None,
     ):
-        what = f"object `{named(name)}`"
+        what = _checked_name("object", name)
         R, p = pose_of(what, R, p, xyz, rpy, quat_wxyz)
-        assign(self, name=name, shape=solid_shape(what, shape), R=R, p=p, mass=positive(what, "mass", mass, "kg"))
-        assign(self, friction=not_negative(what, "friction", friction, ""))
+        assign(self, name=name, shape=_checked_shape(what, shape), R=R, p=p)
+        assign(self, mass=_number(what, "mass", mass, "kg", positive=True))
+        assign(self, friction=_number(what, "friction", friction))
         assign(self, surfaces=tuple(s if s.owner == name else replace(s, owner=name) for s in surfaces))
 
     def __repr__(self) -> str:

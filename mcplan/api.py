@@ -30,6 +30,7 @@ from mcplan.sim.simulate import simulate as run_simulation
 from mcplan.util.arguments import file_name, file_path, instance, whole
 from mcplan.util.bars import BARS, in_notebook, note
 from mcplan.util.files import check_writable, write_text
+from mcplan.util.progress import ProgressCallback
 from mcplan.view.readings import Readings
 from mcplan.view.replay import replay_page
 from mcplan.view.report_page import failure_page, report_page
@@ -41,9 +42,6 @@ if TYPE_CHECKING:
     from mcplan.sim.physics import Maker
     from mcplan.sweep.experiment import Experiment
     from mcplan.sweep.results import Results
-
-
-ProgressCallback = Callable[[int, int, float], None]
 
 
 def plan(

@@ -18,7 +18,7 @@ from mcplan.util import bars
 from mcplan.util.bars import BARS
 from mcplan.util.compiling import SECONDS_PER_KERNEL, Compiling
 from mcplan.util.kernel_cache import accelerated, cache_directory, compiled_kernels, declared_kernels
-from mcplan.util.progress import doing, listening
+from mcplan.util.progress import progress_listener, report_progress
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "openpty"), reason="no pseudo-terminals on this system")
 
@@ -101,14 +101,14 @@ def test_a_search_says_how_far_it_is(monkeypatch, told):
 def test_what_is_done_is_said_one_by_one():
     """A sequence written by hand has no search: each posture and each motion is named, in order, none twice."""
     said = []
-    with listening(lambda what, share: said.append((what, share))):
+    with progress_listener(lambda what, share: said.append((what, share))):
         made = plan("step")
     n = len(made.stances) - 1
     for what in ("finding posture", "finding motion"):
         assert [text for text, _ in said if text.startswith(what)] == [f"{what} {k} of {n}" for k in range(1, n + 1)]
     assert [share for text, share in said if text.startswith("finding motion")] == [k / n for k in range(n)]
     count = len(said)
-    doing("after")  # nobody listens any more
+    report_progress("after")  # nobody listens any more
     assert len(said) == count
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mcplan.util.back_ends import BACK_ENDS, imported
+from mcplan.util.back_ends import BACK_ENDS, load_object
 
 FALL = 0.2
 """m: a centre of mass so far below the lowest planned one has fallen. A humanoid of 1.5 m that kneels down unasked
@@ -158,5 +158,5 @@ reports must explain the motion as exactly as in ``qp``: equation of motion, int
 def tolerances_of(physics: str) -> Tolerances:
     """Return the tolerances for runs of a physics; a custom one is judged as a physical one."""
     known = BACK_ENDS.get(physics)
-    found: Tolerances = imported(known.tolerances) if known else PHYSICAL
+    found: Tolerances = load_object(known.tolerances) if known else PHYSICAL
     return found

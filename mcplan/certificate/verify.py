@@ -26,7 +26,7 @@ from mcplan.errors import InputError
 from mcplan.planning.plan import Plan
 from mcplan.record.recording import record_plan, record_robot
 from mcplan.record.run import Run, load_run
-from mcplan.util.progress import doing
+from mcplan.util.progress import report_progress
 from mcplan.util.qp_status import HOLD, SLACK
 
 
@@ -58,9 +58,9 @@ def verify(run: Any, tolerances: Tolerances | None = None) -> Report:
     if not isinstance(run, Run):
         title = f"plan {run.scenario.name}, {len(run.stances)} stances"
         robot = record_robot(run.scenario.robot)
-        doing("judging stances")
+        report_progress("judging stances")
         further = [*stance_checks(run, robot), stance_clearance(run), *stance_objects(run)]
-        doing("judging the motions between them")
+        report_progress("judging the motions between them")
         further += transition_checks(run, robot)
         report = judge_plan(robot, record_plan(run), title, further)
         return replace(report, values=report.values | {"goal_reached": goal_reached(report.checks)})
@@ -72,12 +72,12 @@ def _judge(run: Run, tolerances: Tolerances | None) -> Report:
     count, finite = finite_samples(run)
     checks = [finite]
     if count:
-        doing("judging motion")
+        report_progress("judging motion")
         evidence = RecomputedRun(run if count == len(run) else first_samples(run, count), tolerances)
         checks += [*record_checks(evidence), *motion_checks(evidence), *external_checks(evidence)]
-        doing("judging forces")
+        report_progress("judging forces")
         checks += [*force_checks(evidence), *touch_checks(evidence), *place_checks(evidence)]
-        doing("judging clearances")
+        report_progress("judging clearances")
         checks += [*clearance_checks(evidence), *object_checks(evidence), *solver_checks(evidence)]
     found = {check.name: check for check in checks}
 

@@ -33,7 +33,7 @@ def schema_text(name: str) -> str:
     return json.dumps(schema, indent=1, ensure_ascii=False) + "\n"
 
 
-def carry_out(arguments: Namespace) -> int:
+def run(arguments: Namespace) -> int:
     """Print or write the schema."""
     text = schema_text(arguments.format)
     if arguments.output is None:

@@ -18,7 +18,7 @@ from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment
 from mcplan.scene.placement import make_contact
 from mcplan.util.arguments import file_path, instance, shown
-from mcplan.util.text import short
+from mcplan.util.text import summary
 
 PATCHES = {
     "left_foot": "left_sole", "right_foot": "right_sole", "left_hand": "left_hand", "right_hand": "right_hand",
@@ -43,7 +43,7 @@ class ImportedStance:
     com: np.ndarray | None
     mass: float | None
 
-    __repr__ = short
+    __repr__ = summary
 
 
 def read_pymanoid_stance(

@@ -34,7 +34,7 @@ from mcplan.scene.environment import Environment, FreeObject
 from mcplan.scene.resting import resting_contact
 from mcplan.settings.pace import used
 from mcplan.settings.settings import ControlSettings
-from mcplan.util.text import length_or_angle
+from mcplan.util.text import format_length_or_angle
 
 SAME = 1e-12
 """rad, m, and their rates: references that differ by less are where a planned motion begins."""
@@ -387,7 +387,7 @@ class Motion:
 
     def note_replanning(self, t: float, segment: Segment, away: float) -> None:
         """Note that a motion was replanned, and what it lacks where it is not collision-free."""
-        off = length_or_angle(away)
+        off = format_length_or_angle(away)
         self.note(t, f"references were {off} from the plan: its motion was replanned, simulated time stood still")
         if segment.missed > MAX_DEFICIT_M:
             self.note(t, f"no collision-free motion found: {segment.shortfall}", segment.worst.bodies, segment.missed)

@@ -15,7 +15,7 @@ from mcap.writer import Writer
 from mcplan.export import foxglove
 from mcplan.export.foxglove import SCHEMAS as FOXGLOVE
 from mcplan.record.run import WRENCH, XYZ, Run
-from mcplan.util.files import whole_file
+from mcplan.util.files import atomic_write
 from mcplan.version import __version__
 
 NUMBER, TEXT = {"type": "number"}, {"type": "string"}
@@ -47,7 +47,7 @@ def write(run: Run, path: Path, rate: float | None = None) -> list[Path]:
     ----------
     rate : samples per second; None writes all.
     """
-    with whole_file(path) as partial, open(partial, "wb") as stream:
+    with atomic_write(path) as partial, open(partial, "wb") as stream:
         writer = Writer(stream)
         writer.start(profile="", library=f"mcplan {__version__}")
         schemas = {name: _schema(writer, name, properties) for name, properties in SCHEMAS.items()}

@@ -24,7 +24,7 @@ from scipy.spatial.transform import Rotation
 from mcplan.errors import InputError
 from mcplan.record.run import Run
 from mcplan.robot.rerooted import BASE, BEHIND
-from mcplan.util.files import whole_file, write_text
+from mcplan.util.files import atomic_write, write_text
 
 RATE = 50.0
 """Samples per second; what controllers that are trained on such motions run at."""
@@ -94,7 +94,7 @@ def write_csv(run: Run, path: Path, rate: float | None = None) -> list[Path]:
     motion = ReferenceMotion.of(run, rate)
     rows = np.concatenate([motion.q[:, :3], motion.q[:, [4, 5, 6, 3]], motion.q[:, 7:]], axis=1)
     names = ["base_x", "base_y", "base_z", "base_qx", "base_qy", "base_qz", "base_qw", *motion.joints]
-    with whole_file(path) as partial:
+    with atomic_write(path) as partial:
         np.savetxt(partial, rows, fmt="%.9g", delimiter=",", header=",".join(names), encoding="utf-8")
     return [path]
 
@@ -116,7 +116,7 @@ def write_folder(run: Run, path: Path, rate: float | None = None) -> list[Path]:
     files = []
     for name, (header, table) in tables.items():
         files.append(path / f"{name}.csv")
-        with whole_file(files[-1]) as partial:
+        with atomic_write(files[-1]) as partial:
             rows = table.reshape(len(motion), -1)
             np.savetxt(partial, rows, fmt="%.9g", delimiter=",", header=",".join(header), comments="", encoding="utf-8")
     name = run.record.scenario.document.get("name") or run.record.robot.name
@@ -143,7 +143,7 @@ def write_folder(run: Run, path: Path, rate: float | None = None) -> list[Path]:
 def write_npz(run: Run, path: Path, rate: float | None = None) -> list[Path]:
     """Write the arrays; return the file."""
     motion = ReferenceMotion.of(run, rate)
-    with whole_file(path) as partial, open(partial, "wb") as stream:
+    with atomic_write(path) as partial, open(partial, "wb") as stream:
         np.savez_compressed(
             stream, fps=np.array(motion.rate), joint_names=np.array(motion.joints),
             body_names=np.array(motion.bodies), contact_names=np.array(motion.patches),

@@ -12,7 +12,7 @@ import numpy as np
 import yaml
 
 from mcplan.record.run import XYZ, Run, table
-from mcplan.util.files import whole_file, write_text
+from mcplan.util.files import atomic_write, write_text
 
 POINTS = ("t", "link", "patch", *XYZ, "nx", "ny", "nz", "fx", "fy", "fz")
 """Columns of the table of contact points; ``patch`` is empty for an unplanned contact."""
@@ -49,7 +49,7 @@ def _points(run: Run, k: int) -> Iterable[Sequence[object]]:
 
 
 def _write(path: Path, header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    with whole_file(path) as partial, open(partial, "w", newline="", encoding="utf-8") as stream:
+    with atomic_write(path) as partial, open(partial, "w", newline="", encoding="utf-8") as stream:
         writer = csv.writer(stream)
         writer.writerow(header)
         writer.writerows(rows)

@@ -18,7 +18,7 @@ from mcplan.robot.robot import Robot
 from mcplan.scenario.scenario import Scenario
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment
-from mcplan.util.progress import doing
+from mcplan.util.progress import report_progress
 
 
 def transitions(segments: SegmentCache, stances: Sequence[PlannedStance]) -> Iterator[Transition]:
@@ -31,7 +31,7 @@ def transitions(segments: SegmentCache, stances: Sequence[PlannedStance]) -> Ite
     rising: dict[str, Contact] = {}
     q = stances[0].q
     for k, (before, stance) in enumerate(pairwise(stances), start=1):
-        doing("finding motion", k, len(stances) - 1)
+        report_progress("finding motion", k, len(stances) - 1)
         begin, moved = Departure(q, before.contacts, rising), stance.moved
         rising, parting = {}, False
         if displaced := displaced_objects(scene, before, stance):
@@ -74,7 +74,7 @@ def paced(scenario: Scenario, stances: Sequence[PlannedStance]) -> tuple[Planned
 
     def timed(k: int, stance: PlannedStance) -> PlannedStance:
         assert stance.transition is not None
-        doing("timing motion", k, len(stances) - 1)
+        report_progress("timing motion", k, len(stances) - 1)
         if retimer is None:
             parts = [replace(segment, law=None, retiming_failure="") for segment in stance.transition.segments]
         else:

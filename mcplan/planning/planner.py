@@ -1,6 +1,6 @@
 """The way from a scenario to a plan."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from os import PathLike
 from typing import Any
 
@@ -12,12 +12,13 @@ from mcplan.planning.stance_planner import find
 from mcplan.scenario.load import load_scenario
 from mcplan.scenario.scenario import Scenario
 from mcplan.util.arguments import shown, whole
+from mcplan.util.progress import ProgressCallback
 
 
 def plan(
     scenario: Scenario | str | PathLike[str] | Mapping[str, Any],
     seed: int = 0,
-    progress: Callable[[int, int, float], None] | None = None,
+    progress: ProgressCallback | None = None,
 ) -> Plan:
     """Return a plan for a scenario: its hand-written sequence completed, or one found from start and goal.
 

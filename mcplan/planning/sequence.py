@@ -23,7 +23,7 @@ from mcplan.scene.environment import Environment
 from mcplan.scene.placement import make_contact
 from mcplan.scene.resting import resting_contact, slides
 from mcplan.scene.spec import ContactSpec
-from mcplan.util.progress import doing
+from mcplan.util.progress import report_progress
 
 Result = TypeVar("Result")
 
@@ -40,7 +40,7 @@ def complete(scenario: Scenario) -> Plan:
     """
     sequence = _item(scenario, 0, StanceSequence, scenario)
     for k, item in enumerate(scenario.stances[1:], start=1):
-        doing("finding posture", k, len(scenario.stances) - 1)
+        report_progress("finding posture", k, len(scenario.stances) - 1)
         _item(scenario, k, sequence.add, item)
     return sequence.plan()
 

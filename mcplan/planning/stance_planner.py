@@ -38,7 +38,7 @@ from mcplan.scenario.scenario import Scenario
 from mcplan.scenario.schema import GoalItem
 from mcplan.scene.contact import Contact
 from mcplan.scene.placement import make_contact
-from mcplan.util.progress import doing
+from mcplan.util.progress import ProgressCallback, report_progress
 
 SHORT = 1
 """Passes of the portfolio that contacts found for an item may take before others are tried."""
@@ -46,10 +46,8 @@ SHORT = 1
 STRIDE = 0.6
 """m: progress of one move of a foot, for a robot of the size of HRP-2."""
 
-Progress = Callable[[int, int, float], None]
 
-
-def find(scenario: Scenario, seed: int = 0, progress: Progress | None = None) -> Plan:
+def find(scenario: Scenario, seed: int = 0, progress: ProgressCallback | None = None) -> Plan:
     """Return a plan for a scenario with a goal.
 
     Parameters
@@ -85,7 +83,7 @@ class Here(NamedTuple):
 class _Planning:
     """The state of one planning."""
 
-    def __init__(self, scenario: Scenario, seed: int, progress: Progress | None, tree: SearchTree):
+    def __init__(self, scenario: Scenario, seed: int, progress: ProgressCallback | None, tree: SearchTree):
         self.scenario, self.settings, self.progress = scenario, scenario.planner, progress
         self.robot, self.environment = scenario.robot, scenario.environment
         self.tree, self.reroll, self._most = tree, Reroll(seed), scenario.planner.max_calls
@@ -148,7 +146,7 @@ class _Planning:
             here = Here(last.contacts, segments[-1].q, met, last)
             self.tree.path += [node.index for segment in segments for node in segment.nodes][len(self.tree.path) :]
         self.prover.limit, searched = sys.maxsize, self.prover.calls
-        doing("proving every stance")
+        report_progress("proving every stance")
         paths = refine(self.prover, [segment.nodes for segment in segments])
         self._most += self.prover.calls - searched
         if paths is None and not looking:
@@ -200,7 +198,7 @@ class _Planning:
                 f"goal{self._where(number)}: the posture {item.posture.name} stands on {', '.join(sorted(left))}, "
                 "which planner.patches does not list; add them there"
             )
-        doing("finding postures that meet the goal")
+        report_progress("finding postures that meet the goal")
         found = self.targets.chosen(item, here.contacts, here.q)
         self.tree.calls = self.prover.calls
         if not found:
@@ -349,7 +347,7 @@ class _Planning:
             found = node.path()
             # joined moves swing farther; what is barred once is looked at closely when they are joined again
             for make in (even, shorten, lambda _, path: path):
-                doing("joining moves")
+                report_progress("joining moves")
                 path = make(search, found)
                 motions = list(barred_motions(self.prover, path)) if self._looking else []
                 if not motions:

@@ -19,7 +19,7 @@ from pydantic import ValidationError
 from mcplan.errors import Problem, RunError
 from mcplan.record.records import RunRecord
 from mcplan.util.arguments import file_path
-from mcplan.util.files import check_writable, whole_file
+from mcplan.util.files import atomic_write, check_writable
 
 SHAPES: dict[str, tuple[str | int, ...]] = {
     "t": ("N",),
@@ -178,7 +178,7 @@ def _timing_path(path: Path) -> Path:
 
 
 def _write(path: Path, arrays: dict[str, np.ndarray], compressed: frozenset[str]) -> None:
-    with whole_file(path) as partial, zipfile.ZipFile(partial, "w") as archive:
+    with atomic_write(path) as partial, zipfile.ZipFile(partial, "w") as archive:
         for name, array in arrays.items():
             member = zipfile.ZipInfo(name + ".npy", _STAMP)
             member.create_system = 3  # the same bytes on every system

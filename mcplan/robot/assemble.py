@@ -9,7 +9,7 @@ from mcplan.core.rigid_body.tree import BALL, FLOATING, MASS, PRISMATIC, REVOLUT
 from mcplan.robot.description import Inertia, Joint, UrdfModel
 from mcplan.robot.pose import axis_rotation
 from mcplan.util.arrays import read_only
-from mcplan.util.text import short
+from mcplan.util.text import summary
 
 MAX_JOINTS = 500
 
@@ -23,7 +23,7 @@ class JointLimits:
     velocity: np.ndarray
     torque: np.ndarray
 
-    __repr__ = short
+    __repr__ = summary
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import Literal
 
 import numpy as np
 
-from mcplan.util.text import short
+from mcplan.util.text import summary
 
 Role = Literal["visual", "collision", "both"]
 
@@ -51,7 +51,7 @@ class MeshShape:
     vertices: np.ndarray
     faces: np.ndarray
 
-    __repr__ = short
+    __repr__ = summary
 
 
 Shape = Box | Sphere | Cylinder | Capsule | MeshShape

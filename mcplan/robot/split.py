@@ -22,7 +22,7 @@ from mcplan.errors import InputError, Problem
 from mcplan.robot.mesh_file import SCHEME, MeshError, MeshFiles, package_file
 from mcplan.robot.urdf import parse_urdf, read_bytes
 from mcplan.robot.xml_reader import closest
-from mcplan.util.files import whole_file
+from mcplan.util.files import atomic_write
 
 WITHIN = 0.03
 """m: hulls that stand off their mesh by no more than this are left as they are."""
@@ -106,7 +106,7 @@ def split_collisions(
     for file, corners in parts.items():
         _write_hull(target.parent / file, corners)
     if found:
-        with whole_file(target) as partial:
+        with atomic_write(target) as partial:
             ElementTree.ElementTree(root).write(partial, encoding="utf-8", xml_declaration=True)
     return found
 
@@ -228,5 +228,5 @@ def _write_hull(file: Path, corners: np.ndarray) -> None:
     import trimesh
 
     file.parent.mkdir(parents=True, exist_ok=True)
-    with whole_file(file) as partial:
+    with atomic_write(file) as partial:
         partial.write_bytes(trimesh.Trimesh(corners, []).convex_hull.export(file_type="stl"))

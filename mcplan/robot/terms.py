@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from mcplan.core.rigid_body import terms as packed
 from mcplan.core.rigid_body.tree import Tree, workspace
 from mcplan.errors import InputError
-from mcplan.util.text import short
+from mcplan.util.text import summary
 
 
 class HasTree(Protocol):
@@ -56,7 +56,7 @@ class Terms:
     momentum_matrix : (6, nv)
     """
 
-    __repr__ = short
+    __repr__ = summary
 
     def __init__(self, robot: HasTree, frames: Sequence[str] = ()):
         self._tree = tree = robot.tree

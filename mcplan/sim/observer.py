@@ -7,7 +7,7 @@ import numpy as np
 
 from mcplan.control.machine import PhaseEvent
 from mcplan.record.world import World
-from mcplan.util.text import short
+from mcplan.util.text import summary
 
 
 @dataclass(slots=True)
@@ -38,7 +38,7 @@ class StepSample:
     phases: int
     objects: np.ndarray | None = None
 
-    __repr__ = short
+    __repr__ = summary
 
 
 class Observer:

@@ -7,33 +7,33 @@ from typing import TYPE_CHECKING
 from mcplan.control.machine import PhaseEvent
 from mcplan.sim.observer import Observer, StepSample
 from mcplan.util.bars import BARS
-from mcplan.util.progress import listening
+from mcplan.util.progress import progress_listener
 
 if TYPE_CHECKING:
     from rich.progress import TaskID
 
 
 class _Shown:
-    """A context in which one task is shown, and whatever the work says that it is doing."""
+    """A context in which one task is shown, and what the work reports."""
 
     name: str
 
     def __init__(self) -> None:
         self._task: TaskID | None = None
-        self._listening: AbstractContextManager[None] = nullcontext()
+        self._listener: AbstractContextManager[None] = nullcontext()
 
     def __enter__(self):
         self._task = BARS.add(self.name)
         if self._task is not None:
-            self._listening = listening(self.doing)
-        self._listening.__enter__()
+            self._listener = progress_listener(self.show)
+        self._listener.__enter__()
         return self
 
     def __exit__(self, *_) -> None:
-        self._listening.__exit__(None, None, None)
+        self._listener.__exit__(None, None, None)
         BARS.remove(self._task)
 
-    def doing(self, what: str, share: float | None) -> None:
+    def show(self, what: str, share: float | None) -> None:
         """Show the present activity and how much of it is done."""
         BARS.update(self._task, what, share)
 

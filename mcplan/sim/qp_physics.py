@@ -12,7 +12,7 @@ from mcplan.robot.pose import quat_from_rotation
 from mcplan.robot.robot import Robot
 from mcplan.scene.environment import FreeObject
 from mcplan.sim.physics import Action, Outcome
-from mcplan.util.text import short
+from mcplan.util.text import summary
 
 
 class QpPhysics:
@@ -35,7 +35,7 @@ class QpPhysics:
 
     name = "qp"
 
-    __repr__ = short
+    __repr__ = summary
 
     def __init__(self, robot: Robot, q: np.ndarray, v: np.ndarray | None = None, objects: Sequence[FreeObject] = ()):
         self.object_q = np.array([[*thing.p, *quat_from_rotation(thing.R)] for thing in objects]).reshape(-1, 7)

@@ -25,7 +25,7 @@ from mcplan.sim.observer import Observer, StepSample
 from mcplan.sim.physics import Action, Maker, Physics
 from mcplan.sim.recorder import RunRecorder
 from mcplan.util.arguments import each, instance, shown, whole
-from mcplan.util.back_ends import BACK_ENDS, BackEnd, imported
+from mcplan.util.back_ends import BACK_ENDS, BackEnd, load_object
 from mcplan.util.qp_status import NO_QP
 from mcplan.whole_body.declaration import Extra
 from mcplan.whole_body.tasks.task import Task
@@ -55,7 +55,7 @@ def back_end(physics: str | Maker | None, default: str) -> tuple[str, Maker]:
     """
     chosen = default if physics is None else physics
     if isinstance(chosen, str):
-        return chosen, imported(find_back_end(chosen).made_by).of_world
+        return chosen, load_object(find_back_end(chosen).made_by).of_world
     if not callable(chosen):
         expected = f"{', '.join(BACK_ENDS)}, or a class that is made of a World"
         raise InputError(f"physics: expected {expected}, not {type(chosen).__name__}")

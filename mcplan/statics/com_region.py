@@ -26,7 +26,7 @@ from mcplan.scene.polygon import clip
 from mcplan.statics.contact_forces import ForceUnknowns, TorqueRows, moments_about
 from mcplan.statics.support_region import REACH, SAME_POINT, SupportRegion, project, region_of
 from mcplan.util.arguments import each, vector
-from mcplan.util.text import short
+from mcplan.util.text import summary
 
 DIRECTIONS = 8
 """Horizontal directions in which the centre of mass may accelerate."""
@@ -50,7 +50,7 @@ class ComPolyhedron:
     reference: np.ndarray
     cut: np.ndarray
 
-    __repr__ = short
+    __repr__ = summary
 
     def depth(self, point: np.ndarray) -> float:
         """Return the distance (m) from a place (3,) to the nearest face; negative outside."""

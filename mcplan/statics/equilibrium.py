@@ -32,7 +32,7 @@ from mcplan.statics.contact_forces import ForceUnknowns, TorqueRows, joint_torqu
 from mcplan.statics.static_program import StaticProgram
 from mcplan.util.arguments import each, instance, unknown
 from mcplan.util.html_table import html_of, html_table, numbers
-from mcplan.util.text import short
+from mcplan.util.text import summary
 
 INSIDE = 1e-7
 """Of the weight: how far inside their cones forces are sought, so that rounding leaves them within."""
@@ -77,7 +77,7 @@ class Equilibrium:
     tau: np.ndarray
     residual: float
 
-    __repr__ = short
+    __repr__ = summary
 
     def _repr_html_(self) -> str:
         """Return the wrenches as a table for notebooks."""
@@ -134,7 +134,7 @@ def balance(
     F, upper = F[sloped], upper[sloped] - INSIDE * robot.mass * GRAVITY
     limit = torque_share * robot.usable_torque
     loads = forces.load_rows()
-    short = np.eye(len(loads))
+    summary = np.eye(len(loads))
 
     # Unknowns in newtons would leave an objective of 1e5 beside constraints of order one.
     unit = robot.mass * GRAVITY
@@ -147,7 +147,7 @@ def balance(
         solution = solve_dense(
             np.diag(np.concatenate([forces.norm, np.full(len(loads), TOO_LIGHT)])),
             np.zeros(forces.size + len(loads)),
-            np.block([[hard, np.zeros((len(hard), len(loads)))], [loads, short]]),
+            np.block([[hard, np.zeros((len(hard), len(loads)))], [loads, summary]]),
             np.concatenate([*low, np.full(len(loads), LEAST_LOAD * unit)]) / unit,
             np.concatenate([*high, np.full(len(loads), np.inf)]) / unit,
             tolerance=ACCURACY,

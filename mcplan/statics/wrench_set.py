@@ -25,7 +25,7 @@ from mcplan.robot.pose import cross_matrix
 from mcplan.scene.contact import Contact
 from mcplan.statics.contact_forces import UNBOUNDED_GRASP, ball_rays
 from mcplan.util.arguments import instance
-from mcplan.util.text import short
+from mcplan.util.text import summary
 
 SAME_FACE = 1e-9
 """Faces of unit normal that differ by less are one; directions thinner than this (m, relative) have no extent."""
@@ -47,7 +47,7 @@ class WrenchSet:
     rays: np.ndarray
     vertices: np.ndarray
 
-    __repr__ = short
+    __repr__ = summary
 
     def depth(self, w: np.ndarray) -> float:
         """Return by how much the nearest face is kept; negative outside."""

@@ -19,7 +19,7 @@ from mcplan.sweep.columns import COLUMNS
 from mcplan.sweep.experiment_check import ScenarioChecker, output_problems
 from mcplan.sweep.schema import ExperimentSpec, SeedRange
 from mcplan.util.arguments import file_path
-from mcplan.util.text import short
+from mcplan.util.text import summary
 
 MAX_CASES = 10_000
 """More cases than this have to be confirmed."""
@@ -42,7 +42,7 @@ class Experiment:
     axes: tuple[Axis, ...]
     scenarios: dict[str, Scenario]
 
-    __repr__ = short
+    __repr__ = summary
 
     @property
     def name(self) -> str:

@@ -12,7 +12,7 @@ from mcplan.errors import InputError
 from mcplan.sweep.columns import COLUMNS, DEFAULT, kind_of, with_flags
 from mcplan.sweep.experiment import Experiment
 from mcplan.sweep.store import FAILED, Store
-from mcplan.util.files import whole_file
+from mcplan.util.files import atomic_write
 from mcplan.util.html_table import html_of, html_table
 
 Row = dict[str, Any]
@@ -96,7 +96,7 @@ class Results:
         except ImportError:
             raise InputError("Parquet needs the package pyarrow: pip install pyarrow") from None
         arrays = {name: pa.array(_typed(name, [row.get(name) for row in self.rows])) for name in self.columns}
-        with whole_file(path) as partial:
+        with atomic_write(path) as partial:
             pq.write_table(pa.table(arrays), partial)
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from mcplan.errors import InputError
-from mcplan.util.files import whole_file
+from mcplan.util.files import atomic_write
 from mcplan.version import __version__
 
 FILE = "results.sqlite"
@@ -205,7 +205,7 @@ class Store:
 def write_whole(path: Path, content: bytes) -> None:
     """Write a file whole or not at all; its directory is made."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with whole_file(path) as partial:
+    with atomic_write(path) as partial:
         partial.write_bytes(content)
 
 

@@ -16,8 +16,8 @@ from mcplan.sweep.results import Results, collect_results
 from mcplan.sweep.store import FAILED, FILE, Store
 from mcplan.sweep.worker import connect
 
-Progress = Callable[[int, int, int], None]
-"""Called with cases done, cases to do, and how many of those done have failed."""
+SweepCallback = Callable[[int, int, int], None]
+"""Called with cases done, cases to do, and failed cases."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ def sweep(
     scheduler: str | None = None,
     only: str = "",
     retry_failed: bool = False,
-    progress: Progress | None = None,
+    progress: SweepCallback | None = None,
     runner: Runner | None = None,
 ) -> Results:
     """Run what is missing, and return the table of all that the store then has of the experiment.
@@ -121,7 +121,7 @@ def _run(
     todo: tuple[Case, ...],
     workers: int | None,
     scheduler: str | None,
-    progress: Progress | None,
+    progress: SweepCallback | None,
     runner: Runner,
 ) -> None:
     spec, failed = experiment.spec, 0

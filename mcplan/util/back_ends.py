@@ -42,7 +42,7 @@ BACK_ENDS: Mapping[str, BackEnd] = {
 }  # fmt: skip
 
 
-def imported(place: str) -> Any:
+def load_object(place: str) -> Any:
     """Return what ``module:name`` names."""
     module, _, name = place.partition(":")
     return getattr(import_module(module), name)

@@ -10,7 +10,7 @@ from mcplan.errors import InputError
 
 
 @contextmanager
-def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
+def atomic_write(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Give the name of a file beside ``path``, which takes its place when the block ends and is gone when it fails.
 
     Several writers of the same file at once each have a separate temporary file: the last one to end wins. Directories
@@ -33,7 +33,7 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
     """Write a text file (UTF-8), whole or not at all."""
-    with whole_file(path) as partial:
+    with atomic_write(path) as partial:
         partial.write_text(text, encoding="utf-8")
 
 

@@ -1,6 +1,6 @@
-"""Progress of long work, reported to a listener: the postures of a plan, its motions.
+"""Progress reports of long work: the current step, and the finished share where it is known.
 
-The work reports from anywhere without holding a listener; without a listener nothing happens.
+Work calls `report_progress` wherever it is; without a `progress_listener` around it nothing happens.
 """
 
 from collections.abc import Callable, Iterator
@@ -8,30 +8,28 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 
 Listener = Callable[[str, float | None], None]
+"""Called with the step and the finished share (0 to 1, or None)."""
+
+ProgressCallback = Callable[[int, int, float], None]
+"""Called by the planner with nodes, calls of the posture generator, and the least potential so far."""
 
 _listener: ContextVar[Listener | None] = ContextVar("_listener", default=None)
 
 
-def doing(what: str, k: int | None = None, n: int = 0) -> None:
-    """Say what begins.
-
-    Parameters
-    ----------
-    what : in a few words.
-    k, n : that it is the ``k``-th of ``n``, counted from 1.
-    """
+def report_progress(step: str, k: int | None = None, n: int = 0) -> None:
+    """Report that a step begins: the ``k``-th of ``n``, counted from 1, where they are given."""
     listener = _listener.get()
     if listener is None:
         return
     if k is None:
-        listener(what, None)
+        listener(step, None)
     else:
-        listener(f"{what} {k} of {n}", (k - 1) / max(n, 1))
+        listener(f"{step} {k} of {n}", (k - 1) / max(n, 1))
 
 
 @contextmanager
-def listening(listener: Listener) -> Iterator[None]:
-    """Report progress to a function meanwhile: the present step, and the finished share or None."""
+def progress_listener(listener: Listener) -> Iterator[None]:
+    """Call a function with each report made inside the block."""
     token = _listener.set(listener)
     try:
         yield

@@ -13,19 +13,19 @@ from typing import Any
 import numpy as np
 
 
-def length(metres: float) -> str:
+def format_length(metres: float) -> str:
     """Return a length: ``12.3 mm``, from a metre on ``1.23 m``; never one that reads as nothing."""
     return f"{metres:.3g} m" if abs(metres) >= 1.0 else f"{_digits(1000.0 * metres)} mm"
 
 
-def angle(radians: float) -> str:
+def format_angle(radians: float) -> str:
     """Return an angle: ``1.15 deg``."""
     return f"{_digits(math.degrees(radians))} deg"
 
 
-def length_or_angle(amount: float) -> str:
+def format_length_or_angle(amount: float) -> str:
     """Return an amount that is the larger of one in m and one in rad."""
-    return f"{length(amount)} or {angle(amount)}"
+    return f"{format_length(amount)} or {format_angle(amount)}"
 
 
 def _digits(value: float) -> str:
@@ -37,7 +37,7 @@ LONGEST = 150
 """Characters of a line; what would go beyond is left out."""
 
 
-def short(thing: object, names: Iterable[str] | None = None) -> str:
+def summary(thing: object, names: Iterable[str] | None = None) -> str:
     """Return the line; a class takes it as its ``__repr__``.
 
     Parameters
@@ -72,12 +72,12 @@ def _value_text(value: Any) -> str | None:
     return text if len(text) <= 60 and " at 0x" not in text and "\n" not in text else None
 
 
-def drawn(text: str) -> str:
+def escape_mathtext(text: str) -> str:
     """Return a text for matplotlib: ``$`` begins no formula, and a label that begins with ``_`` is in the legend."""
     text = text.replace("$", r"\$")
     return f" {text}" if text.startswith("_") else text
 
 
-def quoted(text: str) -> str:
+def escape_dot(text: str) -> str:
     r"""Return a text for a quoted string of DOT: ``"`` does not end it, and ``\`` is a sign like any other."""
     return text.replace("\\", r"\\").replace('"', r"\"")

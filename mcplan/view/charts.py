@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from mcplan.util.text import drawn
+from mcplan.util.text import escape_mathtext
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ def curve_chart(curves: Sequence[Curve], x_label: str, y_label: str, title: str,
         else:
             _band(axes, curve)
     if texts:
-        names = [drawn(textwrap.fill(text, 18)) for text in texts]
+        names = [escape_mathtext(textwrap.fill(text, 18)) for text in texts]
         turn = 30 if max(map(len, texts)) > 8 and len(texts) > 4 else 0
         axes.set_xticks(range(len(texts)), names, rotation=turn, ha="right" if turn else "center")
     _finish(axes, x_label, y_label, title)
@@ -73,33 +73,34 @@ def heat_chart(
     axes = figure.subplots()
     low, high = (0.0, 1.0) if rate else (float(np.nanmin(values)), float(np.nanmax(values)))
     image = axes.imshow(values, origin="lower", aspect="auto", cmap="viridis", vmin=low, vmax=high)
-    axes.set_xticks(range(len(x_ticks)), [drawn(tick) for tick in x_ticks])
-    axes.set_yticks(range(len(y_ticks)), [drawn(tick) for tick in y_ticks])
+    axes.set_xticks(range(len(x_ticks)), [escape_mathtext(tick) for tick in x_ticks])
+    axes.set_yticks(range(len(y_ticks)), [escape_mathtext(tick) for tick in y_ticks])
     for (row, column), value in np.ndenumerate(values):
         if np.isfinite(value):
             text = f"{100 * value:.0f} %" if rate else f"{value:.3g}"
             dark = value < low + 0.55 * (high - low)
             axes.text(column, row, text, ha="center", va="center", color="white" if dark else "black", fontsize="small")
     _finish(axes, x_label, y_label, title, grid=False)
-    figure.colorbar(image, label=drawn(value_label), format=(lambda v, _: f"{100 * v:.0f} %") if rate else None)
+    percent = (lambda v, _: f"{100 * v:.0f} %") if rate else None
+    figure.colorbar(image, label=escape_mathtext(value_label), format=percent)
     return figure
 
 
 def _band(axes: Axes, curve: Curve) -> None:
     order = np.argsort(np.array(curve.x, dtype=float), kind="stable")
     x = np.array(curve.x, dtype=float)[order]
-    (line,) = axes.plot(x, curve.value[order], marker="o", markersize=4, label=drawn(curve.label))
+    (line,) = axes.plot(x, curve.value[order], marker="o", markersize=4, label=escape_mathtext(curve.label))
     axes.fill_between(x, curve.low[order], curve.high[order], color=line.get_color(), alpha=0.18, linewidth=0)
 
 
 def _points(axes: Axes, x: np.ndarray, curve: Curve) -> None:
     reach = np.array([curve.value - curve.low, curve.high - curve.value])
-    axes.errorbar(x, curve.value, yerr=np.maximum(reach, 0.0), fmt="o", capsize=3, label=drawn(curve.label))
+    axes.errorbar(x, curve.value, yerr=np.maximum(reach, 0.0), fmt="o", capsize=3, label=escape_mathtext(curve.label))
 
 
 def _finish(axes: Axes, x_label: str, y_label: str, title: str, grid: bool = True) -> None:
-    axes.set_xlabel(drawn(x_label))
-    axes.set_ylabel(drawn(y_label))
-    axes.set_title(drawn(title), fontsize="medium")
+    axes.set_xlabel(escape_mathtext(x_label))
+    axes.set_ylabel(escape_mathtext(y_label))
+    axes.set_title(escape_mathtext(title), fontsize="medium")
     if grid:
         axes.grid(alpha=0.3)

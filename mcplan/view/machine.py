@@ -13,7 +13,7 @@ from mcplan.control.program import State, find, following
 from mcplan.errors import InputError, either
 from mcplan.settings.settings import ControlSettings
 from mcplan.util.files import write_text
-from mcplan.util.text import drawn, quoted
+from mcplan.util.text import escape_dot, escape_mathtext
 
 SUFFIXES = (".svg", ".png", ".pdf", ".dot")
 """Endings of a drawing."""
@@ -61,11 +61,12 @@ def save_machine(states: Sequence[State], settings: ControlSettings, path: Path,
 
 def machine_dot(states: Sequence[State], settings: ControlSettings, title: str) -> str:
     """Return the machine in the language of Graphviz."""
-    lines = [f'digraph "{quoted(title)}" {{', "  rankdir=LR; node [shape=box];"]
-    lines += [f'  s{k} [label="{quoted(state.name)}\\nstance {state.phase.stance}"];' for k, state in enumerate(states)]
+    lines = [f'digraph "{escape_dot(title)}" {{', "  rankdir=LR; node [shape=box];"]
+    for k, state in enumerate(states):
+        lines.append(f'  s{k} [label="{escape_dot(state.name)}\\nstance {state.phase.stance}"];')
     for here, to, label in arrows_of(states, settings):
         target = f"s{to}" if isinstance(to, int) else to
-        lines.append(f"  s{here} -> {target}" + (f' [label="{quoted(label)}"]' if label else "") + ";")
+        lines.append(f"  s{here} -> {target}" + (f' [label="{escape_dot(label)}"]' if label else "") + ";")
     return "\n".join([*lines, "}"]) + "\n"
 
 
@@ -84,7 +85,8 @@ def draw_machine(states: Sequence[State], settings: ControlSettings, title: str)
     height = HEIGHT * (len(rows) + 0.6 * (len(ends) - 1))
     figure = Figure(figsize=(WIDTH * (columns + 0.4), height + 0.7), layout="constrained")
     axes = figure.add_subplot()
-    axes.set(xlim=(-1.6, WIDTH * columns - 0.8), ylim=(0.75 - height, 0.8), aspect="equal", title=drawn(title))
+    axes.set(xlim=(-1.6, WIDTH * columns - 0.8), ylim=(0.75 - height, 0.8), aspect="equal")
+    axes.set_title(escape_mathtext(title))
     axes.axis("off")
     for row, stance in enumerate(stances):
         axes.text(-1.5, -HEIGHT * row, f"stance {stance}", va="center", fontsize=8, color="grey")
@@ -104,8 +106,8 @@ def _box(axes: Axes, place: Place, state: State, settings: ControlSettings) -> N
     ends = "\n".join(sorted(label.replace(" and ", " and\n") for label in labels_of(until)))
     corner = place[0] - HALF[0], place[1] - HALF[1]
     axes.add_patch(FancyBboxPatch(corner, 2 * HALF[0], 2 * HALF[1], boxstyle="round,pad=0", fc=face, ec=edge))
-    axes.text(*place, drawn(state.name), ha="center", va="center", fontsize=8, weight="bold")
-    axes.text(corner[0], corner[1] - 0.05, drawn(ends), va="top", fontsize=5.5, color="#444444")
+    axes.text(*place, escape_mathtext(state.name), ha="center", va="center", fontsize=8, weight="bold")
+    axes.text(corner[0], corner[1] - 0.05, escape_mathtext(ends), va="top", fontsize=5.5, color="#444444")
 
 
 def _arrow(axes: Axes, start: Place, end: Place, label: str, number: int) -> None:
@@ -119,7 +121,7 @@ def _arrow(axes: Axes, start: Place, end: Place, label: str, number: int) -> Non
         gap = y0 - GAP + 0.3 * shift
         corners = [(x0 + HALF[0] - 0.1 - shift, y0 - HALF[1]), (x0 + HALF[0] - 0.1 - shift, gap)]
         corners += [(x1 + shift, gap), (x1 + shift, y1 + (HALF[1] if y1 < y0 else -HALF[1]))]
-        axes.text(corners[1][0] + 0.05, gap + 0.04, drawn(label), fontsize=6, color=colour)
+        axes.text(corners[1][0] + 0.05, gap + 0.04, escape_mathtext(label), fontsize=6, color=colour)
     axes.plot(*zip(*corners, strict=True), color=colour, linewidth=0.9)
     head = {"arrowstyle": "->", "color": colour, "shrinkA": 0, "shrinkB": 0}
     axes.annotate("", corners[-1], corners[-2], arrowprops=head)

@@ -10,7 +10,7 @@ from mcplan.certificate.tolerances import EXACT, PHYSICAL, tolerances_of
 from mcplan.errors import InputError
 from mcplan.sim import simulate as simulation
 from mcplan.sim.physics import Action
-from mcplan.util.back_ends import BACK_ENDS, PhysicsName, imported
+from mcplan.util.back_ends import BACK_ENDS, PhysicsName, load_object
 from mcplan.util.kernel_cache import declared_kernels
 
 
@@ -22,7 +22,7 @@ def test_scenarios_know_the_same_names():
 def test_a_back_end_has_its_name_and_the_state_of_its_world(name):
     scenario = mc.load_scenario("push", {"simulation.physics": name})
     physics = mc.make_physics(scenario)
-    assert type(physics) is imported(BACK_ENDS[name].made_by)
+    assert type(physics) is load_object(BACK_ENDS[name].made_by)
     assert physics.name == name
     np.testing.assert_array_equal(physics.q, scenario.start.q)
     assert physics.object_q.shape == (len(scenario.environment.objects), 7)

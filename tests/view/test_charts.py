@@ -20,7 +20,7 @@ from mcplan.settings.settings import ControlSettings
 from mcplan.settings.states import Deed, Until
 from mcplan.statics.support_region import SupportRegion
 from mcplan.util.qp_status import HOLD, NO_QP, SLACK
-from mcplan.util.text import drawn
+from mcplan.util.text import escape_mathtext
 from mcplan.view.charts import Curve, curve_chart, heat_chart
 from mcplan.view.machine import draw_machine, machine_dot
 from mcplan.view.palette import PHASES, band_colours, phase_colour
@@ -128,9 +128,9 @@ def test_a_patch_that_rests_and_later_grasps_is_measured_by_what_it_does_at_the_
 
 def test_names_that_mean_something_to_matplotlib_or_graphviz_are_written_as_they_are(run):
     for name in (r"$\oops$", "_tool", "a $5 b", r"\$x$", "plain"):
-        written, formula = Text()._preprocess_math(drawn(name))
+        written, formula = Text()._preprocess_math(escape_mathtext(name))
         assert (written.lstrip(), formula) == (name, False)
-        assert not drawn(name).startswith("_")
+        assert not escape_mathtext(name).startswith("_")
     record = run.record.model_copy(update={"patches": ["sole", "_tool"]})
     live = SimpleNamespace(scenario=SimpleNamespace(name=r"$\oops$", robot=run.robot))
     figure = plot_forces(replace(run, record=record, live_plan=live))
@@ -173,12 +173,12 @@ def test_shares_of_limits_have_signs_and_joints_without_limit_have_none(run):
     without = run.record.robot.model_copy(update={"velocity": [3.0, None]})
     run = replace(run, record=run.record.model_copy(update={"robot": without}))
     largest, chosen = plot_velocities(run).axes
-    drawn = {label.split(" ")[0]: xy[:, 1] for label, xy in lines(chosen).items()}
-    assert drawn["shoulder"] == pytest.approx(run.v[:, 6] / 3.0)
-    assert drawn["elbow"] == pytest.approx(np.zeros(len(run)))  # null: no limit
+    escape_mathtext = {label.split(" ")[0]: xy[:, 1] for label, xy in lines(chosen).items()}
+    assert escape_mathtext["shoulder"] == pytest.approx(run.v[:, 6] / 3.0)
+    assert escape_mathtext["elbow"] == pytest.approx(np.zeros(len(run)))  # null: no limit
     _, torques = plot_torques(run).axes
-    drawn = {label: xy[:, 1] for label, xy in lines(torques).items()}
-    assert drawn["shoulder (60 N m)"] == pytest.approx(run.tau[:, 0] / 60.0)
+    escape_mathtext = {label: xy[:, 1] for label, xy in lines(torques).items()}
+    assert escape_mathtext["shoulder (60 N m)"] == pytest.approx(run.tau[:, 0] / 60.0)
     dashed = [line for line in largest.get_lines() if line.get_linestyle() == "--"]
     assert [float(line.get_ydata()[0]) for line in dashed] == [1.0]
 
@@ -195,8 +195,8 @@ def test_a_joint_that_slides_has_its_units(run):
         (plot_torques, ("60 N m)", "60 N)")), (plot_velocities, ("3 rad/s)", "99 m/s)")),
         (plot_positions, ("-2.00 to 2.00 rad)", "-2.00 to 9.00 m)")),
     ):  # fmt: skip
-        drawn = lines(plot(run).axes[1])
-        assert {f"shoulder ({units[0]}", f"elbow ({units[1]}"} <= set(drawn)
+        escape_mathtext = lines(plot(run).axes[1])
+        assert {f"shoulder ({units[0]}", f"elbow ({units[1]}"} <= set(escape_mathtext)
     assert [unit_of_all(units) for units in (["rad"], ["m"], ["m", "rad", "m"], [])] == ["rad", "m", "rad or m", "rad"]
 
 
@@ -205,11 +205,11 @@ def test_clock_times_are_microseconds_and_the_step_is_a_line(run):
     status = run.qp_status.copy()
     status[[3, 9]] = SLACK, HOLD
     axes, often = plot_clock(replace(run, timing={"program": times}, qp_status=status)).axes
-    drawn = lines(axes)
-    program = next(xy for label, xy in drawn.items() if label.startswith("quadratic program\nmedian 200 µs"))
+    escape_mathtext = lines(axes)
+    program = next(xy for label, xy in escape_mathtext.items() if label.startswith("quadratic program\nmedian 200 µs"))
     assert program[:, 1] == pytest.approx(1e6 * times)
-    assert drawn["tick of 1 ms"][0, 1] == pytest.approx(1000.0)
-    assert drawn["2 programs not solved"][:, 0] == pytest.approx([0.003, 0.009])
+    assert escape_mathtext["tick of 1 ms"][0, 1] == pytest.approx(1000.0)
+    assert escape_mathtext["2 programs not solved"][:, 0] == pytest.approx([0.003, 0.009])
     assert axes.get_yscale() == "log"
     assert not often.patches  # how often: of the controller's ticks, which this run does not know
     figure = plot_clock(replace(run, timing={"control": times, "program": times / 2}))
@@ -231,10 +231,10 @@ def test_a_tick_that_lasts_five_steps_has_their_time(run, status):
         timing={"control": times, "physics": np.full(len(run), 2e-4)},
     )  # fmt: skip
     figure = plot_clock(ticking)
-    drawn = lines(figure.axes[0])
-    assert drawn["tick of 5 ms"][0, 1] == pytest.approx(5000.0)
+    escape_mathtext = lines(figure.axes[0])
+    assert escape_mathtext["tick of 5 ms"][0, 1] == pytest.approx(5000.0)
     assert lines(figure.axes[1])["tick of 5 ms"][0, 0] == pytest.approx(5000.0)
-    control = next(xy for label, xy in drawn.items() if label.startswith("the whole control tick"))
+    control = next(xy for label, xy in escape_mathtext.items() if label.startswith("the whole control tick"))
     assert control[:, 0] == pytest.approx(0.005 * np.arange(len(times)))
     assert control[:, 1] == pytest.approx(1e6 * times)
     assert "A control tick has 5 ms" in _clock(ticking)

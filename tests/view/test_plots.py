@@ -14,7 +14,7 @@ from mcplan.motion.time_parameterization import TimeParameterization
 from mcplan.scene.contact import Carrier
 from mcplan.sim.simulate import simulate
 from mcplan.statics.support_region import support_region
-from mcplan.util.progress import listening
+from mcplan.util.progress import progress_listener
 from mcplan.view.plots import FIGURES, save_plots, save_together
 from mcplan.view.plots.com import plot_com, plot_momentum
 from mcplan.view.plots.contact import plot_forces
@@ -216,7 +216,7 @@ def test_clock_times_are_drawn_where_there_are_some_and_unsolved_programs_are_ma
     marked = curves(plot_clock(replace(run, qp_status=status)).axes[0])
     assert len(marked["2 programs not solved"]) == 2
     said = []
-    with listening(lambda what, share: said.append(what)):
+    with progress_listener(lambda what, share: said.append(what)):
         names = [path.stem for path in save_plots(replace(run, timing={}), tmp_path)]
     assert names == [name for name in FIGURES if name != "clock"]
     assert said == [f"{name} {k} of {len(names)}" for k, name in enumerate(names, 1)]

@@ -38,7 +38,7 @@ from mcplan.robot.robot import Robot
 from mcplan.robot.terms import Terms
 from mcplan.scene.contact import Contact
 from mcplan.textbook.constraint.contact_rows import contact_rows
-from mcplan.util.text import short
+from mcplan.util.text import summary
 from mcplan.whole_body.tasks.task import Task, unknown_of
 
 RANK = 1e-9
@@ -166,7 +166,7 @@ class TaskHierarchy:
         A task is about forces or torques, or the method is neither.
     """
 
-    __repr__ = short
+    __repr__ = summary
 
     def __init__(
         self,

@@ -25,7 +25,7 @@ from mcplan.errors import InputError
 from mcplan.motion.quintic import minimum_jerk
 from mcplan.robot.robot import Robot
 from mcplan.robot.terms import Terms
-from mcplan.util.text import short
+from mcplan.util.text import summary
 
 
 class JointReference(NamedTuple):
@@ -107,7 +107,7 @@ class GravityCompensation:
 
     frames: tuple[str, ...] = ()
 
-    __repr__ = short
+    __repr__ = summary
 
     def __init__(self, robot: Robot, kd: ArrayLike = 0.0):
         self.mass, self.kd = robot.mass, per_joint("kd", kd, robot)
@@ -130,7 +130,7 @@ class ImpedanceControl:
 
     frames: tuple[str, ...] = ()
 
-    __repr__ = short
+    __repr__ = summary
 
     def __init__(
         self,
@@ -163,7 +163,7 @@ class InverseDynamicsControl:
 
     frames: tuple[str, ...] = ()
 
-    __repr__ = short
+    __repr__ = summary
 
     def __init__(
         self, robot: Robot, reference: ArrayLike | JointPath, kp: ArrayLike = 100.0, kd: ArrayLike | None = None

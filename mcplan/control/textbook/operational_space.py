@@ -26,7 +26,7 @@ from mcplan.control.textbook.joint_space import FramePath, FrameReference, gravi
 from mcplan.errors import InputError
 from mcplan.robot.robot import Robot
 from mcplan.robot.terms import Terms
-from mcplan.util.text import short
+from mcplan.util.text import summary
 
 DEPENDENT = 1e-6
 """Of the largest eigenvalue of ``J M^-1 J'``: in a direction that weighs a million times as much as another, the frame
@@ -81,7 +81,7 @@ class OperationalSpaceControl:
         The base is not fixed, or an argument has another shape.
     """
 
-    __repr__ = short
+    __repr__ = summary
 
     def __init__(
         self,

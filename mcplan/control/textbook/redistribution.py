@@ -17,7 +17,7 @@ from mcplan.robot.terms import Terms
 from mcplan.scene.contact import Contact
 from mcplan.textbook.constraint.contact_rows import contact_rows
 from mcplan.textbook.constraint.dynamics import ConstrainedDynamics
-from mcplan.util.text import short
+from mcplan.util.text import summary
 
 DEPENDENT = 1e-8
 """Of the largest singular value: torques that no contact lets act."""
@@ -58,7 +58,7 @@ class SupportedInverseDynamics:
 
     frames: tuple[str, ...] = ()
 
-    __repr__ = short
+    __repr__ = summary
 
     def __init__(
         self,

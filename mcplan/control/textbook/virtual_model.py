@@ -23,7 +23,7 @@ from mcplan.robot.pose import cross_matrix, rotation_from_quat
 from mcplan.robot.robot import Robot
 from mcplan.robot.terms import Terms
 from mcplan.scene.contact import Contact
-from mcplan.util.text import short
+from mcplan.util.text import summary
 
 WEIGHT = 1e-2
 """m²: how much a grasp's moment counts against a force: 1 N m like 10 N."""
@@ -43,7 +43,7 @@ class VirtualModelControl:
     joint_kp, joint_kd : of the joints, N m/rad and N m s/rad: what the body does not determine.
     """
 
-    __repr__ = short
+    __repr__ = summary
 
     def __init__(
         self,

@@ -19,7 +19,7 @@ from mcplan.planning.posture.task import Search
 from mcplan.scene.contact import Contact, contact_of
 from mcplan.statics.equilibrium import Equilibrium
 from mcplan.util.html_table import html_of, html_table
-from mcplan.util.text import angle, length, length_or_angle
+from mcplan.util.text import format_angle, format_length, format_length_or_angle
 
 
 @dataclass(frozen=True)
@@ -64,23 +64,24 @@ class Violation:
 
     def __str__(self) -> str:
         words = {
-            "reach": f"{self.thing} stays {length_or_angle(self.amount)} away from its contact",
-            "joint limit": f"{self.thing} would have to go {angle(self.amount)} beyond its limit",
-            "slide limit": f"{self.thing} would have to slide {length(self.amount)} beyond its limit",
-            "equilibrium": f"the centre of mass stays {length(self.amount)} outside its support region",
+            "reach": f"{self.thing} stays {format_length_or_angle(self.amount)} away from its contact",
+            "joint limit": f"{self.thing} would have to go {format_angle(self.amount)} beyond its limit",
+            "slide limit": f"{self.thing} would have to slide {format_length(self.amount)} beyond its limit",
+            "equilibrium": f"the centre of mass stays {format_length(self.amount)} outside its support region",
             "friction": f"{self.thing} slip: {self.amount:.0f} N are missing for balance",
             "load": f"{self.thing} cannot carry the robot: {self.amount:.0f} N are missing for balance",
             "torque": f"{self.thing} needs {self.amount:.0%} of its torque limit more than allowed",
-            "collision": f"{self.thing} come {length(self.amount)} too close",
-            "com": f"the centre of mass stays {length(self.amount)} away from its target",
-            "base": f"the base stays {(length if self.thing == 'place' else angle)(self.amount)} outside the tolerance "
-            f"of its {self.thing}",
-            "clearance": f"{self.thing}, in the air, comes {length(self.amount)} too close to a surface or its "
+            "collision": f"{self.thing} come {format_length(self.amount)} too close",
+            "com": f"the centre of mass stays {format_length(self.amount)} away from its target",
+            "base": f"the base stays {(format_length if self.thing == 'place' else format_angle)(self.amount)} "
+            f"outside the tolerance of its {self.thing}",
+            "clearance": f"{self.thing}, in the air, comes {format_length(self.amount)} too close to a surface or its "
             "neighbour",
-            "passage": f"on the way there {self.thing} come {length(self.amount)} too close"
+            "passage": f"on the way there {self.thing} come {format_length(self.amount)} too close"
             if self.of_two
-            else f"on the way of {self.thing} contacts or joint limits are missed by {length(self.amount)}",
-            "way": f"on the held contacts {self.thing} stays {length_or_angle(self.amount)} away from the posture",
+            else f"on the way of {self.thing} contacts or joint limits are missed by {format_length(self.amount)}",
+            "way": f"on the held contacts {self.thing} stays {format_length_or_angle(self.amount)} away from the "
+            "posture",
         }
         return words[self.kind]
 
@@ -171,9 +172,9 @@ class PostureResult:
 
     def __str__(self) -> str:
         words = {
-            "position": lambda margin: f"{angle(margin)} from a joint limit",
+            "position": lambda margin: f"{format_angle(margin)} from a joint limit",
             "torque": lambda share: f"{share:.0%} of the torque limit",
-            "clearance": lambda distance: f"{length(distance)} clearance",
+            "clearance": lambda distance: f"{format_length(distance)} clearance",
         }
         if not self.found:
             return f"no posture on {', '.join(c.patch for c in self.contacts)}: {self.reason} (at {self.stage})"

@@ -23,7 +23,7 @@ from mcplan.core.rigid_body.tree import MASS, PARENT, V, workspace
 from mcplan.planning.posture.freedom import ContactRows, cell_row
 from mcplan.planning.posture.settings import Weights
 from mcplan.robot.robot import Robot
-from mcplan.util.text import short
+from mcplan.util.text import summary
 
 TRUST = 0.4
 """m, rad: bound of one step in each coordinate."""
@@ -58,7 +58,7 @@ class BaseTarget:
     R: np.ndarray | None = None
     angle_tolerance: float | None = None
 
-    __repr__ = short
+    __repr__ = summary
 
     def rows(self) -> ContactRows:
         """Return the rows: the ball ``|p - xyz| <= tolerance`` and the cube around it, which leads into a small one.

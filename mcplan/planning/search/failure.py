@@ -9,7 +9,7 @@ from mcplan.planning.search.improve import Barred
 from mcplan.planning.search.node import Node
 from mcplan.planning.search.tree import SearchTree
 from mcplan.robot.robot import Robot
-from mcplan.util.text import angle, length
+from mcplan.util.text import format_angle, format_length
 
 LINES = 6
 """How many reasons are listed."""
@@ -69,7 +69,7 @@ def barred_way(barred: Barred, where: str) -> str:
     if worst.kind != "passage":
         change = f"contacts that hold the robot on the way of {one.motion.patch}"
     elif worst.of_two:
-        change = f"{length(worst.amount)} more room between {worst.thing}"
+        change = f"{format_length(worst.amount)} more room between {worst.thing}"
     else:
         change = f"another place for {worst.thing}"
     lines.append(f"what would have to change: {change}, or a larger budget")
@@ -83,7 +83,7 @@ def missing(robot: Robot, rejection: Mapping[str, Any]) -> str:
     if rejection["kind"] == "reach" and support is not None:
         patch = rejection["thing"] if rejection["thing"] in supports else next(iter(supports))
         limb = robot.patches[patch].limb
-        beyond = length(max(rejection["amount"], 0.01))
+        beyond = format_length(max(rejection["amount"], 0.01))
         return f"{support} is {beyond} beyond the {limb}'s reach ({rejection['reason']})"
     return str(rejection["reason"])
 
@@ -94,7 +94,8 @@ def remedy(tree: SearchTree, hindrance: Hindrance | None) -> str:
     How much of it is what was missing where the search had come nearest to its goal.
     """
     if hindrance is not None:
-        return f"{length(hindrance.amount)} more room or support at ({hindrance.place.x:.2f}, {hindrance.place.y:.2f})"
+        place = hindrance.place
+        return f"{format_length(hindrance.amount)} more room or support at ({place.x:.2f}, {place.y:.2f})"
     kinds: Counter = Counter()
     for r in tree.rejected:
         kinds[r["kind"]] += _says(r)
@@ -107,14 +108,14 @@ def remedy(tree: SearchTree, hindrance: Hindrance | None) -> str:
     ahead = min(tree.nodes[r["parent"]]["h"] for r in stopped)  # what a search missed far from its goal did not stop it
     least = min(r["amount"] for r in stopped if tree.nodes[r["parent"]]["h"] == ahead)
     return {
-        "reach": f"supports closer together or lower, so that {thing} reaches them ({length(least)})",
-        "joint limit": f"supports where {thing} keeps within its limits ({angle(least)})",
-        "slide limit": f"supports where {thing} keeps within its limits ({length(least)})",
+        "reach": f"supports closer together or lower, so that {thing} reaches them ({format_length(least)})",
+        "joint limit": f"supports where {thing} keeps within its limits ({format_angle(least)})",
+        "slide limit": f"supports where {thing} keeps within its limits ({format_length(least)})",
         "equilibrium": "supports that lie around the centre of mass, or another contact to hold on to",
         "friction": f"more friction under {thing}, less tilt, or a contact to hold on to ({least:.0f} N are missing)",
         "load": f"stronger contacts than {thing}, or one more ({least:.0f} N are missing)",
         "torque": f"a posture or a contact that takes load off {thing} ({least:.1%} of its limit)",
-        "collision": f"more room between {thing} ({length(least)})",
+        "collision": f"more room between {thing} ({format_length(least)})",
     }.get(kind, f"{thing}: {least:.3f}")
 
 

@@ -39,7 +39,7 @@ from mcplan.planning.search.node import Move, Node, Step, shifts_to, swing_to
 from mcplan.planning.search.stance_search import StanceSearch
 from mcplan.planning.transition.segments import ProvenMotion, Retraction
 from mcplan.scene.contact import Contact
-from mcplan.util.progress import doing
+from mcplan.util.progress import report_progress
 
 CALLS = 400
 """Calls of the posture generator that shortening may take."""
@@ -214,7 +214,7 @@ class Barred:
 def barred_motions(prover: Prover, path: Sequence[Node]) -> Iterator[BarredMotion]:
     """Yield the motions of a path that are barred somewhere on their way, in order."""
     for k, node, motion in _motions(prover, path):
-        doing("checking the motion of move", k, len(path) - 1)
+        report_progress("checking the motion of move", k, len(path) - 1)
         if violations := prover.barred(motion):
             yield BarredMotion(node, motion, violations)
 
@@ -301,7 +301,7 @@ def refine(prover: Prover, paths: list[list[Node]]) -> list[list[Node]] | None:
     for sweep in range(SWEEPS):
         before = _Knot(paths[0][0].contacts, (), (), paths[0][0].q, paths[0][0].q)
         for k, (knot, after) in enumerate(zip(chain, [*chain[1:], chain[-1]], strict=True), start=1):
-            doing("giving room to posture", sweep * len(chain) + k, SWEEPS * len(chain))
+            report_progress("giving room to posture", sweep * len(chain) + k, SWEEPS * len(chain))
             knot.q = _better(prover, generators, knot, before, after)
             before = knot
     while True:

@@ -40,6 +40,7 @@ from mcplan.planning.search.space import Pass, SearchSpace
 from mcplan.planning.search.tree import SearchTree
 from mcplan.planning.transition.segments import BodyShift, SwingMotion
 from mcplan.scene.contact import Contact
+from mcplan.util.progress import ProgressCallback
 
 SHUFFLE = 0.05
 """m: of a patch that moves less on its support the search looks at no swing; its motion is looked at with the path."""
@@ -73,7 +74,7 @@ class StanceSearch:
         self,
         space: SearchSpace,
         tree: SearchTree,
-        progress: Callable[[int, int, float], None] | None = None,
+        progress: ProgressCallback | None = None,
         accept: Callable[[Node], str] | None = None,
         reroll: Reroll | None = None,
     ):

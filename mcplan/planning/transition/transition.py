@@ -19,7 +19,7 @@ from mcplan.planning.transition.knots import NO_VIOLATION, PathViolation
 from mcplan.robot.robot import Robot
 from mcplan.scene.contact import Contact
 from mcplan.util.html_table import html_of, html_table
-from mcplan.util.text import short
+from mcplan.util.text import summary
 
 
 class BoundaryState(NamedTuple):
@@ -129,7 +129,7 @@ class Segment:
     begin: BoundaryState | None = None
     finish: BoundaryState | None = None
 
-    __repr__ = short
+    __repr__ = summary
 
     @property
     def duration(self) -> float:

@@ -31,7 +31,7 @@ from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment
 from mcplan.scene.placement import make_contact
 from mcplan.statics.equilibrium import balance, margins
-from mcplan.util.progress import doing
+from mcplan.util.progress import report_progress
 
 COORDINATES = ("x", "y", "yaw")
 
@@ -126,7 +126,7 @@ def walked(plan: Plan) -> Plan:
     """Return the plan with walks on level ground where they are quicker than its steps."""
     walker, stances, done = _Walker(plan.scenario), list[PlannedStance](), 0
     for section in sections(plan.stances):
-        doing("walking", section.last, len(plan.stances) - 1)
+        report_progress("walking", section.last, len(plan.stances) - 1)
         walk = walker.quicker(plan.stances, section)
         if walk is not None:
             stances += [*plan.stances[done : section.first + 1], *walk]

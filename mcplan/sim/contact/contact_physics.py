@@ -42,7 +42,7 @@ from mcplan.sim.physics import Action, Outcome, action_of
 from mcplan.sim.recorder import PointForces
 from mcplan.sim.touching_patch import touching_patch
 from mcplan.util.arrays import read_only
-from mcplan.util.text import short
+from mcplan.util.text import summary
 
 
 def law_array(settings: ContactLaw) -> np.ndarray:
@@ -78,7 +78,7 @@ class ContactPhysics:
 
     name = "contact"
 
-    __repr__ = short
+    __repr__ = summary
 
     def __init__(
         self,

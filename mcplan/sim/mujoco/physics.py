@@ -18,7 +18,7 @@ from mcplan.sim.mujoco.coordinates import Coordinates
 from mcplan.sim.mujoco.grips import Grips
 from mcplan.sim.mujoco.touch import ContactReader
 from mcplan.sim.physics import Action, Outcome, action_of
-from mcplan.util.text import short
+from mcplan.util.text import summary
 
 LIMIT = int(mujoco.mjtConstraint.mjCNSTR_LIMIT_JOINT)
 FRICTION = int(mujoco.mjtConstraint.mjCNSTR_FRICTION_DOF)
@@ -52,7 +52,7 @@ class MujocoPhysics:
 
     name = "mujoco"
 
-    __repr__ = short
+    __repr__ = summary
 
     def __init__(
         self,

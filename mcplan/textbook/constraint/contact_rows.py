@@ -29,7 +29,7 @@ from mcplan.robot.pose import cross, cross_matrix
 from mcplan.robot.robot import Robot
 from mcplan.scene.contact import Contact
 from mcplan.util.arguments import each, instance, vector
-from mcplan.util.text import short
+from mcplan.util.text import summary
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class ContactRows:
     bias: np.ndarray
     owner: np.ndarray
 
-    __repr__ = short
+    __repr__ = summary
 
     def __len__(self) -> int:
         return len(self.J)

@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike
 
 from mcplan.robot.robot import Robot
 from mcplan.textbook.constraint.contact_rows import ContactRows
-from mcplan.util.text import short
+from mcplan.util.text import summary
 
 DEPENDENT = 1e-10
 """Of the largest eigenvalue of ``J M^-1 J'``: smaller ones are rounding."""
@@ -43,7 +43,7 @@ class Impact:
     impulse: np.ndarray
     loss: float
 
-    __repr__ = short
+    __repr__ = summary
 
 
 class ConstrainedDynamics:
@@ -62,7 +62,7 @@ class ConstrainedDynamics:
     null_space : (nv, nv) ``N_c``: velocities and accelerations that keep the constraints.
     """
 
-    __repr__ = short
+    __repr__ = summary
 
     def __init__(self, robot: Robot, q: ArrayLike, v: ArrayLike, rows: ContactRows):
         self.robot, self.rows = robot, rows

@@ -18,7 +18,7 @@ from mcplan.scene.contact import Contact
 from mcplan.textbook.constraint.contact_rows import contact_rows
 from mcplan.textbook.kinematics.differential import pseudo_inverse
 from mcplan.util.arguments import each, instance, vector, whole
-from mcplan.util.text import short
+from mcplan.util.text import summary
 
 LONGEST = 0.2
 """m, rad: of a step; beyond, a Jacobian says little."""
@@ -71,7 +71,7 @@ class SupportPosture:
     slip: float
     iterations: int
 
-    __repr__ = short
+    __repr__ = summary
 
 
 def support_inverse_kinematics(

@@ -26,7 +26,7 @@ from mcplan.errors import InputError
 from mcplan.robot.pose import cross, cross_matrix
 from mcplan.robot.robot import Robot
 from mcplan.textbook.coordinates.chart import Array, numbers
-from mcplan.util.text import short
+from mcplan.util.text import summary
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +48,7 @@ class EquationsOfMotion:
     G: Array
     nu: Array
 
-    __repr__ = short
+    __repr__ = summary
 
     @property
     def M_rate(self) -> Array:
@@ -120,7 +120,7 @@ class VelocityChange:
     T: Array
     T_rate: Array
 
-    __repr__ = short
+    __repr__ = summary
 
     @property
     def inverse(self) -> "VelocityChange":
@@ -180,7 +180,7 @@ class EquationOfMotion(NamedTuple):
     g: np.ndarray
 
     def __repr__(self) -> str:
-        return short(self)
+        return summary(self)
 
 
 def derive_equation_of_motion(

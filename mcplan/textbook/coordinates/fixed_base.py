@@ -26,7 +26,7 @@ from mcplan.textbook.coordinates.equations import (
     equations_of_motion,
     refuse_massless_root,
 )
-from mcplan.util.text import short
+from mcplan.util.text import summary
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +47,7 @@ class FixedBase:
     change: VelocityChange
     floating: EquationsOfMotion
 
-    __repr__ = short
+    __repr__ = summary
 
     @property
     def M(self) -> Array:

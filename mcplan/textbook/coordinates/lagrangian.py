@@ -22,7 +22,7 @@ from mcplan.textbook.coordinates.equations import gravity_acceleration, refuse_m
 from mcplan.textbook.coordinates.jacobian import ORIGIN, relative_jacobian
 from mcplan.textbook.coordinates.quaternion import UNIT_QUATERNION, UnitQuaternion
 from mcplan.textbook.coordinates.rotation_vector import ROTATION_VECTOR
-from mcplan.util.text import short
+from mcplan.util.text import summary
 
 STABILISATION = 5.0
 """1/s, rate at which a violated constraint of the chart decays in a simulation (Baumgarte 1972). The stages of a step
@@ -47,7 +47,7 @@ class Trajectory:
     q: Array
     q_rate: Array
 
-    __repr__ = short
+    __repr__ = summary
 
 
 class Lagrangian:
@@ -67,7 +67,7 @@ class Lagrangian:
     InputError : the root link has no mass, so M is singular unless the world holds it.
     """
 
-    __repr__ = short
+    __repr__ = summary
 
     def __init__(
         self, robot: Robot, chart: RotationChart = UNIT_QUATERNION, ball_chart: RotationChart = ROTATION_VECTOR

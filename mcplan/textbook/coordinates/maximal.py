@@ -41,7 +41,7 @@ from mcplan.textbook.coordinates.chart import Array, numbers, real
 from mcplan.textbook.coordinates.jacobian import point_jacobian
 from mcplan.textbook.coordinates.quaternion import UNIT_QUATERNION
 from mcplan.textbook.coordinates.rotation_vector import ROTATION_VECTOR
-from mcplan.util.text import short
+from mcplan.util.text import summary
 
 ATTAINABLE = 1e-6
 """A residual of velocities (m/s, rad/s), or of poses (m, rad), above which joints would have to give."""
@@ -60,7 +60,7 @@ class BodyPoses:
     position: Array
     rotation: Array
 
-    __repr__ = short
+    __repr__ = summary
 
 
 class Maximal:
@@ -72,7 +72,7 @@ class Maximal:
     bodies : names of the bodies, the base first, each after its parent.
     """
 
-    __repr__ = short
+    __repr__ = summary
 
     def __init__(self, robot: Robot):
         self.robot = robot

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 
 from mcplan.errors import InputError
 from mcplan.textbook.coordinates.chart import Array, numbers, real
-from mcplan.util.text import short
+from mcplan.util.text import summary
 
 SMALLEST = 1e-9
 """Singular values below this part of the Jacobian's largest count as zero: what is left of a task in the null space of
@@ -39,7 +39,7 @@ class VelocityTask:
     J: Array
     w: Array
 
-    __repr__ = short
+    __repr__ = summary
 
     def __post_init__(self) -> None:
         J, w = np.atleast_2d(real(self.J, "J of a task")), np.atleast_1d(real(self.w, "w of a task"))

@@ -23,7 +23,7 @@ from mcplan.robot.robot import Robot
 from mcplan.textbook.coordinates.chart import Array, RotationChart, numbers
 from mcplan.textbook.kinematics.differential import damped_inverse, pseudo_inverse
 from mcplan.textbook.kinematics.frame_error import frame_target
-from mcplan.util.text import short
+from mcplan.util.text import summary
 
 Reference = Callable[[float], tuple[ArrayLike, ArrayLike]]
 """At a time: the wanted pose (4, 4), and the wanted velocity (6,), linear then angular, world axes."""
@@ -44,7 +44,7 @@ class Tracked:
     q: Array
     error: Array
 
-    __repr__ = short
+    __repr__ = summary
 
 
 def tracking_velocity(

@@ -20,7 +20,7 @@ import numpy as np
 from PIL import Image
 
 from mcplan.errors import InputError, JobFailed
-from mcplan.util.files import whole_file
+from mcplan.util.files import atomic_write
 from mcplan.view.moving.chromium import Chromium, find_chromium
 from mcplan.view.moving.mp4 import Chunk, mp4
 from mcplan.view.moving.painter import Painter
@@ -177,7 +177,7 @@ def caption_at(page: Page, t: float) -> str:
 
 def save_picture(page: Page, path: Path, t: float, size: tuple[int, int] = SIZE) -> None:
     """Write one picture at a time as PNG."""
-    with _maker(page, size) as maker, whole_file(path) as partial:
+    with _maker(page, size) as maker, atomic_write(path) as partial:
         partial.write_bytes(maker.picture(t, caption_at(page, t)))
 
 
@@ -192,7 +192,7 @@ def save_moving(page: Page, path: Path, kind: str, size: tuple[int, int] = SIZE,
     rate = RATES[kind]
     times = np.array([page.at(second) for second in times_of(page.length, speed, rate)])
     size = (size[0] // 2 * 2, size[1] // 2 * 2)  # H.264 halves colours in both directions
-    with _maker(page, size) as maker, whole_file(path) as partial:
+    with _maker(page, size) as maker, atomic_write(path) as partial:
         if kind == "mp4" and isinstance(maker, BrowserMaker) and maker.encodes(size, rate):
             partial.write_bytes(maker.video(times.tolist(), [caption_at(page, t) for t in times], size, rate))
             return

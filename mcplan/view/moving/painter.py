@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 from mcplan.core.picture.raster import paint
-from mcplan.util.text import drawn
+from mcplan.util.text import escape_mathtext
 from mcplan.view.drawing import Drawing
 from mcplan.view.moving.solids import Node, Scene
 
@@ -68,7 +68,7 @@ class Painter:
     def _written(self, caption: str) -> Image.Image:
         """Return the caption on nothing: in matplotlib's font, which has the letters of most names."""
         self._figure.clear()
-        self._figure.text(0.012, 0.02, drawn(caption), fontsize=self._size[1] / 42, color="#1d2533")
+        self._figure.text(0.012, 0.02, escape_mathtext(caption), fontsize=self._size[1] / 42, color="#1d2533")
         self._canvas.draw()
         return Image.fromarray(np.asarray(self._canvas.buffer_rgba()))
 

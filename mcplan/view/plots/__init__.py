@@ -9,8 +9,8 @@ from mcplan.analysis.pace import Reference
 from mcplan.errors import InputError
 from mcplan.record.run import Run
 from mcplan.util.arguments import file_path, instance, unknown
-from mcplan.util.files import check_writable, whole_file
-from mcplan.util.progress import doing
+from mcplan.util.files import atomic_write, check_writable
+from mcplan.util.progress import report_progress
 from mcplan.view import FIGURE_KINDS
 from mcplan.view.plots.com import plot_com, plot_momentum
 from mcplan.view.plots.contact import plot_forces
@@ -58,7 +58,7 @@ def save_plots(run: Run, directory: str | Path, kind: str = "png") -> list[Path]
     left_out = {"clock": not run.timing, "pace": not Reference(run).known}
     paths = {name: directory / f"{name}.{kind}" for name in FIGURES if not left_out.get(name)}
     for k, (name, path) in enumerate(paths.items(), 1):
-        doing(name, k, len(paths))
+        report_progress(name, k, len(paths))
         _write(FIGURES[name](run), path)
     return list(paths.values())
 
@@ -69,5 +69,5 @@ def save_together(runs: Sequence[tuple[str, Run]], path: Path) -> None:
 
 
 def _write(figure: Figure, path: Path) -> None:
-    with whole_file(path) as partial:
+    with atomic_write(path) as partial:
         figure.savefig(partial, format=path.suffix.removeprefix("."), dpi=130)

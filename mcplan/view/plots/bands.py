@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from mcplan.record.run import Run
-from mcplan.util.text import drawn
+from mcplan.util.text import escape_mathtext
 from mcplan.view.palette import phase_bands, phase_colour
 
 STRIPE = 0.035
@@ -26,7 +26,7 @@ def time_axes(run: Run, labels: list[str], title: str, heights: list[float] | No
         draw_bands(axes, run)
     rows[-1].set_xlabel("time [s]")
     rows[-1].set_xlim(0.0, max(float(run.t[-1] - run.t[0]), run.dt))
-    figure.suptitle(drawn(f"{run.scenario.name}: {title}"))
+    figure.suptitle(escape_mathtext(f"{run.scenario.name}: {title}"))
     kinds_below(figure, run)
     return figure, rows
 
@@ -35,7 +35,7 @@ def kinds_below(figure: Figure, run: Run) -> None:
     """Put the legend of the kinds of phases below a figure."""
     kinds = dict.fromkeys(name.split(" ")[0] for _, _, name in phase_bands(run))
     figure.legend(
-        handles=[Patch(color=phase_colour(kind), label=drawn(kind)) for kind in kinds],
+        handles=[Patch(color=phase_colour(kind), label=escape_mathtext(kind)) for kind in kinds],
         loc="outside lower center",
         ncols=min(len(kinds), 10),
         fontsize="small",

@@ -18,7 +18,7 @@ from mcplan.record.run import Run
 from mcplan.scene.contact import Contact
 from mcplan.statics.com_region import ComPolyhedron
 from mcplan.statics.support_region import SupportRegion
-from mcplan.util.text import drawn
+from mcplan.util.text import escape_mathtext
 from mcplan.view.palette import PATCHES
 from mcplan.view.plots.bands import beside, time_axes
 from mcplan.view.readings import LOADED, cone_used
@@ -40,10 +40,10 @@ def plot_forces(run: Run) -> Figure:
         if not np.any(size > LOADED):
             continue
         colour = PATCHES[column % len(PATCHES)]
-        force.plot(t, np.where(run.active[:, column], size, np.nan), label=drawn(name), color=colour)
+        force.plot(t, np.where(run.active[:, column], size, np.nan), label=escape_mathtext(name), color=colour)
         used = cone_used(run, column)
         if not np.all(np.isnan(used)):
-            friction.plot(t, used, color=colour, label=drawn(name), linewidth=1)
+            friction.plot(t, used, color=colour, label=escape_mathtext(name), linewidth=1)
     total = np.linalg.norm(run.wrench[:, :, :3].sum(axis=1), axis=1)
     force.plot(t, total, color="black", linewidth=1, label="all together", zorder=1.5)
     weight = run.loaded_robot.mass * GRAVITY
@@ -112,9 +112,9 @@ def plot_stance(
         corners = contact.world_points[:, :2]
         closed = np.vstack([corners, corners[:1]])
         axes.plot(closed[:, 0], closed[:, 1], "k-" if len(corners) > 1 else "ks", lw=1.0, ms=4)
-        axes.annotate(drawn(contact.patch), corners.mean(axis=0), fontsize=8, ha="center")
+        axes.annotate(escape_mathtext(contact.patch), corners.mean(axis=0), fontsize=8, ha="center")
     axes.plot(com[0], com[1], "k+", ms=12, mew=2, label="centre of mass")
-    axes.set(xlabel="x (m)", ylabel="y (m)", title=drawn(title), aspect="equal")
+    axes.set(xlabel="x (m)", ylabel="y (m)", title=escape_mathtext(title), aspect="equal")
     axes.grid(alpha=0.3)
     figure.legend(fontsize=8, loc="outside lower center", ncols=4)
     near = np.vstack([com[None, :2], *(contact.world_points[:, :2] for contact in contacts)])

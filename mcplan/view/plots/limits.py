@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 from mcplan.record.records import FORCES, recorded_units
 from mcplan.record.run import Run
-from mcplan.util.text import drawn
+from mcplan.util.text import escape_mathtext
 from mcplan.view.plots.bands import beside, draw_bands, kinds_below, time_axes
 
 
@@ -42,7 +42,7 @@ def plot_positions(run: Run, joints_shown: int = 6) -> Figure:
     closest.set_ylim(0.0, max(1.15, 1.15 * float(reach.max(initial=0.0))))
     for joint in np.argsort(-reach.max(axis=0, initial=0.0))[:joints_shown]:
         label = f"{joints[joint]} ({lower[joint]:.2f} to {upper[joint]:.2f} {units[joint]})"
-        chosen.plot(t, share[:, joint], label=drawn(label))
+        chosen.plot(t, share[:, joint], label=escape_mathtext(label))
     for limit in (-1.0, 1.0):
         chosen.axhline(limit, color="tab:red", linestyle="--", linewidth=1, label="limit" if limit > 0 else None)
     chosen.set_ylim(-1.15, 1.2)
@@ -78,19 +78,19 @@ def plot_joints(run: Run) -> Figure:
             100 * image, aspect="auto", cmap="inferno", vmin=0.0, vmax=100.0, interpolation="nearest",
             extent=(0.0, duration, max(count, 1) - 0.5, -0.5),
         )  # fmt: skip
-        axes.set_yticks(range(count), [drawn(joint) for joint in joints], fontsize=5.5)
+        axes.set_yticks(range(count), [escape_mathtext(joint) for joint in joints], fontsize=5.5)
         axes.set_ylabel("joint")
         if count:
             k, i = np.unravel_index(int(values.argmax()), values.shape)
             t = float(run.t[k] - run.t[0])
             axes.plot(t, i, "o", markersize=9, markerfacecolor="none", markeredgecolor="cyan", markeredgewidth=1.5)
             worst = f"worst (ring): {joints[i]}, {values[k, i]:.0%} at {t:.2f} s"
-            axes.set_title(drawn(f"{name}: {worst}"), fontsize="medium", loc="left")
+            axes.set_title(escape_mathtext(f"{name}: {worst}"), fontsize="medium", loc="left")
             axes.get_yticklabels()[i].set_fontweight("bold")
         figure.colorbar(heat, ax=axes, label=f"share of the {name} limit [%]", pad=0.01)
     rows[-1].set_xlabel("time [s]")
     rows[-1].set_xlim(0.0, duration)
-    figure.suptitle(drawn(f"{run.scenario.name}: joints against limits"))
+    figure.suptitle(escape_mathtext(f"{run.scenario.name}: joints against limits"))
     kinds_below(figure, run)
     return figure
 
@@ -122,7 +122,7 @@ def _plot_share(run: Run, values: np.ndarray, name: str, units: Sequence[str], j
     peak = np.abs(ratio).max(axis=0)
     for joint in np.argsort(-peak)[:joints_shown]:
         label = f"{joints[joint]} ({limit[joint]:.3g} {units[joint]})"
-        chosen.plot(t, ratio[:, joint], label=drawn(label))
+        chosen.plot(t, ratio[:, joint], label=escape_mathtext(label))
     largest.set_ylim(0.0, max(1.15, 1.15 * float(peak.max(initial=0.0))))
     largest.axhline(1.0, color="tab:red", linestyle="--", linewidth=1, label="limit")
     beside(largest)

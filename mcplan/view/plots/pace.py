@@ -14,7 +14,7 @@ from mcplan.analysis.pace import PaceOfRun
 from mcplan.analysis.slowest_tick import WORDS, slowest_ticks, steps_of_tick, tick_time
 from mcplan.record.run import Run
 from mcplan.util.qp_status import HOLD, SLACK
-from mcplan.util.text import drawn
+from mcplan.util.text import escape_mathtext
 from mcplan.view.palette import LIMITS
 from mcplan.view.plots.bands import beside, draw_bands, kinds_below, time_axes
 
@@ -62,7 +62,7 @@ def plot_clock(run: Run) -> Figure:
     """
     figure = Figure(figsize=(11, 8.2), layout="constrained")
     axes, often = figure.subplots(2, 1, gridspec_kw={"height_ratios": [1.8, 1.5]})
-    figure.suptitle(drawn(f"{run.scenario.name}: clock times"))
+    figure.suptitle(escape_mathtext(f"{run.scenario.name}: clock times"))
     draw_bands(axes, run)
     kinds_below(figure, run)
     t = run.t - run.t[0]
@@ -101,7 +101,7 @@ def _histogram(axes: Axes, run: Run, tick: float) -> None:
     axes.axvline(1e6 * tick, color="black", linestyle="--", linewidth=1, label=f"tick of {1e3 * tick:g} ms")
     for slow in slowest_ticks(run):
         most = f",\n{WORDS.get(slow.most, slow.most)}" if slow.most else ""
-        text = f"{tick_time(slow.time)} at {slow.t:.2f} s: {drawn(slow.phase)}{most}"
+        text = f"{tick_time(slow.time)} at {slow.t:.2f} s: {escape_mathtext(slow.phase)}{most}"
         axes.plot(1e6 * slow.time, 0.75, "v", markersize=6, label=text)
     axes.grid(alpha=0.3)
     beside(axes, title="slowest ticks")

@@ -7,7 +7,7 @@ from mcplan.analysis.pace import Reference
 from mcplan.record.records import recorded_units, unit_of_all
 from mcplan.record.run import Run
 from mcplan.scene.contact import Contact
-from mcplan.util.text import drawn
+from mcplan.util.text import escape_mathtext
 from mcplan.view.palette import PATCHES
 from mcplan.view.plots.bands import beside, time_axes
 
@@ -32,11 +32,11 @@ def plot_tasks(run: Run) -> Figure:
     if off.shape[1]:
         k, i = np.unravel_index(int(np.nan_to_num(off).argmax()), off.shape)
         label = f"largest {off[k, i]:.3f} {units[i]}:\n{run.record.joints[i]}\nat {t[rows[k]]:.2f} s"
-        joints.plot(t[rows], off.max(axis=1), color="black", label=drawn(label))
+        joints.plot(t[rows], off.max(axis=1), color="black", label=escape_mathtext(label))
     for column, patch in enumerate(run.patches):
         error = np.array([_distance(reference, int(k), patch, q) for k, q in zip(rows, planned, strict=True)])
         touching, colour = run.active[rows, column], PATCHES[column % len(PATCHES)]
-        air.plot(t[rows], np.where(touching, np.nan, 1e3 * error), label=drawn(patch), color=colour)
+        air.plot(t[rows], np.where(touching, np.nan, 1e3 * error), label=escape_mathtext(patch), color=colour)
         contact.plot(t[rows], np.where(touching, 1e3 * error, np.nan), color=colour)
     for axes in (com, joints, air, contact):
         axes.set_ylim(bottom=0.0)

@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from mcplan.record.run import Run
-from mcplan.util.text import drawn
+from mcplan.util.text import escape_mathtext
 from mcplan.view.plots.bands import beside
 from mcplan.view.readings import Readings
 
@@ -41,7 +41,7 @@ def plot_together(runs: Sequence[tuple[str, Run]]) -> Figure:
         }
         for axes, (_, key) in zip(rows, ROWS, strict=True):
             if len(values[key]):
-                axes.plot(t[middle], values[key], color=f"C{number}", linewidth=1.2, label=drawn(name))
+                axes.plot(t[middle], values[key], color=f"C{number}", linewidth=1.2, label=escape_mathtext(name))
     for axes, (label, key) in zip(rows, ROWS, strict=True):
         axes.set_ylabel(label, fontsize="small")
         axes.grid(alpha=0.3)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from mcplan.errors import InputError
 from mcplan.robot.terms import Terms
 from mcplan.util.arguments import shown
-from mcplan.util.text import short
+from mcplan.util.text import summary
 from mcplan.whole_body.contact import ContactConstraint
 from mcplan.whole_body.tasks.task import Array
 
@@ -40,7 +40,7 @@ class ContactForceTask:
     unknown = "force"
     diagonal = False
 
-    __repr__ = short
+    __repr__ = summary
 
     def __init__(
         self,
@@ -99,7 +99,7 @@ class TorqueTask:
     diagonal = True
     frames: tuple[str, ...] = ()
 
-    __repr__ = short
+    __repr__ = summary
 
     def __init__(self, joints: int, weight: float | Array = 1e-4):
         self.weight = weight

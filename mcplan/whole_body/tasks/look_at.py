@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from mcplan.errors import InputError
 from mcplan.robot.terms import Terms
-from mcplan.util.text import short
+from mcplan.util.text import summary
 from mcplan.whole_body.tasks.task import Array, damping
 
 NEAREST = 0.02
@@ -53,7 +53,7 @@ class LookAtTask:
 
     diagonal = False
 
-    __repr__ = short
+    __repr__ = summary
 
     def __init__(
         self,

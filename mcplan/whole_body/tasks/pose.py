@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from mcplan.core.whole_body import tasks as qp_tasks
 from mcplan.errors import InputError
 from mcplan.robot.terms import Terms
-from mcplan.util.text import short
+from mcplan.util.text import summary
 from mcplan.whole_body.contact import rotation_error
 from mcplan.whole_body.packed import View
 from mcplan.whole_body.tasks.task import Array, KernelTask, damping
@@ -107,7 +107,7 @@ class RelativePoseTask:
 
     diagonal = False
 
-    __repr__ = short
+    __repr__ = summary
 
     def __init__(
         self,

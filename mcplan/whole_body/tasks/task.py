@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from mcplan.errors import InputError
 from mcplan.robot.terms import Terms
-from mcplan.util.text import short
+from mcplan.util.text import summary
 from mcplan.whole_body.packed import Array, FlatParameters, View
 
 __all__ = [
@@ -105,7 +105,7 @@ class KernelTask(FlatParameters):
     weight = View()
 
     def __repr__(self) -> str:
-        return short(self, self.slots)
+        return summary(self, self.slots)
 
 
 def filled_by_kernel(task: KernelTask) -> bool:

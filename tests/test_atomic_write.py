@@ -3,13 +3,13 @@ import os
 
 import pytest
 
-from mcplan.util.files import whole_file, write_text
+from mcplan.util.files import atomic_write, write_text
 
 
 def test_a_file_is_replaced_as_a_whole(tmp_path):
     path = tmp_path / "a.txt"
     write_text(path, "old")
-    with whole_file(path) as partial:
+    with atomic_write(path) as partial:
         partial.write_text("new")
         assert path.read_text() == "old"
     assert path.read_text() == "new"
@@ -21,7 +21,7 @@ def test_a_failure_leaves_what_was_there(tmp_path):
     write_text(path, "old")
 
     def fail():
-        with whole_file(path) as partial:
+        with atomic_write(path) as partial:
             partial.write_text("half")
             raise ZeroDivisionError
 
@@ -35,16 +35,16 @@ def test_a_failure_leaves_what_was_there(tmp_path):
 def test_a_full_disk_is_told_of_the_file_itself(named, tmp_path):
     """A write says no name at all, and what opens the file that of the part."""
     path = tmp_path / "a.txt"
-    with pytest.raises(OSError, match=f"No space left on device: '{path}'"), whole_file(path) as partial:
+    with pytest.raises(OSError, match=f"No space left on device: '{path}'"), atomic_write(path) as partial:
         raise OSError(errno.ENOSPC, "No space left on device", *([str(partial)] if named else []))
     assert list(tmp_path.iterdir()) == []
 
 
 def test_who_writes_the_same_file_meanwhile_does_not_meddle(tmp_path):
     path = tmp_path / "a.txt"
-    with whole_file(path) as slow:
+    with atomic_write(path) as slow:
         slow.write_text("half")
-        with whole_file(path) as quick:
+        with atomic_write(path) as quick:
             assert quick != slow
             assert quick.parent == slow.parent == tmp_path, "else it could not take the place of the file at once"
             quick.write_text("quick")
@@ -58,7 +58,7 @@ def test_who_writes_the_same_file_meanwhile_does_not_meddle(tmp_path):
 def test_another_process_has_another_name(tmp_path):
     names = []
     for _ in range(2):
-        with whole_file(tmp_path / "a.txt") as partial:
+        with atomic_write(tmp_path / "a.txt") as partial:
             partial.touch()
             names.append(partial.name)
     assert len(set(names)) == 2

@@ -145,7 +145,7 @@ def _with_time(text: str) -> str:
     found = TIME.search(text)
     if found is None:
         return _text(text)
-    begin, end = found.span("said")
+    begin, end = found.span("text")
     return _text(text[:begin]) + _time(float(found["t"]), found["text"]) + _text(text[end:])
 
 

@@ -57,8 +57,8 @@ if TYPE_CHECKING:
     from mcplan.export import export_run as export_run
     from mcplan.planning.plan import Plan as Plan, PlannedStance as PlannedStance
     from mcplan.planning.plan_file import load_plan as load_plan, save_plan as save_plan
+    from mcplan.planning.posture.generator import solve_posture as solve_posture
     from mcplan.planning.posture.result import PostureResult as PostureResult
-    from mcplan.planning.posture.solve import solve_posture as solve_posture
     from mcplan.planning.posture.task import BaseTarget as BaseTarget
     from mcplan.planning.transition.transition import Segment as Segment, Transition as Transition
     from mcplan.record.run import Run as Run, load_run as load_run
@@ -134,8 +134,8 @@ _HOME = {
     "mcplan.export": "export_run",
     "mcplan.planning.plan": "Plan PlannedStance Stance=PlannedStance",
     "mcplan.planning.plan_file": "load_plan save_plan",
+    "mcplan.planning.posture.generator": "solve_posture",
     "mcplan.planning.posture.result": "PostureResult",
-    "mcplan.planning.posture.solve": "solve_posture",
     "mcplan.planning.posture.task": "BaseTarget",
     "mcplan.planning.transition.transition": "Segment Transition",
     "mcplan.record.run": "Run load_run",

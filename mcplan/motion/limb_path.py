@@ -1,11 +1,4 @@
-"""What the references of limbs share: a sample is asked for twice at each step, by the criteria and by the tasks.
-
-The way of a limb from one place to another: off along the normal, over, and down along the normal.
-
-The way of a limb through the air as its posture takes it, lifted off what it leaves and led onto what it meets.
-
-The way of a foot that steps to a place which may still change.
-"""
+"""Swing paths of limbs: lift, swing and approach; along a posture; to a step target; and the turn of a patch."""
 
 from typing import NamedTuple, Protocol
 

@@ -1,4 +1,4 @@
-"""The centre of mass of a robot that falls, or that is caught: a linear inverted pendulum.
+"""Linear inverted pendulum: the centre of mass of a robot that falls or is caught.
 
 At a height z above its centre of pressure u the centre of mass c follows ``c'' = w² (c - u)``, ``w² = g / z``, and its
 capture point ``xi = c + c' / w`` runs away from the pressure, ``xi' = w (xi - u)``: with the pressure there the robot

@@ -1,8 +1,4 @@
-"""Minimum-jerk motion in R^n, from any state of motion to rest.
-
-Minimum-jerk motion in SO(3), from any angular motion to rest.
-"""
-
+"""Minimum-jerk motion in R^n and in SO(3), from any state of motion to rest."""
 
 from typing import NamedTuple
 

@@ -1,4 +1,4 @@
-"""The transitions of a plan, stance by stance: each begins where the one before has ended."""
+"""Transitions of a plan, stance by stance: each begins where the one before ends."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace

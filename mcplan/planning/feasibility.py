@@ -15,9 +15,9 @@ from mcplan.planning.posture.generator import PostureGenerator
 from mcplan.planning.posture.limbs import FreeLimbs
 from mcplan.planning.posture.reference import Mirror, ground_patches, guide_posture
 from mcplan.planning.posture.result import PostureResult, Violation
-from mcplan.planning.posture.settings import PostureSettings
 from mcplan.planning.posture.support_cache import contact_key
-from mcplan.planning.transition.finder import HIGHER, lift_and_approach
+from mcplan.planning.posture.task import PostureSettings
+from mcplan.planning.transition.finder import LIFT_HEIGHTS_M, lift_and_approach
 from mcplan.planning.transition.knots import MAX_DEFICIT_M, Knots
 from mcplan.planning.transition.segments import BodyShift, ProvenMotion, SegmentCache, SwingMotion
 from mcplan.planning.transition.transition import Segment
@@ -29,7 +29,7 @@ from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment
 from mcplan.settings.settings import ControlSettings
 
-LIFTS = HIGHER[::2]
+LIFTS = LIFT_HEIGHTS_M[::2]
 """m: how much higher than the clearance a patch is lifted in the postures that are looked at first."""
 
 SHARES = (0.5, 0.25, 0.75)

@@ -7,12 +7,11 @@ import numpy as np
 from mcplan.collision.model import CollisionModel
 from mcplan.errors import PlanningFailed
 from mcplan.planning.plan import Change, PlannedStance
-from mcplan.planning.posture.generator import PostureGenerator, where_it_is
-from mcplan.planning.posture.limbs import airborne
-from mcplan.planning.posture.reference import comfortable_place, disturbed, guide_posture
+from mcplan.planning.posture.generator import PostureGenerator, contact_at
+from mcplan.planning.posture.limbs import swing_limb_rows
+from mcplan.planning.posture.reference import comfortable_place, guide_posture, perturbed_starts
 from mcplan.planning.posture.result import PostureResult
-from mcplan.planning.posture.settings import PostureSettings, Weights
-from mcplan.planning.posture.task import BaseTarget
+from mcplan.planning.posture.task import BaseTarget, PostureSettings, Weights
 from mcplan.robot.pose import base_orientation
 from mcplan.robot.robot import Robot
 from mcplan.scene.contact import Contact
@@ -150,7 +149,7 @@ class Linker:
         in_place, loaded = (held, held) if held else change.linking_contacts(before.contacts)
         guide = self.guide(in_place, before.q, joints)
         hint = None if com is not None else self._hint(self._linking[0], loaded, guide)
-        clear = airborne(self.robot, self.environment, guide, in_place, lifted)
+        clear = swing_limb_rows(self.robot, self.environment, guide, in_place, lifted)
         names = [contact.patch for contact in loaded]
         result = self._found(
             self._linking,
@@ -181,7 +180,7 @@ class Linker:
         result = _first(generators, lambda g: ask(g, ()))
         if result.stage != "collision":
             return result
-        starts = disturbed(self.robot, guide)
+        starts = perturbed_starts(self.robot, guide)
         elsewhere = _first(generators, lambda g: ask(g, starts))
         return elsewhere if elsewhere.found else result
 
@@ -201,7 +200,7 @@ class Linker:
         if not result.found or result.forces is None:
             raise PlanningFailed(f"{change.title}: {result.reason}")
         robot, q, held = self.robot, result.q, result.forces
-        values = margins(robot, q, [where_it_is(robot, q, contact) for contact in loaded], held)
+        values = margins(robot, q, [contact_at(robot, q, contact) for contact in loaded], held)
         near = self.collisions.smallest(q, contacts=in_place)
         values["clearance"] = None if near is None else float(near.distance)
         return PlannedStance(change.contacts, change.change, change.moved, q, held.wrenches, held.tau, values)

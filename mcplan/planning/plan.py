@@ -1,4 +1,4 @@
-"""The plan: a sequence of stances, each with the posture that links it to the one before, and the forces there."""
+"""Plan values: contact changes, stances with postures and forces, and the plan itself."""
 
 from dataclasses import dataclass, field
 from functools import cached_property

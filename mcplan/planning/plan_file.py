@@ -1,9 +1,9 @@
-"""The plan file: the scenario's document with ``stances`` complete, so that it can be read, edited and simulated again.
+"""Plan files: the scenario's document with complete ``stances``, to be read, edited and simulated again.
 
-Every contact stands with its place on the support (which counts) and its pose in the world (for the reader). So does,
-under ``plan``, how far each item of the goal is met: it is measured anew when the file is read. Floats are written with
-the digits that give the same double back, so that reading and writing a plan changes nothing. Each stance but the first
-holds the motion that leads there; a file without, or with other speeds in its ``control:``, gets them when it is read.
+Each contact has its place on the support, which counts, and its world pose, for the reader. ``plan`` says how far each
+item of the goal is met; this is measured again when the file is read. Floats have the digits that give the same
+double back, so reading and writing a plan changes nothing. Each stance but the first holds the motion that leads there.
+A file without motions, or with other speeds in its ``control:``, gets them when it is read.
 """
 
 import os
@@ -20,7 +20,7 @@ from mcplan.planning.plan import Plan, PlannedStance
 from mcplan.planning.posture.support_cache import contact_key
 from mcplan.planning.transition.transition import BoundaryState, Transition
 from mcplan.planning.transition.transition_file import (
-    UNSAID,
+    DEFAULT_SETTINGS,
     made_with,
     paced_otherwise,
     paced_with,
@@ -130,7 +130,7 @@ def plan_of(scenario: Scenario) -> Plan:
         raise ScenarioError(scenario.document.problem(("plan", "notices"), "expected a list of texts"))
     known = made_with(scenario.transition_settings)
     before = said.get("made_with") or known
-    changed = sorted(name for name in known if before.get(name, UNSAID.get(name, 0.0)) != known[name])
+    changed = sorted(name for name in known if before.get(name, DEFAULT_SETTINGS.get(name, 0.0)) != known[name])
     moving = [k for k, stance in enumerate(stances) if stance.passing is not None]
     pace, paced_before = paced_with(scenario.transition_settings), said.get("paced_with")
     otherwise = paced_otherwise(paced_before, pace)

@@ -58,6 +58,6 @@ def plan(
 def _walked(plan: Plan) -> Plan:
     if plan.scenario.transition_settings.walking == "static":
         return plan
-    from mcplan.planning.walking.walk import walked  # imports CVXPY: half a second that no other plan has to wait
+    from mcplan.planning.walking.walk import with_walks  # imports CVXPY: half a second that no other plan has to wait
 
-    return walked(plan)
+    return with_walks(plan)

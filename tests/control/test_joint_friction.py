@@ -6,7 +6,7 @@ import pytest
 from mcplan.control.controller import WholeBodyController
 from mcplan.control.joint_torques import JointFriction
 from mcplan.planning.planner import plan as make_plan
-from mcplan.planning.timing.path_dynamics import DAMPED, joint_speeds
+from mcplan.planning.timing.path_dynamics import DAMPING_TORQUE_SHARE, joint_speeds
 from mcplan.robot.robot_file import load_robot
 from mcplan.scenario.load import load_scenario
 from tests.sim.other_robots import humanoid
@@ -103,6 +103,6 @@ def test_motions_are_planned_with_what_friction_and_damping_leave(path):
         speeds = part * velocity
         for name in ("l_elbow", "waist"):
             k = robot.joint_names.index(name)
-            speeds[k] = min(speeds[k], DAMPED * torque[k] / RUBS[name][0])
+            speeds[k] = min(speeds[k], DAMPING_TORQUE_SHARE * torque[k] / RUBS[name][0])
         np.testing.assert_allclose(joint_speeds(robot, part), speeds)
     assert not np.allclose(speeds, 100.0 * velocity)  # damping bounds the last ones

@@ -10,7 +10,7 @@ from mcplan.certificate.verify import verify
 from mcplan.control.machine import phases_of
 from mcplan.control.phases import Load, Shift, Unload
 from mcplan.planning.planner import plan
-from mcplan.planning.timing.retiming import RAMPS, Retimer
+from mcplan.planning.timing.retiming import MIN_FORCE_RAMPS, Retimer
 from mcplan.scenario.load import load_scenario
 from mcplan.sim.simulate import simulate
 from tests import shared
@@ -85,5 +85,5 @@ def test_no_motion_is_quicker_than_forces_build_up_turn_and_vanish(swift):
     for ramp in (0.02, 0.18):
         slower = control.model_copy(update={"pace": control.pace.model_copy(update={"ramp": ramp})})
         duration = Retimer(swift.scenario.robot, slower).law(segment).duration
-        assert duration == pytest.approx(max(quick, RAMPS * ramp), rel=0.1)
-        assert duration >= RAMPS * ramp
+        assert duration == pytest.approx(max(quick, MIN_FORCE_RAMPS * ramp), rel=0.1)
+        assert duration >= MIN_FORCE_RAMPS * ramp

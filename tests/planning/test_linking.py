@@ -9,7 +9,7 @@ from mcplan.planning.linking import Linker, _changed
 from mcplan.planning.plan import Change
 from mcplan.planning.posture.generator import PostureGenerator
 from mcplan.planning.posture.reference import comfortable_place, guide_posture
-from mcplan.planning.posture.settings import FRICTION_SHARE, TORQUE_SHARE
+from mcplan.planning.posture.task import FRICTION_SHARE, TORQUE_SHARE
 from mcplan.robot.description import Box
 from mcplan.scene.environment import Environment, Obstacle
 from mcplan.scene.placement import make_contact

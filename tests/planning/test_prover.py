@@ -12,10 +12,9 @@ from mcplan.core.rigid_body.tree import MASS, PARENT, V
 from mcplan.planning.feasibility import CARRIES, EASED, STEADY, OutOfCalls, Prover, _near, moved_onto, steady
 from mcplan.planning.linking import Linker
 from mcplan.planning.posture.freedom import Freedom
-from mcplan.planning.posture.limbs import GAP, LIFT, airborne
+from mcplan.planning.posture.limbs import LIFT_HEIGHT_M, NEIGHBOUR_GAP_M, swing_limb_rows
 from mcplan.planning.posture.result import Effort, PostureResult, Violation
-from mcplan.planning.posture.settings import Weights
-from mcplan.planning.posture.task import HEAVY, prices
+from mcplan.planning.posture.task import MASS_PRICE, Weights, prices
 from mcplan.planning.search.improve import WIDER
 from mcplan.planning.transition.segments import SwingMotion
 from mcplan.robot.description import Box
@@ -229,13 +228,13 @@ def test_moving_a_joint_costs_by_the_mass_beyond_it(scene):
             while ancestor > body:
                 ancestor = int(topology[ancestor, PARENT])
             beyond += mass[other] if ancestor == body else 0.0
-        assert price[topology[body, V]] == pytest.approx(2.0 + 2.0 * HEAVY * (beyond / robot.mass) ** 2)
+        assert price[topology[body, V]] == pytest.approx(2.0 + 2.0 * MASS_PRICE * (beyond / robot.mass) ** 2)
 
 
 def test_a_lifted_foot_stays_above_the_floor_and_beside_the_other_one(scene):
     left, right = scene.feet()
     q = scene.ROBOT.posture("half_sitting")
-    ((patch, rows),) = airborne(scene.ROBOT, scene.ENVIRONMENT, q, [right], [left]).items()
+    ((patch, rows),) = swing_limb_rows(scene.ROBOT, scene.ENVIRONMENT, q, [right], [left]).items()
     assert patch == "left_sole"
     assert rows.body == scene.ROBOT.frame(patch)[0]
     assert (rows.cell[:, KIND] == OF_POINT).all()
@@ -246,13 +245,13 @@ def test_a_lifted_foot_stays_above_the_floor_and_beside_the_other_one(scene):
     for cell in (above, beside):
         assert cell[:, COVECTOR + 3 : LOW] == pytest.approx(points)
     assert above[0, COVECTOR : COVECTOR + 3] == pytest.approx([0.0, 0.0, 1.0])
-    assert above[:, LOW] == pytest.approx(LIFT)
-    # its own edge stays as far from the other's edge as it was, at most GAP
+    assert above[:, LOW] == pytest.approx(LIFT_HEIGHT_M)
+    # its own edge stays as far from the other's edge as it was, at most NEIGHBOUR_GAP_M
     edge = right.world_points[:, 1].max()
     apart = left.world_points[:, 1].min() - edge
     assert beside[0, COVECTOR : COVECTOR + 3] == pytest.approx([0.0, 1.0, 0.0])
-    assert beside[:, LOW] == pytest.approx(edge + min(apart, GAP))
-    assert airborne(scene.ROBOT, scene.ENVIRONMENT, q, [left, right], [left]) == {}
+    assert beside[:, LOW] == pytest.approx(edge + min(apart, NEIGHBOUR_GAP_M))
+    assert swing_limb_rows(scene.ROBOT, scene.ENVIRONMENT, q, [left, right], [left]) == {}
 
 
 def test_knee_and_toe_of_a_shank_are_lifted_together_where_the_knee_alone_would_press_the_foot_into_the_floor():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mcplan.planning.planner import plan
-from mcplan.planning.posture.settings import PostureSettings
+from mcplan.planning.posture.task import PostureSettings
 from mcplan.robot.anatomy import HRP2_SCALE, RobotScale
 from mcplan.robot.robot_file import load_robot
 from mcplan.scenario.load import load_scenario

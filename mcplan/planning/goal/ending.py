@@ -23,8 +23,7 @@ from mcplan.planning.goal.item import measure, unmet
 from mcplan.planning.posture.freedom import Freedom
 from mcplan.planning.posture.generator import PostureGenerator
 from mcplan.planning.posture.result import PostureResult
-from mcplan.planning.posture.settings import PostureSettings, Weights
-from mcplan.planning.posture.task import BaseTarget
+from mcplan.planning.posture.task import BaseTarget, PostureSettings, Weights
 from mcplan.robot.pose import base_orientation, base_yaw, with_base
 from mcplan.robot.robot import Robot
 from mcplan.scenario.schema import GoalItem

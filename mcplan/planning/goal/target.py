@@ -15,7 +15,7 @@ from mcplan.planning.feasibility import moved_onto
 from mcplan.planning.goal.ending import End, Ending, hints
 from mcplan.planning.goal.item import Goal, stands_on
 from mcplan.planning.posture.freedom import Freedom
-from mcplan.planning.posture.reference import disturbed, ground_patches, guide_posture
+from mcplan.planning.posture.reference import ground_patches, guide_posture, perturbed_starts
 from mcplan.planning.posture.result import STAGES
 from mcplan.scenario.schema import GoalItem
 from mcplan.scene.contact import Contact
@@ -166,7 +166,7 @@ class Targets:
             return ""
         free = _cells(item, contacts, Freedom(yaw=np.inf, angle=np.inf, offset=self.size * RUNG))
         guide = self.ending.guide(item, contacts, q)
-        starts = [guide, q, *disturbed(self.robot, guide)]
+        starts = [guide, q, *perturbed_starts(self.robot, guide)]
         everything = len(fixed) == len(item.contacts)
         self.prover.calls += 1
         result = self.prover.generator.generate(contacts, None, guide, starts, free)

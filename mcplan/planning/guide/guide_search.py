@@ -8,7 +8,6 @@ from the supports. The price of a way is its length, dearer aside, backward and 
     ds = c (3 - cos(a)) / 2 |dp| + TURN |dyaw|,   a from the heading to the direction,  c price of a metre there
 """
 
-
 import heapq
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,7 +21,7 @@ from mcplan.planning.feasibility import Prover
 from mcplan.planning.goal.item import Goal
 from mcplan.planning.guide.passage import LEVEL, Hindrance, Passage, Place
 from mcplan.planning.guide.path import TURN, GuidePath
-from mcplan.planning.posture.reference import heading
+from mcplan.planning.posture.reference import patch_heading
 from mcplan.robot.anatomy import Limb
 from mcplan.robot.pose import base_yaw
 from mcplan.robot.robot import Robot
@@ -235,7 +234,7 @@ def direct_path(
         if {"x", "y"} <= set(spec.given) or "along" in spec.given:
             exact.append((contact.p, offset))
         if "yaw" in spec.given and contact.kind == "surface" and len(contact.points) > 2 and patch in touching:
-            turns.append(heading(contact.R) - heading(X[:3, :3]))
+            turns.append(patch_heading(contact.R) - patch_heading(X[:3, :3]))
         places.append((contact.p, offset))
     end_yaw = yaw
     if turns:
@@ -247,7 +246,9 @@ def direct_path(
         end = start if goal.item.base is None else np.array(goal.item.base.xyz)
     between = np.array([pose.p for pose in guide]).reshape(-1, 3)
     known = {0: yaw, len(guide) + 1: end_yaw}
-    known |= {k: heading(one.R) for k, one in enumerate(guide, 1) if one.rpy is not None or one.quat_wxyz is not None}
+    known |= {
+        k: patch_heading(one.R) for k, one in enumerate(guide, 1) if one.rpy is not None or one.quat_wxyz is not None
+    }
     told = sorted(known)
     yaws = np.interp(np.arange(len(guide) + 2), told, np.unwrap([known[k] for k in told]))
     return GuidePath(np.vstack([start, between, end]), yaws, robot.scale.leg * TURN)

@@ -1,7 +1,7 @@
-"""Whether a robot gets from one posture to the next without letting go, and the posture that it gets to instead.
+"""Reachability between two postures on contacts that stay closed, and a reachable posture instead.
 
-Each stance is proven on its own, so that two neighbours may hold the same contacts with an elbow or a knee bent the
-other way: no motion on those contacts joins them.
+Each stance is proven on its own, so two neighbours may hold the same contacts with an elbow or a knee bent to different
+sides: no motion on those contacts joins them.
 """
 
 from collections.abc import Sequence
@@ -12,22 +12,21 @@ import numpy as np
 from mcplan.planning.posture.freedom import contact_rows
 from mcplan.planning.posture.generator import PostureGenerator
 from mcplan.planning.posture.result import PostureResult, Violation
-from mcplan.planning.posture.settings import Weights
-from mcplan.planning.posture.task import PostureSearch
+from mcplan.planning.posture.task import PostureSearch, Weights
 from mcplan.robot.robot import Robot
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment
 
-PIECES = 8
+PATH_PIECES = 8
 """Intermediate postures on the way."""
 
-STEPS = 15
+STEPS_PER_PIECE = 15
 """Steps of the posture search for each of them."""
 
-TOLERANCE = 1e-5
+CONTACT_TOLERANCE_M = 1e-5
 """m, rad: of held contacts on the way."""
 
-ARRIVED = 0.05
+ARRIVAL_TOLERANCE = 0.05
 """rad, m: a way that ends this near to a posture leads there."""
 
 
@@ -54,9 +53,9 @@ class Continuity:
         rows = [contact_rows(self.robot, self.environment, contact, None) for contact in held]
         way = self.robot.difference(start, end)
         q = start
-        for piece in range(1, PIECES + 1):
-            guide = self.robot.integrate(start, way, piece / PIECES)
-            q = self._search.run(self._search.task(rows, guide), q, STEPS, TOLERANCE, 1e-3).q
+        for piece in range(1, PATH_PIECES + 1):
+            guide = self.robot.integrate(start, way, piece / PATH_PIECES)
+            q = self._search.run(self._search.task(rows, guide), q, STEPS_PER_PIECE, CONTACT_TOLERANCE_M, 1e-3).q
         return q
 
     def reaches(self, held: Sequence[Contact], start: np.ndarray, end: np.ndarray) -> bool:
@@ -85,9 +84,9 @@ class Continuity:
         return replace(result, stage="way", violations=(Violation("way", thing, float(off[worst])),))
 
     def _same(self, a: np.ndarray, b: np.ndarray) -> bool:
-        return bool(np.max(np.abs(self.robot.difference(a, b))) <= ARRIVED)
+        return bool(np.max(np.abs(self.robot.difference(a, b))) <= ARRIVAL_TOLERANCE)
 
 
-def kept(before: Sequence[Contact], after: Sequence[Contact]) -> list[Contact]:
+def shared_contacts(before: Sequence[Contact], after: Sequence[Contact]) -> list[Contact]:
     """Return the contacts of one stance that are at the same place in another."""
     return [contact for contact in after if any(contact.same_place(other) for other in before)]

@@ -1,4 +1,4 @@
-"""Coordinates of a contact that the posture generator may choose, within a cell about those given."""
+"""Free coordinates of contacts: rows and bounds (cells) for the posture search."""
 
 from dataclasses import dataclass, replace
 
@@ -25,19 +25,19 @@ from mcplan.scene.polygon import erode
 DIGITS = 9
 """Decimals (m, rad) of a coordinate that was chosen: a patch that others pin has no room for more rounding."""
 
-GRIP = 0.02
+GRIP_MARGIN_M = 0.02
 """m: a grasp stays this far from the ends of its bar."""
 
-AROUND = 0.01 * np.array([[-1, -1], [1, -1], [1, 1], [-1, 1.0]])
+POINT_SURROUNDINGS_M = 0.01 * np.array([[-1, -1], [1, -1], [1, 1], [-1, 1.0]])
 """m: what a point needs around it on its surface; off the edge falls what rolls or slips by a little."""
 
-LEAN = np.deg2rad(50)
+MAX_LEAN_RAD = np.deg2rad(50)
 """How far the leg of a ball leans at most: so far around, `mcplan robot new` takes its link for round."""
 
-NEAR = 3.0
+NEAR_EDGE_RADII = 3.0
 """Radii: an edge of its support that is farther from a ball than it rolls with a leg that turns by so much (rad)."""
 
-ALL = 1e3
+UNBOUNDED = 1e3
 """m, rad: stands for an infinite half-width."""
 
 
@@ -67,7 +67,7 @@ class Freedom:
 
 
 @dataclass(frozen=True, eq=False)
-class ContactRows:
+class FrameRows:
     """One contact as the kernel sees it, see `core.posture_rows`.
 
     Attributes
@@ -86,13 +86,13 @@ class ContactRows:
     cell: np.ndarray
 
 
-def contact_rows(robot: Robot, environment: Environment, contact: Contact, freedom: Freedom | None) -> ContactRows:
+def contact_rows(robot: Robot, environment: Environment, contact: Contact, freedom: Freedom | None) -> FrameRows:
     """Return the rows of a contact, with the coordinates in ``freedom`` left open."""
     body, offset = robot.frame(contact.patch)
     target = np.concatenate([contact.R.ravel(), contact.p])
     if contact.radius:
         frame, cell = np.concatenate([offset, target]), _ball_cell(contact, environment, freedom, robot.scale.leg)
-        return ContactRows(PLACE_ROWS, body, frame, np.zeros((0, 6)), cell)
+        return FrameRows(PLACE_ROWS, body, frame, np.zeros((0, 6)), cell)
     select, cell = contact.selection, np.zeros((0, 10))
     if contact.rolls and len(select) == 5:
         # it could roll, but its friction would turn along, and the bar come out of the line that bears
@@ -102,24 +102,24 @@ def contact_rows(robot: Robot, environment: Environment, contact: Contact, freed
         if isinstance(support, Bar) and contact.kind == "surface" and (freedom.offset > 0.0 or freedom.angle > 0.0):
             target = np.concatenate([support.ends[0], support.direction, [support.radius], np.zeros(5)])
             frame = np.concatenate([offset, target])
-            return ContactRows(LINE_ROWS, body, frame, np.zeros((3, 6)), _line_cell(robot, contact, support, freedom))
+            return FrameRows(LINE_ROWS, body, frame, np.zeros((3, 6)), _line_cell(robot, contact, support, freedom))
         if isinstance(support, Surface) and contact.kind == "surface" and len(contact.points) == 2:
             u = contact.points[1] - contact.points[0]
             u = u / np.linalg.norm(u)
             select = np.array([[0.0, 0.0, 1.0, 0.0, 0.0, 0.0], np.concatenate([np.zeros(3), u])])
             cell = _edge_cell(contact, support, freedom, u)
-            return ContactRows(EDGE_ROWS, body, np.concatenate([offset, target]), select, cell)
+            return FrameRows(EDGE_ROWS, body, np.concatenate([offset, target]), select, cell)
         if isinstance(support, Bar):
-            free, cell = _bar_cell(contact, support, freedom, robot.scale.arm * GRIP)
+            free, cell = _bar_cell(contact, support, freedom, robot.scale.arm * GRIP_MARGIN_M)
         else:
             free, cell = _cell(contact, support, freedom, robot.scale.leg)
         taken = _complement(contact.selection)
         select = constrained_directions([*taken, *free])
     mode = POSE_ROWS if select[:, 3:].any() else PLACE_ROWS
-    return ContactRows(mode, body, np.concatenate([offset, target]), select, cell)
+    return FrameRows(mode, body, np.concatenate([offset, target]), select, cell)
 
 
-def settle(
+def resolve_contact(
     robot: Robot, environment: Environment, contact: Contact, freedom: Freedom, near: tuple[np.ndarray, np.ndarray]
 ) -> Contact:
     """Return the contact fixed at the place nearest the patch pose ``near`` (R, p), its coordinates rounded.
@@ -145,7 +145,7 @@ def _complement(selection: np.ndarray) -> np.ndarray:
 
 def cell_row(linear: np.ndarray, angular: np.ndarray, low: float, high: float, kind: int = OF_POSE) -> np.ndarray:
     """Return a row (10,) of a cell, see `core.posture_rows`; infinite bounds are made large ones."""
-    return np.concatenate([[0.0, kind], linear, angular, [max(low, -ALL), min(high, ALL)]])
+    return np.concatenate([[0.0, kind], linear, angular, [max(low, -UNBOUNDED), min(high, UNBOUNDED)]])
 
 
 def _cell(
@@ -167,10 +167,12 @@ def _cell(
         rows.append(cell_row(zero, np.array([0.0, 0.0, -1.0]), -min(freedom.yaw, 3.0), min(freedom.yaw, 3.0)))
     if (freedom.x > 0.0 or freedom.y > 0.0) and not contact.options.get("overhang"):
         shape = contact.points[:, :2] @ R[:2, :2].T
-        A, b = erode(surface.polygon, size * AROUND if contact.kind == "point" else shape)
+        A, b = erode(surface.polygon, size * POINT_SURROUNDINGS_M if contact.kind == "point" else shape)
         room = b - A @ np.array([place["x"], place["y"]])
-        most = np.abs(A) @ np.minimum([freedom.x, freedom.y], ALL)
-        rows += [cell_row(a @ R[:2], zero, -ALL, max(r, 0.0)) for a, r, m in zip(A, room, most, strict=True) if r < m]
+        most = np.abs(A) @ np.minimum([freedom.x, freedom.y], UNBOUNDED)
+        rows += [
+            cell_row(a @ R[:2], zero, -UNBOUNDED, max(r, 0.0)) for a, r, m in zip(A, room, most, strict=True) if r < m
+        ]
     return free, np.array(rows).reshape(-1, 10)
 
 
@@ -179,8 +181,9 @@ def _ball_cell(contact: Contact, environment: Environment, freedom: Freedom | No
 
     n . (p - p_t) = 0,    p - p_t - r phi x n = 0 along the support, or within the cell,    phi = log(R R_t')
 
-    Its leg leans no farther than its link is round. Besides, it does not roll off its support: where it touches,
-    ``AROUND`` is left to the edge where its place is free, half of that later, and no more than a given place has.
+    Its leg leans no farther than its link is round. It does not roll off its support either: where it touches,
+    ``POINT_SURROUNDINGS_M`` is left to the edge where its place is free, half of that later, and no more than a given
+    place has.
     """
     r, surface = contact.radius, environment.support(contact.support)
     assert isinstance(surface, Surface)
@@ -188,13 +191,15 @@ def _ball_cell(contact: Contact, environment: Environment, freedom: Freedom | No
     R, spins = surface_rotation(float(contact.coordinates["yaw"])), r * np.array([[0, 1.0, 0], [-1.0, 0, 0]])
     widths = [0.0 if freedom is None else freedom.x, 0.0 if freedom is None else freedom.y]
     rows += [cell_row(R[axis], R[axis, :2] @ spins, -width, width) for axis, width in enumerate(widths)]
-    rows.append(cell_row(np.zeros(3), np.zeros(3), -np.inf, LEAN, ANGLE))
-    A, b = erode(surface.polygon, size * AROUND * (1.0 if max(widths) > 0.0 else 0.5))
+    rows.append(cell_row(np.zeros(3), np.zeros(3), -np.inf, MAX_LEAN_RAD, ANGLE))
+    A, b = erode(surface.polygon, size * POINT_SURROUNDINGS_M * (1.0 if max(widths) > 0.0 else 0.5))
     place = A @ np.array([contact.coordinates["x"], contact.coordinates["y"]])
     most = np.maximum(b, place) + A @ (surface.R.T @ surface.p)[:2]
-    near = most - A @ (surface.R.T @ contact.p)[:2] < np.abs(A) @ widths + NEAR * r
+    near = most - A @ (surface.R.T @ contact.p)[:2] < np.abs(A) @ widths + NEAR_EDGE_RADII * r
     ways = A @ surface.R[:, :2].T
-    rows += [cell_row(n, np.zeros(3), -ALL, high, OF_POINT) for n, high in zip(ways[near], most[near], strict=True)]
+    rows += [
+        cell_row(n, np.zeros(3), -UNBOUNDED, high, OF_POINT) for n, high in zip(ways[near], most[near], strict=True)
+    ]
     return np.array(rows)
 
 

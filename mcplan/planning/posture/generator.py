@@ -1,17 +1,15 @@
-"""The posture generator: a posture and contact forces for a stance, near a guide, or what stands in the way.
+"""Posture generator: a balanced, collision-free posture for a stance near a guide, or the violated constraints.
 
-The stages go from cheap to dear, and the first failure ends an attempt:
+The stages go from cheap to expensive, and the first failure ends an attempt:
 
     region      where the loaded contacts balance the robot, whatever its posture (kept by value)
-    reach       contacts in place, the base where it is asked for, patches in the air clear, within the joint limits
+    reach       contacts in place, base target, clearance of patches in the air, joint limits
     balance     the same with the centre of mass inside the region; contacts polished; free coordinates fixed
-    collision   distances; only where something is too near, the search goes on with rows that push apart
+    collision   distances; only where something is too near, the search goes on with rows that separate bodies
     forces      least contact forces within friction and torque limits
 
 An attempt starts from each start and guide in turn. Nothing but values is kept between calls: the same call gives the
 same answer, to the bit.
-
-What one call of the posture generator asks for, and how far an attempt at it came.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,22 +20,22 @@ import numpy as np
 from mcplan.collision.model import CollisionModel
 from mcplan.core.posture.rows import PostureTargets
 from mcplan.errors import InputError
-from mcplan.planning.posture.freedom import ContactRows, Freedom, contact_rows, settle
-from mcplan.planning.posture.result import STAGES, Clock, PostureResult, Violation, missed_rows
-from mcplan.planning.posture.settings import PostureSettings
-from mcplan.planning.posture.support_cache import REGION_TOLERANCE, ContactRegions, Support, contact_key
-from mcplan.planning.posture.task import BaseTarget, PostureSearch, Search, prices
-from mcplan.planning.posture.torque_gradient import relief_rows, torque_excess
+from mcplan.planning.posture.freedom import FrameRows, Freedom, contact_rows, resolve_contact
+from mcplan.planning.posture.result import STAGES, EffortCounter, PostureResult, Violation, violations_of
+from mcplan.planning.posture.support_cache import REGION_TOLERANCE_M, ContactRegions, Support, contact_key
+from mcplan.planning.posture.task import BaseTarget, PostureSearch, PostureSettings, SearchResult, prices
+from mcplan.planning.posture.torque_gradient import torque_excess, torque_rows
 from mcplan.robot.anatomy import bent_limits
 from mcplan.robot.robot import Robot
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment
 from mcplan.settings.margins import shrunk
 from mcplan.statics.equilibrium import Equilibrium, balance, friction_margin
+from mcplan.util.arguments import each, instance, vector
 
 
 @dataclass(frozen=True, eq=False)
-class Wanted:
+class PostureProblem:
     """What one call asks for (`PostureGenerator.generate`).
 
     ``further`` : rows of the base and of patches in the air; ``limit`` : (2, n) bounds of the joints.
@@ -50,7 +48,7 @@ class Wanted:
     guide: np.ndarray
     com: np.ndarray | None
     hint: np.ndarray | None
-    further: dict[str, ContactRows]
+    further: dict[str, FrameRows]
     limit: np.ndarray
 
     @property
@@ -64,7 +62,7 @@ class Wanted:
 
 
 @dataclass
-class Attempt:
+class Iterate:
     """The best that one start led to."""
 
     q: np.ndarray
@@ -82,7 +80,7 @@ class Attempt:
         amount = self.violations[0].amount if self.violations else 0.0
         return STAGES.index(self.stage), -amount
 
-    def result(self, robot: Robot, bearing: tuple[str, ...], clock: Clock) -> PostureResult:
+    def result(self, robot: Robot, bearing: tuple[str, ...], clock: EffortCounter) -> PostureResult:
         """Return it as the answer of a call, with its margins."""
         limits, q, held = robot.limits, self.q, self.forces
         margins = {"position": float(np.minimum(q[7:] - limits.lower, limits.upper - q[7:]).min(initial=np.inf))}
@@ -99,43 +97,43 @@ class Attempt:
         return PostureResult(q, self.contacts, bearing, held, margins, self.violations, self.stage, clock.effort())
 
 
-def where_it_is(robot: Robot, q: np.ndarray, contact: Contact) -> Contact:
+def contact_at(robot: Robot, q: np.ndarray, contact: Contact) -> Contact:
     """Return the contact at the pose that its patch has: it may have turned about free axes."""
     X = robot.frame_pose(q, contact.patch)
     return contact.at(X[:3, :3], X[:3, 3])
 
 
-def outside(support: Support, com: np.ndarray | None) -> Violation | None:
+def outside_region(support: Support, com: np.ndarray | None) -> Violation | None:
     """Say how far a centre of mass lies outside the region where contacts balance it; the region's accuracy is free."""
     depth = np.inf if com is None else support.region.depth(com)
-    return Violation("equilibrium", "com", float(-depth)) if depth < -REGION_TOLERANCE else None
+    return Violation("equilibrium", "com", float(-depth)) if depth < -REGION_TOLERANCE_M else None
 
 
-LOOSE = 1e-3
+REACH_TOLERANCE_M = 1e-3
 """m, rad: tolerance of the reach stage, and of free contacts before they are fixed."""
 
-TOLERANCE = 1e-7
+SEARCH_TOLERANCE_M = 1e-7
 """m, rad: tolerance that a search works to."""
 
-ACCEPTED = 1e-6
+ACCEPTED_ERROR_M = 1e-6
 """m, rad: the most that a posture that is found may miss: places rounded to a file's digits contradict each other."""
 
-CLOSE_ENOUGH = 0.02
+STEP_TOLERANCE = 0.02
 """m, rad: a step below this no longer improves the cost enough to matter."""
 
-SPARE = 3e-4
+EXTRA_CLEARANCE_M = 3e-4
 """m: distance beyond the one asked for that is aimed at."""
 
-ROUNDING = 1e-4
+CLEARANCE_ROUNDING_M = 1e-4
 """m: a clearance may fall short of the one asked for by this much."""
 
-PUSH = 0.02
+MAX_PUSH_M = 0.02
 """m: the most that a pair is pushed apart before its distance is taken anew."""
 
-NAMED = 3
+MAX_NAMED_PAIRS = 3
 """Pairs that are named where bodies cannot be kept apart."""
 
-SEE = 0.04
+WATCH_DISTANCE_M = 0.04
 """m: pairs nearer than this take part in resolving a collision."""
 
 
@@ -159,10 +157,10 @@ class PostureGenerator:
         self.robot, self.environment = robot, environment
         self.settings = settings or PostureSettings().of(robot.scale)
         self.collisions = collisions
-        self._see, self._push = robot.scale.leg * SEE, robot.scale.leg * PUSH
+        self._see, self._push = robot.scale.leg * WATCH_DISTANCE_M, robot.scale.leg * MAX_PUSH_M
         self._search = PostureSearch(robot, prices(robot, self.settings.weights), self.settings.joint_margin)
         self._regions = ContactRegions(robot.mass, self.settings.com_inset, self.settings.comfort)
-        self._rows: dict[tuple, ContactRows] = {}
+        self._rows: dict[tuple, FrameRows] = {}
         self._bodies = {link: robot.frame(link)[0] for link in robot.link_names}
 
     def generate(
@@ -176,7 +174,7 @@ class PostureGenerator:
         com: np.ndarray | None = None,
         base: BaseTarget | None = None,
         hint: np.ndarray | None = None,
-        airborne: Mapping[str, ContactRows] | None = None,
+        airborne: Mapping[str, FrameRows] | None = None,
         leaving: Iterable[str] = (),
     ) -> PostureResult:
         """Find a posture.
@@ -196,7 +194,7 @@ class PostureGenerator:
         airborne : {patch: rows} that patches in the air keep (`posture.airborne`).
         leaving : patches that are lifted next, whose limbs may be straight.
         """
-        clock = Clock()
+        clock = EffortCounter()
         guides = [np.array(g, dtype=float) for g in ([guide] if np.ndim(guide) == 1 else guide)]
         contacts, free = tuple(contacts), dict(free or {})
         names = tuple(contact.patch for contact in contacts)
@@ -212,13 +210,13 @@ class PostureGenerator:
         limit = self._search.limit
         if self.settings.bent > 0.0:
             limit = bent_limits(limit, self.robot.folds_of(touching), guides[0][7:], self.settings.bent)
-        wanted = Wanted(contacts, bearing, free, passing, guides[0], target, hint, further, limit)
+        wanted = PostureProblem(contacts, bearing, free, passing, guides[0], target, hint, further, limit)
         support = self.support(contacts, bearing, self.robot.com(guides[0]))
         clock.lap("region")
-        refused = support.violation or (None if set(free) & set(bearing) else outside(support, target))
-        best: Attempt | None = None
+        refused = support.violation or (None if set(free) & set(bearing) else outside_region(support, target))
+        best: Iterate | None = None
         if refused is not None:
-            best = Attempt(guides[0], contacts, "region", (refused,), support=support)
+            best = Iterate(guides[0], contacts, "region", (refused,), support=support)
         else:
             for start in (*starts, *guides):
                 clock.starts += 1
@@ -232,24 +230,24 @@ class PostureGenerator:
 
     # -- stages ---------------------------------------------------------------------------------------------------
 
-    def _attempt(self, wanted: Wanted, support: Support, start: np.ndarray, clock: Clock) -> Attempt:
+    def _attempt(self, wanted: PostureProblem, support: Support, start: np.ndarray, clock: EffortCounter) -> Iterate:
         steps, guide, contacts, free = self.settings.steps, wanted.guide, wanted.contacts, wanted.free
         rows = self._all_rows(wanted, contacts, free)
         # a centre of mass that is asked for draws the posture from the first step on
         pull = None if wanted.com is None else np.array([*wanted.com[:2], self.settings.weights.com, 0.0])
         first = self._search.task(rows, guide, hint=pull, limit=wanted.limit)
-        reach = self._run(first, start, steps, LOOSE, np.inf, clock)
+        reach = self._run(first, start, steps, REACH_TOLERANCE_M, np.inf, clock)
         if not reach.found:
-            return Attempt(reach.q, contacts, "reach", self._missed(reach, wanted, rows, guide))
+            return Iterate(reach.q, contacts, "reach", self._missed(reach, wanted, rows, guide))
         q = reach.q
         if any(freedom.names for freedom in free.values()):
             task = self._balanced(wanted, rows, guide, support)
-            loose = self._run(task, q, steps, TOLERANCE, CLOSE_ENOUGH, clock)
-            if loose.worst > ACCEPTED:
+            loose = self._run(task, q, steps, SEARCH_TOLERANCE_M, STEP_TOLERANCE, clock)
+            if loose.worst > ACCEPTED_ERROR_M:
                 missed = self._missed(loose, wanted, rows, guide)
-                return Attempt(loose.q, contacts, "balance", missed, support=support)
+                return Iterate(loose.q, contacts, "balance", missed, support=support)
             q = loose.q
-            attempt = Attempt(q, contacts, "collision", (), None, support, None, loose.worst)
+            attempt = Iterate(q, contacts, "collision", (), None, support, None, loose.worst)
             self._push_apart(attempt, task, wanted, free, clock)
             if attempt.violations:
                 return attempt
@@ -257,33 +255,38 @@ class PostureGenerator:
             try:
                 contacts = self._settle(contacts, free, q)
             except InputError:
-                missed = tuple(Violation("reach", patch, LOOSE) for patch in free)
-                return Attempt(q, contacts, "balance", missed, support=support)
+                missed = tuple(Violation("reach", patch, REACH_TOLERANCE_M) for patch in free)
+                return Iterate(q, contacts, "balance", missed, support=support)
             if any(patch in wanted.bearing for patch in free):
                 support = self.support(contacts, wanted.bearing, self.robot.com(q))
-                refused = support.violation or outside(support, wanted.com)
+                refused = support.violation or outside_region(support, wanted.com)
                 if refused is not None:
-                    return Attempt(q, contacts, "balance", (refused,), support=support)
+                    return Iterate(q, contacts, "balance", (refused,), support=support)
             rows = self._all_rows(wanted, contacts, {})
             task = self._balanced(wanted, rows, guide, support)._replace(guide=q)
             guide = q
         else:
             task = self._balanced(wanted, rows, guide, support)
-        found = self._run(task, q, steps, TOLERANCE, CLOSE_ENOUGH, clock)
-        if ACCEPTED < found.worst <= LOOSE:  # it has not settled: comfort is a wish, and left out
+        found = self._run(task, q, steps, SEARCH_TOLERANCE_M, STEP_TOLERANCE, clock)
+        if ACCEPTED_ERROR_M < found.worst <= REACH_TOLERANCE_M:  # it has not settled: comfort is a wish, and left out
             task = task._replace(hint=np.append(task.hint[:3], 0.0))
-            found = self._run(task, q, steps, TOLERANCE, CLOSE_ENOUGH, clock)
-        if found.worst > ACCEPTED:
+            found = self._run(task, q, steps, SEARCH_TOLERANCE_M, STEP_TOLERANCE, clock)
+        if found.worst > ACCEPTED_ERROR_M:
             missed = self._missed(found, wanted, rows, guide)
-            return Attempt(found.q, contacts, "balance", missed, support=support)
-        attempt = Attempt(found.q, contacts, "collision", (), None, support, None, found.worst)
+            return Iterate(found.q, contacts, "balance", missed, support=support)
+        attempt = Iterate(found.q, contacts, "collision", (), None, support, None, found.worst)
         self._push_apart(attempt, task, wanted, {}, clock)
         if not attempt.violations:
             self._hold(attempt, wanted.bearing, clock)
         return self._relieved(attempt, task, wanted, clock)
 
     def _push_apart(
-        self, attempt: Attempt, task: PostureTargets, wanted: Wanted, free: Mapping[str, Freedom], clock: Clock
+        self,
+        attempt: Iterate,
+        task: PostureTargets,
+        wanted: PostureProblem,
+        free: Mapping[str, Freedom],
+        clock: EffortCounter,
     ) -> None:
         """Resolve collisions by rows of the distances, taken anew every few steps."""
         if self.collisions is None:
@@ -300,42 +303,42 @@ class PostureGenerator:
             given = np.array([self._given(pair, given_links) for pair in near.pairs], bool)
             touching = np.array([pair.in_contact for pair in near.pairs], bool)
             # the clearance is a wish of ours and may be rounded; how deep a contact may go, and nothing at all, may not
-            room = near.distance + settings.clearance * (given & ~touching) - ROUNDING * (given | touching)
+            room = near.distance + settings.clearance * (given & ~touching) - CLEARANCE_ROUNDING_M * (given | touching)
             worst = int(np.argmin(room)) if len(room) else -1
             least = float(room[worst]) if worst >= 0 else self._see
             attempt.clearance = float(near.distance.min(initial=self._see)) + settings.clearance
-            if least >= -ROUNDING and attempt.error <= ACCEPTED:
+            if least >= -CLEARANCE_ROUNDING_M and attempt.error <= ACCEPTED_ERROR_M:
                 attempt.violations = ()
                 return
-            close = [p for p in np.argsort(room)[:NAMED] if room[p] < -ROUNDING]
+            close = [p for p in np.argsort(room)[:MAX_NAMED_PAIRS] if room[p] < -CLEARANCE_ROUNDING_M]
             if close:
                 attempt.violations = tuple(Violation("collision", str(near.pairs[p]), -float(room[p])) for p in close)
             if rounds == settings.collision_rounds or (close and given[worst]):
                 return
-            if least >= -ROUNDING:
+            if least >= -CLEARANCE_ROUNDING_M:
                 here = task._replace(guide=attempt.q, hint=np.zeros(4))
-                back = self._run(here, attempt.q, settings.steps, TOLERANCE, CLOSE_ENOUGH, clock)
+                back = self._run(here, attempt.q, settings.steps, SEARCH_TOLERANCE_M, STEP_TOLERANCE, clock)
                 attempt.q, attempt.error = back.q, back.worst
                 continue
             rows, distance = near.rows[~given], near.distance[~given]
             now = rows, distance, attempt.q
             if before is not None:  # of a flat foot the corners take turns: what was nearest before counts on
                 old, foreseen = before[0], before[1] + before[0] @ self.robot.difference(before[2], attempt.q)
-                kept = foreseen < SPARE + self._push
+                kept = foreseen < EXTRA_CLEARANCE_M + self._push
                 rows, distance = np.vstack([rows, old[kept]]), np.append(distance, foreseen[kept])
             before = now
             # a little more than asked for, so that the linearisation's error is paid for; from deep inside, bit by bit
-            linear = np.column_stack([rows, np.minimum(SPARE - distance, self._push)])
+            linear = np.column_stack([rows, np.minimum(EXTRA_CLEARANCE_M - distance, self._push)])
             push = task._replace(linear=linear, linear_q=attempt.q)
-            step = self._run(push, attempt.q, 8, TOLERANCE, CLOSE_ENOUGH, clock, trust=0.2)
+            step = self._run(push, attempt.q, 8, SEARCH_TOLERANCE_M, STEP_TOLERANCE, clock, trust=0.2)
             attempt.q = step.q
             fixed = len(step.missed) - len(linear)
             attempt.error = float(step.missed[:fixed].max(initial=0.0))
 
-    def _hold(self, attempt: Attempt, bearing: tuple[str, ...], clock: Clock) -> None:
+    def _hold(self, attempt: Iterate, bearing: tuple[str, ...], clock: EffortCounter) -> None:
         """Find the forces, or say what is wrong."""
         robot, settings = self.robot, self.settings
-        contacts = self._bearing(where_it_is(robot, attempt.q, contact) for contact in attempt.contacts)
+        contacts = self._bearing(contact_at(robot, attempt.q, contact) for contact in attempt.contacts)
         held = balance(robot, attempt.q, contacts, bearing, settings.torque_share)
         clock.lap("forces")
         attempt.forces, attempt.stage = held, "forces"
@@ -351,7 +354,9 @@ class PostureGenerator:
         else:
             attempt.stage, attempt.violations = "done", ()
 
-    def _relieved(self, attempt: Attempt, task: PostureTargets, wanted: Wanted, clock: Clock) -> Attempt:
+    def _relieved(
+        self, attempt: Iterate, task: PostureTargets, wanted: PostureProblem, clock: EffortCounter
+    ) -> Iterate:
         """Return a posture near one that holds but for a torque, in which that holds too; or the attempt itself.
 
         All linearisations so far are kept: two joints would pass the load to and fro.
@@ -362,24 +367,24 @@ class PostureGenerator:
                 break
             if here.stage == "done":
                 return here
-            contacts = [where_it_is(self.robot, here.q, contact) for contact in here.contacts]
+            contacts = [contact_at(self.robot, here.q, contact) for contact in here.contacts]
             bearing = self._bearing(contact for contact in contacts if contact.patch in wanted.bearing)
             found = torque_excess(self.robot, here.q, bearing, self.settings.torque_share)
             clock.lap("forces")
             if found is None:
                 break
             planes.append((here.q, *found))
-            linear = relief_rows(self.robot, here.q, planes)
+            linear = torque_rows(self.robot, here.q, planes)
             if self.collisions is not None:
                 touching = wanted.touching(here.contacts)
                 near = self.collisions.constraint_rows(here.q, self._see, touching, self.settings.clearance)
                 linear = np.vstack([linear, np.column_stack([near.rows, np.minimum(-near.distance, 0.0)])])
             ease = task._replace(guide=here.q, hint=np.zeros(4), linear=np.ascontiguousarray(linear), linear_q=here.q)
-            step = self._run(ease, here.q, 8, TOLERANCE, CLOSE_ENOUGH, clock, trust=0.2)
+            step = self._run(ease, here.q, 8, SEARCH_TOLERANCE_M, STEP_TOLERANCE, clock, trust=0.2)
             there = task._replace(guide=step.q, hint=np.zeros(4))
-            back = self._run(there, step.q, self.settings.steps, TOLERANCE, CLOSE_ENOUGH, clock)
+            back = self._run(there, step.q, self.settings.steps, SEARCH_TOLERANCE_M, STEP_TOLERANCE, clock)
             here = replace(attempt, q=back.q, error=back.worst)
-            if back.worst > ACCEPTED:
+            if back.worst > ACCEPTED_ERROR_M:
                 break
             self._push_apart(here, there, wanted, {}, clock)
             if not here.violations or here.violations[0].kind == "torque":
@@ -390,7 +395,7 @@ class PostureGenerator:
 
     def _run(
         self, task: PostureTargets, start, steps: int, tolerance: float, step_tolerance: float, clock, **options
-    ) -> Search:
+    ) -> SearchResult:
         answer = self._search.run(task, start, steps, tolerance, step_tolerance, **options)
         clock.steps += answer.steps
         clock.soft_steps += answer.soft_steps
@@ -398,14 +403,16 @@ class PostureGenerator:
         return answer
 
     def _all_rows(
-        self, wanted: Wanted, contacts: tuple[Contact, ...], free: Mapping[str, Freedom]
-    ) -> list[ContactRows]:
+        self, wanted: PostureProblem, contacts: tuple[Contact, ...], free: Mapping[str, Freedom]
+    ) -> list[FrameRows]:
         return [
             *(self._contact_rows(contact, free.get(contact.patch)) for contact in contacts),
             *wanted.further.values(),
         ]
 
-    def _balanced(self, wanted: Wanted, rows: list[ContactRows], guide: np.ndarray, support: Support) -> PostureTargets:
+    def _balanced(
+        self, wanted: PostureProblem, rows: list[FrameRows], guide: np.ndarray, support: Support
+    ) -> PostureTargets:
         """Return the search for a posture whose centre of mass is where it is asked for, or inside its region."""
         if wanted.com is not None:
             return self._search.task(rows, guide, centre=wanted.centre, limit=wanted.limit)
@@ -414,7 +421,7 @@ class PostureGenerator:
         hint = np.array([*place, weights.com, weights.comfort])
         return self._search.task(rows, guide, support.rows, hint, limit=wanted.limit)
 
-    def _contact_rows(self, contact: Contact, freedom: Freedom | None) -> ContactRows:
+    def _contact_rows(self, contact: Contact, freedom: Freedom | None) -> FrameRows:
         key = (contact_key(contact), tuple(contact.coordinates.items()), freedom)
         if key not in self._rows:
             self._rows[key] = contact_rows(self.robot, self.environment, contact, freedom)
@@ -447,20 +454,20 @@ class PostureGenerator:
             freedom = free.get(contact.patch)
             if freedom is not None and freedom.names:
                 X = self.robot.frame_pose(q, contact.patch)
-                contact = settle(self.robot, self.environment, contact, freedom, (X[:3, :3], X[:3, 3]))
+                contact = resolve_contact(self.robot, self.environment, contact, freedom, (X[:3, :3], X[:3, 3]))
             settled.append(contact)
         return tuple(settled)
 
     def _missed(
-        self, search: Search, wanted: Wanted, rows: list[ContactRows], guide: np.ndarray
+        self, search: SearchResult, wanted: PostureProblem, rows: list[FrameRows], guide: np.ndarray
     ) -> tuple[Violation, ...]:
         """Say what a search missed, and which joint limits are in the way."""
         names = [contact.patch for contact in wanted.contacts]
-        found = missed_rows(search, rows, names, list(wanted.further), TOLERANCE)
+        found = violations_of(search, rows, names, list(wanted.further), SEARCH_TOLERANCE_M)
         return tuple(found + self._binding(search, wanted.limit, rows, guide))
 
     def _binding(
-        self, search: Search, limit: np.ndarray, rows: list[ContactRows], guide: np.ndarray
+        self, search: SearchResult, limit: np.ndarray, rows: list[FrameRows], guide: np.ndarray
     ) -> list[Violation]:
         """Return the joints at a limit that the contacts would take beyond it."""
         lower, upper = limit
@@ -469,9 +476,61 @@ class PostureGenerator:
         if not bound.any():
             return []
         open_ = self._search.task(rows, guide, limit=np.array([lower - 0.5, upper + 0.5]))
-        beyond = self._search.run(open_, search.q, 3, LOOSE, np.inf).q[7:]
+        beyond = self._search.run(open_, search.q, 3, REACH_TOLERANCE_M, np.inf).q[7:]
         excess = np.maximum(lower - beyond, beyond - upper)
         kinds = ["slide limit" if unit == "m" else "joint limit" for unit in self.robot.joint_units]
         over = np.flatnonzero(bound & (excess > 1e-4))
         found = [Violation(kinds[j], self.robot.joint_names[j], float(excess[j])) for j in over]
         return sorted(found, key=lambda violation: -violation.amount)
+
+
+def solve_posture(
+    robot: Robot,
+    environment: Environment,
+    contacts: Sequence[Contact],
+    near: np.ndarray | str | None = None,
+    *,
+    loaded: Iterable[str] | None = None,
+    com: np.ndarray | None = None,
+    base: BaseTarget | None = None,
+    collisions: bool = True,
+    settings: PostureSettings | None = None,
+) -> PostureResult:
+    """Find a posture near another one with contacts in place, balanced, within limits, and with bodies apart.
+
+        minimise    |q - near|^2 weighted
+        subject to  contacts in place,  joint limits,  centre of mass in the support region of what is loaded,
+                    distances between bodies,  forces within cones and limits,  torques within their share
+
+    ``print`` of the result says whether it was found, and which requirement is missed by how much.
+
+    Parameters
+    ----------
+    robot, environment : who, and what its links keep clear of.
+    contacts : at least one (`mcplan.contact`).
+    near : (nq,) the posture that is preferred, or its name; the robot's ``half_sitting`` or neutral one by default.
+    loaded : names of the patches that carry load; all by default.
+    com : (2,) or (3,) centre of mass that is asked for (m).
+    base : where the base is asked for.
+    collisions : whether bodies are kept apart.
+    settings : margins and budgets.
+
+    Raises
+    ------
+    InputError
+        No contacts, one patch twice, or a posture of another robot.
+    """
+    where = "solve_posture"
+    instance(where, "robot", robot, Robot)
+    instance(where, "environment", environment, Environment)
+    contacts = each(where, "contacts", contacts, Contact)
+    names = [contact.patch for contact in contacts]
+    if not names or len(set(names)) < len(names):
+        raise InputError(f"solve_posture: expected contacts of different patches, not {', '.join(names) or 'none'}")
+    if near is None:
+        near = robot.posture("half_sitting") if "half_sitting" in robot.postures else robot.neutral()
+    guide = robot.posture(near) if isinstance(near, str) else vector(where, f"near (q of {robot.name})", near, robot.nq)
+    com = None if com is None else vector(where, "com", com, 2, 3)
+    model = CollisionModel(robot, environment) if collisions else None
+    generator = PostureGenerator(robot, environment, settings, model)
+    return generator.generate(contacts, loaded, guide, com=com, base=base)

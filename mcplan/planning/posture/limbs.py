@@ -1,15 +1,9 @@
-"""What the search knows about a robot's limbs: where their patches are in a natural posture, and how far they reach.
+"""Limbs in the air: nominal patch positions, limbs that would cross obstacles, half-space constraints of swing limbs.
 
-Limbs that touch nothing: they stay on the side of a rail, a wall or a pole on which they are.
-
-A posture is found near a reference without a thought of the one before. What bodies overlap is pushed apart the nearer
-way out, and so an arm may end above a rail that it hung beside, with no way from the one to the other.
-
-Where limbs in the air must not go: a lifted patch stays above the surfaces below it and beside its neighbours.
-
-The model of collisions keeps bodies apart by millimetres; a patch in the air keeps more, so that it has room to swing.
+The collision model keeps bodies millimetres apart; a patch in the air keeps more, so that it has room to swing. A
+posture is found near a reference without regard to the one before. Overlaps are resolved by the shorter way out, so an
+arm may end above a rail beside which it hung, with no path between the two: `FreeLimbs` keeps it on its side.
 """
-
 
 from collections.abc import Collection, Iterable, Sequence
 
@@ -17,15 +11,19 @@ import numpy as np
 
 from mcplan.collision.model import CollisionModel
 from mcplan.core.posture.rows import OF_POINT, PLACE_ROWS
-from mcplan.planning.posture.freedom import ContactRows, cell_row
+from mcplan.planning.posture.freedom import FrameRows, cell_row
 from mcplan.robot.anatomy import Limb, limb_links, limb_rates
 from mcplan.robot.pose import heading_rotation
 from mcplan.robot.robot import Robot
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment, Surface
 
-AHEAD, BELOW = 0.25, 0.1
-"""m: how far before and below its root a limb that touches nothing at the start is expected to touch."""
+TOUCH_AHEAD_M = 0.25
+"""m: expected distance of a contact ahead of the root of a limb that has none at the start."""
+
+TOUCH_BELOW_M = 0.1
+"""m: the same below the root."""
+
 
 def nominal_offsets(
     robot: Robot, q: np.ndarray, contacts: tuple[Contact, ...], limbs: dict[str, Limb]
@@ -46,14 +44,14 @@ def nominal_offsets(
                 place = turn.T @ (robot.frame_pose(q, patch)[:3, 3] - q[:3])
                 offsets[patch] = np.array([place[0], place[1], min(p[2] for p in own)])
             else:
-                offsets[patch] = limb.root + robot.scale.arm * np.array([AHEAD, 0.0, -BELOW])
+                offsets[patch] = limb.root + robot.scale.arm * np.array([TOUCH_AHEAD_M, 0.0, -TOUCH_BELOW_M])
     return offsets
 
 
-DEEP = 0.01
+MAX_OVERLAP_M = 0.01
 """m: bodies that overlap by less than this on the straight way between two postures are got around easily."""
 
-SAMPLES = 7
+PATH_SAMPLES = 7
 """Postures between two that are looked at."""
 
 
@@ -71,7 +69,7 @@ class FreeLimbs:
         own = {name: limb_links(robot, name) for name in names}
         links = set(robot.link_names)
         self._rates = {name: limb_rates(robot, name) for name in names}
-        deep = -robot.scale.arm * DEEP
+        deep = -robot.scale.arm * MAX_OVERLAP_M
         of = {name: [pair.a in own[name] and pair.b not in links for pair in collisions.pairs] for name in names}
         self._margins = {name: np.where(mine, deep, -np.inf) for name, mine in of.items() if any(mine)}
 
@@ -86,7 +84,9 @@ class FreeLimbs:
         held = {self.robot.patches[patch].limb for patch in touching}
         found = [name for name in self._margins if name not in held]
         way = self.robot.difference(q0, q1)
-        between = [self.robot.integrate(q0, way, share) for share in np.arange(1, SAMPLES + 1) / (SAMPLES + 1)]
+        between = [
+            self.robot.integrate(q0, way, share) for share in np.arange(1, PATH_SAMPLES + 1) / (PATH_SAMPLES + 1)
+        ]
         least, margins = self.collisions.least, self._margins
         return tuple(name for name in found if any(least(q, margins[name]) is not None for q in between))
 
@@ -99,19 +99,22 @@ class FreeLimbs:
         return np.asarray(self.robot.integrate(guide, np.where(mine, way, 0.0), 1.0))
 
 
-LIFT = 0.05
+LIFT_HEIGHT_M = 0.05
 """m: height of a lifted patch above a surface."""
 
-GAP = 0.04
+NEIGHBOUR_GAP_M = 0.04
 """m: sideways distance of a lifted patch from one that stays on the same support, as far as it had it."""
 
-REACH, UNDER = 0.10, 0.1
-"""m: a surface counts when the patch is over it or this near to its border, and no farther below its plane."""
+BORDER_DISTANCE_M = 0.10
+"""m: a surface counts when the patch is above it, or this near to its border."""
+
+DEPTH_BELOW_PLANE_M = 0.1
+"""m: a surface does not count when the patch is farther below its plane."""
 
 
-def airborne(
+def swing_limb_rows(
     robot: Robot, environment: Environment, guide: np.ndarray, in_place: Iterable[Contact], lifted: Sequence[Contact]
-) -> dict[str, ContactRows]:
+) -> dict[str, FrameRows]:
     """Return the rows that patches which were in contact, and whose limbs now hang in the air, are to keep.
 
     Parameters
@@ -133,18 +136,18 @@ def airborne(
             continue
         place = robot.frame_pose(guide, contact.patch)[:3, 3]
         planes = [
-            (surface.normal, float(surface.normal @ surface.p) + robot.scale.leg * LIFT)
+            (surface.normal, float(surface.normal @ surface.p) + robot.scale.leg * LIFT_HEIGHT_M)
             for surface in environment.surfaces
             if _below(surface, place, robot.scale.leg)
         ]
-        gap = robot.scale.leg * GAP
+        gap = robot.scale.leg * NEIGHBOUR_GAP_M
         planes += [_beside(contact, other, gap) for other in in_place if other.support == contact.support]
         if planes:
             body, offset = robot.frame(contact.patch)
             frame = np.concatenate([offset, np.eye(3).ravel(), np.zeros(3)])
             above = [(n, d + patch.radius) for n, d in planes]
             cell = np.array([cell_row(n, x, d, np.inf, OF_POINT) for n, d in above for x in patch.points])
-            found[contact.patch] = ContactRows(PLACE_ROWS, body, frame, np.zeros((0, 6)), cell)
+            found[contact.patch] = FrameRows(PLACE_ROWS, body, frame, np.zeros((0, 6)), cell)
     return found
 
 
@@ -161,13 +164,13 @@ def _beside(lifted: Contact, other: Contact, gap: float) -> tuple[np.ndarray, fl
 
 
 def _below(surface: Surface, place: np.ndarray, size: float) -> bool:
-    """Whether ``place`` (3,) is over the surface, or at most ``UNDER`` under its plane, and near it sideways."""
+    """Whether ``place`` (3,) is above the surface, or at most `DEPTH_BELOW_PLANE_M` below its plane, and near it."""
     if surface.normal[2] < 0.2:
         return False
     local = surface.R.T @ (place - surface.p)
-    if local[2] < -size * UNDER:
+    if local[2] < -size * DEPTH_BELOW_PLANE_M:
         return False
     edge = np.roll(surface.polygon, -1, axis=0) - surface.polygon
     outward = np.column_stack([edge[:, 1], -edge[:, 0]]) / np.linalg.norm(edge, axis=1, keepdims=True)
     distance = np.einsum("ij,ij->i", outward, local[:2] - surface.polygon)
-    return float(distance.max()) < size * REACH
+    return float(distance.max()) < size * BORDER_DISTANCE_M

@@ -1,12 +1,9 @@
-"""A reference posture set down where the contacts are, so that each posture stays natural on its own.
+"""Reference postures: placement on contacts, comfortable centre of mass, mirror image of a robot.
 
-Left and right: which joints and patches of a robot are mirror images of each other, found from its geometry.
-
-Mirrored in the plane y = 0 of the neutral posture, a place (x, y, z) becomes (x, -y, z), so does the direction of a
-slide, an axis of rotation (a, b, c) becomes (-a, b, -c). A posture of a symmetric robot then has a twin, with the base
+Mirrored in the plane y = 0 of the neutral posture, a point (x, y, z) becomes (x, -y, z), and so does the direction of a
+slide; an axis of rotation (a, b, c) becomes (-a, b, -c). A posture of a symmetric robot then has a twin, with the base
 on the other side.
 """
-
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,21 +21,23 @@ from mcplan.scene.contact import Contact
 from mcplan.statics.contact_forces import ForceUnknowns, moments_about
 from mcplan.statics.support_region import SupportRegion
 
-COMFORT = 0.06
+COMFORT_INSET_M = 0.06
 """m: how far inside its region the centre of mass is drawn, where there is room."""
 
-STAY = 10.0
+STAY_PRICE = 10.0
 """1/m²: price of moving the centre of mass away, against the size of the forces in weights."""
 
-DISTURBED, SPREAD = 6, 0.3
-"""Perturbed starts from which postures are tried; standard deviation of the joints, rad, and of the base, a quarter of
-it."""
+PERTURBED_STARTS = 6
+"""Perturbed starts from which postures are tried."""
 
-GROUND = 0.015
+JOINT_DEVIATION_RAD = 0.3
+"""rad: standard deviation of their joints; that of the base is a quarter of it."""
+
+GROUND_TOLERANCE_M = 0.015
 """m: patches of a named posture this near to its lowest point are those that it stands on."""
 
 
-def heading(R: np.ndarray) -> float:
+def patch_heading(R: np.ndarray) -> float:
     """Return the angle about the vertical (rad) of a patch's x axis, or of its y axis where x is steep."""
     axis, turn = (R[:, 0], 0.0) if np.hypot(*R[:2, 0]) > 0.5 else (R[:, 1], 0.5 * np.pi)
     return float(np.arctan2(axis[1], axis[0]) + turn)
@@ -64,7 +63,7 @@ def guide_posture(
         if contact.patch not in bearing:
             continue
         X = robot.frame_pose(reference, contact.patch)
-        turn = heading(contact.R) - heading(X[:3, :3])
+        turn = patch_heading(contact.R) - patch_heading(X[:3, :3])
         moves.append((np.array([np.cos(turn), np.sin(turn)]), reference[:3] - X[:3, 3], contact.p))
     if not moves:
         return None
@@ -79,7 +78,7 @@ def comfortable_place(
 ) -> np.ndarray:
     """Return the place (2,) of the centre of mass near ``com`` where the contacts bear the weight most easily.
 
-        minimise   |f|^2 + STAY |c - com|^2   subject to   balance of gravity at c,   c well inside the region
+        minimise   |f|^2 + STAY_PRICE |c - com|^2   subject to   balance of gravity at c,   c well inside the region
 
     Parameters
     ----------
@@ -88,9 +87,9 @@ def comfortable_place(
     mass, scale : of the robot, kg, and its size.
     """
     forces = ForceUnknowns(loaded)
-    size, stay = forces.size, STAY / scale.leg**2
+    size, stay = forces.size, STAY_PRICE / scale.leg**2
     reference = np.append(np.asarray(com, dtype=float)[:2], 0.0)
-    inside = region.inset(scale.sole * COMFORT, share=0.8)
+    inside = region.inset(scale.sole * COMFORT_INSET_M, share=0.8)
     # unknowns f in weights, c - com; (c - com) x (0, 0, -1) = (-cy, cx, 0)
     equal = 6 + len(forces.equal)
     A = np.zeros((equal + len(inside), size + 2))
@@ -117,7 +116,7 @@ def comfortable_place(
 def ground_patches(robot: Robot, q: np.ndarray) -> frozenset[str]:
     """Return the patches that a posture stands on: those that face down at its lowest level; soles before toes."""
     level: dict[str, float] = {}
-    ground = robot.scale.leg * GROUND
+    ground = robot.scale.leg * GROUND_TOLERANCE_M
     for name, patch in robot.patches.items():
         X = robot.frame_pose(q, name)
         points = X[:3, 3] + patch.points @ X[:3, :3].T
@@ -133,15 +132,15 @@ def ground_patches(robot: Robot, q: np.ndarray) -> frozenset[str]:
     )
 
 
-def disturbed(robot: Robot, guide: np.ndarray) -> list[np.ndarray]:
+def perturbed_starts(robot: Robot, guide: np.ndarray) -> list[np.ndarray]:
     """Return postures (nq,) around a guide, the same ones each time: starts that may lead where the guide does not."""
-    steps = SPREAD * np.random.default_rng(0).normal(size=(DISTURBED, robot.nv))
+    steps = JOINT_DEVIATION_RAD * np.random.default_rng(0).normal(size=(PERTURBED_STARTS, robot.nv))
     steps[:, :6] *= 0.25
     steps[:, :3] *= robot.scale.leg
     return [robot.integrate(guide, step, 1.0) for step in steps]
 
 
-TOLERANCE = 5e-3
+MIRROR_TOLERANCE_M = 5e-3
 """m: places that are mirror images within this are taken for such."""
 
 
@@ -178,7 +177,7 @@ class Mirror:
             image = (flip if slides[j] else turn) * axes[j]
             cost = np.linalg.norm(origins - flip * origins[j], axis=1) + 1.0 - np.abs(axes @ image)
             joint[j] = int(np.argmin(cost + (slides != slides[j])))
-            if cost[joint[j]] > TOLERANCE:
+            if cost[joint[j]] > MIRROR_TOLERANCE_M:
                 return None
             sign[j] = np.sign(axes[joint[j]] @ image)
         places = {name: robot.frame_pose(q, name) for name in robot.patches}

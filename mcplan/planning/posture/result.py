@@ -1,10 +1,4 @@
-"""What the posture generator answers: a posture with its forces, or what it misses.
-
-One requirement that a posture misses, by its kind, what it concerns and how much is missing.
-
-What a search of the posture generator missed, in words that name the contact, the base or the centre of mass.
-"""
-
+"""Results of the posture generator: posture, forces and margins, or constraint violations."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -14,8 +8,8 @@ from time import perf_counter
 import numpy as np
 
 from mcplan.core.posture.rows import ANGLE, DISTANCE, KIND, OF_POINT
-from mcplan.planning.posture.freedom import ContactRows
-from mcplan.planning.posture.task import Search
+from mcplan.planning.posture.freedom import FrameRows
+from mcplan.planning.posture.task import SearchResult
 from mcplan.scene.contact import Contact, contact_of
 from mcplan.statics.equilibrium import Equilibrium
 from mcplan.util.html_table import html_of, html_table
@@ -111,7 +105,7 @@ class Effort:
     collision_checks: int = 0
 
 
-class Clock:
+class EffortCounter:
     """Counts what a call takes."""
 
     def __init__(self) -> None:
@@ -217,12 +211,12 @@ class PostureResult:
         return contact_of(self.contacts, patch)
 
 
-OF_BASE = {DISTANCE: "place", ANGLE: "orientation"}
+BASE_ROWS = {DISTANCE: "place", ANGLE: "orientation"}
 """Rows of the base that say how far it is off, by their kind."""
 
 
-def missed_rows(
-    search: Search, rows: Sequence[ContactRows], patches: Sequence[str], further: Sequence[str], least: float
+def violations_of(
+    search: SearchResult, rows: Sequence[FrameRows], patches: Sequence[str], further: Sequence[str], least: float
 ) -> list[Violation]:
     """Return the requirements that a search missed, the worst first.
 
@@ -248,8 +242,8 @@ def missed_rows(
                 note("reach", name, missed[at])
             elif kind == OF_POINT:
                 note("clearance", name, missed[at])
-            elif kind in OF_BASE:
-                note("base", OF_BASE[kind], missed[at])
+            elif kind in BASE_ROWS:
+                note("base", BASE_ROWS[kind], missed[at])
             at += 1
     note("equilibrium", "com", missed[at:].max(initial=0.0))
     found = [Violation(kind, thing, amount) for (kind, thing), amount in amounts.items() if amount > least]

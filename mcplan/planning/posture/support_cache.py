@@ -1,4 +1,4 @@
-"""Support regions of sets of contacts, kept by the value of what they depend on."""
+"""Support regions of contact sets, cached by value."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -12,10 +12,10 @@ from mcplan.scene.polygon import nearest
 from mcplan.statics.equilibrium import equilibrium_margin
 from mcplan.statics.support_region import SupportRegion, has_support_region, support_region
 
-REGION_TOLERANCE = 2e-3
+REGION_TOLERANCE_M = 2e-3
 """m: a region is found from inside, to this accuracy."""
 
-STICKY = 20.0
+NO_SLIP_FRICTION = 20.0
 """A friction that no slip overcomes: tells whether friction, or an object that gives way, makes a region empty."""
 
 
@@ -84,10 +84,10 @@ class ContactRegions:
         return self._known[key]
 
     def _find(self, contacts: Sequence[Contact], com: np.ndarray) -> Support:
-        region = support_region(contacts, self.mass, tolerance=REGION_TOLERANCE)
+        region = support_region(contacts, self.mass, tolerance=REGION_TOLERANCE_M)
         if region.empty:
             names = " and ".join(contact.patch for contact in contacts) or "no contacts"
-            sticky = [replace(contact, friction=STICKY, carrier=None) for contact in contacts]
+            sticky = [replace(contact, friction=NO_SLIP_FRICTION, carrier=None) for contact in contacts]
             slips = has_support_region(sticky, self.mass)
             missing = -equilibrium_margin(com, contacts, self.mass) if contacts else self.mass * GRAVITY
             violation = Violation("friction" if slips else "load", names, float(missing))

@@ -1,7 +1,7 @@
-"""The posture search as the kernels see it, and one call of it; a target of the base as rows of it."""
+"""Posture search (inverse kinematics with constraints): settings, tasks for the kernel, and one call of it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -20,24 +20,130 @@ from mcplan.core.posture.search import (
     search_posture,
 )
 from mcplan.core.rigid_body.tree import MASS, PARENT, V, workspace
-from mcplan.planning.posture.freedom import ContactRows, cell_row
-from mcplan.planning.posture.settings import Weights
+from mcplan.planning.posture.freedom import FrameRows, cell_row
+from mcplan.robot.anatomy import RobotScale
 from mcplan.robot.robot import Robot
+from mcplan.scene.contact import Contact
+from mcplan.settings.settings import ControlSettings
 from mcplan.util.text import summary
 
-TRUST = 0.4
+FRICTION_SHARE = 0.9
+"""Part of the friction that a planned posture may use; its margins are still taken with all of it.
+
+The rest pays for motion: a tenth of the friction is 0.06 g of horizontal acceleration at 0.6. More would refuse stances
+that robots do take: in a valley of 35 degrees with a friction of 0.6 one foot and the opposite hand need 0.51.
+"""
+
+FACES = 8
+"""Of the pyramids of friction in which the forces of postures are."""
+
+FORCE_SHARE = 0.9
+"""Part of the largest force and moment of a contact that a planned posture may use."""
+
+TORQUE_SHARE = 0.9
+"""Part of the torque limits that a planned posture may use."""
+
+
+@dataclass(frozen=True)
+class Weights:
+    """Cost of the distance to the guide posture, per squared m or rad.
+
+    The base finds its own place between the contacts; the trunk stays upright; the centre of mass is drawn to ``com``,
+    and hardly leaves the comfortable part of its region: at the edge a contact bears nothing, and lifts off.
+    """
+
+    base_position: float = 2.0
+    base_orientation: float = 5.0
+    joints: float = 1.0
+    com: float = 20.0
+    comfort: float = 400.0
+
+
+@dataclass(frozen=True)
+class PostureSettings:
+    """Options of the posture generator; every one has a default, for a robot of the size of HRP-2.
+
+    Attributes
+    ----------
+    joint_margin : distance to the joint limits (rad or m), of a joint half of its range at most.
+    bent : how far limbs that touch are bent (rad), 0 for any: a straight one has nothing to make up for errors with.
+    com_inset : how far inside its support region the centre of mass is (m); less where the region is thin.
+    comfort : how far inside it is drawn to, without having to (m).
+    friction_share, force_share, torque_share : part of the friction of contacts, of their largest force and moment, and
+        of the torque limits that may be used.
+    pressure_inset : how far inside a patch's edges its forces act (m), as where the controller counts on them.
+    clearance : least distance between links, and to the environment (m).
+    steps : steps of the inverse kinematics per stage, at most.
+    collision_rounds : times that distances are taken anew while a collision is resolved.
+    torque_rounds : steps towards a posture nearby that needs less torque, where one holds but for that.
+    weights : cost of the distance to the guide.
+    """
+
+    joint_margin: float = 0.02
+    bent: float = 0.0
+    com_inset: float = 0.02
+    comfort: float = 0.05
+    friction_share: float = FRICTION_SHARE
+    force_share: float = FORCE_SHARE
+    torque_share: float = TORQUE_SHARE
+    pressure_inset: float = 0.005
+    clearance: float = 0.003
+    steps: int = 30
+    collision_rounds: int = 12
+    torque_rounds: int = 5
+    weights: Weights = field(default_factory=Weights)
+
+    def of(self, scale: RobotScale) -> "PostureSettings":
+        """Return the same for a robot of another size: lengths grow with it, prices of squared lengths sink."""
+        w, price = self.weights, 1.0 / scale.leg**2
+        return replace(
+            self,
+            com_inset=scale.sole * self.com_inset,
+            comfort=scale.sole * self.comfort,
+            pressure_inset=scale.sole * self.pressure_inset,
+            clearance=scale.leg * self.clearance,
+            weights=replace(w, base_position=price * w.base_position, com=price * w.com, comfort=price * w.comfort),
+        )
+
+    def with_margin(self, contact: Contact, share: float = 1.0) -> Contact:
+        """Return a contact with what of it may be used, or a share of that."""
+        return contact.with_margin(share * self.friction_share, share * self.force_share)
+
+    def within(self, control: ControlSettings) -> "PostureSettings":
+        """Return the same with no more of contacts than a controller counts on, which is to hold the postures.
+
+        Of the friction it counts on the pyramid of ``friction_faces`` faces inscribed in the cone of a part
+        ``friction_fraction`` of it. That of a posture lies within where its extent along these faces' normals does:
+
+            share <= friction_fraction cos(pi / friction_faces) / extent
+
+        with an extent of cos(pi / 8) where the normals are among those of its own faces, else of 1 at most. Its forces
+        act no nearer to the edges of a patch than ``pressure_margin``; of largest forces and moments it counts on
+        ``force_fraction``.
+        """
+        extent = np.cos(np.pi / FACES) if FACES % control.friction_faces == 0 else 1.0
+        held = control.friction_fraction * np.cos(np.pi / control.friction_faces) / extent
+        return replace(
+            self,
+            friction_share=min(self.friction_share, float(held)),
+            force_share=min(self.force_share, control.force_fraction),
+            pressure_inset=max(self.pressure_inset, control.pressure_margin),
+        )
+
+
+TRUST_RADIUS = 0.4
 """m, rad: bound of one step in each coordinate."""
 
-SHRINK = 0.15
+MIN_GAIN = 0.15
 """Least relative gain of three steps together while constraints conflict."""
 
-PENALTY = 1e4
+VIOLATION_PRICE = 1e4
 """Price of a squared violation while constraints conflict (the joints cost 1)."""
 
-HEAVY = 40.0
+MASS_PRICE = 40.0
 """Price of moving all of the mass by a joint, against moving none."""
 
-WITHIN = 1e-6
+TARGET_INSET_M = 1e-6
 """m, rad: a base is sought this far inside its tolerances, which the accuracy of the search uses up."""
 
 
@@ -60,7 +166,7 @@ class BaseTarget:
 
     __repr__ = summary
 
-    def rows(self) -> ContactRows:
+    def rows(self) -> FrameRows:
         """Return the rows: the ball ``|p - xyz| <= tolerance`` and the cube around it, which leads into a small one.
 
         The orientation has the same of its rotation vector. The row of the length is the last of each.
@@ -72,12 +178,12 @@ class BaseTarget:
                 raise ValueError("a target orientation of the base needs an angle_tolerance")
             cell += _ball(self.angle_tolerance, 3, ANGLE)
         frame = np.concatenate([np.eye(3).ravel(), np.zeros(3), R.ravel(), np.asarray(self.xyz, dtype=float)])
-        return ContactRows(PLACE_ROWS, 0, frame, np.zeros((0, 6)), np.array(cell))
+        return FrameRows(PLACE_ROWS, 0, frame, np.zeros((0, 6)), np.array(cell))
 
 
 def _ball(radius: float, first: int, length: int) -> list[np.ndarray]:
     """Return the rows of a ball of three coordinates, the first of them given, and of the cube around it."""
-    radius = max(radius - WITHIN, 0.0)
+    radius = max(radius - TARGET_INSET_M, 0.0)
     rows = [cell_row(axis[:3], axis[3:], -radius, radius, OF_POSE) for axis in np.eye(6)[first : first + 3]]
     return [*rows, cell_row(np.zeros(3), np.zeros(3), -np.inf, radius, length)]
 
@@ -91,14 +197,14 @@ def prices(robot: Robot, weights: Weights) -> np.ndarray:
     price = np.full(robot.nv, weights.joints)
     for body in range(len(topology) - 1, 0, -1):
         share, index = mass[body] / robot.mass, topology[body, V]
-        price[index] = max(price[index], weights.joints * (1.0 + HEAVY * share**2))
+        price[index] = max(price[index], weights.joints * (1.0 + MASS_PRICE * share**2))
         mass[topology[body, PARENT]] += mass[body]
     price[:3], price[3:6] = weights.base_position, weights.base_orientation
     return price
 
 
 @dataclass(frozen=True)
-class Search:
+class SearchResult:
     """One answer of the search.
 
     Attributes
@@ -165,7 +271,7 @@ class PostureSearch:
 
     def task(
         self,
-        contacts: Sequence[ContactRows],
+        contacts: Sequence[FrameRows],
         guide: np.ndarray,
         region: np.ndarray | None = None,
         hint: np.ndarray | None = None,
@@ -207,9 +313,9 @@ class PostureSearch:
         )
 
     @staticmethod
-    def rule(steps: int, tolerance: float, step_tolerance: float, trust: float = TRUST) -> np.ndarray:
+    def rule(steps: int, tolerance: float, step_tolerance: float, trust: float = TRUST_RADIUS) -> np.ndarray:
         """Return the rule of a search; see `core.posture.search` for the tolerances."""
-        rule = np.array([steps, trust, tolerance, step_tolerance, SHRINK, PENALTY])
+        rule = np.array([steps, trust, tolerance, step_tolerance, MIN_GAIN, VIOLATION_PRICE])
         assert len(rule) == RULES
         return rule
 
@@ -233,15 +339,15 @@ class PostureSearch:
         steps: int,
         tolerance: float,
         step_tolerance: float,
-        trust: float = TRUST,
-    ) -> Search:
+        trust: float = TRUST_RADIUS,
+    ) -> SearchResult:
         """Search from ``start`` (nq,)."""
         s, report = self.room_for(task, 0), self.report
         q = np.array(start, dtype=float)
         status = search_posture(self.robot.tree, task, self.rule(steps, tolerance, step_tolerance, trust), q, s, report)
         rows = _rows(task)
         missed = np.maximum(0.0, np.maximum(s.low[:rows] - s.value[:rows], s.value[:rows] - s.high[:rows]))
-        return Search(
+        return SearchResult(
             q,
             status == FOUND,
             float(report[WORST]),

@@ -1,4 +1,4 @@
-"""Which way a posture takes load off joints that need more torque than they may give.
+"""Torque gradient: how a change of posture relieves joints that exceed their torque limits.
 
     excess(q) = min s   over f, s,   subject to   balance of gravity at q,   f within its cones,
                                                   |h(q) - J(q)' f| <= (share + s) limit,  joint by joint
@@ -20,25 +20,28 @@ from mcplan.robot.robot import Robot
 from mcplan.scene.contact import Contact
 from mcplan.statics.contact_forces import ForceUnknowns, TorqueRows, moments_about
 
-SIZE = 1e-3
+FORCE_PRICE = 1e-3
 """Price of the size of the forces beside the excess: it chooses among forces that are equally good."""
 
-STEP = 1e-6
+DIFFERENCE_STEP = 1e-6
 """m, rad: of the differences, whose error is of the same order."""
 
-RELIEF, ROOM = 0.15, 0.01
-"""Part of a torque limit: the most that an excess is to fall in one step, and how far below zero it is to go."""
+MAX_EXCESS_STEP = 0.15
+"""Share of a torque limit by which an excess falls at most in one step."""
 
-Plane = tuple[np.ndarray, float, np.ndarray]
+EXCESS_MARGIN = 0.01
+"""Share of a torque limit: an excess is brought this far below zero."""
+
+Linearization = tuple[np.ndarray, float, np.ndarray]
 """A posture (nq,), its excess, and the derivative (nv,) of that."""
 
 
-def relief_rows(robot: Robot, q: np.ndarray, planes: Sequence[Plane]) -> np.ndarray:
+def torque_rows(robot: Robot, q: np.ndarray, planes: Sequence[Linearization]) -> np.ndarray:
     """Return rows (k, nv + 1) ``[L, l]`` with which ``L step >= l`` from q (nq,) makes linearised excesses vanish."""
     rows = []
     for at, excess, gradient in planes:
         here = excess + float(gradient @ robot.difference(at, q))
-        rows.append(np.append(-gradient, min(here + ROOM, RELIEF)))
+        rows.append(np.append(-gradient, min(here + EXCESS_MARGIN, MAX_EXCESS_STEP)))
     return np.array(rows)
 
 
@@ -71,7 +74,7 @@ def torque_excess(
     rows = np.block([[np.vstack([still, F]), none], [tau, -one], [-tau, -one]])
     low = np.concatenate([still_at, np.full(len(F) + 2 * count, -np.inf)])
     high = np.concatenate([still_at, upper / unit, room, 2.0 * share - room])
-    H = SIZE * np.diag(np.append(forces.norm, 1.0))
+    H = FORCE_PRICE * np.diag(np.append(forces.norm, 1.0))
     answer = solve_dense(H, np.append(np.zeros(size), 1.0), rows, low, high)
     if not answer.ok:
         return None
@@ -86,6 +89,6 @@ def torque_excess(
         )
 
     here = weighed(q)
-    steps = STEP * np.eye(robot.nv)
-    gradient = np.array([weighed(robot.integrate(q, step, 1.0)) - here for step in steps]) / STEP
+    steps = DIFFERENCE_STEP * np.eye(robot.nv)
+    gradient = np.array([weighed(robot.integrate(q, step, 1.0)) - here for step in steps]) / DIFFERENCE_STEP
     return float(answer.x[size]), gradient

@@ -14,7 +14,7 @@ from scipy.spatial.transform import Rotation
 from mcplan.errors import InputError
 from mcplan.planning.goal.item import Goal
 from mcplan.planning.guide.path import GuidePath, places_along, turns_on
-from mcplan.planning.posture.freedom import AROUND, GRIP, Freedom
+from mcplan.planning.posture.freedom import GRIP_MARGIN_M, POINT_SURROUNDINGS_M, Freedom
 from mcplan.robot.pose import rotate_z
 from mcplan.robot.robot import Robot
 from mcplan.scene.contact import Contact
@@ -198,7 +198,7 @@ def _on_surface(
     centre = surface.corners.mean(axis=0)
     s, _ = guide.progress(np.array([centre]), offset)
     _, heading = guide.at(guide.length if fixed is not None else float(s[0]))
-    polygon = robot.patches[patch].polygon if kind == "surface" else size * AROUND
+    polygon = robot.patches[patch].polygon if kind == "surface" else size * POINT_SURROUNDINGS_M
     if fixed is not None and (fixed.overhang or (kind != "surface" and fixed.given)):  # its origin is on the surface
         polygon = np.zeros((1, 2))
     widths = {"x": grid / 2, "y": grid / 2, "yaw": _turning(arm, polygon)} if loose else {}
@@ -268,7 +268,7 @@ def _on_bar(robot, patch, bar: Bar, kind, guide, offset, fixed: ContactSpec | No
     if kind == "ball" or (kind == "surface" and len(robot.patches[patch].polygon) < 3):
         return
     arm = robot.scale.arm
-    half = float(np.abs(robot.patches[patch].polygon[:, 1]).max()) if kind == "surface" else arm * GRIP
+    half = float(np.abs(robot.patches[patch].polygon[:, 1]).max()) if kind == "surface" else arm * GRIP_MARGIN_M
     rung = RUNG.times(robot.scale.leg)
     footlike = _foot_like(robot, patch)
     if fixed is None and kind == "surface" and abs(bar.direction[2]) > (STEEP if footlike else RAIL):

@@ -10,7 +10,7 @@ from mcplan.planning.feasibility import Prover
 from mcplan.planning.goal.ending import End, Ending
 from mcplan.planning.goal.item import Goal
 from mcplan.planning.plan import PlannedStance
-from mcplan.planning.posture.generator import where_it_is
+from mcplan.planning.posture.generator import contact_at
 from mcplan.planning.search.node import Node
 from mcplan.scene.contact import Contact
 from mcplan.statics.equilibrium import Equilibrium, balance, margins
@@ -91,7 +91,7 @@ def _stance(
     """Return a stance with its forces and margins, taken anew."""
     robot, settings = prover.robot, prover.generator.settings
     # forces act where the patches are, which may have turned about free axes and differ by the tolerance of the search
-    in_place = tuple(where_it_is(robot, q, contact) for contact in in_place)
+    in_place = tuple(contact_at(robot, q, contact) for contact in in_place)
     bearing = [contact for contact in in_place if contact.patch in loaded]
     least, best = np.inf, None
     for share in SHARES:

@@ -31,10 +31,10 @@ import numpy as np
 
 from mcplan.planning.chain import is_retracted
 from mcplan.planning.feasibility import OutOfCalls, Prover, steady
-from mcplan.planning.posture.continuity import kept
+from mcplan.planning.posture.continuity import shared_contacts
 from mcplan.planning.posture.generator import PostureGenerator
 from mcplan.planning.posture.result import Violation
-from mcplan.planning.posture.settings import PostureSettings
+from mcplan.planning.posture.task import PostureSettings
 from mcplan.planning.search.node import Move, Node, Step, shifts_to, swing_to
 from mcplan.planning.search.stance_search import StanceSearch
 from mcplan.planning.transition.segments import ProvenMotion, Retraction
@@ -329,8 +329,8 @@ def _better(prover: Prover, generators: list[PostureGenerator], knot: _Knot, bef
         result = steady(found, prover.robot.scale)
         if (
             result.found
-            and reaches(kept(before.contacts, knot.contacts), before.q, result.q)
-            and (after is knot or reaches(kept(knot.contacts, after.contacts), result.q, after.q))
+            and reaches(shared_contacts(before.contacts, knot.contacts), before.q, result.q)
+            and (after is knot or reaches(shared_contacts(knot.contacts, after.contacts), result.q, after.q))
         ):
             return result.q
     return knot.q

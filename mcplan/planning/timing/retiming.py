@@ -1,11 +1,11 @@
-"""The least time in which a segment can be gone, from rest to rest, within the margins of a pace.
+"""Time-optimal parameterization (TOPP) of segments, from rest to rest, within the margins of a pace.
 
 The forces are eliminated once per point of a grid along the path: what is left is a polygon of pairs (u, x), sdd and
-sd² (`path_forces`), cut to the bounds of velocities and accelerations. The law is the quickest smooth one within all
-polygons (`mcplan.core.optimize.least_time`). In the middle of its way it would turn all forces around at once, which
-contacts that give do not bear: so it is sought a second time, with a bound on the jerk of the centre of mass that this
-makes, ``|c'| |u'| sd``, sd being that of the first law: with the bound no part of the way is gone quicker. The
-reference, with the forces as unknowns, is declared in `mcplan.optimize.path_program`.
+sd² (`PathForces`), cut to the bounds of velocities and accelerations. The law is the quickest smooth one within all
+polygons (`mcplan.core.optimize.least_time`). In the middle of the path it would reverse all forces at once, which
+compliant contacts do not bear. So it is solved a second time, with a bound on the jerk of the centre of mass,
+``|c'| |u'| sd``, sd being that of the first solution: with the bound no part of the path is passed faster. The
+reference problem, with the forces as unknowns, is declared in `mcplan.optimize.path_program`.
 
 Path and law divide the work: the curve q(s) begins and ends with q' = q'' = 0, so that any law with finite rates leads
 from rest to rest without a jump of accelerations.
@@ -19,58 +19,72 @@ from mcplan.core.optimize import least_time as core
 from mcplan.core.rigid_body.tree import GRAVITY
 from mcplan.motion.time_parameterization import TimeParameterization
 from mcplan.optimize.path_program import PIECES, PathProgram, law_basis
-from mcplan.planning.timing.path_dynamics import PathDynamics, joint_speeds
-from mcplan.planning.timing.path_forces import SPENT, PathForces, RetimingError, where
+from mcplan.planning.timing.path_dynamics import (
+    NO_RESERVE,
+    PathDynamics,
+    PathForces,
+    RetimingError,
+    grid_position,
+    joint_speeds,
+)
 from mcplan.planning.timing.touchdown import touchdown_speed
 from mcplan.planning.transition.transition import Segment
 from mcplan.robot.robot import Robot
 from mcplan.settings.settings import ControlSettings
 
-KEPT = (1.0, 2 / 3, 1 / 3, 0.0)
+RESERVE_SHARES = (1.0, 2 / 3, 1 / 3, 0.0)
 """Parts of the reserve that are tried in turn: a posture that needs more than a pace uses is still to be left."""
 
-CREEPS = 0.5
+CREEP_ACCELERATION = 0.5
 """m/s²: a segment that is gone with less acceleration, 4 L / T² where all mass goes as far as L, creeps: what it needs
 to be held at all leaves little to move. Then less reserve is tried, as long as it is gone the quicker for it."""
 
-SLOWEST = 0.25
+MIN_ACCELERATION_SHARE = 0.25
 """Least part of the accelerations within all margins with which a segment is gone that keeps no reserve; otherwise that
 part is the root of what is kept, so that speeds go with the fourth root."""
 
-RAMPS, TRAVEL = 4.0, 0.05
-"""No segment along which all mass goes as far as this (m, of a robot of the size of HRP-2) takes less time than so many
-ramps of a contact's force, and shorter ones take less in proportion to the root, with accelerations as large: forces
-build up, turn to slow the body down, and vanish again. In less time contacts that give bear much more than they are
-asked for."""
+REFERENCE_TRAVEL_M = 0.05
+"""m: travel of the whole mass of a robot of the size of HRP-2 from which on `MIN_FORCE_RAMPS` holds in full. Below it
+the least time falls with the root of the travel, so that accelerations stay as large."""
 
-ACCURACY = 1e-6
+MIN_FORCE_RAMPS = 4.0
+"""Least time of such a segment, in ramps of a contact's force: forces build up, turn to brake the body, and vanish. In
+less time compliant contacts bear much more than the reference forces."""
+
+DURATION_ACCURACY = 1e-6
 """Of the duration."""
 
-BETWEEN = 0.42
+RESERVE_BETWEEN_NODES = 0.42
 """Part of the reserve that a law may use up in the middles between its nodes; its certificate allows half of it
 in the middles of its times."""
 
-UNEVEN = 0.05
+MIDDLE_TOLERANCE = 0.05
 """Part of an interval between two nodes by which the middle of its time may be off the middle of its way to count as
 the same."""
 
-ROUNDS, ALMOST = 3, 0.98
-"""Most times that less is used around what is not kept between two nodes, and the part of a law that is all of it but
-for what it is slowed down by as a whole."""
+MAX_ROUNDS = 3
+"""Times that limits are lowered around points between nodes where they are exceeded."""
 
-STILL = 1e-6
+FULL_SHARE = 0.98
+"""Share of the limits that counts as all of them; the rest slows the whole motion down."""
+
+REST_SPEED = 1e-6
 """m/s: a centre of mass that is slower stands still."""
 
-RAMP, JERK, VELOCITY, TOUCHDOWN, SWING = "ramps of forces", "jerk", "velocity", "touchdown", "torque rate"
-"""What bounds the rate of a path besides forces: see `Retimer.rates`."""
+FORCE_RAMPS = "ramps of forces"
+JERK = "jerk"
+VELOCITY = "velocity"
+TOUCHDOWN = "touchdown"
+TORQUE_RATE = "torque rate"
+"""Bounds of the rate of a path that do not come from forces: see `Retimer.rates`."""
 
-PLANNED = 2 / 3
+TORQUE_RATE_SHARE = 2 / 3
 """Part of ``control.torque_rate`` that the bends of a swing may take; its speeding up and feedback take some, too."""
 
 GAUSS = np.polynomial.legendre.leggauss(4)
 """Nodes and weights by which the time between two points is integrated."""
 
-SHORT = 1e-3
+MIN_DURATION_S = 1e-3
 """s: laws of segments that take less at their own speed are not looked for."""
 
 
@@ -110,12 +124,12 @@ class Retimer:
             raise RetimingError("objects move along")
         if not segment.contacts:
             raise RetimingError("nothing is in contact")
-        if segment.duration < SHORT:
+        if segment.duration < MIN_DURATION_S:
             raise RetimingError("it takes no time")
         path, middles = PathDynamics.pair(self.robot, segment)
         reason = ""
         quickest: TimeParameterization | None = None
-        for kept in KEPT:
+        for kept in RESERVE_SHARES:
             most = np.inf if quickest is None else quickest.duration
             try:
                 _, x, u, between = self._solve(path, middles, kept, most)
@@ -129,7 +143,7 @@ class Retimer:
             if law.duration >= most:
                 break
             quickest = law
-            if 4.0 * path.travel >= CREEPS * quickest.duration**2:
+            if 4.0 * path.travel >= CREEP_ACCELERATION * quickest.duration**2:
                 break
         if quickest is None:
             raise RetimingError(reason)
@@ -160,7 +174,7 @@ class Retimer:
         part = forces.reach(at, slope)
         law = _law(length, x, u)
         s, rate, change = np.array([law.at(t) for t in 0.5 * (law.times[:-1] + law.times[1:])]).T
-        (uneven,) = np.nonzero(np.abs(s - length * middles.s) > UNEVEN * h)
+        (uneven,) = np.nonzero(np.abs(s - length * middles.s) > MIDDLE_TOLERANCE * h)
         if len(uneven):
             there = middles.at(self.robot, s[uneven] / length)
             other = self.forces(there, forces.kept).reach(rate[uneven] ** 2, change[uneven])
@@ -194,16 +208,16 @@ class Retimer:
         path is bent, by ``of_x' sd³``.
         """
         robot, pace = self.robot, self.pace
-        part = path.travel / (robot.scale.leg * TRAVEL)
-        least = RAMPS * pace.ramp * np.sqrt(np.clip(part, SHORT, 1.0))
+        part = path.travel / (robot.scale.leg * REFERENCE_TRAVEL_M)
+        least = MIN_FORCE_RAMPS * pace.ramp * np.sqrt(np.clip(part, MIN_DURATION_S, 1.0))
         touch = [pace.touchdown_speed] * len(path.arriving) + [
             touchdown_speed(robot, path.end, path.contacts, contact, pace, pace.touchdown_speed, kept)
             for contact in path.arriving
         ]
-        found = {} if path.passes else {RAMP: np.full(len(path.v), path.length / least)}
+        found = {} if path.passes else {FORCE_RAMPS: np.full(len(path.v), path.length / least)}
         found[JERK] = np.cbrt(pace.jerk / path.third)
         if self.settings.torque_rate > 0.0:
-            found[SWING] = np.cbrt(PLANNED * self.settings.torque_rate / path.swung)
+            found[TORQUE_RATE] = np.cbrt(TORQUE_RATE_SHARE * self.settings.torque_rate / path.swung)
         limit = joint_speeds(robot, pace.velocity)
         for what, speeds, most in ((VELOCITY, path.joints, limit), (TOUCHDOWN, path.closing, np.array(touch))):
             if speeds.shape[1]:
@@ -237,15 +251,15 @@ class Retimer:
         speed = path.speed * np.sqrt(x)
         middle = law_basis().middle
         around = np.max([speed[middle - 1], speed[middle], speed[middle + 1]], axis=0)
-        program = replace(program, bend=self.pace.com_jerk / np.maximum(around, STILL))
+        program = replace(program, bend=self.pace.com_jerk / np.maximum(around, REST_SPEED))
         bend = np.diff(u)[middle - 1] / (program.length * np.diff(law_basis().s)[middle - 1])
         if (np.abs(bend) > program.bend).any():
             x, u = self._quickest(program, rows, counts)
-        between = self.forces(middles, kept - BETWEEN)
+        between = self.forces(middles, kept - RESERVE_BETWEEN_NODES)
         part = self._between(middles, between, x, u)
-        for _ in range(ROUNDS):
+        for _ in range(MAX_ROUNDS):
             look(float(_times(path.length, x, u)[-1]))
-            if part.min() >= ALMOST:
+            if part.min() >= FULL_SHARE:
                 break
             less = np.minimum(np.append(part, 1.0), np.append(1.0, part))
             program = replace(program, part=program.part * less)
@@ -261,7 +275,7 @@ class Retimer:
             along_x = np.where(rows[:, :, 1] > 0.0, rows[:, :, 2] / rows[:, :, 1], np.inf)
         n, slowest = basis.size, along_x.min(axis=1)
         if not slowest.min() > 0.0:
-            raise RetimingError(f"{where(int(slowest.argmin()))}, {SPENT}")
+            raise RetimingError(f"{grid_position(int(slowest.argmin()))}, {NO_RESERVE}")
         c, u_rows = np.full(n, 0.5 * float(slowest.min())), basis.u / program.length
         # to the kernel, the bounds of u' are those of one more u at points that take no time
         (bent,) = np.nonzero(np.isfinite(program.bend))
@@ -271,11 +285,11 @@ class Retimer:
         status = core.solve(
             np.vstack([basis.x, basis.x[at]]), np.vstack([u_rows, basis.bend[bent] / program.length**2]),
             np.append(basis.start, basis.start[at]), program.length * np.append(basis.weights, np.zeros(len(bent))),
-            np.concatenate([rows, bounds]), np.append(counts, np.full(len(bent), 2)), ACCURACY, c, *scratch[:3],
-            np.zeros((n, n)),
+            np.concatenate([rows, bounds]), np.append(counts, np.full(len(bent), 2)), DURATION_ACCURACY, c,
+            *scratch[:3], np.zeros((n, n)),
         )  # fmt: skip
         if status == core.OUTSIDE:
-            raise RetimingError(SPENT)
+            raise RetimingError(NO_RESERVE)
         if status != core.OPTIMAL:
             raise RetimingError("the program of the law did not converge")
         picked = c[basis.start[:, None] + np.arange(3)]
@@ -284,7 +298,7 @@ class Retimer:
 
 def _share(kept: float) -> float:
     """Return the part of x and u that is taken: what uses up reserve to be held at all is not to be hurried besides."""
-    return max(float(np.sqrt(kept)), SLOWEST)
+    return max(float(np.sqrt(kept)), MIN_ACCELERATION_SHARE)
 
 
 def _times(length: float, x: np.ndarray, u: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""How fast a patch may meet its support: no faster than joints move, and balance, or grips, bear the impact.
+"""Touchdown speed of a patch: within joint speeds, and such that balance and grips bear the impact.
 
 A patch that meets its support with the normal speed v and stays there changes the velocity of the whole robot at once,
 
@@ -26,27 +26,33 @@ from mcplan.robot.robot import Robot
 from mcplan.scene.contact import Contact
 from mcplan.settings.pace import Pace
 
-IMPACT_TIME = 0.01
+IMPACT_TIME_S = 0.01
 """s: over which an impulse is spread; the certificate of a run averages forces over as much."""
 
-LEFT, LEAST_LEFT = 0.2, 0.08
-"""Part of the largest force and moment of a grip that is left for impacts by motions that keep all of their reserve,
-and by those that keep none: the peak of an impact is over twice its mean, and comes on top of what the grip holds."""
+GRIP_IMPACT_SHARE = 0.2
+"""Share of a grip's largest force and moment left for impacts by motions that keep all of their reserve: the peak of an
+impact is over twice its mean, and comes on top of the holding force."""
 
-SWAY, LEAST_SWAY = 4e-3, 1e-3
-"""m: how far an impact may move the capture point after motions that keep all of their reserve, and after those that
-keep none: less than half of what a pace leaves to the pressure by default."""
+MIN_GRIP_IMPACT_SHARE = 0.08
+"""The same for motions that keep no reserve."""
 
-SPIN = 0.8
+CAPTURE_POINT_SWAY_M = 4e-3
+"""m: shift of the capture point by an impact, for motions that keep all of their reserve: less than half the default
+inset of the pressure."""
+
+MIN_CAPTURE_POINT_SWAY_M = 1e-3
+"""The same for motions that keep no reserve."""
+
+MAX_SPIN = 0.8
 """rad/s: how fast a patch may turn after it has touched with one corner only, before joints turn it back."""
 
 COMPLIANCE = 1e-8
 """Relative: closed chains have more rows than directions."""
 
-FREE = 10.0
+FREE_SPEED = 10.0
 """m/s, rad/s: the base, and joints that are not slower, move as fast."""
 
-ROUNDING = 1e-6
+RANK_TOLERANCE = 1e-6
 """Singular values smaller than this part of the largest are none."""
 
 
@@ -82,16 +88,16 @@ def touchdown_speed(
         push = np.append(contact.normal, np.cross(arm, contact.normal))
         moved = mobility @ push / (push @ mobility @ push)  # twist per m/s
         spin = float(np.linalg.norm(moved[3:]))
-        if spin * most > SPIN:
-            most = SPIN / spin
+        if spin * most > MAX_SPIN:
+            most = MAX_SPIN / spin
     centred = np.append(_stopping(mobility[:3, :3], contact), np.zeros(3))
     P = np.append(-passed @ centred, centred)  # impulses per m/s
     grips = [grip for grip in closed if grip.kind == "grasp" and np.isfinite([grip.max_force, grip.max_moment]).any()]
     if not grips:
         away = float(np.linalg.norm((robot.com_jacobian(q) @ change @ P)[:2]))
-        sway = LEAST_SWAY + kept * (SWAY - LEAST_SWAY)
+        sway = MIN_CAPTURE_POINT_SWAY_M + kept * (CAPTURE_POINT_SWAY_M - MIN_CAPTURE_POINT_SWAY_M)
         return min(most, sway * frequency(robot.com(q), closed, robot.scale.leg) / away) if away > 0.0 else most
-    begin, left = 0, LEAST_LEFT + kept * (LEFT - LEAST_LEFT)
+    begin, left = 0, MIN_GRIP_IMPACT_SHARE + kept * (GRIP_IMPACT_SHARE - MIN_GRIP_IMPACT_SHARE)
     for other, J in zip(closed, held, strict=True):
         impulse = other.selection.T @ P[begin : begin + len(J)]
         begin += len(J)
@@ -99,7 +105,7 @@ def touchdown_speed(
             for part, limit in ((impulse[:3], other.max_force), (impulse[3:], other.max_moment)):
                 size = float(np.linalg.norm(part))
                 if np.isfinite(limit) and size > 0.0:
-                    most = min(most, left * limit * IMPACT_TIME / size)
+                    most = min(most, left * limit * IMPACT_TIME_S / size)
     return most
 
 
@@ -128,8 +134,10 @@ def _with_joints(robot: Robot, held: Sequence[np.ndarray], patch: np.ndarray, co
     Of all velocities that do so it is that with the least sum of squares, each relative to what its joint may.
     """
     speeds = joint_speeds(robot, pace.velocity)
-    scale = np.append(np.full(6, FREE), np.minimum(speeds, FREE))
+    scale = np.append(np.full(6, FREE_SPEED), np.minimum(speeds, FREE_SPEED))
     A = np.vstack([*held, patch]) * scale
-    velocity = np.linalg.pinv(A, rcond=ROUNDING) @ np.concatenate([np.zeros(len(A) - 6), contact.normal, np.zeros(3)])
+    velocity = np.linalg.pinv(A, rcond=RANK_TOLERANCE) @ np.concatenate(
+        [np.zeros(len(A) - 6), contact.normal, np.zeros(3)]
+    )
     share = float(np.max(np.abs(velocity[6:]), initial=0.0))
     return 1.0 / share if share > 0.0 else np.inf

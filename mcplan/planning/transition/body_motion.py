@@ -1,4 +1,4 @@
-"""Finds motions of the whole body in time: near the straight one, raised halfway, or around what is in the way."""
+"""Whole-body motions in time: near the straight path, raised halfway, or around an obstacle."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -9,8 +9,8 @@ from mcplan.collision.model import CollisionModel
 from mcplan.motion.limb_path import LimbPath, PosturePath
 from mcplan.motion.quintic import minimum_jerk
 from mcplan.motion.spline import PostureSpline, Spline
-from mcplan.planning.posture.settings import PostureSettings
-from mcplan.planning.timing.time_law import PARTS, DurationModel
+from mcplan.planning.posture.task import PostureSettings
+from mcplan.planning.timing.duration import BALANCE_CHECKS, DurationModel
 from mcplan.planning.transition.detour import Detour
 from mcplan.planning.transition.knot_search import KnotFinder
 from mcplan.planning.transition.knots import MAX_DEFICIT_M, Knots, PatchPath, straight_knots
@@ -19,27 +19,32 @@ from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment
 from mcplan.settings.settings import ControlSettings
 
-KNOTS = 24
+KNOT_INTERVALS = 24
 """Pieces of a motion."""
 
-GOOD = 3e-3
+GOOD_DEFICIT_M = 3e-3
 """m, rad: a motion that misses its distances or contacts by no more is taken as it is."""
 
-LOST = 0.03
+LOST_DEFICIT_M = 0.03
 """m, rad: a motion that misses its contacts or distances by more is no better than the straight one."""
 
-FAST, ROUNDS = 1.02, 3
-"""A motion is slowed down that would have to take so many times longer, and at most so often."""
+STRETCH_TOLERANCE = 1.02
+"""A motion that would have to take this many times longer is slowed down."""
 
-STEADY, WIDE = 100.0, 1.5
-"""Price of moving base and centre of mass off the straight way, relative to that of planned postures: where limbs alone
-can do what is to be done, the body goes from one proven stance to the next as it would without. Where they cannot, or
-take so many times longer, the body helps."""
+MAX_STRETCHES = 3
+"""Times that a motion is slowed down at most."""
 
-LONG = 2.0
+BASE_PRICE_FACTOR = 100.0
+"""Price of moving base and centre of mass off the straight path, relative to that of planned postures: the body stays
+on it where limbs alone find a motion."""
+
+MAX_STEADY_STRETCH = 1.5
+"""Where such a motion takes this many times longer, the body helps."""
+
+MAX_FREE_STRETCH = 2.0
 """A motion that takes so many times longer is bent to part bodies that are close at both ends: they may stay so."""
 
-LIFT = 8e-3
+MIN_LIFT_M = 8e-3
 """m: how far off the support that it leaves all of a patch is to be at least once; one that is not would drag."""
 
 
@@ -86,7 +91,7 @@ class BodyMotion:
     @property
     def rank(self) -> tuple[bool, bool, float]:
         """By what motions are chosen: those that are free first, of them those that are held, of these the quickest."""
-        free = self.missed <= GOOD
+        free = self.missed <= GOOD_DEFICIT_M
         return not free, not self.held, self.stretch if free else self.missed
 
 
@@ -104,9 +109,9 @@ class MotionFinder:
         weights = plain.weights
         steady = replace(
             weights,
-            base_position=STEADY * weights.base_position,
-            base_orientation=STEADY * weights.base_orientation,
-            com=STEADY * weights.com,
+            base_position=BASE_PRICE_FACTOR * weights.base_position,
+            base_orientation=BASE_PRICE_FACTOR * weights.base_orientation,
+            com=BASE_PRICE_FACTOR * weights.com,
         )
         self.knots = KnotFinder(robot, environment, plain, collisions)
         self._steady = KnotFinder(robot, environment, replace(plain, weights=steady), collisions)
@@ -122,27 +127,27 @@ class MotionFinder:
         led: Mapping[str, LimbPath | PosturePath],
     ) -> BodyMotion:
         """Find knots, the body steady at first, then free to move, then free to keep bodies close that are."""
-        times = np.linspace(0.0, duration, KNOTS + 1)
+        times = np.linspace(0.0, duration, KNOT_INTERVALS + 1)
         best: BodyMotion | None = None
         for finder, keep_end_clearance, slow in (
-            (self._steady, False, WIDE),
-            (self.knots, False, LONG),
+            (self._steady, False, MAX_STEADY_STRETCH),
+            (self.knots, False, MAX_FREE_STRETCH),
             (self.knots, True, 0.0),
         ):
-            knots = self.along(finder, begin, q, duration, touching, led, KNOTS, keep_end_clearance)
+            knots = self.along(finder, begin, q, duration, touching, led, KNOT_INTERVALS, keep_end_clearance)
             motion = self.timed(knots, times, begin.closed)
             if best is None or motion.rank < best.rank:
                 best = motion
             if finder is self.knots and (
-                best.missed > LOST or not knots.check_separation
+                best.missed > LOST_DEFICIT_M or not knots.check_separation
             ):  # to keep close what is close is vain
                 break
-            if best.missed <= GOOD and best.held and best.stretch <= slow:
+            if best.missed <= GOOD_DEFICIT_M and best.held and best.stretch <= slow:
                 break
         assert best is not None
-        if best.knots.unsmoothed > LOST:
+        if best.knots.unsmoothed > LOST_DEFICIT_M:
             best = replace(
-                best, knots=replace(best.knots, q=straight_knots(self.robot, begin.q, q, KNOTS)), stretch=1.0
+                best, knots=replace(best.knots, q=straight_knots(self.robot, begin.q, q, KNOT_INTERVALS)), stretch=1.0
             )
         return best
 
@@ -154,7 +159,7 @@ class MotionFinder:
         duration: float,
         touching: tuple[Contact, ...],
         led: Mapping[str, LimbPath | PosturePath],
-        count: int = KNOTS,
+        count: int = KNOT_INTERVALS,
         keep_end_clearance: bool = False,
     ) -> Knots:
         """Find knots near the straight motion, with patches led along paths."""
@@ -172,14 +177,14 @@ class MotionFinder:
         if knots.missed > MAX_DEFICIT_M:  # no time makes it free
             return BodyMotion(times, knots, 1.0, False)
         posture, com = PostureSpline(times, knots.q), Spline(times, self.robot.com(knots.q))
-        looked = np.array([posture.sample(t).q for t in np.linspace(0.0, times[-1], PARTS + 1)])
+        looked = np.array([posture.sample(t).q for t in np.linspace(0.0, times[-1], BALANCE_CHECKS + 1)])
         bears, held = self.law.bears(looked, contacts)
         return BodyMotion(times, knots, self.law.stretch(com, posture, contacts, bears), held)
 
     def slowed(self, motion: BodyMotion, contacts: tuple[Contact, ...]) -> BodyMotion:
         """Find the same motion in so much time that it keeps within speeds and accelerations."""
-        for _ in range(ROUNDS):
-            if motion.stretch <= FAST:
+        for _ in range(MAX_STRETCHES):
+            if motion.stretch <= STRETCH_TOLERANCE:
                 break
             times = motion.stretch * motion.times
             motion = self.timed(motion.knots, times, contacts)
@@ -189,12 +194,12 @@ class MotionFinder:
         self, begin: Departure, old: Contact, q: np.ndarray, duration: float, touching: tuple[Contact, ...]
     ) -> BodyMotion:
         """Find the way of a patch off its support as the body takes it, which raises it halfway."""
-        straight = straight_knots(self.robot, begin.q, q, KNOTS)
-        halfway = straight[KNOTS // 2]
+        straight = straight_knots(self.robot, begin.q, q, KNOT_INTERVALS)
+        halfway = straight[KNOT_INTERVALS // 2]
         place = self.robot.frame_pose(halfway, old.patch)[:3, 3]
         place = place - ((place - old.p) @ old.normal) * old.normal
         top = self.knots.lifted(halfway, begin.closed, old.patch, place, self.settings.clearance * old.normal)
-        step, times = self.robot.difference(halfway, top), np.linspace(0.0, 1.0, KNOTS + 1)
+        step, times = self.robot.difference(halfway, top), np.linspace(0.0, 1.0, KNOT_INTERVALS + 1)
         parts = [minimum_jerk(min(2.0 * t, 2.0 - 2.0 * t))[0] for t in times]
         raised = np.array([self.robot.integrate(q, step, part) for q, part in zip(straight, parts, strict=True)])
         best: BodyMotion | None = None
@@ -203,19 +208,19 @@ class MotionFinder:
             motion = self.timed(self._dragging(knots, old), duration * times, begin.closed)
             if best is None or motion.rank < best.rank:
                 best = motion
-            if best.missed <= GOOD:
+            if best.missed <= GOOD_DEFICIT_M:
                 break
         assert best is not None
         return best
 
     def _dragging(self, knots: Knots, old: Contact | None) -> Knots:
-        """Return the knots, as barred where they do not get all of a patch `LIFT` off its old support."""
+        """Return the knots, as barred where they do not get all of a patch `MIN_LIFT_M` off its old support."""
         if old is None:
             return knots
         X = self.robot.frame_pose(knots.q, old.patch)
         corners = np.einsum("kij,cj->kci", X[:, :3, :3], self.robot.patches[old.patch].points) + X[:, None, :3, 3]
         risen = float(((corners - old.p) @ old.normal).min(axis=1).max())
-        least = self.robot.scale.leg * LIFT
+        least = self.robot.scale.leg * MIN_LIFT_M
         return knots if risen >= least else replace(knots, missed=max(knots.missed, MAX_DEFICIT_M + least - risen))
 
     def around(
@@ -238,7 +243,7 @@ class MotionFinder:
         if guides is None:
             return barred
         knots = self.knots.find(guides, begin.closed, (), touching)
-        times = np.linspace(0.0, barred.duration, KNOTS + 1)
+        times = np.linspace(0.0, barred.duration, KNOT_INTERVALS + 1)
         around = self.timed(self._dragging(knots, old), times, begin.closed)
         return around if around.missed <= MAX_DEFICIT_M else barred
 
@@ -246,5 +251,5 @@ class MotionFinder:
         """Return the knots of a detour, None where there is none; those found last are kept."""
         key = (begin.q.tobytes(), q.tobytes(), *(contact.patch for contact in (*begin.closed, *touching)))
         if key not in self._detours:
-            self._detours = {key: Detour(self.knots, begin.q, q, begin.closed, touching).knots(KNOTS)}
+            self._detours = {key: Detour(self.knots, begin.q, q, begin.closed, touching).knots(KNOT_INTERVALS)}
         return self._detours[key]

@@ -1,8 +1,8 @@
-"""The way around what bars a straight motion: two trees of postures on the contacts grow towards each other.
+"""Detours around obstacles: RRT-Connect over postures on the contacts.
 
-Knots near a straight motion stay on the side of an obstacle on which they begin. Here random postures pull the one tree
-on, the other one follows, and what joins them is shortened. Each step goes to the posture nearest to where it is pulled
-that keeps contacts and balance, and bodies apart; so trees slide along obstacles rather than end there.
+Knots near a straight motion stay on the side of an obstacle on which they begin. Here one tree grows towards random
+postures, the other one follows, and the path that joins them is shortened. Each step goes to the nearest posture that
+keeps contacts, balance and clearance, so trees slide along obstacles instead of ending there.
 
 Sources: Kuffner & LaValle, RRT-Connect, ICRA 2000; Berenson et al., Manipulation planning on constraint manifolds,
 ICRA 2009.
@@ -22,38 +22,54 @@ from mcplan.planning.transition.nearness import CLEARANCE_PER_DISTANCE, GRAZING_
 from mcplan.robot.robot import Robot
 from mcplan.scene.contact import Contact
 
-MOST = 1500
+MAX_STEPS = 1500
 """Steps of the trees after which a motion counts as barred."""
 
-STEP, REACH = 0.1, 6
-"""m, rad: length of a step in the coordinate that changes most; and steps of a tree towards a random posture."""
+STEP_LENGTH = 0.1
+"""m, rad: length of a step in the coordinate that changes most."""
 
-WANTED, WANTED_OF_SELF = 0.015, 0.008
-"""m: distances that are kept from the environment and between links, where both ends do."""
+STEPS_PER_SAMPLE = 6
+"""Steps of a tree towards a random posture."""
 
-SLACK = 1e-3
+CLEARANCE_M = 0.015
+"""m: distance that is kept from the environment, where both ends keep it."""
+
+SELF_CLEARANCE_M = 0.008
+"""m: the same between links."""
+
+CLEARANCE_SLACK_M = 1e-3
 """m: by so much less bodies may be apart on the way from posture to posture."""
 
-PLACED = 5e-4
+CONTACT_TOLERANCE_M = 5e-4
 """m, rad: a posture keeps its contacts and balance within this."""
 
-NEARER, THERE = 0.01, 0.02
-"""A step is worth taking that comes nearer by this, and postures are the same that are no farther apart (m, rad)."""
+MIN_PROGRESS = 0.01
+"""m, rad: a tree grows by steps that come nearer by this."""
 
-POSITION = 3.0
+SAME_POSTURE = 0.02
+"""m, rad: postures that are no farther apart are the same."""
+
+METRE_IN_RAD = 3.0
 """rad/m: what a metre of the base counts as."""
 
-LIMB, OTHER, BASE = 0.7, 0.15, (0.1, 0.1, 0.1, 0.15, 0.2, 0.15)
-"""rad, m: standard deviations of random postures about the straight motion: of joints of the limb that moves, of other
-joints, and of the base."""
+LIMB_DEVIATION = 0.7
+"""rad, m: standard deviation of random postures about the straight motion, for joints of the limb that moves."""
 
-SCALES = (0.5, 1.0, 1.5)
+JOINT_DEVIATION = 0.15
+"""The same for other joints."""
+
+BASE_DEVIATION = (0.1, 0.1, 0.1, 0.15, 0.2, 0.15)
+"""The same for the base."""
+
+DEVIATION_SCALES = (0.5, 1.0, 1.5)
 """Random postures are so many times as far away, each as often."""
 
-CUTS, SHORTER = 60, 0.95
-"""Attempts at a short cut, and what part of the way it has to be to be taken."""
+SHORTCUT_ATTEMPTS = 60
 
-SMOOTH = 4
+SHORTCUT_SHARE = 0.95
+"""A shortcut is taken that is shorter than this share of the path."""
+
+SMOOTHING_PASSES = 4
 """Passes of the filter (1, 2, 1) / 4 over the knots."""
 
 
@@ -84,17 +100,19 @@ class Detour:
         self._support = finder.support(contacts, self._com).rows
         self._watched = nearness.watched(contacts)
         self._wanted = np.minimum(
-            robot.scale.leg * np.where(nearness.own, WANTED_OF_SELF, WANTED),
+            robot.scale.leg * np.where(nearness.own, SELF_CLEARANCE_M, CLEARANCE_M),
             np.minimum(*map(nearness.distances, (q0, q1))),
         )
         self._passing = [(list(nearness.collisions.pairs_of([contact])), contact.patch) for contact in touching]
         moving = {contact.patch for contact in touching}
         self._places = {patch: [robot.frame_pose(q, patch)[:3, 3] for q in (q0, q1)] for patch in moving}
         self._weight = np.ones(robot.nv)
-        self._weight[:3] = POSITION / robot.scale.leg
-        self._spread = np.full(robot.nv, OTHER)
-        self._spread[_moves(robot, q0, moving) & ~_moves(robot, q0, {contact.patch for contact in contacts})] = LIMB
-        self._spread[:6] = BASE
+        self._weight[:3] = METRE_IN_RAD / robot.scale.leg
+        self._spread = np.full(robot.nv, JOINT_DEVIATION)
+        self._spread[_moves(robot, q0, moving) & ~_moves(robot, q0, {contact.patch for contact in contacts})] = (
+            LIMB_DEVIATION
+        )
+        self._spread[:6] = BASE_DEVIATION
         self._spread[:3] *= robot.scale.leg
 
     def knots(self, count: int) -> np.ndarray | None:
@@ -110,7 +128,9 @@ class Detour:
             i = int(np.clip(np.searchsorted(lengths, length, side="right") - 1, 0, len(way) - 2))
             share = (length - lengths[i]) / max(lengths[i + 1] - lengths[i], 1e-12)
             knots.append(self._between(way[i], way[i + 1], share))
-        off = filtered(np.array([self.robot.difference(a, b) for a, b in zip(straight, knots, strict=True)]), SMOOTH)
+        off = filtered(
+            np.array([self.robot.difference(a, b) for a, b in zip(straight, knots, strict=True)]), SMOOTHING_PASSES
+        )
         off[[0, -1]] = 0.0
         return np.array([self.robot.integrate(q, step, 1.0) for q, step in zip(straight, off, strict=True)])
 
@@ -122,9 +142,9 @@ class Detour:
         if met:
             return [*here.way(i), self.q1]
         forward = True
-        while self.steps < MOST:
+        while self.steps < MAX_STEPS:
             known, pull = here.count, self._drawn()
-            i, _ = self._extended(here, self._nearest(here, pull), pull, REACH)
+            i, _ = self._extended(here, self._nearest(here, pull), pull, STEPS_PER_SAMPLE)
             if here.count > known:
                 j, met = self._extended(there, self._nearest(there, here.q[i]), here.q[i])
                 if met:
@@ -133,34 +153,34 @@ class Detour:
             here, there, forward = there, here, not forward
         return None
 
-    def _extended(self, tree: "_Tree", i: int, pull: np.ndarray, most: int = MOST) -> tuple[int, bool]:
+    def _extended(self, tree: "_Tree", i: int, pull: np.ndarray, most: int = MAX_STEPS) -> tuple[int, bool]:
         """Let a tree grow from its posture i as far as it gets; return its last posture, and whether it got there."""
         left = self._distance(tree.q[i], pull)
         for _ in range(most):
-            if left < THERE:
+            if left < SAME_POSTURE:
                 break
             q = self._step(tree.q[i], pull)
-            if q is None or (now := self._distance(q, pull)) > left - NEARER:
+            if q is None or (now := self._distance(q, pull)) > left - MIN_PROGRESS:
                 break
             i, left = tree.add(q, i), now
-        return i, left < THERE
+        return i, left < SAME_POSTURE
 
     def _shortened(self, way: list[np.ndarray]) -> list[np.ndarray]:
-        for _ in range(CUTS):
+        for _ in range(SHORTCUT_ATTEMPTS):
             i, j = sorted(self.random.integers(len(way), size=2))
             if j - i < 2:
                 continue
             tree = _Tree(way[i])
             last, met = self._extended(tree, 0, way[j])
             cut = [*tree.way(last), way[j]]
-            if met and self._length(cut) < SHORTER * self._length(way[i : j + 1]):
+            if met and self._length(cut) < SHORTCUT_SHARE * self._length(way[i : j + 1]):
                 way = way[:i] + cut + way[j + 1 :]
         return way
 
     def _drawn(self) -> np.ndarray:
         robot, limits = self.robot, self.robot.limits
         q = self._between(self.q0, self.q1, self.random.uniform())
-        off = self.random.choice(SCALES) * self._spread * self.random.normal(size=robot.nv)
+        off = self.random.choice(DEVIATION_SCALES) * self._spread * self.random.normal(size=robot.nv)
         q = robot.integrate(q, off, 1.0)
         q[7:] = np.clip(q[7:], limits.lower, limits.upper)
         return q
@@ -172,19 +192,19 @@ class Detour:
         self.steps += 1
         difference = self.robot.difference(q, pull)
         length = float(np.abs(self._weight * difference).max())
-        goal = pull if length <= STEP else self.robot.integrate(q, difference, STEP / length)
+        goal = pull if length <= STEP_LENGTH else self.robot.integrate(q, difference, STEP_LENGTH / length)
         pairs, distance, J = self.nearness.near(q, self._watched)
         linear = np.ascontiguousarray(np.column_stack([J, self._need(q)[pairs] - distance]))
         search, hint = self.finder.search, np.zeros(4)
         task = search.task(self._held, goal, self._support, hint, linear, q)
-        found = search.run(task, q, 4, 1e-5, 1e-4, trust=STEP)
-        if found.missed[: len(found.missed) - len(linear)].max(initial=0.0) > PLACED:
+        found = search.run(task, q, 4, 1e-5, 1e-4, trust=STEP_LENGTH)
+        if found.missed[: len(found.missed) - len(linear)].max(initial=0.0) > CONTACT_TOLERANCE_M:
             return None
         return found.q if self._free(found.q) and self._free(self._between(q, found.q, 0.5)) else None
 
     def _free(self, q: np.ndarray) -> bool:
         pairs, distance, _ = self.nearness.near(q, self._watched)
-        return bool((distance - self._need(q)[pairs]).min(initial=0.0) > -SLACK)
+        return bool((distance - self._need(q)[pairs]).min(initial=0.0) > -CLEARANCE_SLACK_M)
 
     def _need(self, q: np.ndarray) -> np.ndarray:
         """Return what each pair is to keep (m): a patch that leaves its support does so by and by."""
@@ -209,10 +229,10 @@ class Detour:
 
 
 class _Tree:
-    """Postures, and from which each was reached; its last extension may go on for `MOST` steps."""
+    """Postures, and from which each was reached; its last extension may go on for `MAX_STEPS` steps."""
 
     def __init__(self, root: np.ndarray):
-        self.q, self.count, self._before = np.empty((2 * MOST + REACH, len(root))), 1, [-1]
+        self.q, self.count, self._before = np.empty((2 * MAX_STEPS + STEPS_PER_SAMPLE, len(root))), 1, [-1]
         self.q[0] = root
 
     def add(self, q: np.ndarray, before: int) -> int:

@@ -1,4 +1,4 @@
-"""Finds the motion from one stance to the next: knots, courses of patches in the air, and the time it takes."""
+"""Motion from one stance to the next: knots, swing paths of patches in the air, and durations."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -9,7 +9,15 @@ import numpy as np
 from mcplan.collision.model import CollisionModel
 from mcplan.motion.limb_path import LimbPath, PosturePath, Timing
 from mcplan.motion.posture import PostureTrajectory
-from mcplan.planning.transition.body_motion import FAST, GOOD, KNOTS, LOST, BodyMotion, Departure, MotionFinder
+from mcplan.planning.transition.body_motion import (
+    GOOD_DEFICIT_M,
+    KNOT_INTERVALS,
+    LOST_DEFICIT_M,
+    STRETCH_TOLERANCE,
+    BodyMotion,
+    Departure,
+    MotionFinder,
+)
 from mcplan.planning.transition.knots import MAX_DEFICIT_M, Knots, ObjectPoses, straight_knots
 from mcplan.planning.transition.object_path import ObjectPath, taken_along
 from mcplan.planning.transition.transition import ClosestApproach, Segment, SwingSpec
@@ -20,16 +28,16 @@ from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment
 from mcplan.settings.settings import ControlSettings
 
-HIGHER = (0.0, 0.04, 0.08, 0.12, 0.16, 0.2, 0.25, 0.3)
+LIFT_HEIGHTS_M = (0.0, 0.04, 0.08, 0.12, 0.16, 0.2, 0.25, 0.3)
 """m: how much higher than the clearance a limb is lifted in turn, until nothing is in its way."""
 
-LOOK = 16
+LOOK_INTERVALS = 16
 """Pieces of a motion that is looked at only."""
 
-LED = 8e-3
+PATH_TOLERANCE_M = 8e-3
 """m: a patch whose path the knots leave by more goes as they take it."""
 
-CARRYING = 2 * KNOTS
+TRANSPORT_INTERVALS = 2 * KNOT_INTERVALS
 """Pieces of a motion that takes objects along: contacts that move with them are to be kept between its knots, too."""
 
 NONE = np.zeros(3)
@@ -67,7 +75,7 @@ class TransitionFinder:
         self.robot, self.environment, self.settings = robot, environment, settings
         self.timing = Timing(settings.limb_speed, settings.limb_angular_speed, share=settings.lift_share)
         self.collisions = collisions or CollisionModel(robot, environment)
-        self.heights = tuple(robot.scale.leg * height for height in HIGHER)
+        self.heights = tuple(robot.scale.leg * height for height in LIFT_HEIGHTS_M)
         self.motions = MotionFinder(robot, environment, settings, self.collisions)
         self.knots, self.law = self.motions.knots, self.motions.law
 
@@ -121,7 +129,7 @@ class TransitionFinder:
         else:
             motion, course = self._reach_out(begin, contact, q, duration, touching)
         courses = [course]
-        if motion.knots.unsmoothed <= LOST:
+        if motion.knots.unsmoothed <= LOST_DEFICIT_M:
             # knee and toe of a shank come down together: left to itself, the foot would be in the way of the knee. The
             # knots take the knee where it is led, so the toes go as they do: the shank could not follow two paths
             courses += [SwingSpec(other.patch, "body", NONE, NONE, False, other, True) for other in coming]
@@ -148,7 +156,7 @@ class TransitionFinder:
                 )
                 paths = {patch: self._swing_path(begin, contact, q, lift, approach, duration)}
             T = max([duration, *(path.duration for path in paths.values())])
-            knots = self.motions.along(self.knots, begin, q, T, touching, paths, LOOK)
+            knots = self.motions.along(self.knots, begin, q, T, touching, paths, LOOK_INTERVALS)
             if best is None or knots.missed < best.missed:
                 best = knots
             if best.missed <= MAX_DEFICIT_M:
@@ -186,10 +194,10 @@ class TransitionFinder:
         s = self.settings
         speeds = [(way.length / s.slide_speed, way.angle / s.limb_angular_speed) for way in ways]
         duration = max(self.law.straight(begin.q, q, begin.closed), 15 / 8 * float(np.max(speeds)))
-        times = np.linspace(0.0, duration, CARRYING + 1)
-        shares = [k / CARRYING for k in range(1, CARRYING)]
+        times = np.linspace(0.0, duration, TRANSPORT_INTERVALS + 1)
+        shares = [k / TRANSPORT_INTERVALS for k in range(1, TRANSPORT_INTERVALS)]
         inside = [taken_along(begin.closed, contacts, ways, share, self.environment) for share in shares]
-        guides = straight_knots(self.robot, begin.q, q, CARRYING)
+        guides = straight_knots(self.robot, begin.q, q, TRANSPORT_INTERVALS)
 
         def poses(share: float) -> dict[str, Pose]:
             return {way.name: way.at(share) for way in ways}
@@ -221,7 +229,7 @@ class TransitionFinder:
         patch, old = contact.patch, begin.rising.get(contact.patch)
         over = self._over(begin, contact, q, duration, touching, above)
         free: BodyMotion | None = None
-        if old is not None and (over.motion.missed > GOOD or not over.motion.held):
+        if old is not None and (over.motion.missed > GOOD_DEFICIT_M or not over.motion.held):
             free = self.motions.risen(begin, old, q, duration, touching)
             free = self.motions.around(free, begin, q, touching, old)
         if over.motion.missed >= bound:
@@ -230,7 +238,9 @@ class TransitionFinder:
             slow = self.motions.slowed(free, begin.closed)
             return slow, SwingSpec(patch, "body", NONE, NONE, True, contact)
         slow = self.motions.slowed(over.motion, begin.closed)
-        if over.motion.knots.strayed > self.robot.scale.leg * LED:  # the knots go around what is in its way
+        if (
+            over.motion.knots.strayed > self.robot.scale.leg * PATH_TOLERANCE_M
+        ):  # the knots go around what is in its way
             return slow, SwingSpec(patch, "body", NONE, NONE, old is not None, contact)
         return slow, SwingSpec(patch, "own", over.lift, over.approach, old is not None, contact)
 
@@ -257,7 +267,7 @@ class TransitionFinder:
             motion = self.motions.find(begin, q, path.duration, touching, {contact.patch: path})
             if best is None or motion.rank < best.motion.rank:
                 best = _Over(motion, lift, approach)
-            if motion.missed <= GOOD:
+            if motion.missed <= GOOD_DEFICIT_M:
                 break
             least = higher + motion.missed - MAX_DEFICIT_M
         assert best is not None
@@ -282,7 +292,7 @@ class TransitionFinder:
 
         least = max(duration, self.timing.duration(distance + float(np.linalg.norm(approach))))
         motion = self._with_body(begin, q, least, touching, leads)
-        if motion.missed > GOOD:
+        if motion.missed > GOOD_DEFICIT_M:
             over = self._step(begin, contact, q, duration, touching, 0.0, motion.missed)
             if over is not None:
                 return over
@@ -301,11 +311,11 @@ class TransitionFinder:
         for _ in range(2):  # what limbs are lifted by does not take longer when the body does: the way is another one
             paths = leads(PostureTrajectory(begin.q, q, duration))
             motion = self.motions.find(begin, q, duration, touching, paths)
-            if paths and motion.missed > GOOD:
+            if paths and motion.missed > GOOD_DEFICIT_M:
                 free = self.motions.find(begin, q, duration, touching, {})
                 if free.missed < motion.missed:
                     motion = free
-            if motion.stretch <= FAST:
+            if motion.stretch <= STRETCH_TOLERANCE:
                 return motion
             duration *= motion.stretch
         return self.motions.slowed(motion, begin.closed)

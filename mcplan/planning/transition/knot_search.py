@@ -1,16 +1,9 @@
-"""The search for the knots of one motion: one after the other, by inverse kinematics from the one before.
+"""Waypoints (knots) of a motion: collision-free postures on the contacts, one after the other by inverse kinematics.
 
-Of those that what is already found leads to closely enough, none is searched for. Then the way is drawn smooth.
-
-How far the joints keep from their limits on the way from one posture to another.
-
-Postures of a task with bodies kept apart, found round by round.
-
-Finds knots of motions in one scene.
-
-Between two postures that are proven, the straight motion of the joints may leave the contacts' reach, the region where
-the robot balances, or pass through an obstacle. So postures on the contacts that stay, clear of everything, are found
-along it (`KnotSearch`).
+The straight motion of the joints between two proven postures may leave the reach of the contacts or the region where
+the robot balances, or pass through an obstacle. So postures near it are found that keep all of these (`KnotSearch`).
+A posture that the one before leads to closely enough needs no search. At last the path is smoothed. Joints keep a
+distance from their limits on the way (`JointRoom`), bodies from each other, round by round (`CollisionAvoidingIK`).
 """
 
 from collections.abc import Iterable, Sequence
@@ -22,10 +15,9 @@ from mcplan.core.posture import apart as core
 from mcplan.core.posture.rows import PLACE_ROWS, POSE_ROWS, PostureTargets
 from mcplan.errors import SolverFailed
 from mcplan.motion.spline import PostureSpline
-from mcplan.planning.posture.freedom import ContactRows, contact_rows
-from mcplan.planning.posture.settings import PostureSettings
+from mcplan.planning.posture.freedom import FrameRows, contact_rows
 from mcplan.planning.posture.support_cache import ContactRegions, Support
-from mcplan.planning.posture.task import PostureSearch, prices
+from mcplan.planning.posture.task import PostureSearch, PostureSettings, prices
 from mcplan.planning.transition.knots import (
     MAX_DEFICIT_M,
     NO_VIOLATION,
@@ -119,8 +111,11 @@ MAX_PUSH_M = 0.02
 TRUST_RADIUS = 0.2
 """m, rad: bound of a step in each coordinate: distances are linear in so much."""
 
-ROW_TOLERANCE, STEP_TOLERANCE = 1e-6, 1e-4
-"""m, rad: of the rows, and of a step below which the cost no longer matters."""
+ROW_TOLERANCE = 1e-6
+"""m, rad: tolerance of the rows."""
+
+STEP_TOLERANCE = 1e-4
+"""m, rad: a smaller step ends the search."""
 
 
 class CollisionAvoidingIK:
@@ -448,7 +443,7 @@ class KnotSearch:
         )
 
 
-def led_rows(robot: Robot, led: PatchPath, k: int) -> ContactRows:
+def led_rows(robot: Robot, led: PatchPath, k: int) -> FrameRows:
     """Return the rows that hold a led patch in its place in knot k, and near its ends in its orientation there.
 
     Close to a support a patch that turned would cut into it.
@@ -458,8 +453,8 @@ def led_rows(robot: Robot, led: PatchPath, k: int) -> ContactRows:
     R = led.turns[1] if near[1] else led.turns[0]
     frame = np.concatenate([offset, np.asarray(R).ravel(), led.places[k]])
     if any(near) and not robot.patches[led.patch].radius:
-        return ContactRows(POSE_ROWS, body, frame, np.eye(6), np.zeros((0, 10)))
-    return ContactRows(PLACE_ROWS, body, frame, np.eye(6)[:3], np.zeros((0, 10)))
+        return FrameRows(POSE_ROWS, body, frame, np.eye(6), np.zeros((0, 10)))
+    return FrameRows(PLACE_ROWS, body, frame, np.eye(6)[:3], np.zeros((0, 10)))
 
 
 def at_knots(contacts: Sequence[Contact] | Sequence[Sequence[Contact]], count: int) -> list[tuple[Contact, ...]]:
@@ -556,7 +551,7 @@ class KnotFinder:
         best, least = guide, np.inf
         for part in LIFTS:
             frame = np.concatenate([offset, np.eye(3).ravel(), place + part * lift])
-            rows = [*held, ContactRows(PLACE_ROWS, body, frame, normal, np.zeros((0, 10)))]
+            rows = [*held, FrameRows(PLACE_ROWS, body, frame, normal, np.zeros((0, 10)))]
             pull = np.array([*com[:2], self.settings.weights.com, 0.0])
             task = self.search.task(rows, guide, self.support(contacts, com).rows, pull)
             q, missed = self.apart.settle(task, guide, wish, watched)

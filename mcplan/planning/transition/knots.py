@@ -1,7 +1,4 @@
-"""Knots of a motion from one posture to another, patches that are led along it, and where it misses what is asked.
-
-Smoothing of motions that are given by knots, and joints drawn inside their limits between them.
-"""
+"""Knots of a motion between two postures: values, guided patches, smoothing, and joint limits between knots."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

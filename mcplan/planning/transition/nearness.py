@@ -1,4 +1,4 @@
-"""How near bodies are along a motion, and how far they are to stay apart there."""
+"""Clearances along a motion: distances of bodies, and those that they are to keep."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""The way of an object that the robot moves, and the contacts that it takes along.
+"""Paths of objects that the robot moves, and the contacts that move with them.
 
 p(s) = p0 + s (p1 - p0),   R(s) = exp(s log(R1 R0')) R0,   s of minimum jerk in time
 """

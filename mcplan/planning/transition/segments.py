@@ -1,10 +1,7 @@
-"""Segments of transitions in one scene, each found once.
+"""Cache of segments in one scene, and the motions that the search proves: shifts, swings and retractions.
 
-Motions that are to be proven: the shift before a limb lifts, its swing from one place to another, or its retraction.
-
-Each is found as the plan will have it (``segment``), or more quickly (``look``), which tells whether there is a way.
+Each is found as the plan has it (``segment``), or faster (``look``), to tell whether a path exists.
 """
-
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The motion from one stance to the next: what the planner finds, the certificate judges, and the controller follows.
+"""Transitions between stances: what the planner finds, the certificate judges, and the controller follows.
 
 A transition is one or two segments, each on contacts that stay closed. A contact that opens divides them: up to there
 the body goes over what will bear it; after it a patch that has nowhere to go yet is lifted clear. A segment is a curve

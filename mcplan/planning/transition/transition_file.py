@@ -1,4 +1,4 @@
-"""Transitions as plan files hold them, and what they were made with."""
+"""Transitions in plan files, and the settings that they were made with."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -7,38 +7,41 @@ import numpy as np
 
 from mcplan.errors import InputError
 from mcplan.motion.time_parameterization import TimeParameterization
-from mcplan.planning.posture.settings import FACES
+from mcplan.planning.posture.task import FACES
 from mcplan.planning.transition.transition import BoundaryState, ClosestApproach, Segment, SwingSpec, Transition
 from mcplan.robot.robot import Robot
 from mcplan.scenario.schema import CourseSpec, SegmentSpec, TransitionSpec
 from mcplan.scene.contact import Contact
 from mcplan.settings.settings import ControlSettings
 
-MADE_WITH = (
+PATH_SETTINGS = (
     "clearance", "reach_clearance", "com_speed", "trunk_speed", "joint_speed", "joint_speed_fraction", "limb_speed",
     "limb_angular_speed", "lift_share", "slide_speed", "shortest_shift", "pressure_room", "friction_fraction",
     "force_fraction", "pressure_margin", "friction_faces",
 )  # fmt: skip
 """Settings of the control that the paths of transitions depend on."""
 
-UNSAID = {"friction_faces": float(FACES)}
+DEFAULT_SETTINGS = {"friction_faces": float(FACES)}
 """What files mean that leave one of them out, where it is not 0."""
 
 PRELOAD = "preload"
 """What contacts bear at least while the robot moves quickly: forces within the cones less of that are counted on."""
 
-RAMPS, QUICK = ("unload_time", "load_time"), ("torque_rate", PRELOAD)
-"""Those on which only their time depends, and at a quick pace, besides its margins."""
+RAMP_SETTINGS = ("unload_time", "load_time")
+"""Settings that the times of transitions depend on."""
+
+PACE_SETTINGS = ("torque_rate", PRELOAD)
+"""The same at a pace that is not ``slow``, beside its margins."""
 
 
 def made_with(settings: ControlSettings) -> dict[str, float]:
     """Return the settings that transitions depend on."""
-    return {name: float(getattr(settings, name)) for name in MADE_WITH}
+    return {name: float(getattr(settings, name)) for name in PATH_SETTINGS}
 
 
 def paced_with(settings: ControlSettings) -> dict[str, float | str]:
     """Return what the time of transitions depends on besides: their margins, nothing at the pace ``slow``."""
-    ramps: dict[str, float | str] = {name: float(getattr(settings, name)) for name in RAMPS}
+    ramps: dict[str, float | str] = {name: float(getattr(settings, name)) for name in RAMP_SETTINGS}
     walking: dict[str, float | str] = {} if settings.walking == "static" else {"walking": settings.walking}
     quick: dict[str, float | str] = {}
     if settings.pace is not None:
@@ -58,8 +61,10 @@ def paced_otherwise(before: object, now: Mapping[str, float | str]) -> list[str]
         then.setdefault(PRELOAD, now[PRELOAD])
     other = {name for name in {*then, *now} if then.get(name) != now.get(name)}
     if ("torque_rate" in then) != ("torque_rate" in now):  # one of them is slow
-        other -= {*QUICK}
-    return sorted({f"control.{name}" if name in (*RAMPS, *QUICK, "walking") else "control.pace" for name in other})
+        other -= {*PACE_SETTINGS}
+    return sorted(
+        {f"control.{name}" if name in (*RAMP_SETTINGS, *PACE_SETTINGS, "walking") else "control.pace" for name in other}
+    )
 
 
 def transition_data(transition: Transition) -> dict[str, Any]:

@@ -1,18 +1,15 @@
-"""Which stances of a plan are steps of a walk on level ground.
+"""Gait: the steps of a plan on level ground as a walk in a given time, with centre of mass, feet and postures.
 
-How a robot walks through a section of a plan in a given time: centre of mass, feet, postures.
-
-The times at which feet lift and come down are given, as parts of the whole. The centre of mass goes as a convex program
-has it (`mcplan.optimize.preview`), at a height that sinks by ``lowered`` within the first step and rises again within
-the last one: with bent knees a leg can swing. A foot goes straight over in time,
+The times at which feet lift and come down are given, as shares of the whole. The centre of mass is that of a convex
+program (`mcplan.optimize.preview`), at a height that sinks by ``lowered`` in the first step and rises again in the
+last one: with bent knees a leg can swing. A foot goes straight over in time,
 
     p(r) = p0 + f(r) (p1 - p0) + 64 h r³ (1 - r)³ n,   r from 0 to 1
 
-where f speeds up and slows down within `QUICKENS` of the time, and has the same speed in between: the least largest
-speed of a leg counts here. Postures are those of the posture search. Spin that the legs have along them goes into the
-program for another round.
+where f speeds up and slows down within `ACCELERATION_SHARE` of the time and has a constant speed in between, which
+minimises the largest speed of the leg. Postures come from the posture search. The angular momentum of the legs along
+them enters the program in a second round.
 """
-
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -26,7 +23,7 @@ from mcplan.motion.quintic import minimum_jerk, rotation_vector
 from mcplan.motion.spline import PostureSpline
 from mcplan.optimize.preview import Preview, centre_of_mass
 from mcplan.planning.plan import PlannedStance
-from mcplan.planning.posture.freedom import ContactRows
+from mcplan.planning.posture.freedom import FrameRows
 from mcplan.planning.posture.task import PostureSearch
 from mcplan.robot.anatomy import limb_joints
 from mcplan.robot.pose import Pose
@@ -36,10 +33,13 @@ from mcplan.settings.margins import shrunk
 from mcplan.settings.pace import used
 from mcplan.settings.settings import ControlSettings
 
-LEVEL_NORMAL, HEIGHT = 0.999, 0.01
-"""Least part upwards of the normals of soles that walk, and by how much their heights may differ (m)."""
+MIN_NORMAL_Z = 0.999
+"""Least vertical component of the normals of the ground."""
 
-LEAST_STEPS = 2
+MAX_HEIGHT_DIFFERENCE_M = 0.01
+"""m: greatest difference between the heights of both soles."""
+
+MIN_STEPS = 2
 """Steps of a walk: with one, there is no step before or after without a rest."""
 
 
@@ -61,7 +61,7 @@ class WalkSection(NamedTuple):
         return [(k, k + 1) for k in range(self.first + 1, self.last, 2)]
 
 
-def sections(stances: Sequence[PlannedStance]) -> Iterator[WalkSection]:
+def walk_sections(stances: Sequence[PlannedStance]) -> Iterator[WalkSection]:
     """Yield the walks of a plan, each as long as it can be."""
     k = 0
     while k < len(stances):
@@ -70,7 +70,7 @@ def sections(stances: Sequence[PlannedStance]) -> Iterator[WalkSection]:
             last += 2
         while last > k and not _stays(stances, last):
             last -= 2
-        if (last - k) // 2 >= LEAST_STEPS:
+        if (last - k) // 2 >= MIN_STEPS:
             yield WalkSection(k, last)
             last += 1  # that leads to rest
         k = max(last, k + 1)
@@ -96,34 +96,50 @@ def _level(contacts: Sequence[Contact]) -> bool:
     if len(contacts) != 2 or any(c.kind == "grasp" or c.radius or len(c.points) < 3 or c.carrier for c in contacts):
         return False
     heights = [float(contact.p[2]) for contact in contacts]
-    return min(float(c.normal[2]) for c in contacts) > LEVEL_NORMAL and np.ptp(heights) < HEIGHT
+    return min(float(c.normal[2]) for c in contacts) > MIN_NORMAL_Z and np.ptp(heights) < MAX_HEIGHT_DIFFERENCE_M
 
 
-STANDS, ALONE, BOTH = 18, 36, 5
-"""Samples on both feet at the beginning and at the end, on one foot at most, and on both feet in between."""
+STANDING_SAMPLES = 18
+"""Samples on both feet at the beginning and at the end."""
 
-QUICKENS = 0.35
+SINGLE_SUPPORT_SAMPLES = 36
+"""Samples on one foot at most."""
+
+DOUBLE_SUPPORT_SAMPLES = 5
+"""Samples on both feet between two swings."""
+
+ACCELERATION_SHARE = 0.35
 """Part of a swing's time in which its speed grows, and in which it sinks again."""
 
-LIFT = 0.02
+SWING_HEIGHT_M = 0.02
 """m: how high a foot of a robot of the size of HRP-2 swings."""
 
-INSIDE, MOST_INSIDE = 0.01, 0.6
-"""m: so much farther than a pace asks for the pressure keeps inside the edges, as feet are followed, not held; and the
-part of the way to its middle by which a small sole is drawn in at most."""
+COP_INSET_M = 0.01
+"""m: inset of the centre of pressure from the edges beyond that of the pace: feet follow references here."""
 
-LEGS, OTHERS, LEVEL = 1e-3, 0.1, 1.0
-"""Prices of what joints of the legs, other joints and the rotation of the base are off their guide (rad²)."""
+MAX_COP_INSET_SHARE = 0.6
+"""Greatest inset of a small sole, as a share of the distance to its centre."""
 
-TOLERANCE, STEP_TOLERANCE, STEPS = 1e-8, 1e-6, 60
+LEG_PRICE = 1e-3
+"""Price of the squared deviation of leg joints from their guide (1/rad²)."""
 
-ROUNDS = 2
+JOINT_PRICE = 0.1
+"""The same of other joints."""
+
+BASE_PRICE = 1.0
+"""The same of the rotation of the base."""
+
+ROW_TOLERANCE = 1e-8
+STEP_TOLERANCE = 1e-6
+IK_STEPS = 60
+
+SPIN_ROUNDS = 2
 """Programs of the centre of mass; the second one knows the spin of the legs."""
 
-MOST_TURN = 2.8
+MAX_BASE_TURN_RAD = 2.8
 """rad: a base that turns by more from its first posture is beyond what one curve describes: that is not walked."""
 
-LEAST_ROOM = 0.02
+JOINT_MARGIN_RAD = 0.02
 """rad: joints keep so far inside their limits."""
 
 
@@ -182,7 +198,7 @@ class Gait:
         settings: ControlSettings,
         stances: Sequence[PlannedStance],
         section: WalkSection,
-        alone: int = ALONE,
+        alone: int = SINGLE_SUPPORT_SAMPLES,
     ):
         assert settings.pace is not None
         self.alone = alone
@@ -191,20 +207,20 @@ class Gait:
         self.size = self.phases[-1].end + 1
         self.q_start, self.q_end = stances[section.first].q, stances[section.last + 1].q
         self.feet = [contact.patch for contact in stances[section.first].contacts]
-        weight = np.full(robot.nv, OTHERS)
-        weight[:3], weight[3:6] = 0.0, LEVEL
+        weight = np.full(robot.nv, JOINT_PRICE)
+        weight[:3], weight[3:6] = 0.0, BASE_PRICE
         for foot in self.feet:
-            weight[limb_joints(robot, robot.patches[foot].limb) - 1] = LEGS
-        self.search = PostureSearch(robot, weight, LEAST_ROOM)
+            weight[limb_joints(robot, robot.patches[foot].limb) - 1] = LEG_PRICE
+        self.search = PostureSearch(robot, weight, JOINT_MARGIN_RAD)
         self._soles = self._stood_on()
 
     def walk(self, dt: float, lowered: float) -> TimedWalk | None:
         """Return the walk with samples dt (s) apart, the centre of mass lowered by so much (m); None: there is none."""
         t, spin, walk = dt * np.arange(self.size), np.zeros((self.size, 2)), None
-        for _ in range(ROUNDS):
+        for _ in range(SPIN_ROUNDS):
             com = centre_of_mass(self._known(dt, lowered, spin))
             q = None if com is None else self._postures(com)
-            if q is None or max(map(self._turned, q)) > MOST_TURN:
+            if q is None or max(map(self._turned, q)) > MAX_BASE_TURN_RAD:
                 return None
             walk = TimedWalk(t, q, self.robot.com(q), PostureSpline(t, q))
             v = np.array([walk.curve.sample(at).v for at in t.tolist()])
@@ -214,7 +230,7 @@ class Gait:
 
     def least_interval(self) -> float:
         """Return the least time between samples (s): feet are loaded and unloaded while both are down."""
-        return (self.settings.unload_time + 0.5 * self.settings.load_time) / BOTH
+        return (self.settings.unload_time + 0.5 * self.settings.load_time) / DOUBLE_SUPPORT_SAMPLES
 
     # -- centre of mass ---------------------------------------------------------------------------------------------
 
@@ -237,13 +253,13 @@ class Gait:
 
     def _stood_on(self) -> tuple[np.ndarray, float]:
         """Return corners (N + 1, 2, V, 3) of the soles, drawn inwards, and what is used of the least friction."""
-        inside, friction = max(self.pace.pressure, self.settings.pressure_margin) + INSIDE, np.inf
+        inside, friction = max(self.pace.pressure, self.settings.pressure_margin) + COP_INSET_M, np.inf
         corners = np.zeros((self.size, 2, max(len(c.points) for c in self.phases[0].closed), 3))
         stands = np.zeros((self.size, 2), dtype=bool)
         share = used(self.pace.friction, self.settings.friction_fraction, 1.0)
         for phase in self.phases:
             for contact in phase.closed:
-                world = contact.p + shrunk(contact.points, inside, MOST_INSIDE) @ contact.R.T
+                world = contact.p + shrunk(contact.points, inside, MAX_COP_INSET_SHARE) @ contact.R.T
                 padded = world[np.minimum(np.arange(corners.shape[2]), len(world) - 1)]
                 here = slice(phase.begin, phase.end + 1), self.feet.index(contact.patch)
                 corners[here], stands[here] = padded, True
@@ -291,7 +307,7 @@ class Gait:
                 guide = robot.integrate(self.q_start, way, float(minimum_jerk(k / last)[0]))
                 task = self.search.task(placed, guide, centre=np.column_stack([np.eye(3), com[k]]))
                 start = q[k - 1] if k > 1 else guide
-                found = self.search.run(task, start, STEPS, TOLERANCE, STEP_TOLERANCE)
+                found = self.search.run(task, start, IK_STEPS, ROW_TOLERANCE, STEP_TOLERANCE)
                 if not found.found:
                     return None
                 q[k] = found.q
@@ -301,28 +317,28 @@ class Gait:
         """Return by which angle the base has turned since the beginning (rad)."""
         return float(np.linalg.norm(self.robot.difference(self.q_start, q)[3:6]))
 
-    def _rows(self, patch: str, R: np.ndarray, p: np.ndarray) -> ContactRows:
+    def _rows(self, patch: str, R: np.ndarray, p: np.ndarray) -> FrameRows:
         body, offset = self.robot.frame(patch)
         frame = np.concatenate([offset, np.asarray(R).ravel(), p])
-        return ContactRows(POSE_ROWS, body, frame, np.eye(6), np.zeros((0, 10)))
+        return FrameRows(POSE_ROWS, body, frame, np.eye(6), np.zeros((0, 10)))
 
     def _swung(self, begin: Contact, end: Contact, r: float) -> Pose:
         """Return where a foot is after the part r of its time."""
-        share, turn = gone(r), rotation_vector(end.R @ begin.R.T)
-        lift = 64.0 * LIFT * self.robot.scale.leg * (r * (1.0 - r)) ** 3
+        share, turn = swing_share(r), rotation_vector(end.R @ begin.R.T)
+        lift = 64.0 * SWING_HEIGHT_M * self.robot.scale.leg * (r * (1.0 - r)) ** 3
         R = Rotation.from_rotvec(share * turn).as_matrix()
         return R @ begin.R, begin.p + share * (end.p - begin.p) + lift * end.normal
 
 
-def gone(r: float) -> float:
+def swing_share(r: float) -> float:
     """Return the part of its way on which a foot is after the part r of its time.
 
-    Its speed grows as ``10 s³ - 15 s⁴ + 6 s⁵`` within `QUICKENS`, stays, and sinks in the same way.
+    Its speed grows as ``10 s³ - 15 s⁴ + 6 s⁵`` within `ACCELERATION_SHARE`, stays, and sinks in the same way.
     """
-    first, left = (min(part, QUICKENS) / QUICKENS for part in (r, 1.0 - r))
-    even = min(max(r - QUICKENS, 0.0), 1.0 - 2.0 * QUICKENS)
+    first, left = (min(part, ACCELERATION_SHARE) / ACCELERATION_SHARE for part in (r, 1.0 - r))
+    even = min(max(r - ACCELERATION_SHARE, 0.0), 1.0 - 2.0 * ACCELERATION_SHARE)
     begun, ended = (s**4 * (2.5 - 3.0 * s + s * s) for s in (first, left))
-    return (QUICKENS * begun + even + QUICKENS * (0.5 - ended)) / (1.0 - QUICKENS)
+    return (ACCELERATION_SHARE * begun + even + ACCELERATION_SHARE * (0.5 - ended)) / (1.0 - ACCELERATION_SHARE)
 
 
 def _phases(stances: Sequence[PlannedStance], section: WalkSection, alone: int) -> list[GaitPhase]:
@@ -331,10 +347,13 @@ def _phases(stances: Sequence[PlannedStance], section: WalkSection, alone: int) 
     for number, (lifted, down) in enumerate(section.steps):
         foot = stances[lifted].moved
         assert foot is not None
-        end = at + (BOTH if number else STANDS)
+        end = at + (DOUBLE_SUPPORT_SAMPLES if number else STANDING_SAMPLES)
         before = stances[lifted - 1]
         found.append(GaitPhase(lifted, at, end, before.contacts, leaves=foot, arrived=arrived))
         swing = stances[down].contact(foot), before.contact(foot)
         found.append(GaitPhase(down, end, end + alone, stances[lifted].contacts, *swing))
         at, arrived = end + alone, foot
-    return [*found, GaitPhase(section.last + 1, at, at + STANDS, stances[section.last].contacts, arrived=arrived)]
+    return [
+        *found,
+        GaitPhase(section.last + 1, at, at + STANDING_SAMPLES, stances[section.last].contacts, arrived=arrived),
+    ]

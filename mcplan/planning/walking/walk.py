@@ -20,11 +20,11 @@ from mcplan.errors import InputError
 from mcplan.motion.time_parameterization import TimeParameterization
 from mcplan.optimize.path_program import PathProgram
 from mcplan.planning.plan import Plan, PlannedStance
-from mcplan.planning.posture.generator import where_it_is
+from mcplan.planning.posture.generator import contact_at
 from mcplan.planning.timing.path_dynamics import PathDynamics
 from mcplan.planning.timing.retiming import Retimer
 from mcplan.planning.transition.transition import BoundaryState, ClosestApproach, Segment, SwingSpec, Transition
-from mcplan.planning.walking.gait import ALONE, Gait, GaitPhase, TimedWalk, WalkSection, sections
+from mcplan.planning.walking.gait import SINGLE_SUPPORT_SAMPLES, Gait, GaitPhase, TimedWalk, WalkSection, walk_sections
 from mcplan.robot.robot import Robot
 from mcplan.scenario.scenario import Scenario
 from mcplan.scene.contact import Contact
@@ -36,7 +36,7 @@ from mcplan.util.progress import report_progress
 COORDINATES = ("x", "y", "yaw")
 
 
-def evenly(
+def even_steps(
     robot: Robot, environment: Environment, stances: Sequence[PlannedStance], section: WalkSection, stride: float
 ) -> list[PlannedStance] | None:
     """Return the stances of a walk in even steps, or None where its feet stand on several supports.
@@ -81,36 +81,43 @@ def _place(robot: Robot, environment: Environment, places: Sequence[tuple[float,
     return make_contact(robot, environment, places[0][1].to_data() | dict(zip(COORDINATES, here, strict=True)))
 
 
-STRIDES = (0.4, 0.35, 0.3, 0.25, 0.2, 0.15)
+STRIDES_M = (0.4, 0.35, 0.3, 0.25, 0.2, 0.15)
 """m: how far one foot is put ahead of the other by a robot of the size of HRP-2: it does not reach as far as one that
 shifts over each foot before it lifts the other one, and ankles of some bend less. The quickest is taken."""
 
-LOWERED = (0.0, 0.04, 0.08, 0.12)
+COM_DROPS_M = (0.0, 0.04, 0.08, 0.12)
 """m: how much lower the centre of mass is than in the postures at rest, of a robot of the size of HRP-2; one of them is
 taken."""
 
-FIRST = 0.028
+FIRST_INTERVAL_S = 0.028
 """s: between samples of a walk that is looked at first, of a robot of the size of HRP-2."""
 
-ROUNDS, FULL, AIM = 6, 0.97, 0.985
-"""Walks that are looked at for the quickest, the part of the limits which is near enough to all of them, and that which
-is aimed at."""
+MAX_ROUNDS = 6
+"""Walks that are tried to find the quickest."""
 
-LEAST_ALONE = 12
+FULL_USE = 0.97
+"""Share of the limits that counts as all of them."""
+
+TARGET_USE = 0.985
+"""Share of the limits that the next walk aims at."""
+
+MIN_SINGLE_SUPPORT_SAMPLES = 12
 """Samples on one foot at the least."""
 
-KEPT = (1.0, 0.75, 0.5, 0.25, 0.0)
+RESERVE_SHARES = (1.0, 0.75, 0.5, 0.25, 0.0)
 """Parts of the reserve of contacts and torques, the first of which that a walk keeps is said."""
 
-EVERY = 4
+FORCE_CHECK_STRIDE = 4
 """Of the nodes of its segments, every which is looked at for forces."""
 
-NODES = 28
+LAW_NODES = 28
 """Of the law of a segment, which goes at the speed of its own."""
 
-APART, NEARER = 5e-3, 1e-3
-"""m: bodies come no nearer to each other, and to what they do not stand on; or by so much nearer than they are at rest
-at either end: a shoulder may be next to the chest."""
+MIN_SEPARATION_M = 5e-3
+"""m: least distance between bodies, other than those in contact."""
+
+SEPARATION_LOSS_M = 1e-3
+"""m: bodies that are nearer at rest, at either end, as shoulder and chest, come nearer by this at most."""
 
 
 class _Timed(NamedTuple):
@@ -122,10 +129,10 @@ class _Timed(NamedTuple):
     used: float
 
 
-def walked(plan: Plan) -> Plan:
+def with_walks(plan: Plan) -> Plan:
     """Return the plan with walks on level ground where they are quicker than its steps."""
     walker, stances, done = _Walker(plan.scenario), list[PlannedStance](), 0
-    for section in sections(plan.stances):
+    for section in walk_sections(plan.stances):
         report_progress("walking", section.last, len(plan.stances) - 1)
         walk = walker.quicker(plan.stances, section)
         if walk is not None:
@@ -149,8 +156,8 @@ class _Walker:
             for segment in (() if stance.transition is None else stance.transition.segments)
         )
         best, steps = None, 0
-        for stride in STRIDES:
-            even = evenly(self.robot, self.environment, stances, section, self.robot.scale.leg * stride)
+        for stride in STRIDES_M:
+            even = even_steps(self.robot, self.environment, stances, section, self.robot.scale.leg * stride)
             if even is None or len(even) == steps:
                 continue
             steps = len(even)
@@ -164,13 +171,15 @@ class _Walker:
     def _walk(self, stances: Sequence[PlannedStance], most: float) -> list[PlannedStance] | None:
         """Return all stances but the first of a walk from the first to the last, which takes less than ``most`` (s)."""
         gait, timed = self._quickest(stances, most)
-        kept = None if timed is None else next((k for k in KEPT if _given(self.retimer, timed.paths, k)), None)
+        kept = (
+            None if timed is None else next((k for k in RESERVE_SHARES if _given(self.retimer, timed.paths, k)), None)
+        )
         if timed is None or kept is None:
             return None
         near = [_near(self.collisions, stances, phase, timed.walk) for phase in gait.phases]
         rests = (gait.q_start, gait.phases[0].closed), (gait.q_end, gait.phases[-1].closed)
         ends = [self.collisions.smallest(q, contacts=closed) for q, closed in rests]
-        least = min(APART, *(end.distance - NEARER for end in ends if end is not None))
+        least = min(MIN_SEPARATION_M, *(end.distance - SEPARATION_LOSS_M for end in ends if end is not None))
         if any(one.distance is not None and one.distance < least for one in near):
             return None
         found = []
@@ -191,19 +200,21 @@ class _Walker:
         section, leg = WalkSection(0, len(stances) - 2), self.robot.scale.leg
         gait = chosen = Gait(self.robot, self.settings, stances, section)
         least, best = gait.least_interval(), None
-        dt = max(FIRST * np.sqrt(leg), least)
-        looks = [(leg * lowered, _timed(gait, self.retimer, stances, dt, leg * lowered)) for lowered in LOWERED]
+        dt = max(FIRST_INTERVAL_S * np.sqrt(leg), least)
+        looks = [(leg * lowered, _timed(gait, self.retimer, stances, dt, leg * lowered)) for lowered in COM_DROPS_M]
         lowered, look = min(looks, key=lambda one: np.inf if one[1] is None else one[1].used)
-        for _ in range(ROUNDS):
+        for _ in range(MAX_ROUNDS):
             if look is None:
                 break
             duration, used = float(look.walk.t[-1]), look.used
             if used <= 1.0 and duration < most:
                 best, chosen, most = look, gait, duration
-            on_one = gait.alone * dt * used / AIM
-            dt = max(on_one / ALONE, least)
-            gait = Gait(self.robot, self.settings, stances, section, max(int(np.ceil(on_one / dt)), LEAST_ALONE))
-            if FULL <= used <= 1.0 or dt * (gait.size - 1) >= most:
+            on_one = gait.alone * dt * used / TARGET_USE
+            dt = max(on_one / SINGLE_SUPPORT_SAMPLES, least)
+            gait = Gait(
+                self.robot, self.settings, stances, section, max(int(np.ceil(on_one / dt)), MIN_SINGLE_SUPPORT_SAMPLES)
+            )
+            if FULL_USE <= used <= 1.0 or dt * (gait.size - 1) >= most:
                 break
             look = _timed(gait, self.retimer, stances, dt, lowered)
         return chosen, best
@@ -222,7 +233,7 @@ class _Walker:
         held = balance(robot, q, placed, loaded, motion=passing.posture)
         if not (held.feasible and held.torque_feasible):
             return None
-        bearing = [where_it_is(robot, q, contact) for contact in placed if contact.patch in loaded]
+        bearing = [contact_at(robot, q, contact) for contact in placed if contact.patch in loaded]
         values = margins(robot, q, bearing, held, still=False)
         near = self.collisions.smallest(q, contacts=placed)
         values["clearance"] = None if near is None else float(near.distance)
@@ -254,8 +265,8 @@ def _segment(robot: Robot, walk: TimedWalk, phase: GaitPhase, stance: PlannedSta
     none, courses = np.zeros(3), tuple[SwingSpec, ...]()
     if phase.swings is not None:
         courses = (SwingSpec(phase.swings.patch, "body", none, none, True, phase.swings),)
-    nodes, one = np.linspace(0.0, float(times[-1]), NODES), np.ones(NODES)
-    law = TimeParameterization(nodes, nodes, one, np.zeros(NODES))
+    nodes, one = np.linspace(0.0, float(times[-1]), LAW_NODES), np.ones(LAW_NODES)
+    law = TimeParameterization(nodes, nodes, one, np.zeros(LAW_NODES))
     return Segment(phase.closed, times, walk.q[here], walk.com[here], courses, law=law, begin=ends[0], finish=ends[1])
 
 
@@ -269,7 +280,7 @@ def _given(retimer: Retimer, paths: Sequence[PathDynamics], kept: float) -> bool
     """Say whether contacts and joints give the motion and keep a part of their reserve."""
     for path in paths:
         program = retimer.program_at(path, retimer.forces(path, kept))
-        if not all(_feasible(program, i) for i in range(0, len(program.v), EVERY)):
+        if not all(_feasible(program, i) for i in range(0, len(program.v), FORCE_CHECK_STRIDE)):
             return False
     return True
 

@@ -5,7 +5,7 @@ import pytest
 
 from mcplan.collision.model import CollisionModel
 from mcplan.planning.feasibility import Prover
-from mcplan.planning.posture.limbs import DEEP, FreeLimbs
+from mcplan.planning.posture.limbs import MAX_OVERLAP_M, FreeLimbs
 from mcplan.robot.anatomy import limb_joints, limb_links, limb_rates
 from mcplan.scene.environment import Bar, Environment
 from mcplan.settings.settings import ControlSettings
@@ -60,7 +60,7 @@ def test_what_hardly_overlaps_is_got_around(scene, standing):
         between = [robot.integrate(hanging, way, k / 8) for k in range(1, 8)]
         deep = -min(seen.least(q, np.where(arm, np.inf, -np.inf)).distance for q in between)
         crossing = FreeLimbs(robot, seen).crossing(SOLES, hanging, lifted)
-        assert bool(crossing) == (deep > DEEP * robot.scale.arm)
+        assert bool(crossing) == (deep > MAX_OVERLAP_M * robot.scale.arm)
         said.add((bool(crossing), deep > 0.0))
     assert said == {(True, True), (False, True), (False, False)}
 

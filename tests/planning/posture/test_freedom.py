@@ -6,7 +6,7 @@ from scipy.spatial.transform import Rotation
 
 from mcplan.core.posture.rows import LINE_ROWS, PLACE_ROWS, POSE_ROWS
 from mcplan.errors import InputError
-from mcplan.planning.posture.freedom import GRIP, Freedom, contact_rows, settle
+from mcplan.planning.posture.freedom import GRIP_MARGIN_M, Freedom, contact_rows, resolve_contact
 from mcplan.scene.environment import Bar, Environment, Surface
 from mcplan.scene.placement import make_contact
 from mcplan.scene.polygon import outside
@@ -92,7 +92,9 @@ def test_a_grasp_does_not_run_over_the_end_of_its_bar(place, flip, along):
     forward = twist(here, made("left_grip", "bar", along=along + STEP, angle=0.2, flip=flip)) / STEP
     rate = float(A[0] @ forward)
     reach = np.sort([low[0] / rate, high[0] / rate])
-    assert along + reach == pytest.approx([max(GRIP, along - 0.5), min(bar.length - GRIP, along + 0.5)])
+    assert along + reach == pytest.approx(
+        [max(GRIP_MARGIN_M, along - 0.5), min(bar.length - GRIP_MARGIN_M, along + 0.5)]
+    )
 
 
 def test_a_sole_on_a_bar_stays_within_its_length_and_its_own(place):
@@ -146,7 +148,7 @@ def test_a_settled_contact_is_the_nearest_place_with_the_given_coordinates_kept(
     robot, environment, made = place
     start = made("left_hand", "ramp", x=0.4, y=0.3, yaw=0.5)
     goal = made("left_hand", "ramp", x=0.4312347, y=0.28, yaw=0.7123456)
-    found = settle(robot, environment, start, Freedom(x=0.1, yaw=1.0), (goal.R, goal.p))
+    found = resolve_contact(robot, environment, start, Freedom(x=0.1, yaw=1.0), (goal.R, goal.p))
     assert found.coordinates["y"] == 0.3
     assert found.coordinates["x"] == pytest.approx(0.4312347, abs=1e-8)
     assert found.coordinates["yaw"] == pytest.approx(0.7123456, abs=1e-8)

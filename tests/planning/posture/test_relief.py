@@ -5,7 +5,7 @@ import pytest
 
 from mcplan.collision.model import CollisionModel
 from mcplan.planning.posture.generator import PostureGenerator
-from mcplan.planning.posture.settings import PostureSettings, Weights
+from mcplan.planning.posture.task import PostureSettings, Weights
 from mcplan.planning.posture.torque_gradient import torque_excess
 from mcplan.statics.equilibrium import balance
 

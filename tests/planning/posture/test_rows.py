@@ -24,7 +24,7 @@ from mcplan.core.posture.rows import (
 )
 from mcplan.core.posture.search import com_cost
 from mcplan.core.rigid_body.tree import workspace
-from mcplan.planning.posture.freedom import ContactRows, cell_row
+from mcplan.planning.posture.freedom import FrameRows, cell_row
 from mcplan.planning.posture.task import BaseTarget, PostureSearch
 
 STEP = 1e-6
@@ -48,7 +48,7 @@ def rows_at(robot, task, q, derivative=True):
 def frame_rows(robot, patch, mode, target, select=None, cell=()):
     body, offset = (0, np.append(np.eye(3).ravel(), np.zeros(3))) if patch == "base" else robot.frame(patch)
     select = np.zeros((0, 6)) if select is None else np.array(select, dtype=float)
-    return ContactRows(mode, body, np.concatenate([offset, target]), select, np.array(cell).reshape(-1, 10))
+    return FrameRows(mode, body, np.concatenate([offset, target]), select, np.array(cell).reshape(-1, 10))
 
 
 def pose(R, p):

@@ -14,7 +14,7 @@ from mcplan.planning.feasibility import Prover
 from mcplan.planning.planner import plan
 from mcplan.planning.posture.result import Violation
 from mcplan.planning.search import improve as barred_module
-from mcplan.planning.timing.time_law import DurationModel
+from mcplan.planning.timing.duration import DurationModel
 from mcplan.planning.transition.knots import PathViolation
 from mcplan.planning.transition.segments import Retraction, SegmentCache
 from mcplan.scenario.load import load_scenario

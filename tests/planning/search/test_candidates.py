@@ -10,7 +10,7 @@ from scipy.spatial.transform import Rotation
 from mcplan.errors import InputError
 from mcplan.planning.goal.item import Goal
 from mcplan.planning.guide.path import GuidePath
-from mcplan.planning.posture.freedom import GRIP
+from mcplan.planning.posture.freedom import GRIP_MARGIN_M
 from mcplan.planning.posture.limbs import nominal_offsets
 from mcplan.planning.search.candidates import ASIDE, _lines, _natural, _relative, candidates
 from mcplan.planning.search.moves import MoveMaker
@@ -62,8 +62,8 @@ def test_grasps_lie_along_all_of_a_bar_but_its_ends(find, grid):
     on_bar = [k for k, spec in enumerate(places.specs) if spec["surface"] == "rung"]
     along = np.unique([places.specs[k]["along"] for k in on_bar])
     step = max(0.1, grid)
-    assert GRIP - 1e-9 <= along.min() <= GRIP + step / 2
-    assert bar.length - GRIP - step / 2 <= along.max() <= bar.length - GRIP + 1e-9
+    assert GRIP_MARGIN_M - 1e-9 <= along.min() <= GRIP_MARGIN_M + step / 2
+    assert bar.length - GRIP_MARGIN_M - step / 2 <= along.max() <= bar.length - GRIP_MARGIN_M + 1e-9
     assert np.diff(along).max() <= step + 1e-9
     for k in on_bar:
         contact = places.contact(k)

@@ -9,7 +9,7 @@ from scipy.spatial.transform import Rotation
 
 from mcplan.planning.goal.item import EXACT, Goal, deviation
 from mcplan.planning.guide.path import GuidePath
-from mcplan.planning.posture.continuity import kept
+from mcplan.planning.posture.continuity import shared_contacts
 from mcplan.planning.search.node import Move
 from mcplan.planning.search.ordering import GAP, away, beyond_failure, cell_of, overlap
 from mcplan.planning.search.potential import TIE, Potential, Standing
@@ -296,4 +296,4 @@ def test_of_two_wrenches_of_a_patch_the_one_of_greater_force_counts():
 
 def test_contacts_are_kept_where_they_are_at_the_same_place(scene):
     before, after = scene.feet(), (scene.feet()[0], scene.feet(0.3)[1])
-    assert [contact.patch for contact in kept(before, after)] == ["left_sole"]
+    assert [contact.patch for contact in shared_contacts(before, after)] == ["left_sole"]

@@ -8,7 +8,7 @@ import pytest
 
 from mcplan.errors import PlanningFailed
 from mcplan.planning.feasibility import Prover
-from mcplan.planning.posture.generator import where_it_is
+from mcplan.planning.posture.generator import contact_at
 from mcplan.planning.posture.result import Violation
 from mcplan.planning.search import finish
 from mcplan.planning.search.finish import SHARES, _end, _ordered, _outside, _stance
@@ -43,7 +43,7 @@ def test_the_stance_balances_at_its_posture_on_the_feet_that_carry(scene, prover
     for patch, wrench in stance.wrenches.items():
         rest -= robot.frame_jacobian(q, patch).T @ wrench
     assert np.abs(rest).max() < 1e-6
-    there = where_it_is(robot, q, feet[1])
+    there = contact_at(robot, q, feet[1])
     assert stance.margins["equilibrium"] == pytest.approx(
         equilibrium_margin(robot.com(q), [there], robot.mass), rel=1e-6
     )
@@ -115,7 +115,7 @@ def test_how_far_forces_are_outside_their_cones_is_told_of_the_worst_point(scene
 def test_a_contact_is_where_its_patch_is(scene):
     robot, q = scene.ROBOT, scene.ROBOT.posture("half_sitting")
     foot = scene.feet()[0]
-    there = where_it_is(robot, q, foot)
+    there = contact_at(robot, q, foot)
     X = robot.frame_pose(q, "left_sole")
     assert there.p == pytest.approx(X[:3, 3])
     assert pytest.approx(X[:3, :3]) == there.R

@@ -6,8 +6,7 @@ import pytest
 from mcplan.collision.model import CollisionModel
 from mcplan.core.posture import apart as core
 from mcplan.planning.posture.freedom import contact_rows
-from mcplan.planning.posture.settings import PostureSettings
-from mcplan.planning.posture.task import PostureSearch, prices
+from mcplan.planning.posture.task import PostureSearch, PostureSettings, prices
 from mcplan.planning.transition import knot_search as apart_module
 from mcplan.planning.transition.knot_search import (
     CONTACT_TOLERANCE_M,

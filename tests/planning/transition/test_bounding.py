@@ -19,15 +19,15 @@ from mcplan.analysis.bounding import (
     bounds,
     shares,
 )
-from mcplan.planning.timing.retiming import JERK, RAMP, SWING, TOUCHDOWN, VELOCITY, Retimer
+from mcplan.planning.timing.retiming import FORCE_RAMPS, JERK, TORQUE_RATE, TOUCHDOWN, VELOCITY, Retimer
 
 MORE = {
     "friction": FRICTION, "torque": TORQUE, "weight": WEIGHT, "velocity": VELOCITY, "acceleration": ACCELERATION,
-    "jerk": JERK, "com_jerk": TURN, "touchdown_speed": TOUCHDOWN, "ramp": RAMP, "pressure": PRESSURE,
+    "jerk": JERK, "com_jerk": TURN, "touchdown_speed": TOUCHDOWN, "ramp": FORCE_RAMPS, "pressure": PRESSURE,
 }  # fmt: skip
 """By what of a pace, the kind of limit."""
 
-KINDS = {*MORE.values(), GRIP, FORCE, SWING, NOTHING}
+KINDS = {*MORE.values(), GRIP, FORCE, TORQUE_RATE, NOTHING}
 
 
 def law_of(step, segment, **pace):

@@ -87,8 +87,8 @@ def test_a_motion_of_the_body_that_is_barred_takes_the_detour_on_its_contacts(sc
 
 
 def test_the_search_ends_after_its_steps(scene, monkeypatch):
-    monkeypatch.setattr(detour, "MOST", 5)
+    monkeypatch.setattr(detour, "MAX_STEPS", 5)
     robot, environment, held, below, above = scene
     search = Detour(KnotFinder(robot, environment), below, above, held, [])
     assert search.knots(KNOTS) is None
-    assert search.steps <= 5 + detour.REACH + detour.MOST
+    assert search.steps <= 5 + detour.STEPS_PER_SAMPLE + detour.MAX_STEPS

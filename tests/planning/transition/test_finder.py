@@ -9,7 +9,7 @@ from mcplan.collision.model import CollisionModel
 from mcplan.motion.limb_path import LimbPath
 from mcplan.planning.feasibility import Prover
 from mcplan.planning.transition import detour, finder as finder_module
-from mcplan.planning.transition.body_motion import GOOD, KNOTS, LIFT, Departure
+from mcplan.planning.transition.body_motion import GOOD_DEFICIT_M, KNOT_INTERVALS, MIN_LIFT_M, Departure
 from mcplan.planning.transition.finder import TransitionFinder, lift_and_approach
 from mcplan.planning.transition.knots import MAX_DEFICIT_M, Knots
 from mcplan.planning.transition.segments import SwingMotion
@@ -37,7 +37,7 @@ def over_a_hurdle():
 @pytest.fixture
 def past_a_bar(monkeypatch):
     """A thin bar before the left thigh: the leg would have to pass through it. No way around is looked for."""
-    monkeypatch.setattr(detour, "MOST", 0)
+    monkeypatch.setattr(detour, "MAX_STEPS", 0)
     return swing_past((0.03, 0.3, 0.03), [0.2, 0.2, 0.48])
 
 
@@ -56,7 +56,7 @@ def test_a_hurdle_is_stepped_over(over_a_hurdle):
     near = [model.smallest(q, contacts=(*swing.common, *swing.touching)).distance for q in segment.q]
     assert segment.near.distance == pytest.approx(min(near))
     assert min(near) > 0.0
-    assert segment.missed <= GOOD
+    assert segment.missed <= GOOD_DEFICIT_M
     # what the search has proven is what a plan gets
     assert prover.segments.swing(begin, swing.q1, swing.added) is segment
 
@@ -72,7 +72,7 @@ def test_no_way_that_a_look_has_seen_to_be_too_low_is_searched_through(over_a_hu
         finder_module, "lift_and_approach", lambda *asked: tried.append(asked[3] - SETTINGS.clearance) or known(*asked)
     )
     finder = TransitionFinder(prover.robot, prover.environment, SETTINGS)
-    assert finder.swing(begin, swing.q1, swing.added, above).missed <= GOOD
+    assert finder.swing(begin, swing.q1, swing.added, above).missed <= GOOD_DEFICIT_M
     assert min(tried) >= above
     tried.clear()
     finder.swing(begin, swing.q1, swing.added)
@@ -85,8 +85,8 @@ def test_knots_in_which_a_patch_drags_count_as_barred(over_a_hurdle):
     begin = Departure(swing.q0, swing.common, {"left_sole": swing.before})
     lifted = Knots(prover.segments.swing(begin, swing.q1, swing.added).q, 0.0, 0.0)
     assert motions._dragging(lifted, swing.before) is lifted
-    dragged = Knots(np.repeat(swing.q0[None], KNOTS + 1, axis=0), 0.0, 0.0)
-    assert motions._dragging(dragged, swing.before).missed == pytest.approx(MAX_DEFICIT_M + LIFT, abs=1e-5)
+    dragged = Knots(np.repeat(swing.q0[None], KNOT_INTERVALS + 1, axis=0), 0.0, 0.0)
+    assert motions._dragging(dragged, swing.before).missed == pytest.approx(MAX_DEFICIT_M + MIN_LIFT_M, abs=1e-5)
     assert motions._dragging(dragged, None) is dragged
 
 
@@ -183,6 +183,6 @@ def test_the_body_goes_straight_where_limbs_alone_can_do_what_is_asked():
     segment = TransitionFinder(robot, scene, SETTINGS).shift(Departure(q0, soles), q1)
     assert segment.missed <= MAX_DEFICIT_M
     assert segment.held
-    assert len(segment.q) == KNOTS + 1
+    assert len(segment.q) == KNOT_INTERVALS + 1
     assert np.linalg.norm(segment.q[:, :3] - q0[:3], axis=1).max() < 0.01
     np.testing.assert_allclose(segment.com, robot.com(segment.q))

@@ -10,7 +10,7 @@ from mcplan.collision.model import CollisionModel
 from mcplan.core.posture.rows import PLACE_ROWS, POSE_ROWS
 from mcplan.motion.limb_path import LimbPath
 from mcplan.motion.posture import PostureTrajectory
-from mcplan.planning.posture.settings import PostureSettings
+from mcplan.planning.posture.task import PostureSettings
 from mcplan.planning.transition.knot_search import FIXED_ORIENTATION_M, KnotFinder, KnotSearch, led_rows
 from mcplan.planning.transition.knots import PatchPath, filtered
 from mcplan.planning.transition.nearness import (

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from mcplan.planning.timing.path_dynamics import PathDynamics
-from mcplan.planning.timing.path_forces import RetimingError
+from mcplan.planning.timing.path_dynamics import PathDynamics, RetimingError
 from mcplan.planning.timing.retiming import Retimer
 
 POINTS = (1, 17, 24, 40)

@@ -9,9 +9,15 @@ from mcplan.motion.time_parameterization import TimeParameterization
 from mcplan.optimize.path_program import law_basis
 from mcplan.planning.plan_file import load_plan, save_plan
 from mcplan.planning.timing import path_dynamics, retiming
-from mcplan.planning.timing.path_dynamics import TOUCHED, TOUCHING, PathDynamics
-from mcplan.planning.timing.path_forces import PathForces, RetimingError, preloaded
-from mcplan.planning.timing.retiming import BETWEEN, PLANNED, Retimer, SlowerError
+from mcplan.planning.timing.path_dynamics import (
+    IMPACT_HEIGHT_M,
+    TOUCHDOWN_HEIGHT_M,
+    PathDynamics,
+    PathForces,
+    RetimingError,
+    preloaded,
+)
+from mcplan.planning.timing.retiming import RESERVE_BETWEEN_NODES, TORQUE_RATE_SHARE, Retimer, SlowerError
 from mcplan.scene.placement import make_contact
 from tests import shared
 from tests.planning.laws_of_time import difference, seconds
@@ -65,7 +71,7 @@ def test_velocities_accelerations_and_touching_down_keep_their_bounds(step):
             assert np.all(np.abs(x.v[6:]) * rate <= 1.03 * pace.velocity * robot.limits.velocity)
             assert np.all(np.abs(x.vd * rate**2 + x.v * change)[3:] <= 1.3 * pace.acceleration)
     heights, speeds = coming_down(robot, step.segments[1])
-    assert np.all(speeds[heights < TOUCHING] <= 1.05 * pace.touchdown_speed)
+    assert np.all(speeds[heights < TOUCHDOWN_HEIGHT_M] <= 1.05 * pace.touchdown_speed)
 
 
 def test_what_impacts_allow_bounds_the_last_of_the_way_down_alone(step, retimer, monkeypatch):
@@ -73,10 +79,13 @@ def test_what_impacts_allow_bounds_the_last_of_the_way_down_alone(step, retimer,
     monkeypatch.setattr(retiming, "touchdown_speed", lambda *of: least)
     segment = retimer.time_parameterized(step.segments[1])
     heights, speeds = coming_down(retimer.robot, segment)
-    assert np.all(speeds[heights < TOUCHED] <= 1.05 * least)
-    assert np.all(speeds[heights < TOUCHING] <= 1.05 * retimer.pace.touchdown_speed)
-    monkeypatch.setattr(path_dynamics, "TOUCHED", TOUCHING)
-    assert segment.time + 0.3 * (TOUCHING - TOUCHED) / least < retimer.time_parameterized(step.segments[1]).time
+    assert np.all(speeds[heights < IMPACT_HEIGHT_M] <= 1.05 * least)
+    assert np.all(speeds[heights < TOUCHDOWN_HEIGHT_M] <= 1.05 * retimer.pace.touchdown_speed)
+    monkeypatch.setattr(path_dynamics, "IMPACT_HEIGHT_M", TOUCHDOWN_HEIGHT_M)
+    assert (
+        segment.time + 0.3 * (TOUCHDOWN_HEIGHT_M - IMPACT_HEIGHT_M) / least
+        < retimer.time_parameterized(step.segments[1]).time
+    )
 
 
 def coming_down(robot, segment):
@@ -102,7 +111,7 @@ def test_where_a_swing_is_bent_torques_change_no_quicker_than_they_may(step):
         bent = np.abs(np.gradient(path.of_x[:, 6 + free], s, axis=0)).max(axis=1) * rate**3
         rates[most], durations[most] = bent[20:-20].max(), law.duration  # the ends are bounded by the jerk
     assert rates[0.0] > 2.0 * 100.0
-    assert 0.5 * PLANNED * 100.0 < rates[100.0] <= 1.1 * PLANNED * 100.0
+    assert 0.5 * TORQUE_RATE_SHARE * 100.0 < rates[100.0] <= 1.1 * TORQUE_RATE_SHARE * 100.0
     assert durations[0.0] < durations[100.0] < 2.5 * durations[0.0]
 
 
@@ -119,9 +128,9 @@ def test_half_the_reserve_is_kept_in_the_middle_of_the_way_and_of_the_time_betwe
         return np.full(len(x), 0.9 if len(looked) == 1 else 0.7)
 
     monkeypatch.setattr(PathForces, "reach", reach)
-    part = retimer._between(middles, retimer.forces(middles, 1.0 - BETWEEN), x, u)
+    part = retimer._between(middles, retimer.forces(middles, 1.0 - RESERVE_BETWEEN_NODES), x, u)
     (way, kept, *_), (time, also_kept, x_at, u_at) = looked
-    assert kept == also_kept == 1.0 - BETWEEN
+    assert kept == also_kept == 1.0 - RESERVE_BETWEEN_NODES
     np.testing.assert_array_equal(way, middles.s)
     uneven = np.flatnonzero(part == 0.7)
     assert 0 < len(uneven) < len(part)

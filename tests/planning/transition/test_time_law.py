@@ -7,8 +7,8 @@ import pytest
 
 from mcplan.core.rigid_body.tree import GRAVITY
 from mcplan.motion.spline import PostureSpline, Spline
-from mcplan.planning.timing.time_law import BORNE, PARTS
-from mcplan.planning.transition.body_motion import KNOTS, BodyMotion
+from mcplan.planning.timing.duration import BALANCE_CHECKS, BORNE_SHARE
+from mcplan.planning.transition.body_motion import KNOT_INTERVALS, BodyMotion
 from mcplan.planning.transition.finder import TransitionFinder
 from mcplan.planning.transition.knots import Knots
 from mcplan.planning.transition.transition import Segment
@@ -38,10 +38,12 @@ def scene():
 def swerving(scene):
     """Knots on both feet that move the body to the side at once, stay there, and come back, in 1.5 s."""
     _, _, _, q = scene
-    aside = 0.06 * np.clip(np.minimum(np.arange(KNOTS + 1), np.arange(KNOTS, -1, -1)) / 4, 0.0, 1.0) ** 2
-    knots = np.tile(q, (KNOTS + 1, 1))
+    aside = (
+        0.06 * np.clip(np.minimum(np.arange(KNOT_INTERVALS + 1), np.arange(KNOT_INTERVALS, -1, -1)) / 4, 0.0, 1.0) ** 2
+    )
+    knots = np.tile(q, (KNOT_INTERVALS + 1, 1))
     knots[:, 1] += aside
-    return BodyMotion(np.linspace(0.0, 1.5, KNOTS + 1), Knots(knots, 0.0, 0.0), 2.0, True)
+    return BodyMotion(np.linspace(0.0, 1.5, KNOT_INTERVALS + 1), Knots(knots, 0.0, 0.0), 2.0, True)
 
 
 def test_a_motion_is_slowed_until_its_centre_of_pressure_stays_within_the_room_that_contacts_leave(scene, swerving):
@@ -66,7 +68,7 @@ def test_a_motion_through_a_posture_that_its_contacts_do_not_bear_is_not_held(sc
     _, finder, contacts, _ = scene
     gentle = finder.motions.slowed(swerving, contacts)
     knots = swerving.knots.q.copy()
-    knots[KNOTS // 2, 0] += 0.3  # out of the feet
+    knots[KNOT_INTERVALS // 2, 0] += 0.3  # out of the feet
     outside = finder.motions.timed(Knots(knots, 0.0, 0.0), swerving.times, contacts)
     assert gentle.held
     assert not outside.held
@@ -78,7 +80,7 @@ def test_what_contacts_lack_along_a_motion_that_is_not_held_is_told(scene, swerv
     robot, finder, contacts, _ = scene
     knots = swerving.knots.q.copy()
     assert finder.law.overload(segment(robot, contacts, swerving.times, knots, held=False)) is None
-    away = KNOTS // PARTS * (PARTS // 2) + KNOTS // PARTS // 2
+    away = KNOT_INTERVALS // BALANCE_CHECKS * (BALANCE_CHECKS // 2) + KNOT_INTERVALS // BALANCE_CHECKS // 2
     knots[away, 0] += 0.3
     assert finder.law.overload(segment(robot, contacts, swerving.times, knots, held=True)) is None
     lacks = finder.law.overload(segment(robot, contacts, swerving.times, knots, held=False))
@@ -94,9 +96,9 @@ def segment(robot, contacts, times, q, held):
 @pytest.mark.parametrize("way", [-1.0, 1.0])
 def test_speeds_of_trunk_and_joints_count_too(scene, way):
     robot, finder, contacts, q = scene
-    turned = np.tile(q, (KNOTS + 1, 1))
+    turned = np.tile(q, (KNOT_INTERVALS + 1, 1))
     joint = 7 + robot.joint_names.index("RARM_JOINT3")
-    times = np.linspace(0.0, 1.0, KNOTS + 1)
+    times = np.linspace(0.0, 1.0, KNOT_INTERVALS + 1)
     turned[:, joint] += way * 2.0 * np.sin(0.5 * np.pi * times) ** 2
     posture, com = PostureSpline(times, turned), Spline(times, robot.com(turned))
     fastest = max(abs(posture.sample(t).v[joint - 1]) for t in np.linspace(0.0, 1.0, 200))
@@ -116,10 +118,10 @@ def test_a_straight_way_takes_as_long_as_its_fastest_joint_needs(scene, way):
 def test_what_limbs_take_besides_the_weight_counts_too(scene):
     """The trunk turns to and fro over one sole: the centre of mass stays, and friction has to turn the robot."""
     robot, finder, contacts, q = scene
-    times, sole = np.linspace(0.0, 0.8, KNOTS + 1), (replace(contacts[0], friction=0.05),)
+    times, sole = np.linspace(0.0, 0.8, KNOT_INTERVALS + 1), (replace(contacts[0], friction=0.05),)
     q = q.copy()
     q[:2] += contacts[0].p[:2] - robot.com(q)[:2]
-    knots = np.tile(q, (KNOTS + 1, 1))
+    knots = np.tile(q, (KNOT_INTERVALS + 1, 1))
     knots[:, 7 + robot.joint_names.index("CHEST_JOINT0")] += 0.15 * np.sin(np.pi * times / times[-1]) ** 4
 
     def stretch(slower):
@@ -140,5 +142,5 @@ def test_what_limbs_take_besides_the_weight_counts_too(scene):
     slower = stretch(1.0)
     assert slower > 1.2
     assert least_part(1.0) < 0.7
-    assert least_part(slower) * BORNE == pytest.approx(1.0, rel=0.05)
+    assert least_part(slower) * BORNE_SHARE == pytest.approx(1.0, rel=0.05)
     assert stretch(slower) == pytest.approx(1.0, abs=0.02)

@@ -8,7 +8,15 @@ from scipy.spatial.transform import Rotation
 
 from mcplan.core.rigid_body.tree import GRAVITY
 from mcplan.planning.timing.path_dynamics import joint_speeds
-from mcplan.planning.timing.touchdown import IMPACT_TIME, LEAST_LEFT, LEAST_SWAY, LEFT, SPIN, SWAY, touchdown_speed
+from mcplan.planning.timing.touchdown import (
+    CAPTURE_POINT_SWAY_M,
+    GRIP_IMPACT_SHARE,
+    IMPACT_TIME_S,
+    MAX_SPIN,
+    MIN_CAPTURE_POINT_SWAY_M,
+    MIN_GRIP_IMPACT_SHARE,
+    touchdown_speed,
+)
 from mcplan.robot.robot_file import load_robot
 from mcplan.scene.contact import Contact
 from mcplan.settings.pace import Pace
@@ -71,10 +79,10 @@ def test_an_impact_moves_the_capture_point_no_farther_than_it_may():
     dv, *_ = stopped([STAYS], wall)
     sway = np.linalg.norm((ROBOT.com_jacobian(Q) @ dv)[:2])
     w = np.sqrt(GRAVITY / (ROBOT.com(Q)[2] - STAYS.p[2]))
-    for kept, most in ((1.0, SWAY), (0.0, LEAST_SWAY)):
+    for kept, most in ((1.0, CAPTURE_POINT_SWAY_M), (0.0, MIN_CAPTURE_POINT_SWAY_M)):
         v = speed([STAYS], wall, 10.0, kept)
         assert v * sway / w <= most * 1.001
-    assert v * sway / w == pytest.approx(LEAST_SWAY, rel=1e-3)
+    assert v * sway / w == pytest.approx(MIN_CAPTURE_POINT_SWAY_M, rel=1e-3)
 
 
 def test_a_patch_that_touches_with_a_corner_turns_no_faster_than_it_may():
@@ -85,7 +93,7 @@ def test_a_patch_that_touches_with_a_corner_turns_no_faster_than_it_may():
     dv, _ = impact([STAYS], push)
     spin = np.linalg.norm(J[3:] @ dv) / (push @ dv)
     v = speed([STAYS], sole, 10.0)
-    assert v * spin == pytest.approx(SPIN, rel=1e-3)
+    assert v * spin == pytest.approx(MAX_SPIN, rel=1e-3)
 
 
 def test_joints_move_the_patch_no_faster_than_they_may():
@@ -107,7 +115,7 @@ def test_the_grip_takes_its_share_of_the_impact_and_no_more(friction, slides):
     assert slid == slides
     impulse = v * impulses[0]
     shares = np.linalg.norm(impulse[:3]) / GRIP.max_force, np.linalg.norm(impulse[3:]) / GRIP.max_moment
-    assert max(shares) / IMPACT_TIME == pytest.approx(LEFT, rel=1e-4)
+    assert max(shares) / IMPACT_TIME_S == pytest.approx(GRIP_IMPACT_SHARE, rel=1e-4)
 
 
 def test_a_stronger_grip_allows_as_much_more():
@@ -119,7 +127,7 @@ def test_a_stronger_grip_allows_as_much_more():
 def test_a_motion_that_keeps_less_of_its_reserve_leaves_less_for_impacts():
     speeds = [speed([STAYS, GRIP], most=10.0, kept=kept) for kept in (1.0, 0.5, 0.0)]
     assert speeds[1] == pytest.approx(0.5 * (speeds[0] + speeds[2]))
-    assert speeds[2] == pytest.approx(speeds[0] * LEAST_LEFT / LEFT)
+    assert speeds[2] == pytest.approx(speeds[0] * MIN_GRIP_IMPACT_SHARE / GRIP_IMPACT_SHARE)
 
 
 def test_a_ball_touches_below_its_centre_however_its_link_is_turned():

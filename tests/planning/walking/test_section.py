@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from mcplan.planning.walking.gait import WalkSection, sections
+from mcplan.planning.walking.gait import WalkSection, walk_sections
 from tests import shared
 
 
@@ -16,7 +16,7 @@ def stances():
 
 
 def test_a_walk_goes_from_rest_on_both_feet_to_the_last_foot_that_comes_down(stances):
-    (section,) = sections(stances)
+    (section,) = walk_sections(stances)
     assert section == WalkSection(0, len(stances) - 2)
     assert stances[-1].change == "shift"
     assert [(stances[a].change, stances[b].change) for a, b in section.steps] == [("remove", "add")] * (
@@ -25,13 +25,13 @@ def test_a_walk_goes_from_rest_on_both_feet_to_the_last_foot_that_comes_down(sta
 
 
 def test_what_ends_on_the_foot_that_came_down_last_is_shorter_by_a_step(stances):
-    (section,) = sections(stances)
-    assert list(sections(stances[:-1])) == [WalkSection(0, section.last - 2)]
+    (section,) = walk_sections(stances)
+    assert list(walk_sections(stances[:-1])) == [WalkSection(0, section.last - 2)]
 
 
 def test_a_foot_that_steps_twice_a_hand_and_a_slope_end_a_walk(stances):
     twice = [*stances[:3], *stances[1:3], *stances[3:]]
-    assert list(sections(twice)) == [WalkSection(4, len(twice) - 2)]
+    assert list(walk_sections(twice)) == [WalkSection(4, len(twice) - 2)]
 
     def tilted(contact, angle):
         c, s = np.cos(angle), np.sin(angle)
@@ -45,8 +45,8 @@ def test_a_foot_that_steps_twice_a_hand_and_a_slope_end_a_walk(stances):
         k = 4
         contacts = (change(stances[k].contacts[0]), *stances[k].contacts[1:])
         changed = [*stances[:k], replace(stances[k], contacts=contacts), *stances[k + 1 :]]
-        assert list(sections(changed)) == []
+        assert list(walk_sections(changed)) == []
 
 
 def test_where_no_foot_steps_there_is_no_walk(stances):
-    assert not list(sections(stances[:2]))
+    assert not list(walk_sections(stances[:2]))

@@ -14,7 +14,7 @@ from mcplan.control.phases import FAR
 from mcplan.errors import ScenarioError
 from mcplan.motion.time_parameterization import TimedPath
 from mcplan.planning.transition.transition import BoundaryState
-from mcplan.planning.walking.gait import QUICKENS, gone
+from mcplan.planning.walking.gait import ACCELERATION_SHARE, swing_share
 from mcplan.scenario.load import load_scenario
 from tests import shared
 
@@ -248,12 +248,12 @@ def test_it_is_carried_out_without_coming_to_rest(walk, physics):
 
 def test_a_foot_speeds_up_goes_evenly_and_slows_down():
     r = np.linspace(0.0, 1.0, 1001)
-    s = np.array([gone(x) for x in r])
+    s = np.array([swing_share(x) for x in r])
     assert s[0] == 0.0
     assert s[-1] == pytest.approx(1.0, abs=1e-12)
     np.testing.assert_allclose(s + s[::-1], 1.0, atol=1e-12)
     speed = np.diff(s) / np.diff(r)
     assert np.all(speed > 0.0)
-    middle = (r[:-1] > QUICKENS) & (r[1:] < 1.0 - QUICKENS)
-    np.testing.assert_allclose(speed[middle], 1.0 / (1.0 - QUICKENS), rtol=1e-9)
-    assert speed.max() <= 1.0 / (1.0 - QUICKENS) + 1e-9
+    middle = (r[:-1] > ACCELERATION_SHARE) & (r[1:] < 1.0 - ACCELERATION_SHARE)
+    np.testing.assert_allclose(speed[middle], 1.0 / (1.0 - ACCELERATION_SHARE), rtol=1e-9)
+    assert speed.max() <= 1.0 / (1.0 - ACCELERATION_SHARE) + 1e-9

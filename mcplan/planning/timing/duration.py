@@ -1,12 +1,12 @@
-"""How long a motion of the body takes: within speeds, and within the accelerations that its contacts bear.
+"""Durations of body motions: within speed limits and the accelerations that contacts bear.
 
-A minimum-jerk shift of the centre of mass by D keeps the centre of pressure within ``m`` of its straight way when
+A minimum-jerk shift of the centre of mass by D keeps the centre of pressure within ``m`` of its straight path when
 
     T >= sqrt(5.8 D / m) / w,   w² = g / z
 
 as its largest acceleration is 5.8 D / T²; z is the height of the centre of mass above the lowest contact point. Along
-knots the same is asked of every sample, and besides that the horizontal acceleration, and the whole wrench that moves
-the robot, moments of its limbs included, are part of what contacts bear there.
+knots this holds at every sample; there the horizontal acceleration and the whole wrench that moves the robot, moments
+of its limbs included, are within what contacts bear.
 """
 
 from collections.abc import Sequence
@@ -27,23 +27,41 @@ from mcplan.settings.settings import ControlSettings
 from mcplan.statics.equilibrium import equilibrium_margin
 from mcplan.statics.feasibility import GRAVITY_ALONE, Shortfall, can_hold, part_exerted, shortfall
 
-SAMPLES = 3
+CHECKS_PER_PIECE = 3
 """Times between two knots at which speeds and accelerations are looked at."""
 
-USED, LEAST_ROOM = 0.6, 0.004
-"""Part of the room of the centre of mass that its acceleration may take up, and the least that is counted on (m)."""
+COM_ROOM_SHARE = 0.6
+"""Share of the room of the centre of mass that its acceleration may take."""
 
-HOLDING, KEPT, PARTS, CLOSELY = (0.8, 0.9, 1.0), 0.7, 8, 4
-"""A motion is to be held with the least of these parts of the torque limits with which both its ends are, and to keep
-this part of the margin of the lesser one; between how many equal parts of it that is looked at, and between how many
-times as many where it is not."""
+MIN_COM_ROOM_M = 0.004
+"""m: least room that is assumed."""
 
-BORNE, LEAST_ACCELERATION, LEAST_PART = 0.8, 0.1, 0.05
-"""Part of what contacts bear that a motion may take up, the least acceleration that is counted on (m/s²), and the least
-part of a wrench."""
+TORQUE_SHARES = (0.8, 0.9, 1.0)
+"""Shares of the torque limits, tried in turn: the first that holds both ends is to hold the whole motion."""
 
-WORST, LEVER = 3, 0.1
-"""Places of a motion where its wrench is looked at, and the lever (m) at which moments count as forces to find them."""
+MARGIN_SHARE = 0.7
+"""Share of the lesser balance margin of both ends that is kept along the motion."""
+
+BALANCE_CHECKS = 8
+"""Intervals of a motion at whose ends balance and torques are checked."""
+
+OVERLOAD_CHECK_FACTOR = 4
+"""Refinement of these intervals to find what overloads a motion that is not held."""
+
+BORNE_SHARE = 0.8
+"""Share of what contacts bear that a motion may use."""
+
+MIN_ACCELERATION = 0.1
+"""m/s²: least horizontal acceleration that contacts are assumed to bear."""
+
+MIN_WRENCH_SHARE = 0.05
+"""Least share of a wrench that contacts are assumed to exert."""
+
+WRENCH_CHECKS = 3
+"""Points of a motion, those of the largest wrenches, where the wrench is checked."""
+
+MOMENT_LEVER_M = 0.1
+"""m: lever by which moments count as forces to find them."""
 
 
 class DurationModel:
@@ -77,8 +95,8 @@ class DurationModel:
 
     def room(self, contacts: Sequence[Contact], com: np.ndarray) -> float:
         """Return how far the centre of pressure may be off a centre of mass (3,) that moves on contacts (m)."""
-        least = self.robot.scale.sole * LEAST_ROOM
-        return min(max(USED * self.finder.room(contacts, com), least), self.settings.pressure_room)
+        least = self.robot.scale.sole * MIN_COM_ROOM_M
+        return min(max(COM_ROOM_SHARE * self.finder.room(contacts, com), least), self.settings.pressure_room)
 
     def bears(self, q: np.ndarray, contacts: Sequence[Contact]) -> tuple[np.ndarray, bool]:
         """Search for the horizontal acceleration that contacts bear at postures (k, nq) along a motion: (k,), m/s².
@@ -93,10 +111,12 @@ class DurationModel:
         bears = np.zeros(len(q))
         for k, here in enumerate(q):
             bears[k] = equilibrium_margin(robot.com(here), counted, robot.mass) / robot.mass
-        if bears.min() < KEPT * min(bears[0], bears[-1]):
+        if bears.min() < MARGIN_SHARE * min(bears[0], bears[-1]):
             return bears, False
         ends = q[0], q[-1]
-        share = next((share for share in HOLDING if all(can_hold(robot, here, counted, share) for here in ends)), None)
+        share = next(
+            (share for share in TORQUE_SHARES if all(can_hold(robot, here, counted, share) for here in ends)), None
+        )
         if share is None:  # what the ends do not keep cannot be asked of the motion
             return bears, True
         for here in q[1:-1]:
@@ -112,7 +132,10 @@ class DurationModel:
         if segment.held:
             return None
         counted = [counted_on(contact, self.settings) for contact in segment.contacts]
-        looked = (segment.posture.sample(t).q for t in np.linspace(0.0, segment.duration, CLOSELY * PARTS + 1))
+        looked = (
+            segment.posture.sample(t).q
+            for t in np.linspace(0.0, segment.duration, OVERLOAD_CHECK_FACTOR * BALANCE_CHECKS + 1)
+        )
         return next(filter(None, (shortfall(self.robot, q, counted) for q in looked)), None)
 
     def stretch(self, com: Spline, posture: PostureSpline, contacts: Sequence[Contact], bears: np.ndarray) -> float:
@@ -126,7 +149,7 @@ class DurationModel:
         bears : (k,) what contacts bear at equal parts of the motion (m/s²).
         """
         s, times = self.settings, com.times
-        looked = np.linspace(times[0], times[-1], SAMPLES * (len(times) - 1), endpoint=False)[1:]
+        looked = np.linspace(times[0], times[-1], CHECKS_PER_PIECE * (len(times) - 1), endpoint=False)[1:]
         q, v, vd = (np.array(column) for column in zip(*map(posture.sample, looked), strict=True))
         place, velocity, bend = (np.array(column) for column in zip(*map(com.sample, looked.tolist()), strict=True))
         speed = max(
@@ -136,10 +159,10 @@ class DurationModel:
             float(np.max(np.abs(v[:, 6:]) / self.rates, initial=0.0)),
         )
         a = np.hypot(bend[:, 0], bend[:, 1])
-        borne = BORNE * np.interp(looked, np.linspace(times[0], times[-1], len(bears)), bears)
+        borne = BORNE_SHARE * np.interp(looked, np.linspace(times[0], times[-1], len(bears)), bears)
         size = self.robot.scale.leg
         reach = [frequency(c, contacts, size) ** 2 * self.room(contacts, c) for c in place]
-        taken = float(np.max(a / np.minimum(reach, np.maximum(borne, LEAST_ACCELERATION))))
+        taken = float(np.max(a / np.minimum(reach, np.maximum(borne, MIN_ACCELERATION))))
         return max(speed, float(np.sqrt(max(taken, self._taken(q, self.robot.inverse_dynamics(q, v, vd), contacts)))))
 
     def _taken(self, q: np.ndarray, force: np.ndarray, contacts: Sequence[Contact]) -> float:
@@ -156,8 +179,8 @@ class DurationModel:
         wrench = force[:, :6].copy()
         wrench[:, 3:] += np.cross(q[:, :3] - com, wrench[:, :3])
         wrench -= weight
-        as_force = np.append(np.ones(3), np.full(3, 1.0 / (robot.scale.sole * LEVER)))
-        most = np.argsort(np.linalg.norm(as_force * wrench, axis=1))[-WORST:]
+        as_force = np.append(np.ones(3), np.full(3, 1.0 / (robot.scale.sole * MOMENT_LEVER_M)))
+        most = np.argsort(np.linalg.norm(as_force * wrench, axis=1))[-WRENCH_CHECKS:]
         counted = [counted_on(contact, self.settings) for contact in contacts]
-        parts = [part_exerted(com[k], weight, wrench[k], counted, robot.mass, 1.0 / BORNE) for k in most]
-        return 1.0 / (BORNE * max(min(parts), LEAST_PART))
+        parts = [part_exerted(com[k], weight, wrench[k], counted, robot.mass, 1.0 / BORNE_SHARE) for k in most]
+        return 1.0 / (BORNE_SHARE * max(min(parts), MIN_WRENCH_SHARE))

@@ -12,9 +12,10 @@ from mcplan.cli.main import main
 from mcplan.cli.schema import FORMATS
 from mcplan.document.build import Builder
 from mcplan.document.document import read_document
+from mcplan.robot.robot_file import BUNDLED
 from tests.pages import ROOT
 
-PLACES = {"scenario": ROOT / "stances", "robot": ROOT / "mcplan/robot/bundled", "experiment": ROOT / "experiments"}
+PLACES = {"scenario": ROOT / "stances", "robot": BUNDLED, "experiment": ROOT / "experiments"}
 FILES = [(name, file) for name, place in PLACES.items() for file in sorted(place.rglob("*.yaml"))]
 
 
@@ -38,7 +39,7 @@ def test_stored_schemas_are_those_of_the_command(name, capsys):
     assert main(["schema", name]) == 0
     printed = json.loads(capsys.readouterr().out)
     jsonschema.Draft202012Validator.check_schema(printed)
-    assert printed == stored(name), "make schemas"
+    assert printed == stored(name), f"mcplan schema {name} -o {PLACES[name]}/{name}.schema.json --force"
 
 
 @pytest.mark.parametrize(("name", "file"), FILES, ids=lambda value: getattr(value, "stem", None))

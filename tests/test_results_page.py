@@ -158,7 +158,7 @@ def test_a_store_of_what_has_changed_since_is_taken_as_it_is_unless_it_mixes(mak
     assert "4 cases, seeds 5, 6;" in maker.rewritten(page, {"trial": store}, tmp_path)
     assert "made of other scenarios, robots or settings than trial has" in capsys.readouterr().err
     put({**asked, "set": {"control.pace": "swiftest"}}, store, [6])
-    with pytest.raises(InputError, match=r'mixes several configurations of .*"sway", "qp", 6'):
+    with pytest.raises(InputError, match=r'mixes several configurations of .*"sway", "(qp|contact)", 6'):
         maker.rewritten(page, {"trial": store}, tmp_path)
 
 

@@ -101,7 +101,7 @@ def load_robot(
     if name.startswith(SCHEME):
         path = package_file(name, directories)
     if (hint := separator_hint(name)) and not path.is_file():
-        raise RobotError(Problem(repr(name), None, "", f"there is no such file{hint}"))
+        raise RobotError(Problem(repr(name), None, "", f"cannot be read: no such file{hint}"))
     if path.suffix.lower() in (".yaml", ".yml"):
         return _from_yaml(path, strict, directories)
     return _from_urdf(path, strict, directories)

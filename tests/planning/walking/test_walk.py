@@ -127,7 +127,9 @@ def test_its_first_motion_is_not_found_anew_as_one_that_ends_at_rest(walk):
     motion = Motion(robot, walk.scenario.environment, walk.scenario.control_in("contact"), start)
     shift = phases_of(walk)[1]
     assert motion.away(shift.segment, 0.0) > FAR
-    assert shift.search(motion, 0.0, SimpleNamespace(q=start, joint_rates=np.zeros(robot.n))) is None
+    planned = shift.segment
+    shift.replan(motion, 0.0, SimpleNamespace(q=start, joint_rates=np.zeros(robot.n)))
+    assert shift.segment is planned
 
 
 @pytest.mark.parametrize(("rates", "message"), [("v: [0.0, 1.0]", "2 numbers, expected 34 finite"), ("", "v: missing")])

@@ -86,6 +86,17 @@ class SupportRegion:
     def __repr__(self) -> str:
         return f"SupportRegion({len(self.vertices)} vertices, {self.area:.4f} m²)"
 
+    def _repr_svg_(self) -> str:
+        """Outline from above for notebooks; `mcplan.plot` draws it with axes."""
+        corners = self.vertices * [1.0, -1.0] if len(self.vertices) else np.zeros((1, 2))
+        (left, top), (width, height) = corners.min(axis=0) - 0.02, np.ptp(corners, axis=0) + 0.04
+        points = " ".join(f"{x:.4f},{y:.4f}" for x, y in corners)
+        return (
+            f'<svg xmlns="http://www.w3.org/2000/svg" width="320" '
+            f'viewBox="{left:.4f} {top:.4f} {width:.4f} {height:.4f}"><polygon points="{points}" '
+            'fill="#1f77b4" fill-opacity="0.15" stroke="#1f77b4" stroke-width="0.002"/></svg>'
+        )
+
     def depth(self, point: np.ndarray) -> float:
         """Return the distance (m) from the horizontal ``point`` to the nearest edge line; negative outside."""
         at = vector("depth", "point", point, 2, 3)[:2]

@@ -66,7 +66,7 @@ def test_a_doubt_is_told_once(capsys):
             warnings.warn(text, UserWarning, stacklevel=2)
         return 0
 
-    assert _run(Namespace(quiet=False, command="info", run=twice)) == 0
+    assert _run(Namespace(quiet=False, command="info", function=twice)) == 0
     assert capsys.readouterr().err.splitlines() == [f"{name}.urdf: odd (a doubt, not a mistake)" for name in "ab"]
 
 
@@ -257,7 +257,7 @@ def test_a_plan_that_is_run_is_said_to_be_planned_anew(tmp_path, monkeypatch, ca
     assert main(["plan", "sway", "-o", str(file)]) == 0
     monkeypatch.setattr(execution, "execute", lambda plan, arguments: 0)
     assert main(["run", str(file)]) == 0
-    assert "`mcplan simulate` carries it out" in capsys.readouterr().err
+    assert "`mcplan simulate` executes it" in capsys.readouterr().err
 
 
 def test_run_plans_simulates_certifies_and_writes_everything(tmp_path):

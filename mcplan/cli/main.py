@@ -84,7 +84,7 @@ def build_parser() -> argparse.ArgumentParser:
         sub.add_argument("-q", "--quiet", action="store_true", help="show no progress and say no notices")
         command.declare(sub)
         if hasattr(command, "run"):  # commands with actions set the function of each action
-            sub.set_defaults(run=command.run)
+            sub.set_defaults(function=command.run)
     return parser
 
 
@@ -159,7 +159,7 @@ def _run(parsed: argparse.Namespace) -> int:
                 from mcplan.util.compiling import WATCH  # imports neither NumPy nor Numba: a first run says so at once
 
                 WATCH.expect(getattr(parsed, "physics", None))
-            status = int(parsed.run(parsed))
+            status = int(parsed.function(parsed))
         sys.stdout.flush()  # report a failed write here, not at the end of Python
         return status
     finally:

@@ -19,7 +19,7 @@ def declare(parser: ArgumentParser) -> None:
     """Declare the actions and their arguments."""
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     sub = actions.add_parser("new", help="write a scenario with the surfaces, bars and obstacles found in a mesh")
-    sub.set_defaults(run=new)
+    sub.set_defaults(function=new)
     known = "mesh (STL, OBJ, PLY, OFF, DAE, glTF), height map (NPY, CSV, PNG) or world (URDF, SDF, MJCF)"
     sub.add_argument("file", metavar="FILE", help=known)
     sub.add_argument("--robot", default="hrp2", help="who is to go there (default hrp2)")
@@ -29,7 +29,7 @@ def declare(parser: ArgumentParser) -> None:
     add_output(sub, "the scenario (default NAME.yaml)")
     _add_finding(sub)
     sub = actions.add_parser("show", help="draw the surfaces found in a mesh, or a scenario at its start")
-    sub.set_defaults(run=show)
+    sub.set_defaults(function=show)
     sub.add_argument("file", metavar="FILE|SCENARIO", help="a mesh, a scenario's file, or a bundled name")
     add_output(sub, "the page (default NAME.html)")
     sub.add_argument("--open", action="store_true", help="open the browser")

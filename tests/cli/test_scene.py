@@ -76,7 +76,7 @@ def test_a_floor_is_laid_where_there_is_no_place_to_stand(tmp_path, monkeypatch,
     assert main(["check", "block.yaml"]) == 0
     # what is found with a floor has other names than without: a goal is not taken for another surface
     assert main(["scene", "new", "block.stl", "--force", "--goal", "floor"]) == 2
-    assert "say `--ground` with --goal" in capsys.readouterr().err
+    assert "add `--ground` with --goal" in capsys.readouterr().err
     assert main(["scene", "new", "block.stl", "--force", "--goal", "floor", "--ground"]) == 0
 
 

@@ -36,12 +36,20 @@ from mcplan.record.records import RobotRecord
 from mcplan.scene.contact import Contact
 
 
+class SilentHighs(highspy.Highs):
+    """HiGHS without output. Version 1.16 prints two lines when its constructor enables callbacks."""
+
+    def enableCallbacks(self) -> None:
+        """Enable callbacks, after output has been turned off."""
+        self.setOptionValue("output_flag", False)
+        super().enableCallbacks()
+
+
 class LinearPrograms:
     """Solves programs."""
 
     def __init__(self) -> None:
-        self._highs = highspy.Highs()
-        self._highs.setOptionValue("output_flag", False)
+        self._highs = SilentHighs()
         self._basis: HighsBasis | None = None
 
     def solve(

@@ -1,4 +1,4 @@
-"""Compare plan files of two folders, number by number: stances, postures, knots, times; names of keys may differ.
+"""Compare plan files of two folders, value by value: stances, postures, knots, times; names of keys may differ.
 
 ``python -m tests.planning.compare_plans BEFORE AFTER``; made by ``mcplan plan NAME -o FOLDER/NAME.plan.yaml`` of each
 version on one machine. Exit status 1 when a plan differs or is missing.
@@ -12,23 +12,23 @@ from typing import Any
 from mcplan.document.document import read_document
 
 
-def numbers(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], float]]:
-    """Yield the numbers of a document with their paths, in the order of the file."""
+def leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Any]]:
+    """Yield the values of a document with their paths, in the order of the file; knots are packed in text."""
     if isinstance(value, dict):
         for key, item in value.items():
-            yield from numbers(item, (*path, key))
+            yield from leaves(item, (*path, key))
     elif isinstance(value, list):
         for k, item in enumerate(value):
-            yield from numbers(item, (*path, k))
-    elif isinstance(value, int | float) and not isinstance(value, bool):
-        yield path, float(value)
+            yield from leaves(item, (*path, k))
+    else:
+        yield path, value
 
 
 def difference(before: Path, after: Path) -> str:
     """Return the first difference between the stances of two plan files; empty when there is none."""
-    one, other = (list(numbers(read_document(file).data["stances"])) for file in (before, after))
+    one, other = (list(leaves(read_document(file).data["stances"])) for file in (before, after))
     if len(one) != len(other):
-        return f"{len(one)} numbers before, {len(other)} after"
+        return f"{len(one)} values before, {len(other)} after"
     for (path, old), (_, new) in zip(one, other, strict=True):
         if old != new:
             return f"{'.'.join(map(str, path))}: {old!r} before, {new!r} after"

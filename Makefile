@@ -11,7 +11,7 @@ BIN := $(VENV)/bin
 # one thread per process; bytecode is kept, even where the shell forbids it: tests start mcplan some hundred times
 ALONE := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=
 PYTEST := $(ALONE) $(BIN)/python -m pytest -n 2 --dist loadfile
-WALK := walk --set parameters.distance=0.5 --set control.pace=swift --physics contact
+WALK := walk --set parameters.distance=0.5 --physics contact
 
 .PHONY: demo test check types kernels docs results schemas gallery install clean
 

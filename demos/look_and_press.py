@@ -18,7 +18,7 @@ TASKS = [
 
 
 def main() -> None:
-    scenario = mc.load_scenario("sway", {"control.tasks": TASKS, "control.avoid_pairs": 0})
+    scenario = mc.load_scenario("sway", {"control.tasks": TASKS, "control.avoidance.pairs": 0})
     robot = scenario.robot
     simulation = mc.Simulation(mc.plan(scenario), physics="qp")
     carried = {}

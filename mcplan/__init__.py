@@ -83,7 +83,7 @@ if TYPE_CHECKING:
         Surface as Surface,
     )
     from mcplan.scene.placement import contact as contact
-    from mcplan.settings.settings import (
+    from mcplan.settings.control import (
         ControlSettings as ControlSettings,
         PlannerSettings as PlannerSettings,
         SimulationSettings as SimulationSettings,
@@ -148,7 +148,9 @@ _HOME = {
     "mcplan.scene.contact": "Contact",
     "mcplan.scene.environment": "Bar Environment FreeObject Obstacle Surface",
     "mcplan.scene.placement": "contact",
-    "mcplan.settings.settings": "ControlSettings PlannerSettings SimulationSettings",
+    "mcplan.settings.control": "ControlSettings",
+    "mcplan.settings.planner": "PlannerSettings",
+    "mcplan.settings.simulation": "SimulationSettings",
     "mcplan.sim.observer": "Observer StepSample",
     "mcplan.sim.progress_bar": "ProgressBar",
     "mcplan.sim.simulate": "Simulation make_physics",

@@ -201,7 +201,7 @@ def test_info_speaks_to_people_and_to_programs(capsys):
 def test_info_of_a_plan_tells_its_motions(tmp_path, capsys):
     """How long each takes, and which bodies come nearest."""
     file = tmp_path / "plan.yaml"
-    assert main(["plan", "sway", "-o", str(file)]) == 0
+    assert main(["plan", "sway", "--set", "control.pace=slow", "-o", str(file)]) == 0
     capsys.readouterr()
     assert main(["info", str(file), "--json"]) == 0
     first, *motions = json.loads(capsys.readouterr().out)["motions"]

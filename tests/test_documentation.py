@@ -173,8 +173,8 @@ def test_the_moving_picture_of_the_readme_is_of_this_version():
         text,
     )
     scenario, *options = said["command"].split()
-    assert options == ["--physics", "mujoco", "--set", "control.pace=swift"]
-    run = mc.simulate(mc.load_scenario(scenario, {"control.pace": "swift", "simulation.dt": 0.002}), "mujoco")
+    assert options == ["--physics", "mujoco"]
+    run = mc.simulate(mc.load_scenario(scenario, {"simulation.dt": 0.002}), "mujoco")
     duration = len(run) * run.dt
     assert duration == pytest.approx(float(said["seconds"]), abs=0.1)  # another step changes when soles feel the floor
     with Image.open(pages.ROOT / said["picture"]) as picture:

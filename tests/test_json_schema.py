@@ -81,8 +81,8 @@ def test_a_misspelt_key_is_refused(name, file):
 @pytest.mark.parametrize(
     ("line", "holds"),
     [
-        ("control: {com_kp: 50}", True),
-        ("control: {com_kp: =2*riser}", True),
+        ("control: {gains: {com_kp: 50}}", True),
+        ("control: {gains: {com_kp: =2*riser}}", True),
         ("control: {com_kp: 2*riser}", False),
         ("control: {com_kp: -1}", False),
         ("control: {pace: slow}", True),

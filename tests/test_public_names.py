@@ -134,5 +134,5 @@ def test_what_holds_much_shows_itself_as_tables_in_a_notebook(things):
 
 
 def test_settings_show_what_differs_from_the_defaults():
-    assert repr(mc.ControlSettings(com_kp=30.0)) == "ControlSettings(com_kp=30.0)"
+    assert repr(mc.ControlSettings(gains={"com_kp": 30.0})) == "ControlSettings(gains=GainSettings(com_kp=30.0))"
     assert repr(mc.SimulationSettings(physics="qp")) == "SimulationSettings()"

@@ -101,20 +101,20 @@ def test_pushes_and_a_benchmark_become_a_sentence_and_a_table(maker, tmp_path):
 
 def test_pushes_on_a_robot_that_walks_are_told_by_back_end(maker, tmp_path):
     ways = [("contact", None), ("contact", "fell"), ("mujoco", None), ("contact", None)]
-    rows = [{"physics": name, "stopped": why, "pace": "swift", "commit": "abc1234"} for name, why in ways]
-    rows.append({"physics": "mujoco", "pace": "swift", "commit": "abc1234", "exception": "x"})
+    rows = [{"physics": name, "stopped": why, "pace": "fast", "commit": "abc1234"} for name, why in ways]
+    rows.append({"physics": "mujoco", "pace": "fast", "commit": "abc1234", "exception": "x"})
     (tmp_path / "walking.jsonl").write_text("\n".join(map(json.dumps, rows)))
     made = maker.rewritten(PAGE.read_text(encoding="utf-8"), {"walking": tmp_path / "walking.jsonl"})
-    assert "At `swift` are recovered 2 of 3 in `contact` (20.8–93.9 %) and 1 of 2 in `mujoco`" in made
+    assert "At `fast` are recovered 2 of 3 in `contact` (20.8–93.9 %) and 1 of 2 in `mujoco`" in made
     assert "; commit abc1234, " in made
 
 
 def test_jumps_become_a_row_for_each_run(maker, tmp_path):
-    row = {"scenario": "walk", "pace": "swift", "physics": "qp", "torque": 1.5, "phase": "shift", "t": 2.345}
+    row = {"scenario": "walk", "pace": "fast", "physics": "qp", "torque": 1.5, "phase": "shift", "t": 2.345}
     row |= {"force": 12.4, "holds": True, "commit": "abc1234"}
     (tmp_path / "jumps.jsonl").write_text(f"{json.dumps(row)}\n{json.dumps(row | {'holds': False})}\n")
     made = maker.rewritten(PAGE.read_text(encoding="utf-8"), {"jumps": tmp_path / "jumps.jsonl"})
-    assert "| `walk` | `swift` | qp | 1.50 | shift, t = 2.35 s | 12 | yes |" in made
+    assert "| `walk` | `fast` | qp | 1.50 | shift, t = 2.35 s | 12 | yes |" in made
     assert made.count("| 12 | no |") == 1
     assert "\ncommit abc1234, " in made
     (tmp_path / "none.jsonl").write_text("")
@@ -123,20 +123,20 @@ def test_jumps_become_a_row_for_each_run(maker, tmp_path):
 
 
 def test_what_laws_of_time_cost_becomes_a_table(maker, tmp_path):
-    row = {"scenario": "walk", "pace": "swift", "transitions": 11, "segments": 12, "laws": 10, "commit": "abc1234"}
+    row = {"scenario": "walk", "pace": "fast", "transitions": 11, "segments": 12, "laws": 10, "commit": "abc1234"}
     row |= {"median": 6.23, "most": 7.77, "part": 0.0712, "difference": 8.83e-8}
-    none = {"scenario": "ladder", "pace": "swift", "transitions": 0, "laws": 0, "commit": "abc1234"}
+    none = {"scenario": "ladder", "pace": "fast", "transitions": 0, "laws": 0, "commit": "abc1234"}
     rows = [row, none, row | {"scenario": "stairs"}]
     (tmp_path / "laws.jsonl").write_text("\n".join(map(json.dumps, rows)))
     made = maker.rewritten("<!-- laws -->\n<!-- end -->", {"laws": tmp_path / "laws.jsonl"})
-    assert "| `walk` | `swift` | 11 | 6.2 | 7.8 | 7.1 % | 9e-08 |" in made
-    assert "| `ladder` | `swift` | no plan | – | – | – | – |" in made
+    assert "| `walk` | `fast` | 11 | 6.2 | 7.8 | 7.1 % | 9e-08 |" in made
+    assert "| `ladder` | `fast` | no plan | – | – | – | – |" in made
     assert "\n20 laws; commit abc1234, 20" in made
 
 
 def asking(tmp_path):
     """Return an experiment, whose file is made, and a page with a place for it."""
-    asked = {"mcplan": 1, "name": "trial", "scenarios": ["sway"], "set": {"control.pace": "swift"}, "seeds": [0]}
+    asked = {"mcplan": 1, "name": "trial", "scenarios": ["sway"], "set": {"control.pace": "fast"}, "seeds": [0]}
     asked["grid"] = {"simulation.physics": ["qp", "contact"]}
     asked["tables"] = [{"rows": ["scenario"], "values": ["planned"]}]
     (tmp_path / "trial.yaml").write_text(json.dumps(asked))
@@ -146,7 +146,7 @@ def asking(tmp_path):
 def test_a_page_takes_the_rows_of_its_experiment_from_a_store_that_has_others_too(maker, tmp_path, capsys):
     asked, page = asking(tmp_path)
     store = put(asked, tmp_path / "out", [5, 6])
-    put({**asked, "set": {"control.pace": "swiftest"}}, store, [5, 7, 8])
+    put({**asked, "set": {"control.pace": "fastest"}}, store, [5, 7, 8])
     made = maker.rewritten(page, {"trial": store}, tmp_path)
     assert "4 cases, seeds 5, 6;" in made
     assert f"{store}: left out, as trial has no such configuration: 6 of sway" in capsys.readouterr().err
@@ -157,7 +157,7 @@ def test_a_store_of_what_has_changed_since_is_taken_as_it_is_unless_it_mixes(mak
     store = put({**asked, "set": {"control.pace": "slow"}}, tmp_path / "out", [5, 6])
     assert "4 cases, seeds 5, 6;" in maker.rewritten(page, {"trial": store}, tmp_path)
     assert "made of other scenarios, robots or settings than trial has" in capsys.readouterr().err
-    put({**asked, "set": {"control.pace": "swiftest"}}, store, [6])
+    put({**asked, "set": {"control.pace": "fastest"}}, store, [6])
     with pytest.raises(InputError, match=r'mixes several configurations of .*"sway", "(qp|contact)", 6'):
         maker.rewritten(page, {"trial": store}, tmp_path)
 
@@ -175,7 +175,7 @@ def test_a_scenario_that_has_changed_since_stays_on_the_page_beside_one_that_has
         f"{store}: made of other scenarios, robots or settings than trial has: step",
         f"{store}: left out, as trial has no such configuration: 2 of sway",
     ]
-    put({**both, "scenarios": ["step"], "set": {"control.pace": "swiftest"}}, store, [5])
+    put({**both, "scenarios": ["step"], "set": {"control.pace": "fastest"}}, store, [5])
     with pytest.raises(InputError, match=r'mixes several configurations of .*"step", .*, 5'):
         maker.rewritten(page, {"trial": store}, tmp_path)
 

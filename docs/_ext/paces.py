@@ -1,4 +1,4 @@
-"""Make the picture of a walk: the robot after the same times at ``slow``, at ``swift``, and there without a rest.
+"""Make the picture of a walk: the robot after the same times at ``slow``, at ``fast``, and there without a rest.
 
     python docs/_ext/paces.py demos/pictures/paces.jpg
 
@@ -20,8 +20,8 @@ from mcplan.view.replay import run_page
 
 WALKS = (
     {"control.pace": "slow"},
-    {"control.pace": "swift"},
-    {"control.pace": "swift", "control.walking": "dynamic"},
+    {"control.pace": "fast"},
+    {"control.pace": "fast", "control.walking": "dynamic"},
 )
 COLUMNS, SIZE = 6, (300, 300)
 """Pictures in a row; pixels of one."""

@@ -169,8 +169,8 @@ class PaceOfRun:
     @property
     def name(self) -> str:
         """Pace as the scenario names it, or its shares of the limits."""
-        given = self.run.scenario.document.data.get("control", {}).get("pace", "slow")
-        return given if isinstance(given, str) else "swift, with margins of its own"
+        given = self.run.scenario.document.data.get("control", {}).get("pace", "fast")
+        return given if isinstance(given, str) else "fast, with custom margins"
 
     @property
     def bounded(self) -> bool:

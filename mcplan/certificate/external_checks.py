@@ -19,7 +19,7 @@ from mcplan.certificate.motion_checks import force_units, worst
 from mcplan.certificate.recomputed_run import NONE, RecomputedRun
 from mcplan.certificate.report import Check, at_most
 from mcplan.record.records import LinkRecord
-from mcplan.settings.settings import SimulationSettings
+from mcplan.settings.simulation import SimulationSettings
 
 SAME = 1e-9
 """Relative: numbers that were computed twice by different sums."""

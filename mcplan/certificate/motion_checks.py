@@ -9,7 +9,7 @@ from mcplan.certificate.recomputed_run import RecomputedRun
 from mcplan.certificate.report import Check, at_most
 from mcplan.errors import RunError
 from mcplan.record.records import FORCES, recorded_units
-from mcplan.settings.settings import SimulationSettings
+from mcplan.settings.simulation import SimulationSettings
 
 
 def worst(values: np.ndarray) -> tuple[int, ...]:

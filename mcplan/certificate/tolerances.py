@@ -94,12 +94,12 @@ class Tolerances:
     normal : contact normals against their support's, rad, in ``qp``, where they are copies.
     com : recorded centre of mass, m: rounding.
     slip, turn : drift of a contact from where it began and from its planned place, m and rad. ``qp``: a patch closes
-        within ``control.touch_error`` (0.5 mm). Physical: within 4 mm, and it creeps on what gives.
+        within 0.5 mm. Physical: within 4 mm, and it creeps on what gives.
     goal, goal_turn : contacts that are a goal against the places that the goal gives; as slip and turn.
     com_goal : centre of mass that is a goal, m, where the goal gives no ``com_tolerance``: the state machine leaves a
-        phase when the error is below ``control.com_error``.
+        phase when the error is below ``control.timing.com_tolerance``.
     object, object_turn : objects that are a goal against their place there, m and rad: in ``qp`` they arrive within
-        ``control.slide_error`` (2 mm), physically within 10 mm, and slide on for a moment.
+        2 mm, physically within 10 mm, and slide on for a moment.
     stray_force, stray_time : what an unplanned contact may carry, N, and for how long it may carry more, s: a
         brush, and two periods of the controller's reaction at 100 Hz.
     impact : time over which the load of a contact is averaged before it is held against the contact's limit, s; 0 for

@@ -10,7 +10,7 @@ along the other one, in three minimum-jerk pieces that overlap::
 
     p(t) = pA + l s1(t) + (pB + a - pA - l) s2(t) - a s3(t)
 
-with lift l and approach a; these take no less than ``lift_share`` of the time of the swing. One that goes as the body
+with lift l and approach a; these take no less than ``swing_blend`` of the time of the swing. One that goes as the body
 takes it is where the knots have it.
 """
 
@@ -43,7 +43,7 @@ from mcplan.planning.plan import Plan
 from mcplan.planning.transition.transition import SwingSpec
 from mcplan.record.records import RobotRecord, recorded_units, unit_of_all
 from mcplan.scene.contact import Contact
-from mcplan.settings.settings import ControlSettings
+from mcplan.settings.control import LIMB_ANGULAR_SPEED_RAD_S, ControlSettings
 
 OVERLAP, SHORTEST = 0.4, 0.3
 """Part of lift and approach that runs while the swing does; least time of a piece (s)."""
@@ -67,7 +67,7 @@ def _piece_duration(settings: ControlSettings, distance: float, angle: float = 0
     """Return how long a minimum-jerk piece takes, whose largest slope is 15/8 (s)."""
     if distance <= 0.0 and angle <= 0.0:
         return 0.0
-    return max(SHORTEST, 1.875 * distance / settings.limb_speed, 1.875 * angle / settings.limb_angular_speed)
+    return max(SHORTEST, 1.875 * distance / settings.timing.limb_speed, 1.875 * angle / LIMB_ANGULAR_SPEED_RAD_S)
 
 
 def _swing_path(
@@ -75,7 +75,7 @@ def _swing_path(
 ) -> np.ndarray:
     offsets = np.array([course.lift, p[1] + course.approach - p[0] - course.lift, -course.approach])
     T = np.array([_piece_duration(settings, float(np.linalg.norm(d)), angle * (i == 1)) for i, d in enumerate(offsets)])
-    T[::2] = np.where(T[::2] > 0.0, np.maximum(T[::2], settings.lift_share * T[1]), 0.0)
+    T[::2] = np.where(T[::2] > 0.0, np.maximum(T[::2], settings.timing.swing_blend * T[1]), 0.0)
     begin = np.array([0.0, (1 - OVERLAP) * T[0], T[0]])
     if T[1] > 0.0:
         begin[2] = max(begin[1] + T[1] - OVERLAP * T[2], T[0])

@@ -18,8 +18,8 @@ from mcplan.certificate.independent import Mechanism
 from mcplan.certificate.transition_balance import Balance
 from mcplan.certificate.transition_track import TransitionTrack
 from mcplan.scene.contact import Contact
+from mcplan.settings.control import ControlSettings
 from mcplan.settings.pace import Pace
-from mcplan.settings.settings import ControlSettings
 
 EVERY = 3
 """Of so many nodes one is looked at, and the middle behind it."""
@@ -129,10 +129,10 @@ def _usable_share(paced: float, counted: float, kept: float) -> float:
 
 def _derated(contact: Contact, pace: Pace, settings: ControlSettings, kept: float) -> Contact:
     """Return a contact as it may be loaded."""
-    friction = min(_usable_share(pace.friction, settings.friction_fraction, kept), 1.0)
-    force = min(_usable_share(pace.force, settings.force_fraction, kept), 1.0)
-    inside = max(pace.pressure, settings.pressure_margin)
-    inside = max(inside + (1.0 - kept) * (settings.pressure_margin - inside), 0.0)
+    friction = min(_usable_share(pace.friction, settings.contact.friction_fraction, kept), 1.0)
+    force = min(_usable_share(pace.force, settings.contact.force_fraction, kept), 1.0)
+    inside = max(pace.pressure, settings.contact.pressure_margin)
+    inside = max(inside + (1.0 - kept) * (settings.contact.pressure_margin - inside), 0.0)
     middle = 0.5 * (contact.points.min(axis=0) + contact.points.max(axis=0))
     half = 0.5 * np.ptp(contact.points, axis=0)
     scale = 1.0 - np.minimum(inside / np.where(half > 0.0, half, np.inf), 1 / 3)

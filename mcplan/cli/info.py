@@ -48,7 +48,7 @@ def run(arguments: Namespace) -> int:
 def _machine(arguments: Namespace) -> int:
     """Print the state machine of a scenario or plan, and draw it."""
     from mcplan.cli.recognise import PLAN, SCENARIO, find
-    from mcplan.control.listing import entries_of, listing, machine_of
+    from mcplan.control.program import entries_of, listing, machine_of
 
     if not arguments.name:
         raise InputError("--fsm: the machine of what? Name a scenario or a plan")

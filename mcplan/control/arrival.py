@@ -10,10 +10,18 @@ from mcplan.planning.transition.transition import Segment, SwingSpec
 from mcplan.robot.robot import Robot
 from mcplan.scene.allowed import allowed_pose
 from mcplan.scene.contact import Contact
-from mcplan.settings.settings import ControlSettings
+from mcplan.settings.control import ControlSettings
 
 WAITING = 1e-3
 """m: so far above its place a patch waits until its turn comes."""
+
+SLOW_DESCENT_RAMP_S, DESCENT_RAMP_S = 0.2, 0.05
+"""Time in which a patch reaches the speed of the search for its support, at the pace ``slow`` and at others."""
+
+
+def descent_ramp(settings: ControlSettings) -> float:
+    """Return the time in which a patch reaches the speed of the search for its support (s)."""
+    return SLOW_DESCENT_RAMP_S if settings.pace is None else DESCENT_RAMP_S
 
 
 class Arrival(NamedTuple):
@@ -55,13 +63,13 @@ class Arrivals:
         robot, s, law, q = self._robot, self._settings, segment.law, segment.q[-1]
         searches = feels(contact, s)
         # what goes on without rest comes down in time
-        height = s.touch_height if searches and segment.finish is None else 0.0
+        height = s.contact.touch_height if searches and segment.finish is None else 0.0
         X = robot.frame_pose(q, contact.patch)
         R, p = allowed_pose(contact, (X[:3, :3], X[:3, 3]))
         p = p + height * contact.normal
         if course.hold:
             p = p + max(WAITING - height, 0.0) * contact.normal
-        length, speed = float(np.linalg.norm(course.approach)), s.descent_speed
+        length, speed = float(np.linalg.norm(course.approach)), s.timing.descent_speed
         share = max(1.0 - height / length, 0.0) if length > 0.0 else 1.0
         if searches and not course.hold and law is not None and s.pace is not None:
             speed = touchdown_speed(robot, q, segment.contacts, contact, s.pace, speed, law.kept)

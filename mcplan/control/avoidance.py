@@ -24,13 +24,17 @@ from mcplan.robot.robot import Robot
 from mcplan.robot.terms import Terms
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment
-from mcplan.settings.settings import ControlSettings
+from mcplan.settings.control import ControlSettings
 from mcplan.util.arrays import read_only
 from mcplan.whole_body.collision_avoidance import RETURN, STOPPING, row_names
 from mcplan.whole_body.packed import is_unchanged
 
 PASSING = 0.75 * ALLOWED_PENETRATION
 """How much less a link may overlap a support that it passes than one that it rests on (m)."""
+
+WATCHED_DISTANCE_M = 0.03
+"""Pairs nearer than this beyond the clearance are watched: room to stop from 0.4 m/s, for a robot of the size of
+HRP-2."""
 
 PARTING = 0.02
 """Speed at which a link that has left its support is asked to gain its clearance (m/s)."""
@@ -97,7 +101,7 @@ class Avoidance:
     """Keeps links from each other and from the environment, whatever the references ask for: a ``Limit``.
 
     A link may touch the support that it rests on, comes from, or goes to when it is its turn; it stays
-    ``avoid_clearance`` off all else, or as far as its motion is planned to be where that comes nearest: a knee that is
+    ``clearance`` off all else, or as far as its motion is planned to be where that comes nearest: a knee that is
     bent as far as it goes at the start of a motion parts when the motion takes it along, not before. And they come on
     as quickly as they are planned to, where ``STOPPING`` would not allow it: a shank that passes the edge of a rung is
     not held back under it. A motion is looked at `LOOKS` times after its ends, once per tick or more. Nothing is asked
@@ -120,8 +124,8 @@ class Avoidance:
 
     def __init__(self, robot: Robot, environment: Environment, settings: ControlSettings, dt: float):
         # where supports are felt, they may be lower than the model has them
-        self._depth = settings.touch_depth if settings.compliant else 0.0
-        self._clearance, self._slots = settings.avoid_clearance, settings.avoid_pairs
+        self._depth = settings.contact.touch_depth if settings.compliant else 0.0
+        self._clearance, self._slots = settings.avoidance.clearance, settings.avoidance.pairs
         self._robot, self._model = robot, CollisionModel(robot, environment)
         self._tick = self._near = 0
         surfaces = {surface.name for surface in environment.surfaces}
@@ -136,8 +140,8 @@ class Avoidance:
         self._given = np.zeros(len(self._model.pairs), dtype=bool)
         """Pairs whose goals contacts give."""
         rule = np.zeros(keep.RULES)
-        self._margin, self._response = settings.avoid_distance + self._clearance, max(dt, RESPONSE)
-        rule[keep.REACH], rule[keep.MARGIN] = settings.avoid_distance, self._margin
+        self._margin, self._response = WATCHED_DISTANCE_M * robot.scale.leg + self._clearance, max(dt, RESPONSE)
+        rule[keep.REACH], rule[keep.MARGIN] = WATCHED_DISTANCE_M * robot.scale.leg, self._margin
         rule[keep.AHEAD], rule[keep.RISE] = self._response, PARTING * dt
         rule[keep.CEILING], rule[keep.RECOVERY], rule[keep.ONSET] = MOST_ASKED, RETURN, ONSET * dt
         faces = faces_of(self._model, environment.surfaces)

@@ -6,14 +6,20 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 import numpy as np
 
 from mcplan.control.command import Command, PointLoads
-from mcplan.control.criteria import Asked, Measurement
+from mcplan.control.criteria import LazyValues, Measurement
 from mcplan.control.further_tasks import FurtherTasks
 from mcplan.control.handled import HandledObjects
 from mcplan.control.held_contacts import PlannedForces
-from mcplan.control.joint_torques import JointFriction, JointImpedance
-from mcplan.control.machine import Machine, phases_of
+from mcplan.control.joint_torques import (
+    IMPEDANCE_KD_NM_S_RAD,
+    IMPEDANCE_KP_NM_RAD,
+    IMPEDANCE_LEAK_S,
+    JointFriction,
+    JointImpedance,
+)
+from mcplan.control.machine import Machine
 from mcplan.control.motion import Motion
-from mcplan.control.phases import height_over
+from mcplan.control.phases import height_over, phases_of
 from mcplan.control.program import program_of
 from mcplan.control.stepping import Stepping
 from mcplan.control.task_set import TaskSet
@@ -97,23 +103,28 @@ class WholeBodyController:
         self._stepping = Stepping(plan, s)
         self.impedance = (
             JointImpedance(
-                s.impedance_kp, s.impedance_kd, s.impedance_leak, self.robot.limits.torque, self._inertia(), dt
+                IMPEDANCE_KP_NM_RAD,
+                IMPEDANCE_KD_NM_S_RAD,
+                IMPEDANCE_LEAK_S,
+                self.robot.limits.torque,
+                self._inertia(),
+                dt,
             )
-            if s.impedance_kp > 0.0 or s.impedance_kd > 0.0
+            if s.compliant
             else None
         )
-        self._friction = JointFriction(self.robot, s.friction_compensation, dt)
+        self._friction = JointFriction(self.robot, s.gains.friction_compensation, dt)
         self._wrenches: Mapping[str, np.ndarray] = dict(first.wrenches)
         self._commanded = self._wrenches
         self._nv, self._t, self._late, self._pushed = self.robot.nv, 0.0, 0.0, -np.inf
         self._vd = np.zeros(self._nv)
         motion = self.motion
         # most of the time a criterion looks at the clock only: what it does not ask for is not computed
-        self._asked = (
-            Asked(lambda: ("com", *motion.limbs, *motion.objects), self._error),
-            Asked(lambda: ("com", "joints", *motion.limbs), self._speed),
-            Asked(lambda: (*motion.contacts, *motion.targets), self.normal_force),
-            Asked(lambda: tuple(motion.targets), self._height),
+        self._measured = (
+            LazyValues(lambda: ("com", *motion.limbs, *motion.objects), self._error),
+            LazyValues(lambda: ("com", "joints", *motion.limbs), self._speed),
+            LazyValues(lambda: (*motion.contacts, *motion.targets), self.normal_force),
+            LazyValues(lambda: tuple(motion.targets), self._height),
         )
         self._declare()
 
@@ -175,7 +186,7 @@ class WholeBodyController:
             self._late = self.motion.stretch.late
             if self.impedance is not None and set(self.motion.contacts) - closed:
                 self.impedance.meet(v[6:])
-        off = self._behind() / self.settings.com_error
+        off = self._behind() / self.settings.timing.com_tolerance
         if off > FAR:
             self._pushed = t
         steady = set(self.motion.contacts) <= closed and t > self._pushed + CAUGHT
@@ -208,7 +219,8 @@ class WholeBodyController:
     def _wait(self, t: float, off: float) -> None:
         """Let the time of references run slower from the next tick on where the robot is behind them.
 
-        ``off`` is by how many times ``com_error`` the capture point is. Of limbs those count that a law alone leads:
+        ``off`` is how many times ``com_tolerance`` the capture point is off. Of limbs
+        those count that a law alone leads:
         not what comes down to a support that it feels for, a foot on its way where contacts give.
         """
         motion, s = self.motion, self.settings
@@ -216,7 +228,7 @@ class WholeBodyController:
         if isinstance(motion.posture, TimedPath) and not motion.passing and t < motion.posture.end_time:
             self._t = t
             limbs = [self._error(name) for name, path in motion.limbs.items() if isinstance(path, TimedPath)]
-            error = max(off, max(limbs, default=0.0) / (LIMB_ERRORS * s.com_error))
+            error = max(off, max(limbs, default=0.0) / (LIMB_ERRORS * s.timing.com_tolerance))
         motion.stretch.advance(self.dt, error)
 
     def _behind(self) -> float:
@@ -248,7 +260,7 @@ class WholeBodyController:
         """
         self._t = t
         lost = self.motion.stretch.late - self._late
-        return Measurement(t - self.machine.start_time - lost, *self._asked)
+        return Measurement(t - self.machine.start_time - lost, *self._measured)
 
     def _error(self, name: str) -> float:
         terms, motion, t = self.terms, self.motion, self._t

@@ -1,7 +1,7 @@
-"""When a phase ends: criteria on what is measured, combined with ``AllOf`` and ``AnyOf``.
+"""Termination criteria of phases: thresholds on measured quantities, combined with ``AllOf`` and ``AnyOf``.
 
-A criterion answers with its label when it is met and with an empty text when it is not; the label of what ended a phase
-is recorded with the phase.
+A criterion returns its label when it is met, else an empty text. The label of the criterion that ended a phase is
+recorded with the phase.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,11 +16,14 @@ from mcplan.settings.states import Until
 NOTHING: Mapping[str, float] = MappingProxyType({})
 
 FORGOTTEN = 0.1
-"""Part of its length that a break takes back of the time for which a criterion has been met altogether."""
+"""Fraction of the length of a break that is subtracted from the total time for which a criterion has been met."""
+
+ROUNDING_S = 5e-10
+"""Half a nanosecond covers the rounding of k * dt: a phase never takes a tick more for it."""
 
 
 class Measurement(NamedTuple):
-    """What criteria look at.
+    """Measured quantities of criteria.
 
     elapsed : time since the phase began (s).
     error : by name of a task (``com``, ``trunk``, a patch): distance to the reference (m or rad).
@@ -37,13 +40,13 @@ class Measurement(NamedTuple):
     height: Mapping[str, float] = NOTHING
 
 
-class Asked(Mapping[str, float]):
-    """Numbers by name that are computed when they are asked for.
+class LazyValues(Mapping[str, float]):
+    """Numbers by name that are computed on access.
 
     Parameters
     ----------
-    names : gives what may be asked for at present.
-    compute : of a name, the number.
+    names : returns the names that exist at present.
+    compute : returns the number of a name.
     """
 
     def __init__(self, names: Callable[[], Sequence[str]], compute: Callable[[str], float]):
@@ -56,16 +59,16 @@ class Asked(Mapping[str, float]):
         return self._compute(name)
 
     def __iter__(self) -> Iterator[str]:
-        """Go through the names."""
+        """Iterate over the names."""
         return iter(self._names())
 
     def __len__(self) -> int:
-        """Return how many there are."""
+        """Return the number of names."""
         return len(self._names())
 
 
 class Criterion(Protocol):
-    """Anything that can say that a phase is over."""
+    """A condition that ends a phase."""
 
     def met(self, measurement: Measurement) -> str:
         """Return the label when the criterion is met, else an empty text."""
@@ -73,91 +76,47 @@ class Criterion(Protocol):
 
 
 @dataclass(frozen=True)
-class Elapsed:
-    """The references have run their time."""
+class TimeReached:
+    """So many seconds have passed since the phase began."""
 
+    label: str
     seconds: float
 
     def met(self, measurement: Measurement) -> str:
-        """Return ``time`` when so much time has passed."""
-        # Half a nanosecond forgives the rounding of k * dt: a phase never takes a tick more for it.
-        return "time" if measurement.elapsed >= self.seconds - 5e-10 else ""
+        """Return the label when the time has passed."""
+        return self.label if measurement.elapsed >= self.seconds - ROUNDING_S else ""
 
 
 @dataclass(frozen=True)
-class Timeout:
-    """The phase has not ended otherwise."""
+class Threshold:
+    """A measured quantity is at most a bound, or at least.
 
-    seconds: float
+    Parameters
+    ----------
+    label : of the criterion when it is met.
+    quantity : field of `Measurement`: ``error``, ``speed``, ``force`` or ``height``.
+    name : of the task or patch.
+    bound : in the unit of the quantity.
+    at_least : whether the quantity has to reach the bound, rather than stay below it.
+    missing : value of a name that does not exist: no error, no force, infinite height.
+    """
 
-    def met(self, measurement: Measurement) -> str:
-        """Return ``timeout`` when so much time has passed."""
-        return "timeout" if measurement.elapsed >= self.seconds - 5e-10 else ""
-
-
-@dataclass(frozen=True)
-class ErrorBelow:
-    """A task is within ``bound`` (m or rad) of its reference; a task that does not exist has no error."""
-
+    label: str
+    quantity: str
     name: str
     bound: float
+    at_least: bool = False
+    missing: float = 0.0
 
     def met(self, measurement: Measurement) -> str:
-        """Return ``error NAME`` when the error is small."""
-        return f"error {self.name}" if measurement.error.get(self.name, 0.0) <= self.bound else ""
-
-
-@dataclass(frozen=True)
-class SpeedBelow:
-    """A task moves slower than ``bound`` (m/s or rad/s)."""
-
-    name: str
-    bound: float
-
-    def met(self, measurement: Measurement) -> str:
-        """Return ``speed NAME`` when the speed is small."""
-        return f"speed {self.name}" if measurement.speed.get(self.name, 0.0) <= self.bound else ""
-
-
-@dataclass(frozen=True)
-class ForceBelow:
-    """A contact carries at most ``bound`` (N); a patch without contact carries nothing."""
-
-    name: str
-    bound: float
-
-    def met(self, measurement: Measurement) -> str:
-        """Return ``unloaded NAME`` when the force is small."""
-        return f"unloaded {self.name}" if measurement.force.get(self.name, 0.0) <= self.bound else ""
-
-
-@dataclass(frozen=True)
-class ForceAbove:
-    """A contact carries at least ``bound`` (N)."""
-
-    name: str
-    bound: float
-
-    def met(self, measurement: Measurement) -> str:
-        """Return ``force NAME`` when the force is reached."""
-        return f"force {self.name}" if measurement.force.get(self.name, 0.0) >= self.bound else ""
-
-
-@dataclass(frozen=True)
-class Over:
-    """A patch is over its place, no higher than ``bound`` (m): what it meets there is its support."""
-
-    name: str
-    bound: float
-
-    def met(self, measurement: Measurement) -> str:
-        """Return ``above NAME`` when it is."""
-        return f"above {self.name}" if measurement.height.get(self.name, inf) <= self.bound else ""
+        """Return the label when the quantity is within the bound."""
+        value = getattr(measurement, self.quantity).get(self.name, self.missing)
+        return self.label if (value >= self.bound if self.at_least else value <= self.bound) else ""
 
 
 @dataclass
-class Sustained:
-    """Another criterion has been met without a break for ``seconds``; one that is asked anew for each phase."""
+class HeldFor:
+    """Another criterion has been met without a break for ``seconds``. Each phase makes a new one."""
 
     criterion: Criterion
     seconds: float
@@ -171,15 +130,15 @@ class Sustained:
             return ""
         if self.since is None:
             self.since = measurement.elapsed
-        return label if measurement.elapsed - self.since >= self.seconds - 5e-10 else ""
+        return label if measurement.elapsed - self.since >= self.seconds - ROUNDING_S else ""
 
 
 @dataclass
-class Gathered:
-    """Another criterion has been met for ``seconds`` altogether; one that is asked anew for each phase.
+class HeldInTotal:
+    """Another criterion has been met for ``seconds`` in total. Each phase makes a new one.
 
-    A break takes back the part `FORGOTTEN` of its length: a patch that chatters on its support touches it, though never
-    for long; one that has met it once and bounced off does not.
+    A break takes back the fraction `FORGOTTEN` of its length: a patch that chatters on its support touches it, though
+    never for long; a patch that has met it once and bounced off does not.
     """
 
     criterion: Criterion
@@ -194,12 +153,12 @@ class Gathered:
             before, was_met = self.last
             self.held = max(self.held + (now - before) * (1.0 if was_met else -FORGOTTEN), 0.0)
         self.last = now, bool(label)
-        return label if self.held >= self.seconds - 5e-10 else ""
+        return label if self.held >= self.seconds - ROUNDING_S else ""
 
 
 def _keeps_time(criterion: Criterion) -> bool:
-    """Say whether a criterion has to be asked at every tick to notice a break."""
-    if isinstance(criterion, Sustained | Gathered):
+    """Say whether a criterion has to be evaluated in every tick to notice a break."""
+    if isinstance(criterion, HeldFor | HeldInTotal):
         return True
     inner = getattr(criterion, "criteria", None) or [getattr(criterion, "criterion", None)]
     return any(_keeps_time(each) for each in inner if each is not None)
@@ -241,7 +200,7 @@ class AnyOf(_Several):
 
 
 @dataclass(frozen=True)
-class Named:
+class Labelled:
     """Another criterion under a label of the user's."""
 
     criterion: Criterion
@@ -254,35 +213,37 @@ class Named:
 
 def criterion_of(until: Until, duration: float) -> Criterion:
     """Return the criterion for a state whose references take ``duration`` (s)."""
-    criterion = _bare(until, duration)
+    criterion: Criterion
+    if until.all is not None or until.any is not None:
+        several = AllOf if until.all is not None else AnyOf
+        criterion = several(*(criterion_of(each, duration) for each in until.all or until.any or ()))
+    else:
+        criterion = _simple(until, duration)
     if until.lasting is not None:
-        criterion = Sustained(criterion, until.lasting)
+        criterion = HeldFor(criterion, until.lasting)
     if until.altogether is not None:
-        criterion = Gathered(criterion, until.altogether)
-    return criterion if until.label is None else Named(criterion, until.label)
+        criterion = HeldInTotal(criterion, until.altogether)
+    return criterion if until.label is None else Labelled(criterion, until.label)
 
 
-def _bare(until: Until, duration: float) -> Criterion:
-    if until.all is not None:
-        return AllOf(*(criterion_of(each, duration) for each in until.all))
-    if until.any is not None:
-        return AnyOf(*(criterion_of(each, duration) for each in until.any))
+def _simple(until: Until, duration: float) -> TimeReached | Threshold:
+    """Return the criterion of a single quantity."""
     if until.elapsed is not None:
-        return Elapsed(until.elapsed)
+        return TimeReached("time", until.elapsed)
     if until.finished is not None:
-        return Elapsed(duration + until.finished)
+        return TimeReached("time", duration + until.finished)
     if until.timeout is not None:
-        return Timeout(duration + until.timeout)
+        return TimeReached("timeout", duration + until.timeout)
     if until.force is not None and until.above is not None:
-        return ForceAbove(until.force, until.above)
+        return Threshold(f"force {until.force}", "force", until.force, until.above, at_least=True)
     bound = until.below or 0.0
     if until.force is not None:
-        return ForceBelow(until.force, bound)
+        return Threshold(f"unloaded {until.force}", "force", until.force, bound)
     if until.over is not None:
-        return Over(until.over, bound)
+        return Threshold(f"above {until.over}", "height", until.over, bound, missing=inf)
     if until.error is not None:
-        return ErrorBelow(until.error, bound)
-    return SpeedBelow(until.speed or "", bound)
+        return Threshold(f"error {until.error}", "error", until.error, bound)
+    return Threshold(f"speed {until.speed}", "speed", until.speed or "", bound)
 
 
 def labels_of(until: Until) -> set[str]:
@@ -293,10 +254,4 @@ def labels_of(until: Until) -> set[str]:
         return set().union(*map(labels_of, until.any))
     if until.all is not None:
         return {" and ".join(labels) for labels in product(*map(labels_of, until.all))}
-    if until.force is not None:
-        return {f"{'force' if until.above is not None else 'unloaded'} {until.force}"}
-    if until.over is not None:
-        return {f"above {until.over}"}
-    if until.error is not None or until.speed is not None:
-        return {f"error {until.error}" if until.error is not None else f"speed {until.speed}"}
-    return {"timeout" if until.timeout is not None else "time"}
+    return {_simple(until, 0.0).label}

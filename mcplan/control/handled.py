@@ -15,7 +15,7 @@ from mcplan.robot.solid import shape_inertia
 from mcplan.robot.system import FreeBody, System, SystemTerms, relative_frame
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import FreeObject
-from mcplan.settings.settings import ControlSettings
+from mcplan.settings.control import ControlSettings
 from mcplan.whole_body.contact import ContactConstraint
 from mcplan.whole_body.tasks.pose import LinkPoseTask
 from mcplan.whole_body.tasks.task import damping
@@ -30,7 +30,8 @@ class HandledObjects:
 
     An object lies on its support, where friction holds it within its cone; while it slides, its points press with
     ``fn`` and are held back by ``mu fn``, against the way that it slides; where it hardly does, against the way that
-    its reference goes. When a slide begins, ``mu`` grows within ``control.load_time`` from the part of it that has held
+    its reference goes. When a slide begins, ``mu`` grows within
+    ``control.timing.load_time`` from the part of it that has held
     the object until then: hands that push it are loaded as feet are, not within a tick. In the air it moves by Newton
     and Euler under its weight and the robot's contacts alone, and follows its reference by these.
 
@@ -59,7 +60,7 @@ class HandledObjects:
         self._names = frozenset(thing.name for thing in self.things)
         self._axes = {s.name: thing.R.T @ s.R for thing in self.things for s in thing.surfaces}
         s = settings
-        self._tasks = {t.name: LinkPoseTask(t.name, weight=s.limb_weight, kp=s.limb_kp) for t in self.things}
+        self._tasks = {t.name: LinkPoseTask(t.name, weight=s.weights.limb, kp=s.gains.limb_kp) for t in self.things}
         self._rests: dict[str, _Rest] = {}
         self._places: dict[str, tuple[LoadedContact, Pose, np.ndarray | None]] = {}
         self._borne: dict[str, np.ndarray] = {}
@@ -100,7 +101,8 @@ class HandledObjects:
     def take_gains(self, settings: ControlSettings) -> None:
         """Follow references with weight and gains of limbs as these settings have them, such as those of a state."""
         for task in self._tasks.values():
-            task.weight, task.kp, task.kd = settings.limb_weight, settings.limb_kp, damping(settings.limb_kp, None)
+            kp = settings.gains.limb_kp
+            task.weight, task.kp, task.kd = settings.weights.limb, kp, damping(kp, None)
 
     def supports(self, t: float, motion: Motion, terms: SystemTerms) -> list[ContactConstraint]:
         """Return the contacts of the objects with what they lie on, with what these may bear at time t (s)."""
@@ -122,10 +124,10 @@ class HandledObjects:
     def _rest(self, t: float, name: str, loaded: LoadedContact, path: LimbPath | None) -> "_Rest":
         support = loaded.contact
         if path is None:
-            return _Rest(loaded, path, ContactConstraint(support, 0.0, self.settings.contact_kd))
+            return _Rest(loaded, path, ContactConstraint(support, 0.0, damping(self.settings.gains.contact_kp, None)))
         way = _along(support, path.end[1] - path.sample(path.start_time).p)
         way /= np.linalg.norm(way)
-        constraint = ContactConstraint(_gliding(support), 0.0, self.settings.contact_kd, slip=way)
+        constraint = ContactConstraint(_gliding(support), 0.0, damping(self.settings.gains.contact_kp, None), slip=way)
         return _Rest(loaded, path, constraint, way, self._breaking_loose(t, name, support, way))
 
     def _breaking_loose(self, t: float, name: str, support: Contact, way: np.ndarray) -> Ramp:
@@ -133,7 +135,7 @@ class HandledObjects:
         held = self.borne(name)
         most = support.friction * float(support.normal @ held)
         start = float(np.clip(-way @ held / most, 0.0, 1.0)) if most > 0.0 else 0.0
-        return Ramp(start, 1.0, t, self.settings.load_time)
+        return Ramp(start, 1.0, t, self.settings.timing.load_time)
 
     def borne(self, name: str) -> np.ndarray:
         """Return the force (3,) (N) that bore an object when the program was last solved, of what it lies on."""

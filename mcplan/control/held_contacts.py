@@ -21,9 +21,10 @@ from mcplan.planning.plan import Plan
 from mcplan.robot.terms import Terms
 from mcplan.scene.allowed import allowed_pose, lags
 from mcplan.scene.contact import Contact
+from mcplan.settings.control import ControlSettings
 from mcplan.settings.margins import counted_on, shrunk
-from mcplan.settings.settings import ControlSettings
 from mcplan.whole_body.contact import DEPENDENT, ContactConstraint, count_unknowns, least_forces
+from mcplan.whole_body.tasks.task import damping
 
 MOST = 0.9
 """Of what a contact may bear, the part that is asked for as its preload: if it were less a contact that is let go would
@@ -76,7 +77,7 @@ class HeldContacts:
             self._made[contact] = made, made.values.copy()
         constraint, values = self._made[contact]
         constraint.values[:] = values
-        constraint.friction = self.settings.friction_fraction * min(contact.friction, loaded.friction)
+        constraint.friction = self.settings.contact.friction_fraction * min(contact.friction, loaded.friction)
         if loaded.place is not None:
             R, constraint.p = loaded.place
             if contact.radius:
@@ -123,7 +124,7 @@ class HeldContacts:
         s = self.settings
         if not s.compliant or loaded.contact.kind == "grasp" or loaded.lifted or loaded.idle:
             return 0.0
-        return self.bearing * min(s.preload, MOST * limit)
+        return self.bearing * min(s.contact.preload_force, MOST * limit)
 
     def _set_down(self, known: ContactConstraint, contact: Contact, terms: Terms) -> None:
         """Draw a contact that has lost its support back to it, at the speed of a descent: ``kp e = kd v``.
@@ -131,8 +132,8 @@ class HeldContacts:
         It is held flat: nothing else keeps it from turning while it bears nothing.
         """
         s, p = self.settings, terms.frame(contact.patch).p
-        kp = max(s.contact_kp, 1.0)
-        ahead = s.descent_speed * s.contact_kd / kp
+        kp = max(s.gains.contact_kp, 1.0)
+        ahead = s.timing.descent_speed * damping(s.gains.contact_kp, None) / kp
         known.kp[:] = kp
         known.p = known.p + (float((p - known.p) @ contact.normal) - ahead) * contact.normal
 
@@ -148,18 +149,19 @@ class HeldContacts:
         # of an edge the patch's z is not the normal: each axis takes its part of both stiffnesses
         upright = (contact.axes[:, 2] @ contact.R) ** 2
         frame = self.objects.frame(contact)
-        normal_kp = s.contact_normal_kp if frame is None else s.contact_kp
+        normal_kp = s.gains.contact_normal_kp if frame is None else s.gains.contact_kp
         lies = contact.kind == "surface"
         tilt = np.zeros(3) if lies else 1.0 - upright
         if contact.rolls:  # about the bar it is free
             bar = contact.points[1] - contact.points[0]
             tilt = bar**2 / (bar @ bar)
-        kp = s.contact_kp + (normal_kp - s.contact_kp) * np.concatenate([upright, tilt])
+        kp = s.gains.contact_kp + (normal_kp - s.gains.contact_kp) * np.concatenate([upright, tilt])
         if contact.radius:  # what it rolls belongs to its place along the support; where contacts give it rolls truly
-            kp[[0, 1, 3, 4, 5]] = 0.0 if s.compliant else s.contact_kp
-        if s.pressure_margin > 0.0:
-            contact = replace(contact, points=shrunk(contact.points, s.pressure_margin))
-        constraint = ContactConstraint(contact, kp, s.contact_kd, faces=s.friction_faces, frame=frame)
+            kp[[0, 1, 3, 4, 5]] = 0.0 if s.compliant else s.gains.contact_kp
+        if s.contact.pressure_margin > 0.0:
+            contact = replace(contact, points=shrunk(contact.points, s.contact.pressure_margin))
+        kd = damping(s.gains.contact_kp, None)
+        constraint = ContactConstraint(contact, kp, kd, faces=s.contact.friction_faces, frame=frame)
         if s.compliant and contact.kind != "grasp":
             constraint.dependent[:3] += (GIVING - DEPENDENT) * (1.0 - upright)
         return constraint

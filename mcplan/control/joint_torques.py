@@ -14,6 +14,10 @@ from mcplan.robot.robot import Robot
 REFERENCE_TORQUE = 150.0
 """N m; the gains are those of a joint with this torque limit, and grow with the limit."""
 
+IMPEDANCE_KP_NM_RAD, IMPEDANCE_KD_NM_S_RAD, IMPEDANCE_LEAK_S = 1000.0, 20.0, 0.05
+"""Joint impedance of a joint with the torque limit above where contacts are compliant, and the time constant with which
+the expected motion approaches the measured one."""
+
 DAMPED = 0.2
 """What part of a joint's speed its damper may take away within one control period. Beyond 1 it reverses the speed, and
 light limbs without rotor inertia swing up; what contacts and other joints add calls for a distance from that."""

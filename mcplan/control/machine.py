@@ -5,18 +5,10 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from mcplan.control.criteria import Criterion, Measurement, criterion_of
-from mcplan.control.custom import Custom
 from mcplan.control.motion import Motion
-from mcplan.control.object_phases import phases_of_transport
-from mcplan.control.phase import Now, Phase
-from mcplan.control.phases import Approach, Lift, Load, Retract, Settle, Shift, Stand, Swing, Unload
+from mcplan.control.phases import CustomPhase, MeasuredState, Phase
 from mcplan.control.program import State, find, following
-from mcplan.errors import InputError, SimulationFailed
-from mcplan.motion.time_parameterization import TimeParameterization
-from mcplan.planning.chain import coming
-from mcplan.planning.plan import Plan
-from mcplan.planning.transition.transition import Segment
-from mcplan.scene.contact import Contact
+from mcplan.errors import SimulationFailed
 
 Result = TypeVar("Result")
 
@@ -38,52 +30,6 @@ class PhaseEvent:
     ended_by: str | None = None
 
 
-def phases_of(plan: Plan) -> list[Phase]:
-    """Return the phases that carry out a plan, from standing on its first stance to rest on its last."""
-    phases: list[Phase] = [Stand(0)]
-    for k, stance in enumerate(plan.stances[1:], start=1):
-        if stance.transition is None:
-            raise InputError(f"stance {k} of the plan has no transition; mcplan.plan and load_plan find them")
-        segment = stance.transition.segments[0]
-        if segment.objects:
-            poses = [plan.scenario.environment.placed(plan.stances[i].objects) for i in (k - 1, k)]
-            phases += phases_of_transport(k, segment, poses[0], poses[1])
-            continue
-        phases += _phases_of_stance(k, plan, coming(plan.scenario.robot, plan.stances, k))
-    return [*phases, Settle(len(plan.stances) - 1)]
-
-
-def _phases_of_stance(k: int, plan: Plan, coming: tuple[Contact, ...]) -> list[Phase]:
-    stance = plan.stances[k]
-    assert stance.transition is not None
-    patch, segments = stance.moved, stance.transition.segments
-    if patch is None:
-        return [Shift(k, segments[0])]
-    if stance.change == "add":
-        contact = stance.contact(patch)
-        load, passing = Load(k, patch, _shifts_quickly(plan, k)), stance.passing is not None
-        return [Lift(k, contact, segments[0], coming), Swing(k, contact), Approach(k, contact, passing), load]
-    quick, onward = segments[0].law is not None, _law_of(plan, k, segments[1:])
-    unload = Unload(k, patch, quick, None if onward is None else onward.kept, stance.passing is not None)
-    phases: list[Phase] = [Shift(k, segments[0], quick), unload]
-    if stance.transition.parts:
-        phases.append(Retract(k, patch, segments[1] if len(segments) > 1 else None))
-    return phases
-
-
-def _shifts_quickly(plan: Plan, k: int) -> bool:
-    """Say whether a shift of the body by a law comes after stance k."""
-    return k + 1 < len(plan.stances) and plan.stances[k + 1].change != "add" and _law_of(plan, k) is not None
-
-
-def _law_of(plan: Plan, k: int, segments: Sequence[Segment] = ()) -> TimeParameterization | None:
-    """Return the law of what comes next: of the segments that are left, else of those that lead on from stance k."""
-    if not segments and k + 1 < len(plan.stances):
-        transition = plan.stances[k + 1].transition
-        segments = () if transition is None else transition.segments
-    return segments[0].law if segments else None
-
-
 class Machine:
     """Runs states. Where the robot is too far from the plan, a state plans its motion again before it begins.
 
@@ -100,7 +46,8 @@ class Machine:
 
     def __init__(self, states: Sequence[State | Phase], motion: Motion):
         self.motion = motion
-        self.states = tuple(self._ending(state if isinstance(state, State) else State(state)) for state in states)
+        wrapped = (state if isinstance(state, State) else State(state) for state in states)
+        self.states = tuple(map(self._with_criterion, wrapped))
         self.events: list[PhaseEvent] = []
         self.done = False
         self._index = -1
@@ -133,7 +80,7 @@ class Machine:
         """When the present phase began (s)."""
         return self.events[-1].start if self.events else 0.0
 
-    def update(self, t: float, measurement: Measurement, now: Now) -> bool:
+    def update(self, t: float, measurement: Measurement, now: MeasuredState) -> bool:
         """End the present state if its criterion is met, and enter the next; return whether a state began.
 
         Raises
@@ -152,7 +99,7 @@ class Machine:
             onward = self._successor(label, t)
             self.events[-1].end, self.events[-1].ended_by = t, label
             if onward == following(self.states, self._index):
-                self._done(t, lambda: self.phase.leave(self.motion, t, now))
+                self._attempt(t, lambda: self.phase.leave(self.motion, t, now))
             else:
                 self._jumped = True
         if onward == len(self.states):
@@ -165,15 +112,15 @@ class Machine:
     def _go_to(self, onward: int) -> None:
         """Make a state the present one; what may be done in any stance is done in that of the state before."""
         state, stance = self.states[onward], self.phase.stance
-        if state.anywhere and isinstance(state.phase, Custom):
+        if state.anywhere and isinstance(state.phase, CustomPhase):
             here = replace(state, phase=replace(state.phase, stance=stance))
             self.states = (*self.states[:onward], here, *self.states[onward + 1 :])
         self._index = onward
 
-    def divert(self, t: float, now: Now, phases: Sequence[Phase], why: str, onward: int) -> None:
+    def divert(self, t: float, now: MeasuredState, phases: Sequence[Phase], why: str, onward: int) -> None:
         """Break off the present state at time t (s), do something else first, and go on with another one then."""
         here = self._index
-        new = [self._ending(State(phase)) for phase in phases]
+        new = [self._with_criterion(State(phase)) for phase in phases]
         moved = here + 1 + len(new) - onward
         self._taken = {(i + moved if i > here else i, label): n for (i, label), n in self._taken.items()}
         self.states = (*self.states[: here + 1], *new, *self.states[onward:])
@@ -181,22 +128,22 @@ class Machine:
         self._index = here + 1
         self._begin(t, now)
 
-    def _ending(self, state: State) -> State:
+    def _with_criterion(self, state: State) -> State:
         """Return a state that says when it ends, as its phase does where it does not: before its tick comes."""
         return state if state.until is not None else replace(state, until=state.phase.until(self.motion.settings))
 
-    def _begin(self, t: float, now: Now) -> bool:
+    def _begin(self, t: float, now: MeasuredState) -> bool:
         """Begin the present state."""
-        duration = self._done(t, lambda: self.phase.enter(self.motion, t, now))
+        duration = self._attempt(t, lambda: self.phase.enter(self.motion, t, now))
         assert self.state.until is not None
         self._criterion = criterion_of(self.state.until, duration)
         self.events.append(PhaseEvent(self.phase.name, self.phase.stance, t))
         return True
 
-    def _done(self, t: float, deed: Callable[[], Result]) -> Result:
+    def _attempt(self, t: float, action: Callable[[], Result]) -> Result:
         """Do what a state does; after a jump patches may not be where it needs them."""
         try:
-            return deed()
+            return action()
         except KeyError as error:
             if not self._jumped:
                 raise

@@ -11,7 +11,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from mcplan.control.arrival import Arrivals, feels
+from mcplan.control.arrival import Arrivals, descent_ramp, feels
 from mcplan.control.command import LoadedContact, Notice, Ramp
 from mcplan.core.rigid_body.tree import GRAVITY
 from mcplan.motion.descent import Descent
@@ -32,8 +32,8 @@ from mcplan.robot.robot import Robot
 from mcplan.scene.contact import Contact, largest_per_link
 from mcplan.scene.environment import Environment, FreeObject
 from mcplan.scene.resting import resting_contact
+from mcplan.settings.control import LIMB_ANGULAR_SPEED_RAD_S, ControlSettings
 from mcplan.settings.pace import used
-from mcplan.settings.settings import ControlSettings
 from mcplan.util.text import format_length_or_angle
 
 SAME = 1e-12
@@ -175,11 +175,11 @@ class Motion:
     ):
         self.robot, self.settings, self.environment = robot, settings, environment
         self._found_with = found_with or settings
-        self.timing = Timing(settings.limb_speed, settings.limb_angular_speed, share=settings.lift_share)
+        self.timing = Timing(settings.timing.limb_speed, LIMB_ANGULAR_SPEED_RAD_S, share=settings.timing.swing_blend)
         self.com: Quintic | Spline | TimedPath | Pendulum = Quintic(robot.com(q), robot.com(q), 1.0)
         self.posture: AnyPosture = PostureTrajectory(q, q, 1.0)
         self.spin: TimedRate | None = None
-        self._grips = Ramp(settings.force_fraction, settings.force_fraction, 0.0, 0.0)
+        self._grips = Ramp(settings.contact.force_fraction, settings.contact.force_fraction, 0.0, 0.0)
         self._reserve = Ramp(0.0, 0.0, 0.0, 0.0)
         self.stretch, self.passing = ReferenceClock(), False
         self._spins: dict[Segment, Spline] = {}
@@ -206,7 +206,7 @@ class Motion:
         """Close a contact, at ``place``; what it may carry rises from ``force`` (N) within ``duration`` s."""
         # a fixed base bears all that the robot presses against, too
         most = np.inf if contact.patch == MOUNT else self.full_load
-        full = min(most, self.settings.force_fraction * contact.max_force)
+        full = min(most, self.settings.contact.force_fraction * contact.max_force)
         self.contacts[contact.patch] = LoadedContact(contact, Ramp(min(force, full), full, t, duration), full, place)
         self.contacts = {name: self.contacts[name] for name in self.robot.patches if name in self.contacts}
         for table in (self.limbs, self.released, self.targets):
@@ -243,7 +243,7 @@ class Motion:
             self.limbs[patch] = self._hold(place or (contact.R, contact.p), t)
             self.released[patch] = contact
 
-    def catch_up(self, t: float, q: np.ndarray, speed: np.ndarray) -> None:
+    def advance_reference(self, t: float, q: np.ndarray, speed: np.ndarray) -> None:
         """Let the next way begin where limbs in the air are that something holds up, at the configuration q (7+n,).
 
         Those whose joints move, at ``speed`` (n,), are on their way to their references. A reference that went on
@@ -274,7 +274,7 @@ class Motion:
         """Return where a motion that is found anew begins."""
         return Departure(self.posture.sample(t).q, self.closed, dict(self.released))
 
-    def away(self, segment: Segment, t: float) -> float:
+    def distance_to(self, segment: Segment, t: float) -> float:
         """Return how far the reference of the posture is from where a planned motion begins (m, rad)."""
         return float(np.max(np.abs(self.robot.difference(segment.q[0], self.posture.sample(t).q))))
 
@@ -329,9 +329,9 @@ class Motion:
 
         What grips may bear sinks gradually; as much of the preload of the others is asked for as the motion keeps.
         """
-        load_time = self.settings.load_time
+        load_time = self.settings.timing.load_time
         self._reserve = Ramp(self._reserve.value(t), kept or 0.0, t, load_time)
-        pace, most = self.settings.pace, self.settings.force_fraction
+        pace, most = self.settings.pace, self.settings.contact.force_fraction
         if kept is not None and pace is not None:
             share = used(pace.force, most, kept)
             most = share + FEEDBACK * (most - share)
@@ -373,7 +373,7 @@ class Motion:
         if contact is None or course.hold or not self.feels(contact):
             return path
         s = self.settings
-        return Descent(path, contact.normal, speed, height + s.touch_depth, s.descent_ramp)
+        return Descent(path, contact.normal, speed, height + s.contact.touch_depth, descent_ramp(s))
 
     @property
     def end_time(self) -> float:
@@ -417,7 +417,7 @@ class Motion:
 
     def press(self, t: float, segment: Segment, starts: Mapping[str, Pose]) -> None:
         """Push the objects that a segment moves, which stay where they are until they have been pushed enough."""
-        self._send(t + self.settings.load_time, segment, starts)
+        self._send(t + self.settings.timing.load_time, segment, starts)
 
     def _send(self, t: float, segment: Segment, starts: Mapping[str, Pose]) -> None:
         """Give objects their references from t (s) on, from where they are or where their references are then."""
@@ -443,7 +443,7 @@ class Motion:
                 continue
             del self.objects[thing.name]
             known = self.rests.get(thing.name)
-            limit = Ramp(0.0, self.full_load, t, self.settings.load_time) if known is None else known.limit
+            limit = Ramp(0.0, self.full_load, t, self.settings.timing.load_time) if known is None else known.limit
             self.rests[thing.name] = LoadedContact(rest, limit, np.inf)
 
     def feels(self, contact: Contact) -> bool:

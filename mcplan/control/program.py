@@ -3,13 +3,15 @@
 import difflib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from mcplan.control.criteria import labels_of
-from mcplan.control.custom import Custom
-from mcplan.control.phase import Phase
-from mcplan.control.phases import Approach, Unload
+from mcplan.control.phases import Approach, CustomPhase, Phase, Unload, phases_of
+from mcplan.document.document import dump_document
 from mcplan.errors import Problem, ScenarioError
+from mcplan.planning.plan import Plan
 from mcplan.scenario.scenario import Scenario
+from mcplan.settings.control import ControlSettings
 from mcplan.settings.states import WORDS, Jump, StateSpec, Until
 
 Report = Callable[[int, str, str], None]
@@ -27,7 +29,7 @@ class State:
     phase : what it does.
     until : when it ends; None leaves that to the phase.
     jumps : by label of the criterion that ended it (empty: any), where it goes.
-    gains : weights and gains while it lasts, by their names in ``control``.
+    gains : weights and gains while it lasts, by their keys in ``control``, as ``gains.com_kp``.
     aside : whether it is entered by a transition only.
     anywhere : whether that may be in any stance: its own is then that from which it was entered.
     """
@@ -92,17 +94,16 @@ def program_of(phases: Sequence[Phase], scenario: Scenario, closed: Iterable[str
             report(k, "state", _unknown(states, spec.state, spec.stance))
         for i in chosen:
             state = states[i]
-            gains = {} if spec.gains is None else spec.gains.model_dump(exclude_none=True)
             states[i] = replace(
                 state,
                 until=spec.until or state.until,
                 jumps={**state.jumps, **spec.jumps()},
-                gains={**state.gains, **gains},
+                gains={**state.gains, **spec.task_values()},
             )
     for k, spec in enumerate(specs):
         _check_jumps(states, spec, scenario, k, report)
     _check_ways_on(states, scenario, report)
-    _check_deeds(states, scenario, set(closed), report)
+    _check_actions(states, scenario, set(closed), report)
     if problems:
         raise ScenarioError(*dict.fromkeys(problems))
     return states
@@ -117,14 +118,15 @@ def _add(states: list[State], spec: StateSpec, k: int, report: Report) -> None:
         anywhere, last = spec.stance is None, max(state.phase.stance for state in states if not state.aside)
         if spec.stance is not None and spec.stance > last:
             report(k, "stance", f"there is no stance {spec.stance}; the plan has 0 to {last}")
-        states.append(State(Custom(spec.stance or 0, spec.state, spec.do, spec.until), aside=True, anywhere=anywhere))
+        phase = CustomPhase(spec.stance or 0, spec.state, spec.do, spec.until)
+        states.append(State(phase, aside=True, anywhere=anywhere))
         return
     places = [i for i, state in enumerate(states) if _called(state, beside, spec.stance)]
     if not places:
         report(k, "after" if spec.after else "before", _unknown(states, beside, spec.stance))
     for i in reversed(places):
         stance = states[i].phase.stance
-        new = State(Custom(stance, spec.state, spec.do, spec.until))
+        new = State(CustomPhase(stance, spec.state, spec.do, spec.until))
         states.insert(i + 1 if spec.after else i, new)
 
 
@@ -156,8 +158,8 @@ def _check_ways_on(states: Sequence[State], scenario: Scenario, report: Report) 
 
 def _number(phase: Phase, scenario: Scenario) -> int:
     """Return which of the file's states a new one is."""
-    assert isinstance(phase, Custom)
-    return next(k for k, spec in enumerate(scenario.control.states) if spec.do is phase.deed)
+    assert isinstance(phase, CustomPhase)
+    return next(k for k, spec in enumerate(scenario.control.states) if spec.do is phase.action)
 
 
 def opened_by(phase: Phase) -> set[str]:
@@ -172,8 +174,7 @@ def closed_by(phase: Phase) -> set[str]:
 
 def _called(state: State, name: str, stance: int | None) -> bool:
     """Say whether a state has this name, in full or without its patch, and leads to this stance if one is given."""
-    verb = getattr(state.phase, "verb", state.name)
-    return name in (state.name, verb) and stance in (None, state.phase.stance)
+    return name in (state.name, state.phase.verb) and stance in (None, state.phase.stance)
 
 
 def _unknown(states: Sequence[State], name: str, stance: int | None, more: Sequence[str] = ()) -> str:
@@ -186,7 +187,7 @@ def _unknown(states: Sequence[State], name: str, stance: int | None, more: Seque
     return f"there is no state `{name}`; {hint}"
 
 
-def _check_deeds(states: Sequence[State], scenario: Scenario, closed: set[str], report: Report) -> None:
+def _check_actions(states: Sequence[State], scenario: Scenario, closed: set[str], report: Report) -> None:
     """Report patches that a new state moves although they touch, or whose force it limits although they do not.
 
     Parameters
@@ -195,10 +196,57 @@ def _check_deeds(states: Sequence[State], scenario: Scenario, closed: set[str], 
     """
     for state in states:
         phase = state.phase
-        if isinstance(phase, Custom) and not state.aside:
+        if isinstance(phase, CustomPhase) and not state.aside:
             k = _number(phase, scenario)
-            for patch in sorted(closed & set(phase.deed.limbs)):
+            for patch in sorted(closed & set(phase.action.limbs)):
                 report(k, "do", f"limbs: {patch} is in contact there (stance {phase.stance})")
-            for patch in sorted(set(phase.deed.forces) - closed):
+            for patch in sorted(set(phase.action.forces) - closed):
                 report(k, "do", f"forces: {patch} is not in contact there (stance {phase.stance})")
         closed = (closed - opened_by(phase)) | closed_by(phase)
+
+
+def machine_of(plan: Plan) -> list[State]:
+    """Return the states that carry out a plan, the scenario's own included."""
+    return program_of(phases_of(plan), plan.scenario, [contact.patch for contact in plan.stances[0].contacts])
+
+
+def entries_of(states: Sequence[State], settings: ControlSettings) -> list[dict[str, Any]]:
+    """Return the states as items of ``control.states``; ``next`` is what the machine would do, spelled out."""
+    entries = []
+    for state in states:
+        entry: dict[str, Any] = {"state": state.name} | ({} if state.anywhere else {"stance": state.phase.stance})
+        if isinstance(state.phase, CustomPhase):
+            entry["do"] = state.phase.action.model_dump(mode="json", exclude_defaults=True)
+        until = state.until or state.phase.until(settings)
+        entry["until"] = until.model_dump(mode="json", exclude_none=True)
+        if state.jumps:
+            jumps = {label: jump.model_dump(mode="json", exclude_none=True) for label, jump in state.jumps.items()}
+            always = jumps.get("", {})
+            entry["next"] = always["state"] if len(jumps) == 1 and list(always) == ["state"] else jumps
+        if state.gains:
+            for key, value in state.gains.items():
+                group, _, name = key.partition(".")
+                entry.setdefault(group, {})[name] = value
+        if isinstance(state.phase, CustomPhase) and not state.aside:
+            here, beside = state.phase.stance, [s for s in states if not s.aside]
+            i = next(i for i, other in enumerate(beside) if other is state)
+            if i and beside[i - 1].phase.stance == here:
+                entry["after"] = beside[i - 1].name
+            else:
+                plain = next((s for s in beside[i + 1 :] if not isinstance(s.phase, CustomPhase)), None)
+                entry |= {"before": plain.name} if plain is not None else {"after": beside[i - 1].name}
+        entries.append(entry)
+    return entries
+
+
+def listing(states: Sequence[State], settings: ControlSettings) -> str:
+    """Return the machine as YAML: an item per state, what it does and what follows in comments."""
+    lines = ["control:", "  states:"]
+    for k, (state, entry) in enumerate(zip(states, entries_of(states, settings), strict=True)):
+        after = following(states, k)
+        onward = "end" if after == len(states) else states[after].name
+        aside = ", entered by a transition only" if state.aside else ""
+        lines.append(f"  # {state.phase.does}; then {onward}{aside}")
+        text = dump_document([entry]).rstrip()
+        lines += ["  " + line for line in text.splitlines()]
+    return "\n".join(lines)

@@ -1,42 +1,296 @@
-"""Steps that catch a robot that has been pushed, and that no pressure under its feet would stop, as it stands or walks.
+"""Push recovery: capture-point steps of a robot on its feet, and the steps back to its plan.
 
-A robot of mass m can come to rest on the contacts that it has while its capture point (`motion.pendulum`),
+A robot of mass m can come to rest on its contacts while its capture point (`motion.pendulum`),
 
     xi = c + c' / w + w / (m g) (L_y, -L_x)
 
 with the angular momentum L about its centre of mass c, which has to be stopped too, is inside their support region
 (Koolen et al. 2012). Once it is well outside, a foot goes to where the capture point will be: while the foot swings,
-the pressure stays at the point u of what still bears that is nearest to the capture point, which runs away from it,
+the pressure stays at the point u of the bearing contacts that is nearest to the capture point, which diverges from it,
 
     xi(T) = u + (xi_0 - u) e^(w T)
 
-Of all feet and durations T the step is taken after which the capture point has the most room in the new support region;
-a foot in the air goes on from how it moves. It follows the capture point as that goes. Then the robot steps back to
-where its plan goes on (`control.step_phases`): to the stance before a shift, to the one after a swing.
+Of all feet and durations T the robot takes the step after which the capture point is deepest in the new support region.
+A foot in the air continues from its present motion, and follows the capture point. Then the robot steps back to where
+its plan goes on: to the stance before a shift, to the one after a swing. These steps are slow: with the centre of mass
+over the feet that stay, one foot after the other goes to its planned place, and the body to its planned posture.
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
 
+from mcplan.control.arrival import descent_ramp
 from mcplan.control.machine import Machine
 from mcplan.control.motion import Motion
-from mcplan.control.phase import Phase
-from mcplan.control.phases import TOO_FAR, Approach, Lift, Load, Retract, Settle, Shift, Stand, Swing, Unload
-from mcplan.control.step_phases import Lean, Regain, Restore, Step, StepBack, StepOut
+from mcplan.control.phases import (
+    COM_REST_SPEED_M_S,
+    TOO_FAR,
+    TOUCH_TIME_S,
+    Approach,
+    ContactPhase,
+    Lift,
+    Load,
+    MeasuredState,
+    Phase,
+    Retract,
+    Settle,
+    Shift,
+    Stand,
+    Swing,
+    Unload,
+    all_of,
+    arrived,
+    or_timeout,
+)
 from mcplan.core.rigid_body.tree import GRAVITY
 from mcplan.errors import InputError, SimulationFailed
+from mcplan.motion.descent import Descent
+from mcplan.motion.limb_path import LimbPath, StepPath
 from mcplan.motion.pendulum import Pendulum, frequency
-from mcplan.motion.quintic import rotation_vector
-from mcplan.planning.plan import Plan
+from mcplan.motion.posture import PostureTrajectory
+from mcplan.motion.quintic import Quintic, rotation_vector
+from mcplan.motion.time_parameterization import TimedPath
+from mcplan.planning.plan import Plan, PlannedStance
+from mcplan.robot.anatomy import limb_joints, limbs_of
+from mcplan.robot.pose import heading_rotation
 from mcplan.robot.terms import Terms
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Surface
 from mcplan.scene.placement import make_contact
 from mcplan.scene.polygon import clip, half_planes, nearest
-from mcplan.settings.settings import ControlSettings
+from mcplan.settings.control import ControlSettings
+from mcplan.settings.states import Until
 from mcplan.statics.support_region import SupportRegion, support_region
+
+RISE, DESCENT = 0.05, 0.1
+"""m, m/s: how high a foot is lifted, and how fast it goes on down where it has met nothing, for a robot of the size of
+HRP-2, as all lengths and times that follow, but for those that say otherwise."""
+
+LANDING = 0.05
+"""s, of any robot: within which a foot that has stepped out may bear everything."""
+
+MISSED = 0.5
+"""s, of any robot: a foot that has met nothing so long after its time has missed its support."""
+
+QUIET = 0.02
+"""m: on the way back the pressure is no farther from below the centre of mass."""
+
+LEAST = 0.8
+"""s: for a step back, however short."""
+
+STRETCHED = 0.97
+"""Part of its length that a leg may be long where the centre of mass is over the other one: else the body sinks."""
+
+
+class Step(NamedTuple):
+    """A step: the foot's new contact, its duration (s), and the room that it leaves the capture point (m)."""
+
+    contact: Contact
+    duration: float
+    room: float
+
+
+@dataclass
+class StepOut(Phase):
+    """Set a foot to where it catches the robot."""
+
+    stance: int
+    step: Step
+    path: StepPath | None = field(default=None, repr=False)
+    verb = "step"
+
+    @property
+    def name(self) -> str:
+        """Verb and patch."""
+        return f"{self.verb} {self.step.contact.patch}"
+
+    def enter(self, motion: Motion, t: float, now: MeasuredState) -> float:
+        """Open the contact, if the foot is not in the air, and send the foot on its way.
+
+        A foot that was to be lifted bears again, and a hand that was on its way to a support gives that up.
+        """
+        contact, scale = self.step.contact, motion.robot.scale.leg
+        patch, place, velocity = contact.patch, now.pose(contact.patch), None
+        motion.note(t, f"the capture point has left the feet: {patch} steps out", (patch,))
+        if patch in motion.contacts:
+            motion.open(patch, t, place)
+        else:
+            x = motion.limbs[patch].sample(t)
+            place, velocity = (x.R, x.p), x.velocity[:3]
+        motion.reload(t, LANDING)
+        for name in motion.targets.keys() - {patch}:
+            motion.limbs.pop(name, None)
+            del motion.targets[name]
+            motion.sought.discard(name)
+            motion.waiting.discard(name)
+        speed = np.sqrt(scale) * DESCENT
+        end = contact.R, contact.p
+        self.path = StepPath(place, end, contact.normal, RISE * scale, self.step.duration, speed, t, velocity)
+        _send(motion, contact, self.path)
+        if isinstance(motion.posture, TimedPath):  # what the plan goes on with does not wait
+            x = motion.posture.sample(t)
+            motion.posture = PostureTrajectory(x.q, x.q, self.step.duration, x.v, x.vd, t)
+        return self.step.duration
+
+    def aim(self, contact: Contact, motion: Motion, t: float) -> None:
+        """Lead the foot to another place."""
+        assert self.path is not None
+        self.step = self.step._replace(contact=contact)
+        self.path.aim((contact.R, contact.p), t)
+        motion.targets[contact.patch] = contact
+
+    def until(self, settings: ControlSettings) -> Until:
+        """Wait until it touches."""
+        force = Until(force=self.step.contact.patch, above=settings.contact.touch_force)
+        touch = Until(all=(Until(elapsed=0.5 * self.step.duration), force), altogether=TOUCH_TIME_S)
+        return Until(any=(touch, Until(timeout=MISSED)))
+
+    def leave(self, motion: Motion, t: float, now: MeasuredState) -> None:
+        """Close the contact where the foot is, and keep the legs as they are; trunk and arms go back to their posture.
+
+        Raises
+        ------
+        SimulationFailed
+            The foot has met nothing.
+        """
+        _land(self.step.contact, self.name, motion, t, now, LANDING)
+        x = motion.posture.sample(t)
+        q = x.q.copy()
+        for limb in {motion.robot.patches[patch].limb for patch in motion.contacts}:
+            legs = limb_joints(motion.robot, limb)
+            q[legs] = now.q[legs]
+        motion.posture = PostureTrajectory(x.q, q, self.step.duration, x.v, x.vd, t)
+
+
+@dataclass
+class Regain(Phase):
+    """Come to rest over the feet where they are."""
+
+    stance: int
+    verb = "regain"
+
+    def enter(self, motion: Motion, t: float, now: MeasuredState) -> float:
+        """Leave the centre of mass to what catches it."""
+        return 0.0
+
+    def until(self, settings: ControlSettings) -> Until:
+        """Wait until it is slow and in place."""
+        rest = Until(error="com", below=settings.timing.com_tolerance), Until(speed="com", below=COM_REST_SPEED_M_S)
+        return or_timeout(all_of(*rest), settings)
+
+
+@dataclass
+class Lean(ContactPhase):
+    """Bring the centre of mass over the feet that stay, so low that the leg of the other one is long enough.
+
+    It is to reach from where its foot is to where that will step. Joints go to where the stance of the plan has them.
+    """
+
+    stance: int
+    contact: Contact
+    planned: PlannedStance
+    verb = "lean off"
+
+    def enter(self, motion: Motion, t: float, now: MeasuredState) -> float:
+        """Start the centre of mass."""
+        robot, x, patch = motion.robot, motion.com.sample(t), self.contact.patch
+        region = support_region([contact for contact in motion.closed if contact.patch != patch], robot.mass)
+        (leg,) = limbs_of(robot, now.q, (patch,)).values()
+        hip = now.q[:3] + heading_rotation(now.q) @ leg.root
+        hip[:2] += region.centre - x.value[:2]
+        ways = hip - np.array([now.pose(patch)[1], self.contact.p])
+        room = (STRETCHED * leg.length) ** 2 - np.sum(ways[:, :2] ** 2, axis=1)
+        sink = float(np.max(ways[:, 2] - np.sqrt(np.maximum(room, 0.0)), initial=0.0))
+        return _led_to(motion, t, np.append(region.centre, x.value[2] - sink), self.planned.q)
+
+    def until(self, settings: ControlSettings) -> Until:
+        """Wait until it is there."""
+        return or_timeout(arrived(settings), settings)
+
+
+@dataclass
+class StepBack(ContactPhase):
+    """Swing a foot to the place that the plan has it in, and feel for the support there."""
+
+    stance: int
+    contact: Contact
+    verb = "step back"
+
+    def enter(self, motion: Motion, t: float, now: MeasuredState) -> float:
+        """Send the foot on its way: up, across, and down along the normal."""
+        s, patch, up = motion.settings, self.contact.patch, self.contact.normal
+        motion.note(t, f"{patch} steps back to where the plan has it", (patch,))
+        above = self.contact.R, self.contact.p + s.contact.touch_height * up
+        lift, depth = s.avoidance.swing_clearance * up, s.contact.touch_height + s.contact.touch_depth
+        over = LimbPath(now.pose(patch), above, lift, lift, motion.timing, t)
+        path = Descent(over, up, s.timing.descent_speed, depth, descent_ramp(s))
+        _send(motion, self.contact, path)
+        return path.end_time - t
+
+    def until(self, settings: ControlSettings) -> Until:
+        """Wait until it touches where it is to."""
+        patch, s = self.contact.patch, settings.contact
+        touch = all_of(Until(force=patch, above=s.touch_force), Until(over=patch, below=s.touch_height))
+        return or_timeout(touch.model_copy(update={"altogether": TOUCH_TIME_S}), settings)
+
+    def leave(self, motion: Motion, t: float, now: MeasuredState) -> None:
+        """Close the contact where the foot is."""
+        _land(self.contact, self.name, motion, t, now, motion.settings.timing.load_time)
+
+
+@dataclass
+class Restore(Phase):
+    """Go back to the posture of a stance of the plan, on its contacts."""
+
+    stance: int
+    planned: PlannedStance
+    verb = "restore"
+
+    def enter(self, motion: Motion, t: float, now: MeasuredState) -> float:
+        """Start the references."""
+        return _led_to(motion, t, motion.robot.com(self.planned.q), self.planned.q)
+
+    def until(self, settings: ControlSettings) -> Until:
+        """Wait until the body is there."""
+        return or_timeout(arrived(settings), settings)
+
+
+def _send(motion: Motion, contact: Contact, path: StepPath | Descent) -> None:
+    """Send a foot to a contact along a path, to feel for its support there."""
+    motion.limbs[contact.patch], motion.targets[contact.patch] = path, contact
+    motion.released.pop(contact.patch, None)
+    motion.waiting.discard(contact.patch)
+    motion.sought.add(contact.patch)
+
+
+def _land(contact: Contact, name: str, motion: Motion, t: float, now: MeasuredState, duration: float) -> None:
+    """Close a contact where the foot is; it may bear more and more within ``duration`` (s)."""
+    (R, p), force = now.pose(contact.patch), now.normal_force(contact.patch)
+    if force <= 0.0:
+        raise SimulationFailed(f"{name} at t = {t:g} s: the foot has met nothing", "no contact")
+    down = float((p - contact.p) @ contact.normal) * contact.normal
+    motion.close(replace(contact, p=p - down), t, duration, force, (R, p))
+
+
+def _led_to(motion: Motion, t: float, end: np.ndarray, q: np.ndarray) -> float:
+    """Lead centre of mass and posture to a place (3,) and q (nq,); return the time (s).
+
+    The pressure stays close below the centre of mass.
+
+    A minimum-jerk motion over d within T accelerates by up to 5.77 d / T², which moves the pressure by 1 / w² of it.
+    """
+    x, posture = motion.com.sample(t), motion.posture.sample(t)
+    way, scale = float(np.linalg.norm(end - x.value)), motion.robot.scale
+    omega = frequency(x.value, motion.closed, scale.leg)
+    gentle = np.sqrt(5.77 * way / (QUIET * scale.sole)) / omega
+    duration = max(15 / 8 * way / motion.settings.timing.com_speed, gentle, float(LEAST * np.sqrt(scale.leg)))
+    motion.com = Quintic(x.value, end, duration, x.velocity, x.acceleration, t)
+    motion.posture = PostureTrajectory(posture.q, q, duration, posture.v, posture.vd, t)
+    return duration
+
 
 DURATIONS = 0.25, 0.3, 0.35, 0.4, 0.45, 0.5
 """s: how long a step may take, for a robot of the size of HRP-2, as all lengths, times and speeds that follow, but for
@@ -98,12 +352,12 @@ class Stepping:
     Parameters
     ----------
     plan : of the run.
-    settings : ``recovery_steps`` says how many steps there may be.
+    settings : ``recovery.max_steps`` is the number of steps.
     """
 
     def __init__(self, plan: Plan, settings: ControlSettings):
         self.robot, self.environment, self.stances = plan.scenario.robot, plan.scenario.environment, plan.stances
-        self._left = settings.recovery_steps if settings.compliant else 0
+        self._left = settings.recovery.max_steps if settings.compliant else 0
         self._surfaces = [s for s in self.environment.surfaces if s.normal[2] >= LEVEL]
         self._tries = 0
         self._contacts: tuple[Contact, ...] = ()

@@ -16,7 +16,7 @@ from mcplan.robot.system import SystemTerms
 from mcplan.robot.terms import Terms
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment
-from mcplan.settings.settings import ControlSettings
+from mcplan.settings.control import ControlSettings
 from mcplan.whole_body.answer import Solution
 from mcplan.whole_body.contact import ContactConstraint
 from mcplan.whole_body.declaration import Extra
@@ -45,6 +45,17 @@ what keeps a robot on one foot from falling over."""
 
 HURRY = 4.0 / 3.0
 """So many times as quickly torques change where nothing else is a solution: often hundredths of a N m are wanting."""
+
+POSTURE_INERTIA_KG_M2 = 0.2
+"""A joint that moves more than this inertia has a posture weight in proportion to it."""
+
+GRIP_FRICTION_FRACTION = 0.5
+"""Fraction of the friction of contacts that hold an object in the air, where contacts are compliant: less is a firmer
+grip, which also keeps the object from turning about the line through two hands."""
+
+VELOCITY_FRACTION = 0.99
+"""Fraction of the joint velocity limits where contacts are compliant: the accelerations that torques cause differ a
+little from those of the program."""
 
 LOOSE = 1e-5
 """Weight of the orientation of a limb in the air relative to one that touches: less than the posture's."""
@@ -78,21 +89,21 @@ class TaskSet:
     ):
         s = self.settings = self._plain = settings
         self._gains: Mapping[str, float] = NONE
-        self.com = ComTask(s.com_weight, s.com_kp)
-        self.trunk = LinkPoseTask(robot.link_names[0], position=False, weight=s.trunk_weight, kp=s.trunk_kp)
+        self.com = ComTask(s.weights.com, s.gains.com_kp)
+        self.trunk = LinkPoseTask(robot.link_names[0], position=False, weight=s.weights.trunk, kp=s.gains.trunk_kp)
         # Without the inertia a light pull at a hand would move the chest, with its long lever, before the arm.
-        self._inertia = np.maximum(1.0, np.diag(robot.mass_matrix(q))[6:] / s.posture_inertia)
-        self.posture = PostureTask(q[7:], s.posture_weight * self._inertia, s.posture_kp)
+        self._inertia = np.maximum(1.0, np.diag(robot.mass_matrix(q))[6:] / POSTURE_INERTIA_KG_M2)
+        self.posture = PostureTask(q[7:], s.weights.posture * self._inertia, s.gains.posture_kp)
         self.posture.priority = s.posture_priority
-        self.momentum = AngularMomentumTask(s.angular_momentum_weight, s.angular_momentum_damping)
+        self.momentum = AngularMomentumTask(s.weights.angular_momentum, s.gains.angular_momentum_kd)
         self.limbs: dict[str, LinkPoseTask] = {}
         self._angles: dict[str, LinkPoseTask] = {}
         self.objects = objects
         self.further: tuple[Any, ...] = tuple(further)
-        self.avoidance = Avoidance(robot, environment, s, dt) if s.avoid_pairs else None
+        self.avoidance = Avoidance(robot, environment, s, dt) if s.avoidance.pairs else None
         self._limits = [self.avoidance] if self.avoidance else []
         self.held = HeldContacts(s, objects)
-        self._dt, self._steps = dt, dt * steps_of(robot, s.torque_rate)
+        self._dt, self._steps = dt, dt * steps_of(robot, s.gains.torque_rate)
         self._relieved = -np.inf
         self._previous: dict[str, np.ndarray] = {}
         self._torque: np.ndarray | None = None
@@ -104,12 +115,12 @@ class TaskSet:
                 dt=dt,
                 solver=s.solver,
                 form=s.form,
-                velocity_fraction=s.velocity_fraction,
+                velocity_fraction=VELOCITY_FRACTION if s.compliant else 1.0,
                 # as hard as the motion itself does: less would take it off its course near a limit
                 braking=QPSettings.braking if s.pace is None else min(s.pace.acceleration, QPSettings.ceiling),
-                force_weight=s.force_weight,
-                force_rate_weight=s.force_rate_weight,
-                near_torques=s.torque_rate > 0.0,
+                force_weight=s.weights.force,
+                force_rate_weight=s.weights.force_rate,
+                near_torques=s.gains.torque_rate > 0.0,
             ),
             extra,
         )
@@ -167,14 +178,16 @@ class TaskSet:
                 self.objects.carry(constraint, loaded, terms)
                 if (carrier := self.objects.carrier(loaded.contact)) is not None:
                     held, s = carrier in motion.held, self.settings
-                    share = s.grip_fraction if held else s.friction_fraction
+                    share = s.contact.friction_fraction
+                    if held and s.compliant:
+                        share = GRIP_FRICTION_FRACTION
                     constraint.friction = share * min(loaded.contact.friction, loaded.friction)
             tasks += self.objects.tasks(t, motion)
             contacts += self.objects.supports(t, motion, terms)
             poses = self.objects.poses(terms)
         for limit in self._limits:
             limit.update(terms, motion, poses)
-        bounded, last = steady and self.settings.torque_rate > 0.0, self._torque
+        bounded, last = steady and self.settings.gains.torque_rate > 0.0, self._torque
         self._near = TorqueBand(last, self._steps) if bounded and last is not None else None
         problem, solution = self.pool.get(contacts, tasks, self._limits), None
         for give_up in (None, self._hurry, self._free, lambda: self._relieve(t, contacts), self._loosen):
@@ -212,7 +225,7 @@ class TaskSet:
     def _limb(self, patch: str) -> LinkPoseTask:
         """Return the task of a limb that moves by itself."""
         if patch not in self.limbs:
-            self.limbs[patch] = LinkPoseTask(patch, weight=self.settings.limb_weight, kp=self.settings.limb_kp)
+            self.limbs[patch] = LinkPoseTask(patch, weight=self.settings.weights.limb, kp=self.settings.gains.limb_kp)
         return self.limbs[patch]
 
     def _hurry(self) -> bool:
@@ -244,18 +257,19 @@ class TaskSet:
         return True
 
     def _set(self, gains: Mapping[str, float]) -> None:
-        """Take weights and gains, by their names in the settings, instead of what these say."""
-        self._gains, s = gains, self._plain.model_copy(update=dict(gains))
+        """Take weights and gains, by their keys in the settings, instead of those of the settings."""
+        self._gains, s = gains, self._plain.updated(gains)
         self.settings = s
-        self.com.weight, self.trunk.weight = s.com_weight, s.trunk_weight
-        self.posture.weight = s.posture_weight * self._inertia
-        self.momentum.weight, self.momentum.kd = s.angular_momentum_weight, s.angular_momentum_damping
-        for task, kp in ((self.com, s.com_kp), (self.trunk, s.trunk_kp), (self.posture, s.posture_kp)):
+        self.com.weight, self.trunk.weight = s.weights.com, s.weights.trunk
+        self.posture.weight = s.weights.posture * self._inertia
+        self.momentum.weight, self.momentum.kd = s.weights.angular_momentum, s.gains.angular_momentum_kd
+        g = s.gains
+        for task, kp in ((self.com, g.com_kp), (self.trunk, g.trunk_kp), (self.posture, g.posture_kp)):
             task.kp, task.kd = kp, damping(kp, None)
         for angle in self._angles.values():
-            angle.weight, angle.kp, angle.kd = s.trunk_weight, s.trunk_kp, damping(s.trunk_kp, None)
+            angle.weight, angle.kp, angle.kd = s.weights.trunk, s.gains.trunk_kp, damping(s.gains.trunk_kp, None)
         for limb in self.limbs.values():
-            limb.kp, limb.kd = s.limb_kp, damping(s.limb_kp, None)
+            limb.kp, limb.kd = s.gains.limb_kp, damping(s.gains.limb_kp, None)
         self.objects.take_gains(s)
 
     def _follow(self, t: float, motion: Motion) -> None:
@@ -271,12 +285,12 @@ class TaskSet:
         for patch, path in motion.limbs.items():
             task = self._limb(patch)
             task.R, task.p, task.velocity, task.acceleration, tightness = path.sample(t)
-            task.weight[:3], task.weight[3:] = s.limb_weight, s.limb_weight * LOOSE ** (1.0 - tightness)
+            task.weight[:3], task.weight[3:] = s.weights.limb, s.weights.limb * LOOSE ** (1.0 - tightness)
 
     def _angle(self, contact: Contact) -> LinkPoseTask:
         """Return the task by which a sole on a bar keeps the angle of its contact: it could roll off it."""
         s, patch = self.settings, contact.patch
         if patch not in self._angles:
-            self._angles[patch] = LinkPoseTask(patch, position=False, weight=s.trunk_weight, kp=s.trunk_kp)
+            self._angles[patch] = LinkPoseTask(patch, position=False, weight=s.weights.trunk, kp=s.gains.trunk_kp)
         self._angles[patch].R = contact.R
         return self._angles[patch]

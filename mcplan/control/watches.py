@@ -25,7 +25,10 @@ from mcplan.motion.limb_path import Pose
 from mcplan.robot.pose import cross_matrix
 from mcplan.robot.terms import FrameTerms, Terms
 from mcplan.scene.contact import Contact
-from mcplan.settings.settings import ControlSettings
+from mcplan.settings.control import ControlSettings
+
+SLIP_SPEED_M_S = 0.03
+"""A contact that slides faster has slipped, where forces are measured."""
 
 LESS, LEAST = 0.9, 0.2
 """A slide takes at least so much off the friction that is counted on; never below the second part of the planned."""
@@ -48,13 +51,13 @@ class SlipWatch:
 
     Parameters
     ----------
-    settings : ``slip_speed``, ``slip_time``, and the force from which on a patch touches.
+    settings : ``recovery.slip_time`` and the force from which on a patch touches.
     frame_of : names the frame of a contact whose support moves; None for one that stands still.
     """
 
     def __init__(self, settings: ControlSettings, frame_of: Callable[[Contact], str | None] = lambda _: None):
         self.settings, self._frame_of = settings, frame_of
-        self._slow = settings.slip_speed
+        self._slow = SLIP_SPEED_M_S
         self._since: dict[str, float] = {}
         self._middles: dict[str, _Middle] = {}
 
@@ -72,9 +75,9 @@ class SlipWatch:
             force = np.asarray(wrenches.get(patch, NOTHING))[:3]
             normal = _normal(contact, terms.frame(patch).R)
             across = float(force @ normal)
-            if across < self.settings.touch_force:
+            if across < self.settings.contact.touch_force:
                 self._since.pop(patch, None)
-            elif t - self._since.setdefault(patch, t) >= self.settings.slip_time - 5e-10:
+            elif t - self._since.setdefault(patch, t) >= self.settings.recovery.slip_time - 5e-10:
                 del self._since[patch]
                 self._react(t, terms, motion, patch, _size_along(force, normal) / across)
 
@@ -143,12 +146,12 @@ class LiftWatch:
 
     Parameters
     ----------
-    settings : ``lift_time``, and the force from which on a patch touches.
+    settings : ``recovery.lift_time`` and the force from which on a patch touches.
     """
 
     def __init__(self, settings: ControlSettings):
         self.settings = settings
-        self._some = FELT * settings.touch_force if settings.compliant else 0.0
+        self._some = FELT * settings.contact.touch_force if settings.compliant else 0.0
         self._since: dict[str, float] = {}
 
     def look(
@@ -179,7 +182,7 @@ class LiftWatch:
                 _across(contact, asked) < self._some and _risen(loaded, terms.frame(patch).p) < RISEN
             ):
                 self._since.pop(patch, None)
-            elif t - self._since.setdefault(patch, t) >= self.settings.lift_time - 5e-10:
+            elif t - self._since.setdefault(patch, t) >= self.settings.recovery.lift_time - 5e-10:
                 del self._since[patch]
                 motion.contacts[patch] = replace(loaded, lifted=True)
                 motion.note(t, f"{patch} carries nothing: it is set down again", (patch,))

@@ -126,6 +126,8 @@ def _sentence(error: Any, key: tuple[str | int, ...], model: type[pydantic.BaseM
         absent, known = _meant(model, data, key), _known_keys(model, key[:-1])
         word = str(key[-1])
         nearer = difflib.get_close_matches(word, absent, n=1) or not difflib.get_close_matches(word, known, n=1)
+        if nested := _nested_key(model, key):
+            return f"unknown key; did you mean `{nested}`?"
         return "unknown key" + closest(word, absent if absent and nearer else known)
     if kind == "literal_error":
         value = _value(data, key)
@@ -136,6 +138,20 @@ def _sentence(error: Any, key: tuple[str | int, ...], model: type[pydantic.BaseM
         return str(context["error"])
     text = error["msg"]
     return f"{text[0].lower()}{text[1:]}, got {_shown(_value(data, key))}"
+
+
+def _nested_key(model: type[pydantic.BaseModel], key: tuple[str | int, ...]) -> str | None:
+    """Return the key of a group that an unknown key resembles, as ``gains.com_kp`` for ``com_kp``.
+
+    None where a key beside it is nearer.
+    """
+    neighbours = _known_keys(model, key[:-1])
+    spellings: dict[str, str] = {}
+    for group in neighbours:
+        for inner in _known_keys(model, (*key[:-1], group)):
+            spellings |= dict.fromkeys((inner, f"{inner}_{group}", f"{group}_{inner}"), f"{group}.{inner}")
+    near = difflib.get_close_matches(str(key[-1]), [*neighbours, *spellings], n=1, cutoff=0.7)
+    return None if not near or near[0] in neighbours else spellings[near[0]]
 
 
 def _shown(value: Any) -> str:

@@ -70,7 +70,7 @@ def paced(scenario: Scenario, stances: Sequence[PlannedStance]) -> tuple[Planned
     """Return stances whose transitions take the time that the scenario's pace gives them."""
     settings = scenario.transition_settings
     retimer = None if settings.pace is None else Retimer(scenario.robot, settings)
-    ramps = {"add": settings.load_time, "remove": settings.unload_time}
+    ramps = {"add": settings.timing.load_time, "remove": settings.timing.unload_time}
 
     def timed(k: int, stance: PlannedStance) -> PlannedStance:
         assert stance.transition is not None

@@ -27,7 +27,7 @@ from mcplan.robot.robot import Robot
 from mcplan.scene.allowed import allowed_pose
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment
-from mcplan.settings.settings import ControlSettings
+from mcplan.settings.control import ControlSettings
 
 LIFTS = LIFT_HEIGHTS_M[::2]
 """m: how much higher than the clearance a patch is lifted in the postures that are looked at first."""
@@ -90,7 +90,7 @@ class Prover:
         self.continuity = Continuity(robot, environment, self._searching)
         self.free_limbs = FreeLimbs(robot, self.collisions)
         self.segments = SegmentCache(robot, environment, settings, self.collisions)
-        self._lift = settings.clearance
+        self._lift = settings.avoidance.swing_clearance
         passing = self.asked(PostureSettings(steps=15, collision_rounds=5, torque_rounds=0))
         self._passer = PostureGenerator(robot, environment, passing, self.collisions)
         self.references = [(frozenset(bearing), reference, True)]
@@ -323,7 +323,7 @@ class Prover:
         # of a shank the knee alone at first; lifted alone it may press the foot into the floor: then the toes as well
         others = swing.added[1:] if before is not None else ()
         for higher, along in [(higher, ()) for higher in LIFTS] + [(higher, others) for higher in LIFTS if others]:
-            height = finder.settings.clearance + self.robot.scale.leg * higher
+            height = finder.settings.avoidance.swing_clearance + self.robot.scale.leg * higher
             lift, approach = lift_and_approach(start[1], after, before, height)
             ways = [(hand, LimbPath(start, end, lift, approach, finder.timing))]
             ways += [(_led(other, True), self._way_along(swing, other, height)) for other in along]

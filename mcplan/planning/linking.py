@@ -16,7 +16,7 @@ from mcplan.robot.pose import base_orientation
 from mcplan.robot.robot import Robot
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment
-from mcplan.settings.settings import ControlSettings
+from mcplan.settings.control import ControlSettings
 from mcplan.statics.equilibrium import margins
 
 BASE_MOVE = 0.05

@@ -16,7 +16,7 @@ from mcplan.robot.robot import Robot
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Bar, Environment, FreeObject, Surface
 from mcplan.settings.disturbance import Payload
-from mcplan.settings.settings import SimulationSettings
+from mcplan.settings.simulation import SimulationSettings
 
 
 class World(NamedTuple):

@@ -26,7 +26,9 @@ from mcplan.scenario.values import (
 )
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment
-from mcplan.settings.settings import ControlSettings, PlannerSettings, SimulationSettings
+from mcplan.settings.control import ControlSettings
+from mcplan.settings.planner import PlannerSettings
+from mcplan.settings.simulation import SimulationSettings
 from mcplan.util.arguments import file_path, instance
 from mcplan.util.files import write_text
 from mcplan.util.html_table import folded, html_of, html_table

@@ -10,7 +10,9 @@ from mcplan.scene.contact import Contact
 from mcplan.scene.found.settings import FindSettings
 from mcplan.scene.polygon import flaw
 from mcplan.scene.spec import AxisName, ContactSpec, NotNegative, PoseSpec, Positive, Spec, Triple
-from mcplan.settings.settings import ControlSettings, PlannerSettings, SimulationSettings
+from mcplan.settings.control import ControlSettings
+from mcplan.settings.planner import PlannerSettings
+from mcplan.settings.simulation import SimulationSettings
 
 if TYPE_CHECKING:
     from mcplan.robot.robot import Robot

@@ -5,17 +5,17 @@ from dataclasses import replace
 import numpy as np
 
 from mcplan.scene.contact import Contact
-from mcplan.settings.settings import ControlSettings
+from mcplan.settings.control import ControlSettings
 
 
 def counted_on(contact: Contact, settings: ControlSettings) -> Contact:
     """Return the contact as the program may load it."""
     return replace(
         contact,
-        friction=settings.friction_fraction * contact.friction,
-        max_force=settings.force_fraction * contact.max_force,
-        max_moment=settings.force_fraction * contact.max_moment,
-        points=shrunk(contact.points, settings.pressure_margin),
+        friction=settings.contact.friction_fraction * contact.friction,
+        max_force=settings.contact.force_fraction * contact.max_force,
+        max_moment=settings.contact.force_fraction * contact.max_moment,
+        points=shrunk(contact.points, settings.contact.pressure_margin),
     )
 
 

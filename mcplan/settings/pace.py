@@ -1,16 +1,16 @@
-"""How quickly motions go: ``slow``, ``swift``, ``swiftest``, or by what of the limits a motion makes use.
+"""Time laws of motions: ``slow``, ``fast`` (the default), ``fastest``, or margins to the limits.
 
 For example::
 
     control:
-      pace: swift
+      pace: slow
 
     control:
       pace: {friction: 0.6, touchdown_speed: 0.1}
 
-``slow`` is the motion that the speeds in ``control`` give. Otherwise each motion between two stances takes the least
-time within the margins below, with the full dynamics of the robot: what they leave of each limit is for feedback. What
-a mapping leaves out is that of ``swift``. ``swiftest`` makes use of nearly all that contacts and joints can give.
+``slow`` moves with the speeds of ``control``. Otherwise each motion between two stances takes the least time within the
+margins below, with the full dynamics of the robot: the rest of each limit is left to feedback. Margins that a mapping
+leaves out are those of ``fast``. ``fastest`` uses nearly all that contacts and joints can give.
 """
 
 from collections.abc import Mapping
@@ -59,18 +59,18 @@ class Pace(Spec):
     def defaults(self) -> dict[str, float]:
         """Return what settings of the control are at this pace where a file leaves them out."""
         return {
-            "unload_time": self.ramp,
-            "load_time": 0.5 * self.ramp,
-            "lift_share": 0.4,  # corners of a path are taken slowly: round ones cost a sixth of the time of `walk`
-            "descent_speed": self.touchdown_speed,
-            "descent_ramp": 0.05,
-            "touch_height": 0.005,
-            "touch_depth": 0.01,
-            "part_time": 0.5 * self.ramp,
-            "contact_kp": 400.0,  # patches that body weight is swung over drift, and are drawn back before they lift
-            "contact_kd": 40.0,
-            "contact_normal_kp": 400.0,
-            "posture_weight": 0.5,  # the momentum of limbs is part of what contacts bear: they go as planned
+            "timing.unload_time": self.ramp,
+            "timing.load_time": 0.5 * self.ramp,
+            # corners of a path are taken slowly: round ones cost a sixth of the time of `walk`
+            "timing.swing_blend": 0.4,
+            "timing.descent_speed": self.touchdown_speed,
+            "contact.touch_height": 0.005,
+            "contact.touch_depth": 0.01,
+            # patches that body weight is swung over drift, and are drawn back before they lift
+            "gains.contact_kp": 400.0,
+            "gains.contact_normal_kp": 400.0,
+            # the momentum of limbs is part of what contacts bear: they go as planned
+            "weights.posture": 0.5,
         }
 
 
@@ -86,8 +86,8 @@ def used(paced: float, counted: float, kept: float) -> float:
 NAMED: Final[Mapping[str, Mapping[str, float] | None]] = MappingProxyType(
     {
         "slow": None,
-        "swift": {},
-        "swiftest": {"friction": 0.9, "force": 0.8, "torque": 0.95, "velocity": 0.95, "pressure": 0.005},
+        "fast": {},
+        "fastest": {"friction": 0.9, "force": 0.8, "torque": 0.95, "velocity": 0.95, "pressure": 0.005},
     }
 )
 """Paces that have a name, by what they set."""

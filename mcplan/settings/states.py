@@ -111,7 +111,7 @@ class Joints(Spec):
     """Positions by joint, rad or m."""
 
 
-class Deed(Spec):
+class StateAction(Spec):
     """What a state of one's own does; with nothing in it, it waits. The contacts stay as they are."""
 
     com: Triple | None = None
@@ -127,20 +127,27 @@ class Deed(Spec):
     """How long the references take, s."""
 
 
-class Gains(Spec):
-    """Weights and gains that hold in a state, as in ``control``."""
+class StateWeights(Spec):
+    """Task weights that hold in a state, as in ``control.weights``."""
 
-    com_weight: NotNegative | None = None
+    com: NotNegative | None = None
+    trunk: NotNegative | None = None
+    posture: NotNegative | None = None
+    limb: NotNegative | None = None
+    angular_momentum: NotNegative | None = None
+    """Weight of the task in this state."""
+
+
+class StateGains(Spec):
+    """Task gains that hold in a state, as in ``control.gains``."""
+
     com_kp: NotNegative | None = None
-    trunk_weight: NotNegative | None = None
     trunk_kp: NotNegative | None = None
-    posture_weight: NotNegative | None = None
     posture_kp: NotNegative | None = None
-    limb_weight: NotNegative | None = None
     limb_kp: NotNegative | None = None
-    angular_momentum_weight: NotNegative | None = None
-    angular_momentum_damping: NotNegative | None = None
-    """As in ``control``, in this state."""
+    """Stiffness of the task in this state, 1/s²."""
+    angular_momentum_kd: NotNegative | None = None
+    """Damping of the angular momentum in this state, 1/s."""
 
 
 class StateSpec(Spec):
@@ -154,7 +161,7 @@ class StateSpec(Spec):
     """A new state comes right after this one."""
     before: str | None = None
     """Where a new state goes; without either it is entered by a transition only, and ``next`` says what follows it."""
-    do: Deed | None = None
+    do: StateAction | None = None
     """What a new state does."""
     until: Until | None = None
     """What ends it."""
@@ -162,8 +169,9 @@ class StateSpec(Spec):
     """By the label of the criterion that ended the state: the state that follows, or ``next``, ``again``, ``end``,
     ``fail``. A name alone holds for every label. What leads elsewhere than to the next state leaves undone what the
     state would do at its end: open a contact, or close it."""
-    gains: Gains | None = None
-    """That hold in it."""
+    weights: StateWeights | None = None
+    gains: StateGains | None = None
+    """Weights and gains that hold in it."""
 
     @model_validator(mode="after")
     def _new_or_not(self) -> "StateSpec":
@@ -174,6 +182,12 @@ class StateSpec(Spec):
         if self.do is not None and self.until is None:
             raise ValueError("a new state needs `until`")
         return self
+
+    def task_values(self) -> dict[str, float]:
+        """Return the weights and gains that hold in it, by their keys in ``control``."""
+        groups = {"weights": self.weights, "gains": self.gains}
+        given = {group: {} if each is None else each.model_dump(exclude_none=True) for group, each in groups.items()}
+        return {f"{group}.{key}": value for group, values in given.items() for key, value in values.items()}
 
     def jumps(self) -> dict[str, Jump]:
         """Return the transitions by label; an empty label is any."""

@@ -10,7 +10,7 @@ from mcplan.scenario.check import unsupported_freedoms
 from mcplan.scenario.scenario import Scenario
 from mcplan.scene.spec import ContactSpec
 from mcplan.settings.disturbance import Imperfections, Push
-from mcplan.settings.settings import SimulationSettings
+from mcplan.settings.simulation import SimulationSettings
 from mcplan.whole_body.settings import solver_options
 
 

@@ -19,13 +19,13 @@ class FailureDetector:
     ----------
     plan : Plan; its lowest centre of mass is the measure of a fall.
     dt : s.
-    lost_time : s, over which failures of the program are counted.
+    max_infeasible_time : s, over which failures of the program are counted.
     """
 
-    def __init__(self, plan: Plan, dt: float, lost_time: float):
+    def __init__(self, plan: Plan, dt: float, max_infeasible_time: float):
         places = plan.scenario.robot.com(np.array([stance.q for stance in plan.stances]))
         self._lowest = -np.inf if plan.scenario.robot.fixed else float(places[:, 2].min()) - FALL
-        self._failed: deque[bool] = deque(maxlen=max(1, round(lost_time / dt)))
+        self._failed: deque[bool] = deque(maxlen=max(1, round(max_infeasible_time / dt)))
         self._count = 0
         self._since, self._why = 0.0, ""
 

@@ -166,7 +166,7 @@ class Simulation:
         self._known = 0
         self._command: Command | None = None
         self._measured: Mapping[str, np.ndarray] | None = None
-        self._failure = FailureDetector(plan, self.dt, settings.lost_time)
+        self._failure = FailureDetector(plan, self.dt, settings.max_infeasible_time)
         for observer in self.observers:
             observer.on_world(world)
             observer.on_start(1 / self.dt, len(self.controller.machine.phases))

@@ -7,7 +7,7 @@
     set: {simulation.physics: contact}                      # the same for every case
     grid: {environment.friction: [0.4, 0.6], control.solver: [DAQP, OSQP]}      # every combination
     zip: {parameters.riser: [0.1, 0.15], parameters.tread: [0.30, 0.28]}        # first with first, second with second
-    cases: [{control.com_weight: 10}, {control.com_weight: 100, control.com_kp: 30}]    # one after the other
+    cases: [{control.weights.com: 10}, {control.weights.com: 100, control.gains.com_kp: 30}]    # one after the other
     where: scenario == "walk" or environment.friction > 0.5     # of all combinations those for which this holds
     seeds: {from: 1000, count: 20}                          # or a list
     variants: true                                          # the seed is also that of the scenario's variant

@@ -8,10 +8,10 @@ from matplotlib.figure import Figure
 from matplotlib.patches import FancyBboxPatch
 
 from mcplan.control.criteria import labels_of
-from mcplan.control.custom import Custom
+from mcplan.control.phases import CustomPhase
 from mcplan.control.program import State, find, following
 from mcplan.errors import InputError, either
-from mcplan.settings.settings import ControlSettings
+from mcplan.settings.control import ControlSettings
 from mcplan.util.files import write_text
 from mcplan.util.text import escape_dot, escape_mathtext
 
@@ -101,7 +101,7 @@ def draw_machine(states: Sequence[State], settings: ControlSettings, title: str)
 
 
 def _box(axes: Axes, place: Place, state: State, settings: ControlSettings) -> None:
-    face, edge = ("#fff3d6", "#c07a00") if isinstance(state.phase, Custom) else ("#e8eef7", "#6a83ad")
+    face, edge = ("#fff3d6", "#c07a00") if isinstance(state.phase, CustomPhase) else ("#e8eef7", "#6a83ad")
     until = state.until or state.phase.until(settings)
     ends = "\n".join(sorted(label.replace(" and ", " and\n") for label in labels_of(until)))
     corner = place[0] - HALF[0], place[1] - HALF[1]

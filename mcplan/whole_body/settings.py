@@ -12,7 +12,7 @@ from typing import Any, Final, Protocol, get_args
 import numpy as np
 
 from mcplan.errors import InputError
-from mcplan.settings.settings import Form
+from mcplan.settings.control import Form
 from mcplan.whole_body.collision_avoidance import Array
 
 SOLVERS: Final = MappingProxyType(

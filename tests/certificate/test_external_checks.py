@@ -12,7 +12,7 @@ from mcplan.certificate.recomputed_run import RecomputedRun
 from mcplan.planning.planner import plan as make_plan
 from mcplan.record.records import PlaceRecord
 from mcplan.scenario.load import load_scenario
-from mcplan.settings.settings import SimulationSettings
+from mcplan.settings.simulation import SimulationSettings
 from mcplan.sim.simulate import Simulation
 from tests.certificate.forging import add, broken, put, scale, tampered, with_document, with_record
 
@@ -24,7 +24,7 @@ STILL = {
         {"name": "floor", "size": [4, 2]},
         {"name": "mat", "pose": {"xyz": [3, 0, 0]}, "size": [1, 1]},
     ],
-    "control.start_time": 5.0,
+    "control.timing.start_time": 5.0,
     "simulation.pushes": [
         {"link": "CHEST_LINK1", "force": [30, -20, 5], "start": 0.01, "duration": 0.05, "point": [0, 0.1, 0.2]},
         {"link": "left_hand", "force": [0, 5, 0], "start": 0.03, "duration": 0.02, "point": [0.01, 0, 0]},

@@ -16,6 +16,7 @@ from mcplan.certificate.transition_track import tracks_of
 from mcplan.motion.limb_path import LimbPath, Timing
 from mcplan.planning.transition.transition import SwingSpec
 from mcplan.record.recording import record_robot
+from mcplan.settings.control import LIMB_ANGULAR_SPEED_RAD_S
 from mcplan.statics.feasibility import can_hold
 from tests import shared
 from tests.certificate.test_transition_forgeries import STEP, bump, joint, knot
@@ -23,7 +24,7 @@ from tests.certificate.test_transition_forgeries import STEP, bump, joint, knot
 
 @pytest.fixture(scope="module")
 def plan():
-    return shared.planned("step")
+    return shared.planned("step", control__pace="slow")
 
 
 @pytest.fixture(scope="module")
@@ -137,8 +138,8 @@ def test_the_least_distance_is_that_of_a_dense_look(plan, record, mechanism, ben
 @pytest.mark.parametrize("share", [0.0, 0.4])
 def test_a_path_is_that_which_the_controller_takes(plan, track, mechanism, share):
     """From another code."""
-    robot, settings = plan.scenario.robot, plan.scenario.transition_settings.model_copy(update={"lift_share": share})
-    timing = Timing(settings.limb_speed, settings.limb_angular_speed, share=settings.lift_share)
+    robot, settings = plan.scenario.robot, plan.scenario.transition_settings.updated({"timing.swing_blend": share})
+    timing = Timing(settings.timing.limb_speed, LIMB_ANGULAR_SPEED_RAD_S, share=settings.timing.swing_blend)
     times = np.linspace(0.0, track.duration, 41)
     poses = [(X[:3, :3], X[:3, 3]) for X in (robot.frame_pose(track.segment.q[k], "right_sole") for k in (0, -1))]
     lift, approach = np.array([0, 0, 0.07]), np.array([0, 0, 0.05])

@@ -22,7 +22,7 @@ from mcplan.robot.robot_file import load_robot
 from mcplan.robot.terms import Terms
 from mcplan.scene.environment import Bar, Environment, FreeObject, Surface
 from mcplan.scene.placement import make_contact
-from mcplan.settings.settings import ControlSettings
+from mcplan.settings.control import ControlSettings
 from mcplan.whole_body.collision_avoidance import STOPPING
 
 HAND, BAR = "LARM_LINK5", "bar"
@@ -179,7 +179,7 @@ def test_a_tick_allocates_nothing_in_its_one_kernel(hrp2, monkeypatch):
 
 def test_what_each_pair_is_to_keep_follows_from_what_its_contacts_do(hrp2):
     """Held, fixed, left, waited for, come to, and all the rest: each has a distance of its own."""
-    q, settings = hrp2.posture("half_sitting"), ControlSettings(avoid_clearance=0.006)
+    q, settings = hrp2.posture("half_sitting"), ControlSettings(avoidance={"clearance": 0.006})
     ground = hrp2.frame_pose(q, "left_sole")[2, 3]
     square = np.array([[2.0, 2.0], [-2.0, 2.0], [-2.0, -2.0], [2.0, -2.0]])
     environment = Environment(surfaces=(Surface("floor", np.eye(3), np.array([0.0, 0.0, ground]), square),))
@@ -226,7 +226,7 @@ def test_what_each_pair_is_to_keep_follows_from_what_its_contacts_do(hrp2):
     waiting = goals(closed=["right_sole"], targets={"left_sole": sole("left_sole")}, waiting={"left_sole"})
     assert waiting[left] == HOVER
     # what feels for its support may go as deep as it searches
-    for physics, deeper in (("qp", 0.0), ("contact", settings.under("contact").touch_depth)):
+    for physics, deeper in (("qp", 0.0), ("contact", settings.under("contact").contact.touch_depth)):
         sought = goals(physics, closed=["right_sole"], targets={"left_sole": sole("left_sole")}, sought={"left_sole"})
         assert sought[left] == pytest.approx(-ALLOWED_PENETRATION - deeper)
     for ahead in (0.0, 0.004, 0.5):
@@ -242,7 +242,7 @@ def test_a_pair_may_come_as_near_as_its_motion_takes_it(hrp2, nearest_at, forese
 
     What has been foreseen of the motion is not looked at again.
     """
-    q, settings = hrp2.posture("half_sitting"), ControlSettings(avoid_clearance=0.015)
+    q, settings = hrp2.posture("half_sitting"), ControlSettings(avoidance={"clearance": 0.015})
     environment = beside_a_bar(hrp2, q, np.random.default_rng(1))
     away = [q.copy(), q.copy()]
     arm = 7 + list(hrp2.joint_names).index("LARM_JOINT1")
@@ -267,7 +267,7 @@ def test_a_pair_may_come_as_near_as_its_motion_takes_it(hrp2, nearest_at, forese
 @pytest.mark.parametrize("between", [False, True])
 def test_a_pair_is_seen_where_it_is_nearest_between_two_knots(hrp2, between):
     """The arm turns past a bar, in 0.4 s or in 4 s: it may come as near as it passes, and as quickly."""
-    q, settings = hrp2.posture("half_sitting"), ControlSettings(avoid_clearance=0.015)
+    q, settings = hrp2.posture("half_sitting"), ControlSettings(avoidance={"clearance": 0.015})
     environment = beside_a_bar(hrp2, q, np.random.default_rng(1))
     arm = 7 + list(hrp2.joint_names).index("LARM_JOINT1")
     knots = np.tile(q, (4, 1))
@@ -295,7 +295,7 @@ def test_a_pair_is_seen_where_it_is_nearest_between_two_knots(hrp2, between):
 
 def test_what_is_planned_near_an_object_is_where_the_object_goes(hrp2):
     """A crate slides towards a hand that waits for it: the two may come as near as they are planned."""
-    q, settings = hrp2.posture("half_sitting"), ControlSettings(avoid_clearance=0.006)
+    q, settings = hrp2.posture("half_sitting"), ControlSettings(avoidance={"clearance": 0.006})
     beside, away = hrp2.frame_pose(q, "left_grip")[:3, 3] + [0.0, 0.2, 0.0], np.array([0.0, 0.5, 0.0])
     first = FreeObject("crate", Box((0.1, 0.1, 0.1)), np.eye(3), beside, 1.0, 0.5)
     model = CollisionModel(hrp2, Environment(objects=(first,)))

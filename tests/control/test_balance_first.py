@@ -14,7 +14,7 @@ from mcplan.robot.robot_file import load_robot
 from mcplan.robot.terms import Terms
 from mcplan.scene.environment import Environment, Surface
 from mcplan.scene.placement import make_contact
-from mcplan.settings.settings import ControlSettings
+from mcplan.settings.control import ControlSettings
 
 ROBOT = load_robot("hrp2")
 SQUARE = np.array([[-2.0, -2.0], [2.0, -2.0], [2.0, 2.0], [-2.0, 2.0]])
@@ -24,7 +24,7 @@ SOLES = ["left_sole", "right_sole"]
 
 @pytest.mark.parametrize("side", [-1, 1])
 def test_a_foot_whose_ankle_is_at_its_limit_turns_less_than_asked_and_the_centre_of_mass_stays(side):
-    q, settings = ROBOT.posture("half_sitting"), ControlSettings(avoid_pairs=0).under("mujoco")
+    q, settings = ROBOT.posture("half_sitting"), ControlSettings(avoidance={"pairs": 0}).under("mujoco")
     ankle = ROBOT.joint_names.index("RLEG_JOINT4")
     q[7 + ankle] = (ROBOT.limits.lower, ROBOT.limits.upper)[side > 0][ankle]
     terms = Terms(ROBOT, [ROBOT.link_names[0], *SOLES])
@@ -42,10 +42,10 @@ def test_a_foot_whose_ankle_is_at_its_limit_turns_less_than_asked_and_the_centre
         """By how much the program misses what foot and centre of mass are to do (m/s², rad/s²; sideways it falls)."""
         solution = tasks.solve(0.0, terms, motion, steady=False)
         assert solution.ok
-        asked = np.r_[np.zeros(3), settings.limb_kp * 0.02 * side * foot.J[3:, 6 + ankle]]
+        asked = np.r_[np.zeros(3), settings.gains.limb_kp * 0.02 * side * foot.J[3:, 6 + ankle]]
         return np.linalg.norm(foot.J @ solution.vd - asked), np.linalg.norm((ROBOT.com_jacobian(q) @ solution.vd)[::2])
 
     of_foot, of_com = missed()
     assert of_foot > 2.0 * of_com  # the foot cannot do both: it gives way
-    tasks.com.weight = settings.limb_weight / 5
+    tasks.com.weight = settings.weights.limb / 5
     assert missed()[1] > 4.0 * of_com

@@ -13,7 +13,7 @@ from mcplan.robot.robot_file import load_robot
 from mcplan.robot.terms import Terms
 from mcplan.scene.environment import Bar, Environment, Surface
 from mcplan.scene.placement import make_contact
-from mcplan.settings.settings import ControlSettings
+from mcplan.settings.control import ControlSettings
 
 ROBOT = load_robot("hrp2")
 SQUARE = np.array([[-2.0, -2.0], [2.0, -2.0], [2.0, 2.0], [-2.0, 2.0]])

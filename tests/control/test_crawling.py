@@ -8,13 +8,14 @@ import pytest
 from mcplan.collision.model import ALLOWED_PENETRATION, CollisionModel
 from mcplan.control.avoidance import RESPONSE, Avoidance
 from mcplan.control.motion import Motion
+from mcplan.control.phases import TOUCH_ERROR_M
 from mcplan.planning.posture.generator import PostureGenerator
 from mcplan.planning.transition.body_motion import Departure
 from mcplan.planning.transition.knots import MAX_DEFICIT_M
 from mcplan.robot.terms import Terms
 from mcplan.scenario.load import load_scenario
 from mcplan.scene.placement import make_contact
-from mcplan.settings.settings import ControlSettings
+from mcplan.settings.control import ControlSettings
 
 LEG = ("left_knee", "left_toe")
 
@@ -71,7 +72,7 @@ def test_toes_that_come_after_their_knee_are_kept_off_the_floor_until_it_is_thei
     scenario, _, (_, (knee, toe)), (_, last) = step
     robot = scenario.robot
     motion, _ = begun(step)
-    settings = ControlSettings(avoid_pairs=64)
+    settings = ControlSettings(avoidance={"pairs": 64})
     terms = Terms(robot, [robot.link_names[0], "left_knee", "left_toe"])
     terms.update(last, np.zeros(robot.nv))
 
@@ -97,7 +98,7 @@ def test_toes_that_wait_stop_above_the_floor_however_their_leg_comes_down(step):
     scenario, _, _, (_, last) = step
     robot, dt, speed = scenario.robot, 1e-3, 0.2
     motion, _ = begun(step)
-    avoidance = Avoidance(robot, scenario.environment, ControlSettings(avoid_pairs=64), dt)
+    avoidance = Avoidance(robot, scenario.environment, ControlSettings(avoidance={"pairs": 64}), dt)
     model, terms = CollisionModel(robot, scenario.environment), Terms(robot, [robot.link_names[0], *LEG])
     foot = [k for k, pair in enumerate(model.pairs) if (pair.a, pair.b) == ("LLEG_LINK5", "floor")]
     q, v, heights = last.copy(), np.zeros(robot.nv), []
@@ -112,4 +113,4 @@ def test_toes_that_wait_stop_above_the_floor_however_their_leg_comes_down(step):
         v[2] += dt * max([*asked, (-speed - v[2]) / RESPONSE])
         q[2] += dt * v[2]
     assert min(heights) > 0.0
-    assert heights[-1] < ControlSettings().touch_error  # its knee is to come to its place
+    assert heights[-1] < TOUCH_ERROR_M["rigid"]  # its knee is to come to its place

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from mcplan.control.criteria import Measurement, criterion_of
-from mcplan.control.phases import Swing, height_over
-from mcplan.settings.settings import ControlSettings
+from mcplan.control.phases import TOUCH_TIME_S, Swing, height_over
+from mcplan.settings.control import ControlSettings
 
 SETTINGS = ControlSettings().under("contact")
 
@@ -19,7 +19,7 @@ def ended_by(place, force, settings=SETTINGS, elapsed=0.2):
     swing = Swing(1, contact)
     criterion = criterion_of(swing.until(settings), swing.enter(motion, 5.0, None))
     seen = {"force": {"sole": force}, "height": {"sole": height_over(contact, np.array(place))}}
-    criterion.met(Measurement(elapsed - settings.touch_time, **seen))
+    criterion.met(Measurement(elapsed - TOUCH_TIME_S, **seen))
     return criterion.met(Measurement(elapsed, **seen))
 
 

@@ -14,7 +14,7 @@ from mcplan.robot.robot_file import load_robot
 from mcplan.robot.terms import Terms
 from mcplan.scene.environment import Environment, Surface
 from mcplan.scene.placement import make_contact
-from mcplan.settings.settings import ControlSettings
+from mcplan.settings.control import ControlSettings
 
 ROBOT = load_robot("hrp2")
 SQUARE = np.array([[-2.0, -2.0], [2.0, -2.0], [2.0, 2.0], [-2.0, 2.0]])
@@ -70,4 +70,4 @@ def test_edges_that_touched_with_one_end_are_turned_down_to_the_other(kneeling, 
         turn = frame.J[3:] @ solution.vd + frame.bias[3:]
         height = edge @ contact.normal
         assert abs(height) > 0.01
-        assert np.cross(turn, edge) @ contact.normal == pytest.approx(-settings.contact_kp * height, rel=0.02)
+        assert np.cross(turn, edge) @ contact.normal == pytest.approx(-settings.gains.contact_kp * height, rel=0.02)

@@ -11,7 +11,7 @@ from mcplan.planning.transition.finder import TransitionFinder
 from mcplan.robot.robot_file import load_robot
 from mcplan.scene.environment import Environment, Surface
 from mcplan.scene.placement import make_contact
-from mcplan.settings.settings import ControlSettings
+from mcplan.settings.control import ControlSettings
 
 SQUARE = np.array([[-2.0, -2.0], [2.0, -2.0], [2.0, 2.0], [-2.0, 2.0]])
 SCENE = Environment((Surface("floor", np.eye(3), np.zeros(3), SQUARE),))
@@ -94,7 +94,7 @@ def test_a_motion_is_replanned_when_the_robot_is_far_from_its_start(planned):
             continue
         np.testing.assert_allclose(phase.segment.q[0], elsewhere)
         np.testing.assert_allclose(phase.segment.q[-1], segment.q[-1])
-        assert motion.away(phase.segment, 0.0) < FAR
+        assert motion.distance_to(phase.segment, 0.0) < FAR
         (notice,) = motion.notices
         assert "300 mm or 17.2 deg from the plan" in notice.text
 
@@ -103,7 +103,7 @@ def test_a_foot_that_feels_for_its_support_begins_above_and_goes_on_below_where_
     """The ground may be as far off as the settings say, up or down, and is found all the same."""
     robot, soles, q, _ = planned
     settings = SETTINGS.under("contact")
-    assert settings.touch_height > 0.0
+    assert settings.contact.touch_height > 0.0
     motion = Motion(robot, SCENE, settings, q)
     for contact in soles:
         motion.close(contact, -1.0, 0.0)
@@ -111,5 +111,6 @@ def test_a_foot_that_feels_for_its_support_begins_above_and_goes_on_below_where_
     motion.open(left.patch, 0.0)
     motion.follow(motion.finder.swing(motion.departure(0.0), q, [left]), 0.0, nowhere)
     path = motion.limbs[left.patch]
-    for t, height in ((path.path.end_time, settings.touch_height), (path.end_time, -settings.touch_depth)):
+    touch = settings.contact
+    for t, height in ((path.path.end_time, touch.touch_height), (path.end_time, -touch.touch_depth)):
         np.testing.assert_allclose(path.sample(t).p, left.p + height * left.normal, atol=1e-9)

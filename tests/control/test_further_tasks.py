@@ -6,7 +6,7 @@ import pytest
 import mcplan as mc
 
 TARGET = [1.5, 0.8, 1.3]
-FEW = {"control.avoid_pairs": 0, "simulation.time_limit": 1.5}
+FEW = {"control.avoidance.pairs": 0, "simulation.time_limit": 1.5}
 
 
 def carried_out(tasks, until):
@@ -103,7 +103,7 @@ def test_a_posture_of_a_later_level_pulls_the_centre_of_mass_off_by_nothing():
     states = [{"state": "lean", "after": "stand", "do": lean, "until": {"finished": 0.2}}]
     off = []
     for level in (1, 2):
-        heavy = {"control.posture_weight": 1000.0, "control.posture_priority": level, "control.states": states}
+        heavy = {"control.weights.posture": 1000.0, "control.posture_priority": level, "control.states": states}
         simulation = mc.Simulation(mc.plan(mc.load_scenario("sway", FEW | heavy)))
         controller = simulation.controller
         while simulation.t < 0.8:

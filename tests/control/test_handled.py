@@ -12,7 +12,7 @@ from mcplan.control.handled import HandledObjects
 from mcplan.motion.limb_path import LimbPath
 from mcplan.robot.robot_file import load_robot
 from mcplan.scene.resting import resting_contact
-from mcplan.settings.settings import ControlSettings
+from mcplan.settings.control import ControlSettings
 from tests.control.places import BOX, SCENE, contact_on
 
 
@@ -112,7 +112,7 @@ def test_an_object_that_slides_meets_friction_against_its_way(handled):
     )
     motion = SimpleNamespace(objects={"box": path}, rests={"box": RESTING})
 
-    def normal_axis(velocity, t=2.0 + objects.settings.load_time):
+    def normal_axis(velocity, t=2.0 + objects.settings.timing.load_time):
         return objects.supports(t, motion, at_speed(velocity))[0].axes[:, 2]
 
     def against(way):
@@ -120,7 +120,7 @@ def test_an_object_that_slides_meets_friction_against_its_way(handled):
 
     # nothing has held it at rest: it is held back more and more
     assert normal_axis([0.0, 0.0, 0.0], 2.0) == pytest.approx([0.0, 0.0, 1.0])
-    halfway = normal_axis([0.0, 0.0, 0.0], 2.0 + 0.5 * objects.settings.load_time)
+    halfway = normal_axis([0.0, 0.0, 0.0], 2.0 + 0.5 * objects.settings.timing.load_time)
     assert halfway == pytest.approx(against([0.3, -0.4]))
     assert normal_axis([0.0, 0.0, 0.0]) == pytest.approx(against([0.6, -0.8]))
     assert normal_axis([0.06, 0.08, 0.3]) == pytest.approx(against([0.6, 0.8]), abs=0.02)

@@ -7,7 +7,7 @@ from scipy.spatial.transform import Rotation
 from mcplan.control.command import Ramp
 from mcplan.control.held_contacts import GIVING, HeldContacts
 from mcplan.robot.robot_file import load_robot
-from mcplan.settings.settings import ControlSettings
+from mcplan.settings.control import ControlSettings
 from mcplan.whole_body.contact import DEPENDENT
 from tests.control.places import closed, contact_on, objects_of
 
@@ -22,22 +22,22 @@ def held_by(robot, settings, contacts=()):
 
 
 def test_a_contact_is_stiff_along_its_support_and_as_set_along_its_normal(robot):
-    settings = ControlSettings(contact_kp=80.0, contact_normal_kp=10.0, contact_kd=7.0)
+    settings = ControlSettings(gains={"contact_kp": 81.0, "contact_normal_kp": 10.0})
     held = held_by(robot, settings)
     flat = held.close(closed(robot, contact_on(robot, "left_sole", "ramp", x=0.0, y=0.1, yaw=0.5), settings))
-    assert flat.kp == pytest.approx([80.0, 80.0, 10.0, 80.0, 80.0, 80.0])  # it is drawn flat from however it touched
-    assert flat.kd == pytest.approx(np.full(6, 7.0))
+    assert flat.kp == pytest.approx([81.0, 81.0, 10.0, 81.0, 81.0, 81.0])  # it is drawn flat from however it touched
+    assert flat.kd == pytest.approx(np.full(6, 18.0))  # critical: 2 sqrt(81)
     edge = held.close(closed(robot, contact_on(robot, "left_toe", "floor", x=0.0, y=0.1, yaw=0.5), settings))
-    assert edge.kp[3:] == pytest.approx(np.full(3, 80.0))
+    assert edge.kp[3:] == pytest.approx(np.full(3, 81.0))
     grip = held.close(closed(robot, contact_on(robot, "left_grip", "bar", along=0.3, angle=0.0), settings))
-    assert sorted(grip.kp[3:]) == pytest.approx([10.0, 10.0, 80.0])
+    assert sorted(grip.kp[3:]) == pytest.approx([10.0, 10.0, 81.0])
     on_box = contact_on(robot, "left_hand", "face", x=0.0, y=0.0, yaw=0.0)
     moving = held_by(robot, settings, [on_box]).close(closed(robot, on_box, settings))
-    assert moving.kp == pytest.approx(np.full(6, 80.0))
+    assert moving.kp == pytest.approx(np.full(6, 81.0))
 
 
 def test_of_friction_the_least_that_is_known_counts_and_of_that_a_part(robot):
-    settings = ControlSettings(friction_fraction=0.9, friction_faces=6)
+    settings = ControlSettings(contact={"friction_fraction": 0.9, "friction_faces": 6})
     held = held_by(robot, settings)
     contact = contact_on(robot, "left_sole", "floor", x=0.0, y=0.1, yaw=0.0, friction=0.6)
     assert held.close(closed(robot, contact, settings)).friction == pytest.approx(0.54)
@@ -82,7 +82,7 @@ def test_what_touched_with_a_corner_is_drawn_flat_and_keeps_its_direction(robot)
 
 
 def test_a_sole_on_a_bar_is_drawn_flat_along_it_and_rolls_about_it(robot):
-    settings = ControlSettings(contact_kp=90.0, contact_normal_kp=7.0)
+    settings = ControlSettings(gains={"contact_kp": 90.0, "contact_normal_kp": 7.0})
     held = held_by(robot, settings)
     contact = contact_on(robot, "left_sole", "bar", along=0.3, angle=0.4, offset=0.02)
     bar = contact.points[1] - contact.points[0]
@@ -97,7 +97,7 @@ def test_a_sole_on_a_bar_is_drawn_flat_along_it_and_rolls_about_it(robot):
 
 
 def test_limits_of_force_and_moment_rise_together(robot):
-    settings = ControlSettings(force_fraction=0.8)
+    settings = ControlSettings(contact={"force_fraction": 0.8})
     held = held_by(robot, settings)
     grip = contact_on(robot, "left_grip", "bar", along=0.3, angle=0.0)
     loaded = closed(robot, grip, settings)
@@ -113,7 +113,7 @@ def test_limits_of_force_and_moment_rise_together(robot):
 
 @pytest.mark.parametrize(("contacts", "along"), [("rigid", DEPENDENT), ("compliant", GIVING)])
 def test_along_supports_that_give_more_rows_count_as_following_from_others(robot, contacts, along):
-    held = held_by(robot, ControlSettings(contacts=contacts))
+    held = held_by(robot, ControlSettings(contact={"model": contacts}))
     settings = held.settings
     sole = closed(robot, contact_on(robot, "left_sole", "floor", x=0.0, y=0.1, yaw=0.4), settings)
     expected = [along, along, *[DEPENDENT] * 4]
@@ -121,13 +121,13 @@ def test_along_supports_that_give_more_rows_count_as_following_from_others(robot
 
 
 def test_what_a_grip_holds_does_not_give(robot):
-    held = held_by(robot, ControlSettings(contacts="compliant"))
+    held = held_by(robot, ControlSettings(contact={"model": "compliant"}))
     grip = closed(robot, contact_on(robot, "left_grip", "bar", along=0.3, angle=0.0), held.settings)
     assert (held.close(grip).dependent == DEPENDENT).all()
 
 
 def test_a_contact_bears_its_preload_as_far_as_the_motion_keeps_its_reserve(robot):
-    settings = ControlSettings(preload=12.0, contacts="compliant")
+    settings = ControlSettings(contact={"preload_force": 12.0, "model": "compliant"})
     held = held_by(robot, settings)
     contact = contact_on(robot, "left_sole", "floor", x=0.0, y=0.1, yaw=0.0)
     loaded = closed(robot, contact, settings)
@@ -140,6 +140,6 @@ def test_a_contact_bears_its_preload_as_far_as_the_motion_keeps_its_reserve(robo
     assert held.fill(3.0, loaded, None, 1.0).preload == 0.0
     grip = contact_on(robot, "left_grip", "bar", along=0.3, angle=0.0)
     assert held.fill(2.0, closed(robot, grip, settings), None, 1.0).preload == 0.0
-    rigid = held_by(robot, ControlSettings(preload=12.0))
+    rigid = held_by(robot, ControlSettings(contact={"preload_force": 12.0}))
     rigid.bearing = 1.0
     assert rigid.fill(2.0, closed(robot, contact, settings), None, 1.0).preload == 0.0

@@ -86,7 +86,7 @@ def test_the_program_s_motion_stays_and_its_torques_bear_the_friction_too(path):
     robot, q = plan.scenario.robot, plan.stances[0].q
     v = np.concatenate([np.zeros(6), of(robot, {"l_elbow": 0.4, "waist": -0.3})])
     with_it = WholeBodyController(plan, 1e-3, "contact").step(0.0, q, v)
-    settings = {"robot": path, "control.friction_compensation": 0.0}
+    settings = {"robot": path, "control.gains.friction_compensation": 0.0}
     without = WholeBodyController(make_plan(load_scenario(STAND, settings)), 1e-3, "contact").step(0.0, q, v)
     np.testing.assert_allclose(with_it.vd, without.vd, atol=1e-5)
     inertia, given = added(JointFriction(robot, 1.0, DT), robot, v[6:], np.zeros(robot.n))

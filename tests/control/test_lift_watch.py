@@ -15,7 +15,7 @@ from mcplan.robot.robot_file import load_robot
 from mcplan.robot.terms import Terms
 from mcplan.scene.environment import Environment, Surface
 from mcplan.scene.placement import make_contact
-from mcplan.settings.settings import ControlSettings
+from mcplan.settings.control import ControlSettings
 
 ROBOT = load_robot("hrp2")
 SQUARE = np.array([[-2.0, -2.0], [2.0, -2.0], [2.0, 2.0], [-2.0, 2.0]])
@@ -63,31 +63,31 @@ class Standing:
 
 def test_a_load_that_is_asked_for_and_not_felt_for_some_time_sets_the_contact_down_until_it_is_felt():
     standing = Standing()
-    assert not standing.look(SETTINGS.lift_time - 2 * DT, 10.0, 0.0).lifted
+    assert not standing.look(SETTINGS.recovery.lift_time - 2 * DT, 10.0, 0.0).lifted
     assert standing.look(5 * DT, 10.0, 0.0).lifted
     (notice,) = standing.motion.notices
     assert "left_sole carries nothing" in notice.text
     assert standing.look(0.1, 10.0, 0.0).lifted
-    loaded = standing.look(2 * DT, 10.0, FELT * SETTINGS.touch_force + 1.0)
+    loaded = standing.look(2 * DT, 10.0, FELT * SETTINGS.contact.touch_force + 1.0)
     assert not loaded.lifted
     np.testing.assert_allclose(loaded.place[1], standing.terms.frame("left_sole").p)
 
 
-@pytest.mark.parametrize("contact_kp", [SETTINGS.contact_kp, 0.0])
+@pytest.mark.parametrize("contact_kp", [SETTINGS.gains.contact_kp, 0.0])
 def test_along_its_support_it_comes_back_to_where_it_was_and_flat(contact_kp):
     """Each time that it is lifted it may be off by a little: it must not wander, with drift fed back or not."""
-    standing = Standing(settings=SETTINGS.model_copy(update={"contact_kp": contact_kp}))
+    standing = Standing(settings=SETTINGS.updated({"gains.contact_kp": contact_kp}))
     frame, before = standing.terms.frame("left_sole"), standing.motion.contacts["left_sole"]
     turned = Rotation.from_rotvec([0.02, -0.01, 0.03]).as_matrix() @ frame.R
     place = turned, frame.p - [0.004, -0.002, 0.003]
     standing.motion.contacts["left_sole"] = replace(before, place=place)
-    lifted = standing.look(SETTINGS.lift_time + 3 * DT, 10.0, 0.0)
+    lifted = standing.look(SETTINGS.recovery.lift_time + 3 * DT, 10.0, 0.0)
     constraint = standing.tasks.held.fill(standing.t, lifted, standing.terms, 1.0)
     assert (constraint.kp > 0.0).all()
     np.testing.assert_allclose(constraint.R[:, 2], [0.0, 0.0, -1.0], atol=1e-12)
     turn = Rotation.from_matrix(constraint.R @ turned.T).as_rotvec()
     assert np.linalg.norm(turn) == pytest.approx(np.hypot(0.02, 0.01), rel=0.02)  # to lie flat, and no more
-    loaded = standing.look(2 * DT, 10.0, FELT * SETTINGS.touch_force + 1.0)
+    loaded = standing.look(2 * DT, 10.0, FELT * SETTINGS.contact.touch_force + 1.0)
     assert not loaded.lifted
     np.testing.assert_allclose(loaded.place[0], turned)
     np.testing.assert_allclose(loaded.place[1], place[1] + [0.0, 0.0, 0.003])
@@ -97,24 +97,24 @@ def test_along_its_support_it_comes_back_to_where_it_was_and_flat(contact_kp):
 def test_a_contact_that_bears_something_or_is_asked_for_little_is_left_alone(asked, felt):
     standing = Standing()
     before = standing.motion.contacts["left_sole"]
-    assert standing.look(10 * SETTINGS.lift_time, asked, felt) is before
+    assert standing.look(10 * SETTINGS.recovery.lift_time, asked, felt) is before
 
 
 def test_a_short_loss_of_touch_is_left_alone():
     standing = Standing()
     before = standing.motion.contacts["left_sole"]
     for _ in range(10):
-        standing.look(SETTINGS.lift_time / 2, 10.0, 0.0)
+        standing.look(SETTINGS.recovery.lift_time / 2, 10.0, 0.0)
         assert standing.look(2 * DT, 10.0, 5.0) is before
 
 
 def test_the_time_without_touch_begins_anew_when_a_contact_has_been_open():
     standing = Standing()
     before = standing.motion.contacts["left_sole"]
-    standing.look(SETTINGS.lift_time / 2, 10.0, 0.0)
+    standing.look(SETTINGS.recovery.lift_time / 2, 10.0, 0.0)
     del standing.motion.contacts["left_sole"]
     standing.watch.look(standing.t, standing.terms, standing.motion, {}, {})
-    standing.t += SETTINGS.lift_time
+    standing.t += SETTINGS.recovery.lift_time
     standing.motion.contacts["left_sole"] = before
     assert standing.look(2 * DT, 10.0, 0.0) is before
 
@@ -122,15 +122,15 @@ def test_the_time_without_touch_begins_anew_when_a_contact_has_been_open():
 def test_what_has_lifted_stays_there_by_itself_and_comes_down_at_the_speed_of_a_descent_once_that_is_noticed():
     standing = Standing(height=0.01)
     assert standing.acceleration() == pytest.approx(0.0, abs=1e-3)  # nothing along the normal draws it back
-    standing.look(2 * SETTINGS.lift_time, 10.0, 0.0)
+    standing.look(2 * SETTINGS.recovery.lift_time, 10.0, 0.0)
     assert standing.acceleration() < -0.1
-    steady = Standing(height=0.01, velocity=-SETTINGS.descent_speed)
-    steady.look(2 * SETTINGS.lift_time, 10.0, 0.0)
+    steady = Standing(height=0.01, velocity=-SETTINGS.timing.descent_speed)
+    steady.look(2 * SETTINGS.recovery.lift_time, 10.0, 0.0)
     assert steady.acceleration() == pytest.approx(0.0, abs=1e-3)
 
 
 @pytest.mark.parametrize(("height", "lifted"), [(RISEN - 5e-4, False), (RISEN + 5e-4, True)])
 def test_what_has_risen_without_load_is_set_down_though_nothing_is_asked_of_it(height, lifted):
     standing = Standing(height=height)
-    assert standing.look(2 * SETTINGS.lift_time, 0.0, 0.0).lifted == lifted
-    assert not Standing(height=height).look(2 * SETTINGS.lift_time, 0.0, 5.0).lifted  # it bears something
+    assert standing.look(2 * SETTINGS.recovery.lift_time, 0.0, 0.0).lifted == lifted
+    assert not Standing(height=height).look(2 * SETTINGS.recovery.lift_time, 0.0, 5.0).lifted  # it bears something

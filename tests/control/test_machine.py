@@ -3,7 +3,8 @@ from types import SimpleNamespace
 import pytest
 
 from mcplan.control.criteria import Measurement
-from mcplan.control.machine import Machine, phases_of
+from mcplan.control.machine import Machine
+from mcplan.control.phases import Phase, phases_of
 from mcplan.control.program import State
 from mcplan.errors import SimulationFailed
 from mcplan.planning.chain import parts_at_once
@@ -12,11 +13,11 @@ from mcplan.settings.states import Jump, Until
 MOTION = SimpleNamespace(settings=None)
 
 
-class Recorded:
+class Recorded(Phase):
     """A phase that writes down what happens to it."""
 
     def __init__(self, name, criterion, log):
-        self.name, self.stance, self.criterion, self.log = name, 0, criterion, log
+        self.verb, self.stance, self.criterion, self.log = name, 0, criterion, log
 
     def replan(self, motion, t, now):
         self.log.append(("replan", self.name, t))

@@ -10,8 +10,24 @@ from scipy.spatial.transform import Rotation
 from mcplan.control.controller import ARM, WholeBodyController
 from mcplan.control.criteria import Measurement, criterion_of
 from mcplan.control.motion import Motion
-from mcplan.control.object_phases import Transport
-from mcplan.control.phases import Approach, Lift, Load, Retract, Settle, Shift, Stand, Unload, height_over
+from mcplan.control.phases import (
+    COM_REST_SPEED_M_S,
+    JOINT_REST_SPEED_RAD_S,
+    SLIDE_ERROR_M,
+    TOUCH_ERROR_M,
+    TOUCH_SPEED_M_S,
+    TOUCH_TIME_S,
+    Approach,
+    Lift,
+    Load,
+    Retract,
+    Settle,
+    Shift,
+    Stand,
+    Transport,
+    Unload,
+    height_over,
+)
 from mcplan.control.watches import FELT
 from mcplan.errors import SimulationFailed
 from mcplan.motion.posture import PostureTrajectory
@@ -21,11 +37,11 @@ from mcplan.robot.patch import MOUNT
 from mcplan.robot.robot_file import load_robot
 from mcplan.scene.environment import Environment, FreeObject, Surface
 from mcplan.scene.placement import make_contact
-from mcplan.settings.settings import ControlSettings
+from mcplan.settings.control import ControlSettings
 
 SQUARE = np.array([[-2.0, -2], [2, -2], [2, 2], [-2, 2]])
 FLOOR = Environment((Surface("floor", np.eye(3), np.zeros(3), SQUARE),))
-SETTINGS = ControlSettings(unload_time=0.4, load_time=0.6)
+SETTINGS = ControlSettings(timing={"unload_time": 0.4, "load_time": 0.6})
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +78,7 @@ def test_what_a_new_contact_may_carry_rises_smoothly_from_what_it_carries(robot,
 
 
 def test_a_contact_may_carry_a_part_of_its_limit_and_no_more_than_twice_the_weight(robot):
-    motion = Motion(robot, FLOOR, ControlSettings(force_fraction=0.9), robot.posture("half_sitting"))
+    motion = Motion(robot, FLOOR, ControlSettings(contact={"force_fraction": 0.9}), robot.posture("half_sitting"))
     motion.close(sole(robot, "left_sole", 0.095, max_force=300.0), 0.0, 0.0)
     motion.close(sole(robot, "right_sole", -0.095), 0.0, 0.0)
     assert motion.contacts["left_sole"].full == pytest.approx(270.0)
@@ -81,7 +97,7 @@ def test_with_objects_that_it_handles_it_may_carry_twice_the_weight_of_these_too
 
 def test_a_fixed_base_bears_what_its_file_says_however_light_the_robot_is():
     arm = load_robot("arm7")
-    motion = Motion(arm, FLOOR, ControlSettings(force_fraction=0.9), arm.posture("ready"))
+    motion = Motion(arm, FLOOR, ControlSettings(contact={"force_fraction": 0.9}), arm.posture("ready"))
     mount = SimpleNamespace(patch=MOUNT, max_force=1e4, points=np.zeros((1, 3)), kind="grasp")
     motion.close(mount, 0.0, 0.0)
     assert motion.contacts[MOUNT].full == pytest.approx(9e3)
@@ -89,7 +105,7 @@ def test_a_fixed_base_bears_what_its_file_says_however_light_the_robot_is():
 
 def test_grips_are_relied_on_as_far_as_a_quick_motion_does_and_a_quarter_of_the_rest(robot):
     """More at once, less gradually."""
-    settings = ControlSettings(pace={"force": 0.5}, force_fraction=0.9, load_time=0.2)
+    settings = ControlSettings(pace={"force": 0.5}, contact={"force_fraction": 0.9}, timing={"load_time": 0.2})
     motion = Motion(robot, FLOOR, settings, robot.posture("half_sitting"))
     assert motion.grips(0.0) == 0.9
     motion.rely(1.0, 1.0)
@@ -101,7 +117,7 @@ def test_grips_are_relied_on_as_far_as_a_quick_motion_does_and_a_quarter_of_the_
 
 
 def test_at_a_slow_pace_grips_are_relied_on_as_settings_say(robot):
-    motion = Motion(robot, FLOOR, ControlSettings(force_fraction=0.8), robot.posture("half_sitting"))
+    motion = Motion(robot, FLOOR, ControlSettings(contact={"force_fraction": 0.8}), robot.posture("half_sitting"))
     motion.rely(None, 1.0)
     assert motion.grips(1.0) == motion.grips(5.0) == 0.8
 
@@ -113,7 +129,7 @@ def now(**values):
 
 def test_a_contact_that_is_unloaded_sinks_from_its_load_to_nothing_then_opens(robot, standing):
     phase = Unload(1, "left_sole")
-    assert phase.enter(standing, 3.0, now(load=250.0)) == SETTINGS.unload_time
+    assert phase.enter(standing, 3.0, now(load=250.0)) == SETTINGS.timing.unload_time
     limit = standing.contacts["left_sole"].limit
     assert [limit.value(t) for t in (3.0, 3.2, 3.4, 5.0)] == pytest.approx([250, 125, 0, 0])
     pose = (np.diag([1.0, -1.0, -1.0]), np.array([0.01, 0.095, 0.0]))
@@ -160,10 +176,10 @@ def test_a_patch_closes_where_it_touched_only_where_contacts_give(robot, standin
     approach.leave(felt, 1.0, now(pose=pose, normal_force=30.0))
     assert felt.contacts["left_sole"].place[1] == pytest.approx(pose[1])
     limit = felt.contacts["left_sole"].limit
-    assert [limit.value(t) for t in (1.0, 1.0 + SETTINGS.load_time)] == pytest.approx(
+    assert [limit.value(t) for t in (1.0, 1.0 + SETTINGS.timing.load_time)] == pytest.approx(
         [30.0, felt.contacts["left_sole"].full]
     )
-    most = felt.settings.touch_depth + 0.01
+    most = felt.settings.contact.touch_depth + 0.01
     for off, fails in ((most - 1e-3, False), (most + 1e-3, True)):
         far = now(pose=(contact.R, contact.p - [0.0, 0.0, off]), normal_force=30.0)
         if fails:
@@ -171,10 +187,6 @@ def test_a_patch_closes_where_it_touched_only_where_contacts_give(robot, standin
                 approach.leave(felt, 2.0, far)
         else:
             approach.leave(felt, 2.0, far)
-
-
-def replace_setting(**values):
-    return SETTINGS.model_copy(update=values)
 
 
 # -- speeds ---------------------------------------------------------------------------------------------------------
@@ -190,20 +202,20 @@ def shifted(robot, dx=0.0, dz=0.0, turn=0.0, **joints):
 
 
 @pytest.mark.parametrize(
-    ("goal", "options", "speed"),
+    ("goal", "key", "bound", "speed"),
     [
-        ({"dz": -0.05}, {"com_speed": 0.03}, lambda v: np.linalg.norm(v[:3])),
-        ({"turn": 0.3}, {"trunk_speed": 0.1}, lambda v: np.linalg.norm(v[3:6])),
-        ({"RARM_JOINT3": 0.6}, {"joint_speed": 0.2}, lambda v: np.abs(v[6:]).max()),
+        ({"dz": -0.05}, "com_speed", 0.03, lambda v: np.linalg.norm(v[:3])),
+        ({"turn": 0.3}, "trunk_speed", 0.1, lambda v: np.linalg.norm(v[3:6])),
+        ({"RARM_JOINT3": 0.6}, "joint_speed", 0.2, lambda v: np.abs(v[6:]).max()),
     ],
 )
-def test_the_slowest_bound_sets_the_time_of_a_shift_and_is_reached(robot, standing, goal, options, speed):
+def test_the_slowest_bound_sets_the_time_of_a_shift_and_is_reached(robot, standing, goal, key, bound, speed):
     q, contacts = shifted(robot, **goal), [loaded.contact for loaded in standing.contacts.values()]
-    law = TransitionFinder(robot, FLOOR, ControlSettings(**options)).law
+    law = TransitionFinder(robot, FLOOR, ControlSettings(timing={key: bound})).law
     duration = law.straight(robot.posture("half_sitting"), q, contacts)
     posture = PostureTrajectory(robot.posture("half_sitting"), q, duration)
     most = max(speed(posture.sample(t).v) for t in np.linspace(0, duration, 801))
-    assert most == pytest.approx(next(iter(options.values())), rel=1e-3)
+    assert most == pytest.approx(bound, rel=1e-3)
 
 
 @pytest.mark.parametrize("height", [0.0, 0.4])
@@ -214,21 +226,23 @@ def test_a_shift_keeps_the_centre_of_pressure_within_a_part_of_its_room(robot, h
         make_contact(robot, raised, {"patch": patch, "surface": "floor", "x": 0.01, "y": y, "yaw": 0.0})
         for patch, y in (("right_sole", -0.095), ("left_sole", 0.095))
     ]
-    quick = {"shortest_shift": 0.01, "com_speed": 9.0, "joint_speed": 9.0, "trunk_speed": 9.0}
-    finder = TransitionFinder(robot, raised, replace_setting(**quick))
+    speeds = dict.fromkeys(("timing.com_speed", "timing.joint_speed", "timing.trunk_speed"), 9.0)
+    quick = SETTINGS.updated({"timing.min_shift_duration": 0.01, **speeds})
+    finder = TransitionFinder(robot, raised, quick)
     duration = finder.law.straight(begin, q, contacts)
     com, target = robot.com(begin), robot.com(q)
     acceleration = 10 / np.sqrt(3) * np.linalg.norm(target - com) / duration**2  # the largest of minimum jerk
     rooms = [finder.knots.room(contacts, place) for place in (com, target)]
-    allowed = min(0.6 * min(rooms), SETTINGS.pressure_room)
+    allowed = min(0.6 * min(rooms), SETTINGS.contact.cop_margin)
     assert acceleration * (com[2] - height) / 9.81 == pytest.approx(allowed, rel=0.01)
-    finder.law.settings = replace_setting(**quick, pressure_room=0.25 * allowed)
+    finder.law.settings = quick.updated({"contact.cop_margin": 0.25 * allowed})
     assert finder.law.straight(begin, q, contacts) == pytest.approx(2.0 * duration, rel=1e-6)
 
 
 # -- ends of phases -------------------------------------------------------------------------------------------------
 
-S = ControlSettings(patience=3.0)
+S = ControlSettings(pace="slow", timing={"phase_timeout": 3.0})
+SETTLED = {"error": {"com": S.timing.com_tolerance}, "speed": {"com": COM_REST_SPEED_M_S}}
 AT_REST = {"error": {"com": 0.0, "box": 0.0, "foot": 0.0}, "speed": {"com": 0.0, "joints": 0.0, "foot": 0.0}}
 
 
@@ -240,20 +254,22 @@ def ended(phase, settings, elapsed, duration=1.0, **measured):
 
 FOOT = SimpleNamespace(patch="foot", kind="surface")
 ENDS = {
-    "shift": (Shift(0, None), {"error": {"com": S.com_error}, "speed": {"com": S.com_rest_speed}}),
+    "shift": (Shift(0, None), SETTLED),
     "slide": (
         Transport(0, SimpleNamespace(objects={"box": None}), None, (), "slide"),
-        {"error": {"com": S.com_error, "box": S.slide_error}, "speed": {"com": S.com_rest_speed}},
+        {"error": {"com": S.timing.com_tolerance, "box": SLIDE_ERROR_M["rigid"]}, "speed": {"com": COM_REST_SPEED_M_S}},
     ),
-    "unload": (Unload(0, "foot"), {"force": {"foot": S.release_force}}),
+    "unload": (Unload(0, "foot"), {"force": {"foot": S.contact.release_force}}),
     "unload while the body arrives": (
         Unload(0, "foot", arriving=True),
-        {"force": {"foot": S.release_force}, "error": {"com": S.com_error}, "speed": {"com": S.com_rest_speed}},
+        {"force": {"foot": S.contact.release_force}, **SETTLED},
     ),
-    "approach": (Approach(0, FOOT), {"error": {"foot": S.touch_error}, "speed": {"foot": S.touch_speed}}),
+    "approach": (
+        Approach(0, FOOT), {"error": {"foot": TOUCH_ERROR_M["rigid"]}, "speed": {"foot": TOUCH_SPEED_M_S["rigid"]}}
+    ),
     "settle": (
         Settle(0),
-        {"error": {"com": S.com_error}, "speed": {"com": S.com_rest_speed, "joints": S.joint_rest_speed}},
+        SETTLED | {"speed": {"com": COM_REST_SPEED_M_S, "joints": JOINT_REST_SPEED_RAD_S}},
     ),
 }
 
@@ -279,7 +295,7 @@ def test_phases_that_only_take_time_end_with_it(phase):
 
 
 def test_the_first_phase_takes_its_own_time():
-    settings = ControlSettings(start_time=0.7)
+    settings = ControlSettings(timing={"start_time": 0.7})
     assert ended(Stand(0), settings, 0.69, duration=0.0) == ""
     assert ended(Stand(0), settings, 0.7, duration=0.0) == "time"
 
@@ -287,23 +303,25 @@ def test_the_first_phase_takes_its_own_time():
 def test_where_touch_is_felt_a_force_that_lasts_ends_the_approach_and_the_place_does_not():
     settings = ControlSettings().under("contact")
     criterion = criterion_of(Approach(0, FOOT).until(settings), 1.0)
-    force = {"foot": settings.touch_force}
-    above = {"foot": 1.01 * settings.touch_error}
-    assert criterion.met(Measurement(1.5, force={"foot": settings.touch_force - 0.1}, height=above, **AT_REST)) == ""
+    force = {"foot": settings.contact.touch_force}
+    above = {"foot": 1.01 * TOUCH_ERROR_M["compliant"]}
+    less = {"foot": settings.contact.touch_force - 0.1}
+    assert criterion.met(Measurement(1.5, force=less, height=above, **AT_REST)) == ""
     assert criterion.met(Measurement(1.6, force=force)) == ""
-    assert criterion.met(Measurement(1.6 + settings.touch_time, force=force)) == "force foot"
+    assert criterion.met(Measurement(1.6 + TOUCH_TIME_S, force=force)) == "force foot"
 
 
 @pytest.mark.parametrize("short", ["force", "height", "speed", "time"])
 def test_what_lies_at_rest_in_its_place_touches_with_a_part_of_the_force(short):
     settings = ControlSettings().under("contact")
-    values = {"force": FELT * settings.touch_force, "height": settings.touch_error, "speed": settings.touch_speed}
+    place = {"height": TOUCH_ERROR_M["compliant"], "speed": TOUCH_SPEED_M_S["compliant"]}
+    values = {"force": FELT * settings.contact.touch_force, **place}
     at = {kind: (1.01 if kind == "force" else 0.99) * value for kind, value in values.items()}
 
     def ends(begin, **measured):
         criterion = criterion_of(Approach(0, FOOT).until(settings), 1.0)
         seen = {kind: {"foot": value} for kind, value in (at | measured).items()}
-        return [criterion.met(Measurement(begin + t, **seen)) for t in (0.0, settings.touch_time)]
+        return [criterion.met(Measurement(begin + t, **seen)) for t in (0.0, TOUCH_TIME_S)]
 
     assert ends(1.5) == ["", "time and speed foot and above foot and force foot"]
     off = {} if short == "time" else {short: (0.99 if short == "force" else 1.01) * values[short]}

@@ -6,29 +6,30 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from mcplan.control.criteria import ForceAbove, Gathered, Measurement
+from mcplan.control.criteria import Measurement, criterion_of
 from mcplan.control.joint_torques import JointImpedance
 from mcplan.motion.descent import Descent
 from mcplan.motion.limb_path import LimbPath
 from mcplan.robot.anatomy import RobotScale
 from mcplan.scenario.load import load_scenario
+from mcplan.settings.control import COMPLIANT_DEFAULTS, ControlSettings
 from mcplan.settings.margins import shrunk
-from mcplan.settings.settings import PHYSICAL, ControlSettings
+from mcplan.settings.states import Until
 
 SOLE = np.array([[-0.1, -0.075, 0], [0.13, -0.075, 0], [0.13, 0.056, 0], [-0.1, 0.056, 0]])
 
 
 @pytest.mark.parametrize("physics", ["qp", "contact"])
 def test_defaults_follow_the_size_of_the_robot_and_what_a_file_gives_does_not(physics):
-    given = ControlSettings(com_kp=80.0)
+    given = ControlSettings(gains={"com_kp": 80.0})
     whole, half = given.under(physics), given.under(physics, RobotScale(0.5, 0.5, 0.5, 0.5))
-    assert half.com_kp == whole.com_kp == 80.0
-    assert half.clearance == whole.clearance / 2
-    assert half.reach_clearance == whole.reach_clearance / 2
-    assert half.limb_speed == pytest.approx(whole.limb_speed / np.sqrt(2))
-    assert half.limb_kp == 2 * whole.limb_kp
-    assert half.touch_force == whole.touch_force / 8
-    assert half.com_weight == whole.com_weight
+    assert half.gains.com_kp == whole.gains.com_kp == 80.0
+    assert half.avoidance.swing_clearance == whole.avoidance.swing_clearance / 2
+    assert half.avoidance.edge_clearance == whole.avoidance.edge_clearance / 2
+    assert half.timing.limb_speed == pytest.approx(whole.timing.limb_speed / np.sqrt(2))
+    assert half.gains.limb_kp == 2 * whole.gains.limb_kp
+    assert half.contact.touch_force == whole.contact.touch_force / 8
+    assert half.weights.com == whole.weights.com
 
 
 def test_the_settings_of_a_scenario_are_those_of_its_robot():
@@ -40,12 +41,12 @@ def test_the_settings_of_a_scenario_are_those_of_its_robot():
 
 
 def test_settings_of_a_file_outrank_those_of_the_physics():
-    given = ControlSettings(friction_fraction=0.9)
-    assert given.under("qp") is given
+    given = ControlSettings(contact={"friction_fraction": 0.9})
+    assert given.under("qp").contact.friction_fraction == 0.9
     under = given.under("mujoco")
-    assert under.friction_fraction == 0.9
-    rest = {name: value for name, value in PHYSICAL.items() if name != "friction_fraction"}
-    assert {name: getattr(under, name) for name in rest} == rest
+    assert under.contact.friction_fraction == 0.9
+    rest = {name: value for name, value in COMPLIANT_DEFAULTS.items() if name != "contact.friction_fraction"}
+    assert {name: under.value(name) for name in rest} == rest
     assert ControlSettings.model_validate(under.model_dump()) == under
 
 
@@ -60,7 +61,7 @@ def test_contact_points_are_drawn_in_by_the_margin_and_keep_their_middle():
 
 def touched_at(forces, step=0.001):
     """When a series of forces counts as touch; None: it never does."""
-    touch = Gathered(ForceAbove("foot", 20.0), 0.003)
+    touch = criterion_of(Until(force="foot", above=20.0, altogether=0.003), 0.0)
     labels = [touch.met(Measurement(step * k, force={"foot": force})) for k, force in enumerate(forces)]
     return next((k for k, label in enumerate(labels) if label), None)
 

@@ -11,8 +11,8 @@ from mcplan.robot.robot_file import load_robot
 from mcplan.robot.terms import Terms
 from mcplan.scene.environment import Bar, Environment, Surface
 from mcplan.scene.placement import make_contact
+from mcplan.settings.control import ControlSettings
 from mcplan.settings.margins import counted_on
-from mcplan.settings.settings import ControlSettings
 from mcplan.whole_body.contact import ContactConstraint, count_unknowns, least_forces
 
 ROBOT = load_robot("hrp2")
@@ -63,7 +63,7 @@ def test_points_press_where_a_wrench_is_near_an_edge_and_have_it_where_they_can(
     """The least forces of all would pull at the heel where the pressure is at the toes."""
     x = FOOT.points[:, 0].max() - 0.008
     wrench = np.r_[FOOT.normal * 200.0, np.cross(FOOT.R @ [x, 0.01, FOOT.points[0, 2]], FOOT.normal * 200.0)]
-    settings = ControlSettings(pressure_margin=margin)
+    settings = ControlSettings(contact={"pressure_margin": margin})
     forces = PlannedForces(plan_of([(FOOT, wrench)]), 1e-3, settings)._stances[0]["left_sole"]
     contact = counted_on(FOOT, settings)
     G = np.hstack([np.vstack([FOOT.axes, np.cross(FOOT.R @ point, FOOT.axes, axisb=0).T]) for point in contact.points])

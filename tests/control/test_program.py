@@ -8,10 +8,11 @@ import pytest
 import yaml
 
 from mcplan.certificate.verify import verify
+from mcplan.control import phases as phase_module
 from mcplan.control.criteria import Measurement, criterion_of, labels_of
-from mcplan.control.listing import DOES, entries_of, listing, machine_of
 from mcplan.control.machine import Machine
-from mcplan.control.program import State
+from mcplan.control.phases import Phase
+from mcplan.control.program import State, entries_of, listing, machine_of
 from mcplan.errors import ScenarioError, SimulationFailed
 from mcplan.planning.planner import plan as make_plan
 from mcplan.scenario.load import load_scenario
@@ -38,16 +39,13 @@ def plan():
     return make_plan(load_scenario("sway"))
 
 
-class Waiting:
+class Waiting(Phase):
     """A phase that ends by what is measured as the error of its name."""
 
     stance, until_ = 0, Until(any=(Until(error="com", below=0.1, label="near"), Until(timeout=1.0)))
 
     def __init__(self, name, log):
-        self.name, self.log = name, log
-
-    def replan(self, motion, t, now):
-        pass
+        self.verb, self.log = name, log
 
     def enter(self, motion, t, now):
         self.log.append(f"+{self.name}")
@@ -140,7 +138,7 @@ STATES = """\
       next: {timeout: fail}
     - {state: pause, do: {}, until: {elapsed: 0.1}, next: {"": {state: shift, stance: 2}}}
     - {state: nod, next: {there: pause}}
-    - {state: shift, stance: 2, gains: {com_kp: 90, posture_weight: 0.01}}
+    - {state: shift, stance: 2, gains: {com_kp: 90}, weights: {posture: 0.01}}
     - {state: settle, until: {elapsed: 0.1}}
 """
 
@@ -161,7 +159,7 @@ def test_states_of_ones_own_are_carried_out(tmp_path, plan):
     assert [e.name for e in events] == ["stand", "shift", "nod", "pause", "shift", "shift", "shift", "settle"]
     assert [e.ended_by for e in events[2:4]] == ["there", "time"]
     assert events[3].end - events[3].start == pytest.approx(0.1)
-    assert kps["nod", 1] == kps["shift", 3] == scenario.control.com_kp
+    assert kps["nod", 1] == kps["shift", 3] == scenario.control.gains.com_kp
     assert kps["shift", 2] == 90.0
     assert seen["head"] == pytest.approx(0.3, abs=0.01)
     end = next(k for k in range(len(run)) if run.phases[run.phase[k]] == "pause")
@@ -275,8 +273,10 @@ def test_what_the_plan_does_not_have_is_told_with_its_line(tmp_path, plan, state
     assert problem.line == before + line
 
 
-def test_every_state_that_a_plan_may_have_is_described():
-    assert tuple(DOES) == VERBS
+def test_every_phase_of_a_plan_has_a_verb_that_scenarios_know_and_a_description():
+    kinds = [kind for kind in vars(phase_module).values() if isinstance(kind, type) and issubclass(kind, Phase)]
+    assert {kind.verb for kind in kinds if kind.verb} | {"slide", "carry"} == set(VERBS)
+    assert all(kind.does for kind in kinds if kind.verb)
 
 
 @pytest.mark.parametrize(

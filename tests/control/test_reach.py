@@ -15,7 +15,7 @@ from mcplan.robot.anatomy import limb_joints
 from mcplan.robot.robot_file import load_robot
 from mcplan.scene.environment import Bar, Environment, Surface
 from mcplan.scene.placement import make_contact
-from mcplan.settings.settings import ControlSettings
+from mcplan.settings.control import ControlSettings
 
 ROBOT = load_robot("hrp2")
 SQUARE = np.array([[-2.0, -2.0], [2.0, -2.0], [2.0, 2.0], [-2.0, 2.0]])
@@ -103,7 +103,7 @@ def test_a_hand_that_follows_its_reference_leaves_it_as_it_is(postures):
     motion = Motion(ROBOT, environment(HIGH), ControlSettings(), postures[0])
     posture, near = motion.posture, postures[0].copy()
     near[limb_joints(ROBOT, "left_arm")] += 0.05
-    motion.catch_up(0.0, near, np.zeros(motion.robot.n))
+    motion.advance_reference(0.0, near, np.zeros(motion.robot.n))
     assert motion.posture is posture
 
 
@@ -114,5 +114,5 @@ def test_a_hand_that_moves_is_on_its_way_to_its_reference_and_not_held_up(postur
         posture, rates, far = motion.posture, np.zeros(ROBOT.n), postures[0].copy()
         far[joints] += 0.2
         rates[joints - 7] = speed
-        motion.catch_up(0.0, far, rates)
+        motion.advance_reference(0.0, far, rates)
         assert (motion.posture is posture) == follows

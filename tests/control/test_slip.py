@@ -10,7 +10,7 @@ from scipy.spatial.transform import Rotation
 from mcplan.control.command import LoadedContact, Ramp
 from mcplan.control.watches import LEAST, LESS, SlipWatch
 from mcplan.scene.contact import Contact
-from mcplan.settings.settings import ControlSettings
+from mcplan.settings.control import ControlSettings
 
 SETTINGS = ControlSettings().under("mujoco")
 DT = 1e-3
@@ -47,7 +47,7 @@ class Watched:
 def test_a_slide_shows_the_friction_and_where_the_patch_is_held_from_then_on():
     watched = Watched()
     watched.run(0.1, np.zeros(6), (100.0, 0.0, 200.0))
-    loaded = watched.run(SETTINGS.slip_time + 2 * DT, [0.1, 0.0, 0.0, 0.0, 0.0, 0.0], (0.0, -100.0, 200.0))
+    loaded = watched.run(SETTINGS.recovery.slip_time + 2 * DT, [0.1, 0.0, 0.0, 0.0, 0.0, 0.0], (0.0, -100.0, 200.0))
     assert loaded.friction == pytest.approx(0.5)
     assert loaded.place[1][0] == pytest.approx(0.1)
     ((text, bodies),) = watched.notices
@@ -57,7 +57,7 @@ def test_a_slide_shows_the_friction_and_where_the_patch_is_held_from_then_on():
 
 def test_a_slide_below_the_friction_believed_in_takes_a_part_of_it_and_never_all():
     watched = Watched()
-    loaded = watched.run(SETTINGS.slip_time + 2 * DT, [0.1, 0.0, 0.0, 0.0, 0.0, 0.0], (160.0, 0.0, 200.0))
+    loaded = watched.run(SETTINGS.recovery.slip_time + 2 * DT, [0.1, 0.0, 0.0, 0.0, 0.0, 0.0], (160.0, 0.0, 200.0))
     assert loaded.friction == pytest.approx(LESS * 0.8)
     loaded = watched.run(1.0, [0.1, 0.0, 0.0, 0.0, 0.0, 0.0], (0.0, 0.0, 200.0))
     assert loaded.friction == pytest.approx(LEAST * 0.8)
@@ -70,7 +70,7 @@ def test_the_normal_of_a_contact_on_an_object_turns_with_it():
     loaded = watched.contacts["sole"]
     watched.contacts["sole"] = replace(loaded, contact=replace(loaded.contact, carrier="box"))
     velocity = np.append(turn @ [0.1, 0.0, 0.0], np.zeros(3))
-    slid = watched.run(SETTINGS.slip_time + 2 * DT, velocity, turn @ [0.0, -100.0, 200.0])
+    slid = watched.run(SETTINGS.recovery.slip_time + 2 * DT, velocity, turn @ [0.0, -100.0, 200.0])
     assert slid.friction == pytest.approx(0.5)
 
 
@@ -110,11 +110,11 @@ def test_a_patch_slides_or_turns_about_its_middle_whichever_way_it_faces(yaw):
     force, spin = (100.0, 0.0, 200.0), 0.6
     for velocity, slides in ((-0.1 * spin * aside, False), (np.zeros(3), True), (0.2 * ahead, True)):
         watched = Watched(R=R, middle=(0.1, 0.0, 0.0))
-        watched.run(SETTINGS.slip_time + 2 * DT, [*velocity, 0.0, 0.0, spin], force)
+        watched.run(SETTINGS.recovery.slip_time + 2 * DT, [*velocity, 0.0, 0.0, spin], force)
         assert bool(watched.notices) is slides
     for way, slides in ((ahead, False), (aside, True)):  # free to slide along its own x
         watched = Watched(R=R, selection=np.eye(6)[1:])
-        watched.run(SETTINGS.slip_time + 2 * DT, [*(0.2 * way), 0.0, 0.0, 0.0], force)
+        watched.run(SETTINGS.recovery.slip_time + 2 * DT, [*(0.2 * way), 0.0, 0.0, 0.0], force)
         assert bool(watched.notices) is slides
 
 
@@ -122,5 +122,5 @@ def test_a_slide_that_does_not_last_is_left_alone():
     watched = Watched()
     before = watched.contacts["sole"]
     for _ in range(20):
-        watched.run(SETTINGS.slip_time / 2, [0.2, 0.0, 0.0, 0.0, 0.0, 0.0], (100.0, 0.0, 200.0))
+        watched.run(SETTINGS.recovery.slip_time / 2, [0.2, 0.0, 0.0, 0.0, 0.0, 0.0], (100.0, 0.0, 200.0))
         assert watched.run(2 * DT, np.zeros(6), (100.0, 0.0, 200.0)) is before

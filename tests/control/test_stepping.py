@@ -10,8 +10,7 @@ import yaml
 from mcplan.control.motion import Motion
 from mcplan.control.phases import Approach, Lift, Load, Retract, Settle, Shift, Stand, Swing, Unload
 from mcplan.control.program import State
-from mcplan.control.step_phases import Lean, Regain, Restore, StepBack, StepOut
-from mcplan.control.stepping import ASTRAY, LOST, Stepping
+from mcplan.control.stepping import ASTRAY, LOST, Lean, Regain, Restore, StepBack, StepOut, Stepping
 from mcplan.core.rigid_body.tree import GRAVITY
 from mcplan.errors import SimulationFailed
 from mcplan.planning import plan_file
@@ -23,8 +22,8 @@ from mcplan.robot.terms import Terms
 from mcplan.scenario.load import load_scenario
 from mcplan.scene.environment import Environment, FreeObject, Surface
 from mcplan.scene.placement import make_contact
+from mcplan.settings.control import ControlSettings
 from mcplan.settings.disturbance import Push
-from mcplan.settings.settings import ControlSettings
 from mcplan.sim.simulate import Simulation
 from mcplan.statics.support_region import support_region
 from tests.sim.push_recovery import drawn, standing
@@ -155,7 +154,7 @@ def test_no_step_goes_off_a_surface_or_into_one_that_is_higher():
 
 def test_who_holds_on_to_something_who_may_not_and_who_does_not_rest_does_not_step_out():
     fast = (0.7, 0.0, 0.0)
-    assert not Standing(fast, settings=SETTINGS.model_copy(update={"recovery_steps": 0})).look()
+    assert not Standing(fast, settings=SETTINGS.updated({"recovery.max_steps": 0})).look()
     assert not Standing(fast, settings=ControlSettings()).look()
     robot = Standing(fast)
     loaded = robot.motion.contacts["left_sole"]
@@ -259,10 +258,10 @@ def test_feet_that_are_not_where_the_plan_has_them_step_back_and_are_given_up_wh
 HARD = Push(link="HEAD_LINK1", force=(118.0, 29.0, 0.0), start=0.2, duration=0.285)
 
 
-def pushed(plan, push, **control):
+def pushed(plan, push, control=None):
     scenario = plan.scenario
     simulation = scenario.simulation.model_copy(update={"pushes": (push,)})
-    settings = scenario.control.model_copy(update=control)
+    settings = scenario.control.updated(control or {})
     run = Simulation(replace(plan, scenario=replace(scenario, simulation=simulation, control=settings)), "contact")
     try:
         while run.step() is not None:
@@ -280,7 +279,7 @@ def test_a_hard_push_is_survived_by_a_step_and_not_without():
     assert any("steps out" in notice.text for notice in run.controller.motion.notices)
     upper = [7 + i for i, name in enumerate(run.controller.robot.joint_names) if "LEG" not in name]
     np.testing.assert_allclose(run.physics.q[upper], plan.stances[0].q[upper], atol=0.6)  # arms on their way down
-    _, why = pushed(plan, HARD, recovery_steps=0)
+    _, why = pushed(plan, HARD, {"recovery.max_steps": 0})
     assert "fell" in why
 
 
@@ -290,7 +289,7 @@ def test_a_light_push_takes_no_step():
     assert not any(event.name.startswith("step ") for event in run.controller.machine.events)
 
 
-SHORT_WALK = {"control.start_time": 1.0, "parameters.distance": 0.5, "control.pace": "swift"}
+SHORT_WALK = {"control.timing.start_time": 1.0, "parameters.distance": 0.5, "control.pace": "fast"}
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ from mcplan.robot.robot_file import load_robot
 from mcplan.robot.terms import Terms
 from mcplan.scene.environment import Environment, Surface
 from mcplan.scene.placement import make_contact
-from mcplan.settings.settings import ControlSettings
+from mcplan.settings.control import ControlSettings
 
 ROBOT = load_robot("hrp2")
 SQUARE = np.array([[-2.0, -2.0], [2.0, -2.0], [2.0, 2.0], [-2.0, 2.0]])
@@ -49,7 +49,7 @@ def standing():
 def test_contacts_that_have_drifted_are_drawn_back(standing):
     settings, apart, spreading = standing
     apart(1e-3)
-    assert spreading() == pytest.approx(1e-3 * settings.contact_kp, rel=1e-3)
+    assert spreading() == pytest.approx(1e-3 * settings.gains.contact_kp, rel=1e-3)
 
 
 def test_a_drift_that_no_motion_undoes_leaves_the_program_with_a_solution_and_comes_back_gradually(standing):
@@ -57,7 +57,7 @@ def test_a_drift_that_no_motion_undoes_leaves_the_program_with_a_solution_and_co
     apart(50.0)  # 5000 m/s²: no torque accelerates a sole like that
     assert spreading() == pytest.approx(0.0, abs=1e-6)
     apart(1e-3)
-    full = 1e-3 * settings.contact_kp
+    full = 1e-3 * settings.gains.contact_kp
     first, *_, last = [spreading() for _ in range(round(0.5 * RETURN / DT))]
     assert 0.0 <= first < 0.02 * full
     assert last == pytest.approx(0.5 * full, rel=0.05)

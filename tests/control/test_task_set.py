@@ -8,13 +8,13 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from mcplan.control.motion import Motion
-from mcplan.control.task_set import HURRY, LOOSE, RETURN, TaskSet
+from mcplan.control.task_set import HURRY, LOOSE, POSTURE_INERTIA_KG_M2, RETURN, TaskSet
 from mcplan.motion.limb_path import LimbPath
 from mcplan.motion.posture import PostureTrajectory
 from mcplan.motion.quintic import Quintic
 from mcplan.robot.robot_file import load_robot
 from mcplan.robot.terms import Terms
-from mcplan.settings.settings import ControlSettings
+from mcplan.settings.control import ControlSettings
 from mcplan.whole_body.settings import QPSettings
 from tests.control.places import SCENE, TILT, contact_on, objects_of
 
@@ -31,7 +31,7 @@ def tasks_of(robot, settings, contacts=()):
 
 def test_tasks_follow_the_references_of_the_time(robot):
     q, rng = robot.posture("half_sitting"), np.random.default_rng(0)
-    settings, end = ControlSettings(limb_weight=300.0), q.copy()
+    settings, end = ControlSettings(weights={"limb": 300.0}), q.copy()
     end[7:] += 0.1 * rng.normal(size=robot.n)
     end[3:7] = Rotation.from_euler("z", 0.4).as_quat(scalar_first=True)
     limb = LimbPath((np.eye(3), np.zeros(3)), (TILT, np.ones(3)), np.zeros(3), np.zeros(3), tightness=(0.0, 1.0))
@@ -63,19 +63,23 @@ def test_tasks_follow_the_references_of_the_time(robot):
 
 
 def test_gains_of_a_state_hold_as_long_as_it_and_damping_is_critical(robot):
-    settings = ControlSettings(com_weight=100.0, com_kp=50.0, trunk_kp=90.0, posture_weight=0.1, limb_kp=200.0)
+    settings = ControlSettings(
+        weights={"com": 100.0, "posture": 0.1}, gains={"com_kp": 50.0, "trunk_kp": 90.0, "limb_kp": 200.0}
+    )
     tasks = tasks_of(robot, settings)
     plain = tasks.posture.weight.copy()
     motion = Motion(robot, SCENE, settings, robot.posture("half_sitting"))
     motion.limbs["left_hand"] = motion._hold((np.eye(3), np.zeros(3)), 0.0)
     tasks._follow(0.0, motion)
-    tasks._set({"com_weight": 7.0, "com_kp": 16.0, "trunk_weight": 3.0, "posture_weight": 0.3, "limb_kp": 25.0})
+    tasks._set({
+        "weights.com": 7.0, "gains.com_kp": 16.0, "weights.trunk": 3.0, "weights.posture": 0.3, "gains.limb_kp": 25.0,
+    })
     assert tasks.com.weight == pytest.approx(np.full(3, 7.0))
     assert (tasks.com.kp[0], tasks.com.kd[0]) == pytest.approx((16.0, 8.0))
     assert tasks.trunk.weight[0] == 3.0
     assert tasks.posture.weight == pytest.approx(3.0 * plain)
     assert (tasks.limbs["left_hand"].kp[0], tasks.limbs["left_hand"].kd[0]) == pytest.approx((25.0, 10.0))
-    tasks._set({"angular_momentum_weight": 0.7, "angular_momentum_damping": 2.0})
+    tasks._set({"weights.angular_momentum": 0.7, "gains.angular_momentum_kd": 2.0})
     assert tasks.com.weight[0] == 100.0
     assert tasks.com.kp[0] == 50.0
     assert tasks.posture.weight == pytest.approx(plain)
@@ -84,11 +88,11 @@ def test_gains_of_a_state_hold_as_long_as_it_and_damping_is_critical(robot):
 
 def test_gains_of_a_state_hold_for_what_is_carried_too(robot):
     """An object follows its reference as limbs do."""
-    settings = ControlSettings(limb_weight=300.0, limb_kp=200.0)
+    settings = ControlSettings(weights={"limb": 300.0}, gains={"limb_kp": 200.0})
     tasks = tasks_of(robot, settings, [contact_on(robot, "left_hand", "face", x=0.0, y=0.0, yaw=0.0)])
     path = LimbPath((np.eye(3), np.zeros(3)), (np.eye(3), np.zeros(3)), np.zeros(3), np.zeros(3))
     (box,) = tasks.objects.tasks(0.0, SimpleNamespace(objects={"box": path}))
-    tasks._set({"limb_weight": 50.0, "limb_kp": 25.0})
+    tasks._set({"weights.limb": 50.0, "gains.limb_kp": 25.0})
     assert (box.weight[0], box.kp[0], box.kd[0]) == pytest.approx((50.0, 25.0, 10.0))
     tasks._set({})
     assert (box.weight[0], box.kp[0]) == pytest.approx((300.0, 200.0))
@@ -105,8 +109,8 @@ def test_of_tasks_on_a_patch_in_the_air_those_on_its_force_alone_are_left_out(ro
 
 def test_joints_that_move_much_count_in_proportion_in_the_posture(robot):
     inertia = np.diag(robot.mass_matrix(robot.posture("half_sitting")))[6:]
-    tasks = tasks_of(robot, ControlSettings(posture_weight=0.5, posture_inertia=0.3))
-    assert tasks.posture.weight == pytest.approx(0.5 * np.maximum(1.0, inertia / 0.3))
+    tasks = tasks_of(robot, ControlSettings(weights={"posture": 0.5}))
+    assert tasks.posture.weight == pytest.approx(0.5 * np.maximum(1.0, inertia / POSTURE_INERTIA_KG_M2))
     assert np.ptp(tasks.posture.weight) > 0.0
 
 
@@ -118,7 +122,7 @@ def test_joints_near_their_limits_brake_as_hard_as_the_pace_lets_them(robot, pac
 
 
 def test_of_a_motion_as_much_preload_is_asked_for_as_it_keeps(robot):
-    settings = ControlSettings(pace="swift", contacts="compliant", load_time=0.1)
+    settings = ControlSettings(pace="fast", contact={"model": "compliant"}, timing={"load_time": 0.1})
     (motion, terms), tasks = standing_at(robot, settings), tasks_of(robot, settings)
 
     def least(t):
@@ -128,13 +132,13 @@ def test_of_a_motion_as_much_preload_is_asked_for_as_it_keeps(robot):
 
     assert least(0.0) == 0.0
     motion.rely(0.5, 0.0)
-    assert least(0.2) == pytest.approx(0.5 * settings.preload)
+    assert least(0.2) == pytest.approx(0.5 * settings.contact.preload_force)
     motion.rely(None, 0.2)
     assert least(0.4) == 0.0
 
 
 def test_where_there_is_no_solution_contacts_go_without_their_preload(robot):
-    tasks = tasks_of(robot, ControlSettings(contacts="compliant"))
+    tasks = tasks_of(robot, ControlSettings(contact={"model": "compliant"}))
     asked = SimpleNamespace(preload=5.0)
     assert tasks._relieve(2.0, [asked])
     assert asked.preload == 0.0
@@ -143,7 +147,9 @@ def test_where_there_is_no_solution_contacts_go_without_their_preload(robot):
 
 def leaning(robot, preload, away):
     """Solve for a robot whose centre of mass is to go back so far (m), on soles that bear a preload (N) at least."""
-    settings = ControlSettings(pace="swift", contacts="compliant", torque_rate=0.0, preload=preload)
+    settings = ControlSettings(
+        pace="fast", contact={"model": "compliant", "preload_force": preload}, gains={"torque_rate": 0.0}
+    )
     (motion, terms), tasks = standing_at(robot, settings), tasks_of(robot, settings)
     motion.rely(1.0, -10.0)
     there = terms.com - [away, 0.0, 0.0]
@@ -190,7 +196,7 @@ def standing_at(robot, settings):
 
 
 def test_torques_jump_only_where_what_is_unsteady_or_has_no_other_solution_asks_for_it(robot):
-    settings = ControlSettings(torque_rate=300.0)
+    settings = ControlSettings(gains={"torque_rate": 300.0})
     (motion, terms), tasks = standing_at(robot, settings), tasks_of(robot, settings)
 
     def after(torque, steady=True):
@@ -201,7 +207,7 @@ def test_torques_jump_only_where_what_is_unsteady_or_has_no_other_solution_asks_
 
     last = after(None)
     terms.update(terms.q + np.r_[0.0, 0.02, np.zeros(robot.nq - 2)], np.zeros(robot.nv))  # the robot is shifted
-    jump, step = after(last, steady=False), 1e-3 * settings.torque_rate
+    jump, step = after(last, steady=False), 1e-3 * settings.gains.torque_rate
     assert np.abs(jump - last).max() > 4 * step
     assert np.abs(after(last) - last).max() == pytest.approx(step, abs=1e-5)
     assert tasks._near.step == pytest.approx(np.full(robot.n, step))
@@ -215,7 +221,7 @@ def test_torques_jump_only_where_what_is_unsteady_or_has_no_other_solution_asks_
     torque = last + high + 0.1 * step  # a little is wanting
     assert np.abs(after(torque) - torque).max() <= HURRY * step + 1e-6
     assert tasks._near.step == pytest.approx(np.full(robot.n, HURRY * step))
-    free = tasks_of(robot, ControlSettings(torque_rate=0.0))
+    free = tasks_of(robot, ControlSettings(gains={"torque_rate": 0.0}))
     for _ in range(2):
         free.solve(0.0, terms, motion)
         assert free._near is None

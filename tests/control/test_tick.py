@@ -16,7 +16,7 @@ from tests import shared
 from tests.pages import ROOT
 
 FIRST_STEP = 1.9
-"""s that the first step of ``walk`` takes at swift."""
+"""s that the first step of ``walk`` takes at fast."""
 
 LOADED = f"""
 import numba.core.event as event
@@ -33,7 +33,7 @@ def recorded(self, t, *arguments, **options):
     return command
 
 WholeBodyController.step = recorded
-simulation = mc.Simulation(mc.plan(mc.load_scenario("walk", {{"control.pace": "swift"}})), "contact")
+simulation = mc.Simulation(mc.plan(mc.load_scenario("walk", {{"control.pace": "fast"}})), "contact")
 while simulation.t < {FIRST_STEP}:
     simulation.step()
 print(loaded)
@@ -64,7 +64,7 @@ def test_a_foot_is_let_go_by_programs_that_have_solutions(physics, monkeypatch):
         return solution
 
     monkeypatch.setattr(WholeBodyQP, "attempt", watched)
-    simulation = Simulation(shared.planned("walk", control__pace="swift"), physics)
+    simulation = Simulation(shared.planned("walk", control__pace="fast"), physics)
     for place, name in (
         (stepping, "support_region"), (CollisionModel, "nearer"), (CollisionModel, "fixed_by"),
         (ContactConstraint, "__init__"),
@@ -82,14 +82,14 @@ def test_a_foot_is_let_go_by_programs_that_have_solutions(physics, monkeypatch):
 @pytest.mark.parametrize("physics", ["qp", "contact"])
 def test_torques_jump_nowhere_but_where_a_patch_touches(physics):
     """Neither where they are those of the program, nor with joint impedance on top."""
-    simulation = Simulation(shared.planned("walk", control__pace="swift"), physics)
+    simulation = Simulation(shared.planned("walk", control__pace="fast"), physics)
     while simulation.t < FIRST_STEP + 0.6:  # while weight is shifted, too
         simulation.step()
     run = simulation.finish()
     jumps = np.abs(np.diff(run.tau, axis=0)).max(axis=1)
     touched = (np.diff(run.active.astype(int), axis=0) > 0).any(axis=1)
     assert touched.any()
-    step = run.dt * run.scenario.control_in(physics).torque_rate
+    step = run.dt * run.scenario.control_in(physics).gains.torque_rate
     for k in np.flatnonzero(touched):  # the controller knows some ticks later
         touched[k : k + 10] = True
     assert step - 1e-5 < jumps[~touched].max() < HURRY * step + 1e-5  # there are ticks that would go farther

@@ -11,7 +11,7 @@ from mcplan.core.contact.model import exchange, scratch, touch
 from mcplan.core.jit import jit
 from mcplan.robot.robot_file import load_robot
 from mcplan.scene.environment import Bar, Environment
-from mcplan.settings.settings import SimulationSettings
+from mcplan.settings.simulation import SimulationSettings
 from mcplan.sim.contact.contact_physics import law_array
 from mcplan.sim.contact.pack import pack_scene
 from tests.sim.contact.worlds import plane, solid

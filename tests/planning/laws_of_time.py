@@ -2,7 +2,7 @@
 
     python -m tests.planning.laws_of_time OUT.jsonl [PACE] [SCENARIO ...]
 
-Each scenario (without any: all bundled ones) is planned at a pace (``swift``), and the law of each of its segments is
+Each scenario (without any: all bundled ones) is planned at a pace (``fast``), and the law of each of its segments is
 found again: on one thread, the best of three times. Each is a line of OUT.jsonl; what that has is not measured again.
 """
 
@@ -71,7 +71,7 @@ def measured(name, pace):
     }  # fmt: skip
 
 
-def main(out, pace="swift", *names):
+def main(out, pace="fast", *names):
     """Measure what the file does not have."""
     rows = out.read_text().splitlines() if out.exists() else []
     known = {(row["scenario"], row["pace"]) for row in map(json.loads, rows)}

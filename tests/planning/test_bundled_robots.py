@@ -31,7 +31,7 @@ def test_talos_steps_onto_a_plate_in_mujoco():
 
 def test_go2_steps_onto_a_plate_quickly_on_four_balls():
     """Balls roll while the body is over them, and the robot is small: its certificate looks at the same heights."""
-    planned = plan(load_scenario("plate", {"robot": "go2", "control.pace": "swift"}, variant=1))
+    planned = plan(load_scenario("plate", {"robot": "go2", "control.pace": "fast"}, variant=1))
     report = verify(planned)
     assert report.success, report.failures
     assert any(check.name == "transition: dynamic balance" for check in report.checks)

@@ -37,7 +37,7 @@ def test_a_hand_that_is_let_go_with_nowhere_to_go_is_lifted_and_what_follows_beg
     np.testing.assert_array_equal(lift.q[0], shift.q[-1])
     robot, table = planned.scenario.robot, planned.stances[k - 1].contact("right_hand")
     heights = [(robot.frame_pose(q, "right_hand")[:3, 3] - table.p) @ table.normal for q in lift.q]
-    assert heights[-1] > 0.9 * planned.scenario.transition_settings.clearance
+    assert heights[-1] > 0.9 * planned.scenario.transition_settings.avoidance.swing_clearance
     assert abs(heights[0]) < 1e-3
     np.testing.assert_array_equal(cut[k + 1].transition.start, lift.q[-1])
 
@@ -72,31 +72,31 @@ def test_motions_that_a_file_lacks_or_made_with_other_speeds_are_found_when_it_i
     for one, other in zip(same.segments, found.segments, strict=True):
         np.testing.assert_allclose(one.q, other.q, atol=1e-12)
     save_plan(short, old)
-    slower = load_plan(old, {"control.joint_speed": 0.1})
+    slower = load_plan(old, {"control.timing.joint_speed": 0.1})
     ways = [sum(transition.duration for transition in one.transitions) for one in (slower, same)]
     assert ways[0] > ways[1]
     (notice,) = slower.notices
-    assert "control.joint_speed" in notice
-    assert data["plan"]["made_with"]["com_speed"] == 0.25
+    assert "control.timing.joint_speed" in notice
+    assert data["plan"]["made_with"]["timing.com_speed"] == 0.25
 
 
 def test_times_follow_from_the_preload_and_a_file_that_does_not_name_it_keeps_its_own(tmp_path):
-    whole = shared.planned("step", control__pace="swift")
+    whole = shared.planned("step", control__pace="fast")
     file = tmp_path / "plan.yaml"
     save_plan(whole, file)
     assert not load_plan(file).notices
     for change, named in (
-        ({"control.preload": 30.0}, "control.preload"),
-        ({"control.torque_rate": 900, "control.pace": "swiftest"}, "control.pace, control.torque_rate"),
-        ({"control.load_time": 0.1}, "control.load_time"),
+        ({"control.contact.preload_force": 30.0}, "control.contact.preload_force"),
+        ({"control.gains.torque_rate": 900, "control.pace": "fastest"}, "control.pace, control.gains.torque_rate"),
+        ({"control.timing.load_time": 0.1}, "control.timing.load_time"),
     ):
         assert load_plan(file, change).notices == (f"the times of motions were found anew, as {named} changed",)
     data = plan_document(whole, tmp_path)
-    del data["plan"]["paced_with"]["preload"], data["plan"]["made_with"]["friction_faces"]
+    del data["plan"]["paced_with"]["contact.preload_force"], data["plan"]["made_with"]["contact.friction_faces"]
     file.write_text(dump_document(data))
     assert not load_plan(file).notices
-    (notice,) = load_plan(file, {"control.friction_faces": 4}).notices
-    assert notice == "the motions between stances were found anew, as control.friction_faces changed"
+    (notice,) = load_plan(file, {"control.contact.friction_faces": 4}).notices
+    assert notice == "the motions between stances were found anew, as control.contact.friction_faces changed"
 
 
 def test_an_object_that_nothing_moves_is_refused(tmp_path):

@@ -22,7 +22,7 @@ from mcplan.robot.robot_file import load_robot
 from mcplan.scenario.load import load_scenario
 from mcplan.scene.environment import Environment, Obstacle, Surface
 from mcplan.scene.placement import make_contact
-from mcplan.settings.settings import ControlSettings
+from mcplan.settings.control import ControlSettings
 from tests.planning.obstacle_step import step_past
 
 SETTINGS = ControlSettings()
@@ -293,7 +293,7 @@ def test_knee_and_toe_of_a_shank_are_lifted_together_where_the_knee_alone_would_
 )
 def test_postures_count_on_no_more_of_contacts_than_the_controller_that_holds_them(scene, control, share, inset):
     robot, environment, q = scene.ROBOT, scene.ENVIRONMENT, scene.ROBOT.posture("half_sitting")
-    settings = ControlSettings(**control)
+    settings = ControlSettings(contact=control)
     prover = Prover(robot, environment, q, ["left_sole", "right_sole"], settings)
     for asked in (
         prover.generator.settings,
@@ -303,8 +303,8 @@ def test_postures_count_on_no_more_of_contacts_than_the_controller_that_holds_th
         Linker(robot, environment, q, settings).generator.settings,
     ):
         assert (asked.friction_share, asked.pressure_inset) == (pytest.approx(share), inset)
-        assert asked.force_share == min(0.9, settings.force_fraction)
+        assert asked.force_share == min(0.9, settings.contact.force_fraction)
     corners = (2 * np.arange(8) + 1) * np.pi / 8
-    normals = 2 * np.pi * np.arange(settings.friction_faces) / settings.friction_faces
+    normals = 2 * np.pi * np.arange(settings.contact.friction_faces) / settings.contact.friction_faces
     used = asked.friction_share * np.cos(normals[:, None] - corners).max()
-    assert used <= settings.friction_fraction * np.cos(np.pi / settings.friction_faces) + 1e-12
+    assert used <= settings.contact.friction_fraction * np.cos(np.pi / settings.contact.friction_faces) + 1e-12

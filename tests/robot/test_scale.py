@@ -10,7 +10,7 @@ from mcplan.planning.posture.task import PostureSettings
 from mcplan.robot.anatomy import HRP2_SCALE, RobotScale
 from mcplan.robot.robot_file import load_robot
 from mcplan.scenario.load import load_scenario
-from mcplan.settings.settings import POWERS, ControlSettings
+from mcplan.settings.control import FROUDE_EXPONENTS, ControlSettings
 from tests import shared
 from tests.robot.scaled_robot import scaled_robot, scaled_scenario
 from tests.sim.other_robots import quadruped
@@ -46,12 +46,15 @@ def test_settings_follow_the_size_as_motions_under_gravity_do():
     s = 0.25
     half = ControlSettings().under("contact", RobotScale(s, s, s, s))
     whole = ControlSettings().under("contact")
-    assert half.clearance == s * whole.clearance
-    assert half.com_speed == pytest.approx(np.sqrt(s) * whole.com_speed)
-    assert half.com_kp == pytest.approx(whole.com_kp / s)
-    assert half.touch_force == pytest.approx(s**3 * whole.touch_force)
-    kept = {name for name in ControlSettings.model_fields if getattr(half, name) == getattr(whole, name)}
-    assert kept == set(ControlSettings.model_fields) - set(POWERS)
+    assert half.avoidance.swing_clearance == s * whole.avoidance.swing_clearance
+    assert half.timing.com_speed == pytest.approx(np.sqrt(s) * whole.timing.com_speed)
+    assert half.gains.com_kp == pytest.approx(whole.gains.com_kp / s)
+    assert half.contact.touch_force == pytest.approx(s**3 * whole.contact.touch_force)
+    groups = {"weights", "gains", "timing", "contact", "avoidance", "recovery"}
+    keys = {f"{group}.{key}" for group in groups for key in type(getattr(whole, group)).model_fields}
+    changed = {key for key in keys if half.value(key) != whole.value(key)}
+    assert changed == set(FROUDE_EXPONENTS)
+    assert half.model_dump(exclude=groups) == whole.model_dump(exclude=groups)
 
 
 @pytest.mark.slow

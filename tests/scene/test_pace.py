@@ -1,45 +1,43 @@
 """The pace of motions as scenarios write it."""
 
-import numpy as np
 import pytest
 
 from mcplan.errors import ScenarioError
 from mcplan.scenario.load import load_scenario
+from mcplan.settings.control import ControlSettings
 from mcplan.settings.pace import Pace
-from mcplan.settings.settings import ControlSettings
 
 
-def test_slow_is_none_and_swift_is_all_margins_of_their_own():
+def test_slow_is_none_and_fast_is_the_default():
     assert ControlSettings(pace="slow").pace is None
-    assert ControlSettings(pace="swift").pace == Pace()
+    assert ControlSettings(pace="fast").pace == ControlSettings().pace == Pace()
     assert ControlSettings(pace={"friction": 0.5}).pace == Pace(friction=0.5)
 
 
 def test_the_times_of_ramps_and_the_search_for_supports_follow_from_it_unless_a_file_gives_them():
-    swift = ControlSettings(pace={"ramp": 0.08, "touchdown_speed": 0.1}).under("mujoco")
-    assert (swift.unload_time, swift.load_time, swift.descent_speed) == (0.08, 0.04, 0.1)
-    own = ControlSettings(pace="swift", unload_time=0.2, descent_speed=0.03).under("mujoco")
-    assert (own.unload_time, own.descent_speed) == (0.2, 0.03)
-    slow, plain = ControlSettings(pace="slow"), ControlSettings()
-    assert slow.under("mujoco").unload_time == plain.under("mujoco").unload_time
-    assert ControlSettings(pace="swift").under("qp").unload_time == Pace().ramp
+    fast = ControlSettings(pace={"ramp": 0.08, "touchdown_speed": 0.1}).under("mujoco")
+    assert (fast.timing.unload_time, fast.timing.load_time, fast.timing.descent_speed) == (0.08, 0.04, 0.1)
+    own = ControlSettings(pace="fast", timing={"unload_time": 0.2, "descent_speed": 0.03}).under("mujoco")
+    assert (own.timing.unload_time, own.timing.descent_speed) == (0.2, 0.03)
+    slow = ControlSettings(pace="slow")
+    assert slow.under("mujoco").timing.unload_time == slow.timing.unload_time == 0.3
+    assert ControlSettings(pace="fast").under("qp").timing.unload_time == Pace().ramp
 
 
 def test_contacts_are_stiffer_at_a_quick_pace_only_where_they_do_not_give():
-    for pace, stiffness in (("slow", 100.0), ("swift", 400.0)):
+    for pace, stiffness in (("slow", 100.0), ("fast", 400.0)):
         settings = ControlSettings(pace=pace)
-        assert settings.under("qp").contact_kp == settings.under("qp").contact_normal_kp == stiffness
-        assert settings.under("qp").contact_kd == 2.0 * np.sqrt(stiffness)
+        assert settings.under("qp").gains.contact_kp == settings.under("qp").gains.contact_normal_kp == stiffness
         for physics in ("contact", "mujoco"):
             gives = settings.under(physics)
-            assert (gives.contact_kp, gives.contact_kd, gives.contact_normal_kp) == (100.0, 20.0, 0.0)
+            assert (gives.gains.contact_kp, gives.gains.contact_normal_kp) == (100.0, 0.0)
 
 
 @pytest.mark.parametrize(
     ("pace", "message"),
     [
-        ("fast", "control.pace: expected `slow`, `swift`, `swiftest`, or a mapping of friction"),
-        (3, "control.pace: expected `slow`, `swift`, `swiftest`, or a mapping"),
+        ("quick", "control.pace: expected `slow`, `fast`, `fastest`, or a mapping of friction"),
+        (3, "control.pace: expected `slow`, `fast`, `fastest`, or a mapping"),
         ({"frction": 0.5}, "control.pace.frction: unknown key; did you mean `friction`"),
         ({"torque": 1.5}, "control.pace.torque: expected a number <= 1, got 1.5"),
         ({"touchdown_speed": 0}, "control.pace.touchdown_speed: expected"),

@@ -258,9 +258,9 @@ stances:
         ("simulation: {physics: mujco}", "did you mean `mujoco`"),
         ("control: {solver: DAPQ}", "did you mean `DAQP`"),
         ("control: {solver: FOO}", "DAQP, OSQP, CLARABEL or PIQP"),
-        ("control: {friction_faces: 5}", "that is a multiple of 2, got 5"),
-        ("control: {friction_faces: 3}", "got 3"),
-        ("control: {friction_faces: 2}", "expected a number >= 4"),
+        ("control: {contact: {friction_faces: 5}}", "that is a multiple of 2, got 5"),
+        ("control: {contact: {friction_faces: 3}}", "got 3"),
+        ("control: {contact: {friction_faces: 2}}", "expected a number >= 4"),
         ("goal: {base: {xyz: [0, 0, 0], angle_tolerance: 0.2}}", "angle_tolerance without rpy"),
         ("start: {posture: {joints: {LLEG_JOINT3: 9}}}", "start.posture.joints.LLEG_JOINT3"),
         ("start: {posture: {joints: {LLEG_JOINT3: -9}}}", "start.posture.joints.LLEG_JOINT3"),
@@ -413,3 +413,12 @@ def test_a_name_that_is_given_twice_in_an_override_has_no_line(tmp_path):
     surfaces = "[{name: floor, size: [4, 2]}, {name: floor, size: [1, 1]}]"
     with pytest.raises(ScenarioError, match=r"^override: environment.surfaces\[1\].name: `floor` is named already$"):
         load_scenario(write(tmp_path, HEAD + "stances:\n" + FEET), {"environment.surfaces": surfaces})
+
+
+@pytest.mark.parametrize(
+    ("key", "meant"),
+    [("com_kp", "gains.com_kp"), ("com_weight", "weights.com"), ("avoid_pairs", "avoidance.pairs"), ("rat", "rate")],
+)
+def test_a_key_outside_its_group_is_refused_with_the_key_in_the_group(key, meant):
+    with pytest.raises(ScenarioError, match=f"control.{key}: unknown key; did you mean `{meant}`"):
+        load_scenario("step", {f"control.{key}": 3})

@@ -45,8 +45,8 @@ def drawn(seed):
 def standing():
     """Return the plan of standing still for as long as a push is watched."""
     still = "[{contacts: [{patch: left_sole, surface: floor}, {patch: right_sole, surface: floor}]}]"
-    times = {"control.start_time": START + REST, "control.settle_time": 0.2, "control.patience": 0.5}
-    return make_plan(load_scenario("sway", {"stances": still, **times}))
+    timing = {"start_time": START + REST, "settle_time": 0.2, "phase_timeout": 0.5}
+    return make_plan(load_scenario("sway", {"stances": still, "control.timing": timing}))
 
 
 def walking(pace, way):

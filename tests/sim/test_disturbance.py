@@ -14,14 +14,14 @@ from mcplan.record.world import World, draw_world, with_inertias
 from mcplan.robot.robot_file import load_robot
 from mcplan.scenario.load import load_scenario
 from mcplan.settings.disturbance import Imperfections, Payload, Push
-from mcplan.settings.settings import SimulationSettings
+from mcplan.settings.simulation import SimulationSettings
 from mcplan.sim.disturbance import Disturbance, push_force
 from mcplan.sim.simulate import Simulation, make_physics, simulate
 
 STILL = {
     "stances": "[{contacts: [{patch: left_sole, surface: floor}, {patch: right_sole, surface: floor}]}]",
     "environment.surfaces": "[{name: floor, size: [4, 2]}, {name: mat, pose: {xyz: [3, 0, 0]}, size: [1, 1]}]",
-    "control.start_time": 5.0,
+    "control.timing.start_time": 5.0,
 }
 """Of ``sway``: HRP-2 stands on the floor; the robot stays off the mat."""
 

@@ -11,7 +11,7 @@ TARGET = np.array([1.5, 0.8, 1.3])
 
 @pytest.fixture(scope="module")
 def plan():
-    return mc.plan(mc.load_scenario("sway", {"control.avoid_pairs": 0, "simulation.time_limit": 1.5}))
+    return mc.plan(mc.load_scenario("sway", {"control.avoidance.pairs": 0, "simulation.time_limit": 1.5}))
 
 
 def executed(plan, **options):

@@ -128,7 +128,7 @@ def test_from_shelf_to_shelf_without_lifting_is_refused():
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "physics", "pace"),
-    [("lift", "qp", "swift"), ("lift", "mujoco", "swift"), ("carry", "contact", "swift")],
+    [("lift", "qp", "fast"), ("lift", "mujoco", "fast"), ("carry", "contact", "fast")],
 )
 def test_it_is_executed(name, physics, pace):
     report = verify(simulate(shared.planned(name, control__pace=pace), physics=physics))

@@ -16,7 +16,7 @@ from mcplan.robot.description import Box, Capsule, Cylinder, MeshShape, Sphere
 from mcplan.robot.robot_file import load_robot
 from mcplan.scene.environment import Bar, Environment, FreeObject, Obstacle, Surface
 from mcplan.scene.placement import make_contact
-from mcplan.settings.settings import SimulationSettings
+from mcplan.settings.simulation import SimulationSettings
 from mcplan.sim.contact.pack import pack_scene
 from mcplan.sim.mujoco.physics import MujocoPhysics
 from mcplan.sim.mujoco.shapes import RECESS, recede, slab

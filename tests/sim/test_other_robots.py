@@ -66,11 +66,11 @@ def up_a_step_on_four_feet(directory, scale):
 @pytest.mark.parametrize(
     ("make", "scale", "physics", "pace"),
     [
-        (up_two_steps, 1.5, "contact", "swift"),
-        (up_two_steps, 1.0, "mujoco", "swift"),
+        (up_two_steps, 1.5, "contact", "fast"),
+        (up_two_steps, 1.0, "mujoco", "fast"),
         (hands_on_a_wall, 0.5, "contact", "slow"),
-        (hands_on_a_wall, 1.0, "mujoco", "swift"),
-        (up_a_step_on_four_feet, 1.0, "mujoco", "swift"),
+        (hands_on_a_wall, 1.0, "mujoco", "fast"),
+        (up_a_step_on_four_feet, 1.0, "mujoco", "fast"),
     ],
     ids=lambda value: getattr(value, "__name__", str(value)),
 )

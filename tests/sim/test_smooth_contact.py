@@ -11,7 +11,7 @@ felt."""
 
 
 def test_forces_of_soles_do_not_jump_while_weight_is_shifted():
-    simulation = Simulation(shared.planned("walk", control__pace="swift"), "mujoco")
+    simulation = Simulation(shared.planned("walk", control__pace="fast"), "mujoco")
     while simulation.t < SHIFTED:
         simulation.step()
     run = simulation.finish()

@@ -2,7 +2,7 @@
 
     python -m tests.sim.torque_jumps OUT.jsonl [PACE]
 
-The plans of `SCENARIOS` at a pace (``swift``) in each back end, a line of OUT.jsonl each; what it has is not carried
+The plans of `SCENARIOS` at a pace (``fast``) in each back end, a line of OUT.jsonl each; what it has is not carried
 out again. Torques are those that the joints get, forces those that the physics has.
 """
 
@@ -45,7 +45,7 @@ def jumps(wrench, active, tau, dt):
     return int(np.argmax(torque)) + 1, float(torque.max()), float(force.max())
 
 
-def main(out, pace="swift"):
+def main(out, pace="fast"):
     """Carry out what the file does not have."""
     rows = out.read_text().splitlines() if out.exists() else []
     known = {(row["scenario"], row["pace"], row["physics"]) for row in map(json.loads, rows)}

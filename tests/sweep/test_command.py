@@ -53,7 +53,7 @@ def test_a_log_has_a_line_a_minute_that_says_how_far_a_sweep_is(colour, capsys, 
 
 
 def test_a_broken_experiment_is_refused_before_anything_is_made(experiment_file, home, capsys):
-    file = experiment_file("scenarios: [sway]\ngrid: {control.com_kq: [1]}\n")
+    file = experiment_file("scenarios: [sway]\ngrid: {control.gains.com_kq: [1]}\n")
     for arguments in (["check", str(file)], ["sweep", str(file)]):
         assert main(arguments) == 2
         message = capsys.readouterr().err

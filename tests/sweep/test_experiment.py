@@ -28,8 +28,8 @@ def test_cases_are_the_product_of_scenarios_grid_zip_cases_and_seeds(experiment_
             "scenarios: [sway, step]\n"
             "set: {simulation.dt: 0.002}\n"
             "grid: {environment.friction: [0.4, 0.6], control.solver: [DAQP, OSQP]}\n"
-            "zip: {control.com_kp: [30, 60], control.com_weight: [10, 100]}\n"
-            "cases: [{control.limb_kp: 100}, {control.limb_kp: 400, control.limb_weight: 50}]\n"
+            "zip: {control.gains.com_kp: [30, 60], control.weights.com: [10, 100]}\n"
+            "cases: [{control.gains.limb_kp: 100}, {control.gains.limb_kp: 400, control.weights.limb: 50}]\n"
             "seeds: {from: 5, count: 3}\n"
         )
     )
@@ -37,16 +37,17 @@ def test_cases_are_the_product_of_scenarios_grid_zip_cases_and_seeds(experiment_
     assert len(experiment) == len(cases) == 2 * 4 * 2 * 2 * 3
     assert len({case.id for case in cases}) == len(cases)
     seen = {
-        (c.scenario, c.overrides["environment.friction"], c.overrides["control.solver"], c.overrides["control.com_kp"],
-         c.overrides["control.limb_kp"], c.seed) for c in cases
+        (c.scenario, *(c.overrides[key] for key in (
+            "environment.friction", "control.solver", "control.gains.com_kp", "control.gains.limb_kp"
+        )), c.seed) for c in cases
     }  # fmt: skip
     expected = itertools.product(["sway", "step"], [0.4, 0.6], ["DAQP", "OSQP"], [30, 60], [100, 400], [5, 6, 7])
     assert seen == set(expected)
     for case in cases:
         data = case.document().data
         assert data["simulation"]["dt"] == 0.002
-        assert data["control"]["com_weight"] == {30: 10, 60: 100}[data["control"]["com_kp"]]
-        assert ("limb_weight" in data["control"]) == (data["control"]["limb_kp"] == 400)
+        assert data["control"]["weights"]["com"] == {30: 10, 60: 100}[data["control"]["gains"]["com_kp"]]
+        assert ("limb" in data["control"]["weights"]) == (data["control"]["gains"]["limb_kp"] == 400)
         assert "simulation.dt" not in case.fields
 
 
@@ -124,7 +125,7 @@ def test_another_code_is_another_case_of_the_same_configuration(experiment_file,
 @pytest.mark.parametrize(
     ("text", "line", "said"),
     [
-        ("scenarios: [sway]\ngird: {control.com_kp: [1]}\n", 4, "did you mean `grid`"),
+        ("scenarios: [sway]\ngird: {control.gains.com_kp: [1]}\n", 4, "did you mean `grid`"),
         ("scenarios: []\n", 3, "at least 1 item"),
         ("scenarios: [no_such]\n", 3, "there is no scenario `no_such`"),
         ("scenarios: [stares]\n", 3, "did you mean `stairs`"),
@@ -137,16 +138,16 @@ def test_another_code_is_another_case_of_the_same_configuration(experiment_file,
         ("scenarios: [sway]\ngrid:\n  environment.friction: [0.4, 0.4]\n", 5, "the same as number 1"),
         ("scenarios: [sway]\ngrid:\n  environment.surfaces[table].friction: [0.4]\n", 5, "no item of that name"),
         ("scenarios: [sway]\nset:\n  simulation.physics: bullet\n", 5, "qp, contact or mujoco"),
-        ("scenarios: [sway]\nset: {control.com_kp: 1}\ngrid:\n  control.com_kp: [2]\n", 6, "also given in `set`"),
-        ("scenarios: [sway]\nzip:\n  control.com_kp: [2, 3]\n  control.limb_kp: [2]\n", None, "equally long"),
-        ("scenarios: [sway]\ncases:\n  - {control.com_kp: 1}\n  - {control.com_kq: 1}\n", 6, "did you mean `com_kp`"),
+        ("scenarios: [sway]\nset: {control.rate: 500}\ngrid:\n  control.rate: [250]\n", 6, "also given in `set`"),
+        ("scenarios: [sway]\nzip:\n  control.rate: [500, 250]\n  control.duration: [2]\n", None, "equally long"),
+        ("scenarios: [sway]\ncases:\n  - {control.rate: 5}\n  - {control.gains.com_kq: 1}\n", 6, "you mean `com_kp`"),
         ("scenarios: [sway]\nvariants: true\n", 3, "has no section `variants`"),
         ("scenarios: [sway]\nseeds: [1, 1]\n", 4, "listed twice"),
         ("scenarios: [sway]\ncollect: [sucess]\n", 4, "did you mean `success`"),
         ("scenarios: [sway]\nfigures:\n  - {x: seed, y: succes}\n", 5, "did you mean `success`"),
         ("scenarios: [sway]\ntables:\n  - {rows: [scenario], values: [node]}\n", 5, "did you mean `nodes`"),
         ("scenarios: [sway]\nexpect: {success: often}\n", 4, "expected a threshold"),
-        ("scenarios: [sway]\ngrid:\n  control.com_kp: [1, 1.0]\n", 5, "the same as number 1"),
+        ("scenarios: [sway]\ngrid:\n  control.gains.com_kp: [1, 1.0]\n", 5, "the same as number 1"),
         ("scenarios: [sway]\nexpect: {stage: '== 0'}\n", 4, "`stage` is a text; expected a number or what is true"),
         ("scenarios: [sway]\nfigures:\n  - {x: seed, y: stage}\n", 5, "`stage` is a text"),
         ("scenarios: [sway]\nfigures:\n  - {x: seed, y: scenario, value: cause}\n", 5, "`cause` is a text"),
@@ -164,7 +165,7 @@ def test_a_mistake_is_said_with_its_line(text, line, said, experiment_file):
 
 
 def test_whole_numbers_beyond_floating_point_are_compared_as_they_are():
-    values = {"control.com_kp": [2, 10**400, 10**400]}
+    values = {"control.gains.com_kp": [2, 10**400, 10**400]}
     with pytest.raises(InputError, match="the same as number 2"):
         load_experiment({"mcplan": 1, "name": "trial", "scenarios": ["sway"], "grid": values})
 
@@ -183,14 +184,14 @@ def test_packages_matter_where_cases_run_and_only_to_what_is_simulated(experimen
 
 
 def test_every_mistake_is_said_at_once(experiment_file):
-    text = "scenarios: [sway, no_such]\ngrid:\n  control.com_kq: [1]\n  simulation.dt: [0.001, 1]\ncollect: [sucess]\n"
+    text = "scenarios: [sway, no_such]\ngrid:\n  control.gains.q: [1]\n  simulation.dt: [0.001, 1]\ncollect: [sucess]\n"
     message = messages(experiment_file(text))
     assert [line.split(":")[1] for line in message.splitlines()] == ["3", "5", "6", "7"]
 
 
 def test_a_condition_that_cannot_be_read_hides_no_other_mistake(experiment_file):
     """Values are not tried: which of them a scenario is given is what the condition would say."""
-    text = "seed: 1\nwhere: seed <\nscenarios: [swya, sway]\nset: {control.com_kq: 1}\nexpect: {succes: '>= 1'}\n"
+    text = "seed: 1\nwhere: seed <\nscenarios: [swya, sway]\nset: {control.gains.com_kq: 1}\nexpect: {succes: '>= 1'}\n"
     said = [line.split(":")[1] for line in messages(experiment_file(text)).splitlines()]
     assert said == ["3", "4", "5", "7"]
 

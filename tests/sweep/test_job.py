@@ -64,7 +64,7 @@ def test_what_cannot_be_planned_is_a_verdict_and_says_why(experiment_file):
 
 def test_a_fall_is_a_verdict_with_its_cause(experiment_file):
     push = "[{link: BODY, force: [0, 900, 0], start: 0.2, duration: 0.3}]"
-    settings = f"simulation.physics: contact, control.recovery_steps: 0, simulation.pushes: {push}"
+    settings = f"simulation.physics: contact, control.recovery.max_steps: 0, simulation.pushes: {push}"
     (outcome,) = outcomes(load_experiment(experiment_file(f"scenarios: [sway]\nset: {{{settings}}}\n")))
     row = outcome.result
     assert (outcome.status, row["success"], row["stage"]) == (DONE, False, "simulation")

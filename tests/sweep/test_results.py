@@ -290,14 +290,14 @@ def test_ratios_are_to_what_differs_along_the_axis_alone(experiment_file, tmp_pa
     """Of fields in parallel the others differ with the one that the columns are for."""
     text = """\
 scenarios: [sway]
-zip: {control.com_kp: [10, 20], control.com_speed: [1, 2]}
+zip: {control.gains.com_kp: [10, 20], control.timing.com_speed: [1, 2]}
 seeds: {count: 2}
-tables: [{rows: [scenario], by: control.com_kp, each: [duration], against: 10}]
+tables: [{rows: [scenario], by: control.gains.com_kp, each: [duration], against: 10}]
 """
     experiment = load_experiment(experiment_file(text))
     with Store(tmp_path / "out") as store:
         for case in experiment.cases:
-            row = {"success": True, "duration": case.fields["control.com_kp"] * (1.0 + case.seed)}
+            row = {"success": True, "duration": case.fields["control.gains.com_kp"] * (1.0 + case.seed)}
             store.put(case, Outcome(DONE, row), code_version())
         (table,) = tables_of(collect_results(experiment, store))
     assert table.rows == (("sway", "1", "2"),)

@@ -8,13 +8,13 @@ def test_one_case_of_each_plan_comes_before_the_others(experiment_file):
     cases = load_experiment(
         experiment_file(
             "scenarios: [sway, step]\n"
-            "grid: {simulation.physics: [qp, contact, mujoco], control.com_kp: [30, 60]}\n"
+            "grid: {simulation.physics: [qp, contact, mujoco], control.gains.com_kp: [30, 60]}\n"
             "seeds: {from: 5, count: 2}\n"
         )
     ).cases
     ordered = plans_first(cases)
     assert sorted(case.id for case in ordered) == sorted(case.id for case in cases)
-    plans = [(case.scenario, case.overrides["control.com_kp"], case.seed) for case in ordered]
+    plans = [(case.scenario, case.overrides["control.gains.com_kp"], case.seed) for case in ordered]
     n = 2 * 2 * 2
     assert len(set(plans[:n])) == n
     assert plans[n : 2 * n] == plans[2 * n :] == plans[:n]

@@ -10,14 +10,14 @@ from matplotlib.colors import to_hex
 from matplotlib.text import Text
 
 from mcplan.analysis.pace import Reference
-from mcplan.control.custom import Custom
+from mcplan.control.phases import CustomPhase
 from mcplan.control.program import State
 from mcplan.core.rigid_body.tree import GRAVITY
 from mcplan.record.records import LinkRecord, PhaseRecord, WorldRecord, recorded_units, unit_of_all
 from mcplan.robot.robot_file import load_robot
 from mcplan.scene.contact import Contact
-from mcplan.settings.settings import ControlSettings
-from mcplan.settings.states import Deed, Until
+from mcplan.settings.control import ControlSettings
+from mcplan.settings.states import StateAction, Until
 from mcplan.statics.support_region import SupportRegion
 from mcplan.util.qp_status import HOLD, NO_QP, SLACK
 from mcplan.util.text import escape_mathtext
@@ -136,7 +136,7 @@ def test_names_that_mean_something_to_matplotlib_or_graphviz_are_written_as_they
     figure = plot_forces(replace(run, record=record, live_plan=live))
     figure.savefig(io.BytesIO())
     assert " _tool" in [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
-    state = State(Custom(0, r'say "\hi"', Deed(), Until(finished=0.1)))
+    state = State(CustomPhase(0, r'say "\hi"', StateAction(), Until(finished=0.1)))
     text = machine_dot([state], ControlSettings(), 'my "own"')
     assert r'digraph "my \"own\"" {' in text
     assert r's0 [label="say \"\\hi\"\nstance 0"];' in text
@@ -289,9 +289,9 @@ def test_texts_along_x_stand_at_their_ticks_and_share_them():
 def test_numbers_beside_texts_along_x_are_texts():
     """A parameter that is a number in one set of runs and a name in another."""
     one = Curve("a", [1.0, 2.0], np.array([1.0, 2.0]), np.array([0.5, 1.0]), np.array([1.5, 4.0]))
-    two = Curve("b", ["swift"], np.array([5.0]), np.array([5.0]), np.array([5.0]))
+    two = Curve("b", ["fast"], np.array([5.0]), np.array([5.0]), np.array([5.0]))
     (axes,) = curve_chart([one, two], "x", "y", "t").axes
-    assert [tick.get_text() for tick in axes.get_xticklabels()] == ["1.0", "2.0", "swift"]
+    assert [tick.get_text() for tick in axes.get_xticklabels()] == ["1.0", "2.0", "fast"]
 
 
 def test_a_region_without_bounds_is_cut_and_its_contacts_are_seen():

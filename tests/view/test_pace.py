@@ -17,12 +17,12 @@ from tests import shared
 @pytest.fixture(scope="module")
 def run():
     """HRP-2 lifts a foot and sets it down elsewhere, at a quick pace."""
-    return simulate(shared.planned("step", control__pace="swift"), physics="qp")
+    return simulate(shared.planned("step", control__pace="fast"), physics="qp")
 
 
 def test_motions_fill_the_run_and_take_what_was_planned_and_what_they_wait(run):
     pace = PaceOfRun(run)
-    assert pace.name == "swift"
+    assert pace.name == "fast"
     assert [motion.stance for motion in pace.motions] == list(range(1, len(run.plan.stances)))
     ends = [motion.begin + motion.took for motion in pace.motions]
     np.testing.assert_allclose(ends[:-1], [motion.begin for motion in pace.motions[1:]], atol=2 * run.dt)
@@ -47,7 +47,7 @@ def test_what_bounds_a_sample_is_what_bounds_its_place_on_the_planned_way(run):
 
 def test_the_page_has_a_chart_of_it_and_the_report_a_table(run):
     chart = Readings(run).to_data()["charts"][-1]
-    assert "pace swift" in chart["name"]
+    assert "pace fast" in chart["name"]
     values = np.array([[np.nan if value is None else value for value in curve["values"]] for curve in chart["curves"]])
     assert {curve["name"] for curve in chart["curves"]} <= set(LIMITS)
     told = ~np.isnan(values)
@@ -56,7 +56,7 @@ def test_the_page_has_a_chart_of_it_and_the_report_a_table(run):
     assert np.nanmax(values) <= 102
     page = report_page(run, verify(run), "<p>the replay</p>")
     pace = PaceOfRun(run)
-    assert f"Pace swift: {pace.planned:.1f} s planned, {pace.took:.1f} s taken" in page
+    assert f"Pace fast: {pace.planned:.1f} s planned, {pace.took:.1f} s taken" in page
     for motion in pace.motions:
         assert said(motion.bound) in page
 

@@ -101,11 +101,11 @@ def frames_between(planned, k):
     return found
 
 
-@pytest.mark.parametrize("pace", ["as planned", "swift"])
+@pytest.mark.parametrize("pace", ["as planned", "fast"])
 def test_between_stances_the_plans_own_motion_is_drawn(planned, pace):
     """At each share of the time of its segments, where their curve and their law have the robot then."""
-    if pace == "swift":
-        planned = plan(load_scenario("sway", {"control.pace": "swift"}))
+    if pace == "fast":
+        planned = plan(load_scenario("sway", {"control.pace": "fast"}))
         assert all(segment.law is not None for segment in planned.segments)
     for k in range(len(planned.stances) - 1):
         segments = motions(planned, k)

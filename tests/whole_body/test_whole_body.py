@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from mcplan.errors import InputError, SimulationFailed
-from mcplan.settings.settings import Solver
+from mcplan.settings.control import Solver
 from mcplan.whole_body.contact import ContactConstraint
 from mcplan.whole_body.pool import ProblemPool
 from mcplan.whole_body.settings import MODULES, SOLVERS, QPSettings

@@ -24,7 +24,7 @@ from mcplan.planning.posture.freedom import FrameRows, cell_row
 from mcplan.robot.anatomy import RobotScale
 from mcplan.robot.robot import Robot
 from mcplan.scene.contact import Contact
-from mcplan.settings.settings import ControlSettings
+from mcplan.settings.control import ControlSettings
 from mcplan.util.text import summary
 
 FRICTION_SHARE = 0.9
@@ -121,13 +121,13 @@ class PostureSettings:
         act no nearer to the edges of a patch than ``pressure_margin``; of largest forces and moments it counts on
         ``force_fraction``.
         """
-        extent = np.cos(np.pi / FACES) if FACES % control.friction_faces == 0 else 1.0
-        held = control.friction_fraction * np.cos(np.pi / control.friction_faces) / extent
+        extent = np.cos(np.pi / FACES) if FACES % control.contact.friction_faces == 0 else 1.0
+        held = control.contact.friction_fraction * np.cos(np.pi / control.contact.friction_faces) / extent
         return replace(
             self,
             friction_share=min(self.friction_share, float(held)),
-            force_share=min(self.force_share, control.force_fraction),
-            pressure_inset=max(self.pressure_inset, control.pressure_margin),
+            force_share=min(self.force_share, control.contact.force_fraction),
+            pressure_inset=max(self.pressure_inset, control.contact.pressure_margin),
         )
 
 

@@ -22,10 +22,13 @@ from mcplan.planning.transition.knot_search import KnotFinder
 from mcplan.planning.transition.transition import Segment
 from mcplan.robot.robot import Robot
 from mcplan.scene.contact import Contact
+from mcplan.settings.control import ControlSettings
 from mcplan.settings.margins import counted_on
-from mcplan.settings.settings import ControlSettings
 from mcplan.statics.equilibrium import equilibrium_margin
 from mcplan.statics.feasibility import GRAVITY_ALONE, Shortfall, can_hold, part_exerted, shortfall
+
+JOINT_SPEED_FRACTION = 0.4
+"""Largest speed of a joint's reference as a fraction of its limit."""
 
 CHECKS_PER_PIECE = 3
 """Times between two knots at which speeds and accelerations are looked at."""
@@ -75,7 +78,7 @@ class DurationModel:
 
     def __init__(self, robot: Robot, settings: ControlSettings, finder: KnotFinder):
         self.robot, self.settings, self.finder = robot, settings, finder
-        self.rates = np.minimum(joint_speeds(robot, settings.joint_speed_fraction), settings.joint_speed)
+        self.rates = np.minimum(joint_speeds(robot, JOINT_SPEED_FRACTION), settings.timing.joint_speed)
 
     def straight(self, q0: np.ndarray, q1: np.ndarray, contacts: Sequence[Contact]) -> float:
         """Return the time (s) that centre of mass, trunk and joints need from q0 to q1 (nq,), straight.
@@ -88,15 +91,15 @@ class DurationModel:
         D, w = float(np.linalg.norm((target - com)[:2])), frequency(com, contacts, robot.scale.leg)
         room = min(self.room(contacts, place) for place in (com, target))
         shift = np.sqrt(5.8 * D / room) / w
-        rise = 15 / 8 * float(np.linalg.norm(target - com)) / s.com_speed
-        turn = 15 / 8 * PostureTrajectory(q0, q1, 1.0).base.angle / s.trunk_speed
+        rise = 15 / 8 * float(np.linalg.norm(target - com)) / s.timing.com_speed
+        turn = 15 / 8 * PostureTrajectory(q0, q1, 1.0).base.angle / s.timing.trunk_speed
         joints = 15 / 8 * float(np.max(np.abs(q1[7:] - q0[7:]) / self.rates, initial=0.0))
-        return max(s.shortest_shift, shift, rise, turn, joints)
+        return max(s.timing.min_shift_duration, shift, rise, turn, joints)
 
     def room(self, contacts: Sequence[Contact], com: np.ndarray) -> float:
         """Return how far the centre of pressure may be off a centre of mass (3,) that moves on contacts (m)."""
         least = self.robot.scale.sole * MIN_COM_ROOM_M
-        return min(max(COM_ROOM_SHARE * self.finder.room(contacts, com), least), self.settings.pressure_room)
+        return min(max(COM_ROOM_SHARE * self.finder.room(contacts, com), least), self.settings.contact.cop_margin)
 
     def bears(self, q: np.ndarray, contacts: Sequence[Contact]) -> tuple[np.ndarray, bool]:
         """Search for the horizontal acceleration that contacts bear at postures (k, nq) along a motion: (k,), m/s².
@@ -154,8 +157,8 @@ class DurationModel:
         place, velocity, bend = (np.array(column) for column in zip(*map(com.sample, looked.tolist()), strict=True))
         speed = max(
             1.0,
-            float(np.linalg.norm(velocity, axis=1).max()) / s.com_speed,
-            float(np.linalg.norm(v[:, 3:6], axis=1).max()) / s.trunk_speed,
+            float(np.linalg.norm(velocity, axis=1).max()) / s.timing.com_speed,
+            float(np.linalg.norm(v[:, 3:6], axis=1).max()) / s.timing.trunk_speed,
             float(np.max(np.abs(v[:, 6:]) / self.rates, initial=0.0)),
         )
         a = np.hypot(bend[:, 0], bend[:, 1])

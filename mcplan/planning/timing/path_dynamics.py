@@ -17,9 +17,9 @@ from mcplan.optimize.path_program import PathProgram, law_basis
 from mcplan.planning.transition.transition import Segment
 from mcplan.robot.robot import Robot
 from mcplan.scene.contact import Contact, largest_per_link
+from mcplan.settings.control import ControlSettings
 from mcplan.settings.margins import shrunk
 from mcplan.settings.pace import Pace, used
-from mcplan.settings.settings import ControlSettings
 from mcplan.statics.contact_forces import ForceUnknowns
 from mcplan.statics.static_program import StaticProgram
 
@@ -224,11 +224,11 @@ class PathForces:
         pace = settings.pace
         within = [margined(contact, pace, settings, kept) for contact in path.contacts]
         self.path, self.kept, self._unit = path, kept, robot.mass * GRAVITY
-        self.of_contacts = ForceUnknowns(within, settings.friction_faces, self._unit)
+        self.of_contacts = ForceUnknowns(within, settings.contact.friction_faces, self._unit)
         self.G = np.zeros((len(path.q), robot.nv, self.of_contacts.size))
         for block in self.of_contacts.blocks:
             self.G[:, :, block.place] = path.jacobians[block.contact.patch].transpose(0, 2, 1) @ block.map
-        self.hold = path.hold - self.G @ preloaded(self.of_contacts, kept * settings.preload)
+        self.hold = path.hold - self.G @ preloaded(self.of_contacts, kept * settings.contact.preload_force)
         self.limited = np.flatnonzero(np.isfinite(robot.limits.torque))
         share = min(pace.torque + (1.0 - kept) * (1.0 - pace.torque), 1.0)
         self.limit = share * robot.usable_torque[self.limited]
@@ -313,14 +313,14 @@ def grid_position(i: int) -> str:
 
 def margined(contact: Contact, pace: Pace, settings: ControlSettings, kept: float) -> Contact:
     """Return a contact as motions may load it that keep a part of the reserve (see `TimeParameterization`)."""
-    force = used(pace.force, settings.force_fraction, kept)
-    inside = max(pace.pressure, settings.pressure_margin)
+    force = used(pace.force, settings.contact.force_fraction, kept)
+    inside = max(pace.pressure, settings.contact.pressure_margin)
     return replace(
         contact,
-        friction=used(pace.friction, settings.friction_fraction, kept) * contact.friction,
+        friction=used(pace.friction, settings.contact.friction_fraction, kept) * contact.friction,
         max_force=force * contact.max_force,
         max_moment=force * contact.max_moment,
-        points=shrunk(contact.points, max(inside + (1.0 - kept) * (settings.pressure_margin - inside), 0.0)),
+        points=shrunk(contact.points, max(inside + (1.0 - kept) * (settings.contact.pressure_margin - inside), 0.0)),
     )
 
 

@@ -30,7 +30,7 @@ from mcplan.planning.timing.path_dynamics import (
 from mcplan.planning.timing.touchdown import touchdown_speed
 from mcplan.planning.transition.transition import Segment
 from mcplan.robot.robot import Robot
-from mcplan.settings.settings import ControlSettings
+from mcplan.settings.control import ControlSettings
 
 RESERVE_SHARES = (1.0, 2 / 3, 1 / 3, 0.0)
 """Parts of the reserve that are tried in turn: a posture that needs more than a pace uses is still to be left."""
@@ -79,7 +79,7 @@ TORQUE_RATE = "torque rate"
 """Bounds of the rate of a path that do not come from forces: see `Retimer.rates`."""
 
 TORQUE_RATE_SHARE = 2 / 3
-"""Part of ``control.torque_rate`` that the bends of a swing may take; its speeding up and feedback take some, too."""
+"""Part of ``control.gains.torque_rate`` for the bends of a swing; its acceleration and feedback take some, too."""
 
 GAUSS = np.polynomial.legendre.leggauss(4)
 """Nodes and weights by which the time between two points is integrated."""
@@ -216,8 +216,8 @@ class Retimer:
         ]
         found = {} if path.passes else {FORCE_RAMPS: np.full(len(path.v), path.length / least)}
         found[JERK] = np.cbrt(pace.jerk / path.third)
-        if self.settings.torque_rate > 0.0:
-            found[TORQUE_RATE] = np.cbrt(TORQUE_RATE_SHARE * self.settings.torque_rate / path.swung)
+        if self.settings.gains.torque_rate > 0.0:
+            found[TORQUE_RATE] = np.cbrt(TORQUE_RATE_SHARE * self.settings.gains.torque_rate / path.swung)
         limit = joint_speeds(robot, pace.velocity)
         for what, speeds, most in ((VELOCITY, path.joints, limit), (TOUCHDOWN, path.closing, np.array(touch))):
             if speeds.shape[1]:

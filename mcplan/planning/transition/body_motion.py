@@ -17,7 +17,7 @@ from mcplan.planning.transition.knots import MAX_DEFICIT_M, Knots, PatchPath, st
 from mcplan.robot.robot import Robot
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment
-from mcplan.settings.settings import ControlSettings
+from mcplan.settings.control import ControlSettings
 
 KNOT_INTERVALS = 24
 """Pieces of a motion."""
@@ -198,7 +198,8 @@ class MotionFinder:
         halfway = straight[KNOT_INTERVALS // 2]
         place = self.robot.frame_pose(halfway, old.patch)[:3, 3]
         place = place - ((place - old.p) @ old.normal) * old.normal
-        top = self.knots.lifted(halfway, begin.closed, old.patch, place, self.settings.clearance * old.normal)
+        lift = self.settings.avoidance.swing_clearance * old.normal
+        top = self.knots.lifted(halfway, begin.closed, old.patch, place, lift)
         step, times = self.robot.difference(halfway, top), np.linspace(0.0, 1.0, KNOT_INTERVALS + 1)
         parts = [minimum_jerk(min(2.0 * t, 2.0 - 2.0 * t))[0] for t in times]
         raised = np.array([self.robot.integrate(q, step, part) for q, part in zip(straight, parts, strict=True)])

@@ -26,10 +26,13 @@ from mcplan.robot.robot import Robot
 from mcplan.scene.allowed import allowed_pose
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment
-from mcplan.settings.settings import ControlSettings
+from mcplan.settings.control import LIMB_ANGULAR_SPEED_RAD_S, ControlSettings
 
 LIFT_HEIGHTS_M = (0.0, 0.04, 0.08, 0.12, 0.16, 0.2, 0.25, 0.3)
 """m: how much higher than the clearance a limb is lifted in turn, until nothing is in its way."""
+
+SLIDE_SPEED_M_S = 0.2
+"""Largest speed of an object that is pushed or pulled."""
 
 LOOK_INTERVALS = 16
 """Pieces of a motion that is looked at only."""
@@ -73,7 +76,7 @@ class TransitionFinder:
         collisions: CollisionModel | None = None,
     ):
         self.robot, self.environment, self.settings = robot, environment, settings
-        self.timing = Timing(settings.limb_speed, settings.limb_angular_speed, share=settings.lift_share)
+        self.timing = Timing(settings.timing.limb_speed, LIMB_ANGULAR_SPEED_RAD_S, share=settings.timing.swing_blend)
         self.collisions = collisions or CollisionModel(robot, environment)
         self.heights = tuple(robot.scale.leg * height for height in LIFT_HEIGHTS_M)
         self.motions = MotionFinder(robot, environment, settings, self.collisions)
@@ -152,7 +155,7 @@ class TransitionFinder:
                 if higher < least:
                     continue
                 lift, approach = lift_and_approach(
-                    self._place(begin.q, patch)[1], contact, old, self.settings.clearance + higher
+                    self._place(begin.q, patch)[1], contact, old, self.settings.avoidance.swing_clearance + higher
                 )
                 paths = {patch: self._swing_path(begin, contact, q, lift, approach, duration)}
             T = max([duration, *(path.duration for path in paths.values())])
@@ -171,7 +174,7 @@ class TransitionFinder:
     def retraction(self, begin: Departure, patch: str) -> Segment:
         """Find the lift of a patch that has nowhere to go yet clear of its support; the body moves along."""
         old = begin.rising[patch]
-        place, height = self._place(begin.q, patch)[1], self.settings.clearance
+        place, height = self._place(begin.q, patch)[1], self.settings.avoidance.swing_clearance
         q = self.knots.lifted(begin.q, begin.closed, patch, place, height * old.normal)
         duration = max(self.timing.duration(height), self.law.straight(begin.q, q, begin.closed))
         motion = self.motions.find(begin, q, duration, (old,), {})
@@ -191,8 +194,7 @@ class TransitionFinder:
         ways = [
             ObjectPath.of(thing, objects[thing.name]) for thing in self.environment.objects if thing.name in objects
         ]
-        s = self.settings
-        speeds = [(way.length / s.slide_speed, way.angle / s.limb_angular_speed) for way in ways]
+        speeds = [(way.length / SLIDE_SPEED_M_S, way.angle / LIMB_ANGULAR_SPEED_RAD_S) for way in ways]
         duration = max(self.law.straight(begin.q, q, begin.closed), 15 / 8 * float(np.max(speeds)))
         times = np.linspace(0.0, duration, TRANSPORT_INTERVALS + 1)
         shares = [k / TRANSPORT_INTERVALS for k in range(1, TRANSPORT_INTERVALS)]
@@ -262,7 +264,7 @@ class TransitionFinder:
         for higher in self.heights:
             if higher < least:
                 continue
-            lift, approach = lift_and_approach(start, contact, old, self.settings.clearance + higher)
+            lift, approach = lift_and_approach(start, contact, old, self.settings.avoidance.swing_clearance + higher)
             path = self._swing_path(begin, contact, q, lift, approach, duration)
             motion = self.motions.find(begin, q, path.duration, touching, {contact.patch: path})
             if best is None or motion.rank < best.motion.rank:
@@ -280,7 +282,7 @@ class TransitionFinder:
         patch, (_, start) = contact.patch, self._place(begin.q, contact.patch)
         distance = float(np.linalg.norm(contact.p - start))
         # a patch that has come to its place with another one of its limb is not lifted first
-        approach = min(self.settings.reach_clearance, distance) * contact.normal
+        approach = min(self.settings.avoidance.edge_clearance, distance) * contact.normal
 
         def leads(straight: PostureTrajectory) -> dict[str, LimbPath | PosturePath]:
             end = self._end(contact, q)
@@ -354,10 +356,11 @@ class TransitionFinder:
 
         Up: no higher than where it goes. Sideways: high enough not to graze the support. Below: over its edge.
         """
-        clearance, step = self.settings.clearance, self._place(q, patch)[1] - self._place(begin.q, patch)[1]
+        clearance = self.settings.avoidance.swing_clearance
+        step = self._place(q, patch)[1] - self._place(begin.q, patch)[1]
         rise = float(step @ old.normal)
         height = clearance if rise <= 0.0 else float(np.clip(rise, 0.3 * clearance, clearance))
-        return old.normal * (height if rise > -clearance else self.settings.reach_clearance)
+        return old.normal * (height if rise > -clearance else self.settings.avoidance.edge_clearance)
 
     def _place(self, q: np.ndarray, patch: str) -> tuple[np.ndarray, np.ndarray]:
         X = self.robot.frame_pose(q, patch)

@@ -18,7 +18,7 @@ from mcplan.planning.transition.transition import Segment
 from mcplan.robot.robot import Robot
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment
-from mcplan.settings.settings import ControlSettings
+from mcplan.settings.control import ControlSettings
 
 Found = TypeVar("Found")
 

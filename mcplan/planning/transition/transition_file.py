@@ -12,55 +12,56 @@ from mcplan.planning.transition.transition import BoundaryState, ClosestApproach
 from mcplan.robot.robot import Robot
 from mcplan.scenario.schema import CourseSpec, SegmentSpec, TransitionSpec
 from mcplan.scene.contact import Contact
-from mcplan.settings.settings import ControlSettings
+from mcplan.settings.control import ControlSettings
 
 PATH_SETTINGS = (
-    "clearance", "reach_clearance", "com_speed", "trunk_speed", "joint_speed", "joint_speed_fraction", "limb_speed",
-    "limb_angular_speed", "lift_share", "slide_speed", "shortest_shift", "pressure_room", "friction_fraction",
-    "force_fraction", "pressure_margin", "friction_faces",
+    "avoidance.swing_clearance", "avoidance.edge_clearance", "timing.com_speed", "timing.trunk_speed",
+    "timing.joint_speed", "timing.limb_speed", "timing.swing_blend", "timing.min_shift_duration", "contact.cop_margin",
+    "contact.friction_fraction", "contact.force_fraction", "contact.pressure_margin", "contact.friction_faces",
 )  # fmt: skip
 """Settings of the control that the paths of transitions depend on."""
 
-DEFAULT_SETTINGS = {"friction_faces": float(FACES)}
+DEFAULT_SETTINGS = {"contact.friction_faces": float(FACES)}
 """What files mean that leave one of them out, where it is not 0."""
 
-PRELOAD = "preload"
+PRELOAD = "contact.preload_force"
 """What contacts bear at least while the robot moves quickly: forces within the cones less of that are counted on."""
 
-RAMP_SETTINGS = ("unload_time", "load_time")
+TORQUE_RATE = "gains.torque_rate"
+RAMP_SETTINGS = ("timing.unload_time", "timing.load_time")
 """Settings that the times of transitions depend on."""
 
-PACE_SETTINGS = ("torque_rate", PRELOAD)
+PACE_SETTINGS = (TORQUE_RATE, PRELOAD)
 """The same at a pace that is not ``slow``, beside its margins."""
 
 
 def made_with(settings: ControlSettings) -> dict[str, float]:
     """Return the settings that transitions depend on."""
-    return {name: float(getattr(settings, name)) for name in PATH_SETTINGS}
+    return {name: float(settings.value(name)) for name in PATH_SETTINGS}
 
 
 def paced_with(settings: ControlSettings) -> dict[str, float | str]:
     """Return what the time of transitions depends on besides: their margins, nothing at the pace ``slow``."""
-    ramps: dict[str, float | str] = {name: float(getattr(settings, name)) for name in RAMP_SETTINGS}
+    ramps: dict[str, float | str] = {name: float(settings.value(name)) for name in RAMP_SETTINGS}
     walking: dict[str, float | str] = {} if settings.walking == "static" else {"walking": settings.walking}
     quick: dict[str, float | str] = {}
     if settings.pace is not None:
-        quick = {"torque_rate": settings.torque_rate, PRELOAD: settings.preload, **settings.pace.model_dump()}
+        quick = {name: settings.value(name) for name in PACE_SETTINGS} | settings.pace.model_dump()
     return ramps | walking | quick
 
 
 def paced_otherwise(before: object, now: Mapping[str, float | str]) -> list[str]:
-    """Return the settings, ``control.preload``, of which times were found with other values than those of `paced_with`.
+    """Return the settings, as ``control.gains.torque_rate``, whose values differ from those in `paced_with`.
 
     Parameters
     ----------
     before : what a file says of it; a preload that it does not name is as it is.
     """
     then = dict(before) if isinstance(before, Mapping) else {}
-    if PRELOAD in now and "torque_rate" in then:
+    if PRELOAD in now and TORQUE_RATE in then:
         then.setdefault(PRELOAD, now[PRELOAD])
     other = {name for name in {*then, *now} if then.get(name) != now.get(name)}
-    if ("torque_rate" in then) != ("torque_rate" in now):  # one of them is slow
+    if (TORQUE_RATE in then) != (TORQUE_RATE in now):  # one of them is slow
         other -= {*PACE_SETTINGS}
     return sorted(
         {f"control.{name}" if name in (*RAMP_SETTINGS, *PACE_SETTINGS, "walking") else "control.pace" for name in other}

@@ -29,9 +29,9 @@ from mcplan.robot.anatomy import limb_joints
 from mcplan.robot.pose import Pose
 from mcplan.robot.robot import Robot
 from mcplan.scene.contact import Contact
+from mcplan.settings.control import ControlSettings
 from mcplan.settings.margins import shrunk
 from mcplan.settings.pace import used
-from mcplan.settings.settings import ControlSettings
 
 MIN_NORMAL_Z = 0.999
 """Least vertical component of the normals of the ground."""
@@ -230,7 +230,7 @@ class Gait:
 
     def least_interval(self) -> float:
         """Return the least time between samples (s): feet are loaded and unloaded while both are down."""
-        return (self.settings.unload_time + 0.5 * self.settings.load_time) / DOUBLE_SUPPORT_SAMPLES
+        return (self.settings.timing.unload_time + 0.5 * self.settings.timing.load_time) / DOUBLE_SUPPORT_SAMPLES
 
     # -- centre of mass ---------------------------------------------------------------------------------------------
 
@@ -253,10 +253,10 @@ class Gait:
 
     def _stood_on(self) -> tuple[np.ndarray, float]:
         """Return corners (N + 1, 2, V, 3) of the soles, drawn inwards, and what is used of the least friction."""
-        inside, friction = max(self.pace.pressure, self.settings.pressure_margin) + COP_INSET_M, np.inf
+        inside, friction = max(self.pace.pressure, self.settings.contact.pressure_margin) + COP_INSET_M, np.inf
         corners = np.zeros((self.size, 2, max(len(c.points) for c in self.phases[0].closed), 3))
         stands = np.zeros((self.size, 2), dtype=bool)
-        share = used(self.pace.friction, self.settings.friction_fraction, 1.0)
+        share = used(self.pace.friction, self.settings.contact.friction_fraction, 1.0)
         for phase in self.phases:
             for contact in phase.closed:
                 world = contact.p + shrunk(contact.points, inside, MAX_COP_INSET_SHARE) @ contact.R.T
@@ -270,13 +270,13 @@ class Gait:
     def _caps(self, dt: float) -> np.ndarray:
         """Return what each foot may bear (N + 1, 2): next to its lift and its touch as much as its ramp lets it."""
         caps, everything = np.zeros((self.size, 2)), 3.0 * GRAVITY
-        rise = 1.5 * self.settings.load_time
+        rise = 1.5 * self.settings.timing.load_time
         for phase in self.phases:
             k = np.arange(phase.begin, phase.end + 1)
             for contact in phase.closed:
                 most = np.full(len(k), everything)
                 if contact.patch == phase.leaves:
-                    most = np.minimum(most, GRAVITY * dt * (phase.end - k) / self.settings.unload_time)
+                    most = np.minimum(most, GRAVITY * dt * (phase.end - k) / self.settings.timing.unload_time)
                 if contact.patch == phase.arrived:
                     most = np.minimum(most, GRAVITY * dt * (k - phase.begin) / rise)
                 at = self.feet.index(contact.patch)

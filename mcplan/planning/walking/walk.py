@@ -226,7 +226,7 @@ class _Walker:
             assert stance.transition is not None
             transition = replace(stance.transition, segments=(segment, *stance.transition.segments[1:]))
             return replace(stance, transition=transition)
-        ramp = self.settings.load_time if stance.change == "add" else self.settings.unload_time
+        ramp = self.settings.timing.load_time if stance.change == "add" else self.settings.timing.unload_time
         before = {contact.patch for contact in stances[k - 1].contacts}
         placed = stance.contacts if len(stance.contacts) >= len(before) else stances[k - 1].contacts
         loaded = [contact.patch for contact in stance.contacts if contact.patch in before]

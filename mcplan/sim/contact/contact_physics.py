@@ -36,7 +36,7 @@ from mcplan.robot.robot import Robot
 from mcplan.robot.solid import shape_inertia
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment
-from mcplan.settings.settings import ContactLaw, SimulationSettings
+from mcplan.settings.simulation import ContactLaw, SimulationSettings
 from mcplan.sim.contact.pack import object_places, pack_scene
 from mcplan.sim.physics import Action, Outcome, action_of
 from mcplan.sim.recorder import PointForces

@@ -24,7 +24,7 @@ from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment, Support, Surface
 from mcplan.scene.resting import resting_contact
 from mcplan.settings.margins import shrunk
-from mcplan.settings.settings import SimulationSettings
+from mcplan.settings.simulation import SimulationSettings
 from mcplan.sim.touching_patch import ball_covers_shape
 from mcplan.util.arrays import read_only
 

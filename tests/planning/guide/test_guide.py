@@ -18,7 +18,7 @@ from mcplan.scenario.schema import GoalItem
 from mcplan.scene.environment import Environment, Obstacle, Surface
 from mcplan.scene.polygon import outside
 from mcplan.scene.spec import ContactSpec
-from mcplan.settings.settings import PlannerSettings
+from mcplan.settings.planner import PlannerSettings
 
 SQUARE = np.array([[-1.0, -1], [1, -1], [1, 1], [-1, 1]])
 SOLES = ("left_sole", "right_sole")

@@ -8,7 +8,7 @@ from mcplan.planning.feasibility import Prover
 from mcplan.planning.posture.limbs import MAX_OVERLAP_M, FreeLimbs
 from mcplan.robot.anatomy import limb_joints, limb_links, limb_rates
 from mcplan.scene.environment import Bar, Environment
-from mcplan.settings.settings import ControlSettings
+from mcplan.settings.control import ControlSettings
 
 SOLES = ("left_sole", "right_sole")
 

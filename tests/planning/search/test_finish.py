@@ -13,7 +13,7 @@ from mcplan.planning.posture.result import Violation
 from mcplan.planning.search import finish
 from mcplan.planning.search.finish import SHARES, _end, _ordered, _outside, _stance
 from mcplan.planning.stance_planner import _Planning
-from mcplan.settings.settings import ControlSettings
+from mcplan.settings.control import ControlSettings
 from mcplan.statics.equilibrium import balance, equilibrium_margin
 
 WAY = (Violation("passage", "hand and table", 0.02),)

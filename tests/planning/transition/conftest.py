@@ -6,8 +6,8 @@ from tests import shared
 
 @pytest.fixture(scope="session")
 def step():
-    """HRP-2 lifts a foot and sets it down elsewhere, swiftly."""
-    return shared.planned("step", control__pace="swift")
+    """HRP-2 lifts a foot and sets it down elsewhere."""
+    return shared.planned("step", control__pace="fast")
 
 
 @pytest.fixture(scope="session")

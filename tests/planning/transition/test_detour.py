@@ -15,7 +15,7 @@ from mcplan.planning.transition.knot_search import KnotFinder
 from mcplan.planning.transition.knots import MAX_DEFICIT_M, straight_knots
 from mcplan.robot.description import Box
 from mcplan.scene.environment import Obstacle
-from mcplan.settings.settings import ControlSettings
+from mcplan.settings.control import ControlSettings
 from tests.planning.obstacle_step import step_past
 
 KNOTS = 24

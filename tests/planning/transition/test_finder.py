@@ -16,7 +16,7 @@ from mcplan.planning.transition.segments import SwingMotion
 from mcplan.robot.robot_file import load_robot
 from mcplan.scene.environment import Environment, Surface
 from mcplan.scene.placement import make_contact
-from mcplan.settings.settings import ControlSettings
+from mcplan.settings.control import ControlSettings
 from tests.planning.obstacle_step import step_past
 
 SOLES = ["left_sole", "right_sole"]
@@ -50,7 +50,7 @@ def test_a_hurdle_is_stepped_over(over_a_hurdle):
     (course,) = segment.courses
     assert (course.patch, course.lead, course.target) == ("left_sole", "own", swing.after)
     assert course.lift[2] == pytest.approx(course.approach[2])
-    assert course.lift[2] > SETTINGS.clearance + 0.03  # the hurdle is 8 cm high
+    assert course.lift[2] > SETTINGS.avoidance.swing_clearance + 0.03  # the hurdle is 8 cm high
     np.testing.assert_array_equal(segment.q[[0, -1]], (swing.q0, swing.q1))
     model = CollisionModel(prover.robot, prover.environment)
     near = [model.smallest(q, contacts=(*swing.common, *swing.touching)).distance for q in segment.q]
@@ -66,10 +66,10 @@ def test_no_way_that_a_look_has_seen_to_be_too_low_is_searched_through(over_a_hu
     begin = Departure(swing.q0, swing.common, {"left_sole": swing.before})
     above = prover.segments.look(begin, swing.q1, swing.added).above
     assert above > 0.01
-    tried = []
+    tried, clearance = [], SETTINGS.avoidance.swing_clearance
     known = finder_module.lift_and_approach
     monkeypatch.setattr(
-        finder_module, "lift_and_approach", lambda *asked: tried.append(asked[3] - SETTINGS.clearance) or known(*asked)
+        finder_module, "lift_and_approach", lambda *asked: tried.append(asked[3] - clearance) or known(*asked)
     )
     finder = TransitionFinder(prover.robot, prover.environment, SETTINGS)
     assert finder.swing(begin, swing.q1, swing.added, above).missed <= GOOD_DEFICIT_M

@@ -73,7 +73,7 @@ def test_the_part_of_a_motion_that_forces_allow(step, retimer, case):
 
 @pytest.mark.parametrize("faces", [4, 16])
 def test_pyramids_have_as_many_faces_as_the_controller_has(step, faces):
-    settings = step.scenario.replace(control={"friction_faces": faces}).transition_settings
+    settings = step.scenario.replace(control={"contact": {"friction_faces": faces}}).transition_settings
     path, _ = PathDynamics.pair(step.scenario.robot, step.segments[0])
     contacts = Retimer(step.scenario.robot, settings).forces(path, 1.0).of_contacts
     points = sum(len(block.contact.points) for block in contacts.blocks)

@@ -48,7 +48,7 @@ def test_every_motion_takes_a_fraction_of_its_own_time_and_all_less_than_half_of
         assert segment.law is not None
         assert segment.time < 0.8 * segment.duration
         assert segment.law.path[-1] == segment.duration
-    slow = shared.planned("step")
+    slow = shared.planned("step", control__pace="slow")
     assert len(slow.segments) == len(step.segments)
     assert sum(s.time for s in step.segments) < 0.5 * sum(s.time for s in slow.segments)
 
@@ -103,7 +103,7 @@ def test_where_a_swing_is_bent_torques_change_no_quicker_than_they_may(step):
     (free,) = np.nonzero(np.abs(robot.frame_jacobian(segment.q[0], course.patch)[:, 6:]).max(axis=0))
     rates, durations = {}, {}
     for most in (0.0, 100.0):
-        settings = scenario.replace(control={"torque_rate": most}).transition_settings
+        settings = scenario.replace(control={"gains": {"torque_rate": most}}).transition_settings
         law = Retimer(robot, settings).law(segment)
         t = np.linspace(0.0, law.duration, 600)
         s, rate, _ = np.array([law.at(each) for each in t]).T
@@ -149,7 +149,8 @@ def test_contacts_keep_their_part_of_the_weight(step):
     segment, scenario = step.segments[1], step.scenario
     times = []
     for weight in (0.25, 0.1):
-        settings = scenario.replace(control={"pace": {"weight": weight}, "torque_rate": 0.0}).transition_settings
+        control = {"pace": {"weight": weight}, "gains": {"torque_rate": 0.0}}
+        settings = scenario.replace(control=control).transition_settings
         law = Retimer(scenario.robot, settings).law(segment)
         rise = []
         for t in np.linspace(0.0, law.duration, 200):
@@ -322,8 +323,9 @@ def test_a_slow_motion_has_other_corners_and_is_found_anew(step, tmp_path):
     save_plan(step, path)
     slow = load_plan(path, {"control.pace": "slow"})
     assert all(segment.law is None for segment in slow.segments)
-    assert slow.notices == ("the motions between stances were found anew, as control.lift_share changed",)
-    same = load_plan(path, {"control": {"pace": "slow", "lift_share": step.scenario.transition_settings.lift_share}})
+    assert slow.notices == ("the motions between stances were found anew, as control.timing.swing_blend changed",)
+    blend = step.scenario.transition_settings.timing.swing_blend
+    same = load_plan(path, {"control": {"pace": "slow", "timing": {"swing_blend": blend}}})
     assert [segment.duration for segment in same.segments] == [segment.duration for segment in step.segments]
     assert "control.pace" in same.notices[-1]
 
@@ -373,7 +375,7 @@ def test_each_contact_but_a_grip_bears_its_preload_in_all_of_its_points(step, re
         part = unknowns[block.place].reshape(-1, 3)
         np.testing.assert_allclose(part[:, 2], 12.0 / len(part))
         assert not part[:, :2].any()
-    for kept, expected in ((1.0, retimer.settings.preload), (0.0, 0.0)):
+    for kept, expected in ((1.0, retimer.settings.contact.preload_force), (0.0, 0.0)):
         forces = retimer.forces(path, kept)
         borne = forces.hold + forces.G @ preloaded(forces.of_contacts, expected)
         np.testing.assert_allclose(borne, path.hold, atol=1e-9)

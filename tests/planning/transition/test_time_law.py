@@ -15,8 +15,8 @@ from mcplan.planning.transition.transition import Segment
 from mcplan.robot.robot_file import load_robot
 from mcplan.scene.environment import Environment, Surface
 from mcplan.scene.placement import make_contact
+from mcplan.settings.control import ControlSettings
 from mcplan.settings.margins import counted_on
-from mcplan.settings.settings import ControlSettings
 from mcplan.statics.feasibility import part_exerted
 
 SQUARE = np.array([[-2.0, -2.0], [2.0, -2.0], [2.0, 2.0], [-2.0, 2.0]])

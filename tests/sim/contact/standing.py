@@ -29,7 +29,7 @@ class Drift:
 
 def four_contacts(seconds: float, dt: float = 0.001) -> Plan:
     """Return a plan that stays in the stance of ``table`` in which both hands carry."""
-    scenario = load_scenario("table", overrides={"simulation.dt": dt, "control.start_time": seconds})
+    scenario = load_scenario("table", overrides={"simulation.dt": dt, "control.timing.start_time": seconds})
     stances = plan(scenario).stances
     stance = next(stance for stance in stances if len(stance.contacts) == 4)
     return Plan(scenario, (replace(stance, change="start", moved=None),))

@@ -7,7 +7,8 @@ import pytest
 from mcplan.robot.description import Box
 from mcplan.robot.robot_file import load_robot
 from mcplan.scene.environment import Bar, Environment, FreeObject, Surface
-from mcplan.settings.settings import ContactLaw, Push, SimulationSettings
+from mcplan.settings.disturbance import Push
+from mcplan.settings.simulation import ContactLaw, SimulationSettings
 from mcplan.sim.contact.contact_physics import ContactPhysics
 from mcplan.sim.disturbance import Disturbance
 from mcplan.sim.physics import Action

@@ -10,7 +10,7 @@ import pytest
 
 from mcplan.robot.robot_file import load_robot
 from mcplan.scene.environment import Environment
-from mcplan.settings.settings import SimulationSettings
+from mcplan.settings.simulation import SimulationSettings
 from mcplan.sim.contact.contact_physics import ContactPhysics
 from mcplan.sim.physics import Action
 

@@ -9,7 +9,7 @@ import numpy as np
 from mcplan.robot.description import Box
 from mcplan.robot.robot_file import load_robot
 from mcplan.scene.environment import Environment, FreeObject, Surface
-from mcplan.settings.settings import ContactLaw, SimulationSettings
+from mcplan.settings.simulation import ContactLaw, SimulationSettings
 from mcplan.sim.contact.contact_physics import ContactPhysics
 from mcplan.sim.physics import Action
 

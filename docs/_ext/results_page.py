@@ -13,7 +13,7 @@ Each figure stands between two comments of a page, whose first names what it is 
     <!-- pushes -->                             what `python -m tests.sim.push_recovery` wrote
     <!-- walking -->, <!-- dynamic -->          what it wrote of a robot that walks, with and without a rest
     <!-- jumps -->                              what `python -m tests.sim.torque_jumps` wrote
-    <!-- laws -->                               what `python -m tests.planning.laws_of_time` wrote
+    <!-- laws -->                               what `python -m tests.planning.measure_retiming` wrote
     <!-- faults -->                             what `python -m tests.mutation.campaign` wrote
     <!-- end -->
 

@@ -18,7 +18,7 @@ class Descent:
 
     Parameters
     ----------
-    path : the way to above the support.
+    path : swing path that ends above the support.
     normal : (3,) of the support.
     speed : ``v``, m/s.
     depth : where it stops if nothing is met (m below the end of the path).
@@ -52,11 +52,6 @@ class Descent:
     def end_time(self) -> float:
         """Time at which it stops where it has met nothing (s)."""
         return self.path.end_time + self.depth / self.speed + self.ramp / 2
-
-    @property
-    def duration(self) -> float:
-        """Time from start to end (s)."""
-        return self.end_time - self.start_time
 
     def sample(self, t: float) -> PoseSample:
         """Return the reference at time t."""

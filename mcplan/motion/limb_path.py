@@ -71,7 +71,7 @@ class Timing(NamedTuple):
 
 
 UNLIMITED_TIMING = Timing(np.inf, np.inf, 1e-3)
-"""Of what takes as long as it is told to."""
+"""For paths with a given duration."""
 
 
 class OrientationReference(Protocol):
@@ -103,7 +103,7 @@ class LimbPath(CachedPath):
     start_time : s.
     least_duration : s; a path that would be faster is slowed down as a whole.
     tightness : of the orientation, at the start and at the end.
-    turn : reference of the orientation; None: it turns during the swing, on the shortest way.
+    turn : reference of the orientation; None: it turns during the swing, by the smallest angle.
     """
 
     def __init__(
@@ -122,9 +122,9 @@ class LimbPath(CachedPath):
         (R0, p0), (R1, p1) = start, end
         self._p = np.array(p0, float)
         self.end, self.start_time, self.tightness = (R1, p1), start_time, tightness
-        ways = np.array([lift, p1 + approach - self._p - lift, -np.asarray(approach)], float)
+        displacements = np.array([lift, p1 + approach - self._p - lift, -np.asarray(approach)], float)
         angles = (0.0, float(np.linalg.norm(rotation_vector(R1 @ R0.T))), 0.0)
-        distances = np.linalg.norm(ways, axis=1).tolist()
+        distances = np.linalg.norm(displacements, axis=1).tolist()
         # numbers of Python: paths begin within ticks, and arrays of three cost ten times as much
         up, over, down = map(timing.duration, distances, angles)
         up, down = (max(T, timing.share * over) if T > 0.0 else 0.0 for T in (up, down))
@@ -134,7 +134,7 @@ class LimbPath(CachedPath):
         scale = max(1.0, least_duration / total) if total > 0.0 else 1.0
         self._T = [max(scale * T, 1e-9) for T in (up, over, down)]
         self._begin = [start_time + scale * begin for begin in (0.0, leaves, comes)]
-        self._pieces = np.column_stack([self._begin, self._T, ways])
+        self._pieces = np.column_stack([self._begin, self._T, displacements])
         self.duration = max(scale * total, least_duration)
         self.turn = turn or RotationTrajectory(R0, R1, self._T[1], start_time=self._begin[1])
 
@@ -282,18 +282,18 @@ class StepPath(CachedPath):
     ):
         self.end, self.start_time, self.duration = end, start_time, duration
         self._normal, self._rise, self._speed = np.array(normal, float), rise, speed
-        self._way = Quintic(start[1], end[1], duration, velocity, None, start_time)
+        self._path = Quintic(start[1], end[1], duration, velocity, None, start_time)
         self._turn = RotationTrajectory(start[0], end[0], duration, start_time=start_time)
 
     def aim(self, end: Pose, t: float) -> None:
         """Go to another place from time t (s) on, from how the foot moves then."""
-        x = self._way.sample(t)
-        self._way = Quintic(x.value, end[1], self.end_time - t, x.velocity, x.acceleration, t)
+        x = self._path.sample(t)
+        self._path = Quintic(x.value, end[1], self.end_time - t, x.velocity, x.acceleration, t)
         self.end, self._time = end, float("nan")
 
     def compute(self, t: float) -> PoseSample:
         """Return the reference at time t (s)."""
-        x, turn = self._way.sample(t), self._turn.sample(t)
+        x, turn = self._path.sample(t), self._turn.sample(t)
         p, v, a = x.value.copy(), np.append(x.velocity, turn.velocity), np.append(x.acceleration, turn.acceleration)
         s, T = (t - self.start_time) / self.duration, self.duration
         if s >= 1.0:
@@ -313,17 +313,17 @@ class StepPath(CachedPath):
 
     @property
     def swing_time(self) -> float:
-        """The lift is no part of its own."""
+        """End of the lift, which is not separate (s)."""
         return self.end_time
 
     @property
     def approach_time(self) -> float:
-        """Nor is the approach."""
+        """Start of the approach, which is not separate (s)."""
         return self.end_time
 
 
 class PatchTurn:
-    """``R(t) = exp((1 - sigma(t)) phi) R_FK(q(t))``: what the patch is off at the start (phi) goes away on the way.
+    """``R(t) = exp((1 - sigma(t)) phi) R_FK(q(t))``: the initial error phi vanishes along the motion.
 
     Parameters
     ----------

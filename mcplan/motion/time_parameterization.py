@@ -223,11 +223,6 @@ class TimedPath:
         """Time from which a limb moves along the normal of its new place only (s)."""
         return self._when(self.path.approach_time)  # type: ignore[union-attr]
 
-    @property
-    def duration(self) -> float:
-        """Time from start to end (s)."""
-        return self.end_time - self.start_time
-
     def _when(self, s: float) -> float:
         return self.start_time + self._timing.lost + self.law.time_of(s)
 

@@ -86,24 +86,24 @@ def paced(scenario: Scenario, stances: Sequence[PlannedStance]) -> tuple[Planned
 
 
 def refuse_barred(stances: Sequence[PlannedStance]) -> None:
-    """Refuse stances to one of which no motion leads that is free.
+    """Refuse stances without a collision-free motion to one of them.
 
     Raises
     ------
     PlanningFailed
-        With the stance, the bodies that are in the way, and how much is missing.
+        With the stance, the bodies in collision, and the deficit.
     """
     for k, stance in enumerate(stances[1:], start=1):
         if (worst := barred_segment(stance)) is not None:
             raise PlanningFailed(
-                f"stances[{k}]: no free motion was found from the stance before to `{stance.title}`: "
+                f"stances[{k}]: no collision-free motion found from the stance before to `{stance.title}`: "
                 f"{worst.shortfall}. What would have to change: the places of the contacts, or a posture in between "
                 "that leads around it"
             )
 
 
 def barred_segment(stance: PlannedStance) -> Segment | None:
-    """Return the segment on the way to a stance that misses most, None where all of them are free."""
+    """Return the segment with the greatest deficit before a stance, None where all are collision-free."""
     assert stance.transition is not None
     worst = max(stance.transition.segments, key=lambda segment: segment.missed)
     return worst if worst.missed > MAX_DEFICIT_M else None

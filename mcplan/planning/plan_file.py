@@ -20,10 +20,9 @@ from mcplan.planning.plan import Plan, PlannedStance
 from mcplan.planning.posture.support_cache import contact_key
 from mcplan.planning.transition.transition import BoundaryState, Transition
 from mcplan.planning.transition.transition_file import (
-    DEFAULT_SETTINGS,
-    made_with,
-    paced_otherwise,
-    paced_with,
+    changed_pace_settings,
+    pace_settings,
+    path_settings,
     transition_data,
     transition_of,
 )
@@ -48,24 +47,24 @@ def plan_document(plan: Plan, directory: str | os.PathLike[str] = ".") -> dict[s
     directory : where the file will be; paths in it are relative to there.
     """
     data = plan.scenario.data(directory)
-    said = data.pop("plan", None) or {}
-    said = {key: value for key, value in said.items() if key not in ("notices", "goal", "made_with", "paced_with")}
+    record = data.pop("plan", None) or {}
+    record = {key: value for key, value in record.items() if key not in ("notices", "goal", "made_with", "paced_with")}
     data["mcplan"] = 2
     if data.get("stances") and not data.get("goal") and not is_plan(plan.scenario.document):
-        # what was asked for: the planned stances take the place of the hand-written ones
-        said["sequence"] = data["stances"]
+        # the request: the planned stances take the place of the hand-written ones
+        record["sequence"] = data["stances"]
     if plan.notices:
-        said["notices"] = list(plan.notices)
+        record["notices"] = list(plan.notices)
     if plan.goals:
-        said["goal"] = [item.to_data() for item in plan.goals]
+        record["goal"] = [item.to_data() for item in plan.goals]
     if any(stance.transition is not None for stance in plan.stances):
-        said["made_with"] = made_with(plan.scenario.transition_settings)
-        said["paced_with"] = paced_with(plan.scenario.transition_settings)
+        record["made_with"] = path_settings(plan.scenario.transition_settings)
+        record["paced_with"] = pace_settings(plan.scenario.transition_settings)
     items = data.pop("stances", None) or ()  # both stand at the end, in one order, however often a plan is written
-    walks = any(stance.passing is not None for stance in plan.stances)  # with steps of its own
+    walks = any(stance.passing is not None for stance in plan.stances)  # its steps are not those of the file
     asked = items if len(items) == len(plan.stances) and not walks else [{} for _ in plan.stances]
     stances = {"stances": [_stance_data(*each) for each in zip(plan.stances, asked, strict=True)]}
-    return data | ({"plan": said} if said else {}) | stances
+    return data | ({"plan": record} if record else {}) | stances
 
 
 def save_plan(plan: Plan, path: str | os.PathLike[str]) -> None:
@@ -114,52 +113,59 @@ def plan_of(scenario: Scenario) -> Plan:
     """Return the plan that a scenario's document is, see `load_plan`."""
     if not scenario.stances:
         raise ScenarioError(f"{scenario.path}: no stances, so it is a scenario and not a plan; plan it first")
+    stances = _stances(scenario)
+    record = scenario.document.data.get("plan") or {}
+    notices = record.get("notices") or ()
+    if not isinstance(notices, (list, tuple)) or not all(isinstance(notice, str) for notice in notices):
+        raise ScenarioError(scenario.document.problem(("plan", "notices"), "expected a list of texts"))
+    # paths and times in the file are valid for the settings that they were made with
+    known, pace = path_settings(scenario.transition_settings), pace_settings(scenario.transition_settings)
+    before, pace_before = record.get("made_with") or known, record.get("paced_with") or pace
+    new_paths = sorted(f"control.{name}" for name in known if before.get(name) != known[name])
+    new_times = changed_pace_settings(pace_before, pace)
+    moving = [k for k, stance in enumerate(stances) if stance.passing is not None]
+    if moving and (new_paths or new_times):
+        names = ", ".join([*new_paths, *new_times])
+        text = f"is passed in motion, which was planned with other values of {names}; plan the scenario again"
+        raise ScenarioError(scenario.document.problem(("stances", moving[0]), text))
+    if new_paths or any(item.transition is None for item in scenario.stances[1:]):
+        if new_paths:
+            notices = (*notices, f"the motions between stances were planned again: {', '.join(new_paths)} changed")
+        return Plan(scenario, with_transitions(scenario, stances), notices=tuple(notices))
+    stances = _with_motions(scenario, stances)
+    if scenario.control.pace is not None and "walking" in pace and "walking" not in pace_before:
+        text = "the plan comes to rest on each foot; plan the scenario again"
+        raise ScenarioError(scenario.document.problem(("control", "walking"), text))
+    if new_times:
+        stances = list(paced(scenario, stances))
+        notices = (*notices, f"the times of motions were computed again: {', '.join(new_times)} changed")
+    return Plan(scenario, tuple(stances), notices=tuple(notices))
+
+
+def _stances(scenario: Scenario) -> list[PlannedStance]:
+    """Return the stances of a file without their motions; the first that is wrong is the last that is read."""
     stances: list[PlannedStance] = []
-    problems = []
     for k, item in enumerate(scenario.stances):
         try:
             stances.append(_stance(scenario, item, stances[-1] if stances else None))
         except InputError as error:
-            problems += [scenario.document.problem(("stances", k), p.message) for p in error.problems]
-            break
-    if problems:
-        raise ScenarioError(*problems)
-    said = scenario.document.data.get("plan") or {}
-    notices = said.get("notices") or ()
-    if not isinstance(notices, (list, tuple)) or not all(isinstance(notice, str) for notice in notices):
-        raise ScenarioError(scenario.document.problem(("plan", "notices"), "expected a list of texts"))
-    known = made_with(scenario.transition_settings)
-    before = said.get("made_with") or known
-    changed = sorted(name for name in known if before.get(name, DEFAULT_SETTINGS.get(name, 0.0)) != known[name])
-    moving = [k for k, stance in enumerate(stances) if stance.passing is not None]
-    pace, paced_before = paced_with(scenario.transition_settings), said.get("paced_with")
-    otherwise = paced_otherwise(paced_before, pace)
-    if moving and (changed or otherwise):
-        what = ", ".join([*(f"control.{name}" for name in changed), *otherwise])
-        text = f"is passed in motion, which was planned with other values of {what}; plan the scenario anew"
-        raise ScenarioError(scenario.document.problem(("stances", moving[0]), text))
-    if changed or any(item.transition is None for item in scenario.stances[1:]):
-        complete = with_transitions(scenario, stances)
-        if changed:
-            names = ", ".join(f"control.{name}" for name in changed)
-            notices = (*notices, f"the motions between stances were found anew, as {names} changed")
-        return Plan(scenario, complete, notices=tuple(notices))
-    problems = []
+            raise ScenarioError(
+                *(scenario.document.problem(("stances", k), p.message) for p in error.problems)
+            ) from None
+    return stances
+
+
+def _with_motions(scenario: Scenario, stances: list[PlannedStance]) -> list[PlannedStance]:
+    """Return the stances with their motions from the file."""
+    found, problems = list(stances), []
     for k, item in enumerate(scenario.stances[1:], start=1):
         try:
-            stances[k] = replace(stances[k], transition=_transition(scenario, item, stances, k))
+            found[k] = replace(stances[k], transition=_transition(scenario, item, stances, k))
         except InputError as error:
             problems += [scenario.document.problem(("stances", k), p.message) for p in error.problems]
     if problems:
         raise ScenarioError(*problems)
-    if scenario.control.pace is not None and "walking" in pace and "walking" not in (paced_before or {}):
-        text = "the plan comes to rest on each foot; plan the scenario anew"
-        raise ScenarioError(scenario.document.problem(("control", "walking"), text))
-    # a file that does not say it was made before there was a pace
-    if otherwise if paced_before else scenario.control.pace is not None:
-        stances = list(paced(scenario, stances))
-        notices = (*notices, f"the times of motions were found anew, as {', '.join(otherwise)} changed")
-    return Plan(scenario, tuple(stances), notices=tuple(notices))
+    return found
 
 
 def _transition(scenario: Scenario, item: StanceItem, stances: list[PlannedStance], k: int) -> Transition:
@@ -175,7 +181,7 @@ def _transition(scenario: Scenario, item: StanceItem, stances: list[PlannedStanc
 
 
 def _stance_data(stance: PlannedStance, asked: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an item of a plan; ``posture`` and ``com`` of the one ``asked`` for stay, to be planned anew with."""
+    """Return an item of a plan; ``posture`` and ``com`` of the item ``asked`` for stay, for planning again."""
     objects = {name: _pose(pose[:3], pose[3:]) for name, pose in stance.objects.items()}
     motion = None if stance.transition is None else transition_data(stance.transition)
     return (
@@ -226,7 +232,7 @@ def _stance(scenario: Scenario, item: StanceItem, before: PlannedStance | None) 
     carried = {contact.carrier.name for contact in contacts if contact.carrier is not None}
     moved = displaced_objects(scenario.environment, before or replace(stance, objects={}), stance)
     if left := sorted(moved.keys() - carried):
-        raise InputError(f"objects: {left[0]} is elsewhere than before, and no contact on it moves it")
+        raise InputError(f"objects: pose of {left[0]} changed without a contact that could move it")
     names, old = {c.patch for c in contacts}, set() if before is None else set(before.patches)
     expected = {
         "start": before is None and item.moved is None,
@@ -250,6 +256,8 @@ def _passing(scenario: Scenario, item: StanceItem, q: np.ndarray) -> BoundarySta
     robot = scenario.robot
     for name, rates in (("v", item.v), ("vd", item.vd)):
         if rates is None or len(rates) != robot.nv or not np.isfinite(rates).all():
-            said = "missing" if rates is None else f"{len(rates)} numbers"
-            raise InputError(f"{name}: {said}, expected {robot.nv} finite ones: a stance passed in motion has v and vd")
+            given = "missing" if rates is None else f"{len(rates)} numbers"
+            raise InputError(
+                f"{name}: {given}, expected {robot.nv} finite ones: a stance passed in motion has v and vd"
+            )
     return BoundaryState.at(robot, q, np.array(item.v), np.array(item.vd))

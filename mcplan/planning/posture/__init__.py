@@ -1,1 +1,1 @@
-"""Whether a stance can be held: the posture generator, inverse kinematics, and the way from posture to posture."""
+"""Postures of stances: posture generator and inverse kinematics."""

@@ -18,16 +18,16 @@ from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment
 
 PATH_PIECES = 8
-"""Intermediate postures on the way."""
+"""Intermediate postures of the path."""
 
 STEPS_PER_PIECE = 15
 """Steps of the posture search for each of them."""
 
 CONTACT_TOLERANCE_M = 1e-5
-"""m, rad: of held contacts on the way."""
+"""m, rad: of held contacts along the path."""
 
 ARRIVAL_TOLERANCE = 0.05
-"""rad, m: a way that ends this near to a posture leads there."""
+"""rad, m: a path that ends this near to a posture leads there."""
 
 
 class Continuity:
@@ -46,20 +46,20 @@ class Continuity:
         self._search = PostureSearch(robot, W, 0.0)
 
     def follow(self, held: Sequence[Contact], start: np.ndarray, end: np.ndarray) -> np.ndarray:
-        """Return the posture (nq,) that the way from ``start`` towards ``end`` leads to.
+        """Return the posture (nq,) where the path from ``start`` towards ``end`` arrives.
 
-        The straight way between the two is gone through in pieces, each from the last; the contacts stay in place.
+        The straight path is followed in pieces, each from the last; the contacts stay in place.
         """
         rows = [contact_rows(self.robot, self.environment, contact, None) for contact in held]
-        way = self.robot.difference(start, end)
+        step = self.robot.difference(start, end)
         q = start
         for piece in range(1, PATH_PIECES + 1):
-            guide = self.robot.integrate(start, way, piece / PATH_PIECES)
+            guide = self.robot.integrate(start, step, piece / PATH_PIECES)
             q = self._search.run(self._search.task(rows, guide), q, STEPS_PER_PIECE, CONTACT_TOLERANCE_M, 1e-3).q
         return q
 
     def reaches(self, held: Sequence[Contact], start: np.ndarray, end: np.ndarray) -> bool:
-        """Say whether the way from ``start`` (nq,) leads to ``end``."""
+        """Say whether the path from ``start`` (nq,) leads to ``end``."""
         return self._same(self.follow(held, start, end), end)
 
     def linked(self, held: Sequence[Contact], result: PostureResult, start: np.ndarray) -> PostureResult:
@@ -67,9 +67,9 @@ class Continuity:
 
         Parameters
         ----------
-        held : contacts that stay closed on the way.
+        held : contacts that stay closed.
         result : a posture that was found.
-        start : (nq,) where the way begins.
+        start : (nq,) start of the path.
         """
         end = self.follow(held, start, result.q)
         if self._same(end, result.q):
@@ -81,7 +81,7 @@ class Continuity:
         off = np.abs(self.robot.difference(end, result.q))
         worst = int(np.argmax(off))
         thing = self.robot.joint_names[worst - 6] if worst >= 6 else "the base"
-        return replace(result, stage="way", violations=(Violation("way", thing, float(off[worst])),))
+        return replace(result, stage="continuity", violations=(Violation("continuity", thing, float(off[worst])),))
 
     def _same(self, a: np.ndarray, b: np.ndarray) -> bool:
         return bool(np.max(np.abs(self.robot.difference(a, b))) <= ARRIVAL_TOLERANCE)

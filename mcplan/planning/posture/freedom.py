@@ -129,11 +129,11 @@ def resolve_contact(
     InputError
         When the rounded place is off the support.
     """
-    said = contact.to_data()
-    open_ = {name: value for name, value in said.items() if name not in freedom.names}
+    data = contact.to_data()
+    open_ = {name: value for name, value in data.items() if name not in freedom.names}
     place = make_contact(robot, environment, open_, near).coordinates
     rounded = {name: round(float(place[name]), DIGITS) for name in freedom.names if name in place}
-    return make_contact(robot, environment, {**said, **rounded})
+    return make_contact(robot, environment, {**data, **rounded})
 
 
 def _complement(selection: np.ndarray) -> np.ndarray:
@@ -163,7 +163,7 @@ def _cell(
             rows.append(cell_row(R[axis], zero, -width, width))
     if freedom.yaw > 0.0 and contact.selection[:, 3:].any():
         free.append(np.eye(6)[5])
-        # the patch's z axis points into the surface: yaw turns the other way
+        # the patch's z axis points into the surface: yaw has the opposite sense
         rows.append(cell_row(zero, np.array([0.0, 0.0, -1.0]), -min(freedom.yaw, 3.0), min(freedom.yaw, 3.0)))
     if (freedom.x > 0.0 or freedom.y > 0.0) and not contact.options.get("overhang"):
         shape = contact.points[:, :2] @ R[:2, :2].T
@@ -196,9 +196,9 @@ def _ball_cell(contact: Contact, environment: Environment, freedom: Freedom | No
     place = A @ np.array([contact.coordinates["x"], contact.coordinates["y"]])
     most = np.maximum(b, place) + A @ (surface.R.T @ surface.p)[:2]
     near = most - A @ (surface.R.T @ contact.p)[:2] < np.abs(A) @ widths + NEAR_EDGE_RADII * r
-    ways = A @ surface.R[:, :2].T
+    normals = A @ surface.R[:, :2].T
     rows += [
-        cell_row(n, np.zeros(3), -UNBOUNDED, high, OF_POINT) for n, high in zip(ways[near], most[near], strict=True)
+        cell_row(n, np.zeros(3), -UNBOUNDED, high, OF_POINT) for n, high in zip(normals[near], most[near], strict=True)
     ]
     return np.array(rows)
 

@@ -128,7 +128,7 @@ CLEARANCE_ROUNDING_M = 1e-4
 """m: a clearance may fall short of the one asked for by this much."""
 
 MAX_PUSH_M = 0.02
-"""m: the most that a pair is pushed apart before its distance is taken anew."""
+"""m: the most that a pair is pushed apart before its distance is computed again."""
 
 MAX_NAMED_PAIRS = 3
 """Pairs that are named where bodies cannot be kept apart."""
@@ -186,7 +186,7 @@ class PostureGenerator:
         guide : (nq,) the posture that is preferred, or several of them: the first is preferred, all are starts.
         starts : (nq,) each: further starts, tried before the guides (the posture of a neighbouring stance).
         free : {patch: Freedom}: coordinates that may be chosen.
-        passing : patches that are held in the air on their way: they touch nothing, and keep the clearance.
+        passing : patches that are held in the air: they touch nothing, and keep the clearance.
         com : (2,) or (3,) centre of mass that the posture has (m); None leaves it to the balance.
         base : where the base is; None leaves it to the guide.
         hint : (2,) place to which the centre of mass is drawn (m), where ``com`` is None; by default the place nearest
@@ -288,7 +288,7 @@ class PostureGenerator:
         free: Mapping[str, Freedom],
         clock: EffortCounter,
     ) -> None:
-        """Resolve collisions by rows of the distances, taken anew every few steps."""
+        """Resolve collisions by rows of the distances, computed again every few steps."""
         if self.collisions is None:
             return
         settings = self.settings
@@ -461,7 +461,7 @@ class PostureGenerator:
     def _missed(
         self, search: SearchResult, wanted: PostureProblem, rows: list[FrameRows], guide: np.ndarray
     ) -> tuple[Violation, ...]:
-        """Say what a search missed, and which joint limits are in the way."""
+        """Return the violations of a search, and the joint limits that cause them."""
         names = [contact.patch for contact in wanted.contacts]
         found = violations_of(search, rows, names, list(wanted.further), SEARCH_TOLERANCE_M)
         return tuple(found + self._binding(search, wanted.limit, rows, guide))

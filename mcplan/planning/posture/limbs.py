@@ -1,8 +1,8 @@
 """Limbs in the air: nominal patch positions, limbs that would cross obstacles, half-space constraints of swing limbs.
 
 The collision model keeps bodies millimetres apart; a patch in the air keeps more, so that it has room to swing. A
-posture is found near a reference without regard to the one before. Overlaps are resolved by the shorter way out, so an
-arm may end above a rail beside which it hung, with no path between the two: `FreeLimbs` keeps it on its side.
+posture is found near a reference without regard to the one before. Overlaps are resolved by the shorter displacement:
+an arm may end above a rail beside which it hung, with no path between the two. `FreeLimbs` keeps it on its side.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -49,7 +49,7 @@ def nominal_offsets(
 
 
 MAX_OVERLAP_M = 0.01
-"""m: bodies that overlap by less than this on the straight way between two postures are got around easily."""
+"""m: bodies that overlap by less than this on the straight path between two postures are easy to avoid."""
 
 PATH_SAMPLES = 7
 """Postures between two that are looked at."""
@@ -74,29 +74,29 @@ class FreeLimbs:
         self._margins = {name: np.where(mine, deep, -np.inf) for name, mine in of.items() if any(mine)}
 
     def crossing(self, touching: Collection[str], q0: np.ndarray, q1: np.ndarray) -> tuple[str, ...]:
-        """Return the limbs that go through something on the straight way from one posture to another, by name.
+        """Return the limbs that go through something on the straight path between two postures, by name.
 
         Parameters
         ----------
-        touching : patches in contact; their limbs are left out, for their way is planned.
+        touching : patches in contact; their limbs are left out, since their paths are planned.
         q0, q1 : (nq,) postures.
         """
         held = {self.robot.patches[patch].limb for patch in touching}
         found = [name for name in self._margins if name not in held]
-        way = self.robot.difference(q0, q1)
+        step = self.robot.difference(q0, q1)
         between = [
-            self.robot.integrate(q0, way, share) for share in np.arange(1, PATH_SAMPLES + 1) / (PATH_SAMPLES + 1)
+            self.robot.integrate(q0, step, share) for share in np.arange(1, PATH_SAMPLES + 1) / (PATH_SAMPLES + 1)
         ]
         least, margins = self.collisions.least, self._margins
         return tuple(name for name in found if any(least(q, margins[name]) is not None for q in between))
 
     def kept(self, limbs: Collection[str], q: np.ndarray, guide: np.ndarray) -> np.ndarray:
         """Return ``guide`` (nq,) with the joints of some limbs as they are in ``q``."""
-        way = self.robot.difference(guide, q)
+        step = self.robot.difference(guide, q)
         mine = np.zeros(self.robot.nv, bool)
         for limb in limbs:
             mine[self._rates[limb]] = True
-        return np.asarray(self.robot.integrate(guide, np.where(mine, way, 0.0), 1.0))
+        return np.asarray(self.robot.integrate(guide, np.where(mine, step, 0.0), 1.0))
 
 
 LIFT_HEIGHT_M = 0.05

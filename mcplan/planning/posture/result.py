@@ -41,9 +41,9 @@ class Violation:
     base         ``place`` or               m or rad: how far the base stays outside the tolerance
                  ``orientation``
     clearance    patch                      m: how far a lifted patch comes too close to what it left
-    way          joint or ``the base``      rad or m: how far from the posture the way on held contacts ends
-    passage      ``link and link``          m: how far beyond the allowed distance they come on the way, at best
-    passage      patch                      m, rad: by how much contacts or joint limits are missed on its way, at best
+    continuity   joint or ``the base``      rad or m: how far from the posture the path on held contacts ends
+    passage      ``link and link``          m: how far beyond the allowed distance they come along the best path
+    passage      patch                      m, rad: error of contacts or excess of joint limits on the best path
     ===========  =========================  ============================================================
     """
 
@@ -71,11 +71,11 @@ class Violation:
             f"outside the tolerance of its {self.thing}",
             "clearance": f"{self.thing}, in the air, comes {format_length(self.amount)} too close to a surface or its "
             "neighbour",
-            "passage": f"on the way there {self.thing} come {format_length(self.amount)} too close"
+            "passage": f"along the path {self.thing} come {format_length(self.amount)} too close"
             if self.of_two
-            else f"on the way of {self.thing} contacts or joint limits are missed by {format_length(self.amount)}",
-            "way": f"on the held contacts {self.thing} stays {format_length_or_angle(self.amount)} away from the "
-            "posture",
+            else f"along the path of {self.thing} contacts or limits are exceeded by {format_length(self.amount)}",
+            "continuity": f"on the held contacts {self.thing} stays "
+            f"{format_length_or_angle(self.amount)} from the posture",
         }
         return words[self.kind]
 

@@ -16,7 +16,7 @@ REGION_TOLERANCE_M = 2e-3
 """m: a region is found from inside, to this accuracy."""
 
 NO_SLIP_FRICTION = 20.0
-"""A friction that no slip overcomes: tells whether friction, or an object that gives way, makes a region empty."""
+"""Friction coefficient without slip: tells whether friction, or an object that yields, makes a region empty."""
 
 
 def contact_key(contact: Contact) -> tuple:
@@ -76,7 +76,7 @@ class ContactRegions:
 
         Parameters
         ----------
-        com : (3,) where the missing force is told for, when the region is empty.
+        com : (3,) where the missing force is computed when the region is empty.
         """
         key = tuple(sorted(contact_key(contact) for contact in contacts))
         if key not in self._known:

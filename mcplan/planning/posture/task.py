@@ -49,7 +49,7 @@ class Weights:
     """Cost of the distance to the guide posture, per squared m or rad.
 
     The base finds its own place between the contacts; the trunk stays upright; the centre of mass is drawn to ``com``,
-    and hardly leaves the comfortable part of its region: at the edge a contact bears nothing, and lifts off.
+    and seldom leaves the comfortable part of its region: at the edge a contact bears nothing, and lifts off.
     """
 
     base_position: float = 2.0
@@ -74,7 +74,7 @@ class PostureSettings:
     pressure_inset : how far inside a patch's edges its forces act (m), as where the controller counts on them.
     clearance : least distance between links, and to the environment (m).
     steps : steps of the inverse kinematics per stage, at most.
-    collision_rounds : times that distances are taken anew while a collision is resolved.
+    collision_rounds : times that distances are computed again while a collision is resolved.
     torque_rounds : steps towards a posture nearby that needs less torque, where one holds but for that.
     weights : cost of the distance to the guide.
     """
@@ -117,7 +117,7 @@ class PostureSettings:
 
             share <= friction_fraction cos(pi / friction_faces) / extent
 
-        with an extent of cos(pi / 8) where the normals are among those of its own faces, else of 1 at most. Its forces
+        with an extent of cos(pi / 8) where the normals are among those of its faces, else of 1 at most. Its forces
         act no nearer to the edges of a patch than ``pressure_margin``; of largest forces and moments it counts on
         ``force_fraction``.
         """
@@ -320,7 +320,7 @@ class PostureSearch:
         return rule
 
     def room_for(self, task: PostureTargets, further: int) -> PostureScratch:
-        """Return scratch space for the rows of a task, and so many linear rows besides."""
+        """Return scratch space for the rows of a task, and so many further linear rows."""
         rows = _rows(task) + further
         if rows > len(self._scratch.value):
             self._scratch = self._allocate(2 * rows)

@@ -102,9 +102,9 @@ class DurationModel:
         return min(max(COM_ROOM_SHARE * self.finder.room(contacts, com), least), self.settings.contact.cop_margin)
 
     def bears(self, q: np.ndarray, contacts: Sequence[Contact]) -> tuple[np.ndarray, bool]:
-        """Search for the horizontal acceleration that contacts bear at postures (k, nq) along a motion: (k,), m/s².
+        """Return the horizontal acceleration that contacts bear at postures (k, nq) along a motion: (k,), m/s².
 
-        They bear it in every direction, with what the controller counts on of them. Besides, whether they hold the
+        They bear it in every direction, with what the controller counts on of them. Also whether they hold the
         robot, at rest, all along about as easily as at the ends: between two stances that are proven, a detour may need
         torques, or forces of grips, that neither of them does.
         """
@@ -128,7 +128,7 @@ class DurationModel:
         return bears, True
 
     def overload(self, segment: Segment) -> Shortfall | None:
-        """Return what its contacts lack somewhere along a segment that is not held, None where they hold the robot.
+        """Return the shortfall of contacts or torques along a segment that is not held, None where there is none.
 
         Then all of the torques count, and what the controller counts on of contacts.
         """
@@ -142,9 +142,9 @@ class DurationModel:
         return next(filter(None, (shortfall(self.robot, q, counted) for q in looked)), None)
 
     def stretch(self, com: Spline, posture: PostureSpline, contacts: Sequence[Contact], bears: np.ndarray) -> float:
-        """Return in how many times its time a motion would keep within speeds and accelerations; 1 at the least.
+        """Return the factor on its duration that keeps a motion within speeds and accelerations; 1 at least.
 
-        Speeds sink with the time, accelerations with its square. So do the forces and moments that it takes besides the
+        Speeds sink with the time, accelerations with its square. So do the forces and moments that it takes beyond the
         weight: those of limbs count there, too.
 
         Parameters
@@ -169,7 +169,7 @@ class DurationModel:
         return max(speed, float(np.sqrt(max(taken, self._taken(q, self.robot.inverse_dynamics(q, v, vd), contacts)))))
 
     def _taken(self, q: np.ndarray, force: np.ndarray, contacts: Sequence[Contact]) -> float:
-        """Return what a motion takes besides the weight, in parts of what contacts give there: where it takes most.
+        """Return the wrench of a motion beyond the weight, as a share of what contacts give: the greatest along it.
 
         Parameters
         ----------

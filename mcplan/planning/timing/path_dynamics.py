@@ -49,10 +49,10 @@ class PathDynamics:
     ----------
     contacts : those that bear; ``arriving`` those that patches come down to.
     q, v, vd : (m, nq), (m, nv), (m, nv) postures, tangents q' and their derivatives.
-    hold, of_u, of_x : (m, nv) the forces that stand still, and those that sdd and sd² take besides.
+    hold, of_u, of_x : (m, nv) forces at rest, and those of sdd and sd².
     jacobians : (m, 6, nv) of each contact, at the world's origin.
     height, along : (m, 2) first and second derivative of the height of the centre of mass, and of how far it has gone.
-    speed, from_end : (m,) of the centre of mass, and how far along its way it is from the nearer end at rest.
+    speed, from_end : (m,) of the centre of mass, and distance along its path from the nearer end at rest.
     joints, closing, third : (m, ..) speeds of joints, of arriving patches within TOUCHDOWN_HEIGHT_M and then within
         IMPACT_HEIGHT_M of their supports, and third derivatives of q near the ends.
     swung : (m,) how quickly ``of_x`` changes along the path, of that joint of the limbs in the air where it is most.
@@ -136,7 +136,7 @@ class PathDynamics:
     def _closing(self, robot: Robot, segment: Segment) -> np.ndarray:
         """Return the speeds (m, twice arriving), m per unit, of patches below TOUCHDOWN_HEIGHT_M and IMPACT_HEIGHT_M.
 
-        It is the most between the points of the grid on either side: the last of the way is short.
+        It is the most between the points of the grid on either side: the approach is short.
         """
         grid = self.length * law_basis().s
         s = np.interp(
@@ -204,11 +204,11 @@ REASONS = {
 
 
 class RetimingError(Exception):
-    """There is no law, and why."""
+    """No time parameterization exists; the message is the reason."""
 
 
 class PathForces:
-    """What contacts and motors can give along a path where a part of the reserve is kept.
+    """Forces of contacts and motors along a path where a share of the reserve is kept.
 
     Attributes
     ----------
@@ -240,16 +240,16 @@ class PathForces:
         Raises
         ------
         RetimingError
-            With what is in the way, and where.
+            With the reason, and where.
         """
         bounds = self._bounds(program)
         m, program_of = len(bounds), self._program(2)
         rows, counts = np.zeros((m, section.CORNERS + bounds.shape[1], 3)), np.zeros(m, np.int64)
-        ways = np.stack([program.of_u, program.of_x], axis=1)
+        directions = np.stack([program.of_u, program.of_x], axis=1)
         order = np.concatenate([np.arange(first, m, GRID_STRIDE) for first in range(GRID_STRIDE)])
         end = section.along_path(
-            *program_of, self._unit, *self._joints(self._loaded), self.hold, ways, self.G, program.x_max, program.u_max,
-            bounds, order, rows, counts,
+            *program_of, self._unit, *self._joints(self._loaded), self.hold, directions, self.G, program.x_max,
+            program.u_max, bounds, order, rows, counts,
         )  # fmt: skip
         if end < m:
             raise RetimingError(f"{grid_position(end)}, {REASONS[int(counts[end])]}")

@@ -59,7 +59,7 @@ RESERVE_BETWEEN_NODES = 0.42
 in the middles of its times."""
 
 MIDDLE_TOLERANCE = 0.05
-"""Part of an interval between two nodes by which the middle of its time may be off the middle of its way to count as
+"""Share of an interval between two nodes by which the middle of its time may be off the middle of its path to count as
 the same."""
 
 MAX_ROUNDS = 3
@@ -89,7 +89,7 @@ MIN_DURATION_S = 1e-3
 
 
 class SlowerError(Exception):
-    """A law is no quicker than one that there is."""
+    """A parameterization is no faster than the best so far."""
 
 
 class Retimer:
@@ -106,7 +106,7 @@ class Retimer:
         self.rise = settings.pace.weight * GRAVITY
 
     def time_parameterized(self, segment: Segment) -> Segment:
-        """Return the segment with its law; without one, and with the reason, where there is none."""
+        """Return the segment with its time parameterization, or with the reason why there is none."""
         try:
             return replace(segment, law=self.law(segment), retiming_failure="")
         except RetimingError as reason:
@@ -118,7 +118,7 @@ class Retimer:
         Raises
         ------
         RetimingError
-            With what is in its way, and where.
+            With the reason, and where.
         """
         if segment.objects:
             raise RetimingError("objects move along")
@@ -159,14 +159,14 @@ class Retimer:
         Raises
         ------
         RetimingError
-            With what is in its way, and where.
+            With the reason, and where.
         """
         return self._solve(*PathDynamics.pair(self.robot, segment), kept)[1:3]
 
     def _between(self, middles: PathDynamics, forces: PathForces, x: np.ndarray, u: np.ndarray) -> np.ndarray:
         """Return by which part (m - 1,) of x and u = x' / 2 the law keeps half its reserve between nodes, too.
 
-        Where it brakes or speeds up the middle of the time between two nodes is not that of the way: both count.
+        Where it brakes or speeds up the middle of the time between two nodes is not that of the path: both count.
         """
         length = middles.length
         h = length * np.diff(law_basis().s)
@@ -192,7 +192,7 @@ class Retimer:
         pace, contacts = self.pace, forces.of_contacts
         F, upper = contacts.face_rows()
         x_max = np.min(list(self.rates(path, forces.kept).values()), axis=0) ** 2
-        # at rest a jerk j has built up the acceleration j t after j t³ / 6 of the way
+        # at rest a jerk j has built up the acceleration j t after j t³ / 6 of the path
         start = np.cbrt(6.0 * pace.com_jerk**2 * path.from_end)
         return PathProgram(
             path.length, path.v, path.vd, forces.hold, path.of_u, path.of_x, forces.G, F, upper, contacts.equal,
@@ -297,7 +297,7 @@ class Retimer:
 
 
 def _share(kept: float) -> float:
-    """Return the part of x and u that is taken: what uses up reserve to be held at all is not to be hurried besides."""
+    """Return the share of x and u that is used: a posture that needs reserve to be held is left slowly."""
     return max(float(np.sqrt(kept)), MIN_ACCELERATION_SHARE)
 
 

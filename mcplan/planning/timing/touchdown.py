@@ -13,7 +13,7 @@ A patch that comes down on a corner turns about it, a light one on a short lever
 20 rad/s per m/s, before it can be held flat. Where no grip holds, the horizontal velocity of the centre of mass changes
 by dc' and moves the point where the pressure has to be to stop it (the capture point, Pratt et al. 2006) by
 ``|dc'| / w``, ``w² = g / height``, and the next motion has to be followed all the same. Feet come down from above and
-hardly do so; a hand that meets a wall pushes the whole robot back.
+seldom do so; a hand that meets a wall pushes the whole robot back.
 """
 
 from collections.abc import Sequence

@@ -1,1 +1,1 @@
-"""The motion from one stance to the next: found once, kept in the plan, certified, carried out, drawn."""
+"""Transitions: motions between stances."""

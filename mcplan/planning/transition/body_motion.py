@@ -23,10 +23,10 @@ KNOT_INTERVALS = 24
 """Pieces of a motion."""
 
 GOOD_DEFICIT_M = 3e-3
-"""m, rad: a motion that misses its distances or contacts by no more is taken as it is."""
+"""m, rad: a motion with no greater deficit of clearance or contacts is accepted."""
 
 LOST_DEFICIT_M = 0.03
-"""m, rad: a motion that misses its contacts or distances by more is no better than the straight one."""
+"""m, rad: a motion with a greater deficit is no better than the straight one."""
 
 STRETCH_TOLERANCE = 1.02
 """A motion that would have to take this many times longer is slowed down."""
@@ -42,21 +42,21 @@ MAX_STEADY_STRETCH = 1.5
 """Where such a motion takes this many times longer, the body helps."""
 
 MAX_FREE_STRETCH = 2.0
-"""A motion that takes so many times longer is bent to part bodies that are close at both ends: they may stay so."""
+"""Where a motion takes this many times longer, bodies that are close at both ends may stay so."""
 
 MIN_LIFT_M = 8e-3
-"""m: how far off the support that it leaves all of a patch is to be at least once; one that is not would drag."""
+"""m: height that all of a patch reaches at least once above the support that it leaves; below it the patch drags."""
 
 
 @dataclass(frozen=True, eq=False)
 class Departure:
-    """From where a segment begins, at rest.
+    """Start of a segment, at rest.
 
     Attributes
     ----------
     q : (nq,) posture.
     closed : contacts that stay closed.
-    rising : by patch, contacts that have opened and that the patch has not moved away from yet.
+    rising : by patch, open contacts that the patch has not left yet.
     """
 
     q: np.ndarray
@@ -70,7 +70,8 @@ class BodyMotion:
 
     Attributes
     ----------
-    stretch : in how many times its time it would keep within speeds and accelerations; 1 where it does.
+    stretch : factor on its duration that keeps speeds and accelerations within limits; 1 where they are.
+    held : whether its contacts hold the robot all along.
     """
 
     times: np.ndarray
@@ -80,7 +81,7 @@ class BodyMotion:
 
     @property
     def missed(self) -> float:
-        """By how much it misses distances or contacts (m, rad)."""
+        """Greatest deficit of clearance or contacts (m, rad)."""
         return self.knots.missed
 
     @property
@@ -90,7 +91,7 @@ class BodyMotion:
 
     @property
     def rank(self) -> tuple[bool, bool, float]:
-        """By what motions are chosen: those that are free first, of them those that are held, of these the quickest."""
+        """Order of choice: collision-free motions first, of them those that are held, of these the fastest."""
         free = self.missed <= GOOD_DEFICIT_M
         return not free, not self.held, self.stretch if free else self.missed
 
@@ -124,9 +125,9 @@ class MotionFinder:
         q: np.ndarray,
         duration: float,
         touching: tuple[Contact, ...],
-        led: Mapping[str, LimbPath | PosturePath],
+        paths: Mapping[str, LimbPath | PosturePath],
     ) -> BodyMotion:
-        """Find knots, the body steady at first, then free to move, then free to keep bodies close that are."""
+        """Find knots: with a steady body, with a free body, then with the clearances of the ends."""
         times = np.linspace(0.0, duration, KNOT_INTERVALS + 1)
         best: BodyMotion | None = None
         for finder, keep_end_clearance, slow in (
@@ -134,13 +135,13 @@ class MotionFinder:
             (self.knots, False, MAX_FREE_STRETCH),
             (self.knots, True, 0.0),
         ):
-            knots = self.along(finder, begin, q, duration, touching, led, KNOT_INTERVALS, keep_end_clearance)
+            knots = self.along(finder, begin, q, duration, touching, paths, KNOT_INTERVALS, keep_end_clearance)
             motion = self.timed(knots, times, begin.closed)
             if best is None or motion.rank < best.rank:
                 best = motion
             if finder is self.knots and (
                 best.missed > LOST_DEFICIT_M or not knots.check_separation
-            ):  # to keep close what is close is vain
+            ):  # the end clearances would not help
                 break
             if best.missed <= GOOD_DEFICIT_M and best.held and best.stretch <= slow:
                 break
@@ -158,14 +159,14 @@ class MotionFinder:
         q: np.ndarray,
         duration: float,
         touching: tuple[Contact, ...],
-        led: Mapping[str, LimbPath | PosturePath],
+        paths: Mapping[str, LimbPath | PosturePath],
         count: int = KNOT_INTERVALS,
         keep_end_clearance: bool = False,
     ) -> Knots:
-        """Find knots near the straight motion, with patches led along paths."""
+        """Find knots near the straight motion, with patches on their paths."""
         times = np.linspace(0.0, duration, count + 1)
         leads = []
-        for patch, path in led.items():
+        for patch, path in paths.items():
             samples = [path.sample(t) for t in times]
             halves = np.array([path.sample(t).p for t in 0.5 * (times[1:] + times[:-1])])
             leads.append(PatchPath(patch, np.array([x.p for x in samples]), (samples[0].R, samples[-1].R), halves))
@@ -173,8 +174,8 @@ class MotionFinder:
         return finder.find(guides, begin.closed, leads, touching, keep_end_clearance)
 
     def timed(self, knots: Knots, times: np.ndarray, contacts: tuple[Contact, ...]) -> BodyMotion:
-        """Find how long knots at ``times`` (k,) are to take, and whether contacts hold the robot along them."""
-        if knots.missed > MAX_DEFICIT_M:  # no time makes it free
+        """Find by how much knots at ``times`` (k,) are too fast, and whether contacts hold the robot along them."""
+        if knots.missed > MAX_DEFICIT_M:  # no duration makes it collision-free
             return BodyMotion(times, knots, 1.0, False)
         posture, com = PostureSpline(times, knots.q), Spline(times, self.robot.com(knots.q))
         looked = np.array([posture.sample(t).q for t in np.linspace(0.0, times[-1], BALANCE_CHECKS + 1)])
@@ -182,7 +183,7 @@ class MotionFinder:
         return BodyMotion(times, knots, self.law.stretch(com, posture, contacts, bears), held)
 
     def slowed(self, motion: BodyMotion, contacts: tuple[Contact, ...]) -> BodyMotion:
-        """Find the same motion in so much time that it keeps within speeds and accelerations."""
+        """Return the same motion, slowed down to the limits of speeds and accelerations."""
         for _ in range(MAX_STRETCHES):
             if motion.stretch <= STRETCH_TOLERANCE:
                 break
@@ -193,7 +194,7 @@ class MotionFinder:
     def risen(
         self, begin: Departure, old: Contact, q: np.ndarray, duration: float, touching: tuple[Contact, ...]
     ) -> BodyMotion:
-        """Find the way of a patch off its support as the body takes it, which raises it halfway."""
+        """Find the motion of a patch off its support as the body moves it; halfway the body raises it."""
         straight = straight_knots(self.robot, begin.q, q, KNOT_INTERVALS)
         halfway = straight[KNOT_INTERVALS // 2]
         place = self.robot.frame_pose(halfway, old.patch)[:3, 3]
@@ -206,7 +207,7 @@ class MotionFinder:
         best: BodyMotion | None = None
         for guides in (raised, straight):
             knots = self.knots.find(guides, begin.closed, (), touching)
-            motion = self.timed(self._dragging(knots, old), duration * times, begin.closed)
+            motion = self.timed(self._with_lift_off(knots, old), duration * times, begin.closed)
             if best is None or motion.rank < best.rank:
                 best = motion
             if best.missed <= GOOD_DEFICIT_M:
@@ -214,8 +215,8 @@ class MotionFinder:
         assert best is not None
         return best
 
-    def _dragging(self, knots: Knots, old: Contact | None) -> Knots:
-        """Return the knots, as barred where they do not get all of a patch `MIN_LIFT_M` off its old support."""
+    def _with_lift_off(self, knots: Knots, old: Contact | None) -> Knots:
+        """Return the knots, as in collision where a patch does not rise by `MIN_LIFT_M` off its old support."""
         if old is None:
             return knots
         X = self.robot.frame_pose(knots.q, old.patch)
@@ -226,30 +227,30 @@ class MotionFinder:
 
     def around(
         self,
-        barred: BodyMotion,
+        direct: BodyMotion,
         begin: Departure,
         q: np.ndarray,
         touching: tuple[Contact, ...],
         old: Contact | None = None,
     ) -> BodyMotion:
-        """Find a motion around what bars one; return that one where it is not barred, or none is found.
+        """Find a motion around an obstacle; return the given one where it is collision-free, or no other is found.
 
         Parameters
         ----------
-        old : support that a patch is to get off on the way.
+        old : support from which a patch has to lift off.
         """
-        if barred.missed <= MAX_DEFICIT_M:
-            return barred
+        if direct.missed <= MAX_DEFICIT_M:
+            return direct
         guides = self.detour(begin, q, touching)
         if guides is None:
-            return barred
+            return direct
         knots = self.knots.find(guides, begin.closed, (), touching)
-        times = np.linspace(0.0, barred.duration, KNOT_INTERVALS + 1)
-        around = self.timed(self._dragging(knots, old), times, begin.closed)
-        return around if around.missed <= MAX_DEFICIT_M else barred
+        times = np.linspace(0.0, direct.duration, KNOT_INTERVALS + 1)
+        around = self.timed(self._with_lift_off(knots, old), times, begin.closed)
+        return around if around.missed <= MAX_DEFICIT_M else direct
 
     def detour(self, begin: Departure, q: np.ndarray, touching: tuple[Contact, ...]) -> np.ndarray | None:
-        """Return the knots of a detour, None where there is none; those found last are kept."""
+        """Return the knots of a detour, None where there is none; the last one is cached."""
         key = (begin.q.tobytes(), q.tobytes(), *(contact.patch for contact in (*begin.closed, *touching)))
         if key not in self._detours:
             self._detours = {key: Detour(self.knots, begin.q, q, begin.closed, touching).knots(KNOT_INTERVALS)}

@@ -23,7 +23,7 @@ from mcplan.robot.robot import Robot
 from mcplan.scene.contact import Contact
 
 MAX_STEPS = 1500
-"""Steps of the trees after which a motion counts as barred."""
+"""Steps of the trees after which no path is expected."""
 
 STEP_LENGTH = 0.1
 """m, rad: length of a step in the coordinate that changes most."""
@@ -38,7 +38,7 @@ SELF_CLEARANCE_M = 0.008
 """m: the same between links."""
 
 CLEARANCE_SLACK_M = 1e-3
-"""m: by so much less bodies may be apart on the way from posture to posture."""
+"""m: tolerance of clearances between two postures of a tree."""
 
 CONTACT_TOLERANCE_M = 5e-4
 """m, rad: a posture keeps its contacts and balance within this."""
@@ -50,7 +50,7 @@ SAME_POSTURE = 0.02
 """m, rad: postures that are no farther apart are the same."""
 
 METRE_IN_RAD = 3.0
-"""rad/m: what a metre of the base counts as."""
+"""rad/m: weight of the position of the base."""
 
 LIMB_DEVIATION = 0.7
 """rad, m: standard deviation of random postures about the straight motion, for joints of the limb that moves."""
@@ -62,7 +62,7 @@ BASE_DEVIATION = (0.1, 0.1, 0.1, 0.15, 0.2, 0.15)
 """The same for the base."""
 
 DEVIATION_SCALES = (0.5, 1.0, 1.5)
-"""Random postures are so many times as far away, each as often."""
+"""Factors on these deviations, equally likely."""
 
 SHORTCUT_ATTEMPTS = 60
 
@@ -74,12 +74,12 @@ SMOOTHING_PASSES = 4
 
 
 class Detour:
-    """Searches for a way from posture to posture on contacts that stay closed. It draws the same numbers each time.
+    """Finds a path from posture to posture on contacts that stay closed. Its random numbers are the same each time.
 
     Parameters
     ----------
     finder : of knots, in the same scene.
-    q0, q1 : (nq,) postures at the ends, at which nothing overlaps.
+    q0, q1 : (nq,) postures at the ends, collision-free.
     contacts : closed all along.
     touching : contacts that limbs leave or come to.
     """
@@ -116,18 +116,18 @@ class Detour:
         self._spread[:3] *= robot.scale.leg
 
     def knots(self, count: int) -> np.ndarray | None:
-        """Find evenly spaced knots (count + 1, nq) of a way, from rest to rest; None where there is none."""
-        way = self._way()
-        if way is None:
+        """Find evenly spaced knots (count + 1, nq) of a path, from rest to rest; None where there is none."""
+        path = self._path()
+        if path is None:
             return None
-        way = self._shortened(way)
-        lengths = np.array([0.0, *(self._distance(a, b) for a, b in pairwise(way))]).cumsum()
+        path = self._shorten(path)
+        lengths = np.array([0.0, *(self._distance(a, b) for a, b in pairwise(path))]).cumsum()
         straight, knots = straight_knots(self.robot, self.q0, self.q1, count), []
         for k in range(count + 1):
             length = minimum_jerk(k / count)[0] * lengths[-1]
-            i = int(np.clip(np.searchsorted(lengths, length, side="right") - 1, 0, len(way) - 2))
+            i = int(np.clip(np.searchsorted(lengths, length, side="right") - 1, 0, len(path) - 2))
             share = (length - lengths[i]) / max(lengths[i + 1] - lengths[i], 1e-12)
-            knots.append(self._between(way[i], way[i + 1], share))
+            knots.append(self._between(path[i], path[i + 1], share))
         off = filtered(
             np.array([self.robot.difference(a, b) for a, b in zip(straight, knots, strict=True)]), SMOOTHING_PASSES
         )
@@ -136,25 +136,25 @@ class Detour:
 
     # -- trees ------------------------------------------------------------------------------------------------------
 
-    def _way(self) -> list[np.ndarray] | None:
+    def _path(self) -> list[np.ndarray] | None:
         here, there = _Tree(self.q0), _Tree(self.q1)
-        i, met = self._extended(here, 0, self.q1)
+        i, met = self._extend(here, 0, self.q1)
         if met:
-            return [*here.way(i), self.q1]
+            return [*here.path(i), self.q1]
         forward = True
         while self.steps < MAX_STEPS:
-            known, pull = here.count, self._drawn()
-            i, _ = self._extended(here, self._nearest(here, pull), pull, STEPS_PER_SAMPLE)
+            known, pull = here.count, self._sample()
+            i, _ = self._extend(here, self._nearest(here, pull), pull, STEPS_PER_SAMPLE)
             if here.count > known:
-                j, met = self._extended(there, self._nearest(there, here.q[i]), here.q[i])
+                j, met = self._extend(there, self._nearest(there, here.q[i]), here.q[i])
                 if met:
-                    way = [*here.way(i), *reversed(there.way(j))]
-                    return way if forward else way[::-1]
+                    path = [*here.path(i), *reversed(there.path(j))]
+                    return path if forward else path[::-1]
             here, there, forward = there, here, not forward
         return None
 
-    def _extended(self, tree: "_Tree", i: int, pull: np.ndarray, most: int = MAX_STEPS) -> tuple[int, bool]:
-        """Let a tree grow from its posture i as far as it gets; return its last posture, and whether it got there."""
+    def _extend(self, tree: "_Tree", i: int, pull: np.ndarray, most: int = MAX_STEPS) -> tuple[int, bool]:
+        """Grow a tree from its posture i towards another; return its last posture, and whether it arrived."""
         left = self._distance(tree.q[i], pull)
         for _ in range(most):
             if left < SAME_POSTURE:
@@ -165,19 +165,19 @@ class Detour:
             i, left = tree.add(q, i), now
         return i, left < SAME_POSTURE
 
-    def _shortened(self, way: list[np.ndarray]) -> list[np.ndarray]:
+    def _shorten(self, path: list[np.ndarray]) -> list[np.ndarray]:
         for _ in range(SHORTCUT_ATTEMPTS):
-            i, j = sorted(self.random.integers(len(way), size=2))
+            i, j = sorted(self.random.integers(len(path), size=2))
             if j - i < 2:
                 continue
-            tree = _Tree(way[i])
-            last, met = self._extended(tree, 0, way[j])
-            cut = [*tree.way(last), way[j]]
-            if met and self._length(cut) < SHORTCUT_SHARE * self._length(way[i : j + 1]):
-                way = way[:i] + cut + way[j + 1 :]
-        return way
+            tree = _Tree(path[i])
+            last, met = self._extend(tree, 0, path[j])
+            cut = [*tree.path(last), path[j]]
+            if met and self._length(cut) < SHORTCUT_SHARE * self._length(path[i : j + 1]):
+                path = path[:i] + cut + path[j + 1 :]
+        return path
 
-    def _drawn(self) -> np.ndarray:
+    def _sample(self) -> np.ndarray:
         robot, limits = self.robot, self.robot.limits
         q = self._between(self.q0, self.q1, self.random.uniform())
         off = self.random.choice(DEVIATION_SCALES) * self._spread * self.random.normal(size=robot.nv)
@@ -188,7 +188,7 @@ class Detour:
     # -- postures ---------------------------------------------------------------------------------------------------
 
     def _step(self, q: np.ndarray, pull: np.ndarray) -> np.ndarray | None:
-        """Return the posture a step from ``q`` towards another that is free, and free on the way; None if it is not."""
+        """Return the posture a step from ``q`` towards another that is collision-free, as the path to it; else None."""
         self.steps += 1
         difference = self.robot.difference(q, pull)
         length = float(np.abs(self._weight * difference).max())
@@ -207,7 +207,7 @@ class Detour:
         return bool((distance - self._need(q)[pairs]).min(initial=0.0) > -CLEARANCE_SLACK_M)
 
     def _need(self, q: np.ndarray) -> np.ndarray:
-        """Return what each pair is to keep (m): a patch that leaves its support does so by and by."""
+        """Return the clearance of each pair (m); that of a patch grows with the distance from its support."""
         need = self._wanted.copy()
         for pairs, patch in self._passing:
             here = self.robot.frame_pose(q, patch)[:3, 3]
@@ -221,8 +221,8 @@ class Detour:
     def _distance(self, a: np.ndarray, b: np.ndarray) -> float:
         return float(np.linalg.norm(self._weight * self.robot.difference(a, b)))
 
-    def _length(self, way: list[np.ndarray]) -> float:
-        return sum(self._distance(a, b) for a, b in pairwise(way))
+    def _length(self, path: list[np.ndarray]) -> float:
+        return sum(self._distance(a, b) for a, b in pairwise(path))
 
     def _nearest(self, tree: "_Tree", q: np.ndarray) -> int:
         return int(nearest(tree.q[: tree.count], q, self._weight, np.empty(self.robot.nv)))
@@ -241,17 +241,17 @@ class _Tree:
         self._before.append(before)
         return self.count - 1
 
-    def way(self, i: int) -> list[np.ndarray]:
+    def path(self, i: int) -> list[np.ndarray]:
         """Return the postures from the root to posture i."""
-        way = []
+        path = []
         while i >= 0:
-            way.append(self.q[i])
+            path.append(self.q[i])
             i = self._before[i]
-        return way[::-1]
+        return path[::-1]
 
 
 def _moves(robot: Robot, q: np.ndarray, patches: set[str]) -> np.ndarray:
-    """Say of each coordinate whether it moves one of the patches."""
+    """Return for each coordinate whether it moves one of the patches."""
     moves = np.zeros(robot.nv, dtype=bool)
     for patch in patches:
         moves |= np.abs(robot.frame_jacobian(q, patch)).max(axis=0) > 1e-9

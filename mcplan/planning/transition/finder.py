@@ -29,33 +29,33 @@ from mcplan.scene.environment import Environment
 from mcplan.settings.control import LIMB_ANGULAR_SPEED_RAD_S, ControlSettings
 
 LIFT_HEIGHTS_M = (0.0, 0.04, 0.08, 0.12, 0.16, 0.2, 0.25, 0.3)
-"""m: how much higher than the clearance a limb is lifted in turn, until nothing is in its way."""
+"""m: lift heights beyond the clearance, tried in turn until the motion is collision-free."""
 
 SLIDE_SPEED_M_S = 0.2
 """Largest speed of an object that is pushed or pulled."""
 
 LOOK_INTERVALS = 16
-"""Pieces of a motion that is looked at only."""
+"""Intervals of a motion in `TransitionFinder.look`."""
 
 PATH_TOLERANCE_M = 8e-3
-"""m: a patch whose path the knots leave by more goes as they take it."""
+"""m: a patch whose path the knots leave by more follows the knots instead."""
 
 TRANSPORT_INTERVALS = 2 * KNOT_INTERVALS
-"""Pieces of a motion that takes objects along: contacts that move with them are to be kept between its knots, too."""
+"""Intervals of a motion with objects: contacts that move with them are kept between its knots, too."""
 
 NONE = np.zeros(3)
 
 
 class _Over(NamedTuple):
-    """A motion in which a patch is lifted over what is in its way, and by how much (3,), (3,)."""
+    """A motion in which a patch is lifted over an obstacle, with its lift and approach (3,), (3,)."""
 
     motion: BodyMotion
     lift: np.ndarray
     approach: np.ndarray
 
 
-Leads = Callable[[PostureTrajectory], dict[str, LimbPath | PosturePath]]
-"""Makes the paths of led patches for a straight motion of the body."""
+PathMaker = Callable[[PostureTrajectory], dict[str, LimbPath | PosturePath]]
+"""Makes the paths of patches for a straight motion of the body."""
 
 
 class TransitionFinder:
@@ -88,11 +88,11 @@ class TransitionFinder:
         """Find the motion of the body to posture q (nq,), with all patches in the air.
 
         Limbs that still rest on an old support go off it along its normal, and on as the straight motion of the joints
-        takes them; the body follows. Where that is barred they go as the body does.
+        takes them; the body follows. Where that is in collision they go as the body does.
         """
         lifts = {patch: self._lift_off(begin, patch, contact, q) for patch, contact in begin.rising.items()}
 
-        def leads(straight: PostureTrajectory) -> dict[str, LimbPath | PosturePath]:
+        def path_of(straight: PostureTrajectory) -> dict[str, LimbPath | PosturePath]:
             return {
                 patch: PosturePath(
                     self.robot, patch, straight, self._place(begin.q, patch)[1], None, lift, NONE, self.timing, 0.0,
@@ -103,7 +103,7 @@ class TransitionFinder:
 
         touching = tuple(begin.rising.values())
         straight = self.law.straight(begin.q, q, begin.closed)
-        motion = self._with_body(begin, q, straight, touching, leads)
+        motion = self._with_body(begin, q, straight, touching, path_of)
         motion = self._around(motion, begin, q, touching)
         courses = tuple(SwingSpec(patch, "body", NONE, NONE, True) for patch in lifts)
         return self._segment(begin, q, motion, courses, touching)
@@ -120,7 +120,7 @@ class TransitionFinder:
         added : the contact that it comes to; then those that its limb makes next: at the posture q they are in place
             too.
         above : how much higher than necessary the patch is to go from one support to another, where `look` has seen
-            what lower ways miss (m).
+            the deficit of lower paths (m).
         """
         contact, *coming = added
         touching = (*begin.rising.values(), *added)
@@ -133,7 +133,7 @@ class TransitionFinder:
             motion, course = self._reach_out(begin, contact, q, duration, touching)
         courses = [course]
         if motion.knots.unsmoothed <= LOST_DEFICIT_M:
-            # knee and toe of a shank come down together: left to itself, the foot would be in the way of the knee. The
+            # knee and toe of a shank come down together: left to itself, the foot would block the knee. The
             # knots take the knee where it is led, so the toes go as they do: the shank could not follow two paths
             courses += [SwingSpec(other.patch, "body", NONE, NONE, False, other, True) for other in coming]
         return self._segment(begin, q, motion, tuple(courses), touching)
@@ -141,7 +141,7 @@ class TransitionFinder:
     def look(self, begin: Departure, q: np.ndarray, added: Sequence[Contact]) -> Knots:
         """Find knots of a swing, quicker than `swing`: few heights, the body free to move, no time law.
 
-        It tells whether there is a way at all; what more `swing` tries decides how, hardly whether.
+        It tells whether a path exists; what more `swing` tries seldom changes that.
         """
         contact, *_ = added
         patch, old, touching = contact.patch, begin.rising.get(contact.patch), (*begin.rising.values(), *added)
@@ -191,18 +191,18 @@ class TransitionFinder:
         contacts : those of the departure where they are at the end.
         objects : {name: (7,)} their poses at the end.
         """
-        ways = [
+        paths = [
             ObjectPath.of(thing, objects[thing.name]) for thing in self.environment.objects if thing.name in objects
         ]
-        speeds = [(way.length / SLIDE_SPEED_M_S, way.angle / LIMB_ANGULAR_SPEED_RAD_S) for way in ways]
+        speeds = [(path.length / SLIDE_SPEED_M_S, path.angle / LIMB_ANGULAR_SPEED_RAD_S) for path in paths]
         duration = max(self.law.straight(begin.q, q, begin.closed), 15 / 8 * float(np.max(speeds)))
         times = np.linspace(0.0, duration, TRANSPORT_INTERVALS + 1)
         shares = [k / TRANSPORT_INTERVALS for k in range(1, TRANSPORT_INTERVALS)]
-        inside = [taken_along(begin.closed, contacts, ways, share, self.environment) for share in shares]
+        inside = [taken_along(begin.closed, contacts, paths, share, self.environment) for share in shares]
         guides = straight_knots(self.robot, begin.q, q, TRANSPORT_INTERVALS)
 
         def poses(share: float) -> dict[str, Pose]:
-            return {way.name: way.at(share) for way in ways}
+            return {path.name: path.at(share) for path in paths}
 
         knots = self.knots.find(guides, [begin.closed, *inside, contacts], objects=poses)
         motion = self.motions.timed(knots, times, begin.closed)
@@ -210,7 +210,7 @@ class TransitionFinder:
         segment = self._segment(begin, q, slow, (), (), poses)
         return replace(segment, contacts=contacts, objects=objects)
 
-    # -- how a patch gets there -------------------------------------------------------------------------------------
+    # -- motions of a patch -------------------------------------------------------------------------------------------
 
     def _step(
         self,
@@ -222,10 +222,10 @@ class TransitionFinder:
         above: float,
         bound: float = np.inf,
     ) -> tuple[BodyMotion, SwingSpec] | None:
-        """Find the way from one support to another, as low as what is in between allows.
+        """Find the motion from one support to another, as low as obstacles in between allow.
 
         From the air it goes off along the normal along which it will come down. Where no height will do a patch leaves
-        its support as the body does, if that way is not barred either: a knee below its hip cannot go straight up
+        its support as the body does, if that is collision-free: a knee below its hip cannot go straight up
         without the body. None where it misses as much as ``bound`` (m).
         """
         patch, old = contact.patch, begin.rising.get(contact.patch)
@@ -242,7 +242,7 @@ class TransitionFinder:
         slow = self.motions.slowed(over.motion, begin.closed)
         if (
             over.motion.knots.strayed > self.robot.scale.leg * PATH_TOLERANCE_M
-        ):  # the knots go around what is in its way
+        ):  # the knots go around an obstacle
             return slow, SwingSpec(patch, "body", NONE, NONE, old is not None, contact)
         return slow, SwingSpec(patch, "own", over.lift, over.approach, old is not None, contact)
 
@@ -255,7 +255,7 @@ class TransitionFinder:
         touching: tuple[Contact, ...],
         above: float,
     ) -> _Over:
-        """Find the way of a patch over what is in between, at the first height at which it is free.
+        """Find the motion of a patch over obstacles, at the first height at which it is collision-free.
 
         Heights are left out that make up for less than what is missing at a lower one.
         """
@@ -278,13 +278,13 @@ class TransitionFinder:
     def _reach_out(
         self, begin: Departure, contact: Contact, q: np.ndarray, duration: float, touching: tuple[Contact, ...]
     ) -> tuple[BodyMotion, SwingSpec]:
-        """Find the way from the air to a support: as its posture goes, or over what would then be in its way."""
+        """Find the motion from the air to a support: as its posture goes, or over obstacles on that path."""
         patch, (_, start) = contact.patch, self._place(begin.q, contact.patch)
         distance = float(np.linalg.norm(contact.p - start))
         # a patch that has come to its place with another one of its limb is not lifted first
         approach = min(self.settings.avoidance.edge_clearance, distance) * contact.normal
 
-        def leads(straight: PostureTrajectory) -> dict[str, LimbPath | PosturePath]:
+        def path_of(straight: PostureTrajectory) -> dict[str, LimbPath | PosturePath]:
             end = self._end(contact, q)
             return {
                 patch: PosturePath(
@@ -293,7 +293,7 @@ class TransitionFinder:
             }
 
         least = max(duration, self.timing.duration(distance + float(np.linalg.norm(approach))))
-        motion = self._with_body(begin, q, least, touching, leads)
+        motion = self._with_body(begin, q, least, touching, path_of)
         if motion.missed > GOOD_DEFICIT_M:
             over = self._step(begin, contact, q, duration, touching, 0.0, motion.missed)
             if over is not None:
@@ -302,16 +302,16 @@ class TransitionFinder:
         return around, SwingSpec(patch, "body", NONE, NONE, False, contact)
 
     def _around(self, motion: BodyMotion, begin: Departure, q: np.ndarray, touching: tuple[Contact, ...]) -> BodyMotion:
-        """Find a motion around what bars one, in the time that it takes."""
+        """Find a motion around an obstacle, within limits of speed."""
         around = self.motions.around(motion, begin, q, touching)
         return self.motions.slowed(around, begin.closed)
 
     def _with_body(
-        self, begin: Departure, q: np.ndarray, duration: float, touching: tuple[Contact, ...], leads: Leads
+        self, begin: Departure, q: np.ndarray, duration: float, touching: tuple[Contact, ...], path_of: PathMaker
     ) -> BodyMotion:
-        """Find a motion in which the body follows led patches, or goes on its own where that is barred."""
-        for _ in range(2):  # what limbs are lifted by does not take longer when the body does: the way is another one
-            paths = leads(PostureTrajectory(begin.q, q, duration))
+        """Find a motion in which the body follows guided patches, or moves freely where that is in collision."""
+        for _ in range(2):  # the lift of limbs takes no longer in a slower motion: the path differs
+            paths = path_of(PostureTrajectory(begin.q, q, duration))
             motion = self.motions.find(begin, q, duration, touching, paths)
             if paths and motion.missed > GOOD_DEFICIT_M:
                 free = self.motions.find(begin, q, duration, touching, {})

@@ -53,7 +53,7 @@ AT_BOUND_RAD = 1e-6
 
 
 class JointRoom:
-    """Bounds of the joints of a robot on the way between two postures.
+    """Joint limits of a robot on the path between two postures.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ class JointRoom:
         self.limits = np.array([robot.limits.lower, robot.limits.upper])
 
     def between(self, ends: np.ndarray, patches: Iterable[str]) -> np.ndarray:
-        """Return bounds (2, n) that keep a way as far from the limits as its ends (2, n), or nearly.
+        """Return bounds (2, n) that keep a path nearly as far from the limits as its ends (2, n) are.
 
         They keep limbs bent whose ``patches`` touch all along, where both ends bend them to the same side.
         """
@@ -88,7 +88,7 @@ class JointRoom:
 
 
 CONTACT_TOLERANCE_M = 1e-3
-"""m, rad: a posture on the way keeps its contacts within this; the controller holds them to the rest."""
+"""m, rad: contact error of a posture on the path; the controller corrects it."""
 
 FIT_TOLERANCE_M = 1e-3
 """m, rad: a posture that misses its contacts and wanted distances by no more will do without a search."""
@@ -106,7 +106,7 @@ MAX_IDLE_ROUNDS = 2
 """Idle rounds in a row after which the search ends."""
 
 MAX_PUSH_M = 0.02
-"""m: the most that a pair is pushed apart before its distance is taken anew, for a robot of the size of HRP-2."""
+"""m: the most that a pair is pushed apart before its distance is computed again, for a robot of the size of HRP-2."""
 
 TRUST_RADIUS = 0.2
 """m, rad: bound of a step in each coordinate: distances are linear in so much."""
@@ -152,7 +152,7 @@ class CollisionAvoidingIK:
                 report, measures,
             )  # fmt: skip
             if near == core.NOT_FINITE:
-                raise SolverFailed("the search for a posture on the way ended in numbers that are not finite")
+                raise SolverFailed("posture search along the path: numbers that are not finite")
             amount, left = max(measures[core.OFF] - CONTACT_TOLERANCE_M, measures[core.SHORT]), measures[core.LEFT]
             idle = 0 if amount < least - MIN_GAIN_M or left > most + MIN_GAIN_M else idle + 1
             if amount < least:
@@ -164,7 +164,7 @@ class CollisionAvoidingIK:
         return best, least
 
     def fits(self, task: PostureTargets, q: np.ndarray, wish: DesiredClearance, watched: np.ndarray) -> bool:
-        """Say whether a posture will do as it is."""
+        """Say whether a posture needs no search."""
         scratch = self.search.room_for(task, 0)
         around = self.nearness.around_at(wish.objects)
         return bool(core.fits(self._tree, around, task, q, wish.need, watched, FIT_TOLERANCE_M, scratch))
@@ -178,19 +178,19 @@ CURVE_ERROR_WEIGHT = 6.0
 2 mm deep in its support overlaps it."""
 
 MAX_CHECKS_PER_PIECE = 32
-"""Parts of the way from knot to knot in which distances are looked at where bodies may come too near in between."""
+"""Intervals between two knots at most at which distances are checked, where bodies may come too near."""
 
 KNOT_STRIDE = 3
 """Postures from one that is searched for to the next; those in between are searched for where these do not lead."""
 
 FIXED_ORIENTATION_M = 0.02
-"""m: so near to an end of its way a patch is not turned."""
+"""m: so near to an end of its path a patch keeps its orientation there."""
 
 SMOOTHING_SWEEPS = 3
-"""Times that the postures are drawn to a smoother way."""
+"""Smoothing passes over the postures."""
 
 SMOOTHINGS = ((6, 4), (3, 2), (1, 1), (0, 1))
-"""Passes of the filter (1, 2, 1) / 4 that smoothes a way, and knots at either end over which it leaves the guides, as
+"""Passes of the filter (1, 2, 1) / 4 that smoothes a path, and knots at either end over which it leaves the guides, as
 gently as they themselves begin and end: less where more would lead through something."""
 
 MAX_SMOOTHED_DEFICIT_M = 0.01
@@ -201,12 +201,12 @@ SMOOTHING_TOLERANCE_M = 1e-3
 
 
 class KnotSearch:
-    """Searches for knots near guides, with joints within bounds where these do not bar the way.
+    """Searches for knots near guides, with joints within bounds where these allow it.
 
     Parameters
     ----------
     finder : of the scene.
-    guides, contacts, led, touching, keep_end_clearance, objects : see `KnotFinder.find`.
+    guides, contacts, guided, touching, keep_end_clearance, objects : see `KnotFinder.find`.
     limit : (2, n) bounds of the joints.
     """
 
@@ -215,14 +215,14 @@ class KnotSearch:
         finder: "KnotFinder",
         guides: np.ndarray,
         contacts: Sequence[Contact] | Sequence[Sequence[Contact]],
-        led: Sequence[PatchPath],
+        guided: Sequence[PatchPath],
         touching: Sequence[Contact],
         keep_end_clearance: bool,
         objects: ObjectPoses | None,
         limit: np.ndarray,
     ):
         self.finder, self.robot, self.apart, self.search = finder, finder.robot, finder.apart, finder.search
-        self.joints, self.nearness, self.led, self.objects = finder.joints, finder.nearness, led, objects
+        self.joints, self.nearness, self.guided, self.objects = finder.joints, finder.nearness, guided, objects
         self.touching, self.keep_end_clearance, self.limit = touching, keep_end_clearance, limit
         self.guides, self.last = guides, len(guides) - 1
         self.tasks, self.wishes = list[PostureTargets](), list[DesiredClearance]()
@@ -236,7 +236,7 @@ class KnotSearch:
 
     def run(self) -> Knots:
         """Search."""
-        self._ask()
+        self._declare()
         self._march()
         self._from_the_other_side()
         self._sweep()
@@ -248,8 +248,8 @@ class KnotSearch:
         worst = self._worst() if missed > short else worst
         return Knots(smooth, max(missed, short), missed, worst, strayed, self._checks_separation(worst))
 
-    def _ask(self) -> None:
-        """Say what each knot is to be: on its contacts, near its guide, as far from everything as the ends let it."""
+    def _declare(self) -> None:
+        """Declare each knot: on its contacts, near its guide, with the clearance that the ends allow."""
         finder, robot, last, guides = self.finder, self.robot, self.last, self.guides
         com = robot.com(guides)
         supports = [finder.support(here, com[k]) for k, here in enumerate(self.closed)]
@@ -260,11 +260,11 @@ class KnotSearch:
         self.parted = np.maximum(*ends)
         most = self.parted if self.keep_end_clearance else np.inf
         places = {patch: robot.frame_pose(guides, patch)[:, :3, 3] for _, patch in passing}
-        places |= {lead.patch: lead.places for lead in self.led}
+        places |= {lead.patch: lead.places for lead in self.guided}
         grazing = np.zeros(len(finder.collisions.pairs))
         grazing[[pair for pairs, _ in passing for pair in pairs]] = GRAZING_ALLOWANCE_M
         for k in range(last + 1):
-            rows = [*held[k], *(led_rows(robot, lead, k) for lead in self.led)]
+            rows = [*held[k], *(guided_rows(robot, lead, k) for lead in self.guided)]
             pull = np.array([*com[k, :2], finder.settings.weights.com, 0.0])
             self.tasks.append(self.search.task(rows, guides[k], supports[k].rows, pull)._replace(limit=self.limit))
             away = {patch: away_from_ends(there, k) for patch, there in places.items()}
@@ -275,7 +275,7 @@ class KnotSearch:
             self.wishes.append(DesiredClearance(need, content - graze, least - graze, there[k]))
 
     def _settle(self, k: int, start: np.ndarray, guide: np.ndarray) -> tuple[np.ndarray, float]:
-        """Return knot k from a start, near a guide, and what it misses; out to the joints' limits where it needs to."""
+        """Return knot k from a start, near a guide, and its deficit; out to the joint limits where needed."""
         wish, watched = self.wishes[k], self.watched
         found, amount = self.apart.settle(self.tasks[k]._replace(guide=guide), start, wish, watched)
         if amount > FIT_TOLERANCE_M and self.joints.hold_up(self.tasks[k].limit, found):
@@ -288,21 +288,21 @@ class KnotSearch:
         return self.apart.fits(task or self.tasks[k], q, self.wishes[k], self.watched)
 
     def _worst(self) -> PathViolation:
-        """Return where the knots miss most."""
+        """Return where the deficit is greatest."""
         k = int(np.argmax(self.missed))
         return PathViolation(k / self.last, self.nearness.short(self.q[k], self.wishes[k], self.watched).bodies)
 
     def _checks_separation(self, worst: PathViolation) -> bool:
-        """Say whether the bodies that come too near may be to part more than they do at the ends."""
+        """Say whether the bodies that come too near keep more than their clearance at the ends."""
         if not worst.bodies:
             return True
         pairs, need = self.finder.collisions.between(*worst.bodies), self.wishes[round(worst.share * self.last)].need
         return bool(np.any(need[pairs] > self.parted[pairs]))
 
-    # -- the way ----------------------------------------------------------------------------------------------------
+    # -- the path ---------------------------------------------------------------------------------------------------
 
     def _march(self) -> None:
-        """Find every `STRIDE`-th knot from the one before, and those in between from both."""
+        """Find every `KNOT_STRIDE`-th knot from the one before, and those in between from both."""
         before, off = 0, self.off
         for here in [*range(KNOT_STRIDE, self.last, KNOT_STRIDE), self.last]:
             if here < self.last:
@@ -320,7 +320,7 @@ class KnotSearch:
         self.off[k] = self.robot.difference(self.guides[k], self.q[k])
 
     def _from_the_other_side(self) -> None:
-        """Find knots that were not found from the one side from the other."""
+        """Search knots with a deficit again from their other neighbour."""
         for side, order in ((1, range(self.last - 1, 0, -1)), (-1, range(1, self.last))):
             for k in (k for k in order if self.missed[k] > 0.0):
                 start = self.robot.integrate(self.guides[k], self.off[k + side], 1.0)
@@ -330,7 +330,7 @@ class KnotSearch:
                     self.off[k] = self.robot.difference(self.guides[k], other)
 
     def _sweep(self) -> None:
-        """Draw the knots to a smoother way."""
+        """Smooth the path through the knots."""
         for _ in range(SMOOTHING_SWEEPS if self.missed.max() <= MAX_SMOOTHED_DEFICIT_M else 0):
             off, settled = smooth_offsets(self.robot, self.guides, self.q, *SMOOTHINGS[0]), 0
             for k in range(1, self.last):
@@ -384,11 +384,9 @@ class KnotSearch:
         """
         last, limits, worst, where, strayed = self.last, self.robot.limits, 0.0, NO_VIOLATION, 0.0
         curve = PostureSpline(np.arange(last + 1.0), q)
-        width, looked = (
-            MAX_CHECKS_PER_PIECE // 2,
-            set(range(0, MAX_CHECKS_PER_PIECE * last + 1, MAX_CHECKS_PER_PIECE // 2)),
-        )
-        here = looked - {0, MAX_CHECKS_PER_PIECE * last}
+        width, count = MAX_CHECKS_PER_PIECE // 2, MAX_CHECKS_PER_PIECE * last
+        looked = set(range(0, count + 1, width))
+        here = looked - {0, count}
         while here:
             doubtful: set[int] = set()
             for i in sorted(here):
@@ -399,11 +397,8 @@ class KnotSearch:
                     after = self.wishes[k + 1]
                     content, least = np.minimum(wish.content, after.content), np.minimum(wish.least, after.least)
                     wish = wish._replace(content=content, least=least)
-                    wish = (
-                        wish
-                        if self.objects is None
-                        else wish._replace(objects=self.objects(i / (MAX_CHECKS_PER_PIECE * last)))
-                    )
+                    if self.objects is not None:
+                        wish = wish._replace(objects=self.objects(i / count))
                 short = self.nearness.short(q_here, wish, self.watched, 0.5 * width / MAX_CHECKS_PER_PIECE * sample.v)
                 amount, bodies = (short.amount, short.bodies) if short.amount > 0.0 else (0.0, ())
                 beyond = 10.0 * float(np.maximum(limits.lower - q_here[7:], q_here[7:] - limits.upper).max(initial=0.0))
@@ -414,7 +409,7 @@ class KnotSearch:
                 if beyond > amount:
                     amount, bodies = beyond, ()
                 if amount > worst:
-                    worst, where = amount, PathViolation(i / (MAX_CHECKS_PER_PIECE * last), bodies)
+                    worst, where = amount, PathViolation(i / count, bodies)
                     if worst >= most:
                         return worst, where, strayed
                 if width > 1 and short.around > SMOOTHING_TOLERANCE_M:
@@ -426,7 +421,7 @@ class KnotSearch:
     def _strayed(self, q: np.ndarray, k: int, part: int) -> float:
         """Return how far led patches are from their paths (m), in knot k or halfway from there to the next."""
         far = 0.0
-        for lead in self.led:
+        for lead in self.guided:
             places = lead.halves if part else lead.places
             if places is not None:
                 far = max(far, float(np.linalg.norm(self.robot.frame_pose(q, lead.patch)[:3, 3] - places[k])))
@@ -434,7 +429,7 @@ class KnotSearch:
 
     def _off(self, task: PostureTargets, q: np.ndarray) -> float:
         """Return by how much a posture is off the closed contacts of its task, which stand before led patches."""
-        missed, closed = self.search.missed(task, q), len(task.contact) - len(self.led)
+        missed, closed = self.search.missed(task, q), len(task.contact) - len(self.guided)
         first = len(task.select) + len(task.centre)
         held = missed[: int(task.contact[:closed, 3].sum())]
         rolled = missed[first : first + len(task.cell)][task.cell[:, 0] < closed]  # of balls: where they roll to
@@ -443,16 +438,16 @@ class KnotSearch:
         )
 
 
-def led_rows(robot: Robot, led: PatchPath, k: int) -> FrameRows:
+def guided_rows(robot: Robot, guided: PatchPath, k: int) -> FrameRows:
     """Return the rows that hold a led patch in its place in knot k, and near its ends in its orientation there.
 
     Close to a support a patch that turned would cut into it.
     """
-    body, offset = robot.frame(led.patch)
-    near = [distance < robot.scale.leg * FIXED_ORIENTATION_M for distance in led.away(k)]
-    R = led.turns[1] if near[1] else led.turns[0]
-    frame = np.concatenate([offset, np.asarray(R).ravel(), led.places[k]])
-    if any(near) and not robot.patches[led.patch].radius:
+    body, offset = robot.frame(guided.patch)
+    near = [distance < robot.scale.leg * FIXED_ORIENTATION_M for distance in guided.away(k)]
+    R = guided.turns[1] if near[1] else guided.turns[0]
+    frame = np.concatenate([offset, np.asarray(R).ravel(), guided.places[k]])
+    if any(near) and not robot.patches[guided.patch].radius:
         return FrameRows(POSE_ROWS, body, frame, np.eye(6), np.zeros((0, 10)))
     return FrameRows(PLACE_ROWS, body, frame, np.eye(6)[:3], np.zeros((0, 10)))
 
@@ -488,7 +483,7 @@ class KnotFinder:
         self.robot, self.environment, self.settings = robot, environment, settings or PostureSettings().of(robot.scale)
         self.collisions = collisions or CollisionModel(robot, environment)
         self.nearness = Nearness(robot, self.collisions)
-        # where nothing else will do, half of the planner's margin of joints is enough for the way between two postures
+        # where nothing else will do, half of the planner's margin of joints is enough between two postures
         self.search = PostureSearch(robot, prices(robot, self.settings.weights), 0.5 * self.settings.joint_margin)
         self.joints = JointRoom(robot, self.search.limit)
         self.apart = CollisionAvoidingIK(self.nearness, self.search)
@@ -499,7 +494,7 @@ class KnotFinder:
         self,
         guides: np.ndarray,
         contacts: Sequence[Contact] | Sequence[Sequence[Contact]],
-        led: Sequence[PatchPath] = (),
+        guided: Sequence[PatchPath] = (),
         touching: Sequence[Contact] = (),
         keep_end_clearance: bool = False,
         objects: ObjectPoses | None = None,
@@ -510,13 +505,13 @@ class KnotFinder:
         ----------
         guides : (k, nq) the motion that is preferred; its ends are kept.
         contacts : what is in place all along; or, where it moves with an object, what is in place at each knot.
-        led : patches that are led along.
+        guided : patches that are led along.
         touching : contacts that limbs leave or come to: near them, the limb is close to its support.
         keep_end_clearance : let no pair part more than it does at one of the ends.
-        objects : where objects that move along are, by the share of the way that has passed.
+        objects : where objects that move along are, by the share of the path.
         """
         guides = np.asarray(guides, dtype=float)
-        asked = contacts, led, touching, keep_end_clearance, objects
+        asked = contacts, guided, touching, keep_end_clearance, objects
         roomy = self.joints.between(guides[[0, -1], 7:], [contact.patch for contact in at_knots(contacts, 1)[0]])
         knots = KnotSearch(self, guides, *asked, roomy).run()
         if knots.missed > MAX_DEFICIT_M and self.joints.hold_up(roomy, knots.q):
@@ -529,7 +524,7 @@ class KnotFinder:
     ) -> np.ndarray:
         """Return a posture near a guide in which a patch is off a place by ``lift`` (3,), or by a part of it.
 
-        Only how far it is off counts: straight up may be no way at all, as for a knee below its hip. Where ``lift`` is
+        Only how far it is off counts: straight up may be impossible, as for a knee below its hip. Where ``lift`` is
         zero that is the guide.
 
         Parameters

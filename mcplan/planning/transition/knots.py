@@ -12,16 +12,16 @@ from mcplan.robot.pose import Pose
 from mcplan.robot.robot import Robot
 
 MAX_DEFICIT_M = 5e-3
-"""m, rad: a motion that misses its distances or contacts by more is none: its bodies would touch."""
+"""m, rad: a motion with a greater deficit of clearance or contacts is in collision."""
 
 ObjectPoses = Callable[[float], Mapping[str, Pose]]
-"""Poses (R, p) of objects that move along, by the share of the way that has passed."""
+"""Poses (R, p) of objects that move along, by the share of the path."""
 
 
 class PatchPath(NamedTuple):
-    """A patch that is led: its positions (k, 3), and its rotations (3, 3) at the two ends; on the way it may turn.
+    """A guided patch: its positions (k, 3), and its rotations (3, 3) at the two ends; in between it may turn.
 
-    Its positions halfway between knots (k - 1, 3) are looked at where they are given.
+    ``halves`` are its positions halfway between knots (k - 1, 3), checked where they are given.
     """
 
     patch: str
@@ -36,9 +36,9 @@ class PatchPath(NamedTuple):
 
 
 class PathViolation(NamedTuple):
-    """Where a way misses most: which part of it has passed by then, and the two bodies that come too near.
+    """The greatest violation along a path: the share of the path, and the two bodies that come too near.
 
-    There are no bodies where it is contacts or balance that are missed.
+    There are no bodies where contacts or balance are violated.
     """
 
     share: float
@@ -55,12 +55,12 @@ class Knots:
     Attributes
     ----------
     q : (k, nq); smoothed at last, so that contacts are kept to millimetres: references need no more, but no jerks.
-    missed : by how much the worst misses its clearance (m), or ``unsmoothed`` where that is more; 0 when none does.
-    unsmoothed : by how much it missed its contacts or its clearance before the smoothing (m, rad).
+    missed : greatest deficit of clearance (m), or ``unsmoothed`` where that is more; 0 where there is none.
+    unsmoothed : greatest deficit of contacts or clearance before the smoothing (m, rad).
     worst : where that is.
-    strayed : how far a led patch gets from its path (m).
-    check_separation : whether what misses most may be two bodies that are to part more than they do at the ends.
-    above : how much higher than over the lowest way the led patch is to go at least, by what lower ways miss (m).
+    strayed : how far a guided patch gets from its path (m).
+    check_separation : whether the worst bodies keep more than their clearance at the ends.
+    above : least height of the guided patch above the lowest path, by the deficit of lower ones (m).
     """
 
     q: np.ndarray
@@ -84,7 +84,7 @@ swings by 2 mrad higher between quarters than at them, and by a sixteenth of tha
 
 
 def smooth_offsets(robot: Robot, guides: np.ndarray, q: np.ndarray, passes: int, ease: int) -> np.ndarray:
-    """Return by what postures differ from their guides (k, nv), smoothed along the way; the ends are kept.
+    """Return by what postures differ from their guides (k, nv), smoothed along the path; the ends are kept.
 
     ``S off + S (off - S off)``: what a filter S takes off a hill is filtered and given back, or a foot that is
     lifted high would be let down by centimetres.

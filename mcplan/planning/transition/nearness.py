@@ -20,29 +20,29 @@ SUFFICIENT_CLEARANCE_M = 0.006
 """m: distance with which it is collision-free with a margin."""
 
 DESIRED_SELF_CLEARANCE_M = 0.008
-"""m: distance that it tries to keep between links; more would bar postures that arms and waist need."""
+"""m: distance that it tries to keep between links; more would exclude postures that arms and waist need."""
 
 WATCH_DISTANCE_M = 0.05
 """m: pairs nearer than this are watched."""
 
 MIN_SEPARATION_M = 1e-4
-"""m: bodies that come nearer do not keep apart, however near they are to be."""
+"""m: bodies nearer than this are in collision, however near they may be."""
 
 GRAZING_ALLOWANCE_M = 1e-3
-"""m: by so much less than others a link may be apart from a support, where it leaves it or comes to it: they touch."""
+"""m: tolerance for a link at the support that it leaves or comes to: they touch."""
 
 CLEARANCE_PER_DISTANCE = 0.5
-"""Clearance that a patch which touches at an end of its way gains per distance from there."""
+"""Clearance per distance from the end of its path at which a patch touches."""
 
 DISTANCE_RATE_FACTOR = 1.5
-"""How many times as far as at first a distance may change before it is looked at again."""
+"""Factor on the change of a distance by its rate, until it is checked again."""
 
 SEPARATION_SHARE = 0.2
-"""Part of the way in which a pair that is close at an end is given to part; gently, since the body moves for it."""
+"""Share of the path in which a pair that is close at an end separates; gently, since the body moves for it."""
 
 
 class DesiredClearance(NamedTuple):
-    """What distance each pair is to keep (m), with which a motion is content, and below which bodies overlap.
+    """Clearance of each pair (m): desired, sufficient, and least, below which bodies overlap.
 
     ``objects`` are the poses of those that are not where the scene has them.
     """
@@ -54,7 +54,7 @@ class DesiredClearance(NamedTuple):
 
 
 class ClearanceDeficit(NamedTuple):
-    """By how much a posture misses what is asked (m; negative: kept with room), of which bodies, and so around it."""
+    """Deficit of a posture (m; negative: clearance to spare), its bodies, and the same on the path around it."""
 
     amount: float
     bodies: tuple[str, ...]
@@ -110,25 +110,17 @@ class Nearness:
     def short(
         self, q: np.ndarray, wish: DesiredClearance, watched: np.ndarray, step: np.ndarray | None = None
     ) -> ClearanceDeficit:
-        """Return by how much a posture misses the distances with which a way is content, and of which bodies.
+        """Return the deficit of a posture against the sufficient clearance, and its bodies.
 
         Parameters
         ----------
-        step : (nv,) how far the way goes on from there, or back, before it is looked at again.
+        step : (nv,) step of the path from there, or back, until it is checked again.
         """
         step, scene = self._still if step is None else step, self.around_at(wish.objects)
         worst = core.shortfall(
-            self.robot.tree,
-            scene,
-            q,
-            wish.content,
-            wish.least,
-            SUFFICIENT_CLEARANCE_M,
-            watched,
-            step,
-            DISTANCE_RATE_FACTOR,
-            self._found,
-        )
+            self.robot.tree, scene, q, wish.content, wish.least, SUFFICIENT_CLEARANCE_M, watched, step,
+            DISTANCE_RATE_FACTOR, self._found,
+        )  # fmt: skip
         if worst < 0:
             return ClearanceDeficit(-self.see, (), -self.see)
         pair, (short, around) = self.collisions.pairs[worst], self._found.tolist()
@@ -141,14 +133,14 @@ class Nearness:
         passing: list[tuple[list[int], str]],
         away: dict[str, tuple[float, float]],
     ) -> np.ndarray:
-        """Return what each pair is to keep (m): what is wanted, less near an end at which it is closer.
+        """Return the desired clearance of each pair (m), less near an end at which the pair is closer.
 
         Parameters
         ----------
-        share : of the way that has passed.
+        share : of the path.
         ends : distances of all pairs at both ends.
         passing : pairs that touch on purpose at an end, and the patch that they part with.
-        away : by patch, its distances from both ends of its way.
+        away : by patch, its distances from both ends of its path.
         """
         gain = [self._wanted * minimum_jerk(min(1.0, part / SEPARATION_SHARE))[0] for part in (share, 1.0 - share)]
         need = np.minimum(self.wanted, np.minimum(ends[0] + gain[0], ends[1] + gain[1]))
@@ -162,6 +154,6 @@ class Nearness:
 
 
 def away_from_ends(places: np.ndarray, k: int) -> tuple[float, float]:
-    """Return the distances (m) of a place on a way (n, 3) from both ends of it."""
+    """Return the distances (m) of a point of a path (n, 3) from both ends of it."""
     first, last = (float(np.linalg.norm(places[k] - places[end])) for end in (0, -1))
     return first, last

@@ -18,7 +18,7 @@ from mcplan.scene.resting import slides
 
 @dataclass(frozen=True, eq=False)
 class ObjectPath:
-    """The straight way of an object from one pose to another, from rest to rest.
+    """The straight path of an object from one pose to another, from rest to rest.
 
     Attributes
     ----------
@@ -32,7 +32,7 @@ class ObjectPath:
 
     @classmethod
     def of(cls, thing: FreeObject, pose: np.ndarray) -> "ObjectPath":
-        """Return the way of an object from where it is to a pose (7,)."""
+        """Return the path of an object from its pose to a pose (7,)."""
         return cls(thing.name, (thing.R, thing.p), (rotation_from_quat(pose[3:]), pose[:3]))
 
     @property
@@ -59,26 +59,26 @@ class ObjectPath:
 def taken_along(
     before: Sequence[Contact],
     after: Sequence[Contact],
-    ways: Sequence[ObjectPath],
+    paths: Sequence[ObjectPath],
     share: float,
     environment: Environment,
 ) -> tuple[Contact, ...]:
     """Return contacts when a share of the time has passed in which objects take those on them along.
 
-    On its way an object is borne by what it slides on, or else by the robot alone.
+    A moving object is borne by what it slides on, or else by the robot alone.
 
     Parameters
     ----------
     before, after : the same contacts where they are at the two ends.
     environment : with the surfaces that objects slide on.
     """
-    known, last = {way.name: way for way in ways}, {contact.patch: contact for contact in after}
+    known, last = {path.name: path for path in paths}, {contact.patch: contact for contact in after}
     found = []
     for contact in before:
         carrier, end = contact.carrier, last[contact.patch].carrier
-        way = None if carrier is None else known.get(carrier.name)
-        if carrier is not None and way is not None:
-            here, rests = way.at(share), end is not None and slides(carrier.rest, end.rest, environment)
-            contact = replace(contact.moved(way.begin, here), carrier=carrier.moved(way.begin, here, rests))
+        path = None if carrier is None else known.get(carrier.name)
+        if carrier is not None and path is not None:
+            here, rests = path.at(share), end is not None and slides(carrier.rest, end.rest, environment)
+            contact = replace(contact.moved(path.begin, here), carrier=carrier.moved(path.begin, here, rests))
         found.append(contact)
     return tuple(found)

@@ -82,7 +82,7 @@ class SegmentCache:
 
 @dataclass(frozen=True, eq=False)
 class SwingMotion:
-    """What swings, between which postures.
+    """A swing of a patch between two postures.
 
     Attributes
     ----------
@@ -180,7 +180,7 @@ class BodyShift:
         return "the body"
 
     def look(self, segments: "SegmentCache") -> Knots | Segment:
-        """Return it: there is no quicker way."""
+        """Return it: there is no faster look."""
         return self.segment(segments)
 
     def segment(self, segments: "SegmentCache") -> Segment:
@@ -223,7 +223,7 @@ class Retraction:
         return self.leaving.patch, self.leaving.support
 
     def look(self, segments: "SegmentCache") -> Knots | Segment:
-        """Return it: there is no quicker way."""
+        """Return it: there is no faster look."""
         return self.segment(segments)
 
     def segment(self, segments: "SegmentCache") -> Segment:
@@ -235,4 +235,4 @@ class Retraction:
 
 
 ProvenMotion = SwingMotion | BodyShift | Retraction
-"""What a search proves of the way from one stance to the next."""
+"""Motions between stances that a search proves."""

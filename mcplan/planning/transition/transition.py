@@ -23,7 +23,7 @@ from mcplan.util.text import summary
 
 
 class BoundaryState(NamedTuple):
-    """How the robot passes a stance without coming to rest.
+    """State in which the robot passes a stance without coming to rest.
 
     Attributes
     ----------
@@ -38,7 +38,7 @@ class BoundaryState(NamedTuple):
 
     @classmethod
     def at(cls, robot: Robot, q: np.ndarray, v: np.ndarray, vd: np.ndarray) -> "BoundaryState":
-        """Return how a robot passes a posture q (nq,) with v and vd (nv,)."""
+        """Return the state at a posture q (nq,) with v and vd (nv,)."""
         acceleration = robot.inverse_dynamics(q, v, vd)[:3] / robot.mass - [0.0, 0.0, GRAVITY]
         return cls(np.asarray(v, float), np.asarray(vd, float), robot.com_jacobian(q) @ v, acceleration)
 
@@ -60,7 +60,7 @@ class BoundaryState(NamedTuple):
 
 
 class ClosestApproach(NamedTuple):
-    """The least distance of bodies along a segment (m; None: nothing is near), and between which."""
+    """Closest approach of bodies along a segment: distance (m; None: nothing is near), and the two bodies."""
 
     distance: float | None
     bodies: tuple[str, ...]
@@ -71,7 +71,7 @@ NO_APPROACH = ClosestApproach(None, ())
 
 @dataclass(frozen=True, eq=False)
 class SwingSpec:
-    """How a patch in the air goes along a segment.
+    """Swing of a patch along a segment.
 
     Attributes
     ----------
@@ -100,18 +100,18 @@ class Segment:
     Attributes
     ----------
     contacts : closed all along, where they are at its end.
-    times : (k,) s since it began, the first 0, at the speed of its own.
+    times : (k,) s since it began, the first 0, at the nominal speed.
     q : (k, nq) postures at these times.
     com : (k, 3) centres of mass of these (m).
     courses : of patches that leave a support or come to one; all others in the air go as the body takes them.
     objects : {name: (7,)} where objects that it moves are at its end.
-    near : where bodies come nearest.
-    missed : by how much the least distance with which a motion is content is missed (m); 0 where it is kept.
+    near : closest approach of bodies.
+    missed : greatest deficit of clearance (m); 0 where there is none.
     worst : where that is.
     held : whether its contacts hold the robot all along, at rest, about as easily as at its ends.
-    law : when it is where; None goes at the speed of its own.
-    retiming_failure : why it has no law where the pace asks for one.
-    begin, finish : how it passes its ends, derivatives by the time of its own; None is rest.
+    law : its time parameterization; None is the nominal speed.
+    retiming_failure : why no time parameterization was found.
+    begin, finish : states at its ends, derivatives by the nominal time; None is rest.
     """
 
     contacts: tuple[Contact, ...]
@@ -133,7 +133,7 @@ class Segment:
 
     @property
     def duration(self) -> float:
-        """How long it takes at the speed of its own (s): the end of its path."""
+        """Nominal duration (s): the end of its path."""
         return float(self.times[-1])
 
     @property
@@ -160,7 +160,7 @@ class Segment:
 
     @property
     def shortfall(self) -> str:
-        """What a motion that is not free lacks, in words."""
+        """Deficit of a motion that is in collision, as text."""
         where = f"between {' and '.join(self.worst.bodies)}" if self.worst.bodies else "at the contacts"
         return f"{1000 * self.missed:.0f} mm are missing {where}, {100 * self.worst.share:.0f} % along it"
 
@@ -223,7 +223,7 @@ class Transition:
 
     @property
     def missed(self) -> float:
-        """By how much the least distance with which a motion is content is missed (m); 0 where it is kept."""
+        """Greatest deficit of its clearance (m); 0 where there is none."""
         return max(segment.missed for segment in self.segments)
 
     def summary(self) -> str:

@@ -7,7 +7,6 @@ import numpy as np
 
 from mcplan.errors import InputError
 from mcplan.motion.time_parameterization import TimeParameterization
-from mcplan.planning.posture.task import FACES
 from mcplan.planning.transition.transition import BoundaryState, ClosestApproach, Segment, SwingSpec, Transition
 from mcplan.robot.robot import Robot
 from mcplan.scenario.schema import CourseSpec, SegmentSpec, TransitionSpec
@@ -21,11 +20,8 @@ PATH_SETTINGS = (
 )  # fmt: skip
 """Settings of the control that the paths of transitions depend on."""
 
-DEFAULT_SETTINGS = {"contact.friction_faces": float(FACES)}
-"""What files mean that leave one of them out, where it is not 0."""
-
 PRELOAD = "contact.preload_force"
-"""What contacts bear at least while the robot moves quickly: forces within the cones less of that are counted on."""
+"""Least force of contacts during fast motions; forces within the cones beyond it are available for the motion."""
 
 TORQUE_RATE = "gains.torque_rate"
 RAMP_SETTINGS = ("timing.unload_time", "timing.load_time")
@@ -35,13 +31,13 @@ PACE_SETTINGS = (TORQUE_RATE, PRELOAD)
 """The same at a pace that is not ``slow``, beside its margins."""
 
 
-def made_with(settings: ControlSettings) -> dict[str, float]:
-    """Return the settings that transitions depend on."""
+def path_settings(settings: ControlSettings) -> dict[str, float]:
+    """Return the settings that the paths of transitions depend on."""
     return {name: float(settings.value(name)) for name in PATH_SETTINGS}
 
 
-def paced_with(settings: ControlSettings) -> dict[str, float | str]:
-    """Return what the time of transitions depends on besides: their margins, nothing at the pace ``slow``."""
+def pace_settings(settings: ControlSettings) -> dict[str, float | str]:
+    """Return the settings that only the times of transitions depend on; margins of the pace unless it is ``slow``."""
     ramps: dict[str, float | str] = {name: float(settings.value(name)) for name in RAMP_SETTINGS}
     walking: dict[str, float | str] = {} if settings.walking == "static" else {"walking": settings.walking}
     quick: dict[str, float | str] = {}
@@ -50,22 +46,13 @@ def paced_with(settings: ControlSettings) -> dict[str, float | str]:
     return ramps | walking | quick
 
 
-def paced_otherwise(before: object, now: Mapping[str, float | str]) -> list[str]:
-    """Return the settings, as ``control.gains.torque_rate``, whose values differ from those in `paced_with`.
-
-    Parameters
-    ----------
-    before : what a file says of it; a preload that it does not name is as it is.
-    """
-    then = dict(before) if isinstance(before, Mapping) else {}
-    if PRELOAD in now and TORQUE_RATE in then:
-        then.setdefault(PRELOAD, now[PRELOAD])
-    other = {name for name in {*then, *now} if then.get(name) != now.get(name)}
-    if (TORQUE_RATE in then) != (TORQUE_RATE in now):  # one of them is slow
-        other -= {*PACE_SETTINGS}
-    return sorted(
-        {f"control.{name}" if name in (*RAMP_SETTINGS, *PACE_SETTINGS, "walking") else "control.pace" for name in other}
-    )
+def changed_pace_settings(before: Mapping[str, float | str], now: Mapping[str, float | str]) -> list[str]:
+    """Return the names (``control.preload``) of the settings of `pace_settings` that differ."""
+    changed = {name for name in {*before, *now} if before.get(name) != now.get(name)}
+    if (TORQUE_RATE in before) != (TORQUE_RATE in now):  # one of them is slow
+        changed -= {*PACE_SETTINGS}
+    own = (*RAMP_SETTINGS, *PACE_SETTINGS, "walking")
+    return sorted({f"control.{name}" if name in own else "control.pace" for name in changed})
 
 
 def transition_data(transition: Transition) -> dict[str, Any]:

@@ -294,7 +294,7 @@ class Gait:
         The base is turned as the feet are.
         """
         robot, last = self.robot, self.size - 1
-        way, q = robot.difference(self.q_start, self.q_end), np.empty((self.size, robot.nq))
+        step, q = robot.difference(self.q_start, self.q_end), np.empty((self.size, robot.nq))
         q[0], q[-1] = self.q_start, self.q_end
         for phase in self.phases:
             rows = [self._rows(contact.patch, contact.R, contact.p) for contact in phase.closed]
@@ -304,7 +304,7 @@ class Gait:
                 if target is not None and begin is not None:
                     share = (k - phase.begin) / (phase.end - phase.begin)
                     placed.append(self._rows(target.patch, *self._swung(begin, target, share)))
-                guide = robot.integrate(self.q_start, way, float(minimum_jerk(k / last)[0]))
+                guide = robot.integrate(self.q_start, step, float(minimum_jerk(k / last)[0]))
                 task = self.search.task(placed, guide, centre=np.column_stack([np.eye(3), com[k]]))
                 start = q[k - 1] if k > 1 else guide
                 found = self.search.run(task, start, IK_STEPS, ROW_TOLERANCE, STEP_TOLERANCE)
@@ -331,9 +331,9 @@ class Gait:
 
 
 def swing_share(r: float) -> float:
-    """Return the part of its way on which a foot is after the part r of its time.
+    """Return the share of its path at which a foot is after the share r of its time.
 
-    Its speed grows as ``10 s³ - 15 s⁴ + 6 s⁵`` within `ACCELERATION_SHARE`, stays, and sinks in the same way.
+    Its speed grows as ``10 s³ - 15 s⁴ + 6 s⁵`` within `ACCELERATION_SHARE`, stays, and falls likewise.
     """
     first, left = (min(part, ACCELERATION_SHARE) / ACCELERATION_SHARE for part in (r, 1.0 - r))
     even = min(max(r - ACCELERATION_SHARE, 0.0), 1.0 - 2.0 * ACCELERATION_SHARE)

@@ -1,10 +1,10 @@
-"""Dynamic walking in a plan: where the robot steps from foot to foot on level ground it need not come to rest.
+"""Dynamic walking: steps on level ground without coming to rest.
 
-A walk is as quick as the margins of the pace allow: velocities and accelerations of joints, the speed of a foot that
+A walk is as fast as the margins of the pace allow: velocities and accelerations of joints, the speed of a foot that
 comes down, torques, friction and pressure. Speeds sink with the time that it takes, so that a few walks are enough to
 find the quickest one.
 
-Where feet stand on a walk: on the way that they take anyway, in even steps of another length.
+Feet stand along the path of the plan, in even steps of another length.
 """
 
 from collections.abc import Sequence
@@ -74,7 +74,7 @@ def even_steps(
 
 
 def _place(robot: Robot, environment: Environment, places: Sequence[tuple[float, Contact]], part: float) -> Contact:
-    """Return the contact of a foot after a part of its way."""
+    """Return the contact of a foot after a share of its path."""
     parts = [at for at, _ in places]
     x, y, yaw = np.array([[float(contact.coordinates[name]) for name in COORDINATES] for _, contact in places]).T
     here = (float(np.interp(part, parts, values)) for values in (x, y, np.unwrap(yaw)))
@@ -105,13 +105,13 @@ MIN_SINGLE_SUPPORT_SAMPLES = 12
 """Samples on one foot at the least."""
 
 RESERVE_SHARES = (1.0, 0.75, 0.5, 0.25, 0.0)
-"""Parts of the reserve of contacts and torques, the first of which that a walk keeps is said."""
+"""Parts of the reserve of contacts and torques, tried in turn: the first that a walk keeps is recorded."""
 
 FORCE_CHECK_STRIDE = 4
 """Of the nodes of its segments, every which is looked at for forces."""
 
 LAW_NODES = 28
-"""Of the law of a segment, which goes at the speed of its own."""
+"""Nodes of the time parameterization of a segment at its nominal speed."""
 
 MIN_SEPARATION_M = 5e-3
 """m: least distance between bodies, other than those in contact."""
@@ -286,7 +286,7 @@ def _given(retimer: Retimer, paths: Sequence[PathDynamics], kept: float) -> bool
 
 
 def _feasible(program: PathProgram, i: int) -> bool:
-    """Say whether there are forces in node i for the motion at the speed of its own."""
+    """Say whether there are forces in node i for the motion at its nominal speed."""
     A, b, C, d = program.forces_at(i, program.hold[i] + program.of_x[i])
     return bool(linprog(np.zeros(A.shape[1]), A, b, C, d, (None, None), method="highs").status == 0)
 

@@ -5,8 +5,8 @@ const tree = data.tree, STATES = {
 const KINDS = ["#d9534f", "#e08a1e", "#8e5bb5", "#a0703c", "#c2478d", "#3f8f8f", "#7a8a2e", "#556", "#999"];
 const MEANT = {
   reach: "a contact is out of reach", equilibrium: "the contacts do not balance the robot", load: "a contact cannot bear the load",
-  collision: "bodies would come too close", passage: "bodies come too close on the way there", friction: "a contact would slip",
-  way: "the contacts that stay bar the way there", torque: "a joint is too weak", "joint limit": "a joint cannot go so far",
+  collision: "bodies would come too close", passage: "bodies come too close along the path", friction: "a contact would slip",
+  continuity: "the contacts that stay block the path there", torque: "a joint is too weak", "joint limit": "a joint cannot go so far",
   clearance: "a patch in the air comes too close",
 };
 const crossColour = kind => KINDS[tree.kinds.findIndex(([name]) => name === kind) % KINDS.length];

@@ -44,7 +44,7 @@ def test_contacts_elsewhere_are_not_reached_while_these_hold(scene, generator, c
     assert ahead.found
     linked = continuity.linked(scene.feet(), ahead, standing.q)
     assert not linked.found
-    assert linked.violations[0].kind == "way"
+    assert linked.violations[0].kind == "continuity"
     assert "held contacts" in linked.reason
     assert continuity.linked((), ahead, standing.q) is ahead
 

@@ -46,7 +46,7 @@ def test_an_arm_that_would_go_through_a_rail_is_named(standing, prover):
     assert limbs.crossing(SOLES, hanging, hanging) == ()
 
 
-def test_an_arm_that_touches_is_left_to_its_planned_way(standing, prover):
+def test_an_arm_in_contact_follows_its_planned_path(standing, prover):
     _, hanging, lifted = standing
     assert prover.free_limbs.crossing((*SOLES, "left_grip"), hanging, lifted) == ()
 

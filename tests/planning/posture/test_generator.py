@@ -106,7 +106,7 @@ def test_free_coordinates_stay_in_their_cell_and_are_resolved(scene, generator):
     assert not fixed.found or fixed.margins["position"] <= result.margins["position"] + 0.1
 
 
-def test_a_contact_that_is_too_far_is_told_with_the_joints_that_bind(scene, generator):
+def test_a_contact_out_of_reach_is_a_violation_with_the_joints_at_their_limits(scene, generator):
     left, _ = scene.feet(0.0)
     far = scene.contact("right_sole", x=1.5, y=-0.095, yaw=0.0)
     result = generator.generate((left, far), ["left_sole"], scene.ROBOT.posture("half_sitting"))
@@ -226,7 +226,7 @@ def test_joints_with_less_room_than_the_margin_stay_in_the_middle_of_it(telescop
     np.testing.assert_array_equal(high[wide], telescopic.limits.upper[wide] - 0.02)
 
 
-def test_what_a_slide_lacks_is_said_in_metres(telescopic):
+def test_the_excess_of_a_slide_is_in_metres(telescopic):
     """The base is to be higher than the leg that stands is long."""
     floor = Surface("floor", size=(4.0, 4.0))
     foot = contact_on(telescopic, "port_plate", floor, x=0.0, y=0.08)

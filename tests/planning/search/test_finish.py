@@ -147,7 +147,7 @@ def test_an_end_that_nobody_asked_for_is_left_out_where_the_way_to_it_is_barred(
     ("asks", "missing", "barred", "said"),
     [
         (True, "", False, ""),
-        (True, "", True, "on the way there hand and table come 20 mm too close"),
+        (True, "", True, "along the path hand and table come 20 mm too close"),
         (True, "the base is 0.1 m off", True, "the base is 0.1 m off"),
         (False, "nobody asks", True, ""),
     ],

@@ -85,7 +85,7 @@ def test_shares_are_of_the_time_around_each_place():
     assert shares(found, 0.6) == pytest.approx({"torque, knee": 2 / 3, "smoothness": 1 / 3})
 
 
-def test_a_force_sinks_while_a_quick_shift_ends_and_after_a_slow_one(step):
+def test_a_force_falls_while_a_fast_shift_ends_and_after_a_slow_one(step):
     away = next(transition for transition in step.transitions if len(transition.segments[0].contacts) > 1)
     assert any(contact.patch == away.patch for contact in away.segments[0].contacts)
     moving = sum(segment.time for segment in away.segments)

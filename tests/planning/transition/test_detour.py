@@ -74,7 +74,7 @@ def test_the_same_detour_is_found_each_time(scene):
     np.testing.assert_array_equal(first, second)
 
 
-def test_a_motion_of_the_body_that_is_barred_takes_the_detour_on_its_contacts(scene):
+def test_a_body_motion_in_collision_takes_the_detour_on_its_contacts(scene):
     robot, environment, held, below, above = scene
     finder = TransitionFinder(robot, environment, ControlSettings())
     segment = finder.shift(Departure(below, tuple(held)), above)

@@ -61,7 +61,7 @@ def test_a_hurdle_is_stepped_over(over_a_hurdle):
     assert prover.segments.swing(begin, swing.q1, swing.added) is segment
 
 
-def test_no_way_that_a_look_has_seen_to_be_too_low_is_searched_through(over_a_hurdle, monkeypatch):
+def test_a_swing_skips_heights_that_a_look_has_found_too_low(over_a_hurdle, monkeypatch):
     prover, swing = over_a_hurdle
     begin = Departure(swing.q0, swing.common, {"left_sole": swing.before})
     above = prover.segments.look(begin, swing.q1, swing.added).above
@@ -79,28 +79,28 @@ def test_no_way_that_a_look_has_seen_to_be_too_low_is_searched_through(over_a_hu
     assert min(tried) < above
 
 
-def test_knots_in_which_a_patch_drags_count_as_barred(over_a_hurdle):
+def test_knots_in_which_a_patch_drags_count_as_in_collision(over_a_hurdle):
     prover, swing = over_a_hurdle
     motions = prover.segments.finder.motions
     begin = Departure(swing.q0, swing.common, {"left_sole": swing.before})
     lifted = Knots(prover.segments.swing(begin, swing.q1, swing.added).q, 0.0, 0.0)
-    assert motions._dragging(lifted, swing.before) is lifted
+    assert motions._with_lift_off(lifted, swing.before) is lifted
     dragged = Knots(np.repeat(swing.q0[None], KNOT_INTERVALS + 1, axis=0), 0.0, 0.0)
-    assert motions._dragging(dragged, swing.before).missed == pytest.approx(MAX_DEFICIT_M + MIN_LIFT_M, abs=1e-5)
-    assert motions._dragging(dragged, None) is dragged
+    assert motions._with_lift_off(dragged, swing.before).missed == pytest.approx(MAX_DEFICIT_M + MIN_LIFT_M, abs=1e-5)
+    assert motions._with_lift_off(dragged, None) is dragged
 
 
-def test_what_a_leg_would_pass_through_bars_its_swing(past_a_bar):
+def test_a_swing_through_an_obstacle_is_in_collision(past_a_bar):
     prover, swing = past_a_bar
     (violation,) = prover.barred(swing)
     assert violation.kind == "passage"
     assert violation.thing.startswith("LLEG_")
     assert violation.thing.endswith(" and bar")
     assert violation.amount > 0.015
-    assert "on the way there LLEG_" in str(violation)
+    assert "along the path LLEG_" in str(violation)
 
 
-def test_once_one_was_barred_its_like_are_looked_at_as_closely(past_a_bar):
+def test_after_a_collision_similar_motions_are_checked_in_full(past_a_bar):
     known, swing = past_a_bar
     prover = Prover(known.robot, known.environment, swing.q0, SOLES, SETTINGS)
     assert prover.swing(swing) == ()

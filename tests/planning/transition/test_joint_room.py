@@ -49,12 +49,12 @@ def least_room(robot, feet, ends, middle):
     return float(knots.q[:, i].min() - robot.limits.lower[i - 7])
 
 
-def test_a_way_keeps_what_its_ends_keep_of_a_joint_limit(robot, feet):
+def test_a_path_keeps_the_distance_of_its_ends_from_a_joint_limit(robot, feet):
     assert least_room(robot, feet, 0.4, 0.0) == pytest.approx(JOINT_MARGIN_RAD, abs=5e-3)  # smoothing rounds the curve
     assert least_room(robot, feet, 0.03, 0.0) == pytest.approx(JOINT_MARGIN_SHARE * 0.03, abs=5e-3)
 
 
-def test_a_way_that_has_the_room_is_left_alone(robot, feet):
+def test_a_path_far_from_the_limits_is_not_changed(robot, feet):
     assert least_room(robot, feet, 0.4, 0.2) == pytest.approx(0.2, abs=5e-3)
 
 

@@ -11,7 +11,7 @@ from mcplan.core.posture.rows import PLACE_ROWS, POSE_ROWS
 from mcplan.motion.limb_path import LimbPath
 from mcplan.motion.posture import PostureTrajectory
 from mcplan.planning.posture.task import PostureSettings
-from mcplan.planning.transition.knot_search import FIXED_ORIENTATION_M, KnotFinder, KnotSearch, led_rows
+from mcplan.planning.transition.knot_search import FIXED_ORIENTATION_M, KnotFinder, KnotSearch, guided_rows
 from mcplan.planning.transition.knots import PatchPath, filtered
 from mcplan.planning.transition.nearness import (
     CLEARANCE_PER_DISTANCE,
@@ -50,7 +50,7 @@ def way(scene, height):
 
 
 @pytest.mark.parametrize("height", [0.14, 0.22])
-def test_a_foot_led_over_a_bar_takes_the_body_along_on_its_contact_and_clear(scene, height):
+def test_a_foot_guided_over_a_bar_moves_the_body_on_its_contact_without_collision(scene, height):
     robot, environment, right, _, _, q0, q1 = scene
     knots, places = way(scene, height)
     assert knots.unsmoothed == 0.0
@@ -69,7 +69,7 @@ def test_a_foot_led_over_a_bar_takes_the_body_along_on_its_contact_and_clear(sce
         assert min(bar, default=1.0) >= SUFFICIENT_CLEARANCE_M - knots.missed - 1e-12
 
 
-def test_a_path_through_the_bar_is_told_by_how_much_and_where_it_misses(scene):
+def test_a_path_through_the_bar_has_a_deficit_and_its_place(scene):
     knots, places = way(scene, 0.03)
     assert knots.missed > 0.02
     assert set(knots.worst.bodies) == {"LLEG_LINK5", "bar"}
@@ -77,7 +77,7 @@ def test_a_path_through_the_bar_is_told_by_how_much_and_where_it_misses(scene):
     assert 0.05 < x < 0.35  # where the foot is over the bar, or its heel or toe is
 
 
-def test_neighbours_on_a_way_are_near_each_other(scene):
+def test_neighbouring_knots_are_near_each_other(scene):
     robot = scene[0]
     q = way(scene, 0.14)[0].q
     steps = [np.abs(robot.difference(a, b)[6:]).max() for a, b in pairwise(q)]
@@ -113,7 +113,7 @@ def test_a_lift_of_nothing_is_the_posture_itself(scene):
 
 
 @pytest.mark.parametrize("keep_end_clearance", [False, True])
-def test_what_is_close_at_both_ends_parts_in_between_unless_the_way_is_to_be_modest(scene, keep_end_clearance):
+def test_bodies_close_at_both_ends_separate_in_between_unless_end_clearances_are_kept(scene, keep_end_clearance):
     robot, environment, right, before, _, q0, _ = scene
     hand, held = robot.frame_pose(q0, "left_hand")[:3, 3], [right, before]
     for gap in np.arange(0.05, 0.3, 0.002):
@@ -130,7 +130,7 @@ def test_what_is_close_at_both_ends_parts_in_between_unless_the_way_is_to_be_mod
     assert (moved < 1e-6) == keep_end_clearance
 
 
-def test_a_way_counts_on_the_share_of_every_limit_that_a_plan_counts_on():
+def test_a_path_uses_the_same_share_of_every_limit_as_a_plan():
     """Of 80 N that a rung bears too, and not of friction alone."""
     robot = load_robot("hrp2")
     rung = Bar("rung", np.array([[0.5, -0.5, 1.0], [0.5, 0.5, 1.0]]), 0.02, 0.7)
@@ -162,7 +162,7 @@ def finder(scene):
     return KnotFinder(scene[0], scene[1])
 
 
-def test_pairs_may_be_as_close_as_at_the_near_end_and_part_within_a_fifth_of_the_way(finder):
+def test_pairs_may_be_as_close_as_at_the_near_end_and_separate_within_a_fifth_of_the_path(finder):
     """What is wanted, less near an end at which it is closer; a pair that touches on purpose opens with its patch."""
     count = len(finder.collisions.pairs)
     ends = np.full(count, 0.001), np.full(count, 0.015)
@@ -201,7 +201,7 @@ def test_near_its_place_only_may_a_patch_graze_its_support(scene):
     finder = KnotFinder(robot, environment)
     leads, limit = [PatchPath("left_sole", places, (before.R, after.R))], finder.joints.least
     search = KnotSearch(finder, guides, [right], leads, [before, after], False, None, limit)
-    search._ask()
+    search._declare()
     pairs = [
         pair for pair in finder.collisions.pairs_of([before]) if finder.nearness.distances(q0)[pair] < MIN_SEPARATION_M
     ]
@@ -213,18 +213,18 @@ def test_near_its_place_only_may_a_patch_graze_its_support(scene):
     assert far.least[pairs] == pytest.approx(MIN_SEPARATION_M)
 
 
-def test_a_led_patch_keeps_its_turn_near_the_ends_only(finder, scene):
+def test_a_guided_patch_keeps_its_orientation_near_the_ends_only(finder, scene):
     turns = np.diag([1.0, -1.0, -1.0]), np.diag([-1.0, 1.0, -1.0])
     x = np.array([0.0, 0.5 * FIXED_ORIENTATION_M, 0.2, 0.4 - 0.5 * FIXED_ORIENTATION_M, 0.4])
     led = PatchPath("left_sole", np.column_stack([x, np.zeros((5, 2))]), turns)
     assert led.away(1) == pytest.approx((0.5 * FIXED_ORIENTATION_M, 0.4 - 0.5 * FIXED_ORIENTATION_M))
     for k, R in ((0, turns[0]), (1, turns[0]), (3, turns[1]), (4, turns[1])):
-        rows = led_rows(finder.robot, led, k)
+        rows = guided_rows(finder.robot, led, k)
         assert rows.mode == POSE_ROWS
         assert rows.frame[12:21] == pytest.approx(R.ravel())
         assert rows.frame[21:] == pytest.approx(led.places[k])
         assert len(rows.select) == 6
-    middle = led_rows(finder.robot, led, 2)
+    middle = guided_rows(finder.robot, led, 2)
     assert middle.mode == PLACE_ROWS
     assert middle.frame[21:] == pytest.approx(led.places[2])
     assert middle.select == pytest.approx(np.eye(6)[:3])

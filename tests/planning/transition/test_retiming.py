@@ -20,11 +20,11 @@ from mcplan.planning.timing.path_dynamics import (
 from mcplan.planning.timing.retiming import RESERVE_BETWEEN_NODES, TORQUE_RATE_SHARE, Retimer, SlowerError
 from mcplan.scene.placement import make_contact
 from tests import shared
-from tests.planning.laws_of_time import difference, seconds
+from tests.planning.measure_retiming import difference, seconds
 
 
 @pytest.mark.parametrize(("k", "jerk"), [(0, 30.0), (1, 30.0), (0, 3.0)])
-def test_the_quick_form_has_the_optimum_of_the_declared_program(step, k, jerk):
+def test_the_fast_form_has_the_optimum_of_the_declared_program(step, k, jerk):
     segment, scenario = step.segments[k], step.scenario
     retimer = Retimer(scenario.robot, scenario.replace(control={"pace": {"com_jerk": jerk}}).transition_settings)
     assert abs(difference(retimer, segment)) < 1e-6
@@ -53,7 +53,7 @@ def test_every_motion_takes_a_fraction_of_its_own_time_and_all_less_than_half_of
     assert sum(s.time for s in step.segments) < 0.5 * sum(s.time for s in slow.segments)
 
 
-def test_what_it_is_given_more_of_makes_it_quicker(step):
+def test_looser_limits_make_it_faster(step):
     segment, scenario = step.segments[1], step.scenario
     times = []
     for pace in ({"acceleration": 10.0}, {"touchdown_speed": 0.1}, {"touchdown_speed": 0.3, "jerk": 1e4}):
@@ -74,7 +74,7 @@ def test_velocities_accelerations_and_touching_down_keep_their_bounds(step):
     assert np.all(speeds[heights < TOUCHDOWN_HEIGHT_M] <= 1.05 * pace.touchdown_speed)
 
 
-def test_what_impacts_allow_bounds_the_last_of_the_way_down_alone(step, retimer, monkeypatch):
+def test_the_impact_bound_holds_at_the_end_of_the_descent_alone(step, retimer, monkeypatch):
     least = 0.01
     monkeypatch.setattr(retiming, "touchdown_speed", lambda *of: least)
     segment = retimer.time_parameterized(step.segments[1])
@@ -97,7 +97,7 @@ def coming_down(robot, segment):
     return heights[1:], -np.diff(heights) / times[1]
 
 
-def test_where_a_swing_is_bent_torques_change_no_quicker_than_they_may(step):
+def test_torque_rates_along_a_bent_swing_stay_within_their_limit(step):
     segment, scenario = step.segments[1], step.scenario
     robot, course = scenario.robot, segment.courses[0]
     (free,) = np.nonzero(np.abs(robot.frame_jacobian(segment.q[0], course.patch)[:, 6:]).max(axis=0))
@@ -115,7 +115,7 @@ def test_where_a_swing_is_bent_torques_change_no_quicker_than_they_may(step):
     assert durations[0.0] < durations[100.0] < 2.5 * durations[0.0]
 
 
-def test_half_the_reserve_is_kept_in_the_middle_of_the_way_and_of_the_time_between_nodes(step, retimer, monkeypatch):
+def test_half_the_reserve_is_kept_in_the_middle_of_path_and_time_between_nodes(step, retimer, monkeypatch):
     segment, nodes, looked = step.segments[1], law_basis().s, []
     h, k = segment.duration * np.diff(nodes), len(nodes) // 2
     u = np.zeros(len(nodes))
@@ -162,7 +162,7 @@ def test_contacts_keep_their_part_of_the_weight(step):
     assert times[1] > times[0]
 
 
-def test_the_body_is_turned_around_no_quicker_than_contacts_bear(step):
+def test_the_jerk_of_the_centre_of_mass_stays_within_its_bound(step):
     """Of the jerk of the centre of mass, ``|c'| |u'| sd`` is bounded in the middle of every piece."""
     segment, scenario, basis = step.segments[0], step.scenario, law_basis()
     jerks, times = [], []
@@ -199,7 +199,7 @@ def test_accelerations_of_the_body_build_up_where_it_starts_and_die_down_where_i
     assert parts[1].max() < 1.001
 
 
-def test_a_centre_of_mass_that_has_not_begun_to_move_takes_no_law_away(step, monkeypatch):
+def test_a_centre_of_mass_at_rest_prevents_no_parameterization(step, monkeypatch):
     """Where it has gone no way at all, it has no velocity, and its acceleration asks for nothing."""
     segment, retimer = step.segments[1], Retimer(step.scenario.robot, step.scenario.transition_settings)
     took = retimer.law(segment).duration
@@ -243,7 +243,7 @@ def test_accelerations_do_not_jump(step):
         assert changes[1] < 0.15 * changes[0]
 
 
-def test_where_the_contacts_cannot_hold_the_robot_the_reason_is_told(step, retimer):
+def test_a_segment_that_contacts_cannot_hold_has_a_retiming_failure(step, retimer):
     segment = step.segments[1]
     q = segment.q.copy()
     q[:, 1] += 0.5 * np.sin(np.pi * np.linspace(0.0, 1.0, len(q))) ** 4
@@ -295,7 +295,7 @@ def test_what_takes_no_less_than_another_law_is_given_up(step, retimer):
         retimer._solve(path, middles, 1 / 3, quicker)
 
 
-def test_the_least_time_of_short_motions_goes_with_the_root_of_their_way(step):
+def test_the_least_time_of_short_motions_grows_with_the_root_of_their_length(step):
     segment, robot, scenario = step.segments[0], step.scenario.robot, step.scenario
     retimer = Retimer(robot, scenario.replace(control={"pace": {"com_jerk": 1000.0}}).transition_settings)
     times = np.array([retimer.law(part_of(robot, segment, part)).duration for part in (0.001, 0.002, 0.004)])
@@ -318,12 +318,12 @@ def test_a_file_brings_back_the_same_laws_and_another_pace_finds_others(step, tm
     assert "control.pace" in gentle.notices[-1]
 
 
-def test_a_slow_motion_has_other_corners_and_is_found_anew(step, tmp_path):
+def test_a_slow_motion_has_other_corners_and_is_planned_again(step, tmp_path):
     path = tmp_path / "plan.yaml"
     save_plan(step, path)
     slow = load_plan(path, {"control.pace": "slow"})
     assert all(segment.law is None for segment in slow.segments)
-    assert slow.notices == ("the motions between stances were found anew, as control.timing.swing_blend changed",)
+    assert slow.notices == ("the motions between stances were planned again: control.timing.swing_blend changed",)
     blend = step.scenario.transition_settings.timing.swing_blend
     same = load_plan(path, {"control": {"pace": "slow", "timing": {"swing_blend": blend}}})
     assert [segment.duration for segment in same.segments] == [segment.duration for segment in step.segments]
@@ -340,7 +340,7 @@ def test_a_slow_motion_has_other_corners_and_is_found_anew(step, tmp_path):
         (lambda law: law.__setitem__("kept", 1.5), "expected a number <= 1, got 1.5"),
     ],
 )  # fmt: skip
-def test_a_law_that_is_none_is_told(step, tmp_path, change, message):
+def test_an_invalid_time_parameterization_is_an_error(step, tmp_path, change, message):
     from mcplan.document.document import dump_document
     from mcplan.errors import ScenarioError
     from mcplan.planning.plan_file import plan_document

@@ -75,7 +75,7 @@ def test_a_motion_through_a_posture_that_its_contacts_do_not_bear_is_not_held(sc
     assert outside.rank > gentle.rank
 
 
-def test_what_contacts_lack_along_a_motion_that_is_not_held_is_told(scene, swerving):
+def test_a_motion_that_is_not_held_has_a_shortfall(scene, swerving):
     """Out of the feet between two of the postures that are looked at first; all else of it holds."""
     robot, finder, contacts, _ = scene
     knots = swerving.knots.q.copy()
@@ -107,7 +107,7 @@ def test_speeds_of_trunk_and_joints_count_too(scene, way):
 
 
 @pytest.mark.parametrize("way", [-1.0, 1.0])
-def test_a_straight_way_takes_as_long_as_its_fastest_joint_needs(scene, way):
+def test_a_straight_path_takes_as_long_as_its_fastest_joint_needs(scene, way):
     """The head turns by 2 rad in minimum jerk, whose largest speed is 15/8 of the mean one."""
     robot, finder, contacts, q = scene
     turned, joint = q.copy(), robot.joint_names.index("HEAD_JOINT0")

@@ -54,7 +54,7 @@ def test_what_is_on_it_stays_where_it_is_on_it(share):
 
 
 @pytest.mark.parametrize(("lies", "lay"), [(True, False), (False, True), (False, False), (True, True)])
-def test_on_its_way_the_hands_alone_bear_it(lies, lay):
+def test_the_hands_alone_bear_a_lifted_object(lies, lay):
     before, after = contacts(lies, lay)
     assert taken_along(before, after, [WAY], 0.5, SCENE)[0].carrier.rest is None
 

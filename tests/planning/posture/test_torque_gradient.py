@@ -57,7 +57,7 @@ def test_contacts_that_balance_nothing_have_no_excess(scene):
 
 
 @pytest.mark.parametrize("less", [0.02, 0.06])
-def test_a_posture_that_holds_but_for_a_torque_gives_way(scene, collisions, less):
+def test_an_excess_torque_moves_the_posture(scene, collisions, less):
     robot = scene.ROBOT
     needed = stand(scene, collisions, 0.9, 0).margins["torque"]
     rigid, moved = (stand(scene, collisions, needed - less, rounds) for rounds in (0, 5))
@@ -91,7 +91,7 @@ def test_two_joints_do_not_pass_the_load_to_and_fro(scene, collisions):
     assert moved.margins["torque"] <= 0.33 + 1e-6
 
 
-def test_what_no_posture_nearby_holds_is_told_as_it_was(scene, collisions):
+def test_an_excess_torque_that_no_posture_nearby_avoids_is_a_violation(scene, collisions):
     rigid, moved = (stand(scene, collisions, 0.05, rounds) for rounds in (0, 5))
     assert not moved.found
     assert moved.violations == rigid.violations

@@ -82,7 +82,7 @@ def test_pyramids_have_as_many_faces_as_the_controller_has(step, faces):
     assert np.count_nonzero(np.abs(across).max(axis=1) > 1e-9) == points * faces
 
 
-def test_what_is_in_the_way_is_told_with_its_place(step, retimer):
+def test_a_retiming_failure_names_reason_and_place(step, retimer):
     path, forces = forces_along(step, retimer, "feet")
     program = retimer.program_at(path, forces)
     forces.limit[:] = 1e-3

@@ -136,7 +136,7 @@ def test_a_search_that_ends_in_no_number_says_so(near):
     assert count == core.NOT_FINITE
 
 
-def test_what_a_posture_misses_is_told_of_it_as_it_is(near):
+def test_the_missed_rows_are_those_of_the_posture_itself(near):
     """Beyond the joint limits of its task, too: the way between two knots may leave those of the knots."""
     _, search, task, q, _ = near
     low, high = task.limit

@@ -1,6 +1,6 @@
 """Laws of time: do they take the least time of the declared program, and what do they cost?
 
-    python -m tests.planning.laws_of_time OUT.jsonl [PACE] [SCENARIO ...]
+    python -m tests.planning.measure_retiming OUT.jsonl [PACE] [SCENARIO ...]
 
 Each scenario (without any: all bundled ones) is planned at a pace (``fast``), and the law of each of its segments is
 found again: on one thread, the best of three times. Each is a line of OUT.jsonl; what that has is not measured again.

@@ -34,7 +34,7 @@ def test_a_centre_of_mass_beyond_the_region_is_refused_before_any_search(scene, 
     assert result.effort.steps == 0
 
 
-def test_a_centre_of_mass_too_high_is_told_with_what_is_missing(scene, generator):
+def test_a_centre_of_mass_too_high_is_a_violation_with_its_amount(scene, generator):
     amounts = []
     for height in (1.0, 1.2):
         result = generator.generate(
@@ -58,7 +58,7 @@ def test_the_base_is_within_its_tolerance_and_the_feet_stay(scene, generator, to
     assert np.linalg.norm(guide[:3] - target) > tolerance
 
 
-def test_a_base_out_of_reach_is_told_with_what_is_missing(scene, generator):
+def test_a_base_out_of_reach_is_a_violation_with_its_amount(scene, generator):
     guide = scene.ROBOT.posture("half_sitting")
     high = guide[:3] + np.array([0.0, 0.0, 0.5])
     result = generator.generate(scene.feet(), None, guide, base=BaseTarget(high, 0.05))

@@ -13,6 +13,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mcplan.analysis.readings import Readings
 from mcplan.certificate.verify import Report, verify
 from mcplan.control.torque_driven import TorqueController
 from mcplan.errors import InputError, PlanningFailed
@@ -31,7 +32,6 @@ from mcplan.util.arguments import file_name, file_path, instance, whole
 from mcplan.util.bars import BARS, in_notebook, note
 from mcplan.util.files import check_writable, write_text
 from mcplan.util.progress import ProgressCallback
-from mcplan.view.readings import Readings
 from mcplan.view.replay import replay_page
 from mcplan.view.report_page import failure_page, report_page
 from mcplan.view.show import page_text

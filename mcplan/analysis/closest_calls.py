@@ -1,70 +1,12 @@
-"""How near a run came to what would have broken it: the least margins of its certificate and of its plan.
-
-What a page needs to know of a certificate: those who verify hand it over, views only show it.
-"""
-
+"""Closest calls: the least margins of a run, from its certificate and its plan."""
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
 
 import numpy as np
 
+from mcplan.certificate.report import Check, Report
 from mcplan.record.run import Run
-
-
-class Line(Protocol):
-    """One line of a certificate."""
-
-    @property
-    def name(self) -> str: ...  # noqa: D102
-    @property
-    def value(self) -> float | None: ...  # noqa: D102
-    @property
-    def unit(self) -> str: ...  # noqa: D102
-    @property
-    def bound(self) -> str: ...  # noqa: D102
-    @property
-    def passed(self) -> bool: ...  # noqa: D102
-    @property
-    def where(self) -> str: ...  # noqa: D102
-    @property
-    def failure(self) -> str: ...  # noqa: D102
-    def row(self) -> tuple[str, str, str, str, str]: ...  # noqa: D102
-
-
-class Certificate(Protocol):
-    """A verdict with its checks: a `mcplan.certificate.report.Report`."""
-
-    @property
-    def title(self) -> str: ...  # noqa: D102
-    @property
-    def checks(self) -> Sequence[Line]: ...  # noqa: D102
-    @property
-    def success(self) -> bool: ...  # noqa: D102
-    @property
-    def failures(self) -> list[str]: ...  # noqa: D102
-    @property
-    def values(self) -> dict[str, Any]: ...  # noqa: D102
-    @property
-    def notices(self) -> Sequence[dict[str, Any]]: ...  # noqa: D102
-
-
-def certificate_data(certificate: Certificate | None) -> dict[str, Any] | None:
-    """Return a certificate as plain values for a page: broken lines first, then in order."""
-    if certificate is None:
-        return None
-    rows = sorted((check.row() for check in certificate.checks), key=lambda row: row[0] != "FAIL")
-    judged = [check for check in certificate.checks if check.bound]
-    return {
-        "success": certificate.success,
-        "judged": len(judged),
-        "broken": sum(not check.passed for check in certificate.checks),
-        "rows": [list(row) for row in rows],
-        "failures": certificate.failures,
-    }
-
 
 WORDS = {
     "torque": "joint torque",
@@ -114,7 +56,7 @@ class Call:
     t: float | None
 
 
-def closest_calls(run: Run, certificate: Certificate) -> list[Call]:
+def closest_calls(run: Run, certificate: Report) -> list[Call]:
     """Return the closest calls: largest share of a bound first, then lines with a margin only."""
     calls = [_call(run, check, WORDS[check.name]) for check in certificate.checks if check.name in WORDS]
     goals = [check for check in certificate.checks if check.name.startswith(("goal", "item ")) and share_of(check)]
@@ -127,7 +69,7 @@ def closest_calls(run: Run, certificate: Certificate) -> list[Call]:
     return sorted(near, key=lambda call: call.share or -1.0, reverse=True)
 
 
-def share_of(check: Line) -> float | None:
+def share_of(check: Check) -> float | None:
     """Return the value by its upper bound, where it has one that is not zero."""
     bound = re.fullmatch(r"<= ([\d.e+-]+)", check.bound)
     if bound is None or check.value is None or not float(bound[1]) > 0.0:
@@ -141,7 +83,7 @@ def time_of(where: str) -> tuple[str, float | None]:
     return (where, None) if found is None else (where[: found.start()] + where[found.end() :], float(found["t"]))
 
 
-def _call(run: Run, check: Line, what: str) -> Call | None:
+def _call(run: Run, check: Check, what: str) -> Call | None:
     if check.value is None or not np.isfinite(check.value):
         return None
     place, t = time_of(check.where)

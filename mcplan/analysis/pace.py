@@ -11,6 +11,7 @@ from functools import cached_property
 import numpy as np
 
 from mcplan.analysis.bounding import NOTHING, Bound, bounds, shares
+from mcplan.analysis.plan_motion import place_along
 from mcplan.planning.timing.retiming import Retimer
 from mcplan.planning.transition.transition import Segment
 from mcplan.record.run import Run
@@ -30,10 +31,9 @@ class Stretch:
     q: np.ndarray
 
     def place(self, t: float) -> float:
-        """Return how far along its segment it is at time t (s), by the segment's law of time; the end is held."""
+        """Return how far along its segment it is at time t (s); the end is held."""
         assert self.segment is not None
-        elapsed, law = t - self.t, self.segment.law
-        return min(elapsed if law is None else law.at(elapsed)[0], self.segment.duration)
+        return place_along(self.segment, t - self.t)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,8 +1,7 @@
-"""The control tick that took longest: a median of 0.2 ms says nothing of the one in which a motion was looked for.
+"""Clock times of the controller: its slowest ticks, when they were, in which phase, and which part took the time.
 
-Clock times of the controller: what a tick took, and which ones took longest.
+A median of 0.2 ms does not show the one tick in which a motion was replanned.
 """
-
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,24 +13,6 @@ from mcplan.util.qp_status import NO_QP
 
 PARTS = ("terms", "machine", "program")
 """Parts of a tick: kinematics and dynamics, state machine with the motions that it looks for, quadratic program."""
-
-
-def slowest_tick(run: Run) -> str:
-    """Say how long the slowest tick of the controller took, when, in which phase and for which part; "" if unknown."""
-    times = run.timing.get("control")
-    ticks = np.flatnonzero(run.qp_status != NO_QP)
-    if times is None or not len(times) or not len(ticks):  # a custom controller has no program
-        return ""
-    worst = int(np.argmax(times))
-    k = int(ticks[worst])
-    parts = {name: run.timing[name][worst] for name in PARTS if name in run.timing}
-    most = max(parts, key=lambda name: parts[name], default="")
-    share = f", {tick_time(parts[most])} of it {most}" if most else ""
-    phase = run.phases[int(run.phase[k])]
-    return (
-        f"slowest tick: {tick_time(times[worst])} at t = {run.t[k]:.3f} s in {phase}{share} "
-        f"(median {tick_time(float(np.median(times)))})"
-    )
 
 
 def tick_time(seconds: float) -> str:
@@ -50,13 +31,54 @@ WORDS = {
 
 
 @dataclass(frozen=True)
-class Tick:
-    """A tick of the controller: how long it took (s), when (s), in which phase, and what took most of it."""
+class SlowTick:
+    """A tick of the controller.
+
+    Parameters
+    ----------
+    time : how long it took (s).
+    t : when it was (s from the start of the run).
+    phase : in which phase.
+    part, part_time : the part (of `PARTS`) that took most of it, and how long (s); "" where unknown.
+    """
 
     time: float
     t: float
     phase: str
-    most: str
+    part: str
+    part_time: float
+
+
+def slowest_tick(run: Run) -> str:
+    """Return the slowest tick of a run in a sentence; "" without clock times."""
+    if not (ticks := slowest_ticks(run, count=1)):
+        return ""
+    tick = ticks[0]
+    share = f", {tick_time(tick.part_time)} of it {tick.part}" if tick.part else ""
+    return (
+        f"slowest tick: {tick_time(tick.time)} at t = {tick.t + run.t[0]:.3f} s in {tick.phase}{share} "
+        f"(median {tick_time(float(np.median(run.timing['control'])))})"
+    )
+
+
+def slowest_ticks(run: Run, count: int = 5, apart: float = 0.02) -> list[SlowTick]:
+    """Return the slowest ticks, the slowest first; of those within ``apart`` s only one."""
+    times = run.timing.get("control")
+    ticks = np.flatnonzero(run.qp_status != NO_QP)
+    if times is None or not len(times) or not len(ticks):
+        return []
+    found: list[SlowTick] = []
+    for i in np.argsort(-times[: len(ticks)], kind="stable")[: 50 * count]:
+        k = int(ticks[i])
+        t = float(run.t[k] - run.t[0])
+        if all(abs(t - other.t) > apart for other in found):
+            parts = {name: run.timing[name][i] for name in PARTS if name in run.timing}
+            part = max(parts, key=lambda name: float(parts[name]), default="")
+            phase = run.phases[int(run.phase[k])]
+            found.append(SlowTick(float(times[i]), t, phase, part, float(parts.get(part, 0.0))))
+        if len(found) == count:
+            break
+    return found
 
 
 def steps_of_tick(run: Run) -> int:
@@ -66,22 +88,3 @@ def steps_of_tick(run: Run) -> int:
     if not isinstance(rate, int | float) or not rate > 0.0:
         return 1
     return max(1, round(1.0 / (rate * run.dt)))
-
-
-def slowest_ticks(run: Run, count: int = 5, apart: float = 0.02) -> list[Tick]:
-    """Return the slowest ticks, the slowest first; of those within ``apart`` s only one."""
-    times = run.timing.get("control")
-    ticks = np.flatnonzero(run.qp_status != NO_QP)
-    if times is None or not len(times) or not len(ticks):
-        return []
-    found: list[Tick] = []
-    for i in np.argsort(-times[: len(ticks)], kind="stable")[: 50 * count]:
-        k = int(ticks[i])
-        t = float(run.t[k] - run.t[0])
-        if all(abs(t - other.t) > apart for other in found):
-            parts = {name: run.timing[name][i] for name in PARTS if name in run.timing}
-            most = max(parts, key=lambda name: float(parts[name]), default="")
-            found.append(Tick(float(times[i]), t, run.phases[int(run.phase[k])], most))
-        if len(found) == count:
-            break
-    return found

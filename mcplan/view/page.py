@@ -16,6 +16,7 @@ from typing import Any
 import meshcat
 import numpy as np
 
+from mcplan.certificate.report import Report
 from mcplan.view import palette
 from mcplan.view.arrow import NEWTON
 from mcplan.view.drawing import Drawing, thing_name
@@ -204,6 +205,21 @@ def filled(
         viewer_js = (Path(meshcat.__file__).parent / "viewer" / "dist" / "main.min.js").read_text(encoding="utf-8")
         known["VIEWER"] = viewer_js.replace("</script", "<\\/script")
     return pieces[0] + "".join(known[name] + rest for name, rest in (piece.split("}}", 1) for piece in pieces[1:]))
+
+
+def certificate_data(certificate: Report | None) -> dict[str, Any] | None:
+    """Return a certificate as plain values for a page: broken lines first, then in order."""
+    if certificate is None:
+        return None
+    rows = sorted((check.row() for check in certificate.checks), key=lambda row: row[0] != "FAIL")
+    judged = [check for check in certificate.checks if check.bound]
+    return {
+        "success": certificate.success,
+        "judged": len(judged),
+        "broken": sum(not check.passed for check in certificate.checks),
+        "rows": [list(row) for row in rows],
+        "failures": certificate.failures,
+    }
 
 
 def band_items(bands: Sequence[tuple[float, float, str]]) -> list[dict[str, Any]]:

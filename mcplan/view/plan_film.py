@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from mcplan.analysis.plan_motion import in_place, loaded, motion_time, motions, segment_at
 from mcplan.errors import InputError
 from mcplan.planning.plan import Plan, PlannedStance
 from mcplan.planning.search.tree import SearchTree
@@ -21,17 +22,11 @@ from mcplan.view.film import Film, PatchForce, lowest
 BETWEEN, EVERY = 15, 0.1
 """Postures between two stances: so many at least, and one every so many seconds."""
 
-SHORTEST = 0.2
-"""s: from stance to stance, where nothing moves on the way."""
-
 TRAIL = 40
 """Points of the way of a patch along a segment."""
 
 GAP = 10.0
 """Of time between the last stance and the first node, which are never played one after the other."""
-
-LOADED = 1e-6
-"""N: a patch with a force below this carries nothing."""
 
 
 @dataclass(frozen=True)
@@ -57,29 +52,6 @@ class Frame:
     objects: dict[str, np.ndarray] = field(default_factory=dict)
 
 
-def in_place(before: PlannedStance | None, stance: PlannedStance) -> tuple[Contact, ...]:
-    """Return the contacts that are in place at the linking posture: those of the larger of the two stances."""
-    if before is None or len(stance.contacts) >= len(before.contacts):
-        return stance.contacts
-    return before.contacts
-
-
-def motions(plan: Plan, k: int) -> list[Segment]:
-    """Return the segments that lead from the posture of stance ``k`` to that of the next one, in their order.
-
-    What follows the posture of a stance in its own transition, the lift of a patch that it has let go, is the first.
-
-    Raises
-    ------
-    InputError
-        When the plan has no such motion.
-    """
-    own, onward = plan.stances[k].transition, plan.stances[k + 1].transition
-    if onward is None:
-        raise InputError(f"stance {k + 1} of the plan has no transition; mcplan.plan and load_plan find them")
-    return [*(own.segments[1:] if own else ()), onward.segments[0]]
-
-
 def stance_frames(plan: Plan) -> list[Frame]:
     """Return the frames of a plan: stance k at time k."""
     frames: list[Frame] = []
@@ -93,10 +65,10 @@ def stance_frames(plan: Plan) -> list[Frame]:
             end = _forces(plan.stances[k + 1], stance.contacts)
             begin = _forces(stance, stance.contacts)
             segments = motions(plan, k)
-            count = max(BETWEEN, int(length(segments) / EVERY))
+            count = max(BETWEEN, int(motion_time(segments) / EVERY))
             for share in np.arange(1, count + 1) / (count + 1):
                 forces = {patch: _between(begin.get(patch), end.get(patch), share) for patch in begin | end}
-                segment, t = _at(segments, float(share))
+                segment, t = segment_at(segments, float(share))
                 objects = _slid(plan.scenario, stance, segment, t)
                 touch = stance.contacts
                 frames.append(
@@ -114,34 +86,6 @@ def trails(plan: Plan) -> list[np.ndarray]:
             places = [robot.frame_pose(segment.posture.sample(t).q, course.patch)[:3, 3] for t in times]
             found.append(np.array(places))
     return found
-
-
-def _at(segments: Sequence[Segment], share: float) -> tuple[Segment, float]:
-    """Return the segment in which a share of the time of all is over, and the place on its path there (s)."""
-    left = share * length(segments)
-    for segment in segments[:-1]:
-        if left <= segment.time:
-            return segment, _along(segment, left)
-        left -= segment.time
-    return segments[-1], _along(segments[-1], left)
-
-
-def _along(segment: Segment, t: float) -> float:
-    """Return where on its path (s) a segment is at a time, by its law if it has one."""
-    return t if segment.law is None else min(segment.law.at(t)[0], segment.duration)
-
-
-def length(segments: Sequence[Segment]) -> float:
-    """Return how long segments take one after the other (s)."""
-    return sum(segment.time for segment in segments)
-
-
-def passing_times(plan: Plan) -> list[float]:
-    """Return when the motions of a plan, one after the other, pass its stances (s), the first at 0."""
-    times = [0.0]
-    for k in range(len(plan.stances) - 1):
-        times.append(times[-1] + max(length(motions(plan, k)), SHORTEST))
-    return times
 
 
 def _slid(scenario: Scenario, stance: PlannedStance, segment: Segment, t: float) -> dict[str, np.ndarray]:
@@ -225,12 +169,6 @@ def _object_poses(scenario: Scenario, frames: Sequence[Frame]) -> np.ndarray | N
         return None
     things = scenario.environment.objects
     return np.array([[frame.objects.get(thing.name, thing.pose) for thing in things] for frame in frames])
-
-
-def loaded(stance: PlannedStance, patch: str) -> bool:
-    """Whether a patch carries load at the linking posture of a stance."""
-    wrench = stance.wrenches.get(patch)
-    return wrench is not None and float(np.linalg.norm(wrench)) > LOADED
 
 
 def _forces(stance: PlannedStance, contacts: Sequence[Contact]):

@@ -2,29 +2,47 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
-from mcplan.analysis.closest_calls import Certificate, certificate_data
+from mcplan.analysis.plan_motion import in_place, loaded, passing_times
+from mcplan.certificate.report import Report
 from mcplan.errors import InputError
 from mcplan.planning.plan import Plan, PlannedStance
 from mcplan.planning.search.tree import SearchTree
+from mcplan.record.records import unit_of_all
+from mcplan.robot.robot import Robot
 from mcplan.scenario.scenario import Scenario
+from mcplan.scene.contact import Contact
+from mcplan.textbook.constraint.contact_rows import stance_rank
 from mcplan.view import palette, shapes
 from mcplan.view.drawing import Drawing, node_name
-from mcplan.view.page import Page
-from mcplan.view.plan_facts import plan_readings, stance_bands
-from mcplan.view.plan_film import GAP, Frame, film, node_frames, passing_times, stance_frames, trails
+from mcplan.view.page import Page, certificate_data
+from mcplan.view.palette import band_colours
+from mcplan.view.plan_film import GAP, Frame, film, node_frames, stance_frames, trails
+from mcplan.view.readings import plan_charts
 from mcplan.view.robot import ghost_data, patch_mesh
 from mcplan.view.tree_panel import shown_nodes, tree_panel, tried_patches
 
+MARGINS = {
+    "equilibrium": ("push it resists", "{:.1f} N"),
+    "equilibrium_torque": ("... within torque limits", "{:.1f} N"),
+    "friction": ("friction to spare", "{:.1f} N"),
+    "friction_ratio": ("friction used", "{:.0%}"),
+    "torque": ("torque used", "{:.0%}"),
+    "position": ("to a joint limit", "{:.3f}"),
+    "clearance": ("clearance", "{:.1f} mm"),
+}
+"""Name of a margin, its label, and how its value is written; clearance in mm, of a joint without its unit."""
 
-def plan_page(plan: Plan, tree: SearchTree | None = None, certificate: Certificate | None = None) -> str:
+
+def plan_page(plan: Plan, tree: SearchTree | None = None, certificate: Report | None = None) -> str:
     """Return the replay of a plan as the text of one HTML page: its stances, and the tree beside them if given."""
     return stances_page(plan, tree, certificate).text()
 
 
-def stances_page(plan: Plan, tree: SearchTree | None = None, certificate: Certificate | None = None) -> Page:
+def stances_page(plan: Plan, tree: SearchTree | None = None, certificate: Report | None = None) -> Page:
     """Return the page of a plan."""
     tree = tree or plan.tree
     last = len(plan.stances) - 1
@@ -34,7 +52,7 @@ def stances_page(plan: Plan, tree: SearchTree | None = None, certificate: Certif
         bands=stance_bands(plan),
         duration=float(last),
         seconds=passing_times(plan),
-        readings=plan_readings(plan),
+        readings=plan_charts(plan),
         certificate=certificate_data(certificate),
         ghost=ghost_data(
             plan.scenario.robot,
@@ -93,3 +111,51 @@ def _draw_tried(drawing: Drawing, scenario: Scenario, tree: SearchTree) -> None:
         polygon = scenario.robot.patches[name].polygon
         node.set_object(patch_mesh(polygon), shapes.material(palette.TRIED, flat=True, on_top=True))
         node.set_property("visible", False)
+
+
+def margin_words(robot: Robot) -> dict[str, tuple[str, str]]:
+    """Return `MARGINS` with the unit of a robot's joints."""
+    label, form = MARGINS["position"]
+    return MARGINS | {"position": (label, f"{form} {unit_of_all(robot.joint_units)}")}
+
+
+def stance_bands(plan: Plan) -> list[dict[str, Any]]:
+    """Return the bands of a plan's time line: one around each stance, coloured by what changes."""
+    names = [stance.title for stance in plan.stances]
+    colours = band_colours(names)
+    last = len(names) - 1
+    return [
+        {
+            "begin": max(0.0, k - 0.5),
+            "end": min(float(last), k + 0.5),
+            "name": name,
+            "colour": colours[name],
+            "facts": _facts(plan, k, in_place(plan.stances[k - 1] if k else None, stance)),
+        }
+        for k, (name, stance) in enumerate(zip(names, plan.stances, strict=True))
+    ]
+
+
+def _facts(plan: Plan, k: int, touching: Sequence[Contact]) -> dict[str, Any]:
+    stance, contacts = plan.stances[k], []
+    for contact in touching:
+        load = "no load"
+        if loaded(stance, contact.patch):
+            load = f"{np.linalg.norm(stance.wrenches[contact.patch][:3]):.0f} N"
+        moved = "moved" if contact.patch == stance.moved else ""
+        contacts.append([f"{contact.patch} on {contact.support}", load, moved])
+    values = []
+    for name, (label, form) in margin_words(plan.scenario.robot).items():
+        if name in stance.margins:
+            value = stance.margins[name]
+            scale = 1e3 if name == "clearance" else 1.0
+            values.append([label, "no bound" if value is None else form.format(scale * value), ""])
+    rank = stance_rank(plan.scenario.robot, stance.q, stance.contacts)
+    values.append(["base controllable", "yes" if rank.base_controllable else f"{rank.base} of 6 directions", ""])
+    values.append(["internal constraints", str(rank.internal), ""])
+    if stance.transition is not None:
+        near = stance.transition.near
+        values.append(["motion from the stance before", f"{stance.transition.duration:.1f} s", ""])
+        if near.distance is not None:
+            values.append(["... least clearance", f"{1e3 * near.distance:.1f} mm", " and ".join(near.bodies)])
+    return {"title": f"stance {k}: {stance.title}", "contacts": contacts, "values": values}

@@ -4,21 +4,22 @@ from typing import Any
 
 import numpy as np
 
-from mcplan.analysis.closest_calls import Certificate, certificate_data
+from mcplan.analysis.readings import Readings
+from mcplan.certificate.report import Report
 from mcplan.record.run import Run
 from mcplan.record.world import with_imperfections
 from mcplan.view.drawing import Drawing
 from mcplan.view.film import Film, PatchForce, lowest
-from mcplan.view.page import Page, band_items
+from mcplan.view.page import Page, band_items, certificate_data
 from mcplan.view.palette import phase_bands
-from mcplan.view.readings import Readings
+from mcplan.view.readings import run_charts
 from mcplan.view.robot import run_ghost, seen_robot
 
 SHORTEST_TRAIL = 0.03
 """m: patches that move less through the air leave no trail."""
 
 
-def replay_page(run: Run, certificate: Certificate | None = None, readings: Readings | None = None) -> str:
+def replay_page(run: Run, certificate: Report | None = None, readings: Readings | None = None) -> str:
     """Return the replay of ``run`` as the text of one HTML page; with what its certificate says, where it has one.
 
     Parameters
@@ -28,7 +29,7 @@ def replay_page(run: Run, certificate: Certificate | None = None, readings: Read
     return run_page(run, certificate, readings).text()
 
 
-def run_page(run: Run, certificate: Certificate | None = None, readings: Readings | None = None) -> Page:
+def run_page(run: Run, certificate: Report | None = None, readings: Readings | None = None) -> Page:
     """Return the page of a run."""
     bands = phase_bands(run)
     return Page(
@@ -36,7 +37,7 @@ def run_page(run: Run, certificate: Certificate | None = None, readings: Reading
         drawing=replay(run),
         bands=band_items(bands),
         duration=float(run.t[-1] - run.t[0]),
-        readings=(readings or Readings(run)).to_data(),
+        readings=run_charts(readings or Readings(run)),
         certificate=certificate_data(certificate),
         ghost=run_ghost(run, bands),
         plan=_stances(run),

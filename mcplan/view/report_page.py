@@ -7,17 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from mcplan.analysis.closest_calls import TIME, Call, Certificate, Line, closest_calls
+from mcplan.analysis.closest_calls import TIME, Call, closest_calls
 from mcplan.analysis.pace import PaceOfRun, said
+from mcplan.analysis.readings import Readings
 from mcplan.analysis.slowest_tick import WORDS, slowest_ticks, steps_of_tick
+from mcplan.certificate.report import Check, Report
 from mcplan.planning.search.tree import SearchTree
 from mcplan.record.run import Run
 from mcplan.scenario.scenario import Scenario
 from mcplan.view.page import band_items, filled
 from mcplan.view.palette import phase_bands
-from mcplan.view.plan_facts import margin_words
-from mcplan.view.plan_replay import tree_page
-from mcplan.view.readings import Readings
+from mcplan.view.plan_replay import margin_words, tree_page
+from mcplan.view.readings import run_charts
 from mcplan.view.replay import replay_page
 
 STYLES = ("theme.css", "report.css")
@@ -38,7 +39,7 @@ NEAR = 0.9
 """Share of what is allowed from which a closest call is marked."""
 
 
-def report_page(run: Run, certificate: Certificate, replay: str | None = None, readings: Readings | None = None) -> str:
+def report_page(run: Run, certificate: Report, replay: str | None = None, readings: Readings | None = None) -> str:
     """Return the report of a run as the text of one HTML page.
 
     Parameters
@@ -50,7 +51,7 @@ def report_page(run: Run, certificate: Certificate, replay: str | None = None, r
     readings = readings or Readings(run)
     bands = band_items(phase_bands(run))
     duration = max(float(run.t[-1] - run.t[0]), run.dt)
-    data = {"readings": readings.to_data(), "bands": bands, "duration": duration}
+    data = {"readings": run_charts(readings), "bands": bands, "duration": duration}
     robot = run.record.robot.name
     about = f"{robot}, physics {run.record.physics}, step {1e3 * run.dt:g} ms, seed {run.record.seed}"
     body = [
@@ -103,7 +104,7 @@ def _filled(name: str, data: dict[str, Any], body: Sequence[str]) -> str:
     return filled("report.html", f"{name}: report", data, STYLES, SCRIPTS, BODY="\n".join(body))
 
 
-def answer(run: Run, certificate: Certificate) -> str:
+def answer(run: Run, certificate: Report) -> str:
     """Return in one sentence what happened, and whether it counts."""
     who, name = run.record.robot.name, run.scenario.name
     duration = f"{run.t[-1] - run.t[0] + run.dt:.1f} s"
@@ -198,15 +199,15 @@ def _kinds(bands: Sequence[dict[str, Any]]) -> str:
     return f'<div class="kinds">{items}</div>'
 
 
-def _certificate(certificate: Certificate) -> str:
-    checks: list[Line] = sorted(certificate.checks, key=lambda check: check.passed)
+def _certificate(certificate: Report) -> str:
+    checks: list[Check] = sorted(certificate.checks, key=lambda check: check.passed)
     kinds = ["fail" if not check.passed else "pass" if check.bound else "" for check in checks]
     rows = [[_text(cell) for cell in check.row()[:4]] + [_with_time(check.where)] for check in checks]
     table = _table(("", "check", "value", "allowed", "where"), rows, kinds)
     judged = sum(1 for check in checks if check.bound)
     verdict = "holds" if certificate.success else "is broken"
     return (
-        f"<details open class='certificate'><summary>Certificate: {verdict}, {judged} checks, "
+        f"<details open class='certificate'><summary>Report: {verdict}, {judged} checks, "
         f"{len(certificate.failures)} broken</summary>"
         f"{table}</details>"
     )
@@ -255,7 +256,7 @@ def _clock(run: Run) -> str:
     ]
     spent = sum(float(np.sum(run.timing[name])) for name in ("control", "physics") if name in run.timing)
     total = f"Control and physics took {spent:.1f} s for {run.t[-1] - run.t[0] + run.dt:.1f} s of motion"
-    slow = [(_clock_time(tick.time), _time(tick.t), _text(tick.phase), _text(WORDS.get(tick.most, tick.most)))
+    slow = [(_clock_time(tick.time), _time(tick.t), _text(tick.phase), _text(WORDS.get(tick.part, tick.part)))
             for tick in slowest_ticks(run)]  # fmt: skip
     slowest = f"<h2>Slowest ticks</h2>{_table(('took', 'at', 'phase', 'most of it'), slow)}" if slow else ""
     return (

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mcplan.analysis.closest_calls import Certificate
+from mcplan.certificate.report import Report
 from mcplan.errors import InputError
 from mcplan.planning.plan import Plan
 from mcplan.record.run import Run
@@ -46,7 +46,7 @@ def show(
     *,
     contacts: Sequence[Contact] = (),
     environment: Environment | None = None,
-    report: Certificate | None = None,
+    report: Report | None = None,
     height: int = 600,
 ) -> Shown:
     """Show a run, a plan, a scenario at its start, or a robot.
@@ -82,7 +82,7 @@ def page_text(
     q: np.ndarray | None = None,
     contacts: Sequence[Contact] = (),
     environment: Environment | None = None,
-    certificate: Certificate | None = None,
+    certificate: Report | None = None,
     where: str = "show",
 ) -> str:
     """Return the page of a thing as text; ``where`` names the function that was called with it."""

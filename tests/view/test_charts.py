@@ -10,6 +10,7 @@ from matplotlib.colors import to_hex
 from matplotlib.text import Text
 
 from mcplan.analysis.pace import Reference
+from mcplan.analysis.readings import cone_used, friction_used
 from mcplan.control.phases import CustomPhase
 from mcplan.control.program import State
 from mcplan.core.rigid_body.tree import GRAVITY
@@ -30,7 +31,6 @@ from mcplan.view.plots.contact import ROOM, plot_forces, plot_region, plot_stanc
 from mcplan.view.plots.limits import plot_positions, plot_torques, plot_velocities
 from mcplan.view.plots.pace import plot_clock
 from mcplan.view.plots.tasks import _distance
-from mcplan.view.readings import cone_used, friction_used
 from mcplan.view.report_page import _clock
 from mcplan.view.robot import seen_robot
 from tests.sim.waving_box import waving_run

@@ -17,7 +17,7 @@ from mcplan.view.drawing import Drawing, node_name, thing_name
 from mcplan.view.environment import HALF_ANGLE, animate_objects, draw_environment, set_stage
 from mcplan.view.film import Film, PatchForce
 from mcplan.view.page import arrows, layers
-from mcplan.view.plan_facts import margin_words
+from mcplan.view.plan_replay import margin_words
 from mcplan.view.sheets import robot_page
 from mcplan.view.support import SHOWN, support_polygon
 from tests.statics.contacts import surface_contact

@@ -5,11 +5,12 @@ import pytest
 
 from mcplan.analysis import pace as pace_module
 from mcplan.analysis.pace import PaceOfRun, bounds, said
+from mcplan.analysis.readings import Readings
 from mcplan.certificate.verify import verify
 from mcplan.sim.simulate import simulate
 from mcplan.view.palette import LIMITS
 from mcplan.view.plots.pace import plot_pace
-from mcplan.view.readings import Readings
+from mcplan.view.readings import run_charts
 from mcplan.view.report_page import report_page
 from tests import shared
 
@@ -46,7 +47,7 @@ def test_what_bounds_a_sample_is_what_bounds_its_place_on_the_planned_way(run):
 
 
 def test_the_page_has_a_chart_of_it_and_the_report_a_table(run):
-    chart = Readings(run).to_data()["charts"][-1]
+    chart = run_charts(Readings(run))["charts"][-1]
     assert "pace fast" in chart["name"]
     values = np.array([[np.nan if value is None else value for value in curve["values"]] for curve in chart["curves"]])
     assert {curve["name"] for curve in chart["curves"]} <= set(LIMITS)

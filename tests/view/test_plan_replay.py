@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from mcplan.analysis.plan_motion import in_place, motion_time, motions, segment_at
 from mcplan.cli.main import main
 from mcplan.errors import InputError
 from mcplan.planning.plan_file import save_plan
@@ -17,20 +18,7 @@ from mcplan.robot.description import Box
 from mcplan.scenario.load import load_scenario
 from mcplan.scene.environment import FreeObject
 from mcplan.statics.support_region import support_region
-from mcplan.view.plan_film import (
-    BETWEEN,
-    EVERY,
-    GAP,
-    _at,
-    _slid,
-    film,
-    in_place,
-    length,
-    motions,
-    node_frames,
-    stance_frames,
-    trails,
-)
+from mcplan.view.plan_film import BETWEEN, EVERY, GAP, _slid, film, node_frames, stance_frames, trails
 from mcplan.view.plan_replay import plan_page, search_page, stances_page, tree_page
 from mcplan.view.support import support_polygon
 from mcplan.view.tree_panel import SHOWN, closest, shown_nodes, tree_panel
@@ -97,7 +85,7 @@ def test_forces_act_at_the_centre_of_pressure_within_the_patch(planned):
 def frames_between(planned, k):
     """The frames between the posture of a stance and that of the next."""
     found = [frame for frame in stance_frames(planned) if k < frame.time < k + 1]
-    assert len(found) == max(BETWEEN, int(length(motions(planned, k)) / EVERY))
+    assert len(found) == max(BETWEEN, int(motion_time(motions(planned, k)) / EVERY))
     return found
 
 
@@ -121,15 +109,15 @@ def test_between_stances_the_plans_own_motion_is_drawn(planned, pace):
 
 
 def test_segments_follow_each_other_in_their_own_time():
-    first, second = SimpleNamespace(time=1.0, law=None), SimpleNamespace(time=3.0, law=None)
+    first, second = (SimpleNamespace(time=time, duration=time, law=None) for time in (1.0, 3.0))
     for share, segment, t in ((0.1, first, 0.4), (0.25, first, 1.0), (0.5, second, 1.0), (1.0, second, 3.0)):
-        assert _at([first, second], share) == (segment, pytest.approx(t))
+        assert segment_at([first, second], share) == (segment, pytest.approx(t))
 
 
 def test_a_plan_is_played_at_the_speed_of_its_motions(planned):
     """Its time line counts stances; each takes on it the seconds that its motion takes."""
     page = stances_page(planned)
-    assert page.length == pytest.approx(sum(length(motions(planned, k)) for k in range(len(planned.stances) - 1)))
+    assert page.length == pytest.approx(sum(motion_time(motions(planned, k)) for k in range(len(planned.stances) - 1)))
     for k, second in enumerate(page.seconds):
         assert page.at(second) == pytest.approx(k)
     assert page.at(0.5 * (page.seconds[2] + page.seconds[3])) == pytest.approx(2.5)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from mcplan.analysis.pace import Reference
+from mcplan.analysis.readings import Readings
 from mcplan.analysis.regions import com_limits
 from mcplan.analysis.slowest_tick import WORDS
 from mcplan.errors import InputError
@@ -22,7 +23,7 @@ from mcplan.view.plots.limits import plot_joints, plot_torques, plot_velocities,
 from mcplan.view.plots.pace import plot_clock
 from mcplan.view.plots.tasks import plot_tasks
 from mcplan.view.plots.together import plot_together
-from mcplan.view.readings import Readings
+from mcplan.view.readings import run_charts
 from tests import shared
 
 
@@ -237,7 +238,7 @@ def test_a_grasp_is_measured_by_the_force_that_it_may_carry(run):
     ]
     record = run.record.model_copy(update={"plan": run.record.plan.model_copy(update={"stances": stances})})
     used = curves(plot_forces(replace(run, record=record)).axes[1])["left_sole"]
-    carried = {patch["name"]: patch for patch in Readings(replace(run, record=record)).to_data()["patches"]}
+    carried = {patch["name"]: patch for patch in run_charts(Readings(replace(run, record=record)))["patches"]}
     assert {patch: set(carried[patch]["of"]) for patch in carried} == {"left_sole": {"grip"}, "right_sole": {"cone"}}
     size = np.linalg.norm(run.wrench[:, run.patches.index("left_sole"), :3], axis=1)
     touching = run.active[:, run.patches.index("left_sole")]

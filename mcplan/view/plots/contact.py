@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from matplotlib.figure import Figure
 
+from mcplan.analysis.readings import LOADED_N, cone_used
 from mcplan.core.rigid_body.tree import GRAVITY
 from mcplan.record.run import Run
 from mcplan.scene.contact import Contact
@@ -21,7 +22,6 @@ from mcplan.statics.support_region import SupportRegion
 from mcplan.util.text import escape_mathtext
 from mcplan.view.palette import PATCHES
 from mcplan.view.plots.bands import beside, time_axes
-from mcplan.view.readings import LOADED, cone_used
 
 if TYPE_CHECKING:
     from mcplan.statics.support_region import SupportRegion
@@ -37,7 +37,7 @@ def plot_forces(run: Run) -> Figure:
     t = run.t - run.t[0]
     for column, name in enumerate(run.patches):
         size = np.linalg.norm(run.wrench[:, column, :3], axis=1)
-        if not np.any(size > LOADED):
+        if not np.any(size > LOADED_N):
             continue
         colour = PATCHES[column % len(PATCHES)]
         force.plot(t, np.where(run.active[:, column], size, np.nan), label=escape_mathtext(name), color=colour)

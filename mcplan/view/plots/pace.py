@@ -100,7 +100,7 @@ def _histogram(axes: Axes, run: Run, tick: float) -> None:
     axes.set(xscale="log", yscale="log")
     axes.axvline(1e6 * tick, color="black", linestyle="--", linewidth=1, label=f"tick of {1e3 * tick:g} ms")
     for slow in slowest_ticks(run):
-        most = f",\n{WORDS.get(slow.most, slow.most)}" if slow.most else ""
+        most = f",\n{WORDS.get(slow.part, slow.part)}" if slow.part else ""
         text = f"{tick_time(slow.time)} at {slow.t:.2f} s: {escape_mathtext(slow.phase)}{most}"
         axes.plot(1e6 * slow.time, 0.75, "v", markersize=6, label=text)
     axes.grid(alpha=0.3)

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.figure import Figure
 
+from mcplan.analysis.readings import Readings
 from mcplan.record.run import Run
 from mcplan.util.text import escape_mathtext
 from mcplan.view.plots.bands import beside
-from mcplan.view.readings import Readings
 
 ROWS = (
     ("CoM height [m]", "com"),
@@ -31,13 +31,12 @@ def plot_together(runs: Sequence[tuple[str, Run]]) -> Figure:
     for number, (name, run) in enumerate(runs):
         readings = Readings(run)
         middle, t = readings.middle, run.t - run.t[0]
-        charts = readings.to_data()["charts"]
         values = {
             "com": run.com[middle, 2],
             "force": readings.total[middle],
-            "torque": _floats(charts[1]["curves"][0]["values"]),
-            "cone": _floats(charts[1]["curves"][2]["values"]),
-            "depth": _floats(charts[2]["curves"][0]["values"]),
+            "torque": 100 * readings.shares("torque")[0],
+            "cone": 100 * readings.worst(np.fmax.reduce(readings.cone_used, axis=1)),
+            "depth": 100 * readings.depth,
         }
         for axes, (_, key) in zip(rows, ROWS, strict=True):
             if len(values[key]):
@@ -54,7 +53,3 @@ def plot_together(runs: Sequence[tuple[str, Run]]) -> Figure:
     figure.suptitle(f"{len(runs)} runs")
     beside(rows[0])
     return figure
-
-
-def _floats(values: Sequence[float | None]) -> np.ndarray:
-    return np.array([np.nan if value is None else value for value in values], dtype=float)

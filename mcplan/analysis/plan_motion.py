@@ -1,0 +1,73 @@
+"""Contacts, loads and timing of a plan's stances and of the motions between them."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from mcplan.errors import InputError
+from mcplan.planning.plan import Plan, PlannedStance
+from mcplan.planning.transition.transition import Segment
+from mcplan.scene.contact import Contact
+
+MIN_MOTION_S = 0.2
+"""From stance to stance, where nothing moves."""
+
+MIN_LOAD = 1e-6
+"""Norm of a wrench (N, N m) below which a patch carries nothing."""
+
+
+def in_place(before: PlannedStance | None, stance: PlannedStance) -> tuple[Contact, ...]:
+    """Return the contacts that are in place at the linking posture: those of the larger of the two stances."""
+    if before is None or len(stance.contacts) >= len(before.contacts):
+        return stance.contacts
+    return before.contacts
+
+
+def loaded(stance: PlannedStance, patch: str) -> bool:
+    """Whether a patch carries load at the linking posture of a stance."""
+    wrench = stance.wrenches.get(patch)
+    return wrench is not None and float(np.linalg.norm(wrench)) > MIN_LOAD
+
+
+def motions(plan: Plan, k: int) -> list[Segment]:
+    """Return the segments that lead from the posture of stance ``k`` to that of the next one, in their order.
+
+    What follows the posture of a stance in its own transition, the lift of a patch that it has let go, is the first.
+
+    Raises
+    ------
+    InputError
+        When the plan has no such motion.
+    """
+    own, onward = plan.stances[k].transition, plan.stances[k + 1].transition
+    if onward is None:
+        raise InputError(f"stance {k + 1} of the plan has no transition; mcplan.plan and load_plan find them")
+    return [*(own.segments[1:] if own else ()), onward.segments[0]]
+
+
+def motion_time(segments: Sequence[Segment]) -> float:
+    """Return how long segments take one after the other (s)."""
+    return sum(segment.time for segment in segments)
+
+
+def passing_times(plan: Plan) -> list[float]:
+    """Return when the motions of a plan, one after the other, pass its stances (s), the first at 0."""
+    times = [0.0]
+    for k in range(len(plan.stances) - 1):
+        times.append(times[-1] + max(motion_time(motions(plan, k)), MIN_MOTION_S))
+    return times
+
+
+def segment_at(segments: Sequence[Segment], share: float) -> tuple[Segment, float]:
+    """Return the segment in which a share of the time of all is over, and the place on its path there (s)."""
+    left = share * motion_time(segments)
+    for segment in segments[:-1]:
+        if left <= segment.time:
+            return segment, place_along(segment, left)
+        left -= segment.time
+    return segments[-1], place_along(segments[-1], left)
+
+
+def place_along(segment: Segment, t: float) -> float:
+    """Return where on its path (s) a segment is at a time (s) since its begin, by its law if it has one."""
+    return min(t if segment.law is None else segment.law.at(t)[0], segment.duration)

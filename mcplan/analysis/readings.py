@@ -1,0 +1,119 @@
+"""Loads and shares of limits of a run over time: forces, torques, velocities, friction cones, margin of the CoM."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from mcplan.analysis.pace import PaceOfRun
+from mcplan.analysis.regions import com_limits
+from mcplan.record.run import Run
+
+MAX_INTERVALS = 600
+"""Intervals of time: more points than a chart has pixels make a page larger and no clearer."""
+
+LOADED_N = 1.0
+"""Friction is judged at points with more normal force than this (the rule of the certificate)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Readings:
+    """Values of a run over equal intervals of time: forces at their middle, of shares and margins the worst.
+
+    Parameters
+    ----------
+    run : the run.
+    """
+
+    run: Run
+
+    @cached_property
+    def pace(self) -> PaceOfRun:
+        """The pace of the run; its bounds take a linear program per place of every motion."""
+        return PaceOfRun(self.run)
+
+    @cached_property
+    def edges(self) -> np.ndarray:
+        """First sample of each interval, (intervals + 1,); the last is the number of samples."""
+        return np.unique(np.linspace(0, len(self.run), min(MAX_INTERVALS, len(self.run)) + 1).astype(int))
+
+    @property
+    def middle(self) -> np.ndarray:
+        """Sample in the middle of each interval."""
+        return (self.edges[:-1] + self.edges[1:] - 1) // 2
+
+    @cached_property
+    def forces(self) -> np.ndarray:
+        """Size of the force on each patch, (N, P), N."""
+        return np.linalg.norm(self.run.wrench[:, :, :3], axis=2)
+
+    @cached_property
+    def total(self) -> np.ndarray:
+        """Size of the sum of the forces on all patches, (N,), N."""
+        return np.linalg.norm(self.run.wrench[:, :, :3].sum(axis=1), axis=1)
+
+    @cached_property
+    def cone_used(self) -> np.ndarray:
+        """Share of the friction cone, or of a grasp's largest force, that each patch uses, (N, P); NaN: none."""
+        columns = [cone_used(self.run, column) for column in range(len(self.run.patches))]
+        return np.column_stack(columns) if columns else np.full((len(self.run), 1), np.nan)
+
+    @cached_property
+    def depth(self) -> np.ndarray:
+        """Least distance (m) from the centre of mass to its region's edge in each interval; NaN in the air."""
+        return self.worst(com_limits(self.run)[2], np.nanmin)
+
+    def worst(self, values: np.ndarray, which: Callable[..., float] = np.nanmax) -> np.ndarray:
+        """Return the worst of the values (N,) in each interval; NaN where there is none."""
+        return np.array([np.nan if np.isnan(part).all() else which(part) for part in self._parts(values)])
+
+    def shares(self, name: str) -> tuple[np.ndarray, list[str]]:
+        """Return the largest share of ``torque`` or ``velocity`` limits in each interval, and its joint."""
+        run = self.run
+        values = run.tau if name == "torque" else run.v[:, 6:]
+        limit = run.record.robot.limit(name)
+        share = np.divide(np.abs(values), limit, out=np.zeros_like(values), where=(limit > 0) & np.isfinite(limit))
+        if not share.shape[1]:
+            return np.zeros(0), []
+        peaks = np.array([part.max(axis=0) for part in self._parts(share)])
+        return peaks.max(axis=1), [run.record.joints[i] for i in peaks.argmax(axis=1)]
+
+    def _parts(self, values: np.ndarray) -> list[np.ndarray]:
+        return np.split(values, self.edges[1:-1])
+
+
+def cone_used(run: Run, column: int) -> np.ndarray:
+    """Return per sample how much of its capacity a patch uses, (N,); NaN where it carries nothing.
+
+    ``|f_t| / (mu f_n)`` at the worst point (1 = sliding); of a grasp, which has no cone, ``|f|`` by its largest force.
+    A patch may rest on one thing and grasp another later: the contact is that of `Run.planned`.
+    """
+    grip = largest_grip(run, run.patches[column])
+    size = np.linalg.norm(run.wrench[:, column, :3], axis=1)
+    held = np.where(run.active[:, column], size / grip, np.nan)
+    return np.where(np.isnan(grip), friction_used(run, column), held)
+
+
+def largest_grip(run: Run, patch: str) -> np.ndarray:
+    """Return per sample the largest force that the grasp of a patch may carry, (N,), N; NaN where it grasps nothing."""
+    grasps = (contact if contact is not None and contact.kind == "grasp" else None for contact in run.planned(patch))
+    limits = [None if grasp is None else grasp.max_force for grasp in grasps]
+    return np.array(limits, float)[run.phase]
+
+
+def friction_used(run: Run, column: int) -> np.ndarray:
+    """Return per sample |f_t| / (mu f_n) at the worst loaded point of a patch; NaN where none is loaded.
+
+    mu is that of the planned contact which the sample's phase leads to, or comes from.
+    """
+    used = np.full(len(run.t), np.nan)
+    mu = run.patch_friction(run.patches[column])
+    sample = run.point_sample()
+    normal = np.einsum("ij,ij->i", run.point_force, run.point_normal)
+    mine = (run.point_patch == column) & (normal > LOADED_N) & ~np.isnan(mu[sample])
+    tangential = np.linalg.norm(run.point_force - normal[:, None] * run.point_normal, axis=1)
+    ratio = tangential[mine] / (mu[sample[mine]] * normal[mine])
+    used[sample[mine]] = 0.0
+    np.maximum.at(used, sample[mine], ratio)
+    return used

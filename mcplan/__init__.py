@@ -83,11 +83,9 @@ if TYPE_CHECKING:
         Surface as Surface,
     )
     from mcplan.scene.placement import contact as contact
-    from mcplan.settings.control import (
-        ControlSettings as ControlSettings,
-        PlannerSettings as PlannerSettings,
-        SimulationSettings as SimulationSettings,
-    )
+    from mcplan.settings.control import ControlSettings as ControlSettings
+    from mcplan.settings.planner import PlannerSettings as PlannerSettings
+    from mcplan.settings.simulation import SimulationSettings as SimulationSettings
     from mcplan.sim.observer import Observer as Observer, StepSample as StepSample
     from mcplan.sim.progress_bar import ProgressBar as ProgressBar
     from mcplan.sim.simulate import Simulation as Simulation, make_physics as make_physics

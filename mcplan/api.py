@@ -3,7 +3,6 @@
 Result folders: scenario, plan, record, report and replay of a run; single pages.
 """
 
-
 import json
 import os
 import webbrowser

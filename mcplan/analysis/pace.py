@@ -3,7 +3,6 @@
 The motion that a run was to follow: that of its plan, laid over the times at which its phases began.
 """
 
-
 from bisect import bisect_right
 from dataclasses import dataclass, replace
 from functools import cached_property

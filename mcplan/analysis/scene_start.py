@@ -6,7 +6,6 @@ of the largest group of them, the goal on its highest. Where there is one surfac
 Which surfaces of a scene are linked by single steps: their gap seen from above, and their heights.
 """
 
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -3,7 +3,6 @@
 One step of the contact physics, beside one of MuJoCo: the same robot, floor and torques.
 """
 
-
 import tempfile
 import time
 from dataclasses import dataclass

@@ -3,7 +3,6 @@
 The robot as a URDF that every program reads alike: locked joints fixed where they are locked, no geometry.
 """
 
-
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path

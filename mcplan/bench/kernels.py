@@ -5,7 +5,6 @@ Time taken by a function, in microseconds.
 Times of static equilibrium on four patches: HRP-2 on hands and soles, friction 0.7, pyramids of eight faces.
 """
 
-
 import time
 from collections.abc import Callable
 from functools import partial

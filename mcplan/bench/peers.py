@@ -3,7 +3,6 @@
 Whether two programs were given the same problem: the first tick's accelerations, side by side.
 """
 
-
 import json
 import os
 import subprocess

@@ -3,7 +3,6 @@
 Definition of the reference tick, the same for every program that is measured.
 """
 
-
 import time
 from dataclasses import asdict, dataclass, replace
 from threading import local

@@ -3,7 +3,6 @@
 The report as a table on the terminal.
 """
 
-
 import os
 import platform
 from collections.abc import Iterator

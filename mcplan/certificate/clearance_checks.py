@@ -12,7 +12,6 @@ An unplanned contact point of a link, and any point of an object, is on a solid 
 another one that this can collide with. It lies between their surfaces, which may overlap.
 """
 
-
 from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np

@@ -5,7 +5,6 @@ follow from them. So each has to be one that the scenario gives to that patch on
 of the goal, or in its hand-written sequence. The last stance has the options of the last item.
 """
 
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 

@@ -5,7 +5,6 @@ support bears their weight and the forces of the robot; in the air the robot alo
 support; a deeper overlap with surroundings or other objects, at any of the times that are tried, is reported.
 """
 
-
 from collections.abc import Iterator, Sequence
 
 import numpy as np

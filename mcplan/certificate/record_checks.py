@@ -3,7 +3,6 @@
 All other lines are judged by the record; a run whose record contradicts itself proves nothing.
 """
 
-
 import hashlib
 from collections.abc import Iterator, Mapping
 from typing import Any

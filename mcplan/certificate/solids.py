@@ -4,7 +4,6 @@ Written for the certificate alone, from the robot's record and description; the 
 `mcplan.certificate.separation`. Planner and controller use other shapes and other algorithms.
 """
 
-
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple

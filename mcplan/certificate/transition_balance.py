@@ -14,7 +14,6 @@ whose edges are those of ``faces`` planes::
     e_k = n + mu (cos(2 pi k / faces) t_1 + sin(2 pi k / faces) t_2),   w = sum_ik f_ik (e_k, r_i x e_k),   f_ik >= 0
 """
 
-
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 

@@ -14,7 +14,6 @@ with lift l and approach a; these take no less than ``swing_blend`` of the time 
 takes it is where the knots have it.
 """
 
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -3,7 +3,6 @@
 Planning on the command line: with its progress, and judged by the plan's own certificate.
 """
 
-
 import shutil
 import sys
 from argparse import ArgumentParser, Namespace

@@ -1,6 +1,5 @@
 """Arguments that several commands share."""
 
-
 import math
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from pathlib import Path

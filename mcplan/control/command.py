@@ -5,7 +5,6 @@ A closed contact, and how much it may carry.
 What happened that the plan did not foresee: kept with the run, for people to read.
 """
 
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType

@@ -7,7 +7,6 @@ may leave a sole beside a hand and another sole with next to nothing, and it lif
 looked ahead, and its contacts bear something.
 """
 
-
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import NamedTuple

@@ -5,7 +5,6 @@ Friction of the joints, as the robot's file gives it: the torques that make up f
 A wrist of 3 N m that rubs with 1 N m does not lay its hand flat: the program's forces are not those that arrive.
 """
 
-
 import numpy as np
 
 from mcplan.core.algebra.impedance import add_impedance

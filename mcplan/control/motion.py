@@ -5,7 +5,6 @@ A planned motion that begins where the references are: what they differ from its
 The angular momentum that a planned motion has about its centre of mass.
 """
 
-
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 

@@ -11,7 +11,6 @@ A contact with little load may so be lifted by the errors of a millisecond, and 
 goes on counting on its force.
 """
 
-
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace

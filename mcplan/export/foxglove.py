@@ -5,7 +5,6 @@ The messages of Foxglove that a log holds, as JSON schemas: names and members as
 Source: foxglove-sdk, ``schemas/jsonschema`` (FrameTransforms, SceneUpdate, JointStates).
 """
 
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -3,7 +3,6 @@
 A run's joints as a ROS 2 ``trajectory_msgs/msg/JointTrajectory``, in the YAML that ``ros2 topic pub`` takes.
 """
 
-
 import csv
 from collections.abc import Iterable, Sequence
 from pathlib import Path

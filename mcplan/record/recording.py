@@ -179,9 +179,7 @@ def scene_meshes(environment: Environment) -> dict[str, tuple[np.ndarray, np.nda
     """Return the meshes of obstacles and objects by the thing's name, scaled."""
     things: tuple[Obstacle | FreeObject, ...] = (*environment.obstacles, *environment.objects)
     return {
-        thing.name: (thing.shape.vertices, thing.shape.faces)
-        for thing in things
-        if isinstance(thing.shape, MeshShape)
+        thing.name: (thing.shape.vertices, thing.shape.faces) for thing in things if isinstance(thing.shape, MeshShape)
     }
 
 

@@ -4,7 +4,6 @@ Sample k is the state at ``t[k]``; ``tau``, ``wrench`` and ``vd`` act on ``[t_k,
 ``q+ = integrate(q, v+, dt)``. With impacts ``vd = dv / dt`` and forces are impulse / dt.
 """
 
-
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property

@@ -42,6 +42,7 @@ class World(NamedTuple):
 
 Thing = TypeVar("Thing", Surface, Bar, FreeObject)
 
+
 def pair_frictions(contacts: Iterable[Contact]) -> dict[tuple[str, str], float]:
     """Return the friction of each patch on each support, grasps left out: the least of all contacts of the two.
 

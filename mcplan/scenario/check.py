@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from mcplan.robot.robot import Robot
 
 
-
 Key = tuple[str | int, ...]
 Named = tuple[Key, str, str]
 """Where a name stands, what it is the name of, and the name."""
@@ -113,7 +112,6 @@ def _as_list(value: Any) -> list[Any]:
 def _texts(key: Key, kind: str, value: Any) -> Iterator[Named]:
     if isinstance(value, str):
         yield key, kind, value
-
 
 
 def unsupported_freedoms(

@@ -54,7 +54,11 @@ class ContactPlace(NamedTuple):
 
 
 def place_on_surface(
-    spec: ContactSpec, kind: str, polygon: np.ndarray, surface: Surface, near: tuple[np.ndarray, np.ndarray] | None,
+    spec: ContactSpec,
+    kind: str,
+    polygon: np.ndarray,
+    surface: Surface,
+    near: tuple[np.ndarray, np.ndarray] | None,
     radius: float = 0.0,
 ) -> ContactPlace:
     """Place a patch with ``polygon`` (k,2; one point for a point contact, or for a ball of ``radius``) on a surface."""

@@ -3,7 +3,6 @@
 How long an experiment will take: from its store where that has cases, else from what HRP-2 takes in general.
 """
 
-
 import os
 import sys
 import time

@@ -6,7 +6,6 @@ parentheses. Parsed with Python's grammar; every node of the tree that is not on
 Thresholds: ``success: ">= 0.9"``, ``worst_slip: "max <= 0.01"``; what a continuous integration asks.
 """
 
-
 import ast
 import operator
 import re

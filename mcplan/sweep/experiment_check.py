@@ -3,7 +3,6 @@
 Whether the columns, figures, tables and thresholds of an experiment name what there is.
 """
 
-
 import itertools
 from collections.abc import Iterable, Iterator
 from pathlib import Path

@@ -7,7 +7,6 @@ Plans that cases of a sweep share which differ only in how they are carried out:
 Whichever case finds a plan, the rows of all of them say how long that took.
 """
 
-
 import json
 import time
 import warnings

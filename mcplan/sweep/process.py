@@ -3,7 +3,6 @@
 Pickled messages over the pipes of a child process, and the end of the pipe as the end of the process.
 """
 
-
 import os
 import pickle
 import queue

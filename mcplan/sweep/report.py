@@ -3,7 +3,6 @@
 The results on the terminal.
 """
 
-
 import base64
 import html
 import platform

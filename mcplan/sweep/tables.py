@@ -3,7 +3,6 @@
 Numbers that stand for many cases, with how sure they are.
 """
 
-
 import html
 from collections import Counter
 from collections.abc import Callable, Sequence

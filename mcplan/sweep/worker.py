@@ -6,7 +6,6 @@ it the connection that tells of it.
 The workers: a local cluster bound to loopback, or a Dask scheduler that runs already.
 """
 
-
 import atexit
 import logging
 import platform

@@ -5,7 +5,6 @@ One line for an object that holds arrays: its class, and each of its public fiel
 Names as matplotlib and Graphviz are to write them: what a file calls a thing is text, whatever signs it holds.
 """
 
-
 import math
 from collections.abc import Iterable, Mapping
 from typing import Any

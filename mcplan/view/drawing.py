@@ -7,7 +7,6 @@ that and keeps the commands, so that a scene can be written into one offline pag
 Names of nodes of a drawing: what a file calls a thing leads to no other place, whatever it holds.
 """
 
-
 import base64
 from collections.abc import Callable
 from typing import Any, NamedTuple

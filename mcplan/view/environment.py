@@ -3,7 +3,6 @@
 The two beams that rungs hang between: drawn where bars form a ladder, so that they do not float; never modelled.
 """
 
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -3,7 +3,6 @@
 What a page can switch on and off, and what its colours mean.
 """
 
-
 import base64
 import html
 import json

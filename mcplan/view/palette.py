@@ -3,7 +3,6 @@
 The phases of a motion as coloured bands over time, the same in the replay and in the plots.
 """
 
-
 import zlib
 from collections.abc import Sequence
 from itertools import pairwise

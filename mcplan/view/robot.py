@@ -5,7 +5,6 @@ What a robot looks like: its own meshes, where a run keeps only their convex hul
 The posture that a motion goes to, as the page shows it: where each link of the robot is.
 """
 
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -3,7 +3,6 @@
 What was found in a mesh, in one page: surfaces with their names' order, bars, obstacles; nothing moves.
 """
 
-
 import numpy as np
 
 from mcplan.robot.robot import Robot

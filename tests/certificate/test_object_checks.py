@@ -158,9 +158,7 @@ TWO, APART, STEP = ((0, 1, 0), (1, 2, 0)), ((0, 1, 0), (1.1, 2, 0)), ((0, 1, 0),
         (TWO, [1.0, 0.0, 0.0], -1e-4, False),
     ],
 )
-def test_sliding_objects_stay_above_one_plane(
-    floor, shift, turn, does, monkeypatch
-):
+def test_sliding_objects_stay_above_one_plane(floor, shift, turn, does, monkeypatch):
     """Whatever the planner says of it."""
     monkeypatch.setattr("mcplan.certificate.transition_track.slides", lambda *_: not does, raising=False)
     surfaces = [

@@ -265,7 +265,8 @@ ENDS = {
         {"force": {"foot": S.contact.release_force}, **SETTLED},
     ),
     "approach": (
-        Approach(0, FOOT), {"error": {"foot": TOUCH_ERROR_M["rigid"]}, "speed": {"foot": TOUCH_SPEED_M_S["rigid"]}}
+        Approach(0, FOOT),
+        {"error": {"foot": TOUCH_ERROR_M["rigid"]}, "speed": {"foot": TOUCH_SPEED_M_S["rigid"]}},
     ),
     "settle": (
         Settle(0),

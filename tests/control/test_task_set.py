@@ -71,9 +71,15 @@ def test_gains_of_a_state_hold_as_long_as_it_and_damping_is_critical(robot):
     motion = Motion(robot, SCENE, settings, robot.posture("half_sitting"))
     motion.limbs["left_hand"] = motion._hold((np.eye(3), np.zeros(3)), 0.0)
     tasks._follow(0.0, motion)
-    tasks._set({
-        "weights.com": 7.0, "gains.com_kp": 16.0, "weights.trunk": 3.0, "weights.posture": 0.3, "gains.limb_kp": 25.0,
-    })
+    tasks._set(
+        {
+            "weights.com": 7.0,
+            "gains.com_kp": 16.0,
+            "weights.trunk": 3.0,
+            "weights.posture": 0.3,
+            "gains.limb_kp": 25.0,
+        }
+    )
     assert tasks.com.weight == pytest.approx(np.full(3, 7.0))
     assert (tasks.com.kp[0], tasks.com.kd[0]) == pytest.approx((16.0, 8.0))
     assert tasks.trunk.weight[0] == 3.0

@@ -6,7 +6,6 @@ URDF knows neither, and no other reader would take the file. Where all joints ar
 about x, y and z, with links without mass between them, in mass, places, axes and limits alike.
 """
 
-
 import copy
 from collections.abc import Iterator
 from xml.etree import ElementTree

@@ -25,7 +25,6 @@ nothing bounds forces and torques; as a sequence of programs torques keep their 
 Source: S1, sec. 3.10.4.
 """
 
-
 from collections.abc import Mapping, Sequence
 from typing import Literal
 

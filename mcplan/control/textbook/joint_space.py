@@ -11,7 +11,6 @@ Source: S1, sec. 3.8.
 References in time for joints and frames: constant, or minimum-jerk from one place to the next.
 """
 
-
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple

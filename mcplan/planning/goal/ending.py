@@ -10,7 +10,6 @@ com given       where the centre of mass of the reference comes to its place
 posture alone   around where the robot is, the nearest first, on every level surface that its lowest patches find
 """
 
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product

@@ -12,7 +12,6 @@ com        |c - com|, in x and y alone where no height is given
 objects    |p - xyz|, and the angle of  R_goal' R
 """
 
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 

@@ -10,7 +10,6 @@ that of the point of its patch's track which is nearest to it.
 Places of a patch along a guide that turns: on lines beside its track, each with the heading of the guide there.
 """
 
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property

@@ -22,7 +22,6 @@ often at an edge of what is allowed; this is where a plan gets the room that car
 are taken on the manifold of the configurations.
 """
 
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise

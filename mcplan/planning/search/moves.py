@@ -7,7 +7,6 @@ From one patch of a link to another without leaving the support: a heel that ris
 flat F, edge E on the same link, r = R_LF' (p_LE - p_LF):    p_E = p_F + R_F r,   and back:   p_F = p_E - R_F r
 """
 
-
 from collections.abc import Iterable, Mapping
 
 import numpy as np

@@ -25,7 +25,6 @@ Cells: places and contacts so near to each other that the search takes them for 
 Patches beside each other on one support.
 """
 
-
 from collections.abc import Iterable, Mapping
 
 import numpy as np

@@ -3,7 +3,6 @@
 The runs of one search, one after the other until one reaches the goal: coarse and greedy first.
 """
 
-
 from dataclasses import dataclass
 from typing import NamedTuple
 

@@ -3,7 +3,6 @@
 The file of a search tree: JSON beside the plan, with the scenario, so that it can be looked at without a plan.
 """
 
-
 import json
 import os
 from collections import Counter

@@ -240,9 +240,7 @@ class TransitionFinder:
             slow = self.motions.slowed(free, begin.closed)
             return slow, SwingSpec(patch, "body", NONE, NONE, True, contact)
         slow = self.motions.slowed(over.motion, begin.closed)
-        if (
-            over.motion.knots.strayed > self.robot.scale.leg * PATH_TOLERANCE_M
-        ):  # the knots go around an obstacle
+        if over.motion.knots.strayed > self.robot.scale.leg * PATH_TOLERANCE_M:  # the knots go around an obstacle
             return slow, SwingSpec(patch, "body", NONE, NONE, old is not None, contact)
         return slow, SwingSpec(patch, "own", over.lift, over.approach, old is not None, contact)
 

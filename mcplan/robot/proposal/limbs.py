@@ -14,7 +14,6 @@ LIGHT = 0.004
 """Share of the robot's mass below which what a joint moves is a finger, a gripper's jaw, an eye: it is locked."""
 
 
-
 def _with_parts(side: str) -> list[str]:
     return [name for part in ("leg", "arm", "foot", "hand") for name in (side + part, part + side)]
 

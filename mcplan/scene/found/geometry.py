@@ -86,7 +86,6 @@ class SceneGeometry:
         return joined(parts)
 
 
-
 def tessellate(shape: Shape) -> tuple[np.ndarray, np.ndarray]:
     """Return vertices (k,3) and faces (m,3) of a shape in its frame."""
     import trimesh

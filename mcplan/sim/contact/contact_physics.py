@@ -1,6 +1,5 @@
 """Physics ``contact``: torques in, motion and contact forces out."""
 
-
 from collections.abc import Iterable, Sequence
 from functools import cache
 

@@ -1,6 +1,5 @@
 """Packed scene of the contact kernels: patches, bumps (corners, balls, rims), shapes, and the pairs that may meet."""
 
-
 from collections.abc import Iterable, Sequence
 from itertools import combinations
 from typing import NamedTuple

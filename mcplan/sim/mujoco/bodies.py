@@ -10,7 +10,6 @@ MuJoCo's step gives w'; what follows for phi'' is integrated as the coordinates 
 phi''``, ``phi+ = phi + dt phi'+``, and MuJoCo's state is put where that leads. Its own, from w, differs by ``dt²``.
 """
 
-
 import warnings
 from typing import Any
 

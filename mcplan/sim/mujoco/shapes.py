@@ -3,7 +3,6 @@
 Shapes as MuJoCo geoms, and the solids behind surfaces and patches.
 """
 
-
 from collections.abc import Iterable
 from typing import Any
 

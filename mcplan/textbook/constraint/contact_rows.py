@@ -17,7 +17,6 @@ How far contacts determine a robot's motion: the ranks of their Jacobian.
 Source: S1, sec. 2.10.4, eq. 2.255-2.256 and figures 2.16-2.17.
 """
 
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

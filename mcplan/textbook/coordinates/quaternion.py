@@ -3,7 +3,6 @@
 The rotation matrix as nine coordinates with six constraints, without singularities.
 """
 
-
 import numpy as np
 from numpy.typing import ArrayLike
 

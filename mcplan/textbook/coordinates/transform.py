@@ -12,7 +12,6 @@ One velocity of a frame in three ways of writing it (S2 section 2.4, Traversaro,
 with ``o`` and ``R`` the frame's origin and rotation in the world, linear part first.
 """
 
-
 from typing import Literal
 
 import numpy as np

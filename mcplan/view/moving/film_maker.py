@@ -3,7 +3,6 @@
 From pictures to files: GIF by Pillow, MP4 by ffmpeg where no browser has encoded it.
 """
 
-
 import base64
 import importlib.util
 import io

@@ -3,7 +3,6 @@
 Momentum about the centre of mass over time.
 """
 
-
 import numpy as np
 from matplotlib.figure import Figure
 

@@ -5,7 +5,6 @@ A support region seen from above.
 The regions of a stance seen from above: contacts, where centre of mass and ZMP may be, where the former is.
 """
 
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any

@@ -5,7 +5,6 @@ Joint positions against their limits.
 Joint torques and velocities against their limits.
 """
 
-
 from collections.abc import Sequence
 
 import numpy as np

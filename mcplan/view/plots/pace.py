@@ -3,7 +3,6 @@
 Clock times of the control loop, against the time that a tick has: over time, and how often, the slowest named.
 """
 
-
 from textwrap import fill
 
 import numpy as np

@@ -87,7 +87,7 @@ def test_only_what_depends_on_a_changed_setting_is_computed_again(tmp_path):
     assert not load_plan(file).notices
     for change, named in (
         ({"control.contact.preload_force": 30.0}, "control.contact.preload_force"),
-        ({"control.gains.torque_rate": 900, "control.pace": "fastest"}, "control.pace, control.gains.torque_rate"),
+        ({"control.gains.torque_rate": 900, "control.pace": "fastest"}, "control.gains.torque_rate, control.pace"),
         ({"control.timing.load_time": 0.1}, "control.timing.load_time"),
     ):
         assert load_plan(file, change).notices == (f"the times of motions were computed again: {named} changed",)

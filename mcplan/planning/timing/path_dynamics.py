@@ -228,7 +228,10 @@ class PathForces:
         self.G = np.zeros((len(path.q), robot.nv, self.of_contacts.size))
         for block in self.of_contacts.blocks:
             self.G[:, :, block.place] = path.jacobians[block.contact.patch].transpose(0, 2, 1) @ block.map
-        self.hold = path.hold - self.G @ preloaded(self.of_contacts, kept * settings.contact.preload_force)
+        preload = preloaded(self.of_contacts, kept * settings.contact.preload_force)
+        self.hold = path.hold - self.G @ preload
+        # objects bear the preloads of the hands on them, too
+        self.of_contacts.equal_to = self.of_contacts.equal_to - self.of_contacts.equal @ preload
         self.limited = np.flatnonzero(np.isfinite(robot.limits.torque))
         share = min(pace.torque + (1.0 - kept) * (1.0 - pace.torque), 1.0)
         self.limit = share * robot.usable_torque[self.limited]

@@ -146,7 +146,7 @@ def test_invalid_rates_are_an_error(walk, tmp_path, rates, message):
 
 def test_it_needs_a_pace_that_is_not_slow():
     with pytest.raises(ScenarioError, match=r"walking: dynamic. needs a pace other than"):
-        load_scenario("walk", {"control.walking": "dynamic"})
+        load_scenario("walk", {"control.walking": "dynamic", "control.pace": "slow"})
 
 
 # -- what the certificate says of plans that are wrong -----------------------------------------------------------------

@@ -29,7 +29,7 @@ from tests import shared
 
 @pytest.fixture(scope="module")
 def run():
-    return simulate(shared.planned("step", simulation__dt=0.005))
+    return simulate(shared.planned("step", simulation__dt=0.005, control__pace="slow"))
 
 
 def curves(axes):

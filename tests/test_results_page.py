@@ -7,7 +7,7 @@ import pytest
 
 from mcplan.errors import InputError
 from mcplan.sweep.experiment import load_experiment
-from mcplan.sweep.store import DONE, FAILED, Outcome, Store
+from mcplan.sweep.store import DONE, FAILED, CaseOutcome, Store
 from tests.pages import ROOT
 from tests.test_documentation import extension
 
@@ -27,7 +27,7 @@ def filled(directory, cases, code="new", commit="abc123"):
         for number, (scenario, physics, seed, result) in enumerate(cases):
             fields = {"scenario": scenario, "simulation.physics": physics, "seed": seed}
             case = SimpleNamespace(id=f"{code}{number}", configuration=f"{number}", fields=fields)
-            store.put(case, Outcome(DONE, {**GOOD, **result}, 1.0), code)
+            store.put(case, CaseOutcome(DONE, {**GOOD, **result}, 1.0), code)
     return directory
 
 
@@ -37,7 +37,7 @@ def put(experiment, directory, seeds, code="new", outcome=None):
         for case in load_experiment({**experiment, "seeds": seeds}).cases:
             asked = case.configuration
             row = SimpleNamespace(id=f"{code}{asked}", configuration=asked, fields=case.fields)
-            store.put(row, outcome or Outcome(DONE, GOOD, 1.0), code)
+            store.put(row, outcome or CaseOutcome(DONE, GOOD, 1.0), code)
     return directory
 
 
@@ -183,7 +183,7 @@ def test_a_scenario_that_has_changed_since_stays_on_the_page_beside_one_that_has
 def test_a_killed_case_counts_in_the_rates_of_a_page(maker, tmp_path):
     asked, page = asking(tmp_path)
     store = put(asked, tmp_path / "out", [5])
-    put(asked, store, [6], outcome=Outcome(FAILED, {"success": False, "stage": "case"}, 1.0))
+    put(asked, store, [6], outcome=CaseOutcome(FAILED, {"success": False, "stage": "case"}, 1.0))
     assert "| `sway` | 2/4 " in maker.rewritten(page, {"trial": store}, tmp_path)
 
 
@@ -223,7 +223,7 @@ def test_plans_alone_are_counted_as_found_and_as_certified(maker, tmp_path):
         for number, certified in enumerate((True, False)):
             fields = {"scenario": "walk", "seed": number}
             case = SimpleNamespace(id=f"{number}", configuration=f"{number}", fields=fields)
-            store.put(case, Outcome(DONE, {**GOOD, "certified": certified}, 1.0), "new")
+            store.put(case, CaseOutcome(DONE, {**GOOD, "certified": certified}, 1.0), "new")
     place = "<!-- plans: experiments/plans.yaml, in a sentence -->\n<!-- end -->\n"
     made = maker.rewritten(place, {"plans": tmp_path})
     assert "All scenarios together: 2 of 2 planned (34–100 %), 1 of 2 certified (9–91 %)." in made

@@ -64,3 +64,12 @@ def test_no_packages_import_each_other(imports):
 def test_the_layers_are_few():
     contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
     assert len(contracts[0]["layers"]) <= MAX_LAYERS
+
+
+def test_no_two_classes_have_one_name(modules):
+    homes = defaultdict(list)
+    for name, tree in modules.items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                homes[node.name].append(name)
+    assert {name: where for name, where in homes.items() if len(where) > 1} == {}

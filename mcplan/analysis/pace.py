@@ -36,7 +36,7 @@ class Stretch:
 
 
 @dataclass(frozen=True, eq=False)
-class Reference:
+class PlannedReference:
     """What the plan says where the robot should be at each sample of a run.
 
     Where a motion was replanned during the run (a notice of the run), the controller followed that one;
@@ -129,7 +129,7 @@ NAMED = 0.1
 
 
 @dataclass(frozen=True)
-class Motion:
+class MotionTiming:
     """The motion to one stance, as it was planned and as it went.
 
     Attributes
@@ -161,9 +161,9 @@ class PaceOfRun:
     run: Run
 
     @cached_property
-    def reference(self) -> Reference:
+    def reference(self) -> PlannedReference:
         """The motion that was to be followed."""
-        return Reference(self.run)
+        return PlannedReference(self.run)
 
     @property
     def name(self) -> str:
@@ -190,7 +190,7 @@ class PaceOfRun:
         return [[] if t is None else [bounds(self._retimer, segment) for segment in t.segments] for t in transitions]
 
     @cached_property
-    def motions(self) -> list[Motion]:
+    def motions(self) -> list[MotionTiming]:
         """The motions that the run has begun, in order."""
         run, found = self.run, []
         aims = np.array([-1 if phase.stance is None else phase.stance for phase in run.record.phases])[run.phase]
@@ -205,7 +205,7 @@ class PaceOfRun:
             whole = sum(times.values())
             bound = {what: time / whole for what, time in sorted(times.items(), key=lambda item: -item[1])}
             begin = float(run.t[rows[0]] - run.t[0])
-            motion = Motion(k, stance.title, begin, len(rows) * run.dt, stance.transition.duration, bound)
+            motion = MotionTiming(k, stance.title, begin, len(rows) * run.dt, stance.transition.duration, bound)
             found.append(motion)
         return found
 

@@ -106,7 +106,7 @@ PLACES = 400
 
 
 @dataclass(frozen=True, eq=False)
-class Place:
+class StandingPlace:
     """Where the robot stands: its posture (nq,), the contacts of its feet, the surface."""
 
     q: np.ndarray
@@ -118,7 +118,7 @@ class Place:
 class Proposal:
     """Start and goal in a scene; ``notice`` says what the user should look at."""
 
-    start: Place
+    start: StandingPlace
     goal: dict[str, Any]
     notice: str
 
@@ -189,7 +189,7 @@ class _Places:
                 return True
         return False
 
-    def place(self, surface: Surface, towards: np.ndarray) -> Place | None:
+    def place(self, surface: Surface, towards: np.ndarray) -> StandingPlace | None:
         """Return a place on a surface near a point (3,) of the world, facing it; None where there is none."""
         flat = ((towards - surface.p) @ surface.R)[:2]
         low, high = surface.polygon.min(axis=0), surface.polygon.max(axis=0)
@@ -210,7 +210,7 @@ class _Places:
                         return found
         return None
 
-    def stand(self, surface: Surface, place: np.ndarray, heading: float) -> Place | None:
+    def stand(self, surface: Surface, place: np.ndarray, heading: float) -> StandingPlace | None:
         """Return the robot at a place (2,) of a surface; None where a foot does not fit, or the robot collides."""
         q = self.posture.copy()
         c, s = np.cos(heading / 2), np.sin(heading / 2)
@@ -236,7 +236,7 @@ class _Places:
         margins[own] = -np.inf
         if self.collisions.least(q, margins, touching=touching) is not None or self._covered(q, surface):
             return None
-        return Place(q, tuple(contacts), surface)
+        return StandingPlace(q, tuple(contacts), surface)
 
     def _covered(self, q: np.ndarray, surface: Surface) -> bool:
         """Whether something is above the feet of a posture: toes below the next step could not be lifted."""
@@ -261,7 +261,7 @@ class _Places:
                 return None
         return contacts
 
-    def away(self, start: Place) -> Place | None:
+    def away(self, start: StandingPlace) -> StandingPlace | None:
         """Return a place on the same surface ahead of a start, ``FAR`` away or as far as there is room."""
         surface, heading = start.surface, 2.0 * np.arctan2(start.q[6], start.q[3])
         here = ((start.q[:3] - surface.p) @ surface.R)[:2]

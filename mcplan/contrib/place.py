@@ -26,7 +26,7 @@ SAME_PLANE = 1e-4
 
 
 @dataclass(frozen=True, eq=False)
-class Place:
+class ContactFrame:
     """A contact frame of another program.
 
     Parameters
@@ -64,7 +64,7 @@ def number(value: Any, least: float = -np.inf) -> float | None:
 
 
 def surfaces_for(
-    places: list[Place], robot: Robot, known: Sequence[Surface] = (), taken: Container[str] = ()
+    places: list[ContactFrame], robot: Robot, known: Sequence[Surface] = (), taken: Container[str] = ()
 ) -> tuple[list[Surface], list[dict[str, Any]]]:
     """Return the surfaces that are needed beyond the ``known`` ones, and what a file says of each contact.
 
@@ -102,7 +102,7 @@ def surfaces_for(
 
 
 def _contact_data(
-    name: str, axes: np.ndarray, p: np.ndarray, robot: Robot, place: Place
+    name: str, axes: np.ndarray, p: np.ndarray, robot: Robot, place: ContactFrame
 ) -> tuple[dict[str, Any], np.ndarray]:
     """Return what a file says of a contact on a surface with these axes at ``p``, and its outline (k,2)."""
     yaw = _yaw(axes, place.R)
@@ -113,7 +113,7 @@ def _contact_data(
     return data | {"friction": place.friction}, origin + outline @ turn.T
 
 
-def _on(surface: Surface, robot: Robot, place: Place) -> dict[str, Any] | None:
+def _on(surface: Surface, robot: Robot, place: ContactFrame) -> dict[str, Any] | None:
     """Return what a file says of the contact of a place on a surface that is there, None where it is not on it."""
     if abs(surface.normal @ (place.p - surface.p)) > SAME_PLANE or surface.normal @ place.R[:, 2] < 1 - SAME_PLANE**2:
         return None
@@ -136,7 +136,7 @@ def _yaw(axes: np.ndarray, R: np.ndarray) -> float:
     return float(np.arctan2(forward[1], forward[0]))
 
 
-def _outline(robot: Robot, place: Place) -> tuple[np.ndarray, np.ndarray]:
+def _outline(robot: Robot, place: ContactFrame) -> tuple[np.ndarray, np.ndarray]:
     """Return outline (k,2) and middle (2,) of the patch as the surface sees it: turned over about its x axis."""
     if place.patch not in robot.patches:
         raise InputError(f"robot {robot.name} has no patch `{place.patch}`; there are: {', '.join(robot.patches)}")

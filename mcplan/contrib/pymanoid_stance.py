@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mcplan.contrib.place import Place, number, numbers, pose_of, surfaces_for
+from mcplan.contrib.place import ContactFrame, number, numbers, pose_of, surfaces_for
 from mcplan.errors import InputError, Problem
 from mcplan.robot.robot import Robot
 from mcplan.scene.contact import Contact
@@ -72,7 +72,7 @@ def read_pymanoid_stance(
         raise InputError(Problem(str(place), getattr(error, "lineno", None), "", f"is not JSON: {error}")) from None
     if not isinstance(data, dict) or not set(data) - {"com"}:
         raise InputError(Problem(str(place), None, "", "expected contacts by name: left_foot, right_foot, ..."))
-    places: list[Place] = []
+    places: list[ContactFrame] = []
     problems: list[Problem] = []
 
     def wrong(key: str, message: str) -> None:
@@ -93,7 +93,7 @@ def read_pymanoid_stance(
         if name not in names:
             wrong(name, f"stands for no patch; say which: patches={{{name!r}: ...}}")
         elif pose is not None and friction is not None:
-            places.append(Place(names[name], *pose, friction))
+            places.append(ContactFrame(names[name], *pose, friction))
     com = data.get("com") or {}
     at = mass = None
     if isinstance(com, dict):

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from mcplan.contrib.place import Place, number, pose_of, surfaces_for
+from mcplan.contrib.place import ContactFrame, number, pose_of, surfaces_for
 from mcplan.document.document import Document, read_document
 from mcplan.errors import InputError, Problem
 from mcplan.robot.robot import Robot
@@ -82,7 +82,7 @@ def read_step_list(
         raise InputError(Problem(str(file), None, "", "holds no stepCommandList"))
     _one_at_a_time(document, steps)
     taken = {thing.name for thing in environment.things}
-    places: list[Place] = []
+    places: list[ContactFrame] = []
     bars: list[Bar] = []
     stances: list[dict[str, Any]] = []
     touching = [contact.patch for contact in start]
@@ -105,7 +105,7 @@ def read_step_list(
             stances.append({"add": {"patch": table[limb], "surface": bars[-1].name, "along": HALF}})
         else:
             stances.append({"add": len(places)})
-            places.append(Place(table[limb], R, p, _friction(document, key, constraint)))
+            places.append(ContactFrame(table[limb], R, p, _friction(document, key, constraint)))
         touching.append(table[limb])
     made, contacts = surfaces_for(places, robot, environment.surfaces, taken)
     stances = [{"add": contacts[s["add"]]} if isinstance(s.get("add"), int) else s for s in stances]

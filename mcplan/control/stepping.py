@@ -85,7 +85,7 @@ STRETCHED = 0.97
 """Part of its length that a leg may be long where the centre of mass is over the other one: else the body sinks."""
 
 
-class Step(NamedTuple):
+class BalanceStep(NamedTuple):
     """A step: the foot's new contact, its duration (s), and the room that it leaves the capture point (m)."""
 
     contact: Contact
@@ -98,7 +98,7 @@ class StepOut(Phase):
     """Set a foot to where it catches the robot."""
 
     stance: int
-    step: Step
+    step: BalanceStep
     path: StepPath | None = field(default=None, repr=False)
     verb = "step"
 
@@ -516,14 +516,14 @@ class Stepping:
         rate = float(np.clip(state.omega * (reach - 1.0), 0.05 * BACK, BACK))
         motion.com = Pendulum(terms.com, terms.com_velocity, rest, state.omega, rate, t)
 
-    def _best(self, terms: Terms, state: _State, moving: str | None) -> Step | None:
+    def _best(self, terms: Terms, state: _State, moving: str | None) -> BalanceStep | None:
         """Return the best step, of a foot in the air where one is ``moving``."""
         enough = ENOUGH * self.robot.scale.sole
         feet = self.may_step(self._contacts) if moving is None else [moving]
         steps = [step for patch in feet for step in self._steps(patch, terms, state)]
         return max(steps, key=lambda step: (min(step.room, enough), -step.duration), default=None)
 
-    def _steps(self, patch: str, terms: Terms, state: _State) -> Iterator[Step]:
+    def _steps(self, patch: str, terms: Terms, state: _State) -> Iterator[BalanceStep]:
         """Go through the steps of one foot, by their durations."""
         bearing = [contact for contact in self._contacts if contact.patch != patch]
         pivot, root = _nearest(support_region(bearing, self.robot.mass), state.xi), np.sqrt(self.robot.scale.leg)
@@ -534,7 +534,7 @@ class Stepping:
                 continue
             if 15 / 8 * _way(patch, contact, terms) <= FASTEST * root * duration:
                 room = support_region([*bearing, contact], self.robot.mass).depth(xi)
-                yield Step(contact, float(duration), room)
+                yield BalanceStep(contact, float(duration), room)
 
     def _place(self, patch: str, xi: np.ndarray, terms: Terms, bearing: Sequence[Contact]) -> Contact | None:
         """Return the contact of a foot whose middle is as near to a point (2,) as legs allow; None: nothing is there.

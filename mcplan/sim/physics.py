@@ -71,7 +71,7 @@ def action_of(action: Action | ArrayLike, n: int) -> Action:
     return Action(tau, np.zeros(6 + n), {}, {}, ())
 
 
-class Outcome(NamedTuple):
+class StepOutcome(NamedTuple):
     """Motion and forces of a step that began in state (q, v).
 
     vd : (6+n,) with v+ = v + dt vd.
@@ -112,7 +112,7 @@ class Physics(Protocol):
         """Velocities of the objects."""
         ...
 
-    def step(self, action: Action | ArrayLike, dt: float = 1e-3) -> Outcome:
+    def step(self, action: Action | ArrayLike, dt: float = 1e-3) -> StepOutcome:
         """Advance ``q`` and ``v`` by dt (s), under an action, or under joint torques (n,) where torques drive."""
         ...
 

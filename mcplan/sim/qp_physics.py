@@ -11,7 +11,7 @@ from mcplan.record.world import World
 from mcplan.robot.pose import quat_from_rotation
 from mcplan.robot.robot import Robot
 from mcplan.scene.environment import FreeObject
-from mcplan.sim.physics import Action, Outcome
+from mcplan.sim.physics import Action, StepOutcome
 from mcplan.util.text import summary
 
 
@@ -48,7 +48,7 @@ class QpPhysics:
         """Return the back end of a world."""
         return cls(world.robot, world.q, objects=world.environment.objects)
 
-    def step(self, action: Action | ArrayLike, dt: float = 1e-3) -> Outcome:
+    def step(self, action: Action | ArrayLike, dt: float = 1e-3) -> StepOutcome:
         """Advance the state by dt (s).
 
         Raises
@@ -66,4 +66,4 @@ class QpPhysics:
             self.object_q = self.object_q.copy()
             for pose, velocity in zip(self.object_q, self.object_v, strict=True):
                 integrate(pose, velocity, dt, pose)
-        return Outcome(action.vd, None, action.wrenches, action.forces, action.active, action.object_points)
+        return StepOutcome(action.vd, None, action.wrenches, action.forces, action.active, action.object_points)

@@ -135,7 +135,7 @@ _THRESHOLD = re.compile(rf"\s*({'|'.join(_OF)})?\s*(>=|<=|==|>|<)\s*(\S+)\s*")
 
 
 @dataclass(frozen=True)
-class Threshold:
+class StatisticThreshold:
     """``statistic OP bound``, the statistic over all cases; a flag counts 1 where it is true."""
 
     statistic: str
@@ -162,13 +162,13 @@ class Verdict:
     passed: bool
 
 
-def parse_threshold(text: str) -> Threshold:
+def parse_threshold(text: str) -> StatisticThreshold:
     """Return the threshold of a text such as ``>= 0.9`` (of the mean) or ``max <= 0.01``."""
     match = _THRESHOLD.fullmatch(text)
     try:
         if match is None:
             raise ValueError
-        return Threshold(match[1] or "mean", match[2], float(match[3]))
+        return StatisticThreshold(match[1] or "mean", match[2], float(match[3]))
     except ValueError:
         raise InputError(f"expected a threshold such as '>= 0.9' or 'max <= 0.01', got {text!r}") from None
 

@@ -18,7 +18,7 @@ from mcplan.errors import InputError, JobFailed
 from mcplan.sweep import worker
 from mcplan.sweep.case import code_version
 from mcplan.sweep.process import Limit
-from mcplan.sweep.store import FAILED, Outcome
+from mcplan.sweep.store import FAILED, CaseOutcome
 from mcplan.util.bars import note
 
 Key = TypeVar("Key")
@@ -148,7 +148,7 @@ class _Running(NamedTuple):
 
 def fan_out(
     workers: Workers, tasks: Iterable[tuple[Key, Callable[[], Any]]], limit: Limit
-) -> Iterator[tuple[Key, Outcome]]:
+) -> Iterator[tuple[Key, CaseOutcome]]:
     """Yield the outcome of each task as it comes. While no worker is ready it waits, and says so.
 
     Parameters
@@ -211,7 +211,7 @@ def fan_out(
             case.future.cancel(force=True)
 
 
-def _outcome(client: Any, future: Any) -> Outcome:
+def _outcome(client: Any, future: Any) -> CaseOutcome:
     if future.status == "finished":
         return future.result()
     _check(client)
@@ -229,8 +229,8 @@ def _outcome(client: Any, future: Any) -> Outcome:
     return _failed(reason)
 
 
-def _failed(reason: str) -> Outcome:
-    return Outcome(FAILED, {"success": False, "stage": "case", "cause": "its worker failed", "failure": reason})
+def _failed(reason: str) -> CaseOutcome:
+    return CaseOutcome(FAILED, {"success": False, "stage": "case", "cause": "its worker failed", "failure": reason})
 
 
 def _check(client: Any) -> None:

@@ -35,12 +35,12 @@ from mcplan.scenario.load import load_scenario
 from mcplan.scenario.scenario import Scenario
 from mcplan.sim.simulate import Simulation, simulate
 from mcplan.sweep.case import Case, code_version, digest, mesh_digests
-from mcplan.sweep.store import DONE, FAILED, Outcome
+from mcplan.sweep.store import DONE, FAILED, CaseOutcome
 from mcplan.util.files import write_text
 
 
 @dataclass(frozen=True)
-class Task:
+class Job:
     """A case as it is sent to a worker: plain values, no file of the sender's is needed but that of a robot of its own.
 
     Parameters
@@ -100,7 +100,7 @@ class SharedPlan:
     seed : of the planner.
     """
 
-    def __init__(self, task: Task, seed: int):
+    def __init__(self, task: Job, seed: int):
         asked = {key: value for key, value in task.data.items() if key != CARRIED_OUT}
         self._task, self._file = task, None
         if task.plans and Path(task.plans).parent.is_dir():
@@ -155,14 +155,14 @@ NAMED = 2
 """Broken lines of a certificate that a cause names: the others follow from them, more often than not."""
 
 
-def run_case(task: Task) -> Outcome:
+def run_case(task: Job) -> CaseOutcome:
     """Carry out a case; what is doubtful about its robot has been told where the sweep began."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RobotWarning)
         return _outcome(task)
 
 
-def _outcome(task: Task) -> Outcome:
+def _outcome(task: Job) -> CaseOutcome:
     clock = time.perf_counter()
     row: dict[str, Any] = {"success": False, "planned": False}
     files: dict[str, bytes] = {}
@@ -173,7 +173,7 @@ def _outcome(task: Task) -> Outcome:
     except InputError as error:
         row |= {"stage": "case", "cause": "wrong input", "failure": str(error)}
         status = FAILED
-    return Outcome(status, row, time.perf_counter() - clock, files)
+    return CaseOutcome(status, row, time.perf_counter() - clock, files)
 
 
 def warm_up(physics: tuple[str, ...]) -> None:
@@ -188,12 +188,12 @@ def warm_up(physics: tuple[str, ...]) -> None:
         verify(simulation.finish())
 
 
-def _planner_seed(task: Task) -> int:
+def _planner_seed(task: Job) -> int:
     """Return the seed of the planner: a variant is another problem already, and is solved as a user would at first."""
     return 0 if task.data.get("variant") else task.seed
 
 
-def _simulate_case(scenario: Scenario, task: Task, row: dict[str, Any], files: dict[str, bytes]) -> None:
+def _simulate_case(scenario: Scenario, task: Job, row: dict[str, Any], files: dict[str, bytes]) -> None:
     """Fill in the row and the files, up to the stage that fails."""
     plan = _planned(scenario, task, row)
     if plan is not None and "plan" in task.keep:
@@ -219,7 +219,7 @@ def _simulate_case(scenario: Scenario, task: Task, row: dict[str, Any], files: d
         row |= {"success": False, "stage": "simulation", "cause": _cause(stopped, run), "failure": str(stopped)}
 
 
-def _planned(scenario: Scenario, task: Task, row: dict[str, Any]) -> Plan | None:
+def _planned(scenario: Scenario, task: Job, row: dict[str, Any]) -> Plan | None:
     """Return the plan of a case, found now or by a case that shares it; fill in what there is to say of it."""
     seed = _planner_seed(task)
     shared = SharedPlan(task, seed)
@@ -241,7 +241,7 @@ def _planned(scenario: Scenario, task: Task, row: dict[str, Any]) -> Plan | None
     return plan
 
 
-def _scenario(task: Task) -> Scenario:
+def _scenario(task: Job) -> Scenario:
     document = Document(task.path, task.data, Mark(None))
     scenario = Scenario.of(document, robot=_robots.get(task.robot))
     if robot_identity(scenario.robot) != task.robot:

@@ -40,7 +40,7 @@ create index if not exists by_configuration on cases (configuration, finished);
 
 
 @dataclass(frozen=True)
-class Outcome:
+class CaseOutcome:
     """What became of a case.
 
     Parameters
@@ -157,7 +157,7 @@ class Store:
         """Return the configurations that were run, whatever the code."""
         return {row[0] for row in self._db.execute("select distinct configuration from cases")}
 
-    def put(self, case: Any, outcome: Outcome, code: str) -> None:
+    def put(self, case: Any, outcome: CaseOutcome, code: str) -> None:
         """Write the outcome of a case, files first."""
         for suffix, content in outcome.files.items():
             write_whole(self.artefact(case.id, suffix), content)

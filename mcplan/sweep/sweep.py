@@ -10,7 +10,7 @@ from mcplan.sweep.case import Case, code_version, commit, mesh_digests
 from mcplan.sweep.condition import Condition
 from mcplan.sweep.engine import Runner, fan_out, prepare
 from mcplan.sweep.experiment import Experiment
-from mcplan.sweep.job import Task, plans_first, shares
+from mcplan.sweep.job import Job, plans_first, shares
 from mcplan.sweep.process import Limit
 from mcplan.sweep.results import Results, collect_results
 from mcplan.sweep.store import FAILED, FILE, Store
@@ -143,7 +143,7 @@ def _run(
     shutil.rmtree(store.plans, ignore_errors=True)
 
 
-def task_of(case: Case, keep: tuple[str, ...], plans: str = "", kept: Path | None = None) -> Task:
+def task_of(case: Case, keep: tuple[str, ...], plans: str = "", kept: Path | None = None) -> Job:
     """Return a case as it is sent.
 
     Parameters
@@ -155,4 +155,4 @@ def task_of(case: Case, keep: tuple[str, ...], plans: str = "", kept: Path | Non
     path = str(Path(document.path).resolve())
     folder = str(kept or Path(path).parent)
     meshes = mesh_digests(document)
-    return Task(document.data, path, case.robot, case.seed, case.steps, tuple(keep), folder, plans, meshes)
+    return Job(document.data, path, case.robot, case.seed, case.steps, tuple(keep), folder, plans, meshes)

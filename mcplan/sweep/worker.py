@@ -20,7 +20,7 @@ from typing import Any
 from mcplan.errors import InputError
 from mcplan.sweep.case import code_version
 from mcplan.sweep.process import CaseError, CaseProcess, Limit, ProcessDied
-from mcplan.sweep.store import FAILED, Outcome
+from mcplan.sweep.store import FAILED, CaseOutcome
 
 START = 600.0
 """s that a process may take to start."""
@@ -30,7 +30,7 @@ _code = ""
 """Version of the code that the process has loaded."""
 
 
-def work(function: str, argument: Any, limit: Limit, code: str) -> Outcome:
+def work(function: str, argument: Any, limit: Limit, code: str) -> CaseOutcome:
     """Run a case; a process that dies under it costs it one retry.
 
     Raises
@@ -48,7 +48,7 @@ def work(function: str, argument: Any, limit: Limit, code: str) -> Outcome:
             reason = str(error)
             break
     row = {"success": False, "stage": "case", "cause": reason.partition("\n")[0], "failure": reason}
-    return Outcome(FAILED, row, time.perf_counter() - began)
+    return CaseOutcome(FAILED, row, time.perf_counter() - began)
 
 
 def prepare(function: str, argument: Any, code: str) -> str:

@@ -21,7 +21,7 @@ SUFFIXES = (".svg", ".png", ".pdf", ".dot")
 WIDTH, HEIGHT, HALF, GAP = 2.0, 1.4, (0.8, 0.16), 0.95
 """Distance of columns and rows, half the size of a box, and the depth of the ways below a row (inch)."""
 
-Place = tuple[float, float]
+Corner = tuple[float, float]
 
 Arrow = tuple[int, str | int, str]
 """From a state, to a state or to ``end`` or ``fail``, with the label of the criterion (empty: what is usual)."""
@@ -77,7 +77,7 @@ def draw_machine(states: Sequence[State], settings: ControlSettings, title: str)
     rows = {stance: [k for k, s in enumerate(states) if s.phase.stance == stance] for stance in stances}
     ends = ["end"] + (["fail"] if any(to == "fail" for _, to, _ in arrows) else [])
     columns = max(max(map(len, rows.values())), len(rows[stances[-1]]) + 1)
-    place: dict[str | int, Place] = {}
+    place: dict[str | int, Corner] = {}
     for row, members in enumerate(rows.values()):
         place |= {k: (WIDTH * column, -HEIGHT * row) for column, k in enumerate(members)}
     for i, word in enumerate(ends):
@@ -100,7 +100,7 @@ def draw_machine(states: Sequence[State], settings: ControlSettings, title: str)
     return figure
 
 
-def _box(axes: Axes, place: Place, state: State, settings: ControlSettings) -> None:
+def _box(axes: Axes, place: Corner, state: State, settings: ControlSettings) -> None:
     face, edge = ("#fff3d6", "#c07a00") if isinstance(state.phase, CustomPhase) else ("#e8eef7", "#6a83ad")
     until = state.until or state.phase.until(settings)
     ends = "\n".join(sorted(label.replace(" and ", " and\n") for label in labels_of(until)))
@@ -110,7 +110,7 @@ def _box(axes: Axes, place: Place, state: State, settings: ControlSettings) -> N
     axes.text(corner[0], corner[1] - 0.05, escape_mathtext(ends), va="top", fontsize=5.5, color="#444444")
 
 
-def _arrow(axes: Axes, start: Place, end: Place, label: str, number: int) -> None:
+def _arrow(axes: Axes, start: Corner, end: Corner, label: str, number: int) -> None:
     """Draw a way: along the row, or through the gap below the row; what is not usual is red and says its criterion."""
     colour = "#b03030" if label else "#444444"
     (x0, y0), (x1, y1) = start, end

@@ -4,14 +4,14 @@ import os
 import signal
 import time
 
-from mcplan.sweep.store import DONE, Outcome
+from mcplan.sweep.store import DONE, CaseOutcome
 
 
 def quick(task):
     """A number that follows from the case alone."""
     friction = task.data["environment"].get("friction", 0.0)
     row = {"success": task.seed % 3 != 0, "stances": task.seed, "plan_torque": friction, "plan_time": time.time()}
-    return Outcome(DONE, row, 0.0, {"plan.yaml": f"seed: {task.seed}\n".encode()})
+    return CaseOutcome(DONE, row, 0.0, {"plan.yaml": f"seed: {task.seed}\n".encode()})
 
 
 def slow(task):

@@ -9,7 +9,7 @@ from mcplan.sweep import command
 from mcplan.sweep.case import code_version
 from mcplan.sweep.experiment import load_experiment
 from mcplan.sweep.results import collect_results
-from mcplan.sweep.store import DONE, Outcome, Store
+from mcplan.sweep.store import DONE, CaseOutcome, Store
 from mcplan.util.bars import be_quiet
 
 TEXT = "scenarios: [sway]\nsteps: plan\ngrid: {environment.friction: [0.5, 0.7]}\nexpect: {success: '%s'}\n"
@@ -127,7 +127,7 @@ def test_a_sweep_is_compared_with_what_an_older_code_has_left_in_its_directory(
         with Store(out) as store:
             for case in experiment.cases:
                 name = case.id if code == code_version() else f"{code}{case.id}"
-                store.put(Old(name, case.configuration, case.fields), Outcome(DONE, {"success": success}), code)
+                store.put(Old(name, case.configuration, case.fields), CaseOutcome(DONE, {"success": success}), code)
             return collect_results(experiment, store)
 
     put(load_experiment(file), "older", True)

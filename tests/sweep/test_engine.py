@@ -10,7 +10,7 @@ from mcplan.sweep.case import code_version
 from mcplan.sweep.child import load
 from mcplan.sweep.engine import Runner, Workers, fan_out, prepare
 from mcplan.sweep.process import CaseError, Limit
-from mcplan.sweep.store import DONE, FAILED, Outcome
+from mcplan.sweep.store import DONE, FAILED, CaseOutcome
 
 
 class Future:
@@ -75,7 +75,7 @@ class Client:
             for address in workers:
                 del self.workers[address]
             return Future(key, waits=True)
-        return Future(key, Outcome(DONE, {}), self.error)
+        return Future(key, CaseOutcome(DONE, {}), self.error)
 
 
 @pytest.fixture(autouse=True)
@@ -201,7 +201,7 @@ class Child:
     def call(self, name, argument, limit):
         if not Child.code:
             raise CaseError("out of memory")
-        return Child.code if name.endswith(":load") else Outcome(DONE, {"success": argument})
+        return Child.code if name.endswith(":load") else CaseOutcome(DONE, {"success": argument})
 
     def close(self):
         self.alive = False

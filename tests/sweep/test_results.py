@@ -22,7 +22,7 @@ from mcplan.sweep.condition import judge, parse_threshold
 from mcplan.sweep.experiment import load_experiment
 from mcplan.sweep.report import write_report
 from mcplan.sweep.results import collect_results, groups
-from mcplan.sweep.store import DONE, FAILED, Outcome, Store
+from mcplan.sweep.store import DONE, FAILED, CaseOutcome, Store
 from mcplan.sweep.tables import aggregate, mean_interval, tables_of, wilson
 from mcplan.version import __version__
 
@@ -45,7 +45,8 @@ def outcome(case):
     friction, physics = case.fields["environment.friction"], case.fields["simulation.physics"]
     good = not (case.scenario == "step" and physics == "contact" and friction < 0.5)
     row = {"success": good, "planned": True, "plan_torque": friction + 0.01 * case.seed, "plan_time": 0.1}
-    return Outcome(DONE, row | {"stage": "" if good else "simulation", "failure": "" if good else "fell | <b>here</b>"})
+    row |= {"stage": "" if good else "simulation", "failure": "" if good else "fell | <b>here</b>"}
+    return CaseOutcome(DONE, row)
 
 
 def fill(experiment, directory, change=lambda case, outcome: outcome):
@@ -130,7 +131,7 @@ tables:
     def lasting(case):
         slow = case.fields["control.pace"] == "slow"
         row = {"success": slow or case.seed != 2, "duration": (10.0, 20.0, 40.0)[case.seed]}
-        return Outcome(DONE, row if slow else row | {"duration": row["duration"] * (0.5, 0.25, 0.1)[case.seed]})
+        return CaseOutcome(DONE, row if slow else row | {"duration": row["duration"] * (0.5, 0.25, 0.1)[case.seed]})
 
     experiment = load_experiment(experiment_file(text))
     with Store(tmp_path / "out") as store:
@@ -187,8 +188,8 @@ def test_the_files_hold_every_row_and_the_page_needs_nothing_else(results, tmp_p
 def test_what_no_longer_holds_is_a_regression(results, tmp_path):
     def worse(case, good):
         if case.scenario == "sway" and case.seed == 4 and case.fields["simulation.physics"] == "qp":
-            return Outcome(DONE, good.result | {"success": False})
-        return Outcome(DONE, good.result | {"plan_torque": 1.2 * good.result["plan_torque"]})
+            return CaseOutcome(DONE, good.result | {"success": False})
+        return CaseOutcome(DONE, good.result | {"plan_torque": 1.2 * good.result["plan_torque"]})
 
     now = fill(results.experiment, tmp_path / "now", worse)
     old = results_before(tmp_path / "out", tmp_path / "now")
@@ -233,7 +234,7 @@ def test_a_flag_counts_as_false_where_a_case_has_not_got_so_far(results):
     assert "of 1 of 10 cases" in margin.text
 
 
-KILLED = Outcome(FAILED, {"success": False, "stage": "case", "cause": "its process died"})
+KILLED = CaseOutcome(FAILED, {"success": False, "stage": "case", "cause": "its process died"})
 
 
 def test_a_killed_case_counts_in_every_rate_and_as_a_regression(experiment_file, tmp_path, monkeypatch):
@@ -246,7 +247,7 @@ collect: [planned]
 figures: [{x: environment.friction, y: planned}, {x: environment.friction, y: seed, value: planned}]
 tables: [{rows: [scenario], values: [planned, goal_reached]}, {rows: [environment.friction], values: [planned]}]
 """
-    good = Outcome(DONE, {"success": True, "planned": True, "goal_reached": True})
+    good = CaseOutcome(DONE, {"success": True, "planned": True, "goal_reached": True})
     killed = {(0.4, 0), (0.4, 1), (0.6, 1)}
 
     def some(case, _):
@@ -298,7 +299,7 @@ tables: [{rows: [scenario], by: control.gains.com_kp, each: [duration], against:
     with Store(tmp_path / "out") as store:
         for case in experiment.cases:
             row = {"success": True, "duration": case.fields["control.gains.com_kp"] * (1.0 + case.seed)}
-            store.put(case, Outcome(DONE, row), code_version())
+            store.put(case, CaseOutcome(DONE, row), code_version())
         (table,) = tables_of(collect_results(experiment, store))
     assert table.rows == (("sway", "1", "2"),)
 

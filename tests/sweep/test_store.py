@@ -10,7 +10,7 @@ from mcplan.sweep.columns import COLUMNS
 from mcplan.sweep.command import estimate
 from mcplan.sweep.compare import NOTICED, compare, results_before
 from mcplan.sweep.results import Results
-from mcplan.sweep.store import DONE, FAILED, Outcome, Store
+from mcplan.sweep.store import DONE, FAILED, CaseOutcome, Store
 
 
 def case(identity, configuration, **fields):
@@ -29,9 +29,9 @@ def test_of_a_configuration_the_newest_row_counts_whatever_the_hashes(tmp_path, 
     with Store(tmp_path) as store:
         for finished, identity in ((300.0, "a"), (100.0, "z"), (200.0, "m")):
             clock.value = finished
-            store.put(case(identity, "one", seed=3), Outcome(DONE, {"nodes": int(finished)}), "code")
+            store.put(case(identity, "one", seed=3), CaseOutcome(DONE, {"nodes": int(finished)}), "code")
         clock.value = 50.0
-        store.put(case("b", "two"), Outcome(FAILED, {"failure": "killed"}), "code")
+        store.put(case("b", "two"), CaseOutcome(FAILED, {"failure": "killed"}), "code")
         newest = dict(store.latest())
         assert newest["one"] == {"scenario": "walk", "seed": 3, "nodes": 300, "status": DONE}
         assert newest["two"] == {"scenario": "walk", "failure": "killed", "status": FAILED}
@@ -39,7 +39,7 @@ def test_of_a_configuration_the_newest_row_counts_whatever_the_hashes(tmp_path, 
         assert store.configurations() == {"one", "two"}
         # the same case again takes the place of its row
         clock.value = 400.0
-        store.put(case("z", "one", seed=3), Outcome(DONE, {"nodes": 7}), "code")
+        store.put(case("z", "one", seed=3), CaseOutcome(DONE, {"nodes": 7}), "code")
         assert dict(store.latest())["one"]["nodes"] == 7
         assert store.results(["z", "b", "unknown"]) == {
             "z": {"nodes": 7, "status": DONE},
@@ -51,8 +51,8 @@ def test_a_code_may_be_left_out_and_the_newest_of_the_others_counts(tmp_path, cl
     with Store(tmp_path) as store:
         for finished, code in ((100.0, "oldest"), (200.0, "older"), (300.0, "now")):
             clock.value = finished
-            store.put(case(code, "one"), Outcome(DONE, {"nodes": int(finished)}), code)
-        store.put(case("b", "new"), Outcome(DONE, {}), "now")
+            store.put(case(code, "one"), CaseOutcome(DONE, {"nodes": int(finished)}), code)
+        store.put(case("b", "new"), CaseOutcome(DONE, {}), "now")
         assert {key: row["nodes"] for key, row in store.latest(but="now")} == {"one": 200}
         assert set(dict(store.latest())) == {"one", "new"}
 
@@ -61,7 +61,7 @@ def test_the_mean_time_is_over_all_cases_and_tells_how_long_the_rest_takes(tmp_p
     with Store(tmp_path) as store:
         assert store.mean_seconds() == (0.0, 0)
         for k, seconds in enumerate((10.0, 20.0, 60.0)):
-            store.put(case(str(k), str(k)), Outcome(DONE, {}, seconds), "code")
+            store.put(case(str(k), str(k)), CaseOutcome(DONE, {}, seconds), "code")
         mean, count = store.mean_seconds()
     assert (mean, count) == (30.0, 3)
     todo = [SimpleNamespace(physics=physics) for physics in ("qp", "contact", "mujoco", "qp")]
@@ -86,7 +86,7 @@ WORSE = {"margin": -1.0, "ratio": 1.0, "clock": 1.0}
 def test_a_mean_is_marked_when_it_got_worse_by_more_than_is_noticed(tmp_path, name, kind):
     assert COLUMNS[name].kind == kind
     with Store(tmp_path) as store:
-        store.put(case("old", "one"), Outcome(DONE, {name: -4.0 if kind == "margin" else 4.0}), "code")
+        store.put(case("old", "one"), CaseOutcome(DONE, {name: -4.0 if kind == "margin" else 4.0}), "code")
     before = -4.0 if kind == "margin" else 4.0  # a margin below zero gets worse downwards too
     noticed = NOTICED.get(kind, 0.5) * abs(before)
     for change, marked in ((1.1, True), (0.9, False), (-1.1, False)):

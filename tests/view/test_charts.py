@@ -9,7 +9,7 @@ import pytest
 from matplotlib.colors import to_hex
 from matplotlib.text import Text
 
-from mcplan.analysis.pace import Reference
+from mcplan.analysis.pace import PlannedReference
 from mcplan.analysis.readings import cone_used, friction_used
 from mcplan.control.phases import CustomPhase
 from mcplan.control.program import State
@@ -256,7 +256,7 @@ def test_distances_leave_out_what_a_contact_leaves_free():
         active=np.array([[True], [False]]), stance_of=lambda k, patch: 0, q=np.zeros((2, 7)),
         robot=SimpleNamespace(frame_pose=lambda q, patch: Y if q is None else X),
     )  # fmt: skip
-    reference = Reference(run)
+    reference = PlannedReference(run)
     assert _distance(reference, 0, "hand", None) == pytest.approx(0.004)
     assert _distance(reference, 1, "hand", None) == pytest.approx(0.005)
 

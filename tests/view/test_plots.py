@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from mcplan.analysis.pace import Reference
+from mcplan.analysis.pace import PlannedReference
 from mcplan.analysis.readings import Readings
 from mcplan.analysis.regions import com_limits
 from mcplan.analysis.slowest_tick import WORDS
@@ -80,7 +80,7 @@ def test_a_joint_that_lags_behind_on_either_side_is_drawn_and_named(run, way):
 
 
 def test_the_reference_goes_through_the_postures_of_the_plan(run):
-    reference = Reference(run)
+    reference = PlannedReference(run)
     planned = reference.com()
     assert planned[0] == pytest.approx(run.robot.com(run.plan.stances[0].q), abs=1e-9)
     assert planned[-1] == pytest.approx(run.robot.com(run.plan.stances[-1].q), abs=1e-6)
@@ -105,7 +105,8 @@ def test_the_reference_follows_the_laws_of_time_of_the_plan(run):
         ends = np.array([0.0, segment.duration])
         return replace(segment, law=TimeParameterization(0.5 * ends, ends, np.full(2, 2.0), np.zeros(2)))
 
-    slow, fast = Reference(run), Reference(with_segments(run, lambda segments: tuple(map(twice_as_fast, segments))))
+    faster = with_segments(run, lambda segments: tuple(map(twice_as_fast, segments)))
+    slow, fast = PlannedReference(run), PlannedReference(faster)
     assert slow.known
     planned = slow.com()
     for stretch, end in slow._with_ends():
@@ -121,7 +122,7 @@ def test_a_limb_that_has_nothing_to_leave_stays_where_the_shift_has_ended(run):
     phases = [phase.model_copy(update={"name": phase.name.replace("unload", "retract")}) for phase in run.record.phases]
     assert any(phase.name.startswith("retract") for phase in phases)
     record = run.record.model_copy(update={"phases": phases})
-    assert np.array_equal(Reference(replace(shifts, record=record)).com(), Reference(shifts).com())
+    assert np.array_equal(PlannedReference(replace(shifts, record=record)).com(), PlannedReference(shifts).com())
 
 
 def test_a_state_of_the_users_own_follows_no_motion_of_the_plan_whatever_it_is_called(run):
@@ -131,12 +132,12 @@ def test_a_state_of_the_users_own_follows_no_motion_of_the_plan_whatever_it_is_c
     phases = [p.model_copy(update={"name": name}) for p, name in zip(run.record.phases, own, strict=True)]
     assert "lift arm" in own
     record = run.record.model_copy(update={"phases": phases})
-    known = Reference(replace(run, record=record, live_plan=replace(run.plan, scenario=scenario))).stretches
-    assert [stretch.begin for stretch in known] == [stretch.begin for stretch in Reference(run).stretches]
+    known = PlannedReference(replace(run, record=record, live_plan=replace(run.plan, scenario=scenario))).stretches
+    assert [stretch.begin for stretch in known] == [stretch.begin for stretch in PlannedReference(run).stretches]
 
 
 def test_a_contact_on_an_object_that_is_moved_goes_along_with_it(run):
-    reference = Reference(run)
+    reference = PlannedReference(run)
     stretch = next(stretch for stretch in reference.stretches if stretch.segment is not None)
     k = stretch.begin + 1
     patch = next(name for name, touches in zip(run.patches, run.active[k], strict=True) if touches)
@@ -147,7 +148,9 @@ def test_a_contact_on_an_object_that_is_moved_goes_along_with_it(run):
         contact = staticmethod(lambda name: box)
 
     for objects, ahead in (({"box": np.zeros(7)}, 0.0), ({"lid": np.zeros(7)}, 0.3), (None, 0.3)):
-        moved = Reference(replace(run, live_plan=SimpleNamespace(stances=[Stance] * 99, scenario=run.plan.scenario)))
+        moved = PlannedReference(
+            replace(run, live_plan=SimpleNamespace(stances=[Stance] * 99, scenario=run.plan.scenario))
+        )
         moved.__dict__["stretches"] = [replace(stretch, segment=replace(stretch.segment, objects=objects))]
         place = moved.place(k, patch, run.q[k])
         assert place.p - run.robot.frame_pose(run.q[k], patch)[:3, 3] == pytest.approx([ahead, 0, 0], abs=2e-3)
@@ -158,7 +161,7 @@ def test_the_centre_of_mass_is_drawn_with_the_plans_and_its_limits(run):
     for axis, axes in enumerate(rows[:3]):
         drawn = curves(axes)
         assert np.allclose(drawn["run"], run.com[:, axis])
-        assert np.allclose(drawn["plan's motion"], Reference(run).com()[:, axis])
+        assert np.allclose(drawn["plan's motion"], PlannedReference(run).com()[:, axis])
     assert [len(axes.collections) for axes in rows] == [2, 2, 0, 0]
     speed = rows[3].get_lines()[0].get_ydata()
     assert speed.max() == pytest.approx(np.linalg.norm(np.diff(run.com, axis=0), axis=1).max() / run.dt, rel=0.05)

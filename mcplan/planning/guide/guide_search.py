@@ -19,7 +19,7 @@ import numpy as np
 from mcplan.errors import InputError
 from mcplan.planning.feasibility import Prover
 from mcplan.planning.goal.item import Goal
-from mcplan.planning.guide.passage import LEVEL, Hindrance, Passage, Place
+from mcplan.planning.guide.passage import LEVEL, BasePose, Hindrance, Passage
 from mcplan.planning.guide.path import TURN, GuidePath
 from mcplan.planning.posture.reference import patch_heading
 from mcplan.robot.anatomy import Limb
@@ -62,11 +62,11 @@ class Route:
     hindrance : what is in the way of the straight one when no way was found; then it is the straight one.
     """
 
-    places: tuple[Place, ...]
+    places: tuple[BasePose, ...]
     hindrance: Hindrance | None = None
 
 
-def find_route(passage: Passage, start: Place, goal: Place) -> Route:
+def find_route(passage: Passage, start: BasePose, goal: BasePose) -> Route:
     """Return the way from start to goal; the straight one when it is free, or as good as any other."""
     straight = (start, goal)
     if np.hypot(goal.x - start.x, goal.y - start.y) < passage.size * SHORT:
@@ -87,7 +87,7 @@ def find_route(passage: Passage, start: Place, goal: Place) -> Route:
     return Route(straight, next((hindrance for hindrance in hindrances if hindrance is not None), None))
 
 
-def _apart(way: list[Place], straight: tuple[Place, Place], size: float) -> float:
+def _apart(way: list[BasePose], straight: tuple[BasePose, BasePose], size: float) -> float:
     """Return how far the corners of a way are from the straight one, headings in metres too."""
     a, b = (np.array([*place[:3], size * TURN * place.yaw]) for place in straight)
     arms = np.array([[*place[:3], size * TURN * place.yaw] for place in way]) - a
@@ -95,7 +95,7 @@ def _apart(way: list[Place], straight: tuple[Place, Place], size: float) -> floa
     return float(np.linalg.norm(arms - share[:, None] * (b - a), axis=1).max())
 
 
-def _length(a: Place, b: Place, size: float) -> float:
+def _length(a: BasePose, b: BasePose, size: float) -> float:
     """Return the price of the straight way from ``a`` to ``b`` where nothing is near."""
     way = float(np.hypot(b.x - a.x, b.y - a.y))
     middle = 0.5 * (a.yaw + b.yaw)
@@ -103,15 +103,15 @@ def _length(a: Place, b: Place, size: float) -> float:
     return 1.5 * way - 0.5 * float(ahead) + size * TURN * abs(b.yaw - a.yaw)
 
 
-def _samples(a: Place, b: Place, size: float) -> Iterator[Place]:
+def _samples(a: BasePose, b: BasePose, size: float) -> Iterator[BasePose]:
     """Yield places from ``a`` to ``b`` no farther apart than neighbours of the lattice."""
     way = np.hypot(b.x - a.x, b.y - a.y) / (1.5 * size * GRID)
     count = max(1, int(np.ceil(max(way, abs(b.yaw - a.yaw) / TURN_STEP) - 1e-9)))
     for k in range(count + 1):
-        yield Place(*((1 - k / count) * x + k / count * y for x, y in zip(a, b, strict=True)))
+        yield BasePose(*((1 - k / count) * x + k / count * y for x, y in zip(a, b, strict=True)))
 
 
-def _price(passage: Passage, ends: tuple[Place, Place]) -> float:
+def _price(passage: Passage, ends: tuple[BasePose, BasePose]) -> float:
     """Return the price of the straight way between two places; infinite where it is not free between them."""
     total, before = 0.0, None
     for place in _samples(*ends, passage.size):
@@ -126,7 +126,7 @@ def _price(passage: Passage, ends: tuple[Place, Place]) -> float:
     return total
 
 
-def _search(passage: Passage, start: Place, goal: Place) -> list[Place] | None:
+def _search(passage: Passage, start: BasePose, goal: BasePose) -> list[BasePose] | None:
     """Return the cheapest way over the lattice through the start, or None."""
     steps = [(i, j, 0) for i in (-1, 0, 1) for j in (-1, 0, 1) if i or j] + [(0, 0, 1), (0, 0, -1)]
     first, grid = (0, 0, 0, 0), passage.size * GRID
@@ -151,7 +151,7 @@ def _search(passage: Passage, start: Place, goal: Place) -> list[Place] | None:
             z = passage.support(x, y, yaw, here.z).height
             if np.isnan(z):
                 continue
-            there = Place(x, y, z, yaw)
+            there = BasePose(x, y, z, yaw)
             to = (key[0] + i, key[1] + j, (key[2] + k) % HEADINGS, round((z - start.z) / (passage.size * FLOOR)))
             if to in closed or not np.isfinite(passage.cost(there)):
                 continue
@@ -163,12 +163,12 @@ def _search(passage: Passage, start: Place, goal: Place) -> list[Place] | None:
     return None
 
 
-def _ahead(place: Place, goal: Place, size: float) -> float:
+def _ahead(place: BasePose, goal: BasePose, size: float) -> float:
     """Return what the way to the goal costs at least."""
     return float(np.hypot(goal.x - place.x, goal.y - place.y)) + size * TURN * abs(_wrapped(goal.yaw - place.yaw))
 
 
-def _shortened(passage: Passage, way: list[Place]) -> list[Place]:
+def _shortened(passage: Passage, way: list[BasePose]) -> list[BasePose]:
     """Return the way with straight pieces in place of all that are no cheaper."""
     legs = [_price(passage, pair) for pair in pairwise(way)]
     spent = np.append(0.0, np.cumsum(legs))
@@ -281,7 +281,7 @@ def way_around(
         return Guide(direct)
     passage = Passage(robot, environment, prover.collisions, q, contacts, limbs, offsets)
     poses = np.column_stack([direct.points, direct.yaw]).tolist()
-    route = find_route(passage, Place(*poses[0]), Place(*poses[-1]))
+    route = find_route(passage, BasePose(*poses[0]), BasePose(*poses[-1]))
     if len(route.places) == 2:
         return Guide(direct, route.hindrance)
     points = np.array([place[:3] for place in route.places])

@@ -33,7 +33,7 @@ LEVEL = 0.5
 """Least vertical part of the normal of a surface to stand on."""
 
 
-class Place(NamedTuple):
+class BasePose(NamedTuple):
     """A pose of the base: position (m) and heading (rad)."""
 
     x: float
@@ -42,7 +42,7 @@ class Place(NamedTuple):
     yaw: float
 
 
-class Support(NamedTuple):
+class BaseSupport(NamedTuple):
     """What carries the base at a place.
 
     ``height`` of the base (m), nan where some ``limb`` (by name, else empty) finds nothing; ``stretch``: how far a limb
@@ -57,7 +57,7 @@ class Support(NamedTuple):
 class Hindrance(NamedTuple):
     """What keeps the base from a place: words, and how much is missing (m)."""
 
-    place: Place
+    place: BasePose
     reason: str
     amount: float
 
@@ -110,7 +110,7 @@ class Passage:
         self._core = np.where(core, np.where(holds, 0.0, self.comfort), -np.inf)
         self._far = np.where(soft, self.air, -np.inf)
         self._costs: dict[tuple[int, ...], float] = {}
-        self._carried: dict[tuple[int, ...], Support] = {}
+        self._carried: dict[tuple[int, ...], BaseSupport] = {}
 
     def _supports(self, levels: Sequence[Surface]) -> None:
         count = max((len(s.polygon) for s in levels), default=0)
@@ -121,19 +121,19 @@ class Passage:
             A, b = half_planes(surface.polygon)
             self._A[i, : len(b)], self._b[i, : len(b)] = A, b
 
-    def support(self, x: float, y: float, yaw: float, z: float) -> Support:
+    def support(self, x: float, y: float, yaw: float, z: float) -> BaseSupport:
         """Return what carries the base at (x, y) with a heading, coming from the height ``z``."""
         key = (round(x * 500), round(y * 500), round(yaw * 500), round(z * 50))
         if key not in self._carried:
             self._carried[key] = self._support(x, y, yaw, z)
         return self._carried[key]
 
-    def _support(self, x: float, y: float, yaw: float, z: float) -> Support:
+    def _support(self, x: float, y: float, yaw: float, z: float) -> BaseSupport:
         c, n = np.cos(yaw), np.sin(yaw)
         heights, stretch = [], 0.0
         for limb, (offset, reach) in self.feet.items():
             if not len(self._p):
-                return Support(np.nan, np.inf, limb)
+                return BaseSupport(np.nan, np.inf, limb)
             place = np.array([x + c * offset[0] - n * offset[1], y + n * offset[0] + c * offset[1], z + offset[2]])
             arm = place - self._p
             normal = self._R[:, :, 2]
@@ -145,19 +145,19 @@ class Passage:
             beyond = np.maximum(aside, step) - reach
             best = int(np.argmin(np.where(beyond <= 0.0, aside + 0.5 * step, 1e3 + beyond)))
             if beyond[best] > 0.0:
-                return Support(np.nan, float(beyond[best]), limb)
+                return BaseSupport(np.nan, float(beyond[best]), limb)
             heights.append(z - drop[best])
             stretch = max(stretch, float(aside[best]) / reach)
-        return Support(float(np.mean(heights)) if heights else z, stretch, "")
+        return BaseSupport(float(np.mean(heights)) if heights else z, stretch, "")
 
-    def cost(self, place: Place) -> float:
+    def cost(self, place: BasePose) -> float:
         """Return the price of a metre at a place; infinite where the core does not fit, or nothing carries."""
         key = tuple(round(value * 500) for value in place)
         if key not in self._costs:
             self._costs[key] = self._cost(place)
         return self._costs[key]
 
-    def _cost(self, place: Place) -> float:
+    def _cost(self, place: BasePose) -> float:
         carried = self.support(place.x, place.y, place.yaw, place.z)
         if carried.limb:
             return np.inf
@@ -173,7 +173,7 @@ class Passage:
             cost += CROWDED * (1.0 - max(far.distance, 0.0) / self.air)
         return cost
 
-    def hindrance(self, place: Place) -> Hindrance | None:
+    def hindrance(self, place: BasePose) -> Hindrance | None:
         """Say what keeps the base from a place, or return None."""
         carried = self.support(place.x, place.y, place.yaw, place.z)
         if carried.limb:
@@ -185,7 +185,7 @@ class Passage:
             return Hindrance(place, f"{a} would be {-core.distance:.2f} m inside {b}", -core.distance)
         return None
 
-    def _posture(self, place: Place) -> np.ndarray:
+    def _posture(self, place: BasePose) -> np.ndarray:
         q = self.q
         q[:3] = place[:3]
         turned = Rotation.from_euler("z", place.yaw - self.heading) * self.orientation

@@ -22,7 +22,7 @@ from mcplan.core.posture.rows import PostureTargets
 from mcplan.errors import InputError
 from mcplan.planning.posture.freedom import FrameRows, Freedom, contact_rows, resolve_contact
 from mcplan.planning.posture.result import STAGES, EffortCounter, PostureResult, Violation, violations_of
-from mcplan.planning.posture.support_cache import REGION_TOLERANCE_M, ContactRegions, Support, contact_key
+from mcplan.planning.posture.support_cache import REGION_TOLERANCE_M, ContactRegions, SupportData, contact_key
 from mcplan.planning.posture.task import BaseTarget, PostureSearch, PostureSettings, SearchResult, prices
 from mcplan.planning.posture.torque_gradient import torque_excess, torque_rows
 from mcplan.robot.anatomy import bent_limits
@@ -70,7 +70,7 @@ class Iterate:
     stage: str
     violations: tuple[Violation, ...]
     forces: Equilibrium | None = None
-    support: Support | None = None
+    support: SupportData | None = None
     clearance: float | None = None
     error: float = np.inf
 
@@ -103,7 +103,7 @@ def contact_at(robot: Robot, q: np.ndarray, contact: Contact) -> Contact:
     return contact.at(X[:3, :3], X[:3, 3])
 
 
-def outside_region(support: Support, com: np.ndarray | None) -> Violation | None:
+def outside_region(support: SupportData, com: np.ndarray | None) -> Violation | None:
     """Say how far a centre of mass lies outside the region where contacts balance it; the region's accuracy is free."""
     depth = np.inf if com is None else support.region.depth(com)
     return Violation("equilibrium", "com", float(-depth)) if depth < -REGION_TOLERANCE_M else None
@@ -230,7 +230,9 @@ class PostureGenerator:
 
     # -- stages ---------------------------------------------------------------------------------------------------
 
-    def _attempt(self, wanted: PostureProblem, support: Support, start: np.ndarray, clock: EffortCounter) -> Iterate:
+    def _attempt(
+        self, wanted: PostureProblem, support: SupportData, start: np.ndarray, clock: EffortCounter
+    ) -> Iterate:
         steps, guide, contacts, free = self.settings.steps, wanted.guide, wanted.contacts, wanted.free
         rows = self._all_rows(wanted, contacts, free)
         # a centre of mass that is asked for draws the posture from the first step on
@@ -411,7 +413,7 @@ class PostureGenerator:
         ]
 
     def _balanced(
-        self, wanted: PostureProblem, rows: list[FrameRows], guide: np.ndarray, support: Support
+        self, wanted: PostureProblem, rows: list[FrameRows], guide: np.ndarray, support: SupportData
     ) -> PostureTargets:
         """Return the search for a posture whose centre of mass is where it is asked for, or inside its region."""
         if wanted.com is not None:
@@ -435,7 +437,7 @@ class PostureGenerator:
         inset = self.settings.pressure_inset
         return tuple(replace(contact, points=shrunk(contact.points, inset)) for contact in self._cautious(contacts))
 
-    def support(self, contacts: Sequence[Contact], bearing: Sequence[str], com: np.ndarray) -> Support:
+    def support(self, contacts: Sequence[Contact], bearing: Sequence[str], com: np.ndarray) -> SupportData:
         """Return where the bearing ones of some contacts balance the robot; ``com`` (3,) as for `ContactRegions`."""
         return self._regions.support(self._cautious(c for c in contacts if c.patch in bearing), com)
 

@@ -38,7 +38,7 @@ def _carrier_key(contact: Contact) -> tuple:
 
 
 @dataclass(frozen=True, eq=False)
-class Support:
+class SupportData:
     """What a set of loaded contacts offers.
 
     Attributes
@@ -69,9 +69,9 @@ class ContactRegions:
 
     def __init__(self, mass: float, inset: float, comfort: float):
         self.mass, self.inset, self.comfort = mass, inset, comfort
-        self._known: dict[tuple, Support] = {}
+        self._known: dict[tuple, SupportData] = {}
 
-    def support(self, contacts: Sequence[Contact], com: np.ndarray) -> Support:
+    def support(self, contacts: Sequence[Contact], com: np.ndarray) -> SupportData:
         """Return the region of these contacts (their friction is taken as it is).
 
         Parameters
@@ -83,7 +83,7 @@ class ContactRegions:
             self._known[key] = self._find(contacts, com)
         return self._known[key]
 
-    def _find(self, contacts: Sequence[Contact], com: np.ndarray) -> Support:
+    def _find(self, contacts: Sequence[Contact], com: np.ndarray) -> SupportData:
         region = support_region(contacts, self.mass, tolerance=REGION_TOLERANCE_M)
         if region.empty:
             names = " and ".join(contact.patch for contact in contacts) or "no contacts"
@@ -91,6 +91,6 @@ class ContactRegions:
             slips = has_support_region(sticky, self.mass)
             missing = -equilibrium_margin(com, contacts, self.mass) if contacts else self.mass * GRAVITY
             violation = Violation("friction" if slips else "load", names, float(missing))
-            return Support(region, np.zeros((0, 4)), violation)
+            return SupportData(region, np.zeros((0, 4)), violation)
         rows = np.column_stack([region.A, region.inset(self.inset), region.inset(self.comfort, share=0.8)])
-        return Support(region, np.ascontiguousarray(rows), None)
+        return SupportData(region, np.ascontiguousarray(rows), None)

@@ -16,7 +16,7 @@ from mcplan.core.posture.rows import PLACE_ROWS, POSE_ROWS, PostureTargets
 from mcplan.errors import SolverFailed
 from mcplan.motion.spline import PostureSpline
 from mcplan.planning.posture.freedom import FrameRows, contact_rows
-from mcplan.planning.posture.support_cache import ContactRegions, Support
+from mcplan.planning.posture.support_cache import ContactRegions, SupportData
 from mcplan.planning.posture.task import PostureSearch, PostureSettings, prices
 from mcplan.planning.transition.knots import (
     MAX_DEFICIT_M,
@@ -488,7 +488,7 @@ class KnotFinder:
         self.joints = JointRoom(robot, self.search.limit)
         self.apart = CollisionAvoidingIK(self.nearness, self.search)
         self._regions = ContactRegions(robot.mass, self.settings.com_inset, self.settings.comfort)
-        self._supports = dict[tuple[Contact, ...], Support]()
+        self._supports = dict[tuple[Contact, ...], SupportData]()
 
     def find(
         self,
@@ -561,7 +561,7 @@ class KnotFinder:
         region = self.support(contacts, com).region
         return -np.inf if region.empty else float(region.depth(com))
 
-    def support(self, contacts: Sequence[Contact], com: np.ndarray) -> Support:
+    def support(self, contacts: Sequence[Contact], com: np.ndarray) -> SupportData:
         """Return where contacts balance the robot, whatever its height; ``com`` (3,) as for `ContactRegions`."""
         known = self._supports.get(asked := tuple(contacts))
         if known is None:

@@ -37,7 +37,7 @@ from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment
 from mcplan.settings.simulation import ContactLaw, SimulationSettings
 from mcplan.sim.contact.pack import object_places, pack_scene
-from mcplan.sim.physics import Action, Outcome, action_of
+from mcplan.sim.physics import Action, StepOutcome, action_of
 from mcplan.sim.recorder import PointForces
 from mcplan.sim.touching_patch import touching_patch
 from mcplan.util.arrays import read_only
@@ -134,7 +134,7 @@ class ContactPhysics:
         """Whether the last step's fixed point of Coulomb's law was found."""
         return bool(self._counts[5])
 
-    def step(self, action: Action | ArrayLike, dt: float = 1e-3) -> Outcome:
+    def step(self, action: Action | ArrayLike, dt: float = 1e-3) -> StepOutcome:
         """Advance the state by dt (s), under an action or under joint torques (n,) alone."""
         action = action_of(action, self.robot.n)
         if self._holding:
@@ -148,7 +148,7 @@ class ContactPhysics:
         self.t += dt
         return self._outcome((self.v - before) / dt, action.active, begun)
 
-    def _outcome(self, vd: np.ndarray, meant: Sequence[str], begun: np.ndarray) -> Outcome:
+    def _outcome(self, vd: np.ndarray, meant: Sequence[str], begun: np.ndarray) -> StepOutcome:
         _, _, count, finite, lost, _ = self._counts.tolist()
         if lost:
             raise SimulationFailed(
@@ -166,7 +166,7 @@ class ContactPhysics:
             used.update(np.flatnonzero(self.grasps[:, HELD] > 0.0).tolist())
         wrench = self._wrench.copy()
         wrenches = {name: wrench[p] for p, name in enumerate(self.patches) if p in used}
-        return Outcome(vd, self._tau_ext.copy(), wrenches, points, tuple(wrenches))
+        return StepOutcome(vd, self._tau_ext.copy(), wrenches, points, tuple(wrenches))
 
     def _attribute(self, index: np.ndarray, value: np.ndarray, meant: Sequence[str], begun: np.ndarray) -> None:
         """Give points that lie in several patches of a link, such as a sole and its toe, to the one that touches.

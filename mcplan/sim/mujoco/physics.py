@@ -17,7 +17,7 @@ from mcplan.sim.mujoco.build import build
 from mcplan.sim.mujoco.coordinates import Coordinates
 from mcplan.sim.mujoco.grips import Grips
 from mcplan.sim.mujoco.touch import ContactReader
-from mcplan.sim.physics import Action, Outcome, action_of
+from mcplan.sim.physics import Action, StepOutcome, action_of
 from mcplan.util.text import summary
 
 LIMIT = int(mujoco.mjtConstraint.mjCNSTR_LIMIT_JOINT)
@@ -112,7 +112,7 @@ class MujocoPhysics:
             omega[:] = _rotation(row[3:]) @ omega
         return v
 
-    def step(self, action: Action | ArrayLike, dt: float = 1e-3) -> Outcome:
+    def step(self, action: Action | ArrayLike, dt: float = 1e-3) -> StepOutcome:
         """Advance the state by dt (s), under an action or under joint torques (n,) alone.
 
         Torques beyond the limits of the motors are cut to them.
@@ -140,7 +140,7 @@ class MujocoPhysics:
             borne = {MOUNT: self._borne_by_base(q, v, (self.v - v) / dt, wrenches, tau_ext)}
             wrenches, points = wrenches | borne, self._touch.with_grips(data, points, borne)
         touching = [patch for patch in self._touch.patches if patch in action.active or patch in wrenches]
-        return Outcome((self.v - v) / dt, tau_ext, wrenches, points, tuple(touching))
+        return StepOutcome((self.v - v) / dt, tau_ext, wrenches, points, tuple(touching))
 
     def advance(self, tau: np.ndarray, dt: float) -> None:
         """Let MuJoCo make its step and no more; ``q`` and ``v`` stay behind until ``read_state``."""

@@ -11,7 +11,7 @@ from mcplan.view.drawing import Drawing, Track
 
 
 @dataclass
-class Place:
+class SceneNode:
     """A node of the tree: its constant pose, whether it is seen, and how both change."""
 
     X: np.ndarray = field(default_factory=lambda: np.eye(4))
@@ -41,7 +41,7 @@ class Place:
 
 
 @dataclass
-class Node:
+class Solid:
     """A solid: triangles (k, 3, 3), its colour, how it is drawn, and the nodes above it from the root on."""
 
     triangles: np.ndarray
@@ -49,7 +49,7 @@ class Node:
     flat: bool
     on_top: bool
     coat: bool
-    way: list[Place]
+    way: list[SceneNode]
 
     def world(self, t: float) -> np.ndarray:
         """Return its pose (4, 4) in the world."""
@@ -72,7 +72,7 @@ class Scene:
     """
 
     def __init__(self, drawing: Drawing):
-        places: dict[str, Place] = {}
+        places: dict[str, SceneNode] = {}
         objects: dict[str, dict[str, Any]] = {}
         for packed in drawing.commands():
             command = umsgpack.unpackb(packed)
@@ -80,11 +80,11 @@ class Scene:
             if command["type"] == "set_object":
                 objects[path] = command["object"]
             elif command["type"] == "set_transform":
-                places.setdefault(path, Place()).X = np.reshape(command["matrix"], (4, 4)).T
+                places.setdefault(path, SceneNode()).X = np.reshape(command["matrix"], (4, 4)).T
             elif command["type"] == "set_property" and command["property"] == "visible":
-                places.setdefault(path, Place()).visible = bool(command["value"])
+                places.setdefault(path, SceneNode()).visible = bool(command["value"])
         for path, tracks in drawing.clips().items():
-            places.setdefault(path, Place()).tracks = {track.name: track for track in tracks}
+            places.setdefault(path, SceneNode()).tracks = {track.name: track for track in tracks}
         self.nodes = []
         for path, content in objects.items():
             parts = path.split("/")
@@ -93,7 +93,7 @@ class Scene:
             number = int(material["color"])
             colour = np.array([number >> 16 & 255, number >> 8 & 255, number & 255]) / 255.0
             self.nodes.append(
-                Node(
+                Solid(
                     triangles=_triangles(content["geometries"][0]),
                     colour=np.append(colour, material.get("opacity", 1.0)),
                     flat=material["type"] == "MeshBasicMaterial",

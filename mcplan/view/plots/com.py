@@ -6,7 +6,7 @@ Momentum about the centre of mass over time.
 import numpy as np
 from matplotlib.figure import Figure
 
-from mcplan.analysis.pace import Reference
+from mcplan.analysis.pace import PlannedReference
 from mcplan.analysis.regions import com_limits
 from mcplan.record.run import Run
 from mcplan.view.plots.bands import beside, time_axes
@@ -24,7 +24,7 @@ def plot_com(run: Run) -> Figure:
     figure, rows = time_axes(run, ["x [m]", "y [m]", "z [m]", "speed [m/s]"], "centre of mass", [1.0, 1.0, 0.8, 0.8])
     t = run.t - run.t[0]
     low, high, _ = com_limits(run)
-    reference = Reference(run)
+    reference = PlannedReference(run)
     planned = reference.com() if reference.known else None
     for axis, axes in enumerate(rows[:3]):
         axes.plot(t, run.com[:, axis], color="tab:blue", label="run", zorder=3)

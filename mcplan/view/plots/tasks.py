@@ -3,7 +3,7 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from mcplan.analysis.pace import Reference
+from mcplan.analysis.pace import PlannedReference
 from mcplan.record.records import recorded_units, unit_of_all
 from mcplan.record.run import Run
 from mcplan.scene.contact import Contact
@@ -24,7 +24,7 @@ def plot_tasks(run: Run) -> Figure:
     units = recorded_units(run.record.robot)
     labels = ["CoM [mm]", f"worst joint [{unit_of_all(units)}]", "in the air [mm]", "in contact [mm]"]
     figure, (com, joints, air, contact) = time_axes(run, labels, "error from the plan's motion")
-    t, reference = run.t - run.t[0], Reference(run)
+    t, reference = run.t - run.t[0], PlannedReference(run)
     com.plot(t, 1e3 * np.linalg.norm(run.com - reference.com(), axis=1), color="tab:red")
     rows = np.unique(np.linspace(0, len(t) - 1, min(len(t), SAMPLES)).astype(int))
     planned = reference.postures(rows)
@@ -45,7 +45,7 @@ def plot_tasks(run: Run) -> Figure:
     return figure
 
 
-def _distance(reference: Reference, k: int, patch: str, q: np.ndarray) -> float:
+def _distance(reference: PlannedReference, k: int, patch: str, q: np.ndarray) -> float:
     """Return how far a patch is from where it should be (m); directions that a contact leaves free do not count."""
     run = reference.run
     place = run.robot.frame_pose(run.q[k], patch)[:3, 3]

@@ -11,7 +11,7 @@ from mcplan.control.textbook import end_effector_dynamics, joints_between, selec
 from mcplan.control.textbook.of_scenario import textbook_controller
 from mcplan.errors import InputError
 from mcplan.robot.terms import Terms
-from mcplan.sim.physics import Outcome, action_of
+from mcplan.sim.physics import StepOutcome, action_of
 from tests.arm import arm, arm_at_wall, free_arm
 
 PHYSICS = ["contact", "mujoco"]
@@ -246,7 +246,7 @@ class Ideal:
         wrench = self.robot.inverse_dynamics(self.q, self.v, vd)[:6]
         self.v = self.v + dt * vd
         self.q = self.robot.integrate(self.q, self.v, dt)
-        return Outcome(vd, None, {"fixed_base": wrench}, {}, ("fixed_base",))
+        return StepOutcome(vd, None, {"fixed_base": wrench}, {}, ("fixed_base",))
 
 
 def test_a_physics_of_ones_own_carries_a_plan_out_and_is_certified_like_the_others():

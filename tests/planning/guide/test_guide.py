@@ -9,7 +9,7 @@ from scipy.spatial.transform import Rotation
 from mcplan.collision.model import CollisionModel
 from mcplan.planning.goal.item import Goal
 from mcplan.planning.guide.guide_search import _base_over, _heading_over, direct_path
-from mcplan.planning.guide.passage import COMFORT, REACH, Passage, Place
+from mcplan.planning.guide.passage import COMFORT, REACH, BasePose, Passage
 from mcplan.planning.guide.path import ASIDE, DROP, GuidePath, places_along, turns_on
 from mcplan.planning.posture.limbs import nominal_offsets
 from mcplan.robot.anatomy import limbs_of
@@ -194,7 +194,7 @@ def test_the_base_stands_as_high_above_what_carries_it_as_at_the_start(passage, 
 def test_what_stands_in_the_way_costs_by_its_distance_and_bars_where_it_overlaps(passage, walker):
     _, q, *_ = walker
     clear = passage([plate("floor", 0.0, half=3.0)])
-    here = Place(0.0, 0.0, float(q[2]), 0.0)
+    here = BasePose(0.0, 0.0, float(q[2]), 0.0)
     assert clear.cost(here) == pytest.approx(1.0)
     post = Obstacle("post", Box((0.1, 0.1, 1.0)), np.eye(3), np.array([1.0, 0.0, 0.9]))
     crowded = passage([plate("floor", 0.0, half=3.0)], [post])
@@ -213,4 +213,4 @@ def test_what_stands_in_the_way_costs_by_its_distance_and_bars_where_it_overlaps
     turned = replace(post, p=np.array([0.0, 1.0, 0.9]))
     beside = passage([plate("floor", 0.0, half=3.0)], [turned])
     # the same post ahead of a base that was turned towards it costs the same
-    assert beside.cost(Place(0.0, 0.67, here.z, np.pi / 2)) == pytest.approx(prices[2], rel=1e-6)
+    assert beside.cost(BasePose(0.0, 0.67, here.z, np.pi / 2)) == pytest.approx(prices[2], rel=1e-6)

@@ -10,7 +10,7 @@ import mcplan
 from mcplan.certificate.verify import verify
 from mcplan.collision.model import CollisionModel
 from mcplan.planning.guide.guide_search import _length, find_route
-from mcplan.planning.guide.passage import Passage, Place
+from mcplan.planning.guide.passage import BasePose, Passage
 from mcplan.planning.guide.path import TURN, GuidePath
 from mcplan.planning.plan_file import save_plan
 from mcplan.planning.planner import plan
@@ -109,7 +109,7 @@ def block(p, size):
     return Obstacle("block", Box(size), np.eye(3), np.array(p, float))
 
 
-START, GOAL = Place(0.0, 0.0, 0.649, 0.0), Place(2.4, 0.0, 0.649, 0.0)
+START, GOAL = BasePose(0.0, 0.0, 0.649, 0.0), BasePose(2.4, 0.0, 0.649, 0.0)
 
 
 def test_the_straight_way_is_kept_where_it_is_free(passage):
@@ -118,13 +118,13 @@ def test_the_straight_way_is_kept_where_it_is_free(passage):
 
 def test_a_route_keeps_the_body_clear_of_what_stands_in_the_straight_way(passage):
     ways = passage(block([1.2, 0.2, 1.0], (0.2, 1.0, 2.0)))
-    assert np.isinf(ways.cost(Place(1.2, 0.0, 0.649, 0.0)))
+    assert np.isinf(ways.cost(BasePose(1.2, 0.0, 0.649, 0.0)))
     route = find_route(ways, START, GOAL)
     assert route.hindrance is None
     assert (route.places[0], route.places[-1]) == (START, GOAL)
     for a, b in pairwise(route.places):
         for share in np.linspace(0.0, 1.0, 20):
-            assert np.isfinite(ways.cost(Place(*(1 - share) * np.array(a) + share * np.array(b))))
+            assert np.isfinite(ways.cost(BasePose(*(1 - share) * np.array(a) + share * np.array(b))))
     assert min(place.y for place in route.places) < -0.4  # round the shorter side
 
 
@@ -159,7 +159,7 @@ def test_feet_are_looked_for_where_the_base_faces(passage):
 
 def test_a_metre_is_dearer_the_nearer_the_trunk_comes_to_an_obstacle(passage):
     ways = passage(block([1.2, 1.5, 1.0], (0.2, 2.0, 2.0)))
-    costs = np.array([ways.cost(Place(1.2, y, 0.649, 0.0)) for y in np.arange(-1.0, 0.5, 0.02)])
+    costs = np.array([ways.cost(BasePose(1.2, y, 0.649, 0.0)) for y in np.arange(-1.0, 0.5, 0.02)])
     free = costs[np.isfinite(costs)]
     assert free[0] == 1.0
     assert np.isinf(costs[-1])

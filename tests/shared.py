@@ -5,7 +5,7 @@ from functools import cache
 import mcplan as mc
 from mcplan.planning.plan import Plan
 from mcplan.planning.planner import plan
-from mcplan.planning.sequence import complete
+from mcplan.planning.sequence import complete_sequence
 from mcplan.record.run import Run
 from mcplan.robot.robot import Robot
 from mcplan.robot.robot_file import load_robot
@@ -38,7 +38,7 @@ def planned_up_to(name: str, added: str) -> Plan:
     """Plan a sequence written by hand up to the first time that a patch is added, for a simulation at 500 Hz."""
     items = load_scenario(name).document.data["stances"]
     last = next(k for k, item in enumerate(items) if item.get("add", {}).get("patch") == added)
-    return complete(load_scenario(name, {"simulation.dt": 0.002, "stances": items[: last + 1]}))
+    return complete_sequence(load_scenario(name, {"simulation.dt": 0.002, "stances": items[: last + 1]}))
 
 
 @cache

@@ -230,7 +230,7 @@ def test_a_plan_is_not_written_over(tmp_path, capsys):
 def test_a_search_that_fails_keeps_the_plan_and_leaves_what_it_looked_at(looked, tmp_path, monkeypatch, capsys):
     scenario, tree = mc.load_scenario("sway"), SearchTree()
     if looked:
-        tree.node(None, "start", scenario.start.contacts, scenario.start.q, 0.0, 1.0)
+        tree.add_node(None, "start", scenario.start.contacts, scenario.start.q, 0.0, 1.0)
 
     def no_plan(scenario, seed):
         failure = PlanningFailed("sway: no plan")

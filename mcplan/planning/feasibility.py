@@ -1,7 +1,11 @@
-"""Proofs of the search: postures of stances, by the posture generator, kept by value, counted and limited."""
+"""Feasibility of stances and of the motions between them in one scene, cached by value, within a budget.
+
+Three parts that share a scene and a budget: `PostureFinder` (a posture per stance), `MotionChecker` (swings and shifts
+between postures), `LinkOccupancy` (whether a link fits at its contact). `FailureCache` holds the blocked motions.
+"""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from scipy.spatial.transform import Rotation
@@ -29,29 +33,29 @@ from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment
 from mcplan.settings.control import ControlSettings
 
-LIFTS = LIFT_HEIGHTS_M[::2]
-"""m: how much higher than the clearance a patch is lifted in the postures that are looked at first."""
+CHECKED_LIFTS_M = LIFT_HEIGHTS_M[::2]
+"""How much higher than the clearance a patch is lifted in the postures that are checked first."""
 
-SHARES = (0.5, 0.25, 0.75)
-"""Parts of the time of a swing that are looked at first, the highest point before the others."""
+CHECKED_SHARES = (0.5, 0.25, 0.75)
+"""Shares of the time of a swing that are checked first, the highest point before the others."""
 
-BENT = 0.12
-"""rad: how far limbs that touch are bent at least; more is asked of postures where it can be had (`search.refine`)."""
+MIN_BEND_RAD = 0.12
+"""How far limbs that touch are bent at least; `search.refine_postures` asks more of postures where it can be had."""
 
-STEADY = 0.006
-"""m: room of the centre of mass inside its region, on all sides; a line of contacts offers none."""
+MIN_COM_INSET_M = 0.006
+"""Room of the centre of mass inside its region, on all sides; a line of contacts offers none."""
 
-PASSING = 2e-3
+SWING_TOLERANCE = 2e-3
 """m, rad: a swing passes its points within this."""
 
-EASED = 0.05
-"""Part of a joint's torque by which a posture of the search may miss it to be moved until it does not."""
+MAX_REPAIRED_TORQUE = 0.05
+"""Share of a joint's torque by which a posture of the search may miss it and still be improved until it does not."""
 
-WAY = 10
-"""Calls of the posture generator that a look at a whole swing is counted as."""
+CALLS_PER_MOTION = 10
+"""Calls of the posture generator that the check of a whole motion counts as."""
 
-CARRIES = 5.0
-"""N: a patch that the scenario requires carries more than this in some stance, one that the goal names at its end if it
+MIN_LOAD_N = 5.0
+"""A patch that the scenario requires carries more than this in some stance, one that the goal names at its end if it
 can; for a robot of the mass of HRP-2."""
 
 
@@ -59,14 +63,53 @@ class OutOfCalls(PlanningFailed):
     """The budget of posture generator calls is spent."""
 
 
-class Prover:
-    """Proves postures in one scene.
+@dataclass
+class CallBudget:
+    """Calls of the posture generator so far, and how many there may be."""
+
+    calls: int = 0
+    limit: int = 10**9
+
+    def spend(self) -> None:
+        """Count a call.
+
+        Raises
+        ------
+        OutOfCalls
+            When the budget is spent.
+        """
+        if self.calls >= self.limit:
+            raise OutOfCalls(f"the budget of {self.limit} postures is spent")
+        self.calls += 1
+
+
+@dataclass
+class FailureCache:
+    """Motions that were checked as a whole, and kinds of motions of which one is blocked.
+
+    Attributes
+    ----------
+    violations : what blocks a motion, by its key; empty where nothing does.
+    doubted : kinds; others of a doubted kind are checked as a whole.
+    """
+
+    violations: dict[tuple, tuple[Violation, ...]] = field(default_factory=dict)
+    doubted: set[tuple] = field(default_factory=set)
+
+
+class Feasibility:
+    """Checks of one scene.
 
     Parameters
     ----------
     robot, environment : the scene.
     reference : (nq,) posture of the start; ``bearing`` names the patches that it stands on.
-    settings : of the controller that will carry the motion out: postures count on no more of contacts than it does.
+    control : settings of the controller that will execute the plan: postures count on no more of contacts than it does.
+    failures : known from earlier checks in this scene.
+
+    Attributes
+    ----------
+    min_load : force that a patch which carries bears at least (N).
     """
 
     def __init__(
@@ -75,55 +118,47 @@ class Prover:
         environment: Environment,
         reference: np.ndarray,
         bearing: Sequence[str],
-        settings: ControlSettings,
+        control: ControlSettings,
+        failures: FailureCache | None = None,
     ):
-        self.robot, self.environment = robot, environment
-        self.carries = CARRIES * robot.scale.mass**3
-        """What a patch that carries bears at least, N."""
+        self.robot, self.environment, self.control = robot, environment, control
+        self.min_load = MIN_LOAD_N * robot.scale.mass**3
         self.collisions = CollisionModel(robot, environment)
-        self.control = settings
-        ordinary = self.asked(PostureSettings(bent=BENT))
-        self.generator = PostureGenerator(robot, environment, ordinary, self.collisions)
-        quick = replace(ordinary, torque_rounds=0)
-        # a search goes on from what it finds: better elsewhere than from postures at the edge of their torques
-        self._searching = PostureGenerator(robot, environment, quick, self.collisions)
-        self.continuity = Continuity(robot, environment, self._searching)
-        self.free_limbs = FreeLimbs(robot, self.collisions)
-        self.segments = SegmentCache(robot, environment, settings, self.collisions)
-        self._lift = settings.avoidance.swing_clearance
-        passing = self.asked(PostureSettings(steps=15, collision_rounds=5, torque_rounds=0))
-        self._passer = PostureGenerator(robot, environment, passing, self.collisions)
-        self.references = [(frozenset(bearing), reference, True)]
+        self.budget = CallBudget()
+        self.references = ReferencePostures(robot, reference, bearing)
+        self.postures = PostureFinder(self)
+        self.motions = MotionChecker(self, failures or FailureCache())
+        self.occupancy = LinkOccupancy(robot, self.collisions, reference, control.avoidance.swing_clearance)
+
+    def generator(self, settings: PostureSettings) -> PostureGenerator:
+        """Return a posture generator for this robot's size, within what its controller counts on."""
+        scaled = settings.of(self.robot.scale).within(self.control)
+        return PostureGenerator(self.robot, self.environment, scaled, self.collisions)
+
+
+class ReferencePostures:
+    """Postures that others are drawn to: that of the start, the robot's named ones, and their mirror images."""
+
+    def __init__(self, robot: Robot, reference: np.ndarray, bearing: Sequence[str]):
+        self.robot = robot
+        self.all = [(frozenset(bearing), reference, True)]
         mirror = Mirror.of(robot)
         for name in robot.postures:
             q = robot.posture(name)
             ground = ground_patches(robot, q)
-            self.references.append((ground, q, False))
+            self.all.append((ground, q, False))
             if mirror is not None and (twin := frozenset(mirror.patch[patch] for patch in ground)) != ground:
-                self.references.append((twin, mirror.posture(q), False))
-        self.calls = 0
-        self.limit = 10**9
-        self._memo: dict[tuple, PostureResult] = {}
-        self._hits: dict[tuple, tuple[str, float] | None] = {}
-        self._covered: dict[tuple, bool] = {}
-        self._linked: dict[tuple, PostureResult] = {}
-        self._swings: dict[tuple, tuple[Violation, ...]] = {}
-        self._barred: dict[tuple, tuple[Violation, ...]] = {}
-        self._doubted: set[tuple] = set()
+                self.all.append((twin, mirror.posture(q), False))
 
-    def asked(self, settings: PostureSettings) -> PostureSettings:
-        """Return what is asked of postures of this robot, which its controller is to hold."""
-        return settings.of(self.robot.scale).within(self.control)
-
-    def trust(self) -> None:
-        """Doubt no kind of motion any more because one of it is barred; that one is still known to be."""
-        self._doubted.clear()
+    def fits(self, names: set[str]) -> bool:
+        """Whether a reference stands on one of these patches."""
+        return any(bearing & names for bearing, *_ in self.all)
 
     def guide(self, contacts: Sequence[Contact], q: np.ndarray) -> np.ndarray:
         """Return the reference posture whose patches fit the contacts best, set down on them; ``q`` where none fits."""
         names = {contact.patch for contact in contacts}
         best, choice = -np.inf, None
-        for bearing, reference, start in self.references:
+        for bearing, reference, start in self.all:
             if not bearing & names:
                 continue
             score = len(bearing & names) - 0.6 * len(bearing - names) + (0.05 if start else 0.0)
@@ -134,15 +169,36 @@ class Prover:
         placed = guide_posture(self.robot, choice[1], sorted(choice[0]), contacts)
         return q if placed is None else placed
 
-    def between(self, first: str, second: str) -> np.ndarray | None:
-        """Return the way (3,) from one patch to another where a posture rests on both, in the base's heading frame."""
-        for bearing, q, _ in self.references:
+    def offset(self, first: str, second: str) -> np.ndarray | None:
+        """Return the offset (3,) of two patches where a posture rests on both, in the base's heading frame."""
+        for bearing, q, _ in self.all:
             if first in bearing and second in bearing:
-                way = self.robot.frame_pose(q, second)[:3, 3] - self.robot.frame_pose(q, first)[:3, 3]
-                return heading_rotation(q).T @ way
+                offset = self.robot.frame_pose(q, second)[:3, 3] - self.robot.frame_pose(q, first)[:3, 3]
+                return heading_rotation(q).T @ offset
         return None
 
-    def prove(
+
+class PostureFinder:
+    """Postures of stances, each found once.
+
+    Attributes
+    ----------
+    generator : of final postures; the search uses a quicker one, which does not improve torques.
+    continuity : whether postures are connected on contacts that stay.
+    """
+
+    def __init__(self, scene: Feasibility):
+        self.robot, self.references, self.budget = scene.robot, scene.references, scene.budget
+        ordinary = PostureSettings(bent=MIN_BEND_RAD)
+        self.generator = scene.generator(ordinary)
+        # a search goes on from what it finds: better elsewhere than from postures at the edge of their torques
+        self._quick = scene.generator(replace(ordinary, torque_rounds=0))
+        self.continuity = Continuity(scene.robot, scene.environment, self._quick)
+        self.free_limbs = FreeLimbs(scene.robot, scene.collisions)
+        self._found: dict[tuple, PostureResult] = {}
+        self._connected: dict[tuple, PostureResult] = {}
+
+    def find(
         self,
         contacts: Sequence[Contact],
         unloaded: Sequence[str],
@@ -156,7 +212,7 @@ class Prover:
         It is like the reference that fits the contacts, or where it is to be ``near`` like the one before; so are limbs
         in the air that would have to go through something.
 
-        With ``held``, the contacts that stay closed on the way from ``q``, it is one that can be reached from there.
+        With ``held``, the contacts that stay closed while the robot moves from ``q``, it can be reached from there.
 
         Raises
         ------
@@ -165,22 +221,22 @@ class Prover:
         """
         contacts = tuple(sorted(contacts, key=lambda contact: contact.patch))
         leaving = tuple(sorted({contact.patch for contact in held or ()}.intersection(unloaded)))
-        key, result = self._posture(contacts, unloaded, q, free or {}, q if near else None, leaving)
+        key, result = self._near_guide(contacts, unloaded, q, free or {}, q if near else None, leaving)
         touching = [contact.patch for contact in contacts]
         limbs = () if near or not result.found else self.free_limbs.crossing(touching, q, result.q)
         if limbs:
-            guide = self.free_limbs.kept(limbs, q, self.guide(contacts, q))
-            other_key, other = self._posture(contacts, unloaded, q, free or {}, guide, leaving)
+            guide = self.free_limbs.kept(limbs, q, self.references.guide(contacts, q))
+            other_key, other = self._near_guide(contacts, unloaded, q, free or {}, guide, leaving)
             if other.found and not self.free_limbs.crossing(touching, q, other.q):
                 key, result = other_key, other
         if held is None or not result.found:
             return result
         link = (key, tuple(contact_key(contact) for contact in held), q.tobytes())
-        if link not in self._linked:
-            self._linked[link] = self.continuity.linked(held, result, q)
-        return self._linked[link]
+        if link not in self._connected:
+            self._connected[link] = self.continuity.linked(held, result, q)
+        return self._connected[link]
 
-    def _posture(
+    def _near_guide(
         self,
         contacts: tuple[Contact, ...],
         unloaded: Sequence[str],
@@ -189,10 +245,9 @@ class Prover:
         guide: np.ndarray | None,
         leaving: tuple[str, ...],
     ) -> tuple[tuple, PostureResult]:
-        """Return the posture of a stance near a guide, None for the reference; with what it is kept by."""
-        names = {contact.patch for contact in contacts}
-        if guide is None and not any(bearing & names for bearing, *_ in self.references):
-            guide = q  # no reference fits: each posture before leads to one of its own
+        """Return the posture of a stance near a guide, None for the reference; with its key in the cache."""
+        if guide is None and not self.references.fits({contact.patch for contact in contacts}):
+            guide = q  # no reference fits: each posture before leads to another result
         key = (
             tuple(contact_key(contact) for contact in contacts),
             tuple(sorted(unloaded)),
@@ -200,22 +255,33 @@ class Prover:
             b"" if guide is None else guide.tobytes(),
             leaving,
         )
-        if key not in self._memo:
-            if self.calls >= self.limit:
-                raise OutOfCalls("the budget of postures is spent")
-            self.calls += 1
+        if key not in self._found:
+            self.budget.spend()
             loaded = [contact.patch for contact in contacts if contact.patch not in unloaded]
-            guide = self.guide(contacts, q) if guide is None else guide
-            found = self._searching.generate(contacts, loaded, guide, [q], free, leaving=leaving)
-            if any(lacks.kind == "torque" and lacks.amount <= EASED for lacks in found.violations):
+            guide = self.references.guide(contacts, q) if guide is None else guide
+            found = self._quick.generate(contacts, loaded, guide, [q], free, leaving=leaving)
+            if any(lacks.kind == "torque" and lacks.amount <= MAX_REPAIRED_TORQUE for lacks in found.violations):
                 found = self.generator.generate(contacts, loaded, guide, [q], free, leaving=leaving)
-            self._memo[key] = steady(found, self.robot.scale)
-        return key, self._memo[key]
+            self._found[key] = with_com_inset(found, self.robot.scale)
+        return key, self._found[key]
 
-    def blocked(self, contact: Contact, clearance: float = 0.0) -> tuple[str, float] | None:
-        """Return what the link of a contact would hit at its place, and how deep; None if nothing.
 
-        A full contact fixes the pose of its link whatever the posture.
+class LinkOccupancy:
+    """Whether the link of a full contact fits at its place: there its pose is the same whatever the posture.
+
+    Parameters
+    ----------
+    q : (nq,) posture that is set on contacts.
+    lift : height of a swing (m).
+    """
+
+    def __init__(self, robot: Robot, collisions: CollisionModel, q: np.ndarray, lift: float):
+        self.robot, self.collisions, self.q, self.lift = robot, collisions, q, lift
+        self._overlaps: dict[tuple, tuple[str, float] | None] = {}
+        self._obstructed: dict[tuple, bool] = {}
+
+    def overlap(self, contact: Contact, clearance: float = 0.0) -> tuple[str, float] | None:
+        """Return the bodies that overlap when the link is at its contact, and how deep; None if nothing.
 
         Parameters
         ----------
@@ -224,23 +290,22 @@ class Prover:
         if len(contact.selection) < 6:
             return None
         key = (contact_key(contact), clearance)
-        if key not in self._hits:
-            self._hits[key] = self._hit(contact, clearance)
-        return self._hits[key]
+        if key not in self._overlaps:
+            self._overlaps[key] = self._deepest(contact, clearance)
+        return self._overlaps[key]
 
-    def covered(self, contact: Contact) -> bool:
-        """Whether something is above the link of a contact, in the way of going off along the normal."""
+    def landing_obstructed(self, contact: Contact) -> bool:
+        """Whether something is above the link of a contact, so that it cannot come down along the normal."""
         key = contact_key(contact)
-        if key not in self._covered:
-            raised = (replace(contact, p=contact.p + share * self._lift * contact.normal) for share in (0.5, 1.0))
-            self._covered[key] = any(self.blocked(above) is not None for above in raised)
-        return self._covered[key]
+        if key not in self._obstructed:
+            raised = (replace(contact, p=contact.p + share * self.lift * contact.normal) for share in (0.5, 1.0))
+            self._obstructed[key] = any(self.overlap(above) is not None for above in raised)
+        return self._obstructed[key]
 
-    def _hit(self, contact: Contact, clearance: float) -> tuple[str, float] | None:
+    def _deepest(self, contact: Contact, clearance: float) -> tuple[str, float] | None:
         robot = self.robot
-        q = moved_onto(robot, self.references[0][1], contact)
         body = robot.frame(contact.patch)[0]
-        near = self.collisions.distances(q, clearance, [contact])
+        near = self.collisions.distances(moved_onto(robot, self.q, contact), clearance, [contact])
         worst: tuple[str, float] | None = None
         for pair, distance in zip(near.pairs, near.distance, strict=True):
             a, b = pair[0], pair[1]
@@ -251,48 +316,68 @@ class Prover:
                 worst = (f"{a} and {b}", depth)
         return worst
 
-    def swing(self, swing: SwingMotion) -> tuple[Violation, ...]:
-        """Check a swing at a few points; return what is in the way of the best lift, or nothing.
 
-        A flat patch that goes from surface to surface turns evenly on the way; an edge, a grasp, and a patch that came
-        from the air, or because another patch of its limb left, turn as they like. Where one of its kind was found
-        barred, all of its way is looked at.
+class MotionChecker:
+    """Whether motions between postures are collision-free and the contacts hold the robot meanwhile.
+
+    Attributes
+    ----------
+    segments : motions of the scene, each found once.
+    failures : which motions are blocked.
+    """
+
+    def __init__(self, scene: Feasibility, failures: FailureCache):
+        self.robot, self.budget, self.failures = scene.robot, scene.budget, failures
+        self.segments = SegmentCache(scene.robot, scene.environment, scene.control, scene.collisions)
+        self._passing = scene.generator(PostureSettings(steps=15, collision_rounds=5, torque_rounds=0))
+        self._swings: dict[tuple, tuple[Violation, ...]] = {}
+
+    def clear_failures(self) -> None:
+        """Forget which kinds of motions are doubted; a motion known to be blocked stays so."""
+        self.failures.doubted.clear()
+
+    def swing(self, swing: SwingMotion) -> tuple[Violation, ...]:
+        """Check a swing at a few points; return what blocks the best lift, or nothing.
+
+        A flat patch that goes from surface to surface turns evenly; an edge, a grasp, and a patch that came from the
+        air, or because another patch of its limb left, turn freely. Of a doubted kind the whole motion is checked.
         """
         key = swing.key
         if key not in self._swings:
-            self._swings[key] = self._swing(swing)
-        if self._swings[key] or swing.kind not in self._doubted:
+            self._swings[key] = self._check_points(swing)
+        if self._swings[key] or swing.kind not in self.failures.doubted:
             return self._swings[key]
         return self._counted(swing)
 
     def shift(self, shift: BodyShift) -> tuple[Violation, ...]:
-        """Return what bars the motion of the body before a limb lifts, where one of its kind was found barred before.
+        """Return what blocks the motion of the body before a limb lifts, where one of its kind is doubted.
 
-        Others are looked at once they are part of a path.
+        Others are checked once they are part of a path.
         """
-        if shift.kind not in self._doubted:
-            return ()
-        return self._counted(shift)
+        return self._counted(shift) if shift.kind in self.failures.doubted else ()
+
+    def violations(self, motion: ProvenMotion) -> tuple[Violation, ...]:
+        """Return what blocks a motion anywhere, or nothing; from then on others of its kind are doubted."""
+        known, key = self.failures.violations, motion.key
+        if key not in known:
+            known[key] = shortfall(motion.look(self.segments), motion.patch) or self._as_planned(motion)
+            if known[key]:
+                self.failures.doubted.add(motion.kind)
+        return known[key]
+
+    def collision_message(self, contacts: tuple[Contact, ...], q: np.ndarray, end: np.ndarray) -> str:
+        """Return what blocks the motion from one posture to another on the same contacts; empty if nothing."""
+        found = self.violations(BodyShift(contacts, (), q, end))
+        return str(found[0]) if found else ""
 
     def _counted(self, motion: SwingMotion | BodyShift) -> tuple[Violation, ...]:
-        known, found = len(self._barred), self.barred(motion)
-        self.calls += WAY * (len(self._barred) - known)
+        known = len(self.failures.violations)
+        found = self.violations(motion)
+        self.budget.calls += CALLS_PER_MOTION * (len(self.failures.violations) - known)
         return found
 
-    def barred(self, motion: ProvenMotion) -> tuple[Violation, ...]:
-        """Return what bars a motion anywhere on its way, or nothing.
-
-        When it is barred, others of its kind are looked at as closely from then on.
-        """
-        key = motion.key
-        if key not in self._barred:
-            self._barred[key] = shortfall(motion.look(self.segments), motion.patch) or self._on_the_way(motion)
-            if self._barred[key]:
-                self._doubted.add(motion.kind)
-        return self._barred[key]
-
-    def _on_the_way(self, motion: ProvenMotion) -> tuple[Violation, ...]:
-        """Return what bars the motion as the plan has it: bodies in its way, or contacts that do not hold the robot."""
+    def _as_planned(self, motion: ProvenMotion) -> tuple[Violation, ...]:
+        """Return what blocks the motion as the plan has it: bodies that collide, or contacts that do not hold."""
         found = motion.segment(self.segments)
         if missed := shortfall(found, motion.patch):
             return missed
@@ -304,12 +389,7 @@ class Prover:
         # the same contacts hold the robot at its ends
         return (Violation("equilibrium", "com", lacks.amount),)
 
-    def in_the_way(self, contacts: tuple[Contact, ...], q: np.ndarray, end: np.ndarray) -> str:
-        """Return in words what bars the way from one posture to another on the same contacts; empty if nothing."""
-        barred = self.barred(BodyShift(contacts, (), q, end))
-        return str(barred[0]) if barred else ""
-
-    def _swing(self, swing: SwingMotion) -> tuple[Violation, ...]:
+    def _check_points(self, swing: SwingMotion) -> tuple[Violation, ...]:
         before, after, q0, q1 = swing.before, swing.after, swing.q0, swing.q1
         X = self.robot.frame_pose(q0, after.patch)
         start = (X[:3, :3], X[:3, 3]) if before is None else (before.R, before.p)
@@ -318,54 +398,52 @@ class Prover:
             start, X = (X[:3, :3], X[:3, 3]), self.robot.frame_pose(q1, after.patch)
             end = allowed_pose(after, (X[:3, :3], X[:3, 3]))
         turns = before is None or after.kind == "grasp" or len(after.selection) < 6
-        finder, hand = self.segments.finder, _led(after, turns)
+        finder, hand = self.segments.finder, _in_the_air(after, turns)
         least: tuple[Violation, ...] = ()
         # of a shank the knee alone at first; lifted alone it may press the foot into the floor: then the toes as well
         others = swing.added[1:] if before is not None else ()
-        for higher, along in [(higher, ()) for higher in LIFTS] + [(higher, others) for higher in LIFTS if others]:
+        for higher, along in [(m, ()) for m in CHECKED_LIFTS_M] + [(m, others) for m in CHECKED_LIFTS_M if others]:
             height = finder.settings.avoidance.swing_clearance + self.robot.scale.leg * higher
             lift, approach = lift_and_approach(start[1], after, before, height)
-            ways = [(hand, LimbPath(start, end, lift, approach, finder.timing))]
-            ways += [(_led(other, True), self._way_along(swing, other, height)) for other in along]
-            barred = self._barred_on(ways, swing)
-            if not barred:
+            paths = [(hand, LimbPath(start, end, lift, approach, finder.timing))]
+            paths += [(_in_the_air(other, True), self._path_along(swing, other, height)) for other in along]
+            found = self._check_paths(paths, swing)
+            if not found:
                 return ()
-            if not least or barred[0].amount < least[0].amount:
-                least = barred
+            if not least or found[0].amount < least[0].amount:
+                least = found
         return least
 
-    def _barred_on(self, ways: Sequence[tuple[Contact, LimbPath]], swing: SwingMotion) -> tuple[Violation, ...]:
-        """Return what keeps a posture from holding patches where they are at a few shares of their ways, or nothing."""
+    def _check_paths(self, paths: Sequence[tuple[Contact, LimbPath]], swing: SwingMotion) -> tuple[Violation, ...]:
+        """Return what keeps postures from holding patches at a few shares of their paths, or nothing."""
         q, names = swing.q0, [contact.patch for contact in swing.common]
-        passing = tuple(hand.patch for hand, _ in ways)
-        for share in SHARES:
-            if self.calls >= self.limit:
-                raise OutOfCalls("the budget of postures is spent")
-            self.calls += 1
-            samples = [(hand, way.sample(share * way.duration)) for hand, way in ways]
+        passing = tuple(hand.patch for hand, _ in paths)
+        for share in CHECKED_SHARES:
+            self.budget.spend()
+            samples = [(hand, path.sample(share * path.duration)) for hand, path in paths]
             hands = [replace(hand, R=at.R, p=at.p) for hand, at in samples]
             ends = [swing.q0, swing.q1] if share < 0.5 else [swing.q1, swing.q0]
-            result = self._passer.generate((*swing.common, *hands), names, q, ends, passing=passing)
-            if not result.found and not _near(result):
+            result = self._passing.generate((*swing.common, *hands), names, q, ends, passing=passing)
+            if not result.found and not passes_nearly(result):
                 return result.violations
             q = result.q
         return ()
 
-    def _way_along(self, swing: SwingMotion, other: Contact, height: float) -> LimbPath:
-        """Return the way of another patch of the limb that swings, lifted as the first one is."""
+    def _path_along(self, swing: SwingMotion, other: Contact, height: float) -> LimbPath:
+        """Return the path of another patch of the limb that swings, lifted as the first one is."""
         X = self.robot.frame_pose(swing.q0, other.patch)
         lift, approach = lift_and_approach(X[:3, 3], other, swing.before, height)
         start, end = (X[:3, :3], X[:3, 3]), (other.R, other.p)
         return LimbPath(start, end, lift, approach, self.segments.finder.timing)
 
 
-def _led(contact: Contact, turns: bool) -> Contact:
-    """Return a contact that is led through the air: its place alone where it may turn."""
+def _in_the_air(contact: Contact, turns: bool) -> Contact:
+    """Return a contact that follows a path in the air: its place alone where it may turn."""
     return replace(contact, selection=np.eye(6)[:3] if turns else contact.selection, radius=0.0)
 
 
 def shortfall(found: Knots | Segment, patch: str) -> tuple[Violation, ...]:
-    """Return what bars a motion, in which ``patch`` moves; nothing where it is free."""
+    """Return what blocks a motion, in which ``patch`` moves; nothing where it is free."""
     if found.missed <= MAX_DEFICIT_M:
         return ()
     return (Violation("passage", " and ".join(found.worst.bodies) or patch, found.missed),)
@@ -379,15 +457,16 @@ def moved_onto(robot: Robot, q: np.ndarray, contact: Contact) -> np.ndarray:
     return with_base(q, p, Rotation.from_matrix(turn) * base_orientation(q))
 
 
-def steady(result: PostureResult, scale: RobotScale = HRP2_SCALE) -> PostureResult:
-    """Return the result, refused if the centre of mass has no room in its region: contacts along one line."""
+def with_com_inset(result: PostureResult, scale: RobotScale = HRP2_SCALE) -> PostureResult:
+    """Return the result, infeasible if the centre of mass has no room in its region: contacts along one line."""
     room = result.margins.get("com_inset", np.inf)
-    least = scale.sole * STEADY
+    least = scale.sole * MIN_COM_INSET_M
     if not result.found or room >= least:
         return result
     return replace(result, stage="balance", violations=(Violation("equilibrium", "com", least - room),))
 
 
-def _near(result: PostureResult) -> bool:
-    """Whether a posture on the way misses nothing but its exact place, which nothing asks for there."""
-    return result.stage == "balance" and all(v.kind == "reach" and v.amount < PASSING for v in result.violations)
+def passes_nearly(result: PostureResult) -> bool:
+    """Whether a posture of a swing misses nothing but its exact place, which matters only at its end."""
+    small = (lacks.kind == "reach" and lacks.amount < SWING_TOLERANCE for lacks in result.violations)
+    return result.stage == "balance" and all(small)

@@ -1,4 +1,4 @@
-"""The posture that links two stances: found by the posture generator, its contact forces and margins with it."""
+"""Linking postures between two stances of a written sequence, with contact forces and margins."""
 
 from collections.abc import Callable, Sequence
 
@@ -19,19 +19,19 @@ from mcplan.scene.environment import Environment
 from mcplan.settings.control import ControlSettings
 from mcplan.statics.equilibrium import margins
 
-BASE_MOVE = 0.05
-"""m: the base of a start may be put off its place by this much; beyond, the start contradicts itself."""
+MAX_BASE_MOVE_M = 0.05
+"""The base of a start may be moved by this much; beyond, the start contradicts itself."""
 
-SAID = 0.01
-"""m, rad: a base or a joint of the start that is put off its place by more is said."""
+MIN_REPORTED_CHANGE = 0.01
+"""m, rad: a base or a joint of the start that is moved by more is reported."""
 
 JOINT_MARGINS = (0.05, 0.02)
-"""rad or m: distances to the joint limits, tried in turn: a motion between two postures is glad of some room."""
+"""rad or m: distances to the joint limits, tried in turn: motions between postures need some room."""
 
-LINK = tuple(PostureSettings(joint_margin=margin, weights=Weights(com=100.0)) for margin in JOINT_MARGINS)
-"""Where the centre of mass is matters more than how like its guide a posture is."""
+LINK_SETTINGS = tuple(PostureSettings(joint_margin=margin, weights=Weights(com=100.0)) for margin in JOINT_MARGINS)
+"""The place of the centre of mass outranks likeness to the guide."""
 
-START = tuple(
+START_SETTINGS = tuple(
     PostureSettings(joint_margin=margin, weights=Weights(base_position=200.0, base_orientation=100.0))
     for margin in JOINT_MARGINS
 )
@@ -49,7 +49,7 @@ class Linker:
 
     Attributes
     ----------
-    notices : what was changed of what was asked for, in words.
+    notices : how the posture of the start was changed, in words.
     """
 
     def __init__(
@@ -66,14 +66,14 @@ class Linker:
         self.place(environment)
 
     def place(self, environment: Environment) -> None:
-        """Find postures in this environment from now on: the same things, some of them at other places."""
+        """Use this environment from now on: the same things, some of them at other places."""
         self.environment = environment
         self.collisions = CollisionModel(self.robot, environment)
-        self._linking = self._generators(LINK)
+        self._linking = self._generators(LINK_SETTINGS)
 
     @property
     def generator(self) -> PostureGenerator:
-        """Finds the postures."""
+        """The generator that is tried first."""
         return self._linking[0]
 
     def _generators(self, settings: tuple[PostureSettings, ...]) -> list[PostureGenerator]:
@@ -81,15 +81,15 @@ class Linker:
         return [PostureGenerator(self.robot, self.environment, option, self.collisions) for option in sized]
 
     def start(self, contacts: tuple[Contact, ...]) -> PlannedStance:
-        """Settle the reference posture on its contacts, bodies apart; what had to change is in ``notices``.
+        """Settle the reference posture on its contacts without collisions; changes are in ``notices``.
 
         Raises
         ------
         PlanningFailed
-            When there is no such posture, with what is in its way, or when its base has to move over 5 cm.
+            When there is no such posture, with the violated requirement, or when its base has to move over 5 cm.
         """
-        wanted, allowed = self.reference, self.robot.scale.leg * BASE_MOVE
-        generators, base = self._generators(START), BaseTarget(wanted[:3], allowed)
+        wanted, allowed = self.reference, self.robot.scale.leg * MAX_BASE_MOVE_M
+        generators, base = self._generators(START_SETTINGS), BaseTarget(wanted[:3], allowed)
         hint = self._hint(generators[0], contacts, wanted)
         result = self._found(
             generators, wanted, lambda g, starts: g.generate(contacts, None, wanted, starts, base=base, hint=hint)
@@ -104,8 +104,8 @@ class Linker:
                 )
         planned = self._stance(Change.start(contacts), result, contacts, contacts)
         self.reference, self.bearing = planned.q, planned.patches
-        said = _changed(self.robot, wanted, planned.q)
-        self.notices = (f"start: to put its contacts in place and keep bodies apart, {said}",) if said else ()
+        changes = describe_changes(self.robot, wanted, planned.q)
+        self.notices = (f"start: to put its contacts in place and keep bodies apart, {changes}",) if changes else ()
         return planned
 
     def guide(self, contacts: tuple[Contact, ...], q: np.ndarray, joints: np.ndarray | None = None) -> np.ndarray:
@@ -114,7 +114,7 @@ class Linker:
         Parameters
         ----------
         q : (nq,) the posture before; the guide where no contact says where the reference should stand.
-        joints : (n,) joints of a posture that is asked for, else those of the reference.
+        joints : (n,) wanted joints, else those of the reference.
         """
         placed = guide_posture(self.robot, self.reference, self.bearing, contacts)
         guide = q.copy() if placed is None else placed
@@ -137,14 +137,14 @@ class Linker:
         ----------
         before : the stance that it starts from.
         lifted : the last contact of each patch that hangs in the air.
-        joints : (n,) joints of a posture that is asked for, or None.
-        com : (2,) or (3,) centre of mass that is asked for, or None.
+        joints : (n,) wanted joints, or None.
+        com : (2,) or (3,) wanted centre of mass, or None.
         held : the contacts as they bear load there, where that differs from the stance's; None where it does not.
 
         Raises
         ------
         PlanningFailed
-            With the requirement that is missed, and by how much.
+            With the violated requirement, and by how much.
         """
         in_place, loaded = (held, held) if held else change.linking_contacts(before.contacts)
         guide = self.guide(in_place, before.q, joints)
@@ -170,18 +170,18 @@ class Linker:
         self,
         generators: Sequence[PostureGenerator],
         guide: np.ndarray,
-        ask: Callable[[PostureGenerator, Sequence[np.ndarray]], PostureResult],
+        generate: Callable[[PostureGenerator, Sequence[np.ndarray]], PostureResult],
     ) -> PostureResult:
         """Return the first posture that is found, else what the last generator misses from where the guide leads.
 
-        ``ask`` is given a generator and further starts: where bodies are in each other's way, these are postures around
-        the guide. An elbow on the wrong side of the chest does not come past it.
+        ``generate`` takes a generator and further starts: where bodies collide, these are postures around the guide. An
+        elbow on the wrong side of the chest does not come past it.
         """
-        result = _first(generators, lambda g: ask(g, ()))
+        result = _first(generators, lambda g: generate(g, ()))
         if result.stage != "collision":
             return result
         starts = perturbed_starts(self.robot, guide)
-        elsewhere = _first(generators, lambda g: ask(g, starts))
+        elsewhere = _first(generators, lambda g: generate(g, starts))
         return elsewhere if elsewhere.found else result
 
     def _hint(self, generator: PostureGenerator, loaded: Sequence[Contact], guide: np.ndarray) -> np.ndarray | None:
@@ -196,7 +196,7 @@ class Linker:
     def _stance(
         self, change: Change, result: PostureResult, in_place: Sequence[Contact], loaded: Sequence[Contact]
     ) -> PlannedStance:
-        """Return the stance of a posture that was found, or say what is wrong with it."""
+        """Return the stance of a posture, or refuse one that is infeasible."""
         if not result.found or result.forces is None:
             raise PlanningFailed(f"{change.title}: {result.reason}")
         robot, q, held = self.robot, result.q, result.forces
@@ -206,29 +206,31 @@ class Linker:
         return PlannedStance(change.contacts, change.change, change.moved, q, held.wrenches, held.tau, values)
 
 
-def _first(generators: Sequence[PostureGenerator], ask: Callable[[PostureGenerator], PostureResult]) -> PostureResult:
+def _first(
+    generators: Sequence[PostureGenerator], generate: Callable[[PostureGenerator], PostureResult]
+) -> PostureResult:
     """Return the first posture that is found, else what the last generator misses."""
     for generator in generators:
-        result = ask(generator)
+        result = generate(generator)
         if result.found or result.stage == "region":
             break
     return result
 
 
-def _changed(robot: Robot, wanted: np.ndarray, q: np.ndarray) -> str:
-    """Say how a posture differs from the one that was asked for; empty where it does so by little."""
-    said = []
+def describe_changes(robot: Robot, wanted: np.ndarray, q: np.ndarray) -> str:
+    """Return how a posture differs from the wanted one, in words; empty where it does by little."""
+    changes = []
     moved = float(np.linalg.norm(q[:3] - wanted[:3]))
     before, after = (base_orientation(posture) for posture in (wanted, q))
     turned = float((after * before.inv()).magnitude())
-    if moved > SAID:
-        said.append(f"the base moved {moved:.3f} m")
-    if turned > SAID:
-        said.append(f"the base turned {turned:.3f} rad")
+    if moved > MIN_REPORTED_CHANGE:
+        changes.append(f"the base moved {moved:.3f} m")
+    if turned > MIN_REPORTED_CHANGE:
+        changes.append(f"the base turned {turned:.3f} rad")
     off = q[7:] - wanted[7:]
-    far = [int(j) for j in np.argsort(-np.abs(off)) if abs(off[j]) > SAID]
+    far = [int(j) for j in np.argsort(-np.abs(off)) if abs(off[j]) > MIN_REPORTED_CHANGE]
     named = [f"{robot.joint_names[j]} by {off[j]:+.3f} {robot.joint_units[j]}" for j in far[:3]]
     if named:
         rest = f" and {len(far) - 3} more by less" if len(far) > 3 else ""
-        said.append("joints moved: " + ", ".join(named) + rest)
-    return ", ".join(said)
+        changes.append("joints moved: " + ", ".join(named) + rest)
+    return ", ".join(changes)

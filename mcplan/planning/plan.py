@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mcplan.planning.goal.reached import ItemReached, items_reached
+from mcplan.planning.goal.item import ItemReached, items_reached
 from mcplan.planning.transition.transition import BoundaryState, Segment, Transition
 from mcplan.scene.contact import Contact, contact_of
 from mcplan.util.html_table import html_of, html_table

@@ -1,4 +1,4 @@
-"""The way from a scenario to a plan."""
+"""Planner entry point: from a scenario to a plan."""
 
 from collections.abc import Mapping
 from os import PathLike
@@ -7,8 +7,8 @@ from typing import Any
 from mcplan.errors import ScenarioError
 from mcplan.planning.plan import Plan
 from mcplan.planning.pushing import moves_objects, push
-from mcplan.planning.sequence import complete
-from mcplan.planning.stance_planner import find
+from mcplan.planning.sequence import complete_sequence
+from mcplan.planning.stance_planner import find_plan
 from mcplan.scenario.load import load_scenario
 from mcplan.scenario.scenario import Scenario
 from mcplan.util.arguments import shown, whole
@@ -44,7 +44,7 @@ def plan(
     whole("plan", "seed", seed)
     scenario = scenario if isinstance(scenario, Scenario) else load_scenario(scenario)
     if scenario.stances or (scenario.robot.fixed and not scenario.goal):
-        return _walked(complete(scenario))
+        return _walked(complete_sequence(scenario))
     if scenario.robot.fixed:
         name = scenario.robot.name
         raise ScenarioError(f"{scenario.path}: no contacts are sought for {name}, whose base is fixed; give `stances:`")
@@ -52,7 +52,7 @@ def plan(
         raise ScenarioError(f"{scenario.path}: neither `goal:` nor `stances:`; there is nothing to plan")
     if moves_objects(scenario):
         return push(scenario)
-    return _walked(find(scenario, seed, progress))
+    return _walked(find_plan(scenario, seed, progress))
 
 
 def _walked(plan: Plan) -> Plan:

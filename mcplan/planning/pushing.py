@@ -1,6 +1,6 @@
-"""A plan that pushes an object along a line, from start and goal alone.
+"""Pushing plans: an object is pushed along a line, from start and goal alone.
 
-The hands go to the face of the object that looks against the way. Then strokes of the arms move it, as long as postures
+The hands go to the face of the object that the push is directed at. Strokes of the arms then move it as far as postures
 allow; after each stroke but the last the feet follow by its length. While the object slides it holds the hands back by
 ``F = mu m g`` at their height h, which drives the centre of pressure back by ``F h / (M g)``. So the centre of mass
 stands ahead by half of that: the centre of pressure is as far behind the middle of the feet during a stroke as it is
@@ -23,18 +23,18 @@ from mcplan.scene.environment import Environment, FreeObject, Surface
 from mcplan.scene.placement import make_contact
 from mcplan.scene.resting import carrier, slides
 
-AGAINST = 0.94
-"""Cosine of the angle between the way and the normal of a face, turned round, on which hands push: 20 degrees."""
+MIN_FACE_COSINE = 0.94
+"""Cosine of the largest angle (20 degrees) between the push and the inward normal of a face that hands push on."""
 
-MOST_STROKES = 8
-"""Into which what is left of the way is divided at most."""
+MAX_STROKES = 8
+"""Strokes into which the rest of the push is divided at most."""
 
 ANYWHERE = Freedom(x=np.inf, y=np.inf, yaw=np.inf)
 """A hand may go anywhere on the face."""
 
 
 def moves_objects(scenario: Scenario) -> bool:
-    """Say whether the goal asks for objects elsewhere than they are."""
+    """Whether the goal asks for objects elsewhere than they are."""
     return any(list(_displaced(scenario.environment, item)) for item in scenario.goal)
 
 
@@ -61,9 +61,9 @@ def push(scenario: Scenario) -> Plan:
     for item in scenario.goal:
         for thing, pose in list(_displaced(sequence.linker.environment, item)):
             if before is not None:
-                before.let_go()
+                before.release()
             before = _Push(sequence, thing, pose)
-            before.carry_out()
+            before.execute()
     return sequence.plan()
 
 
@@ -83,17 +83,17 @@ class _Push:
         here, there = (carrier(where, thing.name) for where in (scene, scene.placed({thing.name: pose})))
         if not slides(here.rest, there.rest, scene):
             raise PlanningFailed(
-                f"goal: {thing.name} does not slide straight to its goal, unturned and all the way on what bears it at "
+                f"goal: {thing.name} does not slide straight to its goal, unturned and always on what bears it at "
                 "first; the planner pushes objects along a line and lifts none. Write the sequence that moves it under "
                 "`stances:`"
             )
-        way = pose[:3] - thing.p
-        self.length = float(np.linalg.norm(way))
-        self.way = way / self.length
+        push = pose[:3] - thing.p
+        self.length = float(np.linalg.norm(push))
+        self.direction = push / self.length
         self.face = self._face()
         self.feet = sequence.stances[-1].contacts
 
-    def carry_out(self) -> None:
+    def execute(self) -> None:
         """Add the stances of the push to the sequence."""
         hands = self._hands()
         for hand in hands:
@@ -104,12 +104,12 @@ class _Push:
         self._require([self._lean(gone)], "leaning ahead of the feet")
         while done < self.length - 1e-9:
             failure = ""
-            for strokes in range(1, MOST_STROKES + 1):
+            for strokes in range(1, MAX_STROKES + 1):
                 stroke = (self.length - done) / strokes
                 items = [self._stroke(done + stroke, gone)]
                 if strokes > 1:
                     items += [*self._follow(gone + stroke), self._lean(gone + stroke)]
-                problem = self.sequence.tried(items)
+                problem = self.sequence.try_items(items)
                 if not problem:
                     break
                 failure = failure or problem
@@ -119,7 +119,7 @@ class _Push:
                 )
             done, gone = done + stroke, gone + (stroke if strokes > 1 else 0.0)
 
-    def let_go(self) -> None:
+    def release(self) -> None:
         """Take the hands off the object."""
         feet = {contact.patch for contact in self.feet}
         for patch in self.sequence.stances[-1].patches:
@@ -127,18 +127,18 @@ class _Push:
                 self._require([StanceItem.model_validate({"remove": patch})], f"{patch} off {self.face.name}")
 
     def _require(self, items: list[StanceItem], what: str) -> None:
-        problem = self.sequence.tried(items)
+        problem = self.sequence.try_items(items)
         if problem:
             raise PlanningFailed(f"goal: {self.thing.name} cannot be pushed: {what}: {problem}")
 
     def _face(self) -> Surface:
-        """Return the surface of the object that looks most against the way."""
-        facing = [(float(-s.normal @ self.way), s) for s in self.thing.surfaces]
+        """Return the surface of the object that faces the push most."""
+        facing = [(float(-s.normal @ self.direction), s) for s in self.thing.surfaces]
         best = max(facing, key=lambda item: item[0], default=None)
-        if best is None or best[0] < AGAINST:
+        if best is None or best[0] < MIN_FACE_COSINE:
             raise PlanningFailed(
-                f"goal: {self.thing.name} has no surface that looks against its way "
-                f"({', '.join(f'{x:.2f}' for x in self.way)}), on which hands could push; its surfaces: "
+                f"goal: {self.thing.name} has no surface that faces against the push "
+                f"({', '.join(f'{x:.2f}' for x in self.direction)}), on which hands could push; its surfaces: "
                 f"{', '.join(s.name for s in self.thing.surfaces) or 'none'}. Give it such a surface, or write the "
                 "sequence that moves it under `stances:`"
             )
@@ -192,14 +192,14 @@ class _Push:
     def _com(self, gone: float) -> tuple[float, float]:
         """Return where the centre of mass stands when the feet have followed by so much (m)."""
         middle = np.concatenate([contact.world_points for contact in self.feet]).mean(axis=0)
-        x, y, _ = middle + (gone + self.lead) * self.way
+        x, y, _ = middle + (gone + self.lead) * self.direction
         return float(x), float(y)
 
     def _lean(self, gone: float) -> StanceItem:
         return StanceItem.model_validate({"com": list(self._com(gone))})
 
     def _stroke(self, done: float, gone: float) -> StanceItem:
-        p = self.thing.p + done * self.way
+        p = self.thing.p + done * self.direction
         pose = {"xyz": p.tolist(), "quat_wxyz": quat_from_rotation(self.thing.R).tolist()}
         return StanceItem.model_validate({"objects": {self.thing.name: pose}, "com": list(self._com(gone))})
 
@@ -212,7 +212,7 @@ class _Push:
                 raise PlanningFailed(
                     f"goal: {foot.patch} stands on {foot.support}; feet follow a push on surfaces only"
                 )
-            x, y = support.R[:, :2].T @ (gone * self.way)
+            x, y = support.R[:, :2].T @ (gone * self.direction)
             data = foot.to_data()
             data |= {"x": float(foot.coordinates["x"] + x), "y": float(foot.coordinates["y"] + y)}
             yield StanceItem.model_validate({"remove": foot.patch})

@@ -1,4 +1,4 @@
-"""A hand-written sequence of stances made into a plan: places that were left out, postures, forces, margins.
+"""Plans from hand-written sequences of stances: omitted places, postures, forces and margins are completed.
 
 Each item changes one contact (or none). The posture that links it to the stance before has the contacts of the larger
 of the two in place and is balanced by those that both share; it stays near a guide, which is the posture of the start
@@ -28,15 +28,15 @@ from mcplan.util.progress import report_progress
 Result = TypeVar("Result")
 
 
-def complete(scenario: Scenario) -> Plan:
-    """Return the plan of a scenario whose ``stances`` were written by hand.
+def complete_sequence(scenario: Scenario) -> Plan:
+    """Return the plan of a scenario whose ``stances`` are written by hand.
 
     Raises
     ------
     ScenarioError
         When an item does not follow from the one before (it removes a patch that is not in contact).
     PlanningFailed
-        When a posture does not exist near its guide; the message names the item, what is missed, and by how much.
+        When a posture does not exist near its guide; the message names the item and the violated requirement.
     """
     sequence = _item(scenario, 0, StanceSequence, scenario)
     for k, item in enumerate(scenario.stances[1:], start=1):
@@ -94,8 +94,8 @@ class StanceSequence:
             limb = robot.patches[change.moved].limb
             self._left = {patch: c for patch, c in self._left.items() if robot.patches[patch].limb != limb}
 
-    def tried(self, items: Iterable[StanceItem]) -> str:
-        """Add the stances of all items or of none; return why one is impossible, or nothing."""
+    def try_items(self, items: Iterable[StanceItem]) -> str:
+        """Add the stances of all items or of none; return why one is infeasible, or an empty text."""
         count, left, scene = len(self.stances), dict(self._left), self.linker.environment
         try:
             for item in items:
@@ -121,7 +121,7 @@ class StanceSequence:
 
 
 def _item(scenario: Scenario, k: int, make: Callable[..., Result], *arguments: object) -> Result:
-    """Call ``make`` and let its exceptions say which item of the sequence they are about."""
+    """Call ``make`` and name the item of the sequence in its exceptions."""
     try:
         return make(*arguments)
     except PlanningFailed as failure:
@@ -132,11 +132,13 @@ def _item(scenario: Scenario, k: int, make: Callable[..., Result], *arguments: o
 
 
 def _change(linker: Linker, item: StanceItem, before: PlannedStance, joints: np.ndarray | None) -> Change:
-    """Return what an item changes, with the places that it leaves out taken nearest to the guide with these joints."""
+    """Return what an item changes; omitted coordinates are the nearest to the guide with these joints."""
     robot, environment = linker.robot, linker.environment
     contacts = before.contacts
     if item.remove is not None:
-        _known(item.remove, before)
+        if item.remove not in before.patches:
+            touching = ", ".join(before.patches)
+            raise InputError(f"{item.remove} is not in contact before this item; in contact: {touching}")
         return Change.remove(contacts, item.remove)
     added = item.add
     if item.contacts is not None:
@@ -157,7 +159,7 @@ def _change(linker: Linker, item: StanceItem, before: PlannedStance, joints: np.
         raise InputError(f"{added.patch} is in contact already; remove it first")
     X = robot.frame_pose(linker.guide(contacts, before.q, joints), added.patch)
     resolved = make_contact(robot, environment, added, (X[:3, :3], X[:3, 3]))
-    # Built once more from what will be written, so that the plan file reads back as the same contact, bit for bit.
+    # built again from what will be written, so that the plan file reads back as the same contact, bit for bit
     return Change.add(contacts, make_contact(robot, environment, resolved.to_data()))
 
 
@@ -170,7 +172,7 @@ def _displacement(
     """
     environment = linker.environment
     if item.add is not None or item.remove is not None or item.contacts is not None:
-        raise InputError("objects: moves the contacts on the objects and changes none of them; use an item of its own")
+        raise InputError("objects: moves the contacts on the objects and changes none of them; use a separate item")
     ends = {name: (_rest(earlier, name), _rest(environment, name)) for name in item.objects}
     for name, rests in ends.items():
         if not any(environment.owners.get(contact.support) == name for contact in before.contacts):
@@ -178,8 +180,8 @@ def _displacement(
         if rests[0] and rests[1] and not slides(*rests, environment):
             raise InputError(
                 f"{name} rests on {rests[0].support} before and on {rests[1].support} after, and does not slide from "
-                "there to there: straight, unturned, and all the way borne where it is borne at first. Lift it in an "
-                "item of its own"
+                "there to there: straight, unturned, and all the way borne where it is borne at first. Lift it in a "
+                "separate item"
             )
     contacts = tuple(make_contact(linker.robot, environment, contact.to_data()) for contact in before.contacts)
     # what has just been put down is still borne by the robot, until what it lies on takes it over
@@ -197,11 +199,6 @@ def _in_the_air(contact: Contact, objects: Sequence[str]) -> Contact:
 
 def _rest(scene: Environment, name: str) -> Contact | None:
     return resting_contact(next(thing for thing in scene.objects if thing.name == name), scene)
-
-
-def _known(patch: str, before: PlannedStance) -> None:
-    if patch not in before.patches:
-        raise InputError(f"{patch} is not in contact before this item; in contact: {', '.join(before.patches)}")
 
 
 def _same_places(linker: Linker, specs: Sequence[ContactSpec], before: PlannedStance) -> None:

@@ -8,7 +8,7 @@ import pytest
 from mcplan.certificate.clearance_checks import clearance_checks, stance_clearance
 from mcplan.certificate.recomputed_run import RecomputedRun
 from mcplan.certificate.verify import verify
-from mcplan.planning.sequence import complete
+from mcplan.planning.sequence import complete_sequence
 from mcplan.record.records import PhaseRecord, PlaceRecord, WorldRecord
 from mcplan.robot import robot_file
 from mcplan.scenario.load import load_scenario
@@ -20,7 +20,7 @@ STEP = 0.02
 
 @pytest.fixture(scope="module")
 def plan():
-    return complete(load_scenario("sway"))
+    return complete_sequence(load_scenario("sway"))
 
 
 def run_of(plan, configurations, step=STEP, objects=()):
@@ -173,7 +173,7 @@ ROD = "[{name: rod, box: {size: [2, 0.1, 0.1]}, mass: 5, friction: 0.4, pose: {x
 @pytest.fixture(scope="module")
 def beside():
     """HRP-2 and a rod that lies far away."""
-    return complete(load_scenario("sway", {"environment.objects": ROD}))
+    return complete_sequence(load_scenario("sway", {"environment.objects": ROD}))
 
 
 def rod(yaw):

@@ -236,7 +236,7 @@ CRATE = "  objects: [{name: crate, box: {size: [0.4, 0.4, 0.4]}, mass: 5, pose: 
 
 def test_objects_that_have_to_move_are_refused_and_others_are_met(tmp_path):
     text = HRP2.replace("start:\n", CRATE + "start:\n")
-    with pytest.raises(PlanningFailed, match=r"crate has no surface that looks against its way .* under `stances:`"):
+    with pytest.raises(PlanningFailed, match=r"crate has no surface that faces against the push .* under `stances:`"):
         plan(load_scenario(scenario_file(tmp_path, "{objects: {crate: {xyz: [2, 0, 0.2]}}}", text)))
     goal = "{objects: {crate: {xyz: [1.5, 0, 0.2]}}, com: [0.02, 0.02]}"
     found = plan(load_scenario(scenario_file(tmp_path, goal, text)))

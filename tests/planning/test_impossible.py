@@ -45,7 +45,7 @@ POST = AHEAD + "  obstacles: [{name: post, box: {size: [0.4, 0.4, 1]}, pose: {xy
     [
         (GAP, ["left_sole cannot come to beyond", "m are missing", "put a surface between"]),
         (SLOPE, ["beyond is tilted by 11.5 degrees with friction 0.05", "at least 0.20 is needed"]),
-        (CEILING, ["no way for the base", "inside ceiling", "what would have to change", "closest stance"]),
+        (CEILING, ["no path for the base", "inside ceiling", "what would have to change", "closest stance"]),
         (POST, ["left_sole is", "m inside: LLEG_LINK5 and post overlap", "move the goal or the obstacle"]),
     ],
     ids=["gap", "slope", "ceiling", "post"],

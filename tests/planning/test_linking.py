@@ -5,7 +5,7 @@ import pytest
 
 from mcplan.collision.model import CollisionModel
 from mcplan.errors import PlanningFailed
-from mcplan.planning.linking import Linker, _changed
+from mcplan.planning.linking import Linker, describe_changes
 from mcplan.planning.plan import Change
 from mcplan.planning.posture.generator import PostureGenerator
 from mcplan.planning.posture.reference import comfortable_place, guide_posture
@@ -104,7 +104,7 @@ def test_a_slide_that_moved_at_the_start_did_so_by_metres(telescopic):
     q = wanted.copy()
     q[7 + telescopic.joint_names.index("port_h_yaw")] += 0.05
     q[7 + telescopic.joint_names.index("port_knee")] -= 0.03
-    assert _changed(telescopic, wanted, q) == "joints moved: port_h_yaw by +0.050 m, port_knee by -0.030 rad"
+    assert describe_changes(telescopic, wanted, q) == "joints moved: port_h_yaw by +0.050 m, port_knee by -0.030 rad"
 
 
 def test_a_shank_that_is_in_a_platform_is_drawn_out_of_it(scene):

@@ -242,5 +242,5 @@ def test_what_limbs_left_is_remembered_until_they_touch_again_themselves(plans):
     for item in ({"remove": "right_sole"}, {"add": hand}, {"remove": hand.patch}, {"add": hand}, there):
         sequence.add(StanceItem.model_validate(item))
     assert seen == [set(), {"right_sole"}, {"right_sole"}, {"right_sole", hand.patch}, {"right_sole"}]
-    assert sequence.tried([StanceItem.model_validate({"posture": "squat"})]) == ""
+    assert sequence.try_items([StanceItem.model_validate({"posture": "squat"})]) == ""
     assert seen[-1] == set()

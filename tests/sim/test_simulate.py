@@ -5,7 +5,7 @@ import pytest
 
 from mcplan.control.command import Ramp
 from mcplan.errors import InputError, SimulationFailed
-from mcplan.planning.sequence import complete
+from mcplan.planning.sequence import complete_sequence
 from mcplan.scenario.load import load_scenario
 from mcplan.sim.observer import Observer
 from mcplan.sim.qp_physics import QpPhysics
@@ -15,7 +15,7 @@ FAST = {"simulation.dt": 0.004}
 
 
 def planned(name, **overrides):
-    return complete(load_scenario(name, overrides=FAST | overrides))
+    return complete_sequence(load_scenario(name, overrides=FAST | overrides))
 
 
 class Watch(Observer):

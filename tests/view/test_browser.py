@@ -145,9 +145,9 @@ def test_the_next_posture_is_that_of_the_plan(page, run):
 def test_the_tree_is_opened_and_leads_back_to_the_plan(browser, planned):
     tree = SearchTree()
     for k, stance in enumerate(planned.stances):
-        tree.node(k - 1 if k else None, f"move {k}", stance.contacts, stance.q, k, len(planned.stances) - k)
+        tree.add_node(k - 1 if k else None, f"move {k}", stance.contacts, stance.q, k, len(planned.stances) - k)
     last = planned.stances[-1]
-    tree.node(0, "aside", last.contacts, last.q, 1, 9)
+    tree.add_node(0, "aside", last.contacts, last.q, 1, 9)
     tree.reject(0, "too far", "reach", (), last.contacts)
     tree.path = list(range(len(planned.stances)))
     browser.open(plan_page(planned, tree), READY, "t=0")
@@ -226,7 +226,7 @@ def test_no_text_lies_over_another(browser, planned, run, report, size):
     """Heading, tools, card, panels: of a run, and of a plan beside its search tree, in windows of all sizes."""
     tree = SearchTree()
     for k, stance in enumerate(planned.stances):
-        tree.node(k - 1 if k else None, f"move {k}", stance.contacts, stance.q, k, len(planned.stances) - k)
+        tree.add_node(k - 1 if k else None, f"move {k}", stance.contacts, stance.q, k, len(planned.stances) - k)
     boxes = (
         "['#heading strong', '#verdict', '#hint', '#tools', '#facts', '#legend', '#dock']"
         ".map(s => [s, document.querySelector(s)])"

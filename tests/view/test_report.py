@@ -193,7 +193,7 @@ def test_a_failed_search_is_reported_with_its_reasons():
     scenario = load_scenario("sway")
     start = scenario.start
     tree = SearchTree()
-    tree.node(None, "start", start.contacts, start.q, 0.0, 3.0)
+    tree.add_node(None, "start", start.contacts, start.q, 0.0, 3.0)
     tree.reject(0, "move <left_sole>", "reach", ())
     page = failure_page(scenario, "no plan within the budget\n<b>step6</b> is too high", tree)
     assert "No plan was found for sway" in page

@@ -14,7 +14,7 @@ import pytest
 
 from mcplan.errors import SimulationFailed
 from mcplan.optimize.compiled import compile_problem
-from mcplan.planning.sequence import complete
+from mcplan.planning.sequence import complete_sequence
 from mcplan.robot.terms import Terms
 from mcplan.scenario.load import load_scenario
 from mcplan.sim.simulate import simulate
@@ -110,7 +110,7 @@ def test_solves_in_a_row_do_not_depend_on_each_other(standing):
 
 def simulated(path):
     """Simulate a small scenario; return the digest of its run file and its length."""
-    run = simulate(complete(load_scenario("sway", overrides={"simulation.dt": 0.004})))
+    run = simulate(complete_sequence(load_scenario("sway", overrides={"simulation.dt": 0.004})))
     return hashlib.sha256(run.save(path).read_bytes()).hexdigest(), len(run)
 
 

@@ -1,13 +1,13 @@
-"""The posture at the end of an item: on given contacts, all of them loaded, with what the item asks of the posture.
+"""Goal postures: the posture that ends a goal item on given contacts, and hints where it could be.
 
-Contacts outrank the base and the centre of mass, which are constraints; joints of a posture that is named are kept as
-near as the contacts allow. A part of each tolerance is left to the motion.
+Contacts outrank the base and the centre of mass, which are constraints; joints of a named posture are kept as near as
+the contacts allow. A part of each tolerance is left to the motion.
 
-Postures near which an item could be met: a reference posture set down where the item says, or near the robot.
+Hints are a reference posture set down where the item asks for it, or near the robot:
 
-base given      there, with its heading; else with the heading of now, and that of the way there
+base given      there, with its heading; else with the present heading, and the direction from here to there
 com given       where the centre of mass of the reference comes to its place
-posture alone   around where the robot is, the nearest first, on every level surface that its lowest patches find
+posture alone   around the robot, the nearest first, on every level surface that its lowest patches find
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,10 +17,9 @@ from itertools import product
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from mcplan.planning.feasibility import Prover
-from mcplan.planning.goal.item import measure, unmet
+from mcplan.planning.feasibility import Feasibility
+from mcplan.planning.goal.item import describe_unmet, measure
 from mcplan.planning.posture.freedom import Freedom
-from mcplan.planning.posture.generator import PostureGenerator
 from mcplan.planning.posture.result import PostureResult
 from mcplan.planning.posture.task import BaseTarget, PostureSettings, Weights
 from mcplan.robot.pose import base_orientation, base_yaw, with_base
@@ -30,25 +29,42 @@ from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment, Surface
 from mcplan.scene.polygon import half_planes
 
-POSED = Weights(base_position=0.05, base_orientation=0.1, joints=10.0, com=0.5)
-"""Where joints are asked for, the base goes where they take it."""
+POSTURE_WEIGHTS = Weights(base_position=0.05, base_orientation=0.1, joints=10.0, com=0.5)
+"""Weights where joints are asked for: the base goes where they take it."""
 
-SHARES = (0.5, 0.9)
-"""Parts of the base's tolerances that the plan uses; the rest is for the motion."""
+TOLERANCE_SHARES = (0.5, 0.9)
+"""Shares of the base's tolerances that the plan uses; the rest is for the motion."""
 
+POSTURE_FIELDS = ("base", "posture", "com")
+"""Fields of an item that the posture decides; the search decides the others."""
 
-OF_THE_POSTURE = ("base", "posture", "com")
-"""Fields of an item that the posture decides; the search sees to the others."""
+MAX_DISTANCE_M = 1.5
+"""How far from the robot a posture without a place is taken up."""
+
+GRID_M = 0.1
+"""Distance of the places that are tried."""
+
+MIN_HEADING_DISTANCE_M = 0.5
+"""Where the goal is farther than this, its direction is tried as a heading too."""
+
+MIN_LEVEL_DISTANCE_M = 0.02
+"""Surfaces at heights that differ by less are at one level."""
+
+MIN_GROUND_NORMAL_Z = 0.5
+"""Least vertical part of the normal of a surface to stand on."""
+
+SIDESTEPS_M = tuple(sorted(product((0.0, 0.1, -0.1), repeat=2), key=lambda step: abs(step[0]) + abs(step[1])))
+"""Where else contacts are looked for than right below a place."""
 
 
 @dataclass(frozen=True)
-class End:
-    """The posture at the end of an item, or the nearest miss.
+class GoalPosture:
+    """The posture that ends a goal item, or the nearest miss.
 
     Attributes
     ----------
     result : with contacts whose free coordinates are settled.
-    missing : what the item asks and is not met, in words; empty when the end is found.
+    missing : what the item asks and is not met, in words; empty when the posture is found.
     """
 
     result: PostureResult
@@ -60,29 +76,28 @@ class End:
         return not self.missing
 
 
-class Ending:
-    """Finds ends in one scene.
+class GoalPostureSolver:
+    """Finds goal postures in one scene.
 
     Parameters
     ----------
-    prover : of the scene.
+    feasibility : of the scene.
     reference : (nq,) posture of the start: joints that a posture does not name are drawn there.
     """
 
-    def __init__(self, prover: Prover, reference: np.ndarray):
-        self.prover, self.reference = prover, reference
-        settings = prover.asked(PostureSettings(weights=POSED))
-        self._posed = PostureGenerator(prover.robot, prover.environment, settings, prover.collisions)
+    def __init__(self, feasibility: Feasibility, reference: np.ndarray):
+        self.feasibility, self.reference = feasibility, reference
+        self._posed = feasibility.generator(PostureSettings(weights=POSTURE_WEIGHTS))
 
-    def asks(self, item: GoalItem) -> bool:
-        """Whether an item asks anything of the posture, beside its contacts."""
+    def constrains(self, item: GoalItem) -> bool:
+        """Whether an item asks for a base, joints or a centre of mass."""
         return item.base is not None or item.com is not None or item.posture is not None
 
     def guide(self, item: GoalItem, contacts: Sequence[Contact], q: np.ndarray) -> np.ndarray:
-        """Return the posture (nq,) that an end is drawn to."""
-        guide = self.prover.guide(contacts, q).copy()
+        """Return the posture (nq,) that a goal posture is drawn to."""
+        guide = self.feasibility.references.guide(contacts, q).copy()
         if item.posture is not None:
-            guide[7:] = item.posture.apply(self.prover.robot, self.reference)[7:]
+            guide[7:] = item.posture.apply(self.feasibility.robot, self.reference)[7:]
         if item.base is not None:
             guide[:3] = item.base.xyz
         return guide
@@ -95,103 +110,85 @@ class Ending:
         hint: np.ndarray | None = None,
         free: dict[str, Freedom] | None = None,
         held: bool = True,
-    ) -> End:
-        """Return the end of an item on contacts.
+    ) -> GoalPosture:
+        """Return the goal posture of an item on contacts.
 
         Parameters
         ----------
-        q : (nq,) the posture before; with ``held`` the end can be reached from it on the contacts.
-        hint : (nq,) a posture near which to look; by default the reference on the contacts.
+        q : (nq,) the posture before; with ``held`` the goal posture is connected with it on the contacts.
+        hint : (nq,) a posture near which to search; by default the reference on the contacts.
         free : coordinates of contacts that may still be chosen.
         """
         contacts = tuple(sorted(contacts, key=lambda contact: contact.patch))
         guide = self.guide(item, contacts, q) if hint is None else hint
-        best: End | None = None
-        for share in SHARES:
-            end = self._end(item, contacts, guide, [q, guide] if held else [guide, q], free, share)
+        best: GoalPosture | None = None
+        for share in TOLERANCE_SHARES:
+            end = self._generate(item, contacts, guide, [q, guide] if held else [guide, q], free, share)
             if held and end.found:
-                end = self._reached(item, contacts, q, end, share)
+                end = self._connected(item, contacts, q, end, share)
             if best is None or (end.found and not best.found):
                 best = end
             if end.found or item.base is None:
                 break
         assert best is not None
-        return self._loaded(item, q, best) if held and best.found and not self.asks(item) else best
+        return self._loaded(item, q, best) if held and best.found and not self.constrains(item) else best
 
-    def _loaded(self, item: GoalItem, q: np.ndarray, end: End) -> End:
-        """Return an end in which what the item asks to touch bears more, where some of it bears next to nothing.
+    def _loaded(self, item: GoalItem, q: np.ndarray, end: GoalPosture) -> GoalPosture:
+        """Return a goal posture in which the listed contacts bear more, where some of them bear next to nothing.
 
         Its centre of mass is drawn to those contacts: what carries nothing is soon no contact.
         """
-        asked = {spec.patch for spec in item.contacts}
-        least = self.prover.carries
-        light = [c for c in end.result.contacts if c.patch in asked and _bears(c, end.result) <= least]
+        listed = {spec.patch for spec in item.contacts}
+        least = self.feasibility.min_load
+        light = [c for c in end.result.contacts if c.patch in listed and _load(c, end.result) <= least]
         if not light:
             return end
         near, place = end.result.q, np.mean([contact.p[:2] for contact in light], axis=0)
-        self.prover.calls += 1
-        other = self.prover.generator.generate(end.result.contacts, None, near, [near], hint=place)
-        if not other.found or not self.prover.continuity.reaches(end.result.contacts, q, other.q):
+        self.feasibility.budget.calls += 1
+        other = self.feasibility.postures.generator.generate(end.result.contacts, None, near, [near], hint=place)
+        if not other.found or not self.feasibility.postures.continuity.reaches(end.result.contacts, q, other.q):
             return end
-        now, most = (min(_bears(contact, result) for contact in light) for result in (end.result, other))
-        return self._judged(item, other) if most > now else end
+        now, most = (min(_load(contact, result) for contact in light) for result in (end.result, other))
+        return self._measured(item, other) if most > now else end
 
-    def _end(self, item, contacts, guide, starts, free, share: float) -> End:
+    def _generate(self, item, contacts, guide, starts, free, share: float) -> GoalPosture:
         base = None
         if item.base is not None:
             R = None if item.base.rpy is None else Rotation.from_euler("xyz", item.base.rpy).as_matrix()
             angle = None if R is None else share * item.base.angle_tolerance
             base = BaseTarget(np.array(item.base.xyz), share * item.base.tolerance, R, angle)
         com = None if item.com is None else np.array(item.com)
-        generator = self.prover.generator if item.posture is None else self._posed
-        self.prover.calls += 1
+        generator = self.feasibility.postures.generator if item.posture is None else self._posed
+        self.feasibility.budget.calls += 1
         result = generator.generate(contacts, None, guide, starts, free, com=com, base=base)
-        return self._judged(item, result)
+        return self._measured(item, result)
 
-    def _judged(self, item: GoalItem, result: PostureResult) -> End:
+    def _measured(self, item: GoalItem, result: PostureResult) -> GoalPosture:
         if not result.found:
-            return End(result, result.reason)
-        measures = measure(item, self.prover.robot, result.contacts, result.q, {})
-        return End(result, unmet([one for one in measures if one.field in OF_THE_POSTURE]))
+            return GoalPosture(result, result.reason)
+        measures = measure(item, self.feasibility.robot, result.contacts, result.q, {})
+        return GoalPosture(result, describe_unmet([one for one in measures if one.field in POSTURE_FIELDS]))
 
-    def _reached(self, item, contacts, q: np.ndarray, end: End, share: float) -> End:
-        """Return the end, or one like it that the way from ``q`` on the contacts leads to, or say there is none."""
-        continuity = self.prover.continuity
+    def _connected(self, item, contacts, q: np.ndarray, end: GoalPosture, share: float) -> GoalPosture:
+        """Return the goal posture, or a similar one that is connected with ``q``; or say that there is none."""
+        continuity = self.feasibility.postures.continuity
         if continuity.reaches(contacts, q, end.result.q):
             return end
         there = continuity.follow(contacts, q, end.result.q)
-        again = self._end(item, contacts, end.result.q, [there], None, share)
+        again = self._generate(item, contacts, end.result.q, [there], None, share)
         if again.found and continuity.reaches(contacts, q, again.result.q):
             return again
-        return End(end.result, "the contacts, which stay, do not let the robot come to the posture that meets it")
+        reason = "the contacts, which stay, do not let the robot come to the posture that meets it"
+        return GoalPosture(end.result, reason)
 
 
-def _bears(contact: Contact, result: PostureResult) -> float:
+def _load(contact: Contact, result: PostureResult) -> float:
     """Return the size of the force (N) of a contact in a posture that is found."""
     assert result.forces is not None
     return float(np.linalg.norm(result.forces.wrenches[contact.patch][:3]))
 
 
-AROUND = 1.5
-"""m: how far from where the robot is a posture without a place is taken up."""
-
-GRID = 0.1
-"""m: distance of the places that are tried."""
-
-FAR = 0.5
-"""m: a way longer than this gives the heading at its end too."""
-
-APART = 0.02
-"""m: surfaces at heights that differ by less are at one."""
-
-LEVEL = 0.5
-"""Least vertical part of the normal of a surface to stand on."""
-
-ASIDE = tuple(sorted(product((0.0, 0.1, -0.1), repeat=2), key=lambda step: abs(step[0]) + abs(step[1])))
-"""m: where else contacts are looked for than right below a place."""
-
-
-def hints(
+def posture_hints(
     item: GoalItem, robot: Robot, environment: Environment, reference: np.ndarray, ground: Sequence[str], q: np.ndarray
 ) -> Iterator[np.ndarray]:
     """Yield postures (nq,) near which the item could be met, the likeliest first.
@@ -212,40 +209,40 @@ def hints(
             headings = [base_yaw(with_base(reference, xyz, R))]
         else:
             headings = _headings(now, xyz[:2] - q[:2], robot.scale.leg)
-        for aside in robot.scale.leg * np.array(ASIDE):
+        for aside in robot.scale.leg * np.array(SIDESTEPS_M):
             for heading in headings:
-                yield set_down(reference, xyz + np.array([*aside, 0.0]), heading)
+                yield place_posture(reference, xyz + np.array([*aside, 0.0]), heading)
     elif item.com is not None:
         com = np.array(item.com)
         for heading in _headings(now, com[:2] - robot.com(q)[:2], robot.scale.leg):
-            placed = set_down(reference, q[:3], heading)
+            placed = place_posture(reference, q[:3], heading)
             placed[: len(com)] += com - robot.com(placed)[: len(com)]
             yield from _levels(robot, environment, placed, ground)
     else:
         size = robot.scale.leg
-        count = round(AROUND / GRID)
-        steps = size * GRID * np.arange(-count, count + 1)
+        count = round(MAX_DISTANCE_M / GRID_M)
+        steps = size * GRID_M * np.arange(-count, count + 1)
         places = sorted(product(steps, steps), key=lambda step: (np.hypot(*step).round(6), step))
         turn = np.array([[np.cos(now), -np.sin(now)], [np.sin(now), np.cos(now)]])
         for step in places:
-            if np.hypot(*step) > size * AROUND + 1e-9:
+            if np.hypot(*step) > size * MAX_DISTANCE_M + 1e-9:
                 break
             for heading in (now, now + np.pi / 2, now - np.pi / 2, now + np.pi):
                 xyz = np.append(q[:2] + turn @ step, q[2])
-                yield from _levels(robot, environment, set_down(reference, xyz, heading), ground)
+                yield from _levels(robot, environment, place_posture(reference, xyz, heading), ground)
 
 
-def set_down(reference: np.ndarray, xyz: np.ndarray, heading: float) -> np.ndarray:
+def place_posture(reference: np.ndarray, xyz: np.ndarray, heading: float) -> np.ndarray:
     """Return a posture with its base at a place (3,), turned about the vertical to a heading (rad)."""
     turn = Rotation.from_euler("z", heading - base_yaw(reference))
     return with_base(reference, xyz, turn * base_orientation(reference))
 
 
-def _headings(now: float, way: np.ndarray, size: float) -> list[float]:
-    """Return the headings to try at the end of a way (2,): as now, and that of the way."""
-    if np.hypot(*way) < size * FAR:
+def _headings(now: float, ahead: np.ndarray, size: float) -> list[float]:
+    """Return the headings to try: as now, and the direction to a place that lies ahead by a vector (2,)."""
+    if np.hypot(*ahead) < size * MIN_HEADING_DISTANCE_M:
         return [now]
-    return [now, float(np.arctan2(way[1], way[0]))]
+    return [now, float(np.arctan2(ahead[1], ahead[0]))]
 
 
 def _levels(robot: Robot, environment: Environment, q: np.ndarray, ground: Sequence[str]) -> Iterator[np.ndarray]:
@@ -257,7 +254,7 @@ def _levels(robot: Robot, environment: Environment, q: np.ndarray, ground: Seque
     drops = np.concatenate([np.zeros(0), *(_drop(surface, places) for surface in environment.surfaces)])
     heights: list[float] = []
     for drop in sorted(map(float, drops[np.isfinite(drops)]), key=abs):
-        if all(abs(drop - other) > robot.scale.leg * APART for other in heights):
+        if all(abs(drop - other) > robot.scale.leg * MIN_LEVEL_DISTANCE_M for other in heights):
             heights.append(drop)
     for height in heights:
         placed = q.copy()
@@ -267,7 +264,7 @@ def _levels(robot: Robot, environment: Environment, q: np.ndarray, ground: Seque
 
 def _drop(surface: Surface, places: np.ndarray) -> np.ndarray:
     """Return how far (m) places (k, 3) are above a surface; nan where they are not over it."""
-    if surface.normal[2] < LEVEL:
+    if surface.normal[2] < MIN_GROUND_NORMAL_Z:
         return np.full(len(places), np.nan)
     drop = (places - surface.p) @ surface.normal / surface.normal[2]
     local = (places - np.outer(drop, [0.0, 0.0, 1.0]) - surface.p) @ surface.R[:, :2]

@@ -1,6 +1,4 @@
-"""One item of the goal as the search sees it: which contacts, whether others may remain, and where they are.
-
-Whether an item of the goal is met by contacts and a posture, and how far: the one place that says so.
+"""Goal items: how far contacts and a posture meet them, which stances of a plan do, and the contacts of a search.
 
 contacts   the patch touches the support that is asked for, with the kind, friction, largest force and freedoms that are
                stated; the largest deviation of a coordinate that is given
@@ -10,10 +8,14 @@ posture    the largest  |q_j - posture_j|  over the joints that the posture says
                where the item lists no contacts, also the patches that it stands on
 com        |c - com|, in x and y alone where no height is given
 objects    |p - xyz|, and the angle of  R_goal' R
+
+Items are met in their order. An item is met by the first stance, from that of the item before on, that meets all its
+fields; the last one by the last stance of the plan, where the motion ends.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.spatial.transform import Rotation
@@ -25,11 +27,11 @@ from mcplan.scenario.schema import GoalItem
 from mcplan.scene.contact import Contact
 from mcplan.scene.spec import ContactSpec
 
-EXACT = 1e-6
+COORDINATE_TOLERANCE = 1e-6
 """m, rad: a coordinate that the goal gives is met within this."""
 
-OBJECT, OBJECT_TURN = 1e-3, 2e-3
-"""m, rad: an object is where the goal wants it within this: plans place objects exactly."""
+OBJECT_TOLERANCE_M, OBJECT_TOLERANCE_RAD = 1e-3, 2e-3
+"""An object is at its goal within this: plans place objects exactly."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +63,7 @@ class Measure:
     @property
     def shortfall(self) -> float:
         """The amount as a multiple of what is allowed; what cannot be compared counts as far off."""
-        return min(self.amount / max(self.allowed, EXACT), 1e9)
+        return min(self.amount / max(self.allowed, COORDINATE_TOLERANCE), 1e9)
 
     def __str__(self) -> str:
         what = f"{self.field} {self.thing}".strip()
@@ -87,7 +89,8 @@ def measure(
     """
     touching = {contact.patch: contact for contact in contacts}
     found = [
-        Measure("contacts", *_thing_off(spec, touching.get(spec.patch)), EXACT, "m, rad") for spec in item.contacts
+        Measure("contacts", *_thing_off(spec, touching.get(spec.patch)), COORDINATE_TOLERANCE, "m, rad")
+        for spec in item.contacts
     ]
     if item.only:
         listed = {spec.patch for spec in item.contacts}
@@ -104,7 +107,7 @@ def measure(
         worst = int(np.argmax(off_joints))
         joint, unit = robot.joint_names[worst], robot.joint_units[worst]
         found.append(Measure("posture", joint, float(off_joints[worst]), item.posture_tolerance, unit))
-        lifted = stands_on(item, robot) - {contact.patch for contact in contacts}
+        lifted = implied_contacts(item, robot) - {contact.patch for contact in contacts}
         found += [Measure("posture", patch, np.inf, 0.0, "m") for patch in sorted(lifted)]
     if item.com is not None:
         com = np.array(item.com)
@@ -113,23 +116,96 @@ def measure(
     for name, pose in item.objects.items():
         now = objects.get(name)
         off = np.inf if now is None else float(np.linalg.norm(now[:3] - pose.p))
-        found.append(Measure("objects", name, off, OBJECT, "m"))
+        found.append(Measure("objects", name, off, OBJECT_TOLERANCE_M, "m"))
         if now is not None:
             turn = Rotation.from_matrix(pose.R).inv() * base_orientation(now)
-            found.append(Measure("objects", f"{name} turn", float(turn.magnitude()), OBJECT_TURN, "rad"))
+            found.append(Measure("objects", f"{name} turn", float(turn.magnitude()), OBJECT_TOLERANCE_RAD, "rad"))
     return tuple(found)
 
 
-def stands_on(item: GoalItem, robot: Robot) -> frozenset[str]:
+def implied_contacts(item: GoalItem, robot: Robot) -> frozenset[str]:
     """Return the patches in contact that the named posture of an item without contacts means: those it stands on."""
     if item.contacts or item.posture is None or item.posture.name is None:
         return frozenset()
     return ground_patches(robot, robot.posture(item.posture.name))
 
 
-def unmet(measures: Sequence[Measure]) -> str:
+def describe_unmet(measures: Sequence[Measure]) -> str:
     """Return what is not met, in words; empty when all is."""
     return "; ".join(str(one) for one in measures if not one.met)
+
+
+State = tuple[Sequence[Contact], np.ndarray, Mapping[str, np.ndarray]]
+"""Contacts, posture (nq,) and poses (7,) of the objects."""
+
+
+@dataclass(frozen=True)
+class ItemReached:
+    """How far an item of the goal is met.
+
+    Attributes
+    ----------
+    item : its index.
+    stance : index of the stance that meets it; where none does, of the one that misses least.
+    measures : by field.
+    """
+
+    item: int
+    stance: int
+    measures: tuple[Measure, ...]
+
+    @property
+    def met(self) -> bool:
+        """Whether all fields are met."""
+        return all(one.met for one in self.measures)
+
+    @property
+    def missing(self) -> str:
+        """What is not met, in words; empty when all is."""
+        return describe_unmet(self.measures)
+
+    def __str__(self) -> str:
+        measures = "; ".join(str(one) for one in self.measures)
+        return f"goal {self.item}: {'met' if self.met else 'NOT MET'} in stance {self.stance}: {measures}"
+
+    def to_data(self) -> dict[str, Any]:
+        """Return plain values; None where an amount is infinite."""
+        return {
+            "item": self.item,
+            "stance": self.stance,
+            "met": self.met,
+            "fields": [
+                {
+                    "field": one.field,
+                    "thing": one.thing,
+                    "amount": one.amount if np.isfinite(one.amount) else None,
+                    "allowed": one.allowed,
+                    "unit": one.unit,
+                }
+                for one in self.measures
+            ],
+        }
+
+
+def items_reached(goal: Sequence[GoalItem], robot: Robot, stances: Sequence[State]) -> tuple[ItemReached, ...]:
+    """Return for each item of the goal the stance that meets it and how far."""
+    found: list[ItemReached] = []
+    first, last = 0, len(stances) - 1
+    for number, item in enumerate(goal):
+        best: ItemReached | None = None
+        least = np.inf
+        for k in range(last if number == len(goal) - 1 else first, last + 1):
+            measures = measure(item, robot, *stances[k])
+            worst = max((one.shortfall for one in measures), default=0.0)
+            if worst < least:
+                best, least = ItemReached(number, k, measures), worst
+            if all(one.met for one in measures):
+                best = ItemReached(number, k, measures)
+                break
+        assert best is not None
+        found.append(best)
+        first = best.stance
+    return tuple(found)
 
 
 def deviation(spec: ContactSpec, support: str, coordinates: Mapping[str, object]) -> float:
@@ -147,7 +223,7 @@ def deviation(spec: ContactSpec, support: str, coordinates: Mapping[str, object]
     return worst
 
 
-def off_contact(spec: ContactSpec, contact: Contact | None) -> float:
+def contact_deviation(spec: ContactSpec, contact: Contact | None) -> float:
     """Return the deviation (m, rad) of a patch's contact from a spec; inf where none is, or not as the spec states it.
 
     What a spec leaves out may be anything, and what may overhang need not.
@@ -222,9 +298,9 @@ class Goal:
         )
 
     def hit(self, contact: Contact) -> bool:
-        """Whether a contact is one that the goal asks for."""
+        """Whether a contact is one of the goal's."""
         spec = self.specs.get(contact.patch)
-        return spec is not None and off_contact(spec, contact) <= EXACT
+        return spec is not None and contact_deviation(spec, contact) <= COORDINATE_TOLERANCE
 
     def reached(self, contacts: tuple[Contact, ...]) -> bool:
         """Whether a stance has all the contacts of the goal, and no others where it says so."""

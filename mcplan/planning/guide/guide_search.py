@@ -1,11 +1,9 @@
-"""The guide found automatically: where the base ends, and the way there.
-
-The way of the base from one pose to another: straight where that works, else the cheapest on a lattice of poses.
+"""Guide search: the path of the base from start to goal, straight where it is free, else by A* on a lattice of poses.
 
 A* (Hart, Nilsson, Raphael 1968) over x, y and heading, in eight directions, with eight headings; the height follows
-from the supports. The price of a way is its length, dearer aside, backward and in narrow places, and dearer for turns:
+from the supports. The cost of a path is its length, more sideways, backward, in narrow places, and for turns:
 
-    ds = c (3 - cos(a)) / 2 |dp| + TURN |dyaw|,   a from the heading to the direction,  c price of a metre there
+    ds = c (3 - cos(a)) / 2 |dp| + TURN_M_PER_RAD |dyaw|,   a from heading to direction,  c cost of a metre there
 """
 
 import heapq
@@ -17,10 +15,10 @@ from typing import NamedTuple
 import numpy as np
 
 from mcplan.errors import InputError
-from mcplan.planning.feasibility import Prover
+from mcplan.planning.feasibility import Feasibility
 from mcplan.planning.goal.item import Goal
-from mcplan.planning.guide.passage import LEVEL, BasePose, Hindrance, Passage
-from mcplan.planning.guide.path import TURN, GuidePath
+from mcplan.planning.guide.passage import MIN_GROUND_NORMAL_Z, BasePose, Obstruction, Traversability
+from mcplan.planning.guide.path import TURN_M_PER_RAD, GuidePath
 from mcplan.planning.posture.reference import patch_heading
 from mcplan.robot.anatomy import Limb
 from mcplan.robot.pose import base_yaw
@@ -30,89 +28,89 @@ from mcplan.scene.environment import Bar, Environment, Surface
 from mcplan.scene.placement import make_contact
 from mcplan.scene.spec import PoseSpec
 
-GRID = 0.1
-"""m: distance of places on the lattice."""
+GRID_M = 0.1
+"""Distance of places on the lattice."""
 
 HEADINGS = 8
-"""How many headings there are."""
 
-TURN_STEP = 2 * np.pi / HEADINGS
-"""rad: between them."""
+TURN_STEP_RAD = 2 * np.pi / HEADINGS
 
-FLOOR = 0.25
-"""m: places at heights that differ by more are different ones."""
+FLOOR_HEIGHT_M = 0.25
+"""Places at heights that differ by more are different nodes."""
 
-WORTH = 0.95
-"""A way round has to be cheaper than the straight one by this."""
+MAX_DETOUR_COST = 0.95
+"""A detour replaces the straight path where it costs at most this share of it."""
 
 MAX_PLACES = 6000
-"""Places that are looked at before the search for a way gives up."""
+"""Places that are expanded before the search ends without a path."""
 
-SHORT = 0.15
-"""m: a way shorter than this is not looked at."""
+MIN_LENGTH_M = 0.15
+"""A shorter path stays straight without a search."""
+
+MIN_SPREAD_M = 0.1
+"""Places closer together than this give no heading."""
 
 
 @dataclass(frozen=True)
 class Route:
-    """The corners of a way.
+    """The corners of a path.
 
     Attributes
     ----------
-    places : two at least, first and last those that were asked for; headings unwrapped.
-    hindrance : what is in the way of the straight one when no way was found; then it is the straight one.
+    places : two at least, the first and last given; headings unwrapped.
+    obstruction : what blocks the straight path where no other was found; then it is the straight one.
     """
 
     places: tuple[BasePose, ...]
-    hindrance: Hindrance | None = None
+    obstruction: Obstruction | None = None
 
 
-def find_route(passage: Passage, start: BasePose, goal: BasePose) -> Route:
-    """Return the way from start to goal; the straight one when it is free, or as good as any other."""
+def find_route(passage: Traversability, start: BasePose, goal: BasePose) -> Route:
+    """Return the path from start to goal; the straight one when it is free, or as good as any other."""
     straight = (start, goal)
-    if np.hypot(goal.x - start.x, goal.y - start.y) < passage.size * SHORT:
+    if np.hypot(goal.x - start.x, goal.y - start.y) < passage.size * MIN_LENGTH_M:
         return Route(straight)
-    price = _price(passage, straight)
-    length = _length(start, goal, passage.size)
-    if price <= length + 1e-6:
+    cost = _cost(passage, straight)
+    if cost <= _length(start, goal, passage.size) + 1e-6:
         return Route(straight)
     found = _search(passage, start, goal)
     if found is not None:
-        found = _shortened(passage, found)
-        cheaper = sum(_price(passage, pair) for pair in pairwise(found)) < WORTH * price
-        if cheaper and _apart(found, straight, passage.size) > 1.5 * passage.size * GRID:
+        found = _shortcut(passage, found)
+        cheaper = sum(_cost(passage, pair) for pair in pairwise(found)) < MAX_DETOUR_COST * cost
+        if cheaper and _deviation(found, straight, passage.size) > 1.5 * passage.size * GRID_M:
             return Route(tuple(found))
-    if np.isfinite(price):
+    if np.isfinite(cost):
         return Route(straight)
-    hindrances = (passage.hindrance(place) for place in _samples(start, goal, passage.size))
-    return Route(straight, next((hindrance for hindrance in hindrances if hindrance is not None), None))
+    found_there = (passage.obstruction(place) for place in _samples(start, goal, passage.size))
+    return Route(straight, next((obstruction for obstruction in found_there if obstruction is not None), None))
 
 
-def _apart(way: list[BasePose], straight: tuple[BasePose, BasePose], size: float) -> float:
-    """Return how far the corners of a way are from the straight one, headings in metres too."""
-    a, b = (np.array([*place[:3], size * TURN * place.yaw]) for place in straight)
-    arms = np.array([[*place[:3], size * TURN * place.yaw] for place in way]) - a
+def _deviation(corners: list[BasePose], straight: tuple[BasePose, BasePose], size: float) -> float:
+    """Return how far the corners of a path are from the straight one, headings in metres too."""
+    a, b = (np.array([*place[:3], size * TURN_M_PER_RAD * place.yaw]) for place in straight)
+    arms = np.array([[*place[:3], size * TURN_M_PER_RAD * place.yaw] for place in corners]) - a
     share = np.clip(arms @ (b - a) / max((b - a) @ (b - a), 1e-12), 0.0, 1.0)
     return float(np.linalg.norm(arms - share[:, None] * (b - a), axis=1).max())
 
 
 def _length(a: BasePose, b: BasePose, size: float) -> float:
-    """Return the price of the straight way from ``a`` to ``b`` where nothing is near."""
-    way = float(np.hypot(b.x - a.x, b.y - a.y))
+    """Return the cost of the straight path from ``a`` to ``b`` where nothing is near."""
+    distance = float(np.hypot(b.x - a.x, b.y - a.y))
     middle = 0.5 * (a.yaw + b.yaw)
     ahead = (b.x - a.x) * np.cos(middle) + (b.y - a.y) * np.sin(middle)
-    return 1.5 * way - 0.5 * float(ahead) + size * TURN * abs(b.yaw - a.yaw)
+    return 1.5 * distance - 0.5 * float(ahead) + size * TURN_M_PER_RAD * abs(b.yaw - a.yaw)
 
 
 def _samples(a: BasePose, b: BasePose, size: float) -> Iterator[BasePose]:
     """Yield places from ``a`` to ``b`` no farther apart than neighbours of the lattice."""
-    way = np.hypot(b.x - a.x, b.y - a.y) / (1.5 * size * GRID)
-    count = max(1, int(np.ceil(max(way, abs(b.yaw - a.yaw) / TURN_STEP) - 1e-9)))
+    steps = np.hypot(b.x - a.x, b.y - a.y) / (1.5 * size * GRID_M)
+    count = max(1, int(np.ceil(max(steps, abs(b.yaw - a.yaw) / TURN_STEP_RAD) - 1e-9)))
     for k in range(count + 1):
         yield BasePose(*((1 - k / count) * x + k / count * y for x, y in zip(a, b, strict=True)))
 
 
-def _price(passage: Passage, ends: tuple[BasePose, BasePose]) -> float:
-    """Return the price of the straight way between two places; infinite where it is not free between them."""
+def _cost(passage: Traversability, ends: tuple[BasePose, BasePose]) -> float:
+    """Return the cost of the straight path between two places; infinite where it is not free between them."""
     total, before = 0.0, None
     for place in _samples(*ends, passage.size):
         cost = passage.cost(place)
@@ -126,12 +124,12 @@ def _price(passage: Passage, ends: tuple[BasePose, BasePose]) -> float:
     return total
 
 
-def _search(passage: Passage, start: BasePose, goal: BasePose) -> list[BasePose] | None:
-    """Return the cheapest way over the lattice through the start, or None."""
+def _search(passage: Traversability, start: BasePose, goal: BasePose) -> list[BasePose] | None:
+    """Return the cheapest path over the lattice through the start, or None."""
     steps = [(i, j, 0) for i in (-1, 0, 1) for j in (-1, 0, 1) if i or j] + [(0, 0, 1), (0, 0, -1)]
-    first, grid = (0, 0, 0, 0), passage.size * GRID
-    places, price, before = {first: start}, {first: 0.0}, {first: first}
-    queue = [(_ahead(start, goal, passage.size), 0, first)]
+    first, grid = (0, 0, 0, 0), passage.size * GRID_M
+    places, costs, before = {first: start}, {first: 0.0}, {first: first}
+    queue = [(_cost_to_go(start, goal, passage.size), 0, first)]
     closed: set[tuple[int, int, int, int]] = set()
     count = 0
     while queue and len(closed) < MAX_PLACES:
@@ -141,43 +139,45 @@ def _search(passage: Passage, start: BasePose, goal: BasePose) -> list[BasePose]
         closed.add(key)
         here = places[key]
         if np.hypot(goal.x - here.x, goal.y - here.y) < 0.75 * grid and abs(goal.z - here.z) <= passage.climb:
-            way = [goal._replace(yaw=here.yaw + _wrapped(goal.yaw - here.yaw))]
+            path = [goal._replace(yaw=here.yaw + _wrapped(goal.yaw - here.yaw))]
             while key != first:
-                way.append(places[key])
+                path.append(places[key])
                 key = before[key]
-            return [start, *way[::-1]]
+            return [start, *path[::-1]]
         for i, j, k in steps:
-            x, y, yaw = here.x + grid * i, here.y + grid * j, here.yaw + TURN_STEP * k
+            x, y, yaw = here.x + grid * i, here.y + grid * j, here.yaw + TURN_STEP_RAD * k
             z = passage.support(x, y, yaw, here.z).height
             if np.isnan(z):
                 continue
             there = BasePose(x, y, z, yaw)
-            to = (key[0] + i, key[1] + j, (key[2] + k) % HEADINGS, round((z - start.z) / (passage.size * FLOOR)))
+            floor = round((z - start.z) / (passage.size * FLOOR_HEIGHT_M))
+            to = (key[0] + i, key[1] + j, (key[2] + k) % HEADINGS, floor)
             if to in closed or not np.isfinite(passage.cost(there)):
                 continue
-            total = price[key] + _price(passage, (here, there))
-            if total < price.get(to, np.inf) - 1e-9:
-                places[to], price[to], before[to] = there, total, key
+            total = costs[key] + _cost(passage, (here, there))
+            if total < costs.get(to, np.inf) - 1e-9:
+                places[to], costs[to], before[to] = there, total, key
                 count += 1
-                heapq.heappush(queue, (total + _ahead(there, goal, passage.size), count, to))
+                heapq.heappush(queue, (total + _cost_to_go(there, goal, passage.size), count, to))
     return None
 
 
-def _ahead(place: BasePose, goal: BasePose, size: float) -> float:
-    """Return what the way to the goal costs at least."""
-    return float(np.hypot(goal.x - place.x, goal.y - place.y)) + size * TURN * abs(_wrapped(goal.yaw - place.yaw))
+def _cost_to_go(place: BasePose, goal: BasePose, size: float) -> float:
+    """Return what the path to the goal costs at least: the heuristic of A*."""
+    turn = abs(_wrapped(goal.yaw - place.yaw))
+    return float(np.hypot(goal.x - place.x, goal.y - place.y)) + size * TURN_M_PER_RAD * turn
 
 
-def _shortened(passage: Passage, way: list[BasePose]) -> list[BasePose]:
-    """Return the way with straight pieces in place of all that are no cheaper."""
-    legs = [_price(passage, pair) for pair in pairwise(way)]
+def _shortcut(passage: Traversability, corners: list[BasePose]) -> list[BasePose]:
+    """Return the path with straight pieces in place of all that are no cheaper."""
+    legs = [_cost(passage, pair) for pair in pairwise(corners)]
     spent = np.append(0.0, np.cumsum(legs))
-    found, i = [way[0]], 0
-    while i < len(way) - 1:
-        j = len(way) - 1
-        while j > i + 1 and _price(passage, (way[i], way[j])) > spent[j] - spent[i] + 1e-6:
+    found, i = [corners[0]], 0
+    while i < len(corners) - 1:
+        j = len(corners) - 1
+        while j > i + 1 and _cost(passage, (corners[i], corners[j])) > spent[j] - spent[i] + 1e-6:
             j -= 1
-        found.append(way[j])
+        found.append(corners[j])
         i = j
     return found
 
@@ -186,15 +186,11 @@ def _wrapped(angle: float) -> float:
     return float((angle + np.pi) % (2 * np.pi) - np.pi)
 
 
-SPREAD = 0.1
-"""m: places closer together than this tell no heading."""
-
-
 class Guide(NamedTuple):
-    """A path of the base, and what is in its way where no better one was found."""
+    """A path of the base, and what blocks it where no other was found."""
 
     path: GuidePath
-    hindrance: Hindrance | None = None
+    obstruction: Obstruction | None = None
 
 
 def direct_path(
@@ -206,9 +202,9 @@ def direct_path(
     offsets: Mapping[str, np.ndarray],
     guide: Sequence[PoseSpec] = (),
 ) -> GuidePath:
-    """Return the straight path of the base from a stance to a goal, or by way of key poses.
+    """Return the straight path of the base from a stance to a goal, or through key poses.
 
-    At key poses without an orientation the heading is on its way, in even parts, between those that are known.
+    At key poses without an orientation the heading is interpolated between those that are known.
 
     Parameters
     ----------
@@ -239,7 +235,7 @@ def direct_path(
     end_yaw = yaw
     if turns:
         end_yaw = yaw + float(np.angle(np.mean(np.exp(1j * np.array(turns)))))
-    elif (fitted := _heading_over(exact, robot.scale.leg * SPREAD)) is not None:
+    elif (fitted := _heading_over(exact, robot.scale.leg * MIN_SPREAD_M)) is not None:
         end_yaw = yaw + _wrapped(fitted - yaw)
     end = _base_over(places, end_yaw)
     if end is None:
@@ -249,25 +245,23 @@ def direct_path(
     known |= {
         k: patch_heading(one.R) for k, one in enumerate(guide, 1) if one.rpy is not None or one.quat_wxyz is not None
     }
-    told = sorted(known)
-    yaws = np.interp(np.arange(len(guide) + 2), told, np.unwrap([known[k] for k in told]))
-    return GuidePath(np.vstack([start, between, end]), yaws, robot.scale.leg * TURN)
+    keys = sorted(known)
+    yaws = np.interp(np.arange(len(guide) + 2), keys, np.unwrap([known[k] for k in keys]))
+    return GuidePath(np.vstack([start, between, end]), yaws, robot.scale.leg * TURN_M_PER_RAD)
 
 
-def way_around(
+def find_guide(
     direct: GuidePath,
-    robot: Robot,
-    environment: Environment,
-    prover: Prover,
+    feasibility: Feasibility,
     contacts: Sequence[Contact],
     q: np.ndarray,
     goal: Goal,
     limbs: Mapping[str, Limb],
     offsets: Mapping[str, np.ndarray],
 ) -> Guide:
-    """Return the direct path where it is free, else one around what is in its way, if there is one.
+    """Return the direct path where it is free, else one around what blocks it, if there is one.
 
-    Looked for where the robot goes on surfaces; on bars and walls a direct path is all there is.
+    Detours are searched for where the robot walks on surfaces; on bars and walls there is only the direct path.
 
     Parameters
     ----------
@@ -275,15 +269,16 @@ def way_around(
     limbs : those that may touch, by name.
     offsets : nominal place of each patch in the base's heading frame.
     """
+    robot, environment = feasibility.robot, feasibility.environment
     supports = [environment.support(contact.support) for contact in contacts]
     supports += [environment.support(spec.surface) for spec in goal.specs.values()]
-    if not all(isinstance(support, Surface) and support.normal[2] >= LEVEL for support in supports):
+    if not all(isinstance(support, Surface) and support.normal[2] >= MIN_GROUND_NORMAL_Z for support in supports):
         return Guide(direct)
-    passage = Passage(robot, environment, prover.collisions, q, contacts, limbs, offsets)
+    passage = Traversability(robot, environment, feasibility.collisions, q, contacts, limbs, offsets)
     poses = np.column_stack([direct.points, direct.yaw]).tolist()
     route = find_route(passage, BasePose(*poses[0]), BasePose(*poses[-1]))
     if len(route.places) == 2:
-        return Guide(direct, route.hindrance)
+        return Guide(direct, route.obstruction)
     points = np.array([place[:3] for place in route.places])
     return Guide(GuidePath(points, np.array([place.yaw for place in route.places]), direct.turn))
 
@@ -297,8 +292,8 @@ def _base_over(places: Sequence[tuple[np.ndarray, np.ndarray]], yaw: float) -> n
     return np.mean([place - turn @ offset for place, offset in places], axis=0)
 
 
-def _heading_over(places: Sequence[tuple[np.ndarray, np.ndarray]], spread: float = SPREAD) -> float | None:
-    """Return the heading (rad) that turns the nominal places into these best; None if they do not tell.
+def _heading_over(places: Sequence[tuple[np.ndarray, np.ndarray]], spread: float = MIN_SPREAD_M) -> float | None:
+    """Return the heading (rad) that turns the nominal places into these best; None if they lie too close together.
 
     maximise over yaw   sum (p_i - mean p) . R_z(yaw) (d_i - mean d)
     """

@@ -1,9 +1,11 @@
-"""Where the base can pass in the posture of the start: nothing in the way of the body, supports within reach.
+"""Traversability: where the base can pass in the posture of the start, collision-free and with supports within reach.
 
 The body falls into two parts. Its core (trunk, and the near part of every limb) must keep clear of everything. The far
-parts (shanks, feet, forearms) may give way: where they overlap with something it costs extra, as stepping over does.
+parts (shanks, feet, forearms) may move aside: where they overlap with something it costs extra, as stepping over does.
 
-    cost of a metre = 1 + CROWDED (max(0, 1 - d_core / COMFORT) + max(0, 1 - d_far / AIR) + stretch),   d distances
+    cost of a metre = 1 + w (max(0, 1 - d_core / CORE_MARGIN_M) + max(0, 1 - d_far / FAR_MARGIN_M) + stretch)
+
+with the distances d of both parts and w = NEARNESS_WEIGHT.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,16 +22,16 @@ from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Bar, Environment, Surface
 from mcplan.scene.polygon import half_planes
 
-COMFORT, AIR = 0.20, 0.08
-"""m: distances beyond which nothing is in the way of the core (the body sways from foot to foot), of the far parts."""
+CORE_MARGIN_M, FAR_MARGIN_M = 0.20, 0.08
+"""Distances beyond which bodies cost nothing: to the core (the body sways from foot to foot), and to the far parts."""
 
-CROWDED = 3.0
-"""What it costs to come as near as possible, in metres per metre."""
+NEARNESS_WEIGHT = 3.0
+"""Price of coming as near as possible, in metres per metre."""
 
-REACH = 0.4
+MAX_REACH_SHARE = 0.4
 """How far a support may be from a limb's nominal place, sideways and in height, as a share of the limb's length."""
 
-LEVEL = 0.5
+MIN_GROUND_NORMAL_Z = 0.5
 """Least vertical part of the normal of a surface to stand on."""
 
 
@@ -43,7 +45,7 @@ class BasePose(NamedTuple):
 
 
 class BaseSupport(NamedTuple):
-    """What carries the base at a place.
+    """The support of the base at a place.
 
     ``height`` of the base (m), nan where some ``limb`` (by name, else empty) finds nothing; ``stretch``: how far a limb
     has to reach beyond its nominal place as a share of what it can, or by how much the support is out of reach (m).
@@ -54,22 +56,22 @@ class BaseSupport(NamedTuple):
     limb: str
 
 
-class Hindrance(NamedTuple):
-    """What keeps the base from a place: words, and how much is missing (m)."""
+class Obstruction(NamedTuple):
+    """What blocks the base at a place: words, and how much is missing (m)."""
 
     place: BasePose
     reason: str
     amount: float
 
 
-class Passage:
-    """Tells where the base can pass.
+class Traversability:
+    """Cost of a place for the base.
 
     Parameters
     ----------
     robot, environment, collisions : the scene.
-    q : (nq,) posture in which the robot goes.
-    contacts : the stance in it; its limbs go from support to support.
+    q : (nq,) posture in which the robot walks.
+    contacts : the stance in it; its limbs step from support to support.
     limbs : all limbs by name.
     offsets : nominal places of patches in the base's heading frame.
     """
@@ -86,7 +88,7 @@ class Passage:
     ):
         self.robot, self.collisions, self.q = robot, collisions, q.copy()
         self.size = robot.scale.leg
-        self.comfort, self.air = self.size * COMFORT, self.size * AIR
+        self.core_margin, self.far_margin = self.size * CORE_MARGIN_M, self.size * FAR_MARGIN_M
         self.heading = base_yaw(q)
         self.orientation = base_orientation(q)
         self.feet: dict[str, tuple[np.ndarray, float]] = {}
@@ -94,11 +96,12 @@ class Passage:
             limb = limbs[robot.patches[contact.patch].limb]
             if not limb.length:  # a patch of the base reaches nowhere
                 continue
-            self.feet.setdefault(limb.name, (offsets[contact.patch], REACH * limb.length))
+            self.feet.setdefault(limb.name, (offsets[contact.patch], MAX_REACH_SHARE * limb.length))
         self.climb = min((reach for _, reach in self.feet.values()), default=0.0)
-        levels = [s for s in environment.supports.values() if isinstance(s, Surface) and s.normal[2] >= LEVEL]
+        surfaces = [s for s in environment.supports.values() if isinstance(s, Surface)]
+        levels = [s for s in surfaces if s.normal[2] >= MIN_GROUND_NORMAL_Z]
         self._supports(levels)
-        # a link may come near to what it is to stand on, and to bars that it may want to hold: these only bar the way
+        # a link may come near to what it is to stand on, and to bars that it may want to hold: these only block it
         ground = {s.owner or s.name for s in levels}
         bars = {s.name for s in environment.supports.values() if isinstance(s, Bar)}
         touched = {contact.support for contact in contacts}
@@ -107,10 +110,10 @@ class Passage:
         core = [pair.b not in links and pair.a not in far and pair.b not in touched for pair in collisions.pairs]
         soft = [pair.b not in links and pair.a in far and pair.b not in ground | bars for pair in collisions.pairs]
         holds = [pair.b in bars for pair in collisions.pairs]
-        self._core = np.where(core, np.where(holds, 0.0, self.comfort), -np.inf)
-        self._far = np.where(soft, self.air, -np.inf)
+        self._core = np.where(core, np.where(holds, 0.0, self.core_margin), -np.inf)
+        self._far = np.where(soft, self.far_margin, -np.inf)
         self._costs: dict[tuple[int, ...], float] = {}
-        self._carried: dict[tuple[int, ...], BaseSupport] = {}
+        self._known_supports: dict[tuple[int, ...], BaseSupport] = {}
 
     def _supports(self, levels: Sequence[Surface]) -> None:
         count = max((len(s.polygon) for s in levels), default=0)
@@ -122,11 +125,11 @@ class Passage:
             self._A[i, : len(b)], self._b[i, : len(b)] = A, b
 
     def support(self, x: float, y: float, yaw: float, z: float) -> BaseSupport:
-        """Return what carries the base at (x, y) with a heading, coming from the height ``z``."""
+        """Return the support of the base at (x, y) with a heading, coming from the height ``z``."""
         key = (round(x * 500), round(y * 500), round(yaw * 500), round(z * 50))
-        if key not in self._carried:
-            self._carried[key] = self._support(x, y, yaw, z)
-        return self._carried[key]
+        if key not in self._known_supports:
+            self._known_supports[key] = self._support(x, y, yaw, z)
+        return self._known_supports[key]
 
     def _support(self, x: float, y: float, yaw: float, z: float) -> BaseSupport:
         c, n = np.cos(yaw), np.sin(yaw)
@@ -158,31 +161,32 @@ class Passage:
         return self._costs[key]
 
     def _cost(self, place: BasePose) -> float:
-        carried = self.support(place.x, place.y, place.yaw, place.z)
-        if carried.limb:
+        support = self.support(place.x, place.y, place.yaw, place.z)
+        if support.limb:
             return np.inf
         q = self._posture(place)
         core = self.collisions.least(q, self._core)
         if core is not None and core.distance < 0.0:
             return np.inf
         far = self.collisions.least(q, self._far)
-        cost = 1.0 + CROWDED * carried.stretch
+        cost = 1.0 + NEARNESS_WEIGHT * support.stretch
         if core is not None:
-            cost += CROWDED * (1.0 - core.distance / self.comfort)
+            cost += NEARNESS_WEIGHT * (1.0 - core.distance / self.core_margin)
         if far is not None:
-            cost += CROWDED * (1.0 - max(far.distance, 0.0) / self.air)
+            cost += NEARNESS_WEIGHT * (1.0 - max(far.distance, 0.0) / self.far_margin)
         return cost
 
-    def hindrance(self, place: BasePose) -> Hindrance | None:
-        """Say what keeps the base from a place, or return None."""
-        carried = self.support(place.x, place.y, place.yaw, place.z)
-        if carried.limb:
-            beyond = carried.stretch
-            return Hindrance(place, f"the nearest support is {beyond:.2f} m beyond the {carried.limb}'s reach", beyond)
+    def obstruction(self, place: BasePose) -> Obstruction | None:
+        """Return what blocks the base at a place, or None."""
+        support = self.support(place.x, place.y, place.yaw, place.z)
+        if support.limb:
+            beyond = support.stretch
+            reason = f"the nearest support is {beyond:.2f} m beyond the {support.limb}'s reach"
+            return Obstruction(place, reason, beyond)
         core = self.collisions.least(self._posture(place), self._core)
         if core is not None and core.distance < 0.0:
             a, b = core.pair.a, core.pair.b
-            return Hindrance(place, f"{a} would be {-core.distance:.2f} m inside {b}", -core.distance)
+            return Obstruction(place, f"{a} would be {-core.distance:.2f} m inside {b}", -core.distance)
         return None
 
     def _posture(self, place: BasePose) -> np.ndarray:

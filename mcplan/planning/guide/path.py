@@ -1,13 +1,13 @@
-"""The guide path: where the base is expected to go, as a polyline with a heading.
+"""Guide path: the expected path of the base, a polyline with a heading.
 
-Progress along it is measured by its length ``s`` (m), which climbs with the path and counts turning as well:
+Progress along it is its length ``s`` (m), which rises with the path and counts turning as well:
 
-    ds = |dp| + TURN |dyaw|        TURN for a robot of the size of HRP-2
+    ds = |dp| + TURN_M_PER_RAD |dyaw|        for a robot of the size of HRP-2
 
 A patch in its nominal place follows the track  t(s) = p(s) + R_z(yaw(s)) offset(patch).  The progress of a contact is
 that of the point of its patch's track which is nearest to it.
 
-Places of a patch along a guide that turns: on lines beside its track, each with the heading of the guide there.
+Along a guide that turns, places of a patch lie on lines beside its track, each with the heading of the guide there.
 """
 
 from collections.abc import Iterator
@@ -20,11 +20,23 @@ from mcplan.scene.environment import Surface
 from mcplan.scene.placement import surface_rotation
 from mcplan.scene.polygon import erode, nearest
 
-TURN = 0.5
-"""m/rad: a turn on the spot takes as many steps as a way of this length."""
+TURN_M_PER_RAD = 0.5
+"""A turn on the spot takes as many steps as a path of this length."""
 
-FACET = 0.15
-"""rad: a track is taken for straight between headings this near to each other."""
+MAX_FACET_RAD = 0.15
+"""A track counts as straight between headings this near to each other."""
+
+MAX_ASIDE_M = 0.2
+"""How far to either side of the track places are sampled."""
+
+GRIDS_BEYOND_END = 2
+"""Grids by which places go on behind the end of the guide: a goal on the border of a surface has room only there."""
+
+INSET_M = 1e-4
+"""A place that is moved onto its surface is so far inside, which rounding does not undo."""
+
+MAX_HEIGHT_M = 0.6
+"""How far above or below the track a surface may be."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,18 +47,18 @@ class GuidePath:
     ----------
     points : (k, 3) corners, m; at least two, consecutive ones may coincide.
     yaw : (k,) heading at the corners, rad, unwrapped.
-    turn : way that a turn counts as, m/rad.
+    turn : length that a turn counts as, m/rad.
     """
 
     points: np.ndarray
     yaw: np.ndarray
-    turn: float = TURN
+    turn: float = TURN_M_PER_RAD
 
     @cached_property
     def arc(self) -> np.ndarray:
         """Progress (k,) at the corners."""
-        way = np.linalg.norm(np.diff(self.points, axis=0), axis=1) + self.turn * np.abs(np.diff(self.yaw))
-        return np.append(0.0, np.cumsum(way))
+        lengths = np.linalg.norm(np.diff(self.points, axis=0), axis=1) + self.turn * np.abs(np.diff(self.yaw))
+        return np.append(0.0, np.cumsum(lengths))
 
     @property
     def length(self) -> float:
@@ -55,8 +67,8 @@ class GuidePath:
 
     @property
     def turns(self) -> bool:
-        """Whether the heading changes by more than a step does by the way."""
-        return bool(np.ptp(self.yaw) > FACET)
+        """Whether the heading changes by more than a step may do."""
+        return bool(np.ptp(self.yaw) > MAX_FACET_RAD)
 
     def at(self, s: float) -> tuple[np.ndarray, float]:
         """Return position (3,) and heading at progress ``s``, clamped to the path."""
@@ -87,40 +99,27 @@ class GuidePath:
         low, high = np.zeros(len(length)), length.copy()
         low[0], high[-1] = -np.inf, np.inf
         arm = places[:, None, :] - track[:-1]
-        way = np.clip(np.sum(arm * direction, axis=2), low, high)
-        distance = np.linalg.norm(arm - way[:, :, None] * direction, axis=2)
+        along_piece = np.clip(np.sum(arm * direction, axis=2), low, high)
+        distance = np.linalg.norm(arm - along_piece[:, :, None] * direction, axis=2)
         nearest = np.argmin(np.round(distance, 12), axis=1)
         rows = np.arange(len(places))
-        way = way[rows, nearest]
+        gone = along_piece[rows, nearest]
         # within a piece progress runs with the track, beyond its ends in metres
-        inside = np.clip(way, 0.0, length[nearest])
+        inside = np.clip(gone, 0.0, length[nearest])
         rate = np.diff(s)[nearest] / np.maximum(length[nearest], 1e-9)
-        return s[nearest] + inside * rate + (way - inside), distance[rows, nearest]
+        return s[nearest] + inside * rate + (gone - inside), distance[rows, nearest]
 
     @cached_property
     def _facets(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Progress, position and heading where the path is cut into pieces of hardly any turn."""
-        cuts = np.maximum(np.ceil(np.abs(np.diff(self.yaw)) / FACET).astype(int), 1)
+        """Progress, position and heading where the path is cut into pieces of little turn."""
+        cuts = np.maximum(np.ceil(np.abs(np.diff(self.yaw)) / MAX_FACET_RAD).astype(int), 1)
         share = np.concatenate([k + np.arange(count) / count for k, count in enumerate(cuts)] + [[float(len(cuts))]])
         corners = np.arange(len(self.yaw))
         points = np.column_stack([np.interp(share, corners, self.points[:, i]) for i in range(3)])
         return np.interp(share, corners, self.arc), points, np.interp(share, corners, self.yaw)
 
 
-ASIDE = 0.2
-"""m: how far to either side of the track places are looked for."""
-
-BEYOND = 2
-"""Grids by which places go on behind the end of the guide: a goal on the border of a surface has room only there."""
-
-INSET = 1e-4
-"""m: a place that is moved onto its surface is so far inside, which rounding does not undo."""
-
-DROP = 0.6
-"""m: how far above or below the track a surface may be."""
-
-
-def turns_on(guide: GuidePath, surface: Surface, offset: np.ndarray) -> bool:
+def turns_over(guide: GuidePath, surface: Surface, offset: np.ndarray) -> bool:
     """Whether the guide turns while it is over a surface."""
     if not guide.turns:
         return False
@@ -128,10 +127,10 @@ def turns_on(guide: GuidePath, surface: Surface, offset: np.ndarray) -> bool:
     low, high = np.clip([s.min(), s.max()], 0.0, guide.length)
     inside = (guide.arc > low) & (guide.arc < high)
     yaw = np.concatenate([guide.yaw[inside], np.interp([low, high], guide.arc, guide.yaw)])
-    return bool(np.ptp(yaw) > FACET)
+    return bool(np.ptp(yaw) > MAX_FACET_RAD)
 
 
-def places_along(
+def poses_along(
     guide: GuidePath, surface: Surface, polygon: np.ndarray, offset: np.ndarray, turn: float, grid: float
 ) -> Iterator[tuple[float, float, float]]:
     """Yield x, y, yaw on a surface where the patch lies on it completely, if need be half a grid beside the line.
@@ -144,10 +143,11 @@ def places_along(
     """
     corners, track = guide.track(offset)
     count = int(np.ceil(guide.length / grid - 1e-9)) + 1
-    size = guide.turn / TURN
-    count_aside = round(size * ASIDE / grid)
+    size = guide.turn / TURN_M_PER_RAD
+    count_aside = round(size * MAX_ASIDE_M / grid)
     lines = grid * np.arange(-count_aside, count_aside + 1)
-    progress = [*np.minimum(grid * np.arange(count), guide.length), *(guide.length + grid * np.arange(1, BEYOND + 1))]
+    beyond = guide.length + grid * np.arange(1, GRIDS_BEYOND_END + 1)
+    progress = [*np.minimum(grid * np.arange(count), guide.length), *beyond]
     for s in progress:
         heading = float(np.interp(s, guide.arc, guide.yaw))
         c, n = np.cos(heading), np.sin(heading)
@@ -159,7 +159,7 @@ def places_along(
         places = centre + lines[:, None] * np.array([-n, c, 0.0])
         drop = (places - surface.p) @ surface.normal / surface.normal[2]
         local = (places - np.outer(drop, [0.0, 0.0, 1.0]) - surface.p) @ surface.R[:, :2]
-        for u in local[np.abs(drop) < size * DROP]:
-            onto = u if np.all(A @ u <= b + 1e-9) else nearest(u, A, b - INSET)
+        for u in local[np.abs(drop) < size * MAX_HEIGHT_M]:
+            onto = u if np.all(A @ u <= b + 1e-9) else nearest(u, A, b - INSET_M)
             if onto is not None and np.linalg.norm(onto - u) <= 0.5 * grid:
                 yield round(float(onto[0]), 4), round(float(onto[1]), 4), yaw

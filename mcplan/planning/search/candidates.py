@@ -1,4 +1,4 @@
-"""Candidate contacts: the places of one patch on every support, computed once per search.
+"""Candidate contacts: the places of one patch on every support, sampled once per search.
 
 On a surface they stand on a lattice of the polygon shrunk by the patch, through the places of the goal and of the start
 where these are on it, its borders always included; on a bar at even steps. Coordinates that the goal gives are taken
@@ -7,13 +7,14 @@ exactly. A candidate is only numbers until its turn comes; then it becomes a con
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 from scipy.spatial.transform import Rotation
 
 from mcplan.errors import InputError
 from mcplan.planning.goal.item import Goal
-from mcplan.planning.guide.path import GuidePath, places_along, turns_on
+from mcplan.planning.guide.path import GuidePath, poses_along, turns_over
 from mcplan.planning.posture.freedom import GRIP_MARGIN_M, POINT_SURROUNDINGS_M, Freedom
 from mcplan.robot.pose import rotate_z
 from mcplan.robot.robot import Robot
@@ -23,41 +24,41 @@ from mcplan.scene.placement import TOLERANCE, bar_rotation, make_contact, surfac
 from mcplan.scene.polygon import erode, nearest
 from mcplan.scene.spec import ContactSpec
 
-LOOSE = 0.01
-"""m²: extent of a patch, for a robot of the size of HRP-2, below which it is put down in any direction."""
+MAX_FREE_EXTENT_M2 = 0.01
+"""Extent of a patch, for a robot of the size of HRP-2, below which it is put down in any direction."""
 
-FLAT = 0.5
-"""Least vertical part of the normal of a surface that a foot stands on."""
+MIN_TREAD_NORMAL_Z = 0.5
+"""Least vertical part of the normal of a surface that a foot stands on as on the ground; steeper ones keep its turn."""
 
-ASIDE = 0.02
-"""m: room across the way of a place on the guide: enough for patches to fit together, too little to drift away."""
+MIN_UNASKED_NORMAL_Z = 0.1
+"""Vertical part of the normal of the steepest surface that a foot is set on where the goal does not list it."""
 
-ALONG = 0.10
-"""m: least distance of places along a bar."""
+MAX_SIDESTEP_M = 0.02
+"""Room across the guide of a place on it: enough for patches to fit together, too little to drift away."""
 
-TREAD, RUNG = 0.05, Freedom(along=0.03, offset=0.06, angle=np.inf)
-"""m: where under a sole a bar is at first, from the middle, and what is free about it."""
+MIN_BAR_STEP_M = 0.10
+"""Least distance of places along a bar."""
 
-WALL = 0.1
-"""Vertical part of the normal of the steepest surface that a foot is set on where the goal does not say so."""
+TREAD_M, TREAD_FREEDOM = 0.05, Freedom(along=0.03, offset=0.06, angle=np.inf)
+"""Where under a sole a bar is at first, from the middle, and what is free about it."""
 
-STEEP, RAIL = 0.3, 0.6
-"""The same of the direction of a bar for a sole, as on a rung, and for a palm, as on a rail."""
+MAX_RUNG_SLOPE, MAX_RAIL_SLOPE = 0.3, 0.6
+"""Vertical part of the direction of the steepest bar for a sole, as on a rung, and for a palm, as on a rail."""
 
-UPRIGHT = 0.1
-"""Horizontal part of the direction of a bar below which it runs neither along the way nor across it."""
+MIN_HORIZONTAL_PART = 0.1
+"""Horizontal part of the direction of a bar below which it runs neither along the guide nor across it."""
 
-ASTRAY = (0.5 * np.pi, -0.5 * np.pi, np.pi)
-"""rad: how a patch is turned on a support of the goal that it does not fit on as it lies ahead."""
+OTHER_TURNS_RAD = (0.5 * np.pi, -0.5 * np.pi, np.pi)
+"""How a patch is turned on a support of the goal that it does not fit on as it lies ahead."""
 
-INNER = 0.4
+PALM_SHARE = 0.4
 """Share of a palm within which a bar lies under it: at its rim it slips off."""
 
-INSET = 1e-4
-"""m: so far within borders is a place that is written with four digits."""
+INSET_M = 1e-4
+"""So far within borders is a place that is written with four digits."""
 
-LEVEL = 0.05
-"""m: a nominal place this near to a surface is on it."""
+MAX_HEIGHT_M = 0.05
+"""A nominal place this near to a surface is on it."""
 
 
 @dataclass(eq=False)
@@ -71,7 +72,7 @@ class Candidates:
     s, aside : (k,) progress on the guide and distance from it, m.
     goal : (k,) whether the goal is met.
     freedom : what the posture generator may still choose, one per candidate.
-    rolled : progress of those that were added later; their entry in ``s`` is infinite, so that no window holds them.
+    rolled : progress of those that rolling adds later; their entry in ``s`` is infinite, so that no window holds them.
     """
 
     robot: Robot
@@ -103,10 +104,10 @@ class Candidates:
     def beside(self, i: int, distance: float) -> Iterator[Contact]:
         """Yield contacts a short distance (m) from candidate ``i`` on its surface, where the patch fits.
 
-        A lattice goes through the middle of a tread, and a link may reach farther ahead than its sole.
+        A lattice goes through the middle of a tread, where a link may reach farther ahead than its sole.
         """
         spec = self.specs[i]
-        if "x" not in spec or "y" not in spec or distance > self.robot.scale.leg * ASIDE:
+        if "x" not in spec or "y" not in spec or distance > self.robot.scale.leg * MAX_SIDESTEP_M:
             return
         for axis in ("x", "y"):
             for step in (-distance, distance):
@@ -127,152 +128,188 @@ class Candidates:
         return len(self.specs) - 1
 
     def progress(self, i: int) -> float:
-        """Return the progress of candidate ``i``."""
+        """Return the progress of candidate ``i`` on the guide (m)."""
         return float(self.rolled.get(i, self.s[i]))
 
 
-def loose(robot: Robot, patch: str) -> bool:
-    """Whether a patch that is no foot is too small to say by its direction how it is put down."""
+def has_free_orientation(robot: Robot, patch: str) -> bool:
+    """Whether a patch that is no foot is so small that its direction does not matter."""
     polygon = robot.patches[patch].polygon
-    small = float(np.ptp(polygon, axis=0).prod()) < LOOSE * robot.scale.leg**2
+    small = float(np.ptp(polygon, axis=0).prod()) < MAX_FREE_EXTENT_M2 * robot.scale.leg**2
     return len(polygon) < 3 or (small and patch not in robot.feet)
 
 
-def candidates(
-    robot: Robot,
-    environment: Environment,
-    patch: str,
-    guide: GuidePath,
-    offset: np.ndarray,
-    goal: Goal,
-    known: Sequence[Contact],
-    grid: float,
-    near: np.ndarray,
-    loose: bool,
-    shift: np.ndarray | None = None,
-) -> Candidates:
-    """Return the candidates of a patch.
+class Sample(NamedTuple):
+    """A candidate before it is listed: specification, place (3,), what is free, and whether it is the goal's."""
 
-    Parameters
+    spec: dict
+    place: np.ndarray
+    freedom: Freedom
+    hit: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Lattice:
+    """How the places of one patch are sampled.
+
+    Attributes
     ----------
     guide : path of the base; ``offset`` (3,) nominal place of the patch in its heading frame.
-    known : contacts of the start: the lattice goes through their places.
-    grid : m, between candidates.
     near : (3, 3) rotation of the patch at the start in the heading frame of the base, which tells how it lies.
-    loose : whether the posture generator may move a candidate within its cell.
-    shift : (2,) by which part of their spacing lattices are shifted; None for none.
+    grid : m, between candidates.
+    known : contacts of the start: the lattice goes through their places.
+    movable : whether the posture generator may move a candidate within its cell.
+    shift : (2,) by which part of its spacing it is shifted.
     """
-    shift = np.zeros(2) if shift is None else shift
-    specs: list[dict] = []
-    places: list[np.ndarray] = []
-    freedoms: list[Freedom | None] = []
-    hits: list[bool] = []
 
-    def put(spec: dict, place: np.ndarray, freedom: Freedom | None, hit: bool) -> None:
-        specs.append(spec)
-        places.append(place)
-        freedoms.append(freedom if freedom is not None and freedom.names else None)
-        hits.append(hit)
+    robot: Robot
+    patch: str
+    guide: GuidePath
+    offset: np.ndarray
+    near: np.ndarray
+    grid: float
+    known: Sequence[Contact] = ()
+    movable: bool = False
+    shift: np.ndarray = field(default_factory=lambda: np.zeros(2))
 
+    @property
+    def size(self) -> float:
+        """Size of the robot, 1 for HRP-2."""
+        return self.robot.scale.leg
+
+    @property
+    def foot_like(self) -> bool:
+        """Whether the patch belongs to a limb that the robot stands on: one that reaches down, not around."""
+        limbs = self.robot.patches
+        return limbs[self.patch].limb in {limbs[foot].limb for foot in self.robot.feet}
+
+    def pose_at(self, place: np.ndarray) -> tuple[np.ndarray, float]:
+        """Return base (3,) and heading where the patch has come as far as a place (3,)."""
+        s, _ = self.guide.progress(place[None], self.offset)
+        return self.guide.at(float(s[0]))
+
+    def nominal(self, base: np.ndarray, yaw: float) -> np.ndarray:
+        """Return the nominal place (3,) of the patch for a pose of the base."""
+        return base + rotate_z(yaw, self.offset)
+
+    def turn_room(self, polygon: np.ndarray, edge: float = 0.3) -> float:
+        """Return how far a patch may turn in its place (rad): a hand freely, an edge not far from the guide."""
+        return np.inf if not self.foot_like and len(polygon) > 2 else edge
+
+    def yaw(self, surface: Surface, heading: float) -> float:
+        """Return the yaw that keeps the patch's heading relative to the guide; on steep surfaces the nearest to now."""
+        if surface.normal[2] < MIN_TREAD_NORMAL_Z:
+            R = surface.R.T @ Rotation.from_euler("z", self.guide.yaw[0]).as_matrix() @ self.near
+            return float(np.arctan2(R[1, 0] + R[0, 1], R[0, 0] - R[1, 1]))
+        ahead = surface.R.T @ np.array([np.cos(heading), np.sin(heading), 0.0])
+        return float(np.arctan2(ahead[1], ahead[0])) + _relative(self.near)
+
+    def anchor(self, surface: Surface) -> np.ndarray:
+        """Return local coordinates (2,) that the lattice goes through."""
+        for contact in self.known:
+            if contact.patch == self.patch and contact.support == surface.name and "x" in contact.coordinates:
+                return np.array([contact.coordinates["x"], contact.coordinates["y"]])
+        place = self.nominal(*self.pose_at(surface.corners.mean(axis=0)))
+        return (surface.R.T @ (place - surface.p))[:2]
+
+
+def sample_candidates(lattice: Lattice, environment: Environment, goal: Goal) -> Candidates:
+    """Return the candidates of a patch on all supports of an environment."""
+    robot, patch = lattice.robot, lattice.patch
+    samples: list[Sample] = []
     wanted = goal.specs.get(patch)
     for support in environment.supports.values():
         mine = wanted if wanted is not None and wanted.surface == support.name else None
         for fixed in (mine, None) if mine is not None and mine.given else (mine,):
             kind = (fixed.kind if fixed is not None else None) or robot.patches[patch].kind
             if isinstance(support, Bar):
-                _on_bar(robot, patch, support, kind, guide, offset, fixed, grid, shift, put)
+                samples += _on_bar(lattice, support, kind, fixed)
             elif kind != "grasp":
-                _on_surface(robot, patch, support, kind, guide, offset, fixed, known, grid, near, loose, shift, put)
-    place = np.array(places).reshape(-1, 3)
-    s, aside = guide.progress(place, offset) if len(place) else (np.zeros(0), np.zeros(0))
-    return Candidates(robot, environment, patch, specs, place, s, aside, np.array(hits, bool), freedoms)
+                samples += _on_surface(lattice, support, kind, fixed)
+    place = np.array([sample.place for sample in samples]).reshape(-1, 3)
+    s, aside = lattice.guide.progress(place, lattice.offset) if len(place) else (np.zeros(0), np.zeros(0))
+    specs, hits = [sample.spec for sample in samples], np.array([sample.hit for sample in samples], bool)
+    freedoms = [sample.freedom if sample.freedom.names else None for sample in samples]
+    return Candidates(robot, environment, patch, specs, place, s, aside, hits, freedoms)
 
 
-def _on_surface(
-    robot, patch, surface: Surface, kind, guide, offset, fixed, known, grid, near, loose, shift, put
-) -> None:
-    arm, size = not _foot_like(robot, patch), robot.scale.leg
-    steep = surface.normal[2] < FLAT
-    if fixed is None and not arm and surface.normal[2] <= WALL:
+def _on_surface(lattice: Lattice, surface: Surface, kind: str, fixed: ContactSpec | None) -> Iterator[Sample]:
+    """Yield places on a surface; ``fixed`` is what the goal gives of them."""
+    patch, guide, grid, hit = lattice.patch, lattice.guide, lattice.grid, fixed is not None
+    if fixed is None and lattice.foot_like and surface.normal[2] <= MIN_UNASKED_NORMAL_Z:
         return
-    centre = surface.corners.mean(axis=0)
-    s, _ = guide.progress(np.array([centre]), offset)
-    _, heading = guide.at(guide.length if fixed is not None else float(s[0]))
-    polygon = robot.patches[patch].polygon if kind == "surface" else size * POINT_SURROUNDINGS_M
+    _, heading = guide.at(guide.length) if hit else lattice.pose_at(surface.corners.mean(axis=0))
+    polygon = lattice.robot.patches[patch].polygon if kind == "surface" else lattice.size * POINT_SURROUNDINGS_M
     if fixed is not None and (fixed.overhang or (kind != "surface" and fixed.given)):  # its origin is on the surface
         polygon = np.zeros((1, 2))
-    widths = {"x": grid / 2, "y": grid / 2, "yaw": _turning(arm, polygon)} if loose else {}
+    widths = {"x": grid / 2, "y": grid / 2, "yaw": lattice.turn_room(polygon)} if lattice.movable else {}
     freedom = Freedom(**{name: w for name, w in widths.items() if fixed is None or name not in fixed.given})
-    if not steep and (fixed is None or not fixed.given) and turns_on(guide, surface, offset):
-        along = list(places_along(guide, surface, polygon, offset, _relative(near), grid))
+
+    # where the guide turns over the surface: along the track of the patch
+    level = surface.normal[2] >= MIN_TREAD_NORMAL_Z
+    if level and (fixed is None or not fixed.given) and turns_over(guide, surface, lattice.offset):
+        along = list(poses_along(guide, surface, polygon, lattice.offset, _relative(lattice.near), grid))
         for u, v, yaw in along:
             spec = {"patch": patch, "surface": surface.name, "x": u, "y": v, "yaw": yaw}
             spec |= fixed.options if fixed is not None else {}
-            put(spec, surface.p + surface.R[:, :2] @ np.array([u, v]), freedom, fixed is not None)
+            yield Sample(spec, surface.p + surface.R[:, :2] @ np.array([u, v]), freedom, hit)
         if along or fixed is None:
             return
-    if fixed is None and loose:
-        _along_guide(patch, surface, polygon, guide, offset, grid, near, steep, arm, size, put)
-    ahead = _yaw(surface, heading, guide.yaw[0], near, steep)
-    yaws = [ahead] if fixed is None else [ahead, *np.add(ahead, ASTRAY)] if fixed.yaw is None else [fixed.yaw]
+    if fixed is None and lattice.movable:
+        yield from _in_nominal_places(lattice, surface, polygon)
+
+    # on a lattice in the direction ahead; on a support of the goal in others too, if nothing fits ahead
+    ahead = lattice.yaw(surface, heading)
+    yaws = [ahead] if fixed is None else [ahead, *np.add(ahead, OTHER_TURNS_RAD)] if fixed.yaw is None else [fixed.yaw]
+    given = (None, None) if fixed is None else (fixed.x, fixed.y)
     for number, yaw in enumerate(yaws):
-        turn = surface_rotation(yaw)
-        A, b = erode(surface.polygon, polygon @ turn[:2, :2].T)
-        anchor = _anchor(surface, guide, offset, known, patch) + grid * shift
-        lines = [
-            _lines(surface.polygon[:, i], A, b, i, anchor[i], grid, None if fixed is None else (fixed.x, fixed.y)[i])
-            for i in (0, 1)
-        ]
+        A, b = erode(surface.polygon, polygon @ surface_rotation(yaw)[:2, :2].T)
+        anchor = lattice.anchor(surface) + grid * lattice.shift
+        lines = [_lines(surface.polygon[:, i], A, b, i, anchor[i], grid, given[i]) for i in (0, 1)]
         x, y = (axis.ravel() for axis in np.meshgrid(*lines, indexing="ij"))
-        given_place = fixed is not None and fixed.x is not None and fixed.y is not None
-        inside = np.all(A @ np.array([x, y]) <= b[:, None] + (TOLERANCE if given_place else 1e-9), axis=0)
-        free = fixed is None or (fixed.x is None and fixed.y is None)
-        if free and not inside.any() and (place := nearest(anchor, A, b - INSET)) is not None:
+        inside = np.all(A @ np.array([x, y]) <= b[:, None] + (1e-9 if None in given else TOLERANCE), axis=0)
+        free = given == (None, None)
+        if free and not inside.any() and (place := nearest(anchor, A, b - INSET_M)) is not None:
             x, y, inside = place[:1], place[1:], np.ones(1, bool)  # between borders that are at an angle
         for u, v in zip(x[inside], y[inside], strict=True):
             spec = {"patch": patch, "surface": surface.name}
             spec |= {"x": round(float(u), 4), "y": round(float(v), 4), "yaw": round(float(yaw), 4)}
             if fixed is not None:
-                spec |= {name: value for name, value in fixed.given.items()}
-                spec |= fixed.options
+                spec |= fixed.given | fixed.options
             place = surface.p + surface.R[:, :2] @ np.array([spec["x"], spec["y"]])
-            put(spec, place, freedom, fixed is not None)
+            yield Sample(spec, place, freedom, hit)
         if number == 0 and inside.any():
             return
 
 
-def _along_guide(patch, surface: Surface, polygon, guide: GuidePath, offset, grid, near, steep, arm, size, put) -> None:
-    """Put candidates in the nominal places along the guide: patches that pin each other fit together only near them."""
-    for s in np.arange(0.0, guide.length + 0.5 * grid, grid):
-        base, heading = guide.at(float(s))
-        c, n = np.cos(heading), np.sin(heading)
-        place = base + rotate_z(heading, offset)
-        x, y, height = surface.R.T @ (place - surface.p)
-        yaw = _yaw(surface, heading, guide.yaw[0], near, steep)
+def _in_nominal_places(lattice: Lattice, surface: Surface, polygon: np.ndarray) -> Iterator[Sample]:
+    """Yield nominal places along the guide: patches that pin each other fit together only near them."""
+    grid = lattice.grid
+    for s in np.arange(0.0, lattice.guide.length + 0.5 * grid, grid):
+        base, heading = lattice.guide.at(float(s))
+        x, y, height = surface.R.T @ (lattice.nominal(base, heading) - surface.p)
+        yaw = lattice.yaw(surface, heading)
         A, b = erode(surface.polygon, polygon @ surface_rotation(yaw)[:2, :2].T)
-        if abs(height) < size * LEVEL and np.all(A @ np.array([x, y]) <= b):
-            spec = {"patch": patch, "surface": surface.name, "x": round(float(x), 4), "y": round(float(y), 4)}
+        if abs(height) < lattice.size * MAX_HEIGHT_M and np.all(A @ np.array([x, y]) <= b):
+            c, n = np.cos(heading), np.sin(heading)
             along = np.abs(surface.R[:, :2].T @ [c, n, 0.0])
             across = np.abs(surface.R[:, :2].T @ [-n, c, 0.0])
-            x_room, y_room = along * grid / 2 + across * size * ASIDE
-            freedom = Freedom(x=x_room, y=y_room, yaw=_turning(arm, polygon, 0.1))
-            put(spec | {"yaw": round(float(yaw), 4)}, surface.p + surface.R[:, :2] @ np.array([x, y]), freedom, False)
+            x_room, y_room = along * grid / 2 + across * lattice.size * MAX_SIDESTEP_M
+            freedom = Freedom(x=x_room, y=y_room, yaw=lattice.turn_room(polygon, 0.1))
+            spec = {"patch": lattice.patch, "surface": surface.name, "x": round(float(x), 4), "y": round(float(y), 4)}
+            place = surface.p + surface.R[:, :2] @ np.array([x, y])
+            yield Sample(spec | {"yaw": round(float(yaw), 4)}, place, freedom, False)
 
 
-def _turning(arm: bool, polygon: np.ndarray, edge: float = 0.3) -> float:
-    """Return how far a patch may turn in its place (rad): a hand as it likes, an edge not far from the way."""
-    return np.inf if arm and len(polygon) > 2 else edge
-
-
-def _on_bar(robot, patch, bar: Bar, kind, guide, offset, fixed: ContactSpec | None, grid, shift, put) -> None:
-    if kind == "ball" or (kind == "surface" and len(robot.patches[patch].polygon) < 3):
+def _on_bar(lattice: Lattice, bar: Bar, kind: str, fixed: ContactSpec | None) -> Iterator[Sample]:
+    """Yield places along a bar, in both directions that are natural to the limb."""
+    robot, patch, foot_like = lattice.robot, lattice.robot.patches[lattice.patch], lattice.foot_like
+    if kind == "ball" or (kind == "surface" and len(patch.polygon) < 3):
         return
-    arm = robot.scale.arm
-    half = float(np.abs(robot.patches[patch].polygon[:, 1]).max()) if kind == "surface" else arm * GRIP_MARGIN_M
-    rung = RUNG.times(robot.scale.leg)
-    footlike = _foot_like(robot, patch)
-    if fixed is None and kind == "surface" and abs(bar.direction[2]) > (STEEP if footlike else RAIL):
+    slope = MAX_RUNG_SLOPE if foot_like else MAX_RAIL_SLOPE
+    if fixed is None and kind == "surface" and abs(bar.direction[2]) > slope:
         return
+    half = float(np.abs(patch.polygon[:, 1]).max()) if kind == "surface" else robot.scale.arm * GRIP_MARGIN_M
     low, high = half, bar.length - half
     if low > high:
         if fixed is None or not fixed.overhang:
@@ -281,71 +318,51 @@ def _on_bar(robot, patch, bar: Bar, kind, guide, offset, fixed: ContactSpec | No
     if fixed is not None and fixed.along is not None:
         alongs = np.array([fixed.along])
     else:
-        step = max(ALONG * robot.scale.leg, grid)
-        s, _ = guide.progress(bar.ends.mean(axis=0)[None], offset)
-        base, yaw = guide.at(float(s[0]))
-        nominal = float((base + rotate_z(yaw, offset) - bar.ends[0]) @ bar.direction) + step * shift[0]
+        step = max(MIN_BAR_STEP_M * lattice.size, lattice.grid)
+        place = lattice.nominal(*lattice.pose_at(bar.ends.mean(axis=0)))
+        nominal = float((place - bar.ends[0]) @ bar.direction) + step * lattice.shift[0]
         alongs = np.arange(nominal + np.ceil((low - nominal) / step) * step, high + 1e-9, step)
         ends = [end for end in (low, high) if np.abs(alongs - end).min(initial=step) > 0.5 * step]
         alongs = np.concatenate([alongs, ends])
-    tip = float(robot.patches[patch].polygon[:, 0].max())
+
+    if kind == "surface":
+        tip, rung = float(patch.polygon[:, 0].max()), TREAD_FREEDOM.times(lattice.size)
+        tread = min(TREAD_M * lattice.size, tip) if foot_like else 0.0
+        rest = {"offset": round(tread, 4), "angle": 0.0}
+        freedom = replace(rung, offset=min(rung.offset, tip if foot_like else PALM_SHARE * tip))
+    else:
+        rest, freedom = {"angle": 0.0}, Freedom(along=lattice.grid / 2, angle=np.inf)
+    if fixed is not None:
+        freedom = Freedom(**{n: w for n, w in vars(freedom).items() if w > 0 and n not in fixed.given})
     for flip in (False, True):
-        if fixed is not None and fixed.flip is not None and fixed.flip != flip:
-            continue
-        chosen = fixed is not None and fixed.flip is not None
-        if not chosen and not _natural(bar_rotation(bar, 0.0, flip)[:, 1], guide, bar, offset):
+        if fixed is not None and fixed.flip is not None:
+            if fixed.flip != flip:
+                continue
+        elif not _natural(bar_rotation(bar, 0.0, flip)[:, 1], lattice.guide, bar, lattice.offset):
             continue
         for along in alongs:
-            spec: dict = {"patch": patch, "surface": bar.name, "along": round(float(along), 4), "flip": flip}
-            if kind == "surface":
-                tread = min(TREAD * robot.scale.leg, tip) if footlike else 0.0
-                spec |= {"offset": round(tread, 4), "angle": 0.0}
-                freedom = replace(rung, offset=min(rung.offset, tip if footlike else INNER * tip))
-            else:
-                spec |= {"angle": 0.0}
-                freedom = Freedom(along=grid / 2, angle=np.inf)
+            spec: dict = {"patch": lattice.patch, "surface": bar.name, "along": round(float(along), 4), "flip": flip}
+            spec |= rest
             if fixed is not None:
-                spec |= dict(fixed.given) | fixed.options
-                freedom = Freedom(**{n: w for n, w in vars(freedom).items() if w > 0 and n not in fixed.given})
-            elif kind != robot.patches[patch].kind:
-                spec |= {"kind": kind}
-            put(spec, bar.ends[0] + spec["along"] * bar.direction, freedom, fixed is not None)
+                spec |= fixed.given | fixed.options
+            yield Sample(spec, bar.ends[0] + spec["along"] * bar.direction, freedom, fixed is not None)
 
 
 def _natural(y: np.ndarray, guide: GuidePath, bar: Bar, offset: np.ndarray) -> bool:
-    """Whether a patch with the y axis ``y`` (3,) is turned as a limb likes it.
+    """Whether a patch with the y axis ``y`` (3,) is turned as is natural to its limb.
 
-    Across the way, y points to the right; along it, backward on the left side and forward on the right one. On a bar
+    Across the guide, y points to the right; along it, backward on the left side and forward on the right one. On a bar
     that is upright it may point up or down.
     """
     s, _ = guide.progress(bar.ends.mean(axis=0)[None], offset)
     _, yaw = guide.at(float(s[0]))
     ahead = y[0] * np.cos(yaw) + y[1] * np.sin(yaw)
     left = y[1] * np.cos(yaw) - y[0] * np.sin(yaw)
-    if np.hypot(ahead, left) < UPRIGHT:
+    if np.hypot(ahead, left) < MIN_HORIZONTAL_PART:
         return True
     if abs(left) >= abs(ahead):
         return bool(left < 0.0)
     return bool((ahead < 0.0) == (offset[1] > 0.0))
-
-
-def _foot_like(robot: Robot, patch: str) -> bool:
-    """Whether a patch belongs to a limb that the robot stands on: one that reaches down, not around."""
-    return robot.patches[patch].limb in {robot.patches[foot].limb for foot in robot.feet}
-
-
-def _yaw(surface: Surface, heading: float, first: float, near: np.ndarray, steep: bool) -> float:
-    """Return the yaw that keeps the patch's heading relative to the guide; on steep surfaces the nearest to now.
-
-    Parameters
-    ----------
-    heading, first : of the guide, here and at its start.
-    """
-    if steep:
-        R = surface.R.T @ Rotation.from_euler("z", first).as_matrix() @ near
-        return float(np.arctan2(R[1, 0] + R[0, 1], R[0, 0] - R[1, 1]))
-    ahead = surface.R.T @ np.array([np.cos(heading), np.sin(heading), 0.0])
-    return float(np.arctan2(ahead[1], ahead[0])) + _relative(near)
 
 
 def _relative(R: np.ndarray) -> float:
@@ -359,17 +376,6 @@ def _relative(R: np.ndarray) -> float:
     if abs(angle) > 0.75 * np.pi:
         return np.pi
     return float(np.copysign(0.5 * np.pi, angle)) if abs(angle) > 0.25 * np.pi and R[2, 2] < -0.99 else 0.0
-
-
-def _anchor(surface: Surface, guide: GuidePath, offset, known: Sequence[Contact], patch: str) -> np.ndarray:
-    """Return local coordinates (2,) that the lattice goes through."""
-    for contact in known:
-        if contact.patch == patch and contact.support == surface.name and "x" in contact.coordinates:
-            return np.array([contact.coordinates["x"], contact.coordinates["y"]])
-    s, _ = guide.progress(np.array([surface.corners.mean(axis=0)]), offset)
-    p, yaw = guide.at(float(s[0]))
-    place = p + rotate_z(yaw, offset)
-    return (surface.R.T @ (place - surface.p))[:2]
 
 
 def _lines(corners: np.ndarray, A, b, axis: int, anchor: float, grid: float, given: float | None) -> np.ndarray:

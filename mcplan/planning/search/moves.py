@@ -1,29 +1,112 @@
-"""The moves of a node: where each limb could go, by cheap filters on numbers that are known before the search.
+"""Moves of one limb from a stance: candidates within reach, and those that are unlikely to be of use.
 
-With which sets of its patches a limb may touch.
+A candidate is deprioritized (see `cost`), by numbers alone, where
 
-From one patch of a link to another without leaving the support: a heel that rises onto its toe edge, and comes down.
+    feet cross      sign(d_y - d'_y) (p - p')_y < -crossing      y to the left of the guide; p, p' places of two feet
+                    whose nominal places d, d' lie beside each other
+    obstructed      the link, raised along the normal by half and by all of the height of a swing, is in something
+    beyond          |a| > |a'|, a a' > 0.8 |a| |a'|      a, a' from the nominal place to this one, and to one that was
+                    out of reach from the same stance
+
+A limb also rolls from one patch of a link to another on the support: a heel rises onto its toe edge, and comes down.
 
 flat F, edge E on the same link, r = R_LF' (p_LE - p_LF):    p_E = p_F + R_F r,   and back:   p_F = p_E - R_F r
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
 from mcplan.errors import InputError
-from mcplan.planning.search.node import Move, Node
-from mcplan.planning.search.potential import mean_of
-from mcplan.planning.search.space import SearchSpace
-from mcplan.robot.anatomy import Limb
+from mcplan.planning.feasibility import Feasibility
+from mcplan.planning.goal.item import Goal
+from mcplan.planning.guide.path import GuidePath
+from mcplan.planning.posture.limbs import Limb
+from mcplan.planning.search.candidates import Candidates
+from mcplan.planning.search.cost import Potential
+from mcplan.planning.search.node import ContactProgress, Move, StanceNode, mean_of
 from mcplan.robot.pose import rotate_z
 from mcplan.robot.robot import Robot
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment, Surface
 from mcplan.scene.placement import make_contact
 
+MAX_EDGE_OFFSET_M = 0.01
+"""An edge that lies this near to the plane of a flat patch can take its place."""
 
-def modes_of(
+REQUIRED_WINDOW_M = 0.25
+"""A required contact has to be made now where a place for it is no farther along the guide."""
+
+MAX_SINK_M, EXTRA_REACH_M = 0.35, 0.05
+"""By how much a robot may sink towards a place below, and how much farther than its limb it reaches."""
+
+MAX_PARTNER_M = 0.12
+"""How far from where the first patch of a limb puts it a place of the second may be."""
+
+MIN_CROSSING_M = 0.02
+"""A foot is on the far side of the other where it is so far beyond it; one may go before the other on a beam."""
+
+BEYOND_COSINE = 0.8
+"""A place lies beyond another where the directions to both have at least this cosine."""
+
+
+@dataclass(frozen=True, eq=False)
+class SearchSpace:
+    """What all nodes of one search share.
+
+    Parameters
+    ----------
+    feasibility : of stances and motions.
+    limbs, modes : limbs by name, and the sets of patches with which each may touch.
+    guide, offsets : the path of the base, nominal places of patches.
+    candidates : by patch.
+    potential : of the goal.
+    require : sets of patches of which one must be used, in this search or before it.
+    due : whether that is asked of this search; else it only records what is used.
+    """
+
+    feasibility: Feasibility
+    limbs: dict[str, Limb]
+    modes: dict[str, tuple[tuple[str, ...], ...]]
+    guide: GuidePath
+    offsets: dict[str, np.ndarray]
+    candidates: dict[str, Candidates]
+    potential: Potential
+    require: tuple[frozenset[str], ...]
+    due: bool = True
+
+    @property
+    def robot(self) -> Robot:
+        """The robot whose limbs move."""
+        return self.feasibility.robot
+
+    @property
+    def goal(self) -> Goal:
+        """The goal of the search."""
+        return self.potential.goal
+
+    def is_line(self, patch: str) -> bool:
+        """Whether a patch is an edge."""
+        return len(self.robot.patches[patch].polygon) == 2
+
+    def progress(self, contact: Contact) -> ContactProgress:
+        """Return the progress of a contact on the guide."""
+        s, aside = self.guide.progress(contact.p[None], self.offsets[contact.patch])
+        return ContactProgress(float(s[0]), float(aside[0]), self.goal.hit(contact), self.is_line(contact.patch))
+
+    def remaining(self, met: frozenset[int], touching: Collection[str]) -> float:
+        """Return the moves that the requirements still take: one to touch, half of one to carry."""
+        w = self.potential.weights
+        left = [patches for i, patches in enumerate(self.require) if self.due and i not in met]
+        return sum(w.unloaded_requirement if any(p in touching for p in patches) else w.requirement for patches in left)
+
+    def h(self, standing: Mapping[str, ContactProgress], met: frozenset[int]) -> float:
+        """Return the potential of a stance that has met some requirements."""
+        return self.potential(standing, self.remaining(met, standing))
+
+
+def contact_modes(
     robot: Robot, limbs: Mapping[str, Limb], stances: Iterable[frozenset[str]]
 ) -> dict[str, tuple[tuple[str, ...], ...]]:
     """Return the sets of patches with which each limb may touch.
@@ -49,11 +132,7 @@ def modes_of(
     return modes
 
 
-LEVEL = 0.01
-"""m: an edge that lies this near to the plane of a flat patch can take its place."""
-
-
-def roll(robot: Robot, environment: Environment, contact: Contact, patch: str) -> Contact | None:
+def rolled_contact(robot: Robot, environment: Environment, contact: Contact, patch: str) -> Contact | None:
     """Return the contact of ``patch`` that takes over from ``contact`` in place, or None where there is none."""
     now, then = robot.patches[contact.patch], robot.patches[patch]
     edges = [len(now.polygon) == 2, len(then.polygon) == 2]
@@ -62,45 +141,30 @@ def roll(robot: Robot, environment: Environment, contact: Contact, patch: str) -
         return None
     flat, edge = (then, now) if edges[0] else (now, then)
     arm = flat.R.T @ (edge.p - flat.p)
-    if abs(arm[2]) > robot.scale.sole * LEVEL:
+    if abs(arm[2]) > robot.scale.sole * MAX_EDGE_OFFSET_M:
         return None
     spec = {"patch": patch, "surface": contact.support}
     turned = contact.R @ now.R.T @ then.R
+    p = contact.p if edges[0] else contact.p + contact.R @ arm
     try:
+        over = make_contact(robot, environment, spec | {"overhang": True}, (turned, p))
+        yaw = round(float(over.coordinates["yaw"]), 6)
         if edges[0]:
-            yaw = round(float(make_contact(robot, environment, spec | {"overhang": True}, (turned, contact.p))
-                              .coordinates["yaw"]), 6)  # fmt: skip
             c, s = np.cos(yaw), np.sin(yaw)
-            R = support.R @ np.array([[c, s, 0.0], [s, -c, 0.0], [0.0, 0.0, -1.0]])
-            p = contact.p - R @ arm
-        else:
-            R, p = turned, contact.p + contact.R @ arm
-            yaw = round(
-                float(make_contact(robot, environment, spec | {"overhang": True}, (R, p)).coordinates["yaw"]), 6
-            )
+            p = contact.p - support.R @ np.array([[c, s, 0.0], [s, -c, 0.0], [0.0, 0.0, -1.0]]) @ arm
         x, y, _ = support.R.T @ (p - support.p)
         return make_contact(robot, environment, spec | {"x": round(float(x), 9), "y": round(float(y), 9), "yaw": yaw})
     except InputError:
         return None
 
 
-CLOSE = 0.25
-"""m: a place that a requirement asks for is close by where it is no farther along the way."""
-
-SINK, BEYOND = 0.35, 0.05
-"""m: by how much a robot may sink towards a place below, and how much farther than its limb it reaches."""
-
-PARTNER = 0.12
-"""m: how far from where the first patch of a limb puts it a place of the second may be."""
-
-
-class MoveMaker:
+class MoveGenerator:
     """Makes moves in a search space."""
 
     def __init__(self, space: SearchSpace):
         self.space, self.size = space, space.robot.scale.leg
 
-    def moves(self, node: Node, window: float) -> list[Move]:
+    def moves(self, node: StanceNode, window: float) -> list[Move]:
         """Return the moves of a node, contacts within ``window`` (m) of the mean progress of the others."""
         found: list[Move] = []
         touching = node.touching
@@ -132,14 +196,14 @@ class MoveMaker:
         """Return the moves to another patch of the same link, in place: from a sole to its toe edge and back."""
         moves = []
         for patch in limb.patches:
-            other = roll(self.space.robot, self.space.prover.environment, contact, patch)
+            other = rolled_contact(self.space.robot, self.space.feasibility.environment, contact, patch)
             if other is not None:
-                at = self.space.stand(other)
+                at = self.space.progress(other)
                 i = self.space.candidates[patch].add(other, at.s, at.aside, at.hit)
                 moves.append(Move(limb.name, (contact.patch,), ((patch, i),), True))
         return moves
 
-    def _waiting(self, node: Node) -> set[str]:
+    def _waiting(self, node: StanceNode) -> set[str]:
         """Return limbs that must touch now: a required one is free, and has somewhere to go close by."""
         for i, patches in enumerate(self.space.require):
             if i in node.met or not self.space.due:
@@ -147,17 +211,17 @@ class MoveMaker:
             names = set[str]()
             if any(patch in node.standing for patch in patches):
                 continue  # it touches already, and carries when the next limb leaves
-            mean = mean_of([standing.s for standing in node.standing.values()])
+            mean = mean_of([at.s for at in node.standing.values()])
             for patch in patches:
                 s = self.space.candidates[patch].s if patch in self.space.candidates else np.zeros(0)
-                if np.abs(s - mean).min(initial=np.inf) < self.size * CLOSE:
+                if np.abs(s - mean).min(initial=np.inf) < self.size * REQUIRED_WINDOW_M:
                     names.add(self.space.robot.patches[patch].limb)
             if names:
                 return names
         return set()
 
     def _place(
-        self, limb: Limb, removed: tuple[str, ...], mode: tuple[str, ...], node: Node, mean: float, window: float
+        self, limb: Limb, removed: tuple[str, ...], mode: tuple[str, ...], node: StanceNode, mean: float, window: float
     ) -> list[Move]:
         first = mode[0]
         sampled = self.space.candidates[first]
@@ -166,8 +230,8 @@ class MoveMaker:
         base, yaw = self.space.guide.at(mean)
         root = base + rotate_z(yaw, limb.root)
         arm = sampled.place - root
-        arm[:, 2] = np.where(arm[:, 2] < 0.0, np.minimum(arm[:, 2] + self.size * SINK, 0.0), arm[:, 2])
-        reach = limb.length + self.size * BEYOND
+        arm[:, 2] = np.where(arm[:, 2] < 0.0, np.minimum(arm[:, 2] + self.size * MAX_SINK_M, 0.0), arm[:, 2])
+        reach = limb.length + self.size * EXTRA_REACH_M
         near = (np.abs(sampled.s - mean) <= window) & (np.linalg.norm(arm, axis=1) <= reach)
         moves = []
         before = node.touching.get(first)
@@ -192,7 +256,7 @@ class MoveMaker:
         if not len(two.s):
             return None
         _, yaw = self.space.guide.at(float(one.s[i]))
-        d = self.space.prover.between(first, patch)
+        d = self.space.feasibility.references.offset(first, patch)
         d = self.space.offsets[patch] - self.space.offsets[first] if d is None else d
         place = one.place[i] + rotate_z(yaw, d)
         distance = np.linalg.norm(two.place - place, axis=1) - (1e-3 if one.goal[i] else 0.0) * two.goal
@@ -200,4 +264,48 @@ class MoveMaker:
         if one.goal[i] and two.goal.any():
             goals = np.flatnonzero(two.goal)
             j = int(goals[np.argmin(distance[goals])])
-        return j if distance[j] < self.size * PARTNER else None
+        return j if distance[j] < self.size * MAX_PARTNER_M else None
+
+
+def feet_crossed(space: SearchSpace, node: StanceNode, move: Move) -> bool:
+    """Whether a foot would come to the far side of the one beside it: legs that cross are near their limits."""
+    if not move.added or move.rolling:
+        return False
+    (patch, i), *_ = move.added
+    sampled, feet, least = space.candidates[patch], space.robot.feet, space.robot.scale.leg * MIN_CROSSING_M
+    if patch not in feet:
+        return False
+    _, yaw = space.guide.at(sampled.progress(i))
+    left = np.array([-np.sin(yaw), np.cos(yaw), 0.0])
+    for other in node.contacts:
+        if other.patch not in feet or other.patch in move.removed:
+            continue
+        ahead, aside, _ = space.offsets[patch] - space.offsets[other.patch]
+        if abs(ahead) < abs(aside) and np.sign(aside) * float(left @ (sampled.place[i] - other.p)) < -least:
+            return True
+    return False
+
+
+def beyond_unreachable_place(space: SearchSpace, node: StanceNode, move: Move) -> bool:
+    """Whether a place lies beyond one that was out of reach."""
+    failed = node.failed.get(move.limb)
+    if not move.added or not failed:
+        return False
+    direction, distance = offset_from_nominal(space, node, move)
+    return any(distance > limit + 1e-9 and direction @ other > BEYOND_COSINE for other, limit in failed)
+
+
+def offset_from_nominal(space: SearchSpace, node: StanceNode, move: Move) -> tuple[np.ndarray, float]:
+    """Return direction and distance of a place from the nominal one at the mean progress of the others."""
+    patch, i = move.added[0]
+    base, yaw = space.guide.at(mean_of([at.s for name, at in node.standing.items() if name not in move.removed]))
+    offset = space.candidates[patch].place[i] - base - rotate_z(yaw, space.offsets[patch])
+    length = float(np.linalg.norm(offset))
+    return (offset / length if length > 1e-9 else offset), length
+
+
+def landing_obstructed(space: SearchSpace, move: Move) -> bool:
+    """Whether a patch would come to where its link cannot come down along the normal: toes below the next step."""
+    places = () if move.rolling else move.added
+    contacts = (space.candidates[patch].contact(i) for patch, i in places)
+    return any(contact is not None and space.feasibility.occupancy.landing_obstructed(contact) for contact in contacts)

@@ -1,24 +1,36 @@
-"""Nodes and edges of the search: a stance with its posture, and the move of one limb that leads to it."""
+"""Nodes and edges of the stance search: a stance with its posture, and the move of one limb that leads to it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
 from mcplan.planning.plan import Change
-from mcplan.planning.search.potential import Standing
 from mcplan.planning.transition.segments import BodyShift, SwingMotion
 from mcplan.scene.contact import Contact
 
+CELL_WIDTH_M, CELL_TURN_RAD = 0.05, 0.1
+"""Stances whose contacts round to the same cells are the same to the search; for a robot of the size of HRP-2."""
+
+
+class ContactProgress(NamedTuple):
+    """A contact on the guide: progress, distance from the guide (m), whether it is the goal's, and an edge."""
+
+    s: float
+    aside: float
+    hit: bool
+    line: bool = False
+
 
 @dataclass(frozen=True, eq=False)
-class Step(Change):
+class ContactStep(Change):
     """A change of one contact in a move of the search, as the plan will list it.
 
     Attributes
     ----------
-    in_place : those of the larger stance; ``loaded`` names those that carry.
+    in_place : contacts of the larger stance; ``loaded`` names those that carry.
     q : (nq,) linking posture.
     touching : all contacts in place there: several when a limb moves more than one patch.
     """
@@ -31,7 +43,7 @@ class Step(Change):
 
 @dataclass(frozen=True, eq=False)
 class Move:
-    """A move of one limb that is not proven yet.
+    """A candidate move of one limb.
 
     Attributes
     ----------
@@ -53,8 +65,8 @@ class Move:
 
 
 @dataclass(eq=False)
-class Node:
-    """A stance that is proven.
+class StanceNode:
+    """A feasible stance.
 
     Attributes
     ----------
@@ -64,20 +76,20 @@ class Node:
     move, steps : from the parent to here.
     g : moves so far; ``h`` the potential.
     limb : that moved last; None at the start.
-    met : requirements that were met on the way, by index: a patch carried what was asked for.
+    met : requirements that were met on the path, by index: a patch carried the required load.
     index : in the record.
-    dead : whether the motion that leads here was found to be barred.
+    dead : whether the motion that leads here was found to be blocked.
     failed : {limb: [(direction from the nominal place, distance)]} of places that were out of reach.
     stuck : sets of patches that cannot be lifted.
-    barred : moves from here with the postures on the way of each, between which a motion was found to be barred.
+    blocked : edges from here between whose postures a motion was found to be blocked.
     """
 
     contacts: tuple[Contact, ...]
-    standing: dict[str, Standing]
+    standing: dict[str, ContactProgress]
     q: np.ndarray
-    parent: "Node | None"
+    parent: "StanceNode | None"
     move: Move | None
-    steps: tuple[Step, ...]
+    steps: tuple[ContactStep, ...]
     g: float
     h: float
     limb: str | None
@@ -86,7 +98,7 @@ class Node:
     dead: bool = False
     failed: dict[str, list[tuple[np.ndarray, float]]] = field(default_factory=dict)
     stuck: set[tuple[str, ...]] = field(default_factory=set)
-    barred: set[tuple[Move | None, tuple[bytes, ...]]] = field(default_factory=set)
+    blocked: set[tuple[Move | None, tuple[bytes, ...]]] = field(default_factory=set)
 
     @property
     def touching(self) -> dict[str, Contact]:
@@ -94,28 +106,27 @@ class Node:
         return {contact.patch: contact for contact in self.contacts}
 
     @property
-    def way(self) -> tuple[Move | None, tuple[bytes, ...]]:
+    def edge(self) -> tuple[Move | None, tuple[bytes, ...]]:
         """The move that leads here, with its postures."""
         return self.move, tuple(step.q.tobytes() for step in self.steps)
 
     @property
     def lost(self) -> bool:
         """Whether it, or a node that leads to it, is dead."""
-        node: Node | None = self
-        while node is not None and not node.dead:
-            node = node.parent
-        return node is not None
+        return any(node.dead for node in self._ancestors())
 
-    def path(self) -> list["Node"]:
+    def path(self) -> list["StanceNode"]:
         """Return the nodes from the start to here."""
-        nodes, node = [], self
+        return list(self._ancestors())[::-1]
+
+    def _ancestors(self) -> Iterator["StanceNode"]:
+        node: StanceNode | None = self
         while node is not None:
-            nodes.append(node)
-            node = node.parent  # type: ignore[assignment]
-        return nodes[::-1]
+            yield node
+            node = node.parent
 
 
-def swing_to(parent: Node, node: Node) -> SwingMotion | None:
+def swing_to(parent: StanceNode, node: StanceNode) -> SwingMotion | None:
     """Return the swing that leads from one node to the next, None where nothing swings."""
     assert node.move is not None
     if not node.move.added or node.move.rolling:
@@ -126,7 +137,7 @@ def swing_to(parent: Node, node: Node) -> SwingMotion | None:
     return SwingMotion(common, parent.touching.get(added[0].patch), added, q0, node.q)
 
 
-def shifts_to(parent: Node, node: Node) -> Iterator[BodyShift]:
+def shifts_to(parent: StanceNode, node: StanceNode) -> Iterator[BodyShift]:
     """Yield the motions of the body before the limb of a move lifts: to where it opens, and on to where more opens."""
     assert node.move is not None
     if not node.move.removed or node.move.rolling:
@@ -137,3 +148,22 @@ def shifts_to(parent: Node, node: Node) -> Iterator[BodyShift]:
         if step.q is not before.q:
             opens = tuple(contact for contact in leaving if contact.patch == step.moved)
             yield BodyShift(before.contacts, opens, before.q, step.q)
+
+
+def contact_cell(contact: Contact, hit: bool, size: float = 1.0) -> tuple:
+    """Return the cell of a contact; ``hit``: whether it is the goal's."""
+    return place_cell(contact.patch, {"surface": contact.support, **contact.coordinates}, hit, size)
+
+
+def place_cell(patch: str, spec: Mapping, hit: bool, size: float = 1.0) -> tuple:
+    """Return the cell of a place; contacts of the goal have their own cell, whatever is near."""
+    width = size * CELL_WIDTH_M
+    if "along" in spec:
+        return (patch, spec["surface"], hit, round(float(spec["along"]) / width), 0, 0)
+    x, y = (round(float(spec[name]) / width) for name in ("x", "y"))
+    return (patch, spec["surface"], hit, x, y, round(float(spec.get("yaw", 0.0)) / CELL_TURN_RAD))
+
+
+def mean_of(values: list[float]) -> float:
+    """Return the mean of a few numbers; NumPy takes ten times as long for them."""
+    return sum(values) / len(values)

@@ -40,7 +40,7 @@ class SearchTree:
     calls: int = 0
     path: list[int] = field(default_factory=list)
 
-    def node(self, parent: int | None, move: str, contacts, q: np.ndarray, g: float, h: float) -> int:
+    def add_node(self, parent: int | None, move: str, contacts, q: np.ndarray, g: float, h: float) -> int:
         """Add a stance and return its index."""
         self.nodes.append(
             {

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from mcplan.planning.feasibility import CARRIES, Prover
-from mcplan.planning.goal.ending import End, Ending
+from mcplan.planning.feasibility import MIN_LOAD_N, Feasibility
+from mcplan.planning.goal.ending import GoalPosture, GoalPostureSolver
 from mcplan.planning.posture.generator import PostureGenerator
 from mcplan.scenario.load import load_scenario
 
@@ -14,14 +14,14 @@ def standing():
     """An ending, and HRP-2 on its right foot, the left one beside it."""
     scenario = load_scenario("walk")
     robot, contacts = scenario.robot, scenario.start.contacts
-    prover = Prover(
+    feasibility = Feasibility(
         robot, scenario.environment, scenario.start.q, [c.patch for c in contacts], scenario.transition_settings
     )
     generator = PostureGenerator(robot, scenario.environment)
     (right,) = (contact for contact in contacts if contact.patch == "right_sole")
     leaning = generator.generate(contacts, ["right_sole"], scenario.start.q, com=right.p[:2] - [0.0, 0.045])
     assert leaning.found
-    return scenario, Ending(prover, scenario.start.q), leaning
+    return scenario, GoalPostureSolver(feasibility, scenario.start.q), leaning
 
 
 def load(result, patch="left_sole"):
@@ -30,10 +30,10 @@ def load(result, patch="left_sole"):
 
 def test_what_the_goal_asks_to_touch_bears_something_at_the_end(standing):
     scenario, ending, leaning = standing
-    assert load(leaning) <= CARRIES
-    end = ending._loaded(scenario.goal[0], leaning.q, End(leaning, ""))
+    assert load(leaning) <= MIN_LOAD_N
+    end = ending._loaded(scenario.goal[0], leaning.q, GoalPosture(leaning, ""))
     assert end.found
-    assert load(end.result) > CARRIES
+    assert load(end.result) > MIN_LOAD_N
     for before, after in zip(leaning.contacts, end.result.contacts, strict=True):
         np.testing.assert_allclose(after.p, before.p, atol=1e-6)
 
@@ -42,5 +42,5 @@ def test_a_contact_that_the_goal_does_not_ask_for_is_left_as_it_is(standing):
     scenario, ending, leaning = standing
     item = scenario.goal[0].model_copy(update={"contacts": scenario.goal[0].contacts[1:]})
     assert [spec.patch for spec in item.contacts] == ["right_sole"]
-    before = End(leaning, "")
+    before = GoalPosture(leaning, "")
     assert ending._loaded(item, leaning.q, before) is before

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from mcplan.planning.goal.item import EXACT, Goal, deviation, measure
+from mcplan.planning.goal.item import COORDINATE_TOLERANCE, Goal, deviation, measure
 from mcplan.robot.robot_file import load_robot
 from mcplan.scenario.schema import GoalItem
 from mcplan.scene.spec import ContactSpec
@@ -45,7 +45,7 @@ def test_the_deviation_is_that_of_the_worst_coordinate_whichever_way(name, sign)
     assert deviation(spec, "step", {**near, name: PLACE[name] + sign * 0.1}) == pytest.approx(0.1)
     wanted = goal({"patch": "left_sole", "surface": "step", **PLACE})
     for share, expected in ((0.9, True), (1.1, False)):
-        moved = {**PLACE, name: PLACE[name] + sign * share * EXACT}
+        moved = {**PLACE, name: PLACE[name] + sign * share * COORDINATE_TOLERANCE}
         assert wanted.hit(on("left_sole", "step", **moved)) == expected
 
 

@@ -9,8 +9,8 @@ from scipy.spatial.transform import Rotation
 from mcplan.collision.model import CollisionModel
 from mcplan.planning.goal.item import Goal
 from mcplan.planning.guide.guide_search import _base_over, _heading_over, direct_path
-from mcplan.planning.guide.passage import COMFORT, REACH, BasePose, Passage
-from mcplan.planning.guide.path import ASIDE, DROP, GuidePath, places_along, turns_on
+from mcplan.planning.guide.passage import CORE_MARGIN_M, MAX_REACH_SHARE, BasePose, Traversability
+from mcplan.planning.guide.path import MAX_ASIDE_M, MAX_HEIGHT_M, GuidePath, poses_along, turns_over
 from mcplan.planning.posture.limbs import nominal_offsets
 from mcplan.robot.anatomy import limbs_of
 from mcplan.robot.description import Box
@@ -114,7 +114,7 @@ OFFSET = np.array([0.05, 0.1, -0.7])
 @pytest.mark.parametrize("R", [np.eye(3), Rotation.from_euler("zx", [0.7, 0.2]).as_matrix()])
 def test_places_along_a_guide_lie_beside_its_track_with_its_heading_and_on_the_surface(R):
     floor = Surface("floor", R, np.zeros(3), SQUARE)
-    found = list(places_along(BEND, floor, PATCH, OFFSET, 0.3, 0.1))
+    found = list(poses_along(BEND, floor, PATCH, OFFSET, 0.3, 0.1))
     assert len(found) > 50
     for x, y, yaw in found:
         c, n = np.cos(yaw), np.sin(yaw)
@@ -126,14 +126,14 @@ def test_places_along_a_guide_lie_beside_its_track_with_its_heading_and_on_the_s
         off = yaw - np.arctan2(ahead[1], ahead[0]) - 0.3
         assert abs((off + np.pi) % (2 * np.pi) - np.pi) < 0.25  # lines beside a bend belong to headings around it
         track = BEND.track(OFFSET)[1]
-        assert np.linalg.norm(track[:, :2] - place[:2], axis=1).min() < ASIDE + 0.1
+        assert np.linalg.norm(track[:, :2] - place[:2], axis=1).min() < MAX_ASIDE_M + 0.1
 
 
 def test_a_surface_whose_border_the_guide_ends_on_has_places_on_both_sides_and_behind_its_end():
     end = BEND.track(OFFSET)[1][-1]
     # the patch, turned as the guide ends, reaches 0.1 back: nominally it lies 3 mm over the border
     landing = Surface("landing", np.eye(3), np.array([end[0], end[1] - 0.097, 0.0]), SQUARE * [0.6, 1.0] + [0.0, 1.0])
-    places = np.array(list(places_along(BEND, landing, PATCH, OFFSET, 0.0, 0.1)))
+    places = np.array(list(poses_along(BEND, landing, PATCH, OFFSET, 0.0, 0.1)))
     ahead = places[np.abs(places[:, 2] - np.pi / 2) < 1e-3]
     for aside in (-0.2, -0.1, 0.0, 0.1, 0.2):
         line = ahead[np.abs(ahead[:, 0] - aside) < 1e-3]
@@ -145,17 +145,18 @@ def test_a_surface_whose_border_the_guide_ends_on_has_places_on_both_sides_and_b
 
 
 def test_surfaces_too_far_above_or_below_have_no_places():
-    for height, some in ((DROP - 0.02, True), (DROP + 0.02, False), (0.02 - DROP, True), (-0.02 - DROP, False)):
+    near, far = MAX_HEIGHT_M - 0.02, MAX_HEIGHT_M + 0.02
+    for height, some in ((near, True), (far, False), (-near, True), (-far, False)):
         floor = Surface("floor", np.eye(3), np.array([0.0, 0.0, height]), SQUARE)
-        assert bool(list(places_along(BEND, floor, PATCH, OFFSET, 0.0, 0.1))) == some
+        assert bool(list(poses_along(BEND, floor, PATCH, OFFSET, 0.0, 0.1))) == some
 
 
 def test_a_guide_turns_on_a_surface_only_where_it_is_over_it():
     before = Surface("before", np.eye(3), np.array([-0.6, -0.3, 0.0]), SQUARE * [0.05, 0.5])
-    assert not turns_on(BEND, before, OFFSET)
-    assert turns_on(BEND, Surface("floor", np.eye(3), np.zeros(3), SQUARE), OFFSET)
+    assert not turns_over(BEND, before, OFFSET)
+    assert turns_over(BEND, Surface("floor", np.eye(3), np.zeros(3), SQUARE), OFFSET)
     straight = GuidePath(BEND.points, np.zeros(3))
-    assert not turns_on(straight, Surface("floor", np.eye(3), np.zeros(3), SQUARE), OFFSET)
+    assert not turns_over(straight, Surface("floor", np.eye(3), np.zeros(3), SQUARE), OFFSET)
 
 
 # -- where the base can pass ----------------------------------------------------------------------------------------
@@ -167,7 +168,8 @@ def passage(scene, walker):
 
     def made(surfaces, obstacles=()):
         environment = Environment(tuple(surfaces), (), tuple(obstacles))
-        return Passage(robot, environment, CollisionModel(robot, environment), q, scene.feet(0.0), limbs, offsets)
+        collisions = CollisionModel(robot, environment)
+        return Traversability(robot, environment, collisions, q, scene.feet(0.0), limbs, offsets)
 
     return made
 
@@ -181,7 +183,7 @@ def test_the_base_stands_as_high_above_what_carries_it_as_at_the_start(passage, 
     steps = passage([plate("low", 0.0), plate("high", 1.0, 0.15)])
     assert steps.support(0.0, 0.0, 0.0, q[2]).height == pytest.approx(q[2], abs=1e-6)
     assert steps.support(1.0, 0.0, 0.0, q[2] + 0.1).height == pytest.approx(q[2] + 0.15, abs=1e-6)
-    reach = REACH * min(limb.length for limb in limbs.values())
+    reach = MAX_REACH_SHARE * min(limb.length for limb in limbs.values())
     gone = steps.support(-0.5 - reach - 0.2, 0.0, 0.0, q[2])
     assert np.isnan(gone.height)
     assert gone.limb in limbs
@@ -201,15 +203,15 @@ def test_what_stands_in_the_way_costs_by_its_distance_and_bars_where_it_overlaps
     prices = []
     for x in (0.2, 0.62, 0.67, 0.72, 0.8):
         place = here._replace(x=x)
-        hindrance = crowded.hindrance(place)
-        assert np.isinf(crowded.cost(place)) == (hindrance is not None)
+        obstruction = crowded.obstruction(place)
+        assert np.isinf(crowded.cost(place)) == (obstruction is not None)
         prices.append(crowded.cost(place))
     assert prices[0] == pytest.approx(1.0)
     assert np.all(np.diff(prices[:4]) > 0.0)
-    inside = crowded.hindrance(here._replace(x=1.0))
+    inside = crowded.obstruction(here._replace(x=1.0))
     assert "inside post" in inside.reason
     assert inside.amount > 0.05
-    assert COMFORT > 0.0
+    assert CORE_MARGIN_M > 0.0
     turned = replace(post, p=np.array([0.0, 1.0, 0.9]))
     beside = passage([plate("floor", 0.0, half=3.0)], [turned])
     # the same post ahead of a base that was turned towards it costs the same

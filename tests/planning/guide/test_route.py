@@ -10,8 +10,8 @@ import mcplan
 from mcplan.certificate.verify import verify
 from mcplan.collision.model import CollisionModel
 from mcplan.planning.guide.guide_search import _length, find_route
-from mcplan.planning.guide.passage import BasePose, Passage
-from mcplan.planning.guide.path import TURN, GuidePath
+from mcplan.planning.guide.passage import BasePose, Traversability
+from mcplan.planning.guide.path import TURN_M_PER_RAD, GuidePath
 from mcplan.planning.plan_file import save_plan
 from mcplan.planning.planner import plan
 from mcplan.planning.posture.limbs import nominal_offsets
@@ -100,7 +100,8 @@ def passage(scene):
         surfaces = (scene.plane("floor", [1, 0, 0], [6, 4]),)
         around = Environment(surfaces=surfaces, obstacles=tuple(obstacles))
         offsets = nominal_offsets(scene.ROBOT, q, scene.feet(0.0), limbs)
-        return Passage(scene.ROBOT, around, CollisionModel(scene.ROBOT, around), q, scene.feet(0.0), limbs, offsets)
+        collisions = CollisionModel(scene.ROBOT, around)
+        return Traversability(scene.ROBOT, around, collisions, q, scene.feet(0.0), limbs, offsets)
 
     return make
 
@@ -120,7 +121,7 @@ def test_a_route_keeps_the_body_clear_of_what_stands_in_the_straight_way(passage
     ways = passage(block([1.2, 0.2, 1.0], (0.2, 1.0, 2.0)))
     assert np.isinf(ways.cost(BasePose(1.2, 0.0, 0.649, 0.0)))
     route = find_route(ways, START, GOAL)
-    assert route.hindrance is None
+    assert route.obstruction is None
     assert (route.places[0], route.places[-1]) == (START, GOAL)
     for a, b in pairwise(route.places):
         for share in np.linspace(0.0, 1.0, 20):
@@ -132,17 +133,17 @@ def test_what_can_be_stepped_over_is_no_detour_and_what_cannot_is_named(passage)
     assert find_route(passage(block([1.2, 0.0, 0.1], (0.05, 3.9, 0.2))), START, GOAL).places == (START, GOAL)
     closed = find_route(passage(block([1.2, 0.0, 1.0], (0.1, 4.6, 2.0))), START, GOAL)
     assert closed.places == (START, GOAL)
-    assert closed.hindrance is not None
-    assert "inside block" in closed.hindrance.reason
-    assert 1.0 < closed.hindrance.place.x < 1.4
+    assert closed.obstruction is not None
+    assert "inside block" in closed.obstruction.reason
+    assert 1.0 < closed.obstruction.place.x < 1.4
 
 
 def test_a_turn_on_the_spot_costs_a_way_whichever_way_it_goes():
     for turn in (-1.0, 1.0):
-        assert _length(START, START._replace(yaw=turn), 0.8) == pytest.approx(0.8 * TURN)
+        assert _length(START, START._replace(yaw=turn), 0.8) == pytest.approx(0.8 * TURN_M_PER_RAD)
     ahead = _length(START, GOAL, 1.0)
     assert ahead == pytest.approx(2.4)
-    assert _length(START, GOAL._replace(yaw=0.5), 1.0) > ahead + 0.5 * TURN
+    assert _length(START, GOAL._replace(yaw=0.5), 1.0) > ahead + 0.5 * TURN_M_PER_RAD
 
 
 def test_feet_are_looked_for_where_the_base_faces(passage):
@@ -169,7 +170,7 @@ def test_a_metre_is_dearer_the_nearer_the_trunk_comes_to_an_obstacle(passage):
 
 def test_progress_runs_through_a_turn_on_the_spot():
     path = GuidePath(np.zeros((2, 3)), np.array([0.0, np.pi]))
-    assert path.length == pytest.approx(TURN * np.pi)
+    assert path.length == pytest.approx(TURN_M_PER_RAD * np.pi)
     for offset in (np.array([0.0, 0.1, -0.6]), np.array([0.05, -0.1, -0.6])):
         for share in (0.0, 0.3, 0.8, 1.0):
             c, n = np.cos(share * np.pi), np.sin(share * np.pi)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mcplan.collision.model import CollisionModel
-from mcplan.planning.feasibility import Prover
+from mcplan.planning.feasibility import Feasibility
 from mcplan.planning.posture.limbs import MAX_OVERLAP_M, FreeLimbs
 from mcplan.robot.anatomy import limb_joints, limb_links, limb_rates
 from mcplan.scene.environment import Bar, Environment
@@ -34,21 +34,21 @@ def beside(scene, standing, below=0.0):
 
 
 @pytest.fixture(scope="module")
-def prover(scene, standing):
-    return Prover(scene.ROBOT, beside(scene, standing), standing[1], SOLES, ControlSettings())
+def feasibility(scene, standing):
+    return Feasibility(scene.ROBOT, beside(scene, standing), standing[1], SOLES, ControlSettings())
 
 
-def test_an_arm_that_would_go_through_a_rail_is_named(standing, prover):
+def test_an_arm_that_would_go_through_a_rail_is_named(standing, feasibility):
     _, hanging, lifted = standing
-    limbs = prover.free_limbs
+    limbs = feasibility.postures.free_limbs
     assert limbs.crossing(SOLES, hanging, lifted) == ("left_arm",)
     assert limbs.crossing(SOLES, lifted, hanging) == ("left_arm",)
     assert limbs.crossing(SOLES, hanging, hanging) == ()
 
 
-def test_an_arm_in_contact_follows_its_planned_path(standing, prover):
+def test_an_arm_that_touches_is_left_to_its_planned_way(standing, feasibility):
     _, hanging, lifted = standing
-    assert prover.free_limbs.crossing((*SOLES, "left_grip"), hanging, lifted) == ()
+    assert feasibility.postures.free_limbs.crossing((*SOLES, "left_grip"), hanging, lifted) == ()
 
 
 def test_what_hardly_overlaps_is_got_around(scene, standing):
@@ -65,10 +65,10 @@ def test_what_hardly_overlaps_is_got_around(scene, standing):
     assert said == {(True, True), (False, True), (False, False)}
 
 
-def test_a_guide_takes_over_the_joints_of_the_limb_alone(standing, prover):
+def test_a_guide_takes_over_the_joints_of_the_limb_alone(standing, feasibility):
     robot, hanging, lifted = standing
     guide = robot.integrate(hanging, np.linspace(-0.1, 0.1, robot.nv), 1.0)
-    kept = prover.free_limbs.kept(["left_arm"], lifted, guide)
+    kept = feasibility.postures.free_limbs.kept(["left_arm"], lifted, guide)
     arm = limb_joints(robot, "left_arm")
     np.testing.assert_allclose(kept[arm], lifted[arm], atol=1e-12)
     others = np.setdiff1d(np.arange(robot.nq), arm)
@@ -82,13 +82,13 @@ def test_a_limb_has_the_rates_of_its_joints_and_the_links_that_they_move(scene):
     assert names == {name for name in robot.link_names if name.startswith("LARM") or name.startswith("LHAND")}
 
 
-def test_the_next_posture_keeps_the_arm_where_the_reference_would_take_it_through(scene, standing, prover):
+def test_the_next_posture_keeps_the_arm_where_the_reference_would_take_it_through(scene, standing, feasibility):
     robot, hanging, lifted = standing
     feet = scene.feet()
-    freely = Prover(robot, scene.ENVIRONMENT, hanging, SOLES, ControlSettings()).prove(feet, (), lifted)
+    freely = Feasibility(robot, scene.ENVIRONMENT, hanging, SOLES, ControlSettings()).postures.find(feet, (), lifted)
     arm = robot.joint_names.index("LARM_JOINT1")
     assert freely.q[7 + arm] < 0.5  # nothing is there: the reference has it hanging
-    found = prover.prove(feet, (), lifted)
+    found = feasibility.postures.find(feet, (), lifted)
     assert found.found
     assert found.q[7 + arm] > 0.8
-    assert prover.free_limbs.crossing(SOLES, lifted, found.q) == ()
+    assert feasibility.postures.free_limbs.crossing(SOLES, lifted, found.q) == ()

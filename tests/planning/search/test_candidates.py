@@ -12,12 +12,12 @@ from mcplan.planning.goal.item import Goal
 from mcplan.planning.guide.path import GuidePath
 from mcplan.planning.posture.freedom import GRIP_MARGIN_M
 from mcplan.planning.posture.limbs import nominal_offsets
-from mcplan.planning.search.candidates import ASIDE, _lines, _natural, _relative, candidates
-from mcplan.planning.search.moves import MoveMaker
-from mcplan.planning.search.ordering import Reroll
-from mcplan.planning.search.potential import Standing
-from mcplan.planning.search.reachability import misfit
-from mcplan.planning.stance_planner import _Planning
+from mcplan.planning.search.candidates import MAX_SIDESTEP_M, Lattice, _lines, _natural, _relative, sample_candidates
+from mcplan.planning.search.cost import SeededPerturbation
+from mcplan.planning.search.failure import check_surface_size
+from mcplan.planning.search.moves import MoveGenerator
+from mcplan.planning.search.node import ContactProgress
+from mcplan.planning.stance_planner import _StancePlanner
 from mcplan.robot.anatomy import HRP2_SCALE, Limb, limbs_of
 from mcplan.robot.pose import base_yaw
 from mcplan.scenario.schema import GoalItem
@@ -47,9 +47,8 @@ def find(scene):
             surfaces=(*environment.surfaces, *(one for one in others if isinstance(one, Surface))),
             bars=(*environment.bars, *(one for one in others if isinstance(one, Bar))),
         )
-        return candidates(
-            robot, supports, patch, STRAIGHT, offsets[patch], Goal.of(item), known, grid, near, loose
-        ), offsets[patch]  # fmt: skip
+        lattice = Lattice(robot, patch, STRAIGHT, offsets[patch], near, grid, known, loose)
+        return sample_candidates(lattice, supports, Goal.of(item)), offsets[patch]
 
     return environment, found
 
@@ -102,11 +101,11 @@ def test_a_stone_whose_borders_are_at_an_angle_has_a_place_between_the_lines_of_
     offsets = nominal_offsets(robot, q, scene.feet(0.0), limbs_of(robot, q, ("left_sole", "right_sole")))
     for across in np.arange(0.0, 0.1, 0.02):
         moved = replace(stone, p=stone.p + np.array([0.0, across, 0.0]))
-        places = candidates(
-            robot, replace(scene.ENVIRONMENT, surfaces=(*scene.ENVIRONMENT.surfaces, moved)), "left_sole", STRAIGHT,
-            offsets["left_sole"], Goal.of(GoalItem(contacts=(ContactSpec(patch="left_sole", surface="stone"),))), (),
-            0.1, robot.frame_pose(q, "left_sole")[:3, :3], False,
-        )  # fmt: skip
+        near = robot.frame_pose(q, "left_sole")[:3, :3]
+        lattice = Lattice(robot, "left_sole", STRAIGHT, offsets["left_sole"], near, 0.1)
+        environment = replace(scene.ENVIRONMENT, surfaces=(*scene.ENVIRONMENT.surfaces, moved))
+        goal = Goal.of(GoalItem(contacts=(ContactSpec(patch="left_sole", surface="stone"),)))
+        places = sample_candidates(lattice, environment, goal)
         assert any(places.contact(k) is not None for k in np.flatnonzero(places.goal))
 
 
@@ -175,7 +174,7 @@ def test_beside_a_candidate_are_places_on_its_surface_where_the_patch_fits(find)
         if spec["surface"] == "floor" and abs(spec["x"]) < 0.5 and abs(spec["y"]) < 0.5
     )
     assert len(list(places.beside(inner, away))) == 4
-    assert not list(places.beside(inner, 2.0 * ASIDE * places.robot.scale.leg))
+    assert not list(places.beside(inner, 2.0 * MAX_SIDESTEP_M * places.robot.scale.leg))
     places.specs[inner] = places.specs[inner] | {"x": 1.99}
     assert all(c.coordinates["x"] < 1.99 for c in places.beside(inner, away))
 
@@ -213,10 +212,11 @@ def test_feet_lie_ahead_of_a_robot_that_has_turned_since_the_start(scene, headin
     wall = Surface("wall", facing, [0.5 * c, 0.5 * s, 1.0], SQUARE)
     planning = SimpleNamespace(
         robot=robot, environment=replace(scene.ENVIRONMENT, surfaces=(*scene.ENVIRONMENT.surfaces, wall)),
-        first=SimpleNamespace(q=q, contacts=feet), patches=("left_sole", "left_hand"), reroll=Reroll(0),
+        first=SimpleNamespace(q=q, contacts=feet), patches=("left_sole", "left_hand"),
+        perturbation=SeededPerturbation(0),
     )  # fmt: skip
     offsets = nominal_offsets(robot, q, feet, limbs_of(robot, q, planning.patches))
-    sampled = _Planning._sample(planning, Goal.of(GoalItem(com=(0.0, 0.0))), guide, offsets, (), 0.2)
+    sampled = _StancePlanner._sample(planning, Goal.of(GoalItem(com=(0.0, 0.0))), guide, offsets, (), 0.2)
     soles = {spec["yaw"] for spec in sampled["left_sole"].specs if spec["surface"] == "floor"}
     assert list(soles) == pytest.approx([heading], abs=1e-4)
     turned = robot.frame_pose(q, "left_hand")[:3, :3]
@@ -287,16 +287,16 @@ def test_a_contact_of_the_goal_without_a_place_is_refused_with_the_reason(find, 
     spec = ContactSpec(patch="left_sole", surface="bar")
     places, _ = found("left_sole", spec, others=[bar])
     goal = Goal.of(GoalItem(contacts=(spec,)))
-    said = misfit(goal, {"left_sole": places}, q)
+    said = check_surface_size(goal, {"left_sole": places}, q)
     assert said == "goal: left_sole does not fit on bar: the patch `left_sole` is wider than the bar `bar` is long"
-    chosen = misfit(replace(goal, chosen=True), {"left_sole": places}, q)
+    chosen = check_surface_size(replace(goal, chosen=True), {"left_sole": places}, q)
     assert chosen.startswith("goal: left_sole does not fit on bar, a contact that the planner chose: the patch")
     beyond = ContactSpec(patch="left_sole", surface="rung", along=0.0, flip=True)
     places, _ = found("left_sole", beyond)  # a candidate of the goal that no contact can be made of
     assert places.goal.any()
-    assert "reaches" in misfit(Goal.of(GoalItem(contacts=(beyond,))), {"left_sole": places}, q)
+    assert "reaches" in check_surface_size(Goal.of(GoalItem(contacts=(beyond,))), {"left_sole": places}, q)
     good = ContactSpec(patch="left_sole", surface="floor")
-    assert misfit(Goal.of(GoalItem(contacts=(good,))), {"left_sole": found("left_sole", good)[0]}, q) == ""
+    assert check_surface_size(Goal.of(GoalItem(contacts=(good,))), {"left_sole": found("left_sole", good)[0]}, q) == ""
 
 
 def test_hands_are_turned_as_limbs_like_it():
@@ -342,9 +342,9 @@ def maker(left, hand=(), require=(), due=True):
         robot=SimpleNamespace(
             patches={limb.patches[0]: SimpleNamespace(limb=limb.name) for limb in limbs.values()}, scale=HRP2_SCALE
         ),
-        prover=None,
+        feasibility=None,
     )  # fmt: skip
-    made = MoveMaker(space)
+    made = MoveGenerator(space)
     made._rolls = lambda *_: []
     return made
 
@@ -354,18 +354,21 @@ def node(limb=None, met=frozenset(), **standing):
         patch: SimpleNamespace(patch=patch, support="floor", p=np.array([s, 0.0, 0.0])) for patch, s in standing.items()
     }
     return SimpleNamespace(
-        touching=touching, standing={patch: Standing(s, 0, False) for patch, s in standing.items()}, limb=limb, met=met
+        touching=touching,
+        limb=limb,
+        met=met,
+        standing={patch: ContactProgress(s, 0, False) for patch, s in standing.items()},
     )
 
 
-def said(moves):
+def listed(moves):
     return sorted((move.limb, move.removed, move.added) for move in moves)
 
 
 def test_a_limb_goes_where_it_reaches_within_the_window_of_the_others():
     # from the other foot at 1 m: in the window, beyond it, behind it, out of reach to the side, and where it stands
     places = [(1.3, 0.1, 0), (1.5, 0.1, 0), (0.55, 0.1, 0), (1.2, 0.95, 0), (0.9, 0.0, 0)]
-    found = said(maker(places).moves(node(l=0.9, r=1.0), 0.4))
+    found = listed(maker(places).moves(node(l=0.9, r=1.0), 0.4))
     assert [move for move in found if move[0] == "leg"] == [("leg", ("l",), ()), ("leg", ("l",), (("l", 0),))]
     assert ("other", ("r",), ()) in found
 
@@ -378,7 +381,7 @@ def test_a_limb_reaches_as_far_whichever_way_the_guide_leads():
         made, turn = maker(places), Rotation.from_euler("z", heading)
         made.space.guide = GuidePath(turn.apply(made.space.guide.points), np.full(2, heading))
         made.space.candidates["l"].place = turn.apply(places)
-        found.append([move for move in said(made.moves(node(l=9.0, r=1.0), 9.0)) if move[0] == "leg"])
+        found.append([move for move in listed(made.moves(node(l=9.0, r=1.0), 9.0)) if move[0] == "leg"])
     assert found[0] == found[1]
     assert 50 < len(found[0]) < 250
 

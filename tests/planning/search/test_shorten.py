@@ -1,6 +1,6 @@
 from types import SimpleNamespace
 
-from mcplan.planning.search.improve import _from, _shorter
+from mcplan.planning.search.improve import _adapted_move, _shorter
 from mcplan.planning.search.node import Move
 
 LIMBS = {"foot": SimpleNamespace(patches=("foot_sole",)), "hand": SimpleNamespace(patches=("hand_palm",))}
@@ -30,7 +30,7 @@ def test_what_is_tried_is_shorter_and_begins_with_whole_limbs():
 
 def test_a_move_is_fitted_to_another_stance_or_left_out():
     node = SimpleNamespace(touching={"foot_sole": None})
-    assert _from(SEARCH, Move("hand", ("hand_palm",), ()), node) is None
-    assert _from(SEARCH, step("foot", "foot_sole", 1, False), node) is None
-    moved = _from(SEARCH, step("hand", "hand_palm", 4), node)
+    assert _adapted_move(SEARCH, Move("hand", ("hand_palm",), ()), node) is None
+    assert _adapted_move(SEARCH, step("foot", "foot_sole", 1, False), node) is None
+    moved = _adapted_move(SEARCH, step("hand", "hand_palm", 4), node)
     assert (moved.removed, moved.added) == ((), (("hand_palm", 4),))

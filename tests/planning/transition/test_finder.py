@@ -7,7 +7,7 @@ import pytest
 
 from mcplan.collision.model import CollisionModel
 from mcplan.motion.limb_path import LimbPath
-from mcplan.planning.feasibility import Prover
+from mcplan.planning.feasibility import Feasibility
 from mcplan.planning.transition import detour, finder as finder_module
 from mcplan.planning.transition.body_motion import GOOD_DEFICIT_M, KNOT_INTERVALS, MIN_LIFT_M, Departure
 from mcplan.planning.transition.finder import TransitionFinder, lift_and_approach
@@ -24,9 +24,9 @@ SETTINGS = ControlSettings()
 
 
 def swing_past(size, centre):
-    """HRP-2 stepping past an obstacle: its prover and the swing."""
+    """HRP-2 stepping past an obstacle: its feasibility and the swing."""
     robot, environment, right, before, after, q0, q1 = step_past(size, centre)
-    return Prover(robot, environment, q0, SOLES, SETTINGS), SwingMotion((right,), before, (after,), q0, q1)
+    return Feasibility(robot, environment, q0, SOLES, SETTINGS), SwingMotion((right,), before, (after,), q0, q1)
 
 
 @pytest.fixture(scope="module")
@@ -42,36 +42,36 @@ def past_a_bar(monkeypatch):
 
 
 def test_a_hurdle_is_stepped_over(over_a_hurdle):
-    prover, swing = over_a_hurdle
-    assert prover.swing(swing) == ()
-    assert prover.barred(swing) == ()
+    feasibility, swing = over_a_hurdle
+    assert feasibility.motions.swing(swing) == ()
+    assert feasibility.motions.violations(swing) == ()
     begin = Departure(swing.q0, swing.common, {"left_sole": swing.before})
-    segment = prover.segments.swing(begin, swing.q1, swing.added)
+    segment = feasibility.motions.segments.swing(begin, swing.q1, swing.added)
     (course,) = segment.courses
     assert (course.patch, course.lead, course.target) == ("left_sole", "own", swing.after)
     assert course.lift[2] == pytest.approx(course.approach[2])
     assert course.lift[2] > SETTINGS.avoidance.swing_clearance + 0.03  # the hurdle is 8 cm high
     np.testing.assert_array_equal(segment.q[[0, -1]], (swing.q0, swing.q1))
-    model = CollisionModel(prover.robot, prover.environment)
+    model = CollisionModel(feasibility.robot, feasibility.environment)
     near = [model.smallest(q, contacts=(*swing.common, *swing.touching)).distance for q in segment.q]
     assert segment.near.distance == pytest.approx(min(near))
     assert min(near) > 0.0
     assert segment.missed <= GOOD_DEFICIT_M
     # what the search has proven is what a plan gets
-    assert prover.segments.swing(begin, swing.q1, swing.added) is segment
+    assert feasibility.motions.segments.swing(begin, swing.q1, swing.added) is segment
 
 
 def test_a_swing_skips_heights_that_a_look_has_found_too_low(over_a_hurdle, monkeypatch):
-    prover, swing = over_a_hurdle
+    feasibility, swing = over_a_hurdle
     begin = Departure(swing.q0, swing.common, {"left_sole": swing.before})
-    above = prover.segments.look(begin, swing.q1, swing.added).above
+    above = feasibility.motions.segments.look(begin, swing.q1, swing.added).above
     assert above > 0.01
     tried, clearance = [], SETTINGS.avoidance.swing_clearance
     known = finder_module.lift_and_approach
     monkeypatch.setattr(
         finder_module, "lift_and_approach", lambda *asked: tried.append(asked[3] - clearance) or known(*asked)
     )
-    finder = TransitionFinder(prover.robot, prover.environment, SETTINGS)
+    finder = TransitionFinder(feasibility.robot, feasibility.environment, SETTINGS)
     assert finder.swing(begin, swing.q1, swing.added, above).missed <= GOOD_DEFICIT_M
     assert min(tried) >= above
     tried.clear()
@@ -80,10 +80,10 @@ def test_a_swing_skips_heights_that_a_look_has_found_too_low(over_a_hurdle, monk
 
 
 def test_knots_in_which_a_patch_drags_count_as_in_collision(over_a_hurdle):
-    prover, swing = over_a_hurdle
-    motions = prover.segments.finder.motions
+    feasibility, swing = over_a_hurdle
+    motions = feasibility.motions.segments.finder.motions
     begin = Departure(swing.q0, swing.common, {"left_sole": swing.before})
-    lifted = Knots(prover.segments.swing(begin, swing.q1, swing.added).q, 0.0, 0.0)
+    lifted = Knots(feasibility.motions.segments.swing(begin, swing.q1, swing.added).q, 0.0, 0.0)
     assert motions._with_lift_off(lifted, swing.before) is lifted
     dragged = Knots(np.repeat(swing.q0[None], KNOT_INTERVALS + 1, axis=0), 0.0, 0.0)
     assert motions._with_lift_off(dragged, swing.before).missed == pytest.approx(MAX_DEFICIT_M + MIN_LIFT_M, abs=1e-5)
@@ -91,8 +91,8 @@ def test_knots_in_which_a_patch_drags_count_as_in_collision(over_a_hurdle):
 
 
 def test_a_swing_through_an_obstacle_is_in_collision(past_a_bar):
-    prover, swing = past_a_bar
-    (violation,) = prover.barred(swing)
+    feasibility, swing = past_a_bar
+    (violation,) = feasibility.motions.violations(swing)
     assert violation.kind == "passage"
     assert violation.thing.startswith("LLEG_")
     assert violation.thing.endswith(" and bar")
@@ -102,23 +102,23 @@ def test_a_swing_through_an_obstacle_is_in_collision(past_a_bar):
 
 def test_after_a_collision_similar_motions_are_checked_in_full(past_a_bar):
     known, swing = past_a_bar
-    prover = Prover(known.robot, known.environment, swing.q0, SOLES, SETTINGS)
-    assert prover.swing(swing) == ()
-    assert prover.barred(swing)
-    assert prover.swing(swing) == prover.barred(swing)
+    feasibility = Feasibility(known.robot, known.environment, swing.q0, SOLES, SETTINGS)
+    assert feasibility.motions.swing(swing) == ()
+    assert feasibility.motions.violations(swing)
+    assert feasibility.motions.swing(swing) == feasibility.motions.violations(swing)
 
 
 def test_a_leg_goes_around_what_it_would_pass_through():
-    prover, swing = swing_past((0.02, 0.3, 0.02), [0.2, 0.2, 0.48])
-    assert prover.barred(swing) == ()
+    feasibility, swing = swing_past((0.02, 0.3, 0.02), [0.2, 0.2, 0.48])
+    assert feasibility.motions.violations(swing) == ()
 
 
 def test_a_new_finder_finds_the_swing_that_the_search_has_proven(over_a_hurdle):
-    prover, swing = over_a_hurdle
-    finder = TransitionFinder(prover.robot, prover.environment, SETTINGS)
+    feasibility, swing = over_a_hurdle
+    finder = TransitionFinder(feasibility.robot, feasibility.environment, SETTINGS)
     begin = Departure(swing.q0, swing.common, {"left_sole": swing.before})
     found = finder.swing(begin, swing.q1, swing.added)
-    np.testing.assert_array_equal(found.q, prover.segments.swing(begin, swing.q1, swing.added).q)
+    np.testing.assert_array_equal(found.q, feasibility.motions.segments.swing(begin, swing.q1, swing.added).q)
 
 
 # -- how high a patch goes --------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ import pytest
 from mcplan.cli.main import main
 from mcplan.errors import PlanningFailed
 from mcplan.planning import stance_planner
-from mcplan.planning.feasibility import Prover
+from mcplan.planning.feasibility import MotionChecker
 from mcplan.planning.planner import plan
 from mcplan.planning.posture.result import Violation
 from mcplan.planning.search import improve as barred_module
@@ -89,18 +89,20 @@ def overload(monkeypatch, lacks):
 
 
 @pytest.mark.parametrize(
-    ("lacks", "told"),
+    ("lacks", "violation"),
     [
         (Shortfall("torque", "RLEG_JOINT3", 1.04, ""), Violation("torque", "RLEG_JOINT3", pytest.approx(0.04))),
         (Shortfall("com", "left_sole", 0.03, ""), Violation("equilibrium", "com", 0.03)),
     ],
 )
-def test_a_path_on_which_contacts_do_not_hold_the_robot_is_left_for_another(monkeypatch, lacks, told):
+def test_a_path_on_which_contacts_do_not_hold_the_robot_is_left_for_another(monkeypatch, lacks, violation):
     overload(monkeypatch, lacks)
-    said, barred = [], Prover.barred
-    monkeypatch.setattr(Prover, "barred", lambda self, motion: said.append(barred(self, motion)) or said[-1])
+    found, violations = [], MotionChecker.violations
+    monkeypatch.setattr(
+        MotionChecker, "violations", lambda self, motion: found.append(violations(self, motion)) or found[-1]
+    )
     other = plan(load_scenario("walk", SHORT))
-    assert (told,) in said
+    assert (violation,) in found
     assert all(segment.held for segment in other.segments)
 
 
@@ -113,10 +115,10 @@ def test_where_contacts_hold_the_robot_on_no_way_there_is_no_plan(monkeypatch):
 def test_motions_of_a_free_path_are_found_for_the_postures_that_the_plan_has(monkeypatch):
     """The search itself looks at none."""
     found, refined = [], []
-    swing, look, refine = SegmentCache.swing, SegmentCache.look, stance_planner.refine
+    swing, look, refine = SegmentCache.swing, SegmentCache.look, stance_planner.refine_postures
     monkeypatch.setattr(SegmentCache, "swing", lambda *of: found.append(of) or swing(*of))
     monkeypatch.setattr(SegmentCache, "look", lambda *of: found.append(of) or look(*of))
-    monkeypatch.setattr(stance_planner, "refine", lambda *of: refined.append(len(found)) or refine(*of))
+    monkeypatch.setattr(stance_planner, "refine_postures", lambda *of: refined.append(len(found)) or refine(*of))
     plan(load_scenario("walk", SHORT))
     assert refined == [0]
     assert found
@@ -126,15 +128,15 @@ def test_where_a_motion_is_barred_whatever_the_postures_the_next_search_looks_at
     longest = max(steps(shared.planned("walk", parameters__distance=0.7), "left_sole"))
     found, refined = [], []
     bar(monkeypatch, longest - 0.01)
-    look, refine = SegmentCache.look, stance_planner.refine
+    look, refine = SegmentCache.look, stance_planner.refine_postures
 
-    def refining(prover, paths):
-        before, better = len(found), refine(prover, paths)
+    def refining(checks, paths):
+        before, better = len(found), refine(checks, paths)
         refined.append((before, len(found), better is not None))
         return better
 
     monkeypatch.setattr(SegmentCache, "look", lambda *of: found.append(of) or look(*of))
-    monkeypatch.setattr(stance_planner, "refine", refining)
+    monkeypatch.setattr(stance_planner, "refine_postures", refining)
     plan(load_scenario("walk", SHORT))
     (first, after, free), (second, _, at_last) = refined
     assert first == 0
@@ -145,29 +147,29 @@ def test_where_a_motion_is_barred_whatever_the_postures_the_next_search_looks_at
 def test_what_is_refined_in_vain_is_not_the_searchs_to_pay(monkeypatch):
     """Another path takes postures that are not known yet."""
     longest = max(steps(shared.planned("walk", parameters__distance=0.7), "left_sole"))
-    refined, refine = [], stance_planner.refine
+    refined, refine = [], stance_planner.refine_postures
     bar(monkeypatch, 0.8 * longest)
 
-    def in_vain(prover, paths):
-        prover.calls += 5000
-        refined.append(refine(prover, paths))
+    def in_vain(checks, paths):
+        checks.budget.calls += 5000
+        refined.append(refine(checks, paths))
         return refined[-1] if len(refined) > 1 else None
 
-    monkeypatch.setattr(stance_planner, "refine", in_vain)
+    monkeypatch.setattr(stance_planner, "refine_postures", in_vain)
     assert plan(load_scenario("walk", SHORT | {"planner.max_calls": 600})).segments
     assert len(refined) == 2
 
 
 def test_where_all_are_barred_there_is_no_plan_and_the_best_path_is_told(monkeypatch, tmp_path, capsys):
     bar(monkeypatch, 0.0)
-    told = r"a way of \d moves was found.*\n.*barred: (left|right)_sole from floor to floor: .*a and b come 50 mm"
-    with pytest.raises(PlanningFailed, match=told) as failure:
+    message = r"path of \d moves found.*\n.*blocked: (left|right)_sole from floor to floor: .*a and b come 50 mm"
+    with pytest.raises(PlanningFailed, match=message) as failure:
         plan(load_scenario("walk", SHORT | {"planner.max_calls": 300}))
     assert len(failure.value.best) > 1  # its nodes
     assert failure.value.tree.nodes
     options = ["--set", "parameters.distance=0.7", "--set", "planner.max_calls=300"]
     assert main(["plan", "walk", *options, "-o", str(tmp_path / "plan.yaml")]) == 1
-    assert "barred: " in capsys.readouterr().err
+    assert "blocked: " in capsys.readouterr().err
     assert not (tmp_path / "plan.yaml").exists()
     assert (tmp_path / "plan.tree.json").exists()
 
@@ -176,9 +178,9 @@ def test_what_is_proven_begins_where_the_motions_of_the_plan_begin(monkeypatch):
     """A hand that is let go and lifted clear moves the body: the next motion begins in another posture."""
     proven, motions = [], barred_module._motions
 
-    def recorded(prover, path):
+    def recorded(feasibility, path):
         proven.clear()
-        for found in motions(prover, path):
+        for found in motions(feasibility, path):
             proven.append(found[-1])
             yield found
 

@@ -1,4 +1,4 @@
-"""What the prover asks beyond a posture: steadiness, free links, swings that pass, and guides that fit."""
+"""Feasibility beyond a posture: room of the centre of mass, free links, swings that pass, and guides that fit."""
 
 from dataclasses import replace
 from types import SimpleNamespace
@@ -9,13 +9,23 @@ from scipy.spatial.transform import Rotation
 
 from mcplan.core.posture.rows import COVECTOR, HIGH, KIND, LOW, OF_POINT
 from mcplan.core.rigid_body.tree import MASS, PARENT, V
-from mcplan.planning.feasibility import CARRIES, EASED, STEADY, OutOfCalls, Prover, _near, moved_onto, steady
+from mcplan.planning.feasibility import (
+    MAX_REPAIRED_TORQUE,
+    MIN_COM_INSET_M,
+    MIN_LOAD_N,
+    Feasibility,
+    OutOfCalls,
+    ReferencePostures,
+    moved_onto,
+    passes_nearly,
+    with_com_inset,
+)
 from mcplan.planning.linking import Linker
 from mcplan.planning.posture.freedom import Freedom
 from mcplan.planning.posture.limbs import LIFT_HEIGHT_M, NEIGHBOUR_GAP_M, swing_limb_rows
 from mcplan.planning.posture.result import Effort, PostureResult, Violation
 from mcplan.planning.posture.task import MASS_PRICE, Weights, prices
-from mcplan.planning.search.improve import WIDER
+from mcplan.planning.search.improve import REFINED
 from mcplan.planning.transition.segments import SwingMotion
 from mcplan.robot.description import Box
 from mcplan.robot.robot_file import load_robot
@@ -33,56 +43,57 @@ def result(stage="done", violations=(), **margins):
 
 
 @pytest.fixture(scope="module")
-def prover(scene):
+def checks(scene):
     q = scene.ROBOT.posture("half_sitting")
-    return Prover(scene.ROBOT, scene.ENVIRONMENT, q, ["left_sole", "right_sole"], SETTINGS)
+    return Feasibility(scene.ROBOT, scene.ENVIRONMENT, q, ["left_sole", "right_sole"], SETTINGS)
 
 
 def test_a_posture_without_room_for_its_centre_of_mass_is_not_steady():
-    roomy, tight = result(com_inset=STEADY + 1e-4), result(com_inset=STEADY - 1e-3)
-    assert steady(roomy) is roomy
-    refused = steady(tight)
+    roomy, tight = result(com_inset=MIN_COM_INSET_M + 1e-4), result(com_inset=MIN_COM_INSET_M - 1e-3)
+    assert with_com_inset(roomy) is roomy
+    refused = with_com_inset(tight)
     assert not refused.found
     assert refused.stage == "balance"
     (violation,) = refused.violations
     assert (violation.kind, violation.thing) == ("equilibrium", "com")
     assert violation.amount == pytest.approx(1e-3)
     failed = result("reach", com_inset=0.0)
-    assert steady(failed) is failed
-    assert steady(result()).found  # contacts that offer no region of their own say nothing
+    assert with_com_inset(failed) is failed
+    assert with_com_inset(result()).found  # contacts that offer no region of their own say nothing
 
 
-@pytest.mark.parametrize(("missing", "eased"), [(0.5 * EASED, True), (2.0 * EASED, False)])
+@pytest.mark.parametrize(("missing", "eased"), [(0.5 * MAX_REPAIRED_TORQUE, True), (2.0 * MAX_REPAIRED_TORQUE, False)])
 def test_a_posture_of_the_search_that_misses_a_torque_by_little_is_moved_until_it_does_not(scene, missing, eased):
     q = scene.ROBOT.posture("half_sitting")
-    prover = Prover(scene.ROBOT, scene.ENVIRONMENT, q, ["left_sole", "right_sole"], SETTINGS)
+    checks = Feasibility(scene.ROBOT, scene.ENVIRONMENT, q, ["left_sole", "right_sole"], SETTINGS)
     short = result("forces", [Violation("torque", "r_knee", missing)])
-    prover._searching = SimpleNamespace(generate=lambda *given, **options: short)
-    prover.generator = SimpleNamespace(generate=lambda *given, **options: replace(result(com_inset=1.0), q=q))
-    assert prover.prove(scene.feet(0.0), [], q).found == eased
+    checks.postures._quick = SimpleNamespace(generate=lambda *given, **options: short)
+    checks.postures.generator = SimpleNamespace(generate=lambda *given, **options: replace(result(com_inset=1.0), q=q))
+    assert checks.postures.find(scene.feet(0.0), [], q).found == eased
 
 
 def test_legs_that_are_lifted_next_may_be_straight_and_those_that_arrive_may_not(scene):
     q = scene.ROBOT.posture("half_sitting")
-    prover = Prover(scene.ROBOT, scene.ENVIRONMENT, q, ["left_sole", "right_sole"], SETTINGS)
+    checks = Feasibility(scene.ROBOT, scene.ENVIRONMENT, q, ["left_sole", "right_sole"], SETTINGS)
     asked = []
 
     def generate(*given, leaving=()):
         asked.append(leaving)
         return replace(result(com_inset=1.0), q=q)
 
-    prover._searching, (left, right) = SimpleNamespace(generate=generate), scene.feet(0.0)
-    prover.continuity = SimpleNamespace(linked=lambda held, result, q: result)
-    prover.prove((left, right), ["right_sole"], q, held=(left, right))
-    prover.prove((left, right), ["right_sole"], q, held=(left,))
+    checks.postures._quick, (left, right) = SimpleNamespace(generate=generate), scene.feet(0.0)
+    checks.postures.continuity = SimpleNamespace(linked=lambda held, result, q: result)
+    checks.postures.find((left, right), ["right_sole"], q, held=(left, right))
+    checks.postures.find((left, right), ["right_sole"], q, held=(left,))
     assert asked == [("right_sole",), ()]
 
 
 def test_only_a_small_miss_of_the_place_itself_passes():
-    assert _near(result("balance", [Violation("reach", "hand", 1.9e-3)]))
-    assert not _near(result("balance", [Violation("reach", "hand", 2.1e-3)]))
-    assert not _near(result("collision", [Violation("reach", "hand", 1e-4)]))
-    assert not _near(result("balance", [Violation("reach", "hand", 1e-4), Violation("equilibrium", "com", 1e-4)]))
+    assert passes_nearly(result("balance", [Violation("reach", "hand", 1.9e-3)]))
+    assert not passes_nearly(result("balance", [Violation("reach", "hand", 2.1e-3)]))
+    assert not passes_nearly(result("collision", [Violation("reach", "hand", 1e-4)]))
+    both = [Violation("reach", "hand", 1e-4), Violation("equilibrium", "com", 1e-4)]
+    assert not passes_nearly(result("balance", both))
 
 
 def test_a_robot_is_moved_rigidly_onto_a_contact(scene):
@@ -103,33 +114,34 @@ def test_a_foot_across_the_seam_of_a_floor_that_is_cut_in_two_is_in_nothing(scen
     q = scene.ROBOT.posture("half_sitting")
     spec = {"patch": "left_sole", "surface": "f1", "x": 0.96, "y": 0.095, "yaw": 0.0, "overhang": True}
     foot = make_contact(scene.ROBOT, floor, spec)
-    prover = Prover(scene.ROBOT, floor, q, ["left_sole", "right_sole"], SETTINGS)
-    assert prover.blocked(foot) is None
+    checks = Feasibility(scene.ROBOT, floor, q, ["left_sole", "right_sole"], SETTINGS)
+    assert checks.occupancy.overlap(foot) is None
     step = replace(halves[1], p=np.array([1.05, 0.0, 0.05]))
-    assert Prover(scene.ROBOT, Environment(surfaces=(halves[0], step)), q, ["left_sole"], SETTINGS).blocked(foot)
+    stepped = Feasibility(scene.ROBOT, Environment(surfaces=(halves[0], step)), q, ["left_sole"], SETTINGS)
+    assert stepped.occupancy.overlap(foot)
 
 
 def test_a_place_is_blocked_by_what_the_link_would_be_in_and_by_how_much(scene):
     robot, q = scene.ROBOT, scene.ROBOT.posture("half_sitting")
     foot = scene.contact("left_sole", x=0.5, y=0.1, yaw=0.0)
     X = robot.frame_pose(moved_onto(robot, q, foot), "left_sole")
-    clear = Prover(robot, scene.ENVIRONMENT, q, ["left_sole", "right_sole"], SETTINGS)
-    assert clear.blocked(foot) is None
+    clear = Feasibility(robot, scene.ENVIRONMENT, q, ["left_sole", "right_sole"], SETTINGS)
+    assert clear.occupancy.overlap(foot) is None
     size = np.array([0.05, 0.05, 0.2])
     front = 0.5 + max(robot.patches["left_sole"].polygon[:, 0])  # of the sole
     for gap in (0.05, 0.01):
         centre = np.array([front + gap + size[0] / 2, X[1, 3], 0.1])
         post = Obstacle("post", Box(tuple(size)), np.eye(3), centre)
-        near = Prover(robot, replace(scene.ENVIRONMENT, obstacles=(post,)), q, ["left_sole"], SETTINGS)
+        near = Feasibility(robot, replace(scene.ENVIRONMENT, obstacles=(post,)), q, ["left_sole"], SETTINGS)
         free = near.collisions.distances(moved_onto(robot, q, foot), 0.2, [foot])
         apart = min(
             d for pair, d in zip(free.pairs, free.distance, strict=True) if pair.a == "LLEG_LINK5" and pair.b == "post"
         )
-        assert near.blocked(foot) is None
-        hit = near.blocked(foot, float(apart) + 0.004)
+        assert near.occupancy.overlap(foot) is None
+        hit = near.occupancy.overlap(foot, float(apart) + 0.004)
         assert hit[0] == "LLEG_LINK5 and post"
         assert hit[1] == pytest.approx(0.004)
-        assert near.blocked(foot, float(apart) - 0.004) is None
+        assert near.occupancy.overlap(foot, float(apart) - 0.004) is None
 
 
 def test_a_place_is_covered_by_what_hangs_over_the_toes_not_by_what_stands_before_them(scene):
@@ -140,19 +152,20 @@ def test_a_place_is_covered_by_what_hangs_over_the_toes_not_by_what_stands_befor
     for reach, low, covered in ((0.02, 0.06, True), (-0.02, 0.06, False), (0.02, 0.12, False)):
         centre = np.array([toe - reach + 0.1, X[1, 3], low + 0.1])
         tread = Obstacle("tread", Box((0.2, 0.2, 0.2)), np.eye(3), centre)
-        prover = Prover(robot, replace(scene.ENVIRONMENT, obstacles=(tread,)), q, ["left_sole"], SETTINGS)
-        assert prover.blocked(foot) is None
-        assert prover.covered(foot) == covered
+        checks = Feasibility(robot, replace(scene.ENVIRONMENT, obstacles=(tread,)), q, ["left_sole"], SETTINGS)
+        assert checks.occupancy.overlap(foot) is None
+        assert checks.occupancy.landing_obstructed(foot) == covered
     edge = scene.contact("left_toe", x=0.5, y=0.1, yaw=0.0)
-    assert not prover.covered(edge)  # its link may turn
+    assert not checks.occupancy.landing_obstructed(edge)  # its link may turn
 
 
-def test_a_wall_that_no_lift_clears_bars_a_swing_and_a_low_one_does_not():
+def test_a_wall_that_no_lift_clears_blocks_a_swing_and_a_low_one_does_not():
     robot, environment, right, before, after, q0, q1 = step_past((0.02, 0.3, 0.02), [0.2, 0.6, 2.0])
     wall = Obstacle("wall", Box((0.02, 0.10, 1.2)), np.eye(3), np.array([0.18, 0.16, 0.6]))
     for obstacles, free in ((environment.obstacles, True), ((wall,), False)):
-        prover = Prover(robot, replace(environment, obstacles=obstacles), q0, ["left_sole", "right_sole"], SETTINGS)
-        found = prover.swing(SwingMotion((right,), before, (after,), q0, q1))
+        scene = replace(environment, obstacles=obstacles)
+        checks = Feasibility(robot, scene, q0, ["left_sole", "right_sole"], SETTINGS)
+        found = checks.motions.swing(SwingMotion((right,), before, (after,), q0, q1))
         assert (found == ()) == free
         if found:
             assert found[0].kind == "collision"
@@ -161,60 +174,59 @@ def test_a_wall_that_no_lift_clears_bars_a_swing_and_a_low_one_does_not():
 
 def test_the_budget_of_postures_is_kept(scene):
     q = scene.ROBOT.posture("half_sitting")
-    prover = Prover(scene.ROBOT, scene.ENVIRONMENT, q, ["left_sole", "right_sole"], SETTINGS)
-    prover.limit = 1
+    checks = Feasibility(scene.ROBOT, scene.ENVIRONMENT, q, ["left_sole", "right_sole"], SETTINGS)
+    checks.budget.limit = 1
     feet = scene.feet()
-    first = prover.prove(feet, (), q)
-    assert prover.prove(feet[::-1], (), q) is first  # the same stance costs nothing again
-    assert prover.calls == 1
+    first = checks.postures.find(feet, (), q)
+    assert checks.postures.find(feet[::-1], (), q) is first  # the same stance costs nothing again
+    assert checks.budget.calls == 1
     with pytest.raises(OutOfCalls):
-        prover.prove(feet, ("left_sole",), q)
+        checks.postures.find(feet, ("left_sole",), q)
 
 
 def test_a_stance_that_no_reference_fits_has_a_posture_for_each_one_before(scene):
     q = scene.ROBOT.posture("half_sitting")
-    prover = Prover(scene.ROBOT, scene.ENVIRONMENT, q, ["left_sole", "right_sole"], SETTINGS)
-    prover._searching = SimpleNamespace(generate=lambda contacts, loaded, guide, *more, **options: (
+    checks = Feasibility(scene.ROBOT, scene.ENVIRONMENT, q, ["left_sole", "right_sole"], SETTINGS)
+    checks.postures._quick = SimpleNamespace(generate=lambda contacts, loaded, guide, *more, **options: (
         replace(result(com_inset=1.0), q=guide)
     ))  # fmt: skip
     hand = [scene.contact("left_hand", "table", x=0.0, y=0.2, yaw=0.0)]
-    assert not any("left_hand" in bearing for bearing, *_ in prover.references[:1])
-    prover.references = prover.references[:1]
+    assert not any("left_hand" in bearing for bearing, *_ in checks.references.all[:1])
+    checks.references.all = checks.references.all[:1]
     raised = q + np.eye(len(q))[2] * 0.1
-    assert [prover.prove(hand, (), one).q[2] for one in (q, raised, q)] == pytest.approx([q[2], raised[2], q[2]])
-    assert prover.calls == 2
-    first = prover.prove(scene.feet(), (), q)  # that of the start fits: one posture, whatever was before
-    prover.free_limbs = SimpleNamespace(crossing=lambda *_: ())
-    assert prover.prove(scene.feet(), (), raised) is first
+    found = [checks.postures.find(hand, (), one).q[2] for one in (q, raised, q)]
+    assert found == pytest.approx([q[2], raised[2], q[2]])
+    assert checks.budget.calls == 2
+    first = checks.postures.find(scene.feet(), (), q)  # that of the start fits: one posture, whatever was before
+    checks.postures.free_limbs = SimpleNamespace(crossing=lambda *_: ())
+    assert checks.postures.find(scene.feet(), (), raised) is first
 
 
-def test_what_a_patch_has_to_carry_is_in_proportion_to_the_mass_of_the_robot(prover, scene):
-    assert prover.carries == CARRIES
+def test_what_a_patch_has_to_carry_is_in_proportion_to_the_mass_of_the_robot(checks, scene):
+    assert checks.min_load == MIN_LOAD_N
     small = load_robot("go2")
-    light = Prover(small, scene.ENVIRONMENT, small.posture(next(iter(small.postures))), (), SETTINGS)
-    assert light.carries == pytest.approx(CARRIES * small.mass / scene.ROBOT.mass, rel=1e-4)
+    light = Feasibility(small, scene.ENVIRONMENT, small.posture(next(iter(small.postures))), (), SETTINGS)
+    assert light.min_load == pytest.approx(MIN_LOAD_N * small.mass / scene.ROBOT.mass, rel=1e-4)
 
 
-def test_the_reference_whose_patches_fit_best_is_set_down_on_the_contacts(scene, prover):
+def test_the_reference_whose_patches_fit_best_is_set_down_on_the_contacts(scene, checks):
     feet = scene.feet(0.4)
-    guide = prover.guide(feet, scene.ROBOT.random_configuration(0))
+    guide = checks.references.guide(feet, scene.ROBOT.random_configuration(0))
     for contact in feet:
         X = scene.ROBOT.frame_pose(guide, contact.patch)
         assert X[:3, 3] == pytest.approx(contact.p, abs=0.02)
     other = scene.ROBOT.random_configuration(1)
-    assert prover.guide((), other) is other
+    assert checks.references.guide((), other) is other
 
 
-def test_the_way_between_patches_does_not_depend_on_the_heading_of_the_reference(scene):
+def test_the_offset_between_patches_does_not_depend_on_the_heading_of_the_reference(scene):
     robot, q = scene.ROBOT, scene.ROBOT.posture("half_sitting").copy()
     turned = q.copy()
     turned[3:7] = (Rotation.from_euler("z", 0.8) * Rotation.from_quat(q[[4, 5, 6, 3]])).as_quat(scalar_first=True)
-    ways = [
-        Prover(robot, scene.ENVIRONMENT, pose, ["left_sole", "right_sole"], SETTINGS).between("left_sole", "right_sole")
-        for pose in (q, turned)
-    ]
-    assert ways[0] == pytest.approx([0.0, -0.19, 0.0], abs=1e-6)
-    assert ways[1] == pytest.approx(ways[0], abs=1e-9)
+    soles = ("left_sole", "right_sole")
+    offsets = [ReferencePostures(robot, pose, soles).offset(*soles) for pose in (q, turned)]
+    assert offsets[0] == pytest.approx([0.0, -0.19, 0.0], abs=1e-6)
+    assert offsets[1] == pytest.approx(offsets[0], abs=1e-9)
 
 
 def test_moving_a_joint_costs_by_the_mass_beyond_it(scene):
@@ -259,7 +271,7 @@ def test_knee_and_toe_of_a_shank_are_lifted_together_where_the_knee_alone_would_
     scenario = load_scenario("crawl")
     robot, environment, patches = scenario.robot, scenario.environment, scenario.planner.patches
     q, start = scenario.start.q, scenario.start.contacts
-    prover = Prover(robot, environment, q, patches, scenario.transition_settings)
+    checks = Feasibility(robot, environment, q, patches, scenario.transition_settings)
     leg = ["left_knee", "left_toe"]
     places = (("left_knee", -0.15, 0.10, 3.04), ("left_toe", -0.389, 0.113, -0.10))
     added = tuple(
@@ -267,17 +279,17 @@ def test_knee_and_toe_of_a_shank_are_lifted_together_where_the_knee_alone_would_
         for patch, x, y, yaw in places
     )
     common = tuple(contact for contact in start if contact.patch not in leg)
-    lifted = prover.prove(start, leg, q, held=start)
+    lifted = checks.postures.find(start, leg, q, held=start)
     free = dict.fromkeys(leg, Freedom(x=0.03, y=0.03, yaw=0.1))
-    placed = prover.prove((*common, *added), leg, lifted.q, free, common)
+    placed = checks.postures.find((*common, *added), leg, lifted.q, free, common)
     assert lifted.found, lifted.stage
     assert placed.found, placed.violations
     old = next(contact for contact in start if contact.patch == "left_knee")
     both = SwingMotion(common, old, tuple(map(placed.contact, leg)), lifted.q, placed.q)
-    alone = prover.swing(replace(both, added=both.added[:1]))
+    alone = checks.motions.swing(replace(both, added=both.added[:1]))
     assert alone[0].kind == "collision"
     assert alone[0].thing == "LLEG_LINK5 and floor"
-    assert prover.swing(both) == ()
+    assert checks.motions.swing(both) == ()
 
 
 @pytest.mark.parametrize(
@@ -294,12 +306,12 @@ def test_knee_and_toe_of_a_shank_are_lifted_together_where_the_knee_alone_would_
 def test_postures_count_on_no_more_of_contacts_than_the_controller_that_holds_them(scene, control, share, inset):
     robot, environment, q = scene.ROBOT, scene.ENVIRONMENT, scene.ROBOT.posture("half_sitting")
     settings = ControlSettings(contact=control)
-    prover = Prover(robot, environment, q, ["left_sole", "right_sole"], settings)
+    checks = Feasibility(robot, environment, q, ["left_sole", "right_sole"], settings)
     for asked in (
-        prover.generator.settings,
-        prover._passer.settings,
-        prover.asked(WIDER[0]),
-        prover.segments.finder.knots.settings,
+        checks.postures.generator.settings,
+        checks.motions._passing.settings,
+        checks.generator(REFINED[0]).settings,
+        checks.motions.segments.finder.knots.settings,
         Linker(robot, environment, q, settings).generator.settings,
     ):
         assert (asked.friction_share, asked.pressure_inset) == (pytest.approx(share), inset)

@@ -16,7 +16,7 @@ from PIL import Image
 from mcplan.core.picture.raster import paint
 from mcplan.util.text import escape_mathtext
 from mcplan.view.drawing import Drawing
-from mcplan.view.moving.solids import Scene, Solid
+from mcplan.view.moving.solids import Scene, DrawnSolid
 
 FIELD = np.radians(38.0)
 """Vertical field of view, that of the page."""
@@ -86,7 +86,7 @@ class Painter:
         mean = picture.reshape(self._size[1], self._fine, self._size[0], self._fine, 3).mean(axis=(1, 3))
         return np.round(255.0 * mean).astype(np.uint8)
 
-    def _seen(self, nodes: Iterable[Solid], t: float) -> tuple[np.ndarray, np.ndarray]:
+    def _seen(self, nodes: Iterable[DrawnSolid], t: float) -> tuple[np.ndarray, np.ndarray]:
         """Return corners (k, 3, 3) and colours (k, 4) of the triangles that are seen, as `paint` takes them."""
         width, height = (self._fine * side for side in self._size)
         scale = 0.5 * height / np.tan(0.5 * FIELD)

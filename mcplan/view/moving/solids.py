@@ -41,7 +41,7 @@ class SceneNode:
 
 
 @dataclass
-class Solid:
+class DrawnSolid:
     """A solid: triangles (k, 3, 3), its colour, how it is drawn, and the nodes above it from the root on."""
 
     triangles: np.ndarray
@@ -93,7 +93,7 @@ class Scene:
             number = int(material["color"])
             colour = np.array([number >> 16 & 255, number >> 8 & 255, number & 255]) / 255.0
             self.nodes.append(
-                Solid(
+                DrawnSolid(
                     triangles=_triangles(content["geometries"][0]),
                     colour=np.append(colour, material.get("opacity", 1.0)),
                     flat=material["type"] == "MeshBasicMaterial",

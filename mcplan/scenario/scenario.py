@@ -26,7 +26,7 @@ from mcplan.scenario.values import (
 )
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment
-from mcplan.settings.control import ControlSettings
+from mcplan.settings.control import SETTING_GROUPS, ControlSettings
 from mcplan.settings.planner import PlannerSettings
 from mcplan.settings.simulation import SimulationSettings
 from mcplan.util.arguments import file_path, instance
@@ -233,7 +233,7 @@ class Scenario:
             elif key == "goal":
                 data[key] = goal_data(value)
             elif key in ("planner", "control", "simulation"):
-                data[key] = data.get(key, {}) | settings_data(key, value)
+                data[key] = _updated(data.get(key, {}), settings_data(key, value))
             elif key in ("stances", "name", "description"):
                 data[key] = value
             else:
@@ -249,6 +249,12 @@ class Scenario:
     def data(self, directory: str | os.PathLike[str] = ".") -> dict[str, Any]:
         """Return what the scenario says as plain values, for a file in ``directory``."""
         return moved_paths(self.document.data, Path(self.path).parent, Path(directory))
+
+
+def _updated(settings: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings with some keys changed, and within the groups of the control the keys of those."""
+    groups = {name: settings[name] | changes[name] for name in SETTING_GROUPS if name in settings and name in changes}
+    return {**settings, **changes, **groups}
 
 
 def _robot_type() -> type:

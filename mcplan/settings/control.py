@@ -248,6 +248,9 @@ class ControlSettings(Spec):
         return self.updated({key: value for key, value in defaults.items() if not self.is_set(key)})
 
 
+SETTING_GROUPS = ("weights", "gains", "timing", "contact", "avoidance", "recovery")
+"""Keys of the control that hold further settings."""
+
 COMPLIANT_DEFAULTS: Mapping[str, Any] = {
     "gains.contact_kp": 100.0,
     "gains.contact_normal_kp": 0.0,

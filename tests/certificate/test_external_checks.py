@@ -213,7 +213,7 @@ def test_unplanned_contacts_explain_what_they_are_recorded_with(run):
     link = run.record.links.index("LARM_LINK5")
     evidence = RecomputedRun(run)
     R, p = evidence.mechanism.poses(run.q[-1:])
-    point, force = R[0, link] @ [0.02, 0.01, -0.03] + p[0, link], np.array([3.0, -1.0, 2.0])
+    point, force = R[0, link] @ [0.02, 0.01, -0.03] + p[0, link], np.array([30.0, -10.0, 20.0])
     load = np.concatenate([force, np.cross(point, force)])[None]
     outside = run.tau_ext.copy()
     outside[-1] += evidence.mechanism.generalized(run.q[-1:], {link: load})[0]

@@ -61,7 +61,7 @@ def test_what_is_saved_reads_back_as_the_same_scene(scenario, tmp_path):
                 np.testing.assert_allclose(getattr(theirs, name), getattr(ours, name), atol=1e-15, err_msg=name)
     np.testing.assert_allclose(again.environment.support("lid").p, [1.5, -1.0, 0.4], atol=1e-12)
     assert again.goal == scenario.goal
-    assert again.control.gains.com_kp == 50.0
+    assert again.control.gains.com_kp == scenario.control.gains.com_kp
     assert again.digest == scenario.digest
     for ours, theirs in zip(scenario.start.contacts, again.start.contacts, strict=True):
         assert ours.same_place(theirs, 1e-12)
@@ -147,9 +147,9 @@ def test_parts_are_replaced_and_checked_anew(scenario, robot, soles):
     wide = scenario.replace(environment=mc.Environment([mc.Surface("floor", size=(9, 9)), TABLE]), name="wide")
     assert wide.name == "wide"
     assert [surface.name for surface in wide.environment.surfaces] == ["floor", "table"]
-    assert wide.control.gains.com_kp == 50.0
+    assert wide.control.gains.com_kp == scenario.control.gains.com_kp
     assert scenario.replace(control={"gains": {"trunk_kp": 70.0}}).control.gains.trunk_kp == 70.0
-    assert scenario.replace(control={"gains": {"trunk_kp": 70.0}}).control.gains.com_kp == 50.0
+    assert scenario.replace(control={"gains": {"trunk_kp": 70.0}}).control.gains.com_kp == scenario.control.gains.com_kp
     with pytest.raises(ScenarioError, match=r"goal.*table"):
         scenario.replace(environment=mc.Environment([FLOOR]))
     other = mc.load_scenario("walk").replace(environment=mc.Environment([mc.Surface("floor", size=(9, 9))]))

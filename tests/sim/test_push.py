@@ -74,7 +74,7 @@ def test_a_plan_leans_on_the_box_only_as_far_as_that_stays(whole):
         )
         light.append(replace(stance, contacts=tuple(contacts)))
     failed = [check for check in verify(replace(whole, stances=tuple(light))).checks if not check.passed]
-    assert [check.name for check in failed] == ["objects: held", "transition: balance"]
+    assert [check.name for check in failed] == ["objects: held", "transition: balance", "transition: dynamic balance"]
     assert ": it would slide or tip" in failed[0].failure
 
 

@@ -58,10 +58,6 @@ RESERVE_BETWEEN_NODES = 0.42
 """Part of the reserve that a law may use up in the middles between its nodes; its certificate allows half of it
 in the middles of its times."""
 
-MIDDLE_TOLERANCE = 0.05
-"""Share of an interval between two nodes by which the middle of its time may be off the middle of its path to count as
-the same."""
-
 MAX_ROUNDS = 3
 """Times that limits are lowered around points between nodes where they are exceeded."""
 
@@ -167,6 +163,7 @@ class Retimer:
         """Return by which part (m - 1,) of x and u = x' / 2 the law keeps half its reserve between nodes, too.
 
         Where it brakes or speeds up the middle of the time between two nodes is not that of the path: both count.
+        Forces jump where a limb's path has a knot, so that even a small distance between them matters.
         """
         length = middles.length
         h = length * np.diff(law_basis().s)
@@ -174,12 +171,8 @@ class Retimer:
         part = forces.reach(at, slope)
         law = _law(length, x, u)
         s, rate, change = np.array([law.at(t) for t in 0.5 * (law.times[:-1] + law.times[1:])]).T
-        (uneven,) = np.nonzero(np.abs(s - length * middles.s) > MIDDLE_TOLERANCE * h)
-        if len(uneven):
-            there = middles.at(self.robot, s[uneven] / length)
-            other = self.forces(there, forces.kept).reach(rate[uneven] ** 2, change[uneven])
-            part[uneven] = np.minimum(part[uneven], other)
-        return part
+        there = middles.at(self.robot, s / length)
+        return np.minimum(part, self.forces(there, forces.kept).reach(rate**2, change))
 
     # -- parts ------------------------------------------------------------------------------------------------------
 

@@ -7,7 +7,8 @@ A patch that meets its support with the normal speed v and stays there changes t
 with the rows J of contacts that stay closed and J_o of the patch's origin, as far as friction holds it: where that
 takes an impulse p outside the cone it slides, ``p = p_n (n + mu t)`` with ``n' J_o dv = v``. Without friction a grip
 would bear as little as a third of what it does. The impulses are proportional to v. Contacts that press bear them; a
-grip has to bear its own, spread over the time of an impact, beside what it holds.
+grip has to bear its own, spread over the time of an impact, beside what it holds, and a patch with a largest force
+(``max_force``) the one with which it lands.
 
 A patch that comes down on a corner turns about it, a light one on a short lever quickly: the hand of a small robot by
 20 rad/s per m/s, before it can be held flat. Where no grip holds, the horizontal velocity of the centre of mass changes
@@ -35,6 +36,9 @@ impact is over twice its mean, and comes on top of the holding force."""
 
 MIN_GRIP_IMPACT_SHARE = 0.08
 """The same for motions that keep no reserve."""
+
+LANDING_IMPACT_SHARE = 0.35
+"""Share of the largest force of the landing patch for its impact; the controller presses it down at the same time."""
 
 CAPTURE_POINT_SWAY_M = 4e-3
 """m: shift of the capture point by an impact, for motions that keep all of their reserve: less than half the default
@@ -92,6 +96,8 @@ def touchdown_speed(
             most = MAX_SPIN / spin
     centred = np.append(_stopping(mobility[:3, :3], contact), np.zeros(3))
     P = np.append(-passed @ centred, centred)  # impulses per m/s
+    if np.isfinite(contact.max_force):
+        most = min(most, LANDING_IMPACT_SHARE * contact.max_force * IMPACT_TIME_S / float(np.linalg.norm(centred[:3])))
     grips = [grip for grip in closed if grip.kind == "grasp" and np.isfinite([grip.max_force, grip.max_moment]).any()]
     if not grips:
         away = float(np.linalg.norm((robot.com_jacobian(q) @ change @ P)[:2]))

@@ -16,7 +16,7 @@ from PIL import Image
 from mcplan.core.picture.raster import paint
 from mcplan.util.text import escape_mathtext
 from mcplan.view.drawing import Drawing
-from mcplan.view.moving.solids import Scene, DrawnSolid
+from mcplan.view.moving.solids import DrawnSolid, Scene
 
 FIELD = np.radians(38.0)
 """Vertical field of view, that of the page."""

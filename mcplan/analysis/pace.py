@@ -247,7 +247,7 @@ class PaceOfRun:
         return found
 
 
-def said(bound: dict[str, float]) -> str:
+def bound_text(bound: dict[str, float]) -> str:
     """Return in words what bounds a motion: ``torque, RLEG_JOINT3 60 %; friction, left_sole 20 %``."""
     named = [(what, part) for what, part in bound.items() if part >= NAMED and what != NOTHING]
     return "; ".join(f"{what} {100 * part:.0f} %" for what, part in named)

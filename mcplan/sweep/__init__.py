@@ -1,4 +1,4 @@
-"""Experiments: many configurations of scenarios, run in parallel, and what comes out of them.
+"""Experiments (parameter sweeps): many configurations of scenarios, run in parallel, with tables and figures.
 
 ``mcplan.sweep(experiment)`` is the function of `mcplan.api`. Importing this package binds it to the same name in
 ``mcplan``, so it can be called too, and does the same.

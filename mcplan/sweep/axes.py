@@ -1,4 +1,4 @@
-"""What varies in an experiment: axes, whose product is the cases."""
+"""Axes of an experiment: the varied fields and their values; the cases are the product of the axes."""
 
 import itertools
 import json
@@ -16,17 +16,17 @@ from mcplan.sweep.schema import ExperimentSpec, SeedRange
 Key = tuple[str | int, ...]
 
 MOST_SIFTED = 1_000_000
-"""Combinations of which ``where`` may choose: an experiment is read at once, or refused."""
+"""Maximum number of combinations that ``where`` is evaluated on; larger experiments are refused."""
 
 
 @dataclass(frozen=True)
 class Axis:
-    """Fields that vary together.
+    """One axis: fields that vary together.
 
     Parameters
     ----------
     section : ``grid``, ``zip`` or ``cases``.
-    points : the overrides of each place along the axis.
+    points : overrides at each index of the axis.
     """
 
     section: str
@@ -38,7 +38,7 @@ class Axis:
         return tuple(dict.fromkeys(name for point in self.points for name in point))
 
     def key(self, index: int, name: str) -> Key:
-        """Return where a value stands in the file."""
+        """Return the key of a value in the experiment file."""
         if self.section == "cases":
             return "cases", index, name
         return self.section, name, index
@@ -63,12 +63,12 @@ def swept_by(axes: Iterable[Axis]) -> tuple[str, ...]:
 def combinations(
     spec: ExperimentSpec, axes: tuple[Axis, ...], scenario: str, fixed: tuple[int, int] | None = None
 ) -> Iterator[tuple[tuple[int, ...], dict[str, Any]]]:
-    """Yield the place along each axis and the overrides of a scenario's cases, the last axis changing fastest.
+    """Yield the index along each axis and the overrides of a scenario's cases; the last axis changes fastest.
 
     Parameters
     ----------
-    scenario : its name, as the condition of the experiment knows it.
-    fixed : axis and place of the only cases to yield.
+    scenario : its name, as in the condition of the experiment.
+    fixed : (axis, index): yield only the cases with this index.
     """
     condition = Condition(spec.where, ("scenario", *swept_by(axes))) if spec.where is not None else None
     places = [range(len(axis.points)) for axis in axes]
@@ -83,18 +83,18 @@ def combinations(
 
 
 def shown_name(scenario: str) -> str:
-    """Return the name of a scenario in tables and conditions: of a file, without folder and suffix."""
+    """Return the name of a scenario in tables and conditions; for a file, its stem."""
     return Path(scenario).stem if scenario.endswith((".yaml", ".yml")) else scenario
 
 
 def seeds_of(spec: ExperimentSpec) -> tuple[int, ...] | range:
-    """Return the seeds; a range however many there are."""
+    """Return the seeds as a tuple or range."""
     seeds = spec.seeds
     return range(seeds.first, seeds.first + seeds.count) if isinstance(seeds, SeedRange) else seeds
 
 
 def seeds_text(spec: ExperimentSpec) -> str:
-    """Return the seeds as a person writes them."""
+    """Return the seeds as text, for example ``seeds 0 to 9``."""
     seeds = seeds_of(spec)
     if isinstance(seeds, range) and len(seeds) > 1:
         return f"seeds {seeds[0]} to {seeds[-1]}"
@@ -102,7 +102,7 @@ def seeds_text(spec: ExperimentSpec) -> str:
 
 
 def axis_problems(document: Document, spec: ExperimentSpec, axes: tuple[Axis, ...]) -> Iterator[Problem]:
-    """Yield fields that are given twice, and values that an axis repeats."""
+    """Yield a problem for each field given twice and each value that an axis repeats."""
     given: dict[str, str] = dict.fromkeys(spec.set, "set")
     for axis in axes:
         for name in axis.names:
@@ -114,7 +114,7 @@ def axis_problems(document: Document, spec: ExperimentSpec, axes: tuple[Axis, ..
             text = json.dumps(_measured(point), sort_keys=True)
             if text in seen:
                 key: Key = ("grid", axis.names[0], index) if axis.section == "grid" else (axis.section, index)
-                yield document.problem(key, f"the same as number {seen[text] + 1}: every case once")
+                yield document.problem(key, f"the same as number {seen[text] + 1}; remove one of them")
             seen.setdefault(text, index)
     scenarios = [str(name) for name in spec.scenarios]
     for index, name in enumerate(scenarios):
@@ -131,7 +131,7 @@ def axis_problems(document: Document, spec: ExperimentSpec, axes: tuple[Axis, ..
 
 
 def _measured(value: Any) -> Any:
-    """Return a value with whole numbers as floating-point ones, where exact: 1 and 1.0 of a field are the same case."""
+    """Convert integers to floats where exact: 1 and 1.0 of a field are the same case."""
     if isinstance(value, dict):
         return {name: _measured(part) for name, part in value.items()}
     if isinstance(value, list):
@@ -141,7 +141,7 @@ def _measured(value: Any) -> Any:
 
 
 def where_problems(document: Document, spec: ExperimentSpec, axes: tuple[Axis, ...]) -> Iterator[Problem]:
-    """Yield a condition that cannot be read, and scenarios of which it leaves nothing."""
+    """Yield problems of ``where``: a syntax error, too many combinations, scenarios without a remaining case."""
     if spec.where is None:
         return
     if (count := prod(len(axis.points) for axis in axes)) > MOST_SIFTED:

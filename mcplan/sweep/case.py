@@ -1,8 +1,6 @@
-"""One case of an experiment.
+"""One case of an experiment, and its hash.
 
-What makes two cases the same: hashes of the resolved configuration, of files, and of the code.
-
-The mesh files of a scenario, which its text only names.
+The hash covers the resolved configuration, the robot's and the scenario's mesh files, and the code.
 """
 
 import hashlib
@@ -23,20 +21,20 @@ from mcplan.scene.found.world_file import read_world
 UNUSED = (
     "sweep/", "view/", "bench/", "cli/", "__main__.py", "api.py", "sim/progress_bar.py", "util/bars.py", "version.py",
 )  # fmt: skip
-"""Packages and modules of mcplan that no result depends on, but for ``ROWS``."""
+"""Packages and modules of mcplan that no result depends on, except ``ROWS``."""
 
 ROWS = ("sweep/job.py",)
-"""Files of these that make the rows of a table."""
+"""Files within ``UNUSED`` that results do depend on: they compute the rows of a table."""
 
 
 def digest(value: Any) -> str:
-    """Return the sha256 (hex) of plain values; the order of keys does not count."""
+    """Return the sha256 (hex) of plain values, independent of the order of keys."""
     text = json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def file_digest(path: Path) -> str:
-    """Return the sha256 (hex) of a file's content, read once while its time and size stay: every case asks for it."""
+    """Return the sha256 (hex) of a file's content, cached by modification time and size."""
     stat = path.stat()
     return _content_digest(path, stat.st_mtime_ns, stat.st_size)
 
@@ -61,7 +59,7 @@ def code_version() -> str:
 
 @cache
 def commit() -> str:
-    """Return the commit of the checkout that the package sits in, with ``+`` where files differ; else nothing."""
+    """Return the git commit of the package's checkout, with ``+`` if files differ; empty outside a checkout."""
     package = Path(__file__).resolve().parents[1]
 
     def git(*arguments: str) -> str:
@@ -77,7 +75,7 @@ def commit() -> str:
 
 
 def mesh_digests(document: Document) -> tuple[str, ...]:
-    """Return the sha256 (hex) of each mesh file of a scenario: its environment's, what that names, those of solids."""
+    """Return the sha256 (hex) of each mesh file of a scenario: environment, included files, solids."""
     environment = document.data.get("environment") or {}
     solids = [solid for kind in ("obstacles", "objects") for solid in environment.get(kind) or ()]
     files = MeshFiles(Path(document.path), suffixes=SCENE_SUFFIXES)
@@ -97,15 +95,15 @@ def _files_of_world(path: Path, _modified: int, _size: int) -> tuple[Path, ...]:
 
 @dataclass(frozen=True)
 class Case:
-    """A scenario with values of its own.
+    """A scenario with overrides and a seed.
 
     Parameters
     ----------
     scenario : name, as the table shows it.
     source : the scenario's document, before overrides.
-    overrides : from the path of a field to its value, those of all cases included.
-    swept : the overrides that differ between cases.
-    seed : of the simulation; of the planner where there is no variant.
+    overrides : value by the path of a field, including overrides common to all cases.
+    swept : names of the overrides that differ between cases.
+    seed : of the simulation; without a variant also of the planner.
     variant : seed of the scenario's variant, or None.
     steps : ``plan`` or ``simulate``.
     robot : identity of the robot, its meshes included.
@@ -121,12 +119,12 @@ class Case:
     robot: str
 
     def document(self) -> Document:
-        """Return the scenario's document with plain numbers only; it is made anew at each call.
+        """Resolve the scenario's document to plain numbers; the result is not cached.
 
         Raises
         ------
         ScenarioError
-            An override that cannot be, or a variant that is not sound.
+            An override or the variant is invalid.
         """
         document = self.source.with_overrides(self.overrides, ScenarioError) if self.overrides else self.source
         resolved, problems = resolve(document) if self.variant is None else variant_document(document, self.variant)
@@ -136,16 +134,16 @@ class Case:
 
     @cached_property
     def configuration(self) -> str:
-        """Hash (hex) of everything that was asked for: the same before and after a change of the code."""
+        """Hash (hex) of the inputs, without the code: comparisons across versions match cases by it."""
         document = self.document()
         data = {key: value for key, value in document.data.items() if key not in ("name", "description")}
-        asked = {"scenario": data, "robot": self.robot, "seed": self.seed, "steps": self.steps}
+        inputs = {"scenario": data, "robot": self.robot, "seed": self.seed, "steps": self.steps}
         meshes = mesh_digests(document)
-        return digest(asked | {"meshes": meshes} if meshes else asked)
+        return digest(inputs | {"meshes": meshes} if meshes else inputs)
 
     @cached_property
     def id(self) -> str:
-        """Hash (hex) of the configuration and of the code that runs it."""
+        """Hash (hex) of the configuration and the code."""
         return digest([self.configuration, code_version()])
 
     @property
@@ -156,6 +154,6 @@ class Case:
 
     @property
     def fields(self) -> dict[str, Any]:
-        """What the case is given, as columns of the table."""
+        """Inputs of the case, as columns of the table."""
         values = {name: self.overrides[name] for name in self.swept if name in self.overrides}
         return {"scenario": self.scenario, **values, "seed": self.seed}

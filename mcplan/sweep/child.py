@@ -1,9 +1,9 @@
-"""The process in which cases run: reads calls from its standard input, writes what they return to its standard output.
+"""Child process that runs cases: reads calls from standard input, writes their results to standard output.
 
     python -m mcplan.sweep.child
 
-A call is ("module:function", argument). It ends with its parent, even in the middle of a case; Ctrl-C, which a terminal
-sends to every process of a command, is for the one that hands out the cases.
+A call is ("module:function", argument). The process ends with its parent, even in the middle of a case. It ignores
+Ctrl-C, which a terminal sends to every process of a command: only the parent reacts to it.
 """
 
 import os
@@ -18,9 +18,9 @@ from mcplan.sweep.process import Channel
 
 
 def main() -> None:
-    """Answer calls until the parent is gone."""
+    """Answer calls until the parent ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    # What a library prints must not end up among the messages.
+    # libraries that print must not write into the stream of messages
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     channel = Channel(sys.stdin.buffer, answers, on_end=lambda: os._exit(0))
@@ -44,9 +44,9 @@ def _call(name: str, argument: Any) -> tuple[str, Any]:
 
 
 def load(name: str) -> str:
-    """Import the module of a function ``module:function``, which may take longer than a case; return the version.
+    """Import the module of ``module:function``, which may take longer than a case; return the code version.
 
-    This process is new when it is asked, so what it says of the files is true of what it has imported.
+    Call it in a new process: only then are the hashed files the ones that were imported.
     """
     import_module(name.partition(":")[0])
     return code_version()

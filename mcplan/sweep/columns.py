@@ -1,4 +1,4 @@
-"""What is known of a case once it is done: one line per column."""
+"""Result columns of an experiment: kind, description and unit of each."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -9,13 +9,13 @@ Kind = Literal["flag", "count", "margin", "ratio", "clock", "text"]
 
 @dataclass(frozen=True)
 class Column:
-    """One result.
+    """One result column.
 
     Parameters
     ----------
     kind : ``flag`` true or false; ``count``; ``margin`` the worst is the least; ``ratio`` the worst is the greatest;
-        ``clock`` differs from run to run; ``text``.
-    text : what it is.
+        ``clock`` wall-clock time, not reproducible; ``text``.
+    text : description.
     unit : of the number.
     """
 
@@ -38,12 +38,12 @@ COLUMNS: dict[str, Column] = {
     "upright": Column("flag", "the robot did not fall"),
     "stage": Column("text", "where it ended: plan, plan certificate, simulation, certificate, case; empty on success"),
     "cause": Column("text", "what broke, in a few words that many cases share; empty on success"),
-    "failure": Column("text", "what was wrong, where and by how much"),
+    "failure": Column("text", "violation, where and by how much"),
     "stances": Column("count", "stances of the plan"),
     "nodes": Column("count", "stances that the search proved"),
     "posture_calls": Column("count", "calls of the posture generator"),
     "plan_duration": Column("count", "time that the motions of the plan take", "s"),
-    "plan_equilibrium": Column("margin", "horizontal push that every stance resists, whichever way", "N"),
+    "plan_equilibrium": Column("margin", "horizontal push that every stance resists, in any direction", "N"),
     "plan_equilibrium_torque": Column("margin", "the same within the torque limits", "N"),
     "plan_friction": Column("margin", "least friction margin of a stance", "N"),
     "plan_friction_ratio": Column("ratio", "largest |ft| / (mu fn) of a stance"),
@@ -71,13 +71,13 @@ OF_A_RUN = ("finished", "goal_reached", "upright")
 """Flags that a case with ``steps: plan`` does not have."""
 
 DEFAULT = ("success", "stances", "plan_time", "run_time", "stage")
-"""Columns of the table where the file does not say."""
+"""Columns of the table where the file lists none."""
 
 
 def with_flags(row: Mapping[str, Any], steps: str) -> dict[str, Any]:
-    """Return a row with each flag that its steps could have made true, and have not got so far, as false.
+    """Return a row with each missing flag set to false, where its steps could have set the flag.
 
-    A case that is killed has none but ``success``; a rate is of all cases.
+    A killed case has only ``success``; rates are over all cases, so its other flags count as false.
     """
     flags = (name for name, column in COLUMNS.items() if column.kind == "flag")
     missing = [name for name in flags if row.get(name) is None and (steps == "simulate" or name not in OF_A_RUN)]
@@ -85,7 +85,7 @@ def with_flags(row: Mapping[str, Any], steps: str) -> dict[str, Any]:
 
 
 def kind_of(name: str, values: Iterable[Any]) -> Kind:
-    """Return the kind of a column, by its values where it is none of ``COLUMNS``."""
+    """Return the kind of a column; if not in ``COLUMNS``, infer it from the values."""
     column = COLUMNS.get(name)
     if column is not None:
         return column.kind

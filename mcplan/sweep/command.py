@@ -1,6 +1,6 @@
-"""What ``mcplan sweep`` and ``mcplan check EXPERIMENT`` say.
+"""Commands ``mcplan sweep`` and ``mcplan check EXPERIMENT``, with progress and an estimate of the duration.
 
-How long an experiment will take: from its store where that has cases, else from what HRP-2 takes in general.
+The estimate comes from cases in the store; without any, from typical times of HRP-2.
 """
 
 import os
@@ -22,11 +22,11 @@ from mcplan.util.back_ends import BACK_ENDS
 from mcplan.util.bars import BARS, note
 
 PLAN = 2.0
-"""s to plan a bundled scenario, and to verify the plan: the middle of 0.2 to 6 s."""
+"""s to plan a bundled scenario and verify the plan: a typical value, measured 0.2 to 6 s."""
 
 
 def estimate(experiment: Experiment, work: Work, workers: int | None) -> str:
-    """Return how long the cases that are to be run take, and where that is known from."""
+    """Return the estimated duration of the cases to run, and the source of the estimate."""
     processes = workers or os.cpu_count() or 1
     if work.seconds is not None:
         seconds, source = work.seconds * len(work.todo), "as long as those before"
@@ -74,9 +74,9 @@ def run_experiment(path: str | os.PathLike[str], arguments: Namespace) -> int:
 
 
 def check_experiment(path: str) -> tuple[list[Problem], str]:
-    """Return what is wrong with an experiment file; if nothing, also how many cases it has and how long they take."""
+    """Return the problems of an experiment file; if there are none, also a summary: cases and estimated duration."""
     try:
-        experiment = load_experiment(path, elsewhere=True)  # packages matter where the workers are
+        experiment = load_experiment(path, elsewhere=True)  # the workers' machines need the packages, not this one
         work = work_of(experiment, results_directory(experiment, None))
     except InputError as error:
         return list(error.problems), ""
@@ -84,19 +84,19 @@ def check_experiment(path: str) -> tuple[list[Problem], str]:
 
 
 def results_directory(experiment: Experiment, output: str | None) -> Path:
-    """Return where store and results of an experiment are."""
+    """Return the directory of an experiment's store and results."""
     return Path(output) if output else Path("runs") / "sweeps" / experiment.name
 
 
 EVERY = 60.0
-"""s between two lines that say how far a sweep is, where there is no terminal for a bar."""
+"""s between two progress lines, where stderr is no terminal."""
 
 
 class SweepProgress:
-    """A bar on standard error: cases done, failed, time left. Elsewhere, as in the log of a cluster's job, lines."""
+    """Progress bar on stderr: cases done, failed, time left; lines of text where stderr is no terminal."""
 
     def __init__(self) -> None:
-        self._told = self._began = time.monotonic()
+        self._last_line = self._began = time.monotonic()
         self._bar = Progress(
             TextColumn("sweeping"), BarColumn(24), MofNCompleteColumn(), TextColumn("{task.fields[failed]}"),
             TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn(elapsed_when_finished=False),
@@ -105,13 +105,13 @@ class SweepProgress:
         self._task = self._bar.add_task("", total=None, failed="")
 
     def update(self, done: int, total: int, failed: int) -> None:
-        """Show how far it is."""
+        """Update the progress bar or, at most once per ``EVERY``, print a line."""
         failures = f"{failed} failed" if failed else ""
         self._bar.update(self._task, completed=done, total=total, failed=failures)
         now = time.monotonic()
-        if not self._bar.disable or now - self._told < EVERY or not 0 < done < total:
+        if not self._bar.disable or now - self._last_line < EVERY or not 0 < done < total:
             return
-        self._told = now
+        self._last_line = now
         left = f"about {max(1, round((now - self._began) * (total / done - 1) / 60))} min left"
         note(", ".join(filter(None, (f"{done} of {total} done", failures, left))))
 

@@ -1,6 +1,6 @@
-"""Before and after: two sweeps over the same configurations, and what has become worse.
+"""Comparison of two sweeps over the same configurations, with regressions.
 
-Cases are matched by what was asked for (the configuration), not by the code that ran them.
+Cases are matched by their configuration (inputs), not by the code that ran them.
 """
 
 import os
@@ -18,24 +18,24 @@ from mcplan.sweep.store import Store
 from mcplan.sweep.tables import Table
 
 NOTICED = {"margin": 0.05, "ratio": 0.05, "clock": 0.25}
-"""By which part of its value before a mean must become worse to be marked; clock times differ by themselves."""
+"""Relative change from which a worse mean is marked, by kind; clock times vary from run to run."""
 
 REGRESSION = "REGRESSION"
 
 
 Before = Mapping[str, Any]
-"""What a case was given before, its results and its ``status``."""
+"""Inputs, results and ``status`` of a case in the earlier sweep."""
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """What changed.
+    """Comparison of two sweeps.
 
     Parameters
     ----------
-    table : scenario by scenario, column by column, with a mark where it became worse.
-    regressions : cases for which a flag held before and does not hold now, as text.
-    matched, new, gone : how many cases are in both, only in this sweep, only in the one before.
+    table : values before and after by scenario and column, with a mark where they became worse.
+    regressions : cases with a flag that was true before and is false now, as text.
+    matched, new, gone : numbers of cases in both, only in this sweep, only in the earlier one.
     """
 
     table: Table
@@ -45,7 +45,7 @@ class Comparison:
     gone: int
 
     def text(self) -> str:
-        """Return one line on all."""
+        """Return a summary in one line."""
         return (
             f"{self.matched} cases as before, {self.new} new, {self.gone} gone; "
             f"{len(self.regressions)} regression{'s' * (len(self.regressions) != 1)}"
@@ -57,8 +57,8 @@ def results_before(directory: str | os.PathLike[str], own: str | os.PathLike[str
 
     Parameters
     ----------
-    own : directory that the sweep itself writes to. Its store is read before the sweep, and without what the present
-        code has put there: that would be compared with itself.
+    own : output directory of the present sweep. If ``directory`` is the same, rows of the present code are left out:
+        they would be compared with themselves.
 
     Raises
     ------
@@ -71,7 +71,7 @@ def results_before(directory: str | os.PathLike[str], own: str | os.PathLike[str
 
 
 def compare(old: Mapping[str, Before], results: Results) -> Comparison:
-    """Compare with results from before, by configuration: the columns that are shown, and in any case ``success``."""
+    """Compare with earlier results, by configuration: ``success`` and the columns that are shown."""
     configurations = {case.id: case.configuration for case in results.experiment.cases}
     pairs = [(old.get(configurations[row["case"]]), row) for row in results.rows]
     steps = results.experiment.spec.steps
@@ -93,7 +93,7 @@ def compare(old: Mapping[str, Before], results: Results) -> Comparison:
 
 
 def _column(name: str, pairs: Sequence[tuple[Before, Row]]) -> tuple[tuple[str, str, str] | None, list[Row]]:
-    """Return before, after and mark of a column, and the rows whose flag turned."""
+    """Return the value before, the value after and the mark of a column, and the rows with a regression."""
     column = COLUMNS[name]
     known = [(a[name], b[name], b) for a, b in pairs if a.get(name) is not None and b.get(name) is not None]
     if column.kind == "text" or not known:

@@ -1,9 +1,9 @@
-"""Conditions on cases: ``scenario == "stairs" and environment.friction < 0.5``.
+"""Conditions on cases (``scenario == "stairs" and environment.friction < 0.5``) and thresholds on results.
 
-Numbers, texts, lists, true, false, null, the names of what a case has, ``== != < <= > >= in not in``, ``and or not``,
-parentheses. Parsed with Python's grammar; every node of the tree that is not one of these is refused, nothing is run.
+A condition holds numbers, texts, lists, true, false, null, names of a case's columns, ``== != < <= > >= in not in``,
+``and or not``, parentheses. It is parsed with Python's grammar; any other node is refused, and no code is executed.
 
-Thresholds: ``success: ">= 0.9"``, ``worst_slip: "max <= 0.01"``; what a continuous integration asks.
+Thresholds such as ``success: ">= 0.9"`` or ``worst_slip: "max <= 0.01"`` serve continuous integration.
 """
 
 import ast
@@ -21,7 +21,7 @@ from mcplan.errors import InputError
 from mcplan.sweep.schema import ExpectSpec, ExperimentSpec
 
 LONGEST = 1000
-"""Characters of a condition."""
+"""Maximum length of a condition, characters."""
 
 _COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
     ast.Eq: operator.eq,
@@ -37,7 +37,7 @@ _WORDS = {"true": True, "false": False, "null": None}
 
 
 class Condition:
-    """A condition that was read.
+    """A parsed condition.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ class Condition:
     Raises
     ------
     InputError
-        For anything but what the module describes, and for unknown names.
+        The text is not a condition as described in this module, or contains an unknown name.
     """
 
     def __init__(self, text: str, known: Iterable[str]):
@@ -66,7 +66,7 @@ class Condition:
                 raise InputError(f"{self.text!r}: unknown name `{name}`{closest(name, names)}")
 
     def holds(self, row: Mapping[str, Any]) -> bool:
-        """Return whether it holds for a case; a comparison with what the case does not have never does."""
+        """Whether the condition holds for a case; comparisons with a missing value are false."""
         return bool(_value(self._tree, row))
 
 
@@ -117,7 +117,7 @@ def _value(node: ast.expr, row: Mapping[str, Any]) -> Any:
         try:
             if not _COMPARE[type(op)](left, right):
                 return False
-        except TypeError:  # an order between a number and a text, or nothing
+        except TypeError:  # order of a number and a text, or of a missing value
             return False
         left = right
     return True
@@ -150,13 +150,13 @@ class StatisticThreshold:
         return float(_OF[self.statistic](np.array(values, dtype=float)))
 
     def holds(self, value: float) -> bool:
-        """Whether a value keeps it; what is not a number does not."""
+        """Whether a value satisfies the threshold; NaN does not."""
         return _RELATIONS[self.relation](value, self.bound)
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What became of one threshold."""
+    """Result of one threshold."""
 
     text: str
     passed: bool
@@ -174,7 +174,7 @@ def parse_threshold(text: str) -> StatisticThreshold:
 
 
 def expectations(spec: ExperimentSpec) -> Iterator[tuple[tuple[str | int, ...], ExpectSpec]]:
-    """Yield each group of thresholds and where it stands in the file."""
+    """Yield the key in the file and the thresholds of each group."""
     if isinstance(spec.expect, Mapping):
         if spec.expect:
             yield ("expect",), ExpectSpec(columns=spec.expect)
@@ -184,10 +184,10 @@ def expectations(spec: ExperimentSpec) -> Iterator[tuple[tuple[str | int, ...], 
 
 
 def judge(spec: ExperimentSpec, rows: Sequence[Mapping[str, Any]], known: Sequence[str]) -> list[Verdict]:
-    """Return the verdict on each threshold, of rows as `collect_results` returns them.
+    """Evaluate each threshold on rows as `collect_results` returns them.
 
-    A case without a value, as one that was not planned has no margins, is left out, and is counted in the text. Where
-    no case has a value the threshold is broken.
+    Cases without a value are left out: a case without a plan has no margins. The text gives the number of cases with
+    a value. If no case has one, the threshold fails.
     """
     verdicts = []
     for _, expect in expectations(spec):

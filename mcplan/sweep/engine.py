@@ -1,10 +1,10 @@
-"""Hand the cases out and take the outcomes in, one case per worker at a time.
+"""Distribution of cases to Dask workers, one case per worker at a time.
 
-A case is only handed to a worker that is free. So the scheduler's queue stays short however many cases there are, and
-when a worker dies Dask blames the case that it was running and no other.
+A case is submitted only when a worker is free. So the scheduler's queue stays short, and when a worker dies Dask
+blames only the case that it was running.
 
-Dask runs a case on the workers that were ready when it was handed out, on others never: they may be cold or of another
-code. When all of these have gone it would wait for them for ever, so it is handed out once more.
+A case may run only on the workers that were ready when it was submitted: others may lack compiled kernels or run other
+code. If all of these workers are gone, Dask would wait for ever; the case is then submitted once more.
 """
 
 import queue
@@ -24,28 +24,28 @@ from mcplan.util.bars import note
 Key = TypeVar("Key")
 
 LOOK = 1.0
-"""s between two looks at which workers there are."""
+"""s between two queries of the list of workers."""
 
 ALONE = 120.0
-"""s without a worker that is ready, after which that is said."""
+"""s without a ready worker until a message is printed."""
 
 
 @dataclass(frozen=True)
 class Runner:
-    """What is run: ``module:function`` for a case, and once per machine before any case."""
+    """Functions to run, ``module:function``: one for each case, one per machine before any case."""
 
     case: str = "mcplan.sweep.job:run_case"
     warm_up: str | None = "mcplan.sweep.job:warm_up"
 
 
 class Workers:
-    """The workers of a sweep: each is checked when it is first seen, and gets cases once its machine is warmed up.
+    """The workers of a sweep: each is checked when it joins, and gets cases once its machine has compiled the kernels.
 
     Parameters
     ----------
-    client : of Dask.
-    runner : what they are to run.
-    argument : of what warms a machine up.
+    client : Dask client.
+    runner : functions to run.
+    argument : of the warm-up function.
     """
 
     def __init__(self, client: Any, runner: Runner, argument: Any):
@@ -57,16 +57,16 @@ class Workers:
 
     @property
     def warming(self) -> bool:
-        """Whether kernels are being compiled on a machine."""
+        """Whether a machine is compiling kernels."""
         return bool(self._warming)
 
     def ready(self) -> list[str]:
-        """Return the addresses of those that may be given cases.
+        """Return the addresses of the workers that can take cases.
 
         Raises
         ------
         InputError
-            A new one has several threads, or runs another version of the code.
+            A new worker has several threads, or runs another version of the code.
         JobFailed
             The kernels could not be compiled on its machine; the scheduler is lost.
         """
@@ -89,14 +89,14 @@ class Workers:
         except (OSError, TimeoutError):
             raise JobFailed(_lost(self.client)) from None
         for address, version in versions.items():
-            if isinstance(version, OSError):  # it has gone already
+            if isinstance(version, OSError):  # the worker is gone already
                 continue
             if version != code_version():
                 here = code_version()
                 raise InputError(f"worker {address} has another version of mcplan ({version}), here it is {here}")
 
     def _warm_up(self, hosts: dict[str, str]) -> None:
-        """Take note of machines that have become warm, and begin with a worker of each that is not."""
+        """Record machines that have compiled the kernels; start compiling with one worker of each other machine."""
         for host, (address, future) in list(self._warming.items()):
             if future.done():
                 error = future.exception()
@@ -115,7 +115,7 @@ class Workers:
 
 
 def prepare(client: Any, runner: Runner, argument: Any, wait: float = 60.0) -> Workers:
-    """Wait for a worker, check those that are there, and compile the kernels once on each machine.
+    """Wait for a worker, check all workers, and compile the kernels once on each machine.
 
     Raises
     ------
@@ -137,7 +137,7 @@ def prepare(client: Any, runner: Runner, argument: Any, wait: float = 60.0) -> W
 
 
 class _Running(NamedTuple):
-    """A case that Dask has: on which workers it may run, and whether it is handed out a second time."""
+    """A submitted case: the workers that it may run on, and whether it was submitted a second time."""
 
     key: Any
     make: Callable[[], Any]
@@ -149,13 +149,13 @@ class _Running(NamedTuple):
 def fan_out(
     workers: Workers, tasks: Iterable[tuple[Key, Callable[[], Any]]], limit: Limit
 ) -> Iterator[tuple[Key, CaseOutcome]]:
-    """Yield the outcome of each task as it comes. While no worker is ready it waits, and says so.
+    """Yield the outcome of each task as it finishes; wait while no worker is ready, with a message.
 
     Parameters
     ----------
     workers : as `prepare` returns them.
-    tasks : a key, and what makes the argument of the runner when a worker is free.
-    limit : of each case.
+    tasks : a key, and a function that builds the runner's argument once a worker is free.
+    limit : time and memory limit of each case.
 
     Raises
     ------
@@ -169,9 +169,9 @@ def fan_out(
     running: dict[str, _Running] = {}
     waiting, numbers = iter(tasks), count(1)
     ready: list[str] = []
-    looked, last_ready, said = -LOOK, time.monotonic(), False
+    queried, last_ready, warned = -LOOK, time.monotonic(), False
 
-    def hand_out(key: Key, make: Callable[[], Any], again: bool = False) -> None:
+    def submit(key: Key, make: Callable[[], Any], again: bool = False) -> None:
         ask = (worker.work, workers.runner.case, make(), limit, code_version())
         future = client.submit(*ask, key=f"case-{id(done)}-{next(numbers)}", workers=ready)
         running[future.key] = _Running(key, make, future, frozenset(ready), again)
@@ -180,31 +180,32 @@ def fan_out(
     task = next(waiting, None)
     try:
         while task is not None or running:
-            if time.monotonic() - looked >= LOOK:
-                ready, looked = workers.ready(), time.monotonic()
+            # workers may join and leave during the sweep
+            if time.monotonic() - queried >= LOOK:
+                ready, queried = workers.ready(), time.monotonic()
                 if ready:
-                    last_ready, said = looked, False
-                elif not said and looked - last_ready >= ALONE:
-                    said = True
+                    last_ready, warned = queried, False
+                elif not warned and queried - last_ready >= ALONE:
+                    warned = True
                     note(f"no worker of {client.scheduler.address} has been ready for {ALONE:g} s; waiting for one")
                 for name, case in list(running.items()):
                     if not ready or not case.places.isdisjoint(ready) or case.future.done():
                         continue
                     case.future.cancel(force=True)
                     del running[name]
-                    if case.again:  # it may be what kills them
+                    if case.again:  # the case itself may kill its workers
                         yield case.key, _failed("the workers that could run it have gone, and so have the next ones")
                     else:
-                        hand_out(case.key, case.make, again=True)
+                        submit(case.key, case.make, again=True)
             while task is not None and len(running) < len(ready):
-                hand_out(*task)
+                submit(*task)
                 task = next(waiting, None)
             try:
                 future = done.get(timeout=LOOK)
             except queue.Empty:
                 _check(client)
                 continue
-            if (ended := running.pop(future.key, None)) is not None:  # None: it has been handed out again
+            if (ended := running.pop(future.key, None)) is not None:  # None: it was submitted again
                 yield ended.key, _outcome(client, future)
     finally:
         for case in running.values():
@@ -220,7 +221,7 @@ def _outcome(client: Any, future: Any) -> CaseOutcome:
     from distributed import KilledWorker
 
     error = future.exception()
-    if isinstance(error, InputError):  # the worker refuses: its code is another one
+    if isinstance(error, InputError):  # the worker runs other code
         raise error
     if isinstance(error, KilledWorker):
         reason = f"the worker that ran it died, and so did the next one ({error.last_worker.address})"

@@ -1,4 +1,4 @@
-"""An experiment that was read and checked: its cases, and what is to be made of them."""
+"""Experiment: its file, checked, and its cases."""
 
 import os
 from collections.abc import Iterator, Mapping
@@ -22,7 +22,7 @@ from mcplan.util.arguments import file_path
 from mcplan.util.text import summary
 
 MAX_CASES = 10_000
-"""More cases than this have to be confirmed."""
+"""Maximum number of cases without ``--max-cases``."""
 
 
 @dataclass(frozen=True)
@@ -32,9 +32,9 @@ class Experiment:
     Parameters
     ----------
     spec : the file, checked.
-    document : what the file says, with its lines.
-    axes : what varies, besides scenarios and seeds.
-    scenarios : by the name that the tables show.
+    document : content of the file, with line numbers.
+    axes : varied fields, without scenarios and seeds.
+    scenarios : by their name in tables.
     """
 
     spec: ExperimentSpec
@@ -56,7 +56,7 @@ class Experiment:
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """Columns of the table that a case is given."""
+        """Columns of the table that are inputs of a case."""
         return ("scenario", *self.swept, "seed")
 
     @property
@@ -72,7 +72,7 @@ class Experiment:
 
     @cached_property
     def cases(self) -> tuple[Case, ...]:
-        """The cases, scenario by scenario, the last axis and the seed changing fastest."""
+        """The cases by scenario; seed and last axis change fastest."""
         return tuple(self._cases())
 
     def _cases(self) -> Iterator[Case]:
@@ -86,7 +86,7 @@ class Experiment:
 
 
 def _robot(scenario: Scenario, overrides: Mapping[str, Any]) -> Robot:
-    """Return the robot of a case: the scenario's, or the one that takes its place."""
+    """Return the robot of a case: the scenario's, or that of the override ``robot``."""
     if "robot" not in overrides:
         return scenario.robot
     robot = robot_of(scenario.source.with_overrides({"robot": overrides["robot"]}, InputError))
@@ -104,16 +104,16 @@ def load_experiment(
 
     Parameters
     ----------
-    path : of the file; or the same as a dictionary, with paths relative to the present directory.
-    max_cases : the greatest number of cases that is meant; None: ``MAX_CASES``.
-    seeds : ``FROM`` or ``FROM:COUNT``, instead of the file's: so that the first one can be drawn when measuring.
-    elsewhere : whether it will run on other machines: which packages are installed here does not matter then.
+    path : of the file; or its content as a dictionary, with paths relative to the working directory.
+    max_cases : maximum number of cases; None: ``MAX_CASES``.
+    seeds : ``FROM`` or ``FROM:COUNT``, instead of the file's: to measure on newly drawn seeds.
+    elsewhere : whether the cases run on other machines, so that the packages installed here do not matter.
 
     Raises
     ------
     InputError
-        With everything that is wrong with the file, each with its line: unknown keys and fields, values that a scenario
-        refuses, what its physics cannot do, empty lists, missing scenarios, more cases than confirmed.
+        All problems of the file, with their lines: unknown keys and fields, values that a scenario refuses, features
+        that its physics lacks, empty lists, missing scenarios, too many cases.
     """
     if isinstance(path, Mapping):
         document = Document.of_values(path, InputError)
@@ -133,7 +133,7 @@ def load_experiment(
     scenarios: dict[str, Scenario] = {}
     for index, name in enumerate(spec.scenarios):
         checker = ScenarioChecker(document, spec, axes, index, elsewhere)
-        if not unchosen:  # else it is not known which values a scenario is given
+        if not unchosen:  # else the values of a scenario are unknown
             checker.try_values()
         problems += checker.problems
         if checker.scenario is not None:
@@ -148,7 +148,7 @@ def load_experiment(
 
 
 def _seeds(text: str, many: int) -> SeedRange:
-    """Return the seeds that ``FROM`` or ``FROM:COUNT`` means; without COUNT as ``many`` as the file has."""
+    """Parse ``FROM`` or ``FROM:COUNT``; the default of COUNT is ``many``, the number of seeds in the file."""
     first, colon, count = text.partition(":")
     if not first.isdecimal() or (colon and not (count.isdecimal() and int(count) > 0)):
         raise InputError(f"--seeds {text}: expected FROM or FROM:COUNT, whole numbers, for example 4711:10")

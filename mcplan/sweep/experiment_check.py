@@ -1,7 +1,4 @@
-"""Whether a scenario takes what an experiment wants of it: before anything runs.
-
-Whether the columns, figures, tables and thresholds of an experiment name what there is.
-"""
+"""Checks of an experiment before it runs: overrides on each scenario; columns of figures, tables and thresholds."""
 
 import itertools
 from collections.abc import Iterable, Iterator
@@ -21,7 +18,7 @@ from mcplan.sweep.schema import ExperimentSpec
 
 
 class ScenarioChecker:
-    """Reads one scenario, and tries each value of each axis once on it, the other axes at their first value.
+    """Check of one scenario: tries each value of each axis once, with the other axes at their first value.
 
     Parameters
     ----------
@@ -31,7 +28,7 @@ class ScenarioChecker:
 
     Attributes
     ----------
-    scenario : without any override, None if it cannot be used.
+    scenario : without overrides; None if it is invalid.
     problems : each at the line of the experiment that causes it.
     """
 
@@ -51,12 +48,12 @@ class ScenarioChecker:
             self.problems += [document.problem(self._place, str(problem)) for problem in error.problems]
 
     def try_values(self) -> None:
-        """Note what the scenario refuses of the values that it is given; nothing where it cannot be used at all."""
+        """Add a problem for each value that the scenario refuses; do nothing if the scenario itself is invalid."""
         if self.scenario is not None:
             self.problems += dict.fromkeys(self._try_all())
 
     def _path(self) -> str:
-        """Return the scenario's name, or its path from here where it is one relative to the experiment."""
+        """Return the scenario's name, or its path; paths in an experiment are relative to its file."""
         path = Path(self._name)
         is_path = path.suffix.lower() in SUFFIXES or len(path.parts) > 1
         return str(Path(self._document.path).parent / path) if is_path else self._name
@@ -71,7 +68,7 @@ class ScenarioChecker:
             wrong = {problem.key for problem in found} if wrong is None else wrong
 
     def _chosen(self) -> Iterator[tuple[tuple[int, ...], dict[str, Any]]]:
-        """Yield the first case, and the first with each other value of each axis."""
+        """Yield the first case, then for each other value of each axis the first case with it."""
         name = shown_name(self._name)
         first, overrides = next(combinations(self._spec, self._axes, name))
         yield first, overrides
@@ -80,7 +77,7 @@ class ScenarioChecker:
                 yield from itertools.islice(combinations(self._spec, self._axes, name, (k, index)), 1)
 
     def _try(self, overrides: dict[str, Any], places: dict[str, Key]) -> Iterator[Problem]:
-        """Yield what the scenario says to these values, each at the override that it is about."""
+        """Yield the problems of the scenario with these overrides, each at the line of its override."""
         assert self.scenario is not None
         seed = seeds_of(self._spec)[0] if self._spec.variants else None
         try:
@@ -98,8 +95,8 @@ class ScenarioChecker:
 
 
 def _refuse_simulation(scenario: Scenario, elsewhere: bool) -> None:
-    """Refuse what no simulation of this scenario would accept, as `mcplan run` does before any work."""
-    from mcplan.sim.disturbance import validate_disturbances  # takes a second, and plans alone do not need it
+    """Raise InputError where no simulation of this scenario could start, as `mcplan run` does."""
+    from mcplan.sim.disturbance import validate_disturbances  # imports take a second, not needed for plans alone
     from mcplan.sim.simulate import find_back_end
 
     physics = scenario.simulation.physics
@@ -111,20 +108,20 @@ def _refuse_simulation(scenario: Scenario, elsewhere: bool) -> None:
     try:
         validate_disturbances(scenario, physics)
     except InputError as error:
-        package = "control.solver"  # one that there is, but may not be installed
+        package = "control.solver"  # a known solver whose package may be missing here
         if wrong := [problem for problem in error.problems if not (elsewhere and problem.key == package)]:
             raise InputError(*wrong) from None
 
 
 def _within(key: str, name: str) -> bool:
-    """Whether a key path is that of an override, lies within it, or leads to it."""
+    """Whether a key path equals, lies within, or contains that of an override."""
     inside = key.startswith((f"{name}.", f"{name}["))
     around = bool(key) and name.startswith((f"{key}.", f"{key}["))
     return key == name or inside or around
 
 
 def output_problems(document: Document, spec: ExperimentSpec, known: Iterable[str]) -> Iterator[Problem]:
-    """Yield unknown columns, texts in place of numbers, conditions that cannot be read, thresholds that are none."""
+    """Yield unknown columns, texts in place of numbers, invalid conditions and invalid thresholds."""
     names = tuple(known)
 
     def columns(found: Iterable[tuple[Key, str | None]]) -> Iterator[Problem]:
@@ -141,11 +138,11 @@ def output_problems(document: Document, spec: ExperimentSpec, known: Iterable[st
 
     def number(key: Key, name: str) -> Iterator[Problem]:
         if name in names and _kind(spec, name) == "text":
-            yield document.problem(key, f"`{name}` is a text; expected a number or what is true or false, as `success`")
+            yield document.problem(key, f"`{name}` is a text; expected a number or a flag, as `success`")
 
     yield from columns((("collect", k), name) for k, name in enumerate(spec.collect))
     if spec.collect and not spec.tables and {*spec.collect} <= {*names} - {*COLUMNS}:
-        text = "names no result, so the table has no columns; expected one such as `success`, or `tables`"
+        text = "names no result column; add one such as `success`, or define `tables`"
         yield document.problem(("collect",), text)
     for k, figure in enumerate(spec.figures):
         yield from columns((("figures", k, key), getattr(figure, key)) for key in ("x", "y", "by", "value"))
@@ -171,14 +168,14 @@ def output_problems(document: Document, spec: ExperimentSpec, known: Iterable[st
 
 
 def _kind(spec: ExperimentSpec, name: str) -> Kind:
-    """Return the kind of a result, or of a field that a case is given."""
+    """Return the kind of a result, or of an input of a case."""
     if name == "seed":
         return "count"
     return kind_of(name, [point[name] for axis in axes_of(spec) for point in axis.points if name in point])
 
 
 def _against_problems(document: Document, spec: ExperimentSpec, index: int) -> Iterator[Problem]:
-    """Yield what ratios cannot be to, and results that have none."""
+    """Yield invalid ``against`` values, and results without a ratio."""
     table = spec.tables[index]
     if table.against is None:
         return

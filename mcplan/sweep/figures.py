@@ -1,4 +1,4 @@
-"""The figures of an experiment, from its rows to points, curves and intervals."""
+"""Figures of an experiment: curves with intervals, and heat maps, from its rows."""
 
 import re
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from mcplan.view.charts import Curve, Figure, curve_chart, heat_chart
 
 
 def figures_of(results: Results) -> dict[str, Figure]:
-    """Return each figure that has a value to show, by a name for its file."""
+    """Return the figures that have data, by file name."""
     found = {}
     for number, spec in enumerate(results.experiment.spec.figures, 1):
         rows = chosen(results, spec.where)
@@ -69,7 +69,7 @@ def _heat(spec: FigureSpec, rows: Sequence[Row]) -> Figure | None:
 
 
 def _ticks(values: list[Any]) -> list[Any]:
-    """Return numbers by size, anything else as it came."""
+    """Return numbers sorted, other values in their order."""
     return sorted(values) if all(map(_is_number, values)) else values
 
 

@@ -1,10 +1,7 @@
-"""What a case does: plan, and carry the plan out; everything that there is to say about it, in one row.
+"""Execution of one case on a worker: plan, simulate, verify, and the row of results.
 
-What is sent to a worker; apart from the job, whose imports take seconds.
-
-Plans that cases of a sweep share which differ only in how they are carried out: found once, kept while it runs.
-
-Whichever case finds a plan, the rows of all of them say how long that took.
+Cases that differ only in `simulation` share one plan; it is computed once and kept while the sweep runs. The rows of
+all of them have the time that this planning took.
 """
 
 import json
@@ -41,17 +38,17 @@ from mcplan.util.files import write_text
 
 @dataclass(frozen=True)
 class Job:
-    """A case as it is sent to a worker: plain values, no file of the sender's is needed but that of a robot of its own.
+    """A case as sent to a worker: plain values. The worker needs the files of a custom robot and of meshes.
 
     Parameters
     ----------
     data : the scenario, resolved.
-    path : of the scenario's file; the path of a robot or a mesh is relative to it.
+    path : of the scenario's file; paths of robots and meshes are relative to it.
     robot : identity that the robot must have (`mcplan.robot.robot_file.robot_identity`).
     seed, steps, keep : as in the experiment.
-    kept : directory of the files that are kept of the case; what a plan is read from is relative to it.
-    plans : directory for plans that cases share (`mcplan.sweep.job`); none without a name.
-    meshes : sha256 (hex) of each mesh around the robot, which the files there must have (`mcplan.sweep.case`).
+    kept : directory of the case's output files; paths in a plan file are relative to it.
+    plans : directory of shared plans; empty: plans are not shared.
+    meshes : expected sha256 (hex) of each mesh of the environment (`mcplan.sweep.case`).
     """
 
     data: dict[str, Any]
@@ -65,61 +62,61 @@ class Job:
     meshes: tuple[str, ...] = ()
 
 
-CARRIED_OUT = "simulation"
-"""The section of a scenario that no planner looks at."""
+SIMULATION = "simulation"
+"""Section of a scenario that does not affect the plan."""
 
 
-def _carried_out(name: str) -> bool:
-    """Say whether a field matters only when a plan is carried out."""
-    return name.partition(".")[0] == CARRIED_OUT
+def _in_simulation(name: str) -> bool:
+    """Whether a field affects only the simulation."""
+    return name.partition(".")[0] == SIMULATION
 
 
 def shares(names: tuple[str, ...]) -> bool:
-    """Whether cases that differ in these fields may have one plan."""
-    return any(map(_carried_out, names))
+    """Whether cases that differ in these fields may share a plan."""
+    return any(map(_in_simulation, names))
 
 
 def plans_first(cases: Sequence[Case]) -> tuple[Case, ...]:
-    """Return cases in such an order that one of each plan comes before the others: workers would find it twice."""
+    """Sort cases so that one case of each plan comes first; otherwise several workers would compute the same plan."""
     known: Counter[str] = Counter()
     turns = []
     for case in cases:
-        asked = {name: value for name, value in case.overrides.items() if not _carried_out(name)}
-        plan = digest([case.scenario, asked, case.seed, case.variant, case.robot])
+        inputs = {name: value for name, value in case.overrides.items() if not _in_simulation(name)}
+        plan = digest([case.scenario, inputs, case.seed, case.variant, case.robot])
         turns.append(known[plan])
         known[plan] += 1
     return tuple(case for _, case in sorted(zip(turns, cases, strict=True), key=lambda pair: pair[0]))
 
 
 class SharedPlan:
-    """Where the plan of a case is, or will be.
+    """File of a plan that several cases share.
 
     Parameters
     ----------
-    task : the case; a directory for plans that it does not name, or that is on another machine, holds none.
+    task : the case; without a directory for plans on this machine nothing is read or written.
     seed : of the planner.
     """
 
     def __init__(self, task: Job, seed: int):
-        asked = {key: value for key, value in task.data.items() if key != CARRIED_OUT}
+        inputs = {key: value for key, value in task.data.items() if key != SIMULATION}
         self._task, self._file = task, None
         if task.plans and Path(task.plans).parent.is_dir():
-            name = digest([asked, task.meshes, task.path, task.robot, seed, code_version()])
+            name = digest([inputs, task.meshes, task.path, task.robot, seed, code_version()])
             self._file = Path(task.plans) / f"{name}.json"
 
     def read(self, robot: Robot) -> tuple[dict[str, Any], Plan | None] | None:
-        """Return what was said of the planning, and the plan if one was found; None where nobody has tried."""
+        """Return the planning columns and the plan, if one was found; None where no case has planned yet."""
         if self._file is None or not self._file.is_file():
             return None
         kept = json.loads(self._file.read_text(encoding="utf-8"))
         if kept["plan"] is None:
             return kept["row"], None
-        own = {key: value for key, value in self._task.data.items() if key == CARRIED_OUT}
-        data = {key: value for key, value in kept["plan"].items() if key != CARRIED_OUT} | own
+        own = {key: value for key, value in self._task.data.items() if key == SIMULATION}
+        data = {key: value for key, value in kept["plan"].items() if key != SIMULATION} | own
         return kept["row"], plan_of(Scenario.of(Document(self._task.path, data, Mark(None)), robot=robot))
 
     def write(self, row: dict[str, Any], plan: Plan | None) -> None:
-        """Keep what there is to say of the planning, and the plan if one was found."""
+        """Write the planning columns, and the plan if one was found."""
         if self._file is not None:
             data = None if plan is None else plan_document(plan, Path(self._task.path).parent)
             write_text(self._file, json.dumps({"row": row, "plan": data}))
@@ -134,7 +131,7 @@ PLAN_MARGINS = {
     "plan_clearance": ("clearance", min),
     "plan_position": ("position", min),
 }
-"""From a column to the margin of a stance and how the worst of them is found."""
+"""By column: margin of a stance, and the function that selects the worst."""
 
 RUN_VALUES = {
     "goal_reached": "goal_reached",
@@ -148,15 +145,15 @@ RUN_VALUES = {
     "solver_failures": "solver_failures",
     "eom_residual": "eom_residual",
 }
-"""From a column to the key of the certificate of a run."""
+"""By column: key in the certificate of a run."""
 
 
 NAMED = 2
-"""Broken lines of a certificate that a cause names: the others follow from them, more often than not."""
+"""Failed checks that a cause lists; further ones are usually consequences."""
 
 
 def run_case(task: Job) -> CaseOutcome:
-    """Carry out a case; what is doubtful about its robot has been told where the sweep began."""
+    """Run a case, without robot warnings: loading the experiment has already printed them."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RobotWarning)
         return _outcome(task)
@@ -177,7 +174,7 @@ def _outcome(task: Job) -> CaseOutcome:
 
 
 def warm_up(physics: tuple[str, ...]) -> None:
-    """Compile every kernel that a case may need, so that no two processes do it at the same time."""
+    """Compile every kernel that a case may need, so that parallel processes do not compile the same one."""
     make_plan(load_scenario("walk", {"parameters.distance": 0.3}))
     plan = make_plan(load_scenario("sway"))
     verify(plan)
@@ -189,12 +186,12 @@ def warm_up(physics: tuple[str, ...]) -> None:
 
 
 def _planner_seed(task: Job) -> int:
-    """Return the seed of the planner: a variant is another problem already, and is solved as a user would at first."""
+    """Return the seed of the planner; 0 for variants, which already differ, as in a first attempt by a user."""
     return 0 if task.data.get("variant") else task.seed
 
 
 def _simulate_case(scenario: Scenario, task: Job, row: dict[str, Any], files: dict[str, bytes]) -> None:
-    """Fill in the row and the files, up to the stage that fails."""
+    """Plan, simulate and verify; fill in the row and the files, up to the first stage that fails."""
     plan = _planned(scenario, task, row)
     if plan is not None and "plan" in task.keep:
         files["plan.yaml"] = dump_document(plan_document(plan, task.kept)).encode()
@@ -220,7 +217,7 @@ def _simulate_case(scenario: Scenario, task: Job, row: dict[str, Any], files: di
 
 
 def _planned(scenario: Scenario, task: Job, row: dict[str, Any]) -> Plan | None:
-    """Return the plan of a case, found now or by a case that shares it; fill in what there is to say of it."""
+    """Return the plan of a case, computed now or by a case that shares it; fill in the planning columns."""
     seed = _planner_seed(task)
     shared = SharedPlan(task, seed)
     if (known := shared.read(scenario.robot)) is not None:
@@ -230,8 +227,7 @@ def _planned(scenario: Scenario, task: Job, row: dict[str, Any]) -> Plan | None:
     try:
         plan = _timed(row, "plan_time", lambda: make_plan(scenario, seed=seed))
     except JobFailed as failure:
-        said = {"stage": "plan", "cause": "no plan", "failure": str(failure)}
-        row |= {**said, **_search(getattr(failure, "tree", None))}
+        row |= {"stage": "plan", "cause": "no plan", "failure": str(failure), **_search(getattr(failure, "tree", None))}
     else:
         certificate = _timed(row, "verify_time", lambda: verify(plan))
         row |= {"planned": True, "certified": certificate.success, **_plan_values(plan), **_search(plan.tree)}
@@ -253,7 +249,7 @@ def _scenario(task: Job) -> Scenario:
 
 
 _robots: dict[str, Robot] = {}
-"""Robots of this process by their identity: loading one takes as long as many a plan."""
+"""Cache of robots by identity: loading one can take as long as planning."""
 
 
 def _timed(row: dict[str, Any], name: str, call: Callable[[], Any]) -> Any:
@@ -274,13 +270,13 @@ def _judge(row: dict[str, Any], report: Report, stage: str) -> None:
 
 
 def _causes(lines: list[str]) -> str:
-    """Return the first lines of a certificate that are broken, and how many more there are."""
+    """Return the first failed checks of a certificate, and the number of further ones."""
     more = f"; {len(lines) - NAMED} more" if len(lines) > NAMED else ""
     return "; ".join(lines[:NAMED]) + more
 
 
 def _cause(stopped: JobFailed, run: Run | None) -> str:
-    """Return in a few words why a simulation had to stop, and in which phase."""
+    """Return a short cause why a simulation stopped, with the phase."""
     cause = stopped.cause if isinstance(stopped, SimulationFailed) else "stopped"
     return cause if run is None or not len(run) else f"{cause} in {run.phases[run.phase[-1]]}"
 
@@ -301,9 +297,9 @@ def _plan_values(plan: Plan) -> dict[str, Any]:
 
 
 def _run_values(run: Run, report: Report) -> dict[str, Any]:
-    said: Mapping[str, Any] = report.to_json()
-    fell = said["fell"]
-    values = {column: said[key] for column, key in RUN_VALUES.items()}
+    results: Mapping[str, Any] = report.to_json()
+    fell = results["fell"]
+    values = {column: results[key] for column, key in RUN_VALUES.items()}
     control = run.timing.get("control")
     if control is not None and len(control):
         median, high = np.percentile(1e3 * control, [50, 99])

@@ -1,6 +1,6 @@
-"""A process in which one case after the other runs, within limits of time and memory that hold whatever a case does.
+"""Child process that runs cases, with enforced limits of time and memory.
 
-Pickled messages over the pipes of a child process, and the end of the pipe as the end of the process.
+Messages are pickled over the pipes of the child; the end of the pipe marks the end of the process.
 """
 
 import os
@@ -21,12 +21,12 @@ import psutil
 class Channel:
     """Messages in both directions.
 
-    A thread of its own reads, so that the end of the other side is noticed while this side computes.
+    A separate thread reads, so that the end of the other process is detected while this one computes.
 
     Parameters
     ----------
     reader, writer : binary streams.
-    on_end : called in the reading thread when the other side is gone.
+    on_end : called in the reading thread when the other process has ended.
     """
 
     def __init__(self, reader: IO[bytes], writer: IO[bytes], on_end: Callable[[], None]):
@@ -35,12 +35,12 @@ class Channel:
         threading.Thread(target=self._read, daemon=True, name="mcplan-channel").start()
 
     def send(self, message: Any) -> None:
-        """Send a message; OSError when the other side is gone."""
+        """Send a message; OSError when the other process has ended."""
         pickle.dump(message, self._writer, protocol=pickle.HIGHEST_PROTOCOL)
         self._writer.flush()
 
     def receive(self, timeout: float | None = None) -> Any:
-        """Return the next message; queue.Empty when there is none in time."""
+        """Return the next message; queue.Empty at the timeout."""
         return self._messages.get(timeout=timeout)
 
     def _read(self) -> None:
@@ -52,10 +52,10 @@ class Channel:
 
 
 ONE_THREAD = {name: "1" for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")}
-"""A case has one core: the cases are what runs in parallel."""
+"""A case has one core: cases run in parallel, not their linear algebra."""
 
 LOOK = 0.2
-"""s between two looks at memory."""
+"""s between two checks of memory."""
 
 
 class CaseError(Exception):
@@ -63,12 +63,12 @@ class CaseError(Exception):
 
 
 class ProcessDied(CaseError):  # noqa: N818 - reads as the sentence that it is
-    """The process ended under the case."""
+    """The process ended during the case."""
 
 
 @dataclass(frozen=True)
 class Limit:
-    """What a call may take: clock time (s), resident memory (bytes)."""
+    """Limits of a call: clock time (s), resident memory (bytes)."""
 
     time: float = float("inf")
     memory: float = float("inf")
@@ -92,18 +92,18 @@ class CaseProcess:
 
     @property
     def alive(self) -> bool:
-        """Whether it can be called."""
+        """Whether the process runs."""
         return self._process.poll() is None and not self._ended.is_set()
 
     def call(self, name: str, argument: Any, limit: Limit) -> Any:
-        """Return what the function ``module:function`` returns for the argument.
+        """Call the function ``module:function`` in the process and return its result.
 
         Raises
         ------
         ProcessDied
             The process ended before it answered.
         CaseError
-            Over a limit (the process is ended then), or an exception of the function.
+            A limit was exceeded (the process is then killed), or the function raised an exception.
         """
         began = time.monotonic()
         try:
@@ -138,7 +138,7 @@ class CaseProcess:
         try:
             memory = self._memory.memory_info().rss
         except psutil.Error:
-            return  # it has just ended, which the channel will say
+            return  # the process has just ended; the channel reports it
         if memory > limit.memory:
             self.close()
             raise CaseError(f"over its memory limit: {memory / 1e9:.2f} of {limit.memory / 1e9:g} GB")

@@ -1,7 +1,4 @@
-"""The files of an experiment's results: CSV, Parquet, Markdown tables, figures, and one offline page with all of it.
-
-The results on the terminal.
-"""
+"""Report of an experiment: CSV, Parquet, Markdown tables, figures, one offline HTML page; summary in the terminal."""
 
 import base64
 import html
@@ -48,7 +45,7 @@ def print_results(results: Results, verdicts: Sequence[Verdict], comparison: Com
 
 
 def causes(results: Results, most: int = 12) -> list[tuple[str, int]]:
-    """Return what stopped cases, the most frequent first: the stage and the first line of the failure."""
+    """Return the causes of failure (stage, first line of the message) with their counts, the most frequent first."""
     found = Counter(
         f"{row.get('scenario')}: {row.get('stage') or '?'}: {(row.get('failure') or '').splitlines()[0][:160]}"
         for row in results.rows
@@ -69,7 +66,7 @@ def _print(console: Console, table: Table) -> None:
 
 
 MOST_CASES = 2000
-"""Rows that the page shows; the table as a whole is in the CSV."""
+"""Rows that the page shows; the CSV has all of them."""
 
 STYLE = """
 body { font: 15px/1.45 system-ui, sans-serif; margin: 2em auto; max-width: 1100px; padding: 0 1em; color: #222; }
@@ -103,7 +100,7 @@ def write_report(
 
 
 def origin(results: Results) -> str:
-    """Return what a table was made of: version, commit or code, and seeds."""
+    """Return the provenance of a table: version, commit or code hash, and seeds."""
     at = f"commit {commit()}" if commit() else f"code {code_version()}"
     return f"mcplan {__version__}, {at}, {seeds_text(results.experiment.spec)}"
 
@@ -138,7 +135,7 @@ def _page(
     stopped = causes(results)
     if stopped:
         rows = tuple((str(count), cause) for cause, count in stopped)
-        parts.append(f"<h2>What stopped cases</h2>{Table('', ('cases', 'cause'), rows).html()}")
+        parts.append(f"<h2>Causes of failure</h2>{Table('', ('cases', 'cause'), rows).html()}")
     parts.append(f'<h2>Cases</h2><div class="cases">{_cases(results).html()}</div>')
     parts.append(f"<h2>Experiment</h2><pre>{html.escape(experiment.document.text())}</pre></body></html>\n")
     return "\n".join(parts)

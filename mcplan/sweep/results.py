@@ -1,4 +1,4 @@
-"""The table of an experiment: a row per case, what it was given and what came out."""
+"""Results of an experiment: one row per case with its inputs and results."""
 
 import csv
 import io
@@ -28,9 +28,9 @@ class Results:
 
     Parameters
     ----------
-    experiment : whose cases they are.
-    rows : of the cases that are in the store, in the order of the experiment. Each has ``case`` (the hash), the fields
-        of the case, ``status``, and result columns; a flag that it has not got so far to have is false.
+    experiment : the experiment.
+    rows : one for each case in the store, in the order of the experiment. Each has ``case`` (the hash), the fields of
+        the case, ``status``, and result columns; flags of stages that it did not reach are false.
     """
 
     experiment: Experiment
@@ -41,23 +41,23 @@ class Results:
 
     @property
     def failed(self) -> int:
-        """How many cases did not come to a verdict."""
+        """Number of cases without a verdict."""
         return sum(row["status"] == FAILED for row in self.rows)
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """All columns that some row has, in the order of the list of columns."""
+        """All columns that occur in a row, in the order of ``COLUMNS``."""
         found = {name for row in self.rows for name in row}
         return ("case", *self.experiment.fields, "status", *(name for name in COLUMNS if name in found))
 
     @property
     def shown(self) -> tuple[str, ...]:
-        """Columns that the file asks for."""
+        """Inputs, and the columns listed in the file."""
         collect = self.experiment.spec.collect or DEFAULT
         return tuple(dict.fromkeys([*self.experiment.fields, *collect]))
 
     def csv(self) -> str:
-        """Return the table as CSV: numbers with all their digits, lists as JSON, nothing for no value."""
+        """Return the table as CSV: numbers with all digits, lists as JSON, missing values empty."""
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow(self.columns)
@@ -65,7 +65,7 @@ class Results:
         return text.getvalue()
 
     def to_pandas(self) -> Any:
-        """Return a ``pandas.DataFrame``: a row per case, with what it was given, ``success``, and what was measured."""
+        """Return a ``pandas.DataFrame``: one row per case with its inputs, ``success`` and the other results."""
         try:
             import pandas
         except ModuleNotFoundError as error:
@@ -77,7 +77,7 @@ class Results:
         return f"Results({self.experiment.name!r}, {len(self)} of {len(self.experiment)} cases, {good} succeeded)"
 
     def _repr_html_(self) -> str:
-        """Return for notebooks the columns that the experiment asks for, of the first cases."""
+        """Return for notebooks the columns listed in the experiment, of the first cases."""
         rows = [[shown_value(row.get(name)) for name in self.shown] for row in self.rows[:MOST]]
         more = f"<p>and {len(self) - MOST} more</p>" if len(self) > MOST else ""
         return html_of(self, html_table(self.shown, rows), more)
@@ -108,7 +108,7 @@ def collect_results(experiment: Experiment, store: Store) -> Results:
 
 
 def shown_value(value: Any) -> str:
-    """Return a value as a person reads it."""
+    """Format a value for tables."""
     if value is None:
         return "–"
     if isinstance(value, bool):
@@ -121,7 +121,7 @@ def shown_value(value: Any) -> str:
 
 
 def groups(rows: Iterable[Row], names: Sequence[str]) -> dict[tuple[Any, ...], list[Row]]:
-    """Return the rows by their values of some columns, in the order of their first row."""
+    """Group rows by their values of some columns, in the order of first occurrence."""
     found: dict[tuple[Any, ...], list[Row]] = {}
     for row in rows:
         found.setdefault(tuple(_place(row.get(name)) for name in names), []).append(row)
@@ -129,7 +129,7 @@ def groups(rows: Iterable[Row], names: Sequence[str]) -> dict[tuple[Any, ...], l
 
 
 def _place(value: Any) -> Any:
-    """Return what stands for a value of a field as a key: for Python 1 is also True, and lists are none."""
+    """Return a dictionary key for a value: in Python 1 equals True, and lists are not hashable."""
     return shown_value(value) if isinstance(value, (bool, list, dict)) else value
 
 
@@ -140,7 +140,7 @@ def _cell(value: Any) -> str:
 
 
 def _typed(name: str, values: list[Any]) -> list[Any]:
-    """Return values of one type."""
+    """Convert the values of a column to one type."""
     kind = kind_of(name, values)
     if kind in ("flag", "text"):
         return values if kind == "flag" else [None if value is None else _cell(value) for value in values]

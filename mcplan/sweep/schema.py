@@ -1,4 +1,4 @@
-"""The experiment file, key by key.
+"""Schema of the experiment file.
 
     mcplan: 1
     name: friction
@@ -40,7 +40,7 @@ class SeedRange(Spec):
 
 
 class Limits(Spec):
-    """What one case may take."""
+    """Limits of one case."""
 
     time: Positive = 900.0
     """s of clock time, for plan and run together."""
@@ -51,8 +51,8 @@ class Limits(Spec):
 class FigureSpec(Spec):
     """One figure.
 
-    ``y`` over ``x``, a curve for each value of ``by``: a rate with Wilson intervals for what is true or false, else the
-    mean with a confidence band. With ``value`` a heat map of it over ``x`` and ``y``.
+    ``y`` over ``x``, a curve for each value of ``by``: for flags the rate with Wilson intervals, else the mean with a
+    confidence band. With ``value`` a heat map of it over ``x`` and ``y``.
     """
 
     x: str
@@ -96,7 +96,7 @@ class TableSpec(Spec):
     @model_validator(mode="after")
     def _each_by(self) -> "TableSpec":
         if (self.by is None) != (not self.each):
-            raise ValueError("`by` and `each` are given together: which columns for every value of what")
+            raise ValueError("`by` and `each` are given together: `each` lists the columns for every value of `by`")
         if self.against is not None and self.by is None:
             raise ValueError("`against` is one of the values of `by`, which is not given")
         if not self.values and not self.each:
@@ -125,7 +125,7 @@ class ExperimentSpec(Spec):
     scenarios: Annotated[tuple[str, ...], Field(min_length=1)]
     """Bundled names, or paths relative to this file."""
     steps: Literal["plan", "simulate"] = "simulate"
-    """``plan``: plan and its certificate; ``simulate``: also carried out, with the certificate of the run."""
+    """``plan``: plan and its certificate; ``simulate``: also the simulation and the certificate of the run."""
     set: dict[str, Any] = Field(default_factory=dict)
     """Fields with one value for all cases."""
     grid: dict[str, Values] = Field(default_factory=dict)
@@ -137,13 +137,13 @@ class ExperimentSpec(Spec):
     where: str | None = None
     """Only combinations of scenarios and fields for which this condition holds; the others are no cases."""
     seeds: Annotated[tuple[Seed, ...], Field(min_length=1)] | SeedRange = (0,)
-    """Of simulation and variant; without variants the planner's too, which else has no reason to leave its order."""
+    """Of the simulation and the variant; without variants also of the planner."""
     variants: bool = False
     """Whether the seed draws the scenario's variant."""
     limits: Limits = Limits()
-    """What one case may take."""
+    """Limits of one case."""
     keep: tuple[Literal["plan", "report", "run"], ...] = ("plan",)
-    """What is kept of each case besides its row: files named by its hash."""
+    """Files to keep for each case, named by its hash."""
     collect: tuple[str, ...] = ()
     """Result columns of the tables; all results are stored in any case."""
     figures: tuple[FigureSpec, ...] = ()
@@ -157,6 +157,8 @@ class ExperimentSpec(Spec):
     def _parallel_lists(self) -> "ExperimentSpec":
         lengths = {key: len(values) for key, values in self.zip.items()}
         if len(set(lengths.values())) > 1:
-            told = ", ".join(f"{key} {length}" for key, length in lengths.items())
-            raise ValueError(f"the lists of `zip` run in parallel, so they are equally long; they have: {told}")
+            found = ", ".join(f"{key} {length}" for key, length in lengths.items())
+            raise ValueError(
+                f"the lists of `zip` run in parallel, so they must be equally long; their lengths: {found}"
+            )
         return self

@@ -1,7 +1,7 @@
-"""The store of an experiment: one SQLite file, a row per case, written in one transaction with everything it says.
+"""Store of an experiment's results: one SQLite file, one row per case, each row written in one transaction.
 
-A process may be killed at any moment: SQLite's journal keeps a row whole or away, and files are complete before the row
-that speaks of them. Rows are never removed, so that results of an older code stay to compare with.
+A process may be killed at any moment: SQLite's journal keeps rows whole, and files are complete before their row is
+written. Rows are never removed, so that results can be compared with those of older code.
 """
 
 import json
@@ -41,14 +41,14 @@ create index if not exists by_configuration on cases (configuration, finished);
 
 @dataclass(frozen=True)
 class CaseOutcome:
-    """What became of a case.
+    """Outcome of a case.
 
     Parameters
     ----------
     status : ``DONE`` or ``FAILED``.
     result : columns by name.
     seconds : clock time.
-    files : suffix and content of what is kept besides (``plan.yaml``).
+    files : content of the output files by suffix (``plan.yaml``).
     """
 
     status: str
@@ -58,11 +58,12 @@ class CaseOutcome:
 
 
 class Newest(NamedTuple):
-    """The cases of the code that ran last.
+    """The cases of the newest code version.
 
-    rows : of each case what it was given, its ``configuration`` (hash), its results and its ``status``.
-    code : hash of the code; ``commit`` it was at, empty where that is not known.
-    finished : when the last of them was finished, s since 1970.
+    rows : inputs, ``configuration`` (hash), results and ``status`` of each case.
+    code : hash of the code.
+    commit : git commit of the code; empty if unknown.
+    finished : time when the last case was finished, s since 1970.
     """
 
     rows: tuple[dict[str, Any], ...]
@@ -118,24 +119,24 @@ class Store:
         self.close()
 
     def close(self) -> None:
-        """Close it and let others write."""
+        """Close the file and release the lock."""
         if hasattr(self, "_db"):
             self._db.close()
         if self._lock is not None:
             self._lock.close()
 
     def note_code(self, code: str, commit: str) -> None:
-        """Keep the commit at which a code was run."""
+        """Store the git commit of a code hash."""
         if commit:
             self._db.execute("insert or replace into about values (?, ?)", (f"commit {code}", commit))
 
     def newest(self) -> Newest:
-        """Return the cases of the code that ran last.
+        """Return the cases of the code version that ran last.
 
         Raises
         ------
         InputError
-            The store has none.
+            The store is empty.
         """
         last = self._db.execute("select code from cases order by finished desc limit 1").fetchone()
         if last is None:
@@ -143,18 +144,18 @@ class Store:
         query = "select id, configuration, fields, status, result, finished from cases where code = ?"
         found = self._db.execute(query, last).fetchall()
         rows = [
-            {"case": i, "configuration": asked, **json.loads(given), **json.loads(said), "status": status}
-            for i, asked, given, status, said, _ in found
+            {"case": i, "configuration": configuration, **json.loads(fields), **json.loads(result), "status": status}
+            for i, configuration, fields, status, result, _ in found
         ]
         known = self._db.execute("select value from about where key = ?", (f"commit {last[0]}",)).fetchone()
         return Newest(tuple(rows), last[0], known[0] if known else "", max(row[-1] for row in found))
 
     def statuses(self) -> dict[str, str]:
-        """Return the status of every case that the store knows."""
+        """Return the status of every case in the store."""
         return dict(self._db.execute("select id, status from cases"))
 
     def configurations(self) -> set[str]:
-        """Return the configurations that were run, whatever the code."""
+        """Return the configurations that were run with any code version."""
         return {row[0] for row in self._db.execute("select distinct configuration from cases")}
 
     def put(self, case: Any, outcome: CaseOutcome, code: str) -> None:
@@ -171,11 +172,11 @@ class Store:
         return self.directory.resolve() / "plans"
 
     def artefact(self, identity: str, suffix: str) -> Path:
-        """Return the path of a file that is kept of a case."""
+        """Return the path of an output file of a case."""
         return self.folder(identity) / f"{identity}.{suffix}"
 
     def folder(self, identity: str) -> Path:
-        """Return the directory of the files that are kept of a case."""
+        """Return the directory of the output files of a case."""
         return self.directory / "artefacts" / identity[:2]
 
     def results(self, identities: Iterable[str]) -> dict[str, dict[str, Any]]:
@@ -185,11 +186,11 @@ class Store:
         return {i: {**json.loads(result), "status": status} for i, status, result in rows if i in wanted}
 
     def latest(self, but: str | None = None) -> Iterator[tuple[str, Mapping[str, Any]]]:
-        """Yield each configuration with the row that was written last: what it was given, and its results.
+        """Yield each configuration with its newest row (inputs and results).
 
         Parameters
         ----------
-        but : a code whose rows are left out.
+        but : hash of a code version whose rows are left out.
         """
         query = "select code, configuration, fields, status, result from cases order by finished"
         last = {configuration: rest for code, configuration, *rest in self._db.execute(query) if code != but}
@@ -203,14 +204,14 @@ class Store:
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Write a file whole or not at all; its directory is made."""
+    """Write a file atomically; create its directory."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with atomic_write(path) as partial:
         partial.write_bytes(content)
 
 
 def _lock(path: Path) -> sqlite3.Connection:
-    """Hold a transaction on a file of its own: the operating system ends it with the process, however that ends."""
+    """Lock a directory by a transaction on a separate file; the operating system ends it with the process."""
     connection = None
     try:
         connection = sqlite3.connect(path, timeout=0.0, isolation_level=None)

@@ -1,4 +1,4 @@
-"""Run an experiment: what is missing in its store, and nothing else."""
+"""Entry point of a sweep: run the cases of an experiment that its store does not have yet."""
 
 import os
 import shutil
@@ -22,16 +22,16 @@ SweepCallback = Callable[[int, int, int], None]
 
 @dataclass(frozen=True)
 class Work:
-    """What a sweep would do.
+    """Cases that a sweep would run, and counts of the others.
 
     Parameters
     ----------
     todo : cases to run.
-    finished : cases that the store has.
-    failed : cases that have failed and are left alone.
-    recoded : cases to run that an older code has run already.
-    left_out : cases that the condition leaves out.
-    seconds : clock time of a case in this store, None where it has none.
+    finished : number of cases in the store.
+    failed : number of failed cases that are not run again.
+    recoded : number of cases to run that an older code version has run already.
+    left_out : number of cases that the condition excludes.
+    seconds : mean clock time of a case in this store; None if it is empty.
     """
 
     todo: tuple[Case, ...]
@@ -45,7 +45,7 @@ class Work:
 def work_of(
     experiment: Experiment, directory: str | os.PathLike[str], only: str = "", retry_failed: bool = False
 ) -> Work:
-    """Return what is to be done, without doing it.
+    """Return the cases to run, without running them.
 
     Parameters
     ----------
@@ -86,25 +86,25 @@ def sweep(
     progress: SweepCallback | None = None,
     runner: Runner | None = None,
 ) -> Results:
-    """Run what is missing, and return the table of all that the store then has of the experiment.
+    """Run the missing cases, and return the results of all cases of the experiment in the store.
 
     Parameters
     ----------
-    experiment : what to run.
-    directory : of the store; what it has already is not run again.
+    experiment : the experiment.
+    directory : of the store; its finished cases are not run again.
     workers : processes on this machine; None: one per core.
     scheduler : address of a running Dask scheduler instead.
     only : condition on the fields of a case.
-    retry_failed : run cases again that did not come to a verdict.
-    progress : told of every outcome.
-    runner : what is run instead of planning and simulating.
+    retry_failed : run cases again that ended without a verdict.
+    progress : called after every case.
+    runner : functions to run instead of planning and simulation.
 
     Raises
     ------
     InputError
-        Before anything runs: the condition, the store, the cluster.
+        Before any case runs: invalid condition, store or cluster.
     JobFailed
-        The scheduler is lost; what was finished is stored.
+        The scheduler is lost; finished cases are stored.
     """
     runner = runner or Runner()
     with Store(directory) as store:
@@ -144,12 +144,12 @@ def _run(
 
 
 def task_of(case: Case, keep: tuple[str, ...], plans: str = "", kept: Path | None = None) -> Job:
-    """Return a case as it is sent.
+    """Return a case in the form that is sent to a worker.
 
     Parameters
     ----------
     plans : directory of the plans that cases share.
-    kept : that of the files which are kept of it; None: that of its scenario.
+    kept : directory of the case's output files; None: that of its scenario.
     """
     document = case.document()
     path = str(Path(document.path).resolve())

@@ -1,7 +1,4 @@
-"""Tables that sum an experiment up: a row per scenario or field, a column per result, cells over all seeds.
-
-Numbers that stand for many cases, with how sure they are.
-"""
+"""Summary tables of an experiment, with confidence intervals: rows by scenario or field, a column per result."""
 
 import html
 from collections import Counter
@@ -19,12 +16,12 @@ from mcplan.sweep.schema import TableSpec
 
 CONFIDENCE = 0.95
 TEXTS = 3
-"""So many different texts stand in a cell."""
+"""Maximum number of different texts in a cell."""
 
 
 @dataclass(frozen=True)
 class Interval:
-    """A value and the interval that holds the true one with the confidence above."""
+    """A value and its confidence interval (``CONFIDENCE``)."""
 
     value: float
     low: float
@@ -32,7 +29,7 @@ class Interval:
 
 
 def wilson(successes: int, count: int) -> Interval:
-    """Return the rate of successes with Wilson's interval: sound for few cases, and for rates of 0 and 1.
+    """Return the success rate with Wilson's interval: valid for few cases, and for rates of 0 and 1.
 
         (p + z²/2n ± z sqrt(p (1 - p)/n + z²/4n²)) / (1 + z²/n)
 
@@ -46,13 +43,13 @@ def wilson(successes: int, count: int) -> Interval:
     z, p = float(norm.ppf(0.5 + CONFIDENCE / 2)), successes / count
     middle = (p + z**2 / (2 * count)) / (1 + z**2 / count)
     reach = z / (1 + z**2 / count) * np.sqrt(p * (1 - p) / count + z**2 / (4 * count**2))
-    low = 0.0 if successes == 0 else float(middle - reach)  # exactly, where rounding leaves 1e-17
+    low = 0.0 if successes == 0 else float(middle - reach)  # exact: rounding would leave 1e-17
     high = 1.0 if successes == count else float(middle + reach)
     return Interval(p, low, high)
 
 
 def mean_interval(values: Sequence[float]) -> Interval:
-    """Return the mean with Student's interval; the mean alone where there is one value."""
+    """Return the mean with Student's interval; of one value, an interval of zero width."""
     array = np.asarray(values, dtype=float)
     mean = float(array.mean())
     if len(array) < 2:
@@ -62,15 +59,15 @@ def mean_interval(values: Sequence[float]) -> Interval:
 
 
 def interval_of(kind: Kind, values: Sequence[Any]) -> Interval:
-    """Return the rate of a flag, else the mean."""
+    """Return the rate of a flag or the mean of numbers, with its interval."""
     return wilson(sum(map(bool, values)), len(values)) if kind == "flag" else mean_interval(values)
 
 
 def aggregate(name: str, values: Sequence[Any]) -> str:
-    """Return what a cell of a table says of many cases.
+    """Return the text of a table cell that summarizes many cases.
 
-    A flag: how often it is true, with Wilson's interval; a margin or a ratio: the worst; a count or a clock time: the
-    median; a text: the most frequent ones and how often each stands there.
+    Flags: the rate with Wilson's interval. Margins and ratios: the worst. Counts and clock times: the median. Texts:
+    the most frequent ones with their counts.
     """
     known = [value for value in values if value is not None]
     if not known:
@@ -82,9 +79,9 @@ def aggregate(name: str, values: Sequence[Any]) -> str:
         rate = wilson(sum(known), len(known))
         return f"{sum(known)}/{len(known)} ({100 * rate.low:.0f}–{100 * rate.high:.0f} %)"
     if kind == "text":
-        said = Counter(str(value) for value in known if value != "").most_common()
-        shown = [f"{count} × {text}" for text, count in said[:TEXTS]]
-        return "; ".join([*shown, f"{len(said) - TEXTS} others"] if len(said) > TEXTS else shown) or "none"
+        texts = Counter(str(value) for value in known if value != "").most_common()
+        shown = [f"{count} × {text}" for text, count in texts[:TEXTS]]
+        return "; ".join([*shown, f"{len(texts) - TEXTS} others"] if len(texts) > TEXTS else shown) or "none"
     number = {"margin": min, "ratio": max}.get(kind, np.median)(known)
     return shown_value(float(number))
 
@@ -113,18 +110,18 @@ class Table:
 
 
 def tables_of(results: Results) -> list[Table]:
-    """Return the tables that the file asks for, or one over all that is swept."""
+    """Return the tables defined in the file; by default one table over all swept fields."""
     spec, swept = results.experiment.spec, results.experiment.swept
-    asked = spec.tables
-    if not asked:
-        given = results.experiment.fields
-        values = tuple(name for name in results.shown if name not in given)
-        asked = (TableSpec(rows=("scenario", *swept), values=values),)
-    return [_table(table, results) for table in asked]
+    specs = spec.tables
+    if not specs:
+        inputs = results.experiment.fields
+        values = tuple(name for name in results.shown if name not in inputs)
+        specs = (TableSpec(rows=("scenario", *swept), values=values),)
+    return [_table(table, results) for table in specs]
 
 
 def legend(results: Results) -> str:
-    """Return what the result columns of the tables are, and how a cell sums up."""
+    """Return the descriptions of the result columns, and how cells summarize cases."""
     spec = results.experiment.spec
     names = [name for table in spec.tables for name in (*table.values, *table.each)] or results.shown
     parts = []
@@ -171,9 +168,9 @@ def _cell(name: str, rows: Sequence[Row]) -> str:
 
 
 def _ratio_cell(spec: TableSpec, results: Results, rows: Sequence[Row]) -> Callable[[str, Sequence[Row]], str]:
-    """Return what makes a cell of ratios: the median over cases of the result to that of the case they are against.
+    """Return a function that formats a cell of ratios: the median over cases of result / result of the reference case.
 
-    That one is alike in all fields but ``by`` and those that vary with it along an axis.
+    The reference case has the same fields, except ``by`` and those that vary with it along an axis.
     """
     varied = {spec.by, *(name for axis in results.experiment.axes if spec.by in axis.names for name in axis.names)}
     same = [name for name in results.experiment.fields if name not in varied]

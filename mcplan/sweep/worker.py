@@ -1,9 +1,9 @@
-"""What runs inside a Dask worker: hand a case to the worker's own process, and say what became of it.
+"""Dask workers: they pass a case to a child process and return its outcome.
 
-The case is not run in the worker itself: a case that crashes, hangs or takes all memory would take the worker, and with
-it the connection that tells of it.
+The worker does not run the case itself: a case that crashes, hangs or takes all memory would end the worker, and with
+it the connection that reports the failure.
 
-The workers: a local cluster bound to loopback, or a Dask scheduler that runs already.
+The cluster is local, bound to loopback, or a running Dask scheduler.
 """
 
 import atexit
@@ -23,15 +23,15 @@ from mcplan.sweep.process import CaseError, CaseProcess, Limit, ProcessDied
 from mcplan.sweep.store import FAILED, CaseOutcome
 
 START = 600.0
-"""s that a process may take to start."""
+"""s: time limit for the start of a process."""
 
 _process: CaseProcess | None = None
 _code = ""
-"""Version of the code that the process has loaded."""
+"""Code version that the child process has loaded."""
 
 
 def work(function: str, argument: Any, limit: Limit, code: str) -> CaseOutcome:
-    """Run a case; a process that dies under it costs it one retry.
+    """Run a case; if its process dies, try once more.
 
     Raises
     ------
@@ -52,7 +52,7 @@ def work(function: str, argument: Any, limit: Limit, code: str) -> CaseOutcome:
 
 
 def prepare(function: str, argument: Any, code: str) -> str:
-    """Call a function once before any case, without limits; return what went wrong.
+    """Call a function once before any case, without limits; return the error message, empty on success.
 
     Raises
     ------
@@ -67,12 +67,12 @@ def prepare(function: str, argument: Any, code: str) -> str:
 
 
 def version() -> str:
-    """Return the version of the code that this worker would run: of the files as they are, though it may be older."""
+    """Return the code version of the files on this machine; the worker itself may have imported older ones."""
     return code_version.__wrapped__()
 
 
 def _ready(function: str, code: str) -> CaseProcess:
-    """Return a process that has imported the function of this code: the limits are those of the case alone."""
+    """Return a process that has already imported the function, so that limits apply to the case alone."""
     global _process, _code
     if _process is None or not _process.alive or _code != code:
         if _process is None:
@@ -96,7 +96,7 @@ LOOPBACK = "127.0.0.1"
 
 @contextmanager
 def connect(workers: int, scheduler: str | None = None) -> Iterator[Any]:
-    """Yield a Dask client, and end with it what was begun with it.
+    """Yield a Dask client; close it and a local cluster at the end.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ def connect(workers: int, scheduler: str | None = None) -> Iterator[Any]:
     Raises
     ------
     InputError
-        Dask is not installed, nobody answers at the address.
+        Dask is not installed, or no scheduler answers at the address.
     """
     if find_spec("distributed") is None:
         raise InputError("a sweep needs the package distributed: pip install dask distributed psutil pyarrow")
@@ -118,7 +118,7 @@ def connect(workers: int, scheduler: str | None = None) -> Iterator[Any]:
         "distributed.worker.multiprocessing-method": "spawn",
         "distributed.comm.timeouts.connect": "5s",
     }
-    for name in ("distributed", "distributed.client"):  # what is lost is said by the exceptions of the engine
+    for name in ("distributed", "distributed.client"):  # the engine reports lost connections itself
         logging.getLogger(name).setLevel(logging.CRITICAL)
     with dask.config.set(options):
         if scheduler is not None:
@@ -139,7 +139,7 @@ def connect(workers: int, scheduler: str | None = None) -> Iterator[Any]:
                 host=LOOPBACK,
                 dashboard_address=f"{LOOPBACK}:0",
                 worker_dashboard_address=f"{LOOPBACK}:0",
-                memory_limit=0,  # limits are those of the case
+                memory_limit=0,  # the case has its own limit
                 silence_logs=logging.CRITICAL,
             )
         with local as cluster, Client(cluster, set_as_default=False) as client:
@@ -148,15 +148,15 @@ def connect(workers: int, scheduler: str | None = None) -> Iterator[Any]:
 
 @contextmanager
 def _deaf_to_interrupts() -> Iterator[None]:
-    """Keep Ctrl-C from the threads that begin meanwhile, and so from all processes that they ever start.
+    """Block Ctrl-C in threads started meanwhile, and so in all processes that they start.
 
-    A terminal sends it to every process of a command. The workers are ended by this one, which hears it when the block
-    ends. Windows has no masks of signals: there the workers say that they were interrupted, too.
+    A terminal sends it to every process of a command. Only this process handles it, after the block, and ends the
+    workers. Windows has no signal masks: there the workers also report the interrupt.
     """
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
-    resource_tracker.ensure_running()  # it would begin with the first worker, and unblocks the signal as it does
+    resource_tracker.ensure_running()  # its start unblocks the signal, so start it before
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield

@@ -1,4 +1,4 @@
-"""What a person looks at: meshcat replay, offline HTML, plots."""
+"""Visualization: meshcat replay, offline HTML pages, plots, GIF and MP4."""
 
 FIGURE_KINDS = ("png", "pdf", "svg")
-"""As what figures are written. Here, because the command line lists them before it imports Matplotlib."""
+"""File formats of figures. Defined here so that the command line can list them without importing Matplotlib."""

@@ -1,4 +1,4 @@
-"""Force arrows and friction cones: where a force acts, which way it points, how large it is and could be."""
+"""Force arrows and friction cones of contacts."""
 
 import numpy as np
 from meshcat import geometry as mg
@@ -11,14 +11,14 @@ NEWTON = 0.6 / 600.0
 """Length of a force arrow per force, m/N: the weight of a humanoid is 0.6 m."""
 
 SMALLEST_FORCE = 1.0
-"""Arrows below this are not drawn, N."""
+"""N: smaller forces are not drawn."""
 
 CONE = 0.25
-"""Largest height of a friction cone, m: higher ones hide the robot."""
+"""Maximum height of a friction cone, m: a higher one would hide the robot."""
 
 
 def draw_force(drawing: Drawing, path: str, place: np.ndarray, force: np.ndarray) -> None:
-    """Draw an arrow that starts where the force acts: a shaft with animated length, and a head at its end.
+    """Draw an arrow from the point of application: a shaft with animated length, and a head at its end.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ def draw_force(drawing: Drawing, path: str, place: np.ndarray, force: np.ndarray
 
 
 def draw_arrow(drawing: Drawing, path: str) -> None:
-    """Draw the parts of an arrow at the origin along z: a shaft of length one to scale, and a head to move."""
+    """Draw an arrow at the origin along z: a shaft of unit length, scaled later, and a head, moved later."""
     colour = shapes.material(palette.FORCE, on_top=True)
     drawing.root[path]["shaft"]["solid"].set_object(mg.Cylinder(1.0, 0.011), colour)
     drawing.root[path]["shaft"]["solid"].set_transform(pose(np.eye(3), [0, 0, 0.5]) @ shapes.CYLINDER_TO_Z)
@@ -51,7 +51,7 @@ def draw_arrow(drawing: Drawing, path: str) -> None:
 def draw_cone(
     drawing: Drawing, path: str, place: np.ndarray, force: np.ndarray, normal: np.ndarray, friction: np.ndarray
 ) -> None:
-    """Draw the friction cone as high as the normal force, up to `CONE`; the arrow leaves it sideways where it slips.
+    """Draw the friction cone, as high as the normal force up to `CONE`; at slip the arrow leaves it sideways.
 
     Parameters
     ----------

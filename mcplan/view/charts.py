@@ -1,4 +1,4 @@
-"""Charts of many runs: curves with intervals, and heat maps."""
+"""Charts of experiments: curves with confidence intervals, and heat maps."""
 
 import textwrap
 from collections.abc import Sequence
@@ -66,7 +66,7 @@ def heat_chart(
 
     Parameters
     ----------
-    values : (len(y_ticks), len(x_ticks)); what is not a number stays blank.
+    values : (len(y_ticks), len(x_ticks)); NaN stays blank.
     rate : whether the values are shares between 0 and 1, which are shown as percent.
     """
     figure = Figure(figsize=(2.5 + 0.8 * len(x_ticks), 2 + 0.55 * len(y_ticks)), layout="constrained")

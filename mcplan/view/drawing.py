@@ -1,10 +1,10 @@
-"""A meshcat scene kept in memory: what is drawn, and how it moves.
+"""Recorded meshcat scene: geometry and animation, kept in memory.
 
-meshcat's own ``Visualizer`` wants a server process behind it, which listens on every interface and stops answering
-when its unread error pipe is full. All that it needs of that process is ``send(command)``. A ``Drawing`` offers just
-that and keeps the commands, so that a scene can be written into one offline page or served by ``view.server``.
+meshcat's own ``Visualizer`` starts a server process, which listens on every interface and stops answering when its
+unread error pipe is full. A ``Drawing`` replaces that process: it implements ``send(command)`` and stores the commands,
+so that a scene can be written into one offline page or served by ``view.server``.
 
-Names of nodes of a drawing: what a file calls a thing leads to no other place, whatever it holds.
+Names from files are quoted in node paths, so that no name can address another node.
 """
 
 import base64
@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 
 
 class Track(NamedTuple):
-    """How one property of a node changes: ``position``, ``quaternion`` (x y z w), ``scale`` or ``visible``."""
+    """Animation of one property of a node: ``position``, ``quaternion`` (x y z w), ``scale`` or ``visible``."""
 
     name: str
     times: np.ndarray
@@ -30,8 +30,7 @@ class Drawing:
     """A recorded meshcat scene.
 
     ``drawing.root["robot/BODY"].set_object(...)`` draws as with any meshcat visualizer; ``animate`` adds motion;
-    ``commands()`` gives what is drawn, packed in the order in which a viewer must receive it; ``tracks()`` how it all
-    moves.
+    ``commands()`` returns the packed commands in the order for a viewer; ``tracks()`` the animation.
 
     Parameters
     ----------
@@ -40,23 +39,23 @@ class Drawing:
 
     def __init__(self, times: ArrayLike = ()):
         self.times = np.asarray(times, dtype=float)
-        self.camera = (np.array([0.0, 0.0, 0.7]), np.array([2.5, 2.0, 1.7]))  # looks at the first point from the second
+        self.camera = (np.array([0.0, 0.0, 0.7]), np.array([2.5, 2.0, 1.7]))  # target, eye
         self.root = meshcat.Visualizer(window=self)
-        self.ground = 0.0  # m: height of the lowest support, where a grid lies
+        self.ground = 0.0  # m: height of the grid, that of the lowest support
         self.paths: list[str] = []  # of the objects that were drawn
-        self.seen: set[str] = set()  # of the nodes whose visibility is animated: those that are seen at some time
+        self.seen: set[str] = set()  # nodes with animated visibility that are visible at some time
         self._commands: list[bytes] = []
         self._clips: dict[str, list[Track]] = {}
 
     def send(self, command) -> None:
-        """Record one command; part of what meshcat asks of its window."""
+        """Record one command; part of meshcat's window interface."""
         lowered = command.lower()
         if lowered["type"] == "set_object":
             self.paths.append(lowered["path"].removeprefix("/meshcat/"))
         self._commands.append(_pack(lowered))
 
     def frame(self, draw: Callable[[], None]) -> list[bytes]:
-        """Return what ``draw`` sends, packed, instead of keeping it: what a live view pushes."""
+        """Return the packed commands of ``draw`` without storing them; a live view pushes them."""
         kept, self._commands = self._commands, []
         try:
             draw()
@@ -85,7 +84,7 @@ class Drawing:
             tracks.append(_track(self.times, "visible", np.asarray(visible, dtype=bool)))
 
     def commands(self) -> list[bytes]:
-        """Return what was drawn, packed with msgpack, without its motion."""
+        """Return the commands, packed with msgpack, without the animation."""
         return list(self._commands)
 
     def clips(self) -> dict[str, list[Track]]:
@@ -93,10 +92,10 @@ class Drawing:
         return self._clips
 
     def tracks(self) -> list[dict[str, Any]]:
-        """Return the motion for a page: of each node the path, and its tracks with their times and values.
+        """Return the animation for a page: the path and the tracks of each node.
 
-        Each track has the name of what it moves, the number of its keys, and the times and values of these, row by row,
-        as single precision, little endian, in base 64: a tenth of the work, and half the size, of meshcat's own form.
+        Each track has a property name, the number of its keys, and their times and values row by row: single
+        precision, little endian, base 64. This takes a tenth of the time and half the size of meshcat's own format.
         """
         return [
             {
@@ -120,7 +119,7 @@ def _pack(command: dict) -> bytes:
 
 
 def _track(times: np.ndarray, name: str, values: np.ndarray) -> Track:
-    """Make a track that leaves out the frames in which nothing changes; the last value is always kept."""
+    """Make a track without frames in which nothing changes; the last value is always kept."""
     if len(values) > 2:
         flat = values.reshape(len(values), -1)
         unchanged = np.all(flat[1:-1] == flat[:-2], axis=1) & np.all(flat[1:-1] == flat[2:], axis=1)
@@ -131,19 +130,19 @@ def _track(times: np.ndarray, name: str, values: np.ndarray) -> Track:
 
 
 NAMED = "n:"
-"""How the name of a node begins that is called as a thing of a file: no word that JavaScript knows has it."""
+"""Prefix of nodes named after things of a file; it prevents clashes with properties of JavaScript objects."""
 
 
 def node_name(name: str, kind: str = NAMED) -> str:
-    """Return what the node of a thing is called: one step of a path, as ``/`` and the like are written ``%2F``.
+    """Return the node name of a thing: one step of a path, with ``/`` and similar characters percent-encoded.
 
     Parameters
     ----------
-    kind : how it begins, where the node is one of several of its parent: ``patch``, ``frame``.
+    kind : prefix, where the parent has several kinds of nodes: ``patch``, ``frame``.
     """
     return kind + quote(name, safe=" ")
 
 
 def thing_name(node: str) -> str:
-    """Return the name of the thing that a node is called after, for people to read."""
+    """Return the name of a thing from its node name."""
     return unquote(node.removeprefix(NAMED))

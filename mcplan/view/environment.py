@@ -1,6 +1,6 @@
-"""The environment in a drawing: surfaces as slabs, bars, obstacles, objects, and the light and camera.
+"""Drawing of the environment: surfaces as slabs, bars, obstacles, objects, camera and background.
 
-The two beams that rungs hang between: drawn where bars form a ladder, so that they do not float; never modelled.
+Parallel bars are drawn with the two stiles (side rails) of a ladder. The stiles are not part of the model.
 """
 
 from collections.abc import Sequence
@@ -14,19 +14,19 @@ from mcplan.view import palette, shapes
 from mcplan.view.drawing import Drawing, node_name
 
 LEAST = 3
-"""Bars that make a ladder."""
+"""Minimum number of bars of a ladder."""
 
 OFF = 0.005
-"""m: how far the ends of a ladder's rungs may be from one line, and their lengths from each other."""
+"""m: tolerance of the ends of rungs from a common line, and of their lengths."""
 
 BEYOND = 0.12
-"""m: how far a stile goes on after its last rung."""
+"""m: length of a stile beyond its last rung."""
 
 
 def stiles(bars: Sequence[Bar]) -> list[np.ndarray]:
-    """Return the stiles (2, 3) of all ladders: the lines through the ends of at least three parallel, equal bars.
+    """Return the stiles (2, 3) of all ladders: lines through the ends of at least three parallel bars of equal length.
 
-    Rails, which follow each other along their own direction, are no ladder.
+    Bars in line with each other, as those of a handrail, are no ladder.
     """
     found: list[np.ndarray] = []
     left = [np.asarray(bar.ends, dtype=float) for bar in bars]
@@ -46,7 +46,7 @@ def stiles(bars: Sequence[Bar]) -> list[np.ndarray]:
 
 
 def _line(points: np.ndarray) -> np.ndarray | None:
-    """Return the ends (2, 3) of the line through points (k, 3), gone on by `BEYOND`; None where they are on none."""
+    """Return the ends (2, 3) of the line through points (k, 3), extended by `BEYOND`; None if not collinear."""
     middle = points.mean(axis=0)
     direction = np.linalg.svd(points - middle)[2][0]
     along = (points - middle) @ direction
@@ -56,7 +56,7 @@ def _line(points: np.ndarray) -> np.ndarray | None:
 
 
 STILE = 0.018
-"""m: radius of the stiles of a ladder, which are drawn and not modelled."""
+"""m: radius of the stiles of a ladder."""
 
 
 def pose(R: ArrayLike, p: ArrayLike) -> np.ndarray:
@@ -68,7 +68,7 @@ def pose(R: ArrayLike, p: ArrayLike) -> np.ndarray:
 
 
 def draw_environment(drawing: Drawing, environment: Environment) -> None:
-    """Draw everything that does not move."""
+    """Draw surfaces, bars, stiles, obstacles, and objects at their start pose."""
     root = drawing.root["environment"]
     for surface in environment.surfaces:
         colour = palette.SURFACE if abs(surface.p[2]) < 1e-6 and surface.R[2, 2] > 0.999 else palette.RAISED_SURFACE
@@ -103,10 +103,10 @@ def draw_environment(drawing: Drawing, environment: Environment) -> None:
 
 
 HALF_ANGLE = np.radians(19.0)
-"""Half of the angle that the camera sees upright (`web/viewer.js`)."""
+"""Half the vertical field of view of the camera (`web/viewer.js`)."""
 
 ROOM = 1.3
-"""How much more of the height is seen than the body takes: links go beyond their frames."""
+"""Visible height / height of the body's frames: links extend beyond their frames."""
 
 
 def animate_objects(drawing: Drawing, environment: Environment, poses: np.ndarray) -> None:
@@ -117,11 +117,11 @@ def animate_objects(drawing: Drawing, environment: Environment, poses: np.ndarra
 
 
 def set_stage(drawing: Drawing, path: np.ndarray, environment: Environment, body: np.ndarray | None = None) -> None:
-    """Set background, and a camera that sees the whole path (n, 3) of the centre of mass past the environment.
+    """Set background and camera: the camera sees the path (n, 3) of the centre of mass, least hidden by surfaces.
 
     Parameters
     ----------
-    body : (m, 3) points of the body on its way, which are all to be in the picture, whichever end is up.
+    body : (m, 3) points of the body during the motion, all to be in the picture, also in a handstand.
     """
     root = drawing.root
     root["/Background"].set_property("top_color", [0.93, 0.95, 0.98])
@@ -146,7 +146,7 @@ def set_stage(drawing: Drawing, path: np.ndarray, environment: Environment, body
 
 
 def _directions() -> list[np.ndarray]:
-    """Return unit vectors to look from: the front left first, then the back last; then all from higher up."""
+    """Return candidate viewing directions (unit vectors): from front left to back, then the same from higher up."""
     azimuths = np.radians([41, -41, 65, -65, 90, -90, 115, -115, 140, -140, 15, -15, 165, -165])
     return [
         np.array([np.cos(e) * np.cos(a), np.cos(e) * np.sin(a), np.sin(e)])
@@ -156,7 +156,7 @@ def _directions() -> list[np.ndarray]:
 
 
 def _hidden(eye: np.ndarray, targets: np.ndarray, environment: Environment) -> int:
-    """Return how many of ``targets`` (n, 3) a surface hides from ``eye``."""
+    """Return the number of ``targets`` (n, 3) that surfaces hide from ``eye``."""
     hidden = np.zeros(len(targets), dtype=bool)
     for surface in environment.surfaces:
         begin = surface.R.T @ (eye - surface.p)

@@ -1,4 +1,4 @@
-"""What a replay shows, frame by frame, whether it comes from a run, a plan or a search tree; and its drawing."""
+"""Frames of a replay, from a run, a plan or a search tree, and their drawing."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -23,9 +23,9 @@ class PatchForce:
 
     Attributes
     ----------
-    place : (frames, 3) where it acts, m.
+    place : (frames, 3) point of application, m.
     force : (frames, 3) N.
-    normal : (frames, 3) outward normal of the support; zero where there is no friction cone (free, or a grasp).
+    normal : (frames, 3) outward normal of the support; zero without a friction cone (no contact, or a grasp).
     friction : (frames,) coefficient.
     """
 
@@ -37,21 +37,21 @@ class PatchForce:
 
 @dataclass(frozen=True)
 class Film:
-    """A motion as it will be drawn.
+    """A motion to draw.
 
     Attributes
     ----------
-    robot, environment : who and where.
+    robot, environment : the scene.
     times : (frames,) s, or the number of the stance.
     q : (frames, nq) configurations.
     com : (frames, 3) centre of mass, m.
     ground : (frames,) height at which the centre of mass is projected, m.
-    touching : {patch: (frames,) booleans} whether it is in contact.
-    moved : the same, whether it is the contact that changes there.
-    carrying : per frame the contacts that carry load: they make the support region.
+    touching : {patch: (frames,) booleans}, True in contact.
+    moved : {patch: (frames,) booleans}, True where this contact changes.
+    carrying : per frame the contacts that carry load; they define the support region.
     forces : by patch.
-    trails : (points, 3) ways of patches through the air.
-    object_q : (frames, objects, 7) poses of the objects, or None where they stay.
+    trails : (points, 3) paths of patches through the air.
+    object_q : (frames, objects, 7) poses of the objects, or None if none moves.
     """
 
     robot: Robot
@@ -68,7 +68,7 @@ class Film:
     object_q: np.ndarray | None = None
 
     def draw(self) -> Drawing:
-        """Return the drawing."""
+        """Draw scene, robot, forces, trails, centre of mass and support region."""
         drawing = Drawing(self.times)
         set_stage(drawing, self.com, self.environment, body_points(self.robot, self.q))
         draw_environment(drawing, self.environment)
@@ -97,7 +97,7 @@ class Film:
 
 
 def lowest(points: Sequence[np.ndarray]) -> np.ndarray:
-    """Return the height of the lowest of each frame's contact points (k, 3), kept where there is none."""
+    """Return the height of the lowest contact point (k, 3) of each frame; without contact, that of the frame before."""
     height, last = np.zeros(len(points)), 0.0
     for row, found in enumerate(points):
         last = float(found[:, 2].min()) if len(found) else last

@@ -1,4 +1,4 @@
-"""A simulation to look at while it runs: a page on 127.0.0.1 to which frames are pushed."""
+"""Live view of a simulation: a page on 127.0.0.1 that receives frames while the simulation runs."""
 
 import json
 import struct
@@ -26,35 +26,35 @@ from mcplan.view.server import PageServer, address_text
 SCRIPTS = ("element.js", "viewer.js", "live.js")
 
 SOCKETS = "ws://127.0.0.1:* ws://localhost:*"
-"""Where frames come from: this machine, or the near end of a tunnel to it."""
+"""Allowed sources of frames: this machine, or the local end of an SSH tunnel."""
 
 FRAMES = 25.0
-"""Per second of clock time, however fast the simulation is."""
+"""Frames per second of clock time."""
 
 
 class LiveView(Observer):
-    """Shows a simulation in a browser while it runs; an observer, and a context manager that serves until its end.
+    """Observer that shows a simulation in a browser while it runs; as a context manager it serves until the block ends.
 
         with mc.LiveView(plan) as view:
             print(view.url)
             run = mc.simulate(plan, observers=[view])
 
-    The page is served to this machine only. What it shows is taken from the simulation and changes nothing in it.
+    The page is served to this machine only. The view does not affect the simulation.
 
     Parameters
     ----------
-    plan : Plan; its robot and environment are drawn, surfaces where the physics has them.
+    plan : Plan; its robot and environment are drawn, surfaces at their pose in the physics.
     port : on 127.0.0.1; 0 takes a free one.
 
     Attributes
     ----------
     url : address of the page.
-    address : the address as a line for a person, with the SSH tunnel where this machine is reached by SSH.
+    address : text with the address and, over SSH, the command for a tunnel.
 
     Raises
     ------
     InputError
-        No Plan, or a port that cannot be used.
+        ``plan`` is no Plan, or the port cannot be used.
     """
 
     def __init__(self, plan: Plan, port: int = 0):
@@ -93,7 +93,7 @@ class LiveView(Observer):
         return address_text(self.url)
 
     def on_world(self, world: World) -> None:
-        """Show the robot and the surfaces that the physics has: not all are as the plan has them."""
+        """Take robot and surfaces from the physics, which may differ from the plan's (imperfections)."""
         self._robot = world.robot
         for surface in world.environment.surfaces:
             place = pose(surface.R, surface.p)
@@ -101,23 +101,23 @@ class LiveView(Observer):
                 self._moved[surface.name] = place
 
     def on_start(self, steps_per_second: float, phases: int) -> None:
-        """Begin to count time."""
+        """Start the clock."""
         self._began = time.perf_counter()
 
     def on_step(self, sample: StepSample) -> None:
-        """Push a frame when the last one is old enough."""
+        """Push a frame, at most ``FRAMES`` per second."""
         self._last, now = sample, time.perf_counter()
         if now - self._drawn >= 1.0 / FRAMES:
             self._drawn = now
             self._push(sample)
 
     def on_phase(self, event: PhaseEvent) -> None:
-        """Keep the name of the phase."""
+        """Store the name of the phase."""
         if event.ended_by is None:
             self._phase = event.name
 
     def on_end(self, stopped: str | None) -> None:
-        """Push the last frame, and say how it ended."""
+        """Push the last frame, with the reason of the end."""
         if self._last is not None:
             self._push(self._last, f"stopped: {stopped}" if stopped else "the simulation has ended")
 
@@ -143,9 +143,9 @@ class LiveView(Observer):
         self._server.push(b"".join(parts))
 
     def _pose(self, q: np.ndarray, wrenches: Mapping[str, np.ndarray], objects: np.ndarray | None) -> None:
-        """Place links, objects, centre of mass, forces, and surfaces that are not as drawn.
+        """Set the poses of links, objects, centre of mass, forces, and displaced surfaces.
 
-        A page that comes late has this frame alone.
+        A page that connects late receives only this frame, so it must be complete.
         """
         robot, root = self._robot, self._drawing.root
         for name, place in self._moved.items():

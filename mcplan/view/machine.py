@@ -1,4 +1,4 @@
-"""The state machine as a drawing: a row of states per stance, arrows where they lead."""
+"""Diagram of the state machine (SVG, PNG, PDF, Graphviz DOT): a row of states per stance, arrows for transitions."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -16,19 +16,19 @@ from mcplan.util.files import write_text
 from mcplan.util.text import escape_dot, escape_mathtext
 
 SUFFIXES = (".svg", ".png", ".pdf", ".dot")
-"""Endings of a drawing."""
+"""File formats of the diagram."""
 
 WIDTH, HEIGHT, HALF, GAP = 2.0, 1.4, (0.8, 0.16), 0.95
-"""Distance of columns and rows, half the size of a box, and the depth of the ways below a row (inch)."""
+"""Distance of columns and rows, half the size of a box, and the depth of the arrows below a row (inch)."""
 
 Corner = tuple[float, float]
 
 Arrow = tuple[int, str | int, str]
-"""From a state, to a state or to ``end`` or ``fail``, with the label of the criterion (empty: what is usual)."""
+"""Source state, target state or ``end`` or ``fail``, label of the criterion (empty: regular successor)."""
 
 
 def arrows_of(states: Sequence[State], settings: ControlSettings) -> Iterator[Arrow]:
-    """Yield every way from state to state."""
+    """Yield every transition between states."""
     for k, state in enumerate(states):
         after = following(states, k)
         onward: str | int = "end" if after == len(states) else after
@@ -44,12 +44,12 @@ def arrows_of(states: Sequence[State], settings: ControlSettings) -> Iterator[Ar
 
 
 def save_machine(states: Sequence[State], settings: ControlSettings, path: Path, title: str) -> None:
-    """Write the drawing: DOT text, or what the suffix names.
+    """Write the diagram in the format of the suffix.
 
     Raises
     ------
     InputError
-        The suffix is none of a drawing.
+        The suffix is not one of ``SUFFIXES``.
     """
     if path.suffix.lower() not in SUFFIXES:
         raise InputError(f"{path}: expected a name that ends in {either(SUFFIXES)}")
@@ -71,7 +71,7 @@ def machine_dot(states: Sequence[State], settings: ControlSettings, title: str) 
 
 
 def draw_machine(states: Sequence[State], settings: ControlSettings, title: str) -> Figure:
-    """Return the drawing. States of the user's own are outlined; labels of criteria stand in the boxes."""
+    """Draw the diagram: custom states are coloured; the labels of criteria stand below the boxes."""
     arrows = list(arrows_of(states, settings))
     stances = sorted({state.phase.stance for state in states})
     rows = {stance: [k for k, s in enumerate(states) if s.phase.stance == stance] for stance in stances}
@@ -111,13 +111,13 @@ def _box(axes: Axes, place: Corner, state: State, settings: ControlSettings) -> 
 
 
 def _arrow(axes: Axes, start: Corner, end: Corner, label: str, number: int) -> None:
-    """Draw a way: along the row, or through the gap below the row; what is not usual is red and says its criterion."""
+    """Draw a transition, along the row or through the gap below it; irregular ones are red, with their criterion."""
     colour = "#b03030" if label else "#444444"
     (x0, y0), (x1, y1) = start, end
     if y0 == y1 and not label and x0 < x1:
         corners = [(x0 + HALF[0], y0), (x1 - HALF[0], y1)]
     else:
-        shift = 0.15 + 0.09 * (number % 6) if label else 0.0  # ways beside each other, not on top
+        shift = 0.15 + 0.09 * (number % 6) if label else 0.0  # arrows beside each other, not on top
         gap = y0 - GAP + 0.3 * shift
         corners = [(x0 + HALF[0] - 0.1 - shift, y0 - HALF[1]), (x0 + HALF[0] - 0.1 - shift, gap)]
         corners += [(x1 + shift, gap), (x1 + shift, y1 + (HALF[1] if y1 < y0 else -HALF[1]))]

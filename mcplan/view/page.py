@@ -1,7 +1,4 @@
-"""One offline HTML page around a drawing: meshcat's viewer, the scene, a time line, and panels beside it.
-
-What a page can switch on and off, and what its colours mean.
-"""
+"""Offline HTML page of a drawing: meshcat's viewer, the scene, time line, panels, layers and legend."""
 
 import base64
 import html
@@ -23,7 +20,7 @@ from mcplan.view.palette import band_colours
 
 
 def css(rgba: Sequence[float]) -> str:
-    """Return a colour (0..1) as a page writes it; what is nearly transparent is shown stronger."""
+    """Return a colour (0..1) in CSS, with an opacity of at least 0.4."""
     red, green, blue, alpha = rgba
     return f"rgba({round(255 * red)}, {round(255 * green)}, {round(255 * blue)}, {max(alpha, 0.4):g})"
 
@@ -33,29 +30,30 @@ LAYERS = (
     ("cones", "friction cones", palette.CONE, True),
     ("com", "centre of mass", palette.COM, True),
     ("support", "support region", palette.SUPPORT, True),
-    ("trails", "ways of patches", palette.TRAIL, True),
-    ("stiles", "stiles (only drawn)", palette.STILE, True),
+    ("trails", "foot and hand paths", palette.TRAIL, True),
+    ("stiles", "ladder stiles (not modelled)", palette.STILE, True),
 )
-"""Parts of a drawing by the first name of their paths, in words, with their colour, and whether they are shown."""
+"""Layers: first name of the node paths, label, colour, and whether the layer is visible at first."""
 
 WITHIN = (
     ("frame ", "frames", "frames (x y z: red green blue)", None),
     ("collision", "collision", "collision bodies, where they differ", palette.COLLISION),
 )
-"""Parts of the robot's links, by how the name of their node begins."""
+"""Layers within the robot's links: prefix of the node names, key, label, colour."""
 
 KEYS = (
     ("patch ", "patch in contact", palette.CONTACT),
     ("moved ", "patch that is moved there", palette.MOVED),
 )
+"""Colours of patches in the legend: prefix of the node names, label, colour."""
 
 
 def layers(drawing: Drawing, shown: Sequence[str] = ()) -> list[dict[str, Any]]:
-    """Return the layers that a drawing has: key, name, colour, paths of nodes, and whether they are shown at first.
+    """Return the layers of a drawing: key, name, colour, paths of nodes, and initial visibility.
 
     Parameters
     ----------
-    shown : keys of layers that are shown although they are usually not.
+    shown : keys of layers to show at first that are hidden by default.
     """
     found = []
     for key, name, colour, on in LAYERS:
@@ -70,12 +68,12 @@ def layers(drawing: Drawing, shown: Sequence[str] = ()) -> list[dict[str, Any]]:
 
 
 def colour_keys(drawing: Drawing) -> list[list[str]]:
-    """Return what the colours of patches mean, of those that are seen at some time."""
+    """Return the legend of the patch colours that occur in the drawing."""
     return [[name, css(colour)] for begin, name, colour in KEYS if any(_in_link(p, begin) for p in drawing.seen)]
 
 
 def arrows(drawing: Drawing) -> list[dict[str, str]]:
-    """Return the patches that have a force arrow: the name of each, and the path of its arrow's node."""
+    """Return the name of each patch that has a force arrow, and the path of the arrow's node."""
     parts = [path.split("/") for path in drawing.paths]
     nodes = dict.fromkeys(part[1] for part in parts if part[0] == "forces" and len(part) > 2)
     return [{"name": thing_name(node), "node": f"forces/{node}"} for node in nodes]
@@ -91,13 +89,13 @@ SCRIPTS = (
     "element.js", "charts.js", "viewer.js", "stage.js", "clock.js", "timeline.js", "labels.js", "ghost.js", "card.js",
     "legend.js", "keys.js",
 )  # fmt: skip
-"""Files of `web` that every page with a scene holds, in their order."""
+"""Files of `web` in every page with a scene, in order."""
 
 POLICY = (
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:; "
     "media-src blob:; worker-src blob:; frame-src 'self'"
 )
-"""What a page may load: itself. Nothing that a file names can make it fetch anything."""
+"""Content security policy: the page loads nothing from outside, whatever names a file contains."""
 
 
 @dataclass(frozen=True)
@@ -108,16 +106,16 @@ class Page:
     ----------
     title : heading.
     drawing : the scene with its animation.
-    bands : items of the time line: ``begin``, ``end``, ``name``, ``colour``, and ``facts`` where there is more to say.
-    duration : length of the motion on the time line, in its unit; 0 where there is none.
-    seconds : of a time line that counts stances, when the motion passes each (s); it is played at that speed.
+    bands : items of the time line: ``begin``, ``end``, ``name``, ``colour``, and optional ``facts``.
+    duration : length of the motion on the time line, in its unit; 0 without a motion.
+    seconds : if the time line counts stances: time of each stance (s), which sets the playing speed.
     stances : whether the time line counts stances, with one band around each whole number, instead of seconds.
     tree : the panel of the search tree (`view.tree_panel`), or None.
     readings : charts below the time line (`view.readings`), or None.
-    certificate : what holds and what does not (`view.certificate`), or None.
-    ghost : postures of the stances that the motion goes to (`view.ghost`), or None.
-    plan : the stances that were carried out: ``name``, ``margin``, and the time ``t`` or None.
-    shown : keys of layers that are shown at first although they are usually not (`view.layers`).
+    certificate : checks of the certificate (`certificate_data`), or None.
+    ghost : postures of the target stances (`view.robot.ghost_data`), or None.
+    plan : the executed stances: ``name``, ``margin``, and the time ``t`` or None.
+    shown : keys of layers to show at first that are hidden by default (`layers`).
     """
 
     title: str
@@ -135,15 +133,15 @@ class Page:
 
     @property
     def length(self) -> float:
-        """How long it plays, s."""
+        """Playing time, s."""
         return self.seconds[-1] if len(self.seconds) else self.duration
 
     def at(self, second: float) -> float:
-        """Return the place on the time line at a second of playing."""
+        """Return the position on the time line at a playing time (s)."""
         return float(np.interp(second, self.seconds, np.arange(len(self.seconds)))) if len(self.seconds) else second
 
     def text(self) -> str:
-        """Return the page as text."""
+        """Return the page as HTML."""
         data = {
             "title": self.title,
             "duration": self.duration,
@@ -182,16 +180,16 @@ def filled(
     policy: str = POLICY,
     **parts: str,
 ) -> str:
-    """Return a page: a template of `web` between the head and the foot of all pages, with what they ask for.
+    """Fill in a template of `web`, between the head and the foot common to all pages.
 
     Parameters
     ----------
-    data : what the scripts find as ``data``.
-    policy : what the page may load.
-    parts : further markup by its name in the template; texts in it are escaped by who made it.
+    data : available to the scripts as ``data``.
+    policy : content security policy.
+    parts : further markup by its name in the template; the caller escapes texts in it.
     """
     pieces = (part("head.html") + part(template) + part("foot.html")).split("{{")
-    # no text of the user's may end the script element, or open another
+    # no text from a user's file may close the script element, or open another
     known = {
         "TITLE": html.escape(title),
         "POLICY": policy,
@@ -207,7 +205,7 @@ def filled(
 
 
 def certificate_data(certificate: Report | None) -> dict[str, Any] | None:
-    """Return a certificate as plain values for a page: broken lines first, then in order."""
+    """Return a certificate as plain values for a page: failed checks first."""
     if certificate is None:
         return None
     rows = sorted((check.row() for check in certificate.checks), key=lambda row: row[0] != "FAIL")

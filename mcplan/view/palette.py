@@ -1,7 +1,4 @@
-"""Colours that mean the same in the replay and in the plots.
-
-The phases of a motion as coloured bands over time, the same in the replay and in the plots.
-"""
+"""Colours of replay and plots, and the phases of a motion as coloured bands over time."""
 
 import zlib
 from collections.abc import Sequence
@@ -45,13 +42,13 @@ PHASES = {
     "load": "#b39fd8",
     "settle": "#d9d46a",
 }
-"""Colour of each kind of phase, the same in every page and plot whatever a run begins with."""
+"""Colour of each kind of phase."""
 
 CHANGES = {"start": PHASES["stand"], "add": PHASES["load"], "remove": PHASES["unload"], "shift": PHASES["shift"]}
-"""Colour of what changes at a stance: that of the phase which does it."""
+"""Colour of a stance by its change: that of the corresponding phase."""
 
 OWN = ("#e07b5f", "#5fa8d3", "#c58bc9", "#8aa05a")
-"""Colours of states that the user has named."""
+"""Colours of custom states."""
 
 LIMITS = {
     "torque": "#c2410c",
@@ -78,7 +75,7 @@ PATCHES = (
 
 
 def phase_colour(name: str) -> str:
-    """Return the colour of a phase or change by its kind, the word before the first space; of any name always one."""
+    """Return the colour of a phase or change by its kind, the word before the first space."""
     kind = name.split(" ")[0]
     known = PHASES | CHANGES
     return known[kind] if kind in known else OWN[zlib.crc32(kind.encode()) % len(OWN)]
@@ -92,5 +89,5 @@ def phase_bands(run: Run) -> list[tuple[float, float, str]]:
 
 
 def band_colours(names: Sequence[str]) -> dict[str, str]:
-    """Give each phase the colour of its kind: ``swing left_sole`` is like any swing, in every page and plot."""
+    """Return the colour of each phase: ``swing left_sole`` has that of any swing."""
     return {name: phase_colour(name) for name in names}

@@ -1,4 +1,4 @@
-"""From a plan and a search tree to frames: the stances with the motions between them, then the nodes one by one."""
+"""Replay frames of a plan (stances and the motions between them) and of a search tree (its nodes)."""
 
 import json
 from collections.abc import Sequence
@@ -20,27 +20,27 @@ from mcplan.scene.placement import make_contact
 from mcplan.view.film import Film, PatchForce, lowest
 
 BETWEEN, EVERY = 15, 0.1
-"""Postures between two stances: so many at least, and one every so many seconds."""
+"""Postures between two stances: their minimum number, and their interval (s)."""
 
 TRAIL = 40
-"""Points of the way of a patch along a segment."""
+"""Points of a patch's path along a segment."""
 
 GAP = 10.0
-"""Of time between the last stance and the first node, which are never played one after the other."""
+"""Distance on the time line between the last stance and the first node; never played."""
 
 
 @dataclass(frozen=True)
 class Frame:
-    """One picture.
+    """One frame.
 
     Attributes
     ----------
-    time : number of the stance, or that of a node after them.
+    time : number of the stance, or the number of a node after the last stance.
     q : (nq,) posture.
     touching, carrying : contacts in place, and those of them that carry load.
     moved : the patches that change there.
-    forces : {patch: (place, force, normal, friction)} of those that carry.
-    objects : {name: (7,)} poses of those that have been moved.
+    forces : {patch: (place, force, normal, friction)} of the contacts that carry load.
+    objects : {name: (7,)} poses of the objects that have been moved.
     """
 
     time: float
@@ -78,7 +78,7 @@ def stance_frames(plan: Plan) -> list[Frame]:
 
 
 def trails(plan: Plan) -> list[np.ndarray]:
-    """Return the ways (points, 3) of the patches that the transitions of a plan move."""
+    """Return the paths (points, 3) of the patches that the transitions of a plan move."""
     robot, found = plan.scenario.robot, []
     for segment in (part for stance in plan.stances[1:] if stance.transition for part in stance.transition.segments):
         for course in segment.courses:
@@ -89,7 +89,7 @@ def trails(plan: Plan) -> list[np.ndarray]:
 
 
 def _slid(scenario: Scenario, stance: PlannedStance, segment: Segment, t: float) -> dict[str, np.ndarray]:
-    """Return the poses of objects that have been moved, at time t of a segment that may move them on."""
+    """Return the poses of objects that have been moved, at time t of a segment, which may move them too."""
     moved = dict(stance.objects)
     for thing in scenario.environment.objects:
         if segment.objects and thing.name in segment.objects:
@@ -100,7 +100,7 @@ def _slid(scenario: Scenario, stance: PlannedStance, segment: Segment, t: float)
 
 
 def node_frames(scenario: Scenario, tree: SearchTree, shown: Sequence[int], begin: float) -> list[Frame]:
-    """Return one frame per node that is shown, the first at the time ``begin``."""
+    """Return one frame per node in ``shown``, the first at the time ``begin``."""
     places = Places(scenario)
     frames = []
     for time, index in enumerate(shown):
@@ -114,19 +114,19 @@ def node_frames(scenario: Scenario, tree: SearchTree, shown: Sequence[int], begi
 
 
 class Places:
-    """Makes contacts of what a tree says about them, each once."""
+    """Contacts from their data in a search tree, cached."""
 
     def __init__(self, scenario: Scenario):
         self.scenario = scenario
         self._known: dict[str, Contact] = {}
 
     def __call__(self, data: dict[str, Any]) -> Contact:
-        """Return the contact.
+        """Return the contact of its data.
 
         Raises
         ------
         InputError
-            When it names what the scenario does not have.
+            The scenario lacks the patch or the support.
         """
         key = json.dumps(data, sort_keys=True)
         if key not in self._known:
@@ -134,13 +134,13 @@ class Places:
         return self._known[key]
 
 
-def film(scenario: Scenario, frames: Sequence[Frame], ways: Sequence[np.ndarray] = ()) -> Film:
-    """Return frames as a film, with ways (points, 3) of patches through the air.
+def film(scenario: Scenario, frames: Sequence[Frame], paths: Sequence[np.ndarray] = ()) -> Film:
+    """Return frames as a film, with paths (points, 3) of patches through the air.
 
     Raises
     ------
     InputError
-        When a posture has not the robot's number of joints.
+        The length of a posture is not the robot's ``nq``.
     """
     robot = scenario.robot
     for frame in frames:
@@ -158,13 +158,13 @@ def film(scenario: Scenario, frames: Sequence[Frame], ways: Sequence[np.ndarray]
         carrying=[frame.carrying for frame in frames],
         moved={name: np.array([name in frame.moved for frame in frames]) for name in used},
         forces={name: _acting(frames, name) for name in used},
-        trails=ways,
+        trails=paths,
         object_q=_object_poses(scenario, frames),
     )
 
 
 def _object_poses(scenario: Scenario, frames: Sequence[Frame]) -> np.ndarray | None:
-    """Return the poses (frames, objects, 7) of the objects; None where none has been moved."""
+    """Return the poses (frames, objects, 7) of the objects; None if none has been moved."""
     if not any(frame.objects for frame in frames):
         return None
     things = scenario.environment.objects
@@ -192,14 +192,14 @@ def _forces(stance: PlannedStance, contacts: Sequence[Contact]):
 
 
 def _between(begin, end, share: float):
-    """Return a force on its way from one stance to the next; it grows from nothing and vanishes to nothing in place."""
+    """Interpolate a force between two stances; one that begins or ends keeps its point of application."""
     begin, end = begin or (end[0], np.zeros(3), *end[2:]), end or (begin[0], np.zeros(3), *begin[2:])
     mixed = ((1 - share) * a + share * b for a, b in zip(begin[:2], end[:2], strict=True))
     return (*mixed, begin[2], begin[3])
 
 
 def _acting(frames: Sequence[Frame], name: str) -> PatchForce:
-    """Return the force of one patch over the frames; where it has none its place is that of the frame before."""
+    """Return the force of one patch over the frames; without force its place is that of the frame before."""
     acting = [frame.forces.get(name) for frame in frames]
     place, force, normal = (np.zeros((len(frames), 3)) for _ in range(3))
     friction = np.full(len(frames), np.nan)

@@ -1,4 +1,4 @@
-"""The replay of a plan, of the search tree that led to it, or of the tree alone when there is no plan."""
+"""Replay of a plan and its search tree, or of the tree alone after a failed search."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -26,19 +26,19 @@ from mcplan.view.robot import ghost_data, patch_mesh
 from mcplan.view.tree_panel import shown_nodes, tree_panel, tried_patches
 
 MARGINS = {
-    "equilibrium": ("push it resists", "{:.1f} N"),
+    "equilibrium": ("resisted push", "{:.1f} N"),
     "equilibrium_torque": ("... within torque limits", "{:.1f} N"),
-    "friction": ("friction to spare", "{:.1f} N"),
+    "friction": ("friction margin", "{:.1f} N"),
     "friction_ratio": ("friction used", "{:.0%}"),
     "torque": ("torque used", "{:.0%}"),
-    "position": ("to a joint limit", "{:.3f}"),
+    "position": ("distance to a joint limit", "{:.3f}"),
     "clearance": ("clearance", "{:.1f} mm"),
 }
-"""Name of a margin, its label, and how its value is written; clearance in mm, of a joint without its unit."""
+"""By name of a margin: label and format; clearance in mm, position without the joint's unit."""
 
 
 def plan_page(plan: Plan, tree: SearchTree | None = None, certificate: Report | None = None) -> str:
-    """Return the replay of a plan as the text of one HTML page: its stances, and the tree beside them if given."""
+    """Return the replay of a plan as one HTML page: its stances and, if given, the search tree."""
     return stances_page(plan, tree, certificate).text()
 
 
@@ -63,16 +63,16 @@ def stances_page(plan: Plan, tree: SearchTree | None = None, certificate: Report
 
 
 def tree_page(scenario: Scenario, tree: SearchTree, failure: str = "") -> str:
-    """Return a search tree alone as the text of one HTML page.
+    """Return a search tree without a plan as one HTML page.
 
     Parameters
     ----------
-    failure : why there is no plan.
+    failure : reason why there is no plan.
 
     Raises
     ------
     InputError
-        When the search looked at nothing.
+        The search tree is empty.
     """
     return search_page(scenario, tree, failure).text()
 
@@ -89,7 +89,7 @@ def _page(
     frames: list[Frame],
     tree: SearchTree | None,
     failure: str,
-    ways: Sequence[np.ndarray] = (),
+    paths: Sequence[np.ndarray] = (),
     stances: Sequence[PlannedStance] = (),
 ) -> Page:
     panel = None
@@ -98,14 +98,14 @@ def _page(
         shown = shown_nodes(tree)
         frames = [*frames, *node_frames(scenario, tree, shown, begin)]
         panel = tree_panel(scenario, tree, shown, begin, failure, stances)
-    drawing = film(scenario, frames, ways).draw()
+    drawing = film(scenario, frames, paths).draw()
     if panel is not None and tree is not None:
         _draw_tried(drawing, scenario, tree)
     return Page(scenario.name, drawing, [], 0.0, True, panel)
 
 
 def _draw_tried(drawing: Drawing, scenario: Scenario, tree: SearchTree) -> None:
-    """Draw the patches that rejected moves would have put down, hidden until one of those moves is chosen."""
+    """Draw the patches of rejected moves, hidden until such a move is selected."""
     for name in tried_patches(tree, scenario):
         node = drawing.root["tried"][node_name(name)]
         polygon = scenario.robot.patches[name].polygon

@@ -43,7 +43,7 @@ def run_charts(readings: Readings) -> dict[str, Any]:
 
 
 def plan_charts(plan: Plan) -> dict[str, Any]:
-    """Return the charts of a plan over its stances: forces, shares of limits, and the push that each resists."""
+    """Return the charts of a plan over its stances: forces, shares of limits, and the resisted push."""
     stances = plan.stances
     patches = dict.fromkeys(name for stance in stances for name in stance.wrenches if loaded(stance, name))
     forces = []
@@ -61,14 +61,14 @@ def plan_charts(plan: Plan) -> dict[str, Any]:
         "charts": [
             _chart("contact forces", "N", forces, low=0),
             _chart("limits used", "%", limits, low=0, limit=100),
-            _chart("push it resists", "N", [margin("at rest", MARGIN, "equilibrium", 1.0)], low=0),
+            _chart("resisted push", "N", [margin("at rest", MARGIN, "equilibrium", 1.0)], low=0),
         ],
         "patches": [],
     }
 
 
 def _pace_chart(readings: Readings) -> Iterator[dict[str, Any]]:
-    """Yield a chart of how much of its margin the limit that bounds the motion uses; none at the pace ``slow``."""
+    """Yield a chart of the used margin of the limits that bound the motion; none at the pace ``slow``."""
     pace = readings.pace
     if not pace.bounded:
         return
@@ -95,5 +95,5 @@ def _patch_colour(index: int) -> str:
 
 
 def numbers(values: np.ndarray, digits: int) -> list[float | None]:
-    """Return values for a page; what is no number, or infinite, is None."""
+    """Return rounded values for a page; None for NaN and infinity."""
     return [round(float(value), digits) if np.isfinite(value) else None for value in values]

@@ -1,4 +1,4 @@
-"""The replay of a run: robot, environment, contacts, forces, centre of mass and support region over time."""
+"""Replay of a run: robot, environment, contacts, forces, centre of mass and support region over time."""
 
 from typing import Any
 
@@ -16,15 +16,15 @@ from mcplan.view.readings import run_charts
 from mcplan.view.robot import run_ghost, seen_robot
 
 SHORTEST_TRAIL = 0.03
-"""m: patches that move less through the air leave no trail."""
+"""m: shorter paths through the air are not drawn."""
 
 
 def replay_page(run: Run, certificate: Report | None = None, readings: Readings | None = None) -> str:
-    """Return the replay of ``run`` as the text of one HTML page; with what its certificate says, where it has one.
+    """Return the replay of ``run`` as one HTML page, with its certificate if given.
 
     Parameters
     ----------
-    readings : of the run, where another page has them too.
+    readings : of the run, if already computed.
     """
     return run_page(run, certificate, readings).text()
 
@@ -45,7 +45,7 @@ def run_page(run: Run, certificate: Report | None = None, readings: Readings | N
 
 
 def _stances(run: Run) -> list[dict[str, Any]]:
-    """Return the stances of the plan with the time at which the run begins to go there; None where it never did."""
+    """Return the stances of the plan with the time when the motion to each begins; None if it never began."""
     aims = np.array([-1 if phase.stance is None else phase.stance for phase in run.record.phases])[run.phase]
     found = []
     for k, stance in enumerate(run.plan.stances):
@@ -83,7 +83,7 @@ def replay(run: Run, frames_per_second: float = 30.0) -> Drawing:
 
 
 def _force(run: Run, column: int, frames: np.ndarray) -> PatchForce:
-    """Return where the force of one patch acts (the mean of its points, weighted by their force), and its cone."""
+    """Return the force of one patch, its cone, and its place: the mean of the contact points weighted by force."""
     place, force, normal = (np.zeros((len(frames), 3)) for _ in range(3))
     friction = run.patch_friction(run.patches[column])[frames]
     for row, k in enumerate(frames):
@@ -101,17 +101,17 @@ def _force(run: Run, column: int, frames: np.ndarray) -> PatchForce:
 
 
 def _trails(run: Run, column: int, frames: np.ndarray) -> list[np.ndarray]:
-    """Return the ways (points, 3) of a patch through the air, between two times of contact."""
+    """Return the paths (points, 3) of a patch through the air, each between two contacts."""
     name, active = run.patches[column], run.active[frames, column]
     edges = np.flatnonzero(np.diff(np.concatenate([[True], active, [True]]).astype(int)))
     trails = []
     for begin, end in zip(edges[::2], edges[1::2], strict=True):
         if begin == 0 or end == len(frames):
-            continue  # it hangs in the air before its first contact, or after its last one
+            continue  # before the first contact or after the last one
         rows = frames[begin - 1 : end + 1]
-        way = run.robot.frame_pose(run.q[rows], name)[:, :3, 3]
-        steps = np.linalg.norm(np.diff(way, axis=0), axis=1)
-        way = way[np.concatenate([[True], steps > 1e-4])]
-        if steps.sum() > SHORTEST_TRAIL and len(way) > 2:
-            trails.append(way)
+        path = run.robot.frame_pose(run.q[rows], name)[:, :3, 3]
+        steps = np.linalg.norm(np.diff(path, axis=0), axis=1)
+        path = path[np.concatenate([[True], steps > 1e-4])]
+        if steps.sum() > SHORTEST_TRAIL and len(path) > 2:
+            trails.append(path)
     return trails

@@ -1,4 +1,4 @@
-"""The report of a run: one offline page that somebody who was not there reads in a minute."""
+"""Report of a run: one offline HTML page with result, closest calls, replay, charts and certificate."""
 
 import html
 import re
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mcplan.analysis.closest_calls import TIME, Call, closest_calls
-from mcplan.analysis.pace import PaceOfRun, said
+from mcplan.analysis.pace import PaceOfRun, bound_text
 from mcplan.analysis.readings import Readings
 from mcplan.analysis.slowest_tick import WORDS, slowest_ticks, steps_of_tick
 from mcplan.certificate.report import Check, Report
@@ -25,28 +25,28 @@ STYLES = ("theme.css", "report.css")
 SCRIPTS = ("element.js", "charts.js", "report.js")
 
 AMOUNT = re.compile(r"[-+]?\d[\d.,]*(e[-+]?\d+)? ?(%|[^\s\d]\S{0,3})?")
-"""A number with its unit, if it has one."""
+"""A number with an optional unit."""
 
 ENDINGS = (
-    "<p class='note'>A phase lasts until all that is named here is so. <i>time</i>: the motion has run its time; "
-    "<i>error</i>: com, the centre of mass, or a patch is close to its reference; <i>speed</i>: it, or every joint, "
-    "is slow; <i>unloaded</i>: the patch bears next to nothing; <i>force</i>: it bears what a touch takes; "
-    "<i>above</i>: it is over its place; <i>timeout</i>: nothing of this came in time.</p>"
+    "<p class='note'>A phase ends when all criteria listed here hold. <i>time</i>: the planned duration has passed; "
+    "<i>error</i>: com (the centre of mass) or a patch is close to its reference; <i>speed</i>: it, or every joint, "
+    "is slow; <i>unloaded</i>: the patch carries almost no load; <i>force</i>: it has reached its touchdown force; "
+    "<i>above</i>: it is above its target; <i>timeout</i>: the criteria did not hold in time.</p>"
 )
-"""What the labels of criteria (`mcplan.control.criteria`) mean."""
+"""Explanation of the labels of criteria (`mcplan.control.criteria`)."""
 
 NEAR = 0.9
-"""Share of what is allowed from which a closest call is marked."""
+"""Share of a limit from which a closest call is marked."""
 
 
 def report_page(run: Run, certificate: Report, replay: str | None = None, readings: Readings | None = None) -> str:
-    """Return the report of a run as the text of one HTML page.
+    """Return the report of a run as one HTML page.
 
     Parameters
     ----------
-    certificate : of the run; `mcplan.verify` makes it.
-    replay : its replay as a page (`view.replay`), if it has been made; it goes into the report.
-    readings : of the run, where its replay has them too.
+    certificate : of the run, from `mcplan.verify`.
+    replay : the replay page (`view.replay`) to embed, if already made.
+    readings : of the run, if already computed.
     """
     readings = readings or Readings(run)
     bands = band_items(phase_bands(run))
@@ -66,9 +66,9 @@ def report_page(run: Run, certificate: Report, replay: str | None = None, readin
         "<h2>Over time</h2>",
         _kinds(bands),
         '<div id="charts" class="charts"></div>',
-        '<p class="note">Click into a chart, or on any time, to see that moment in the replay. Of limits and margins '
+        '<p class="note">Click into a chart, or on any time, to see that moment in the replay. For limits and margins '
         "each point is the worst within its interval; dashed lines are limits. The margin of the centre of mass is "
-        "that at rest: a robot in motion may leave the region for a while.</p>",
+        "the static one: a robot in motion may leave the region for a while.</p>",
         _certificate(certificate),
         _notices(certificate.notices),
         '<div class="two"><div>',
@@ -78,23 +78,23 @@ def report_page(run: Run, certificate: Report, replay: str | None = None, readin
         "</div></div>",
         _pace(readings.pace),
         _stances(run),
-        "<footer>Written by mcplan. Everything on this page is in it; nothing is fetched. The certificate is "
-        "recomputed from the record of the run by another path than the controller's.</footer>",
+        "<footer>Written by mcplan. The page is self-contained; it fetches nothing. The certificate is recomputed "
+        "from the record of the run, independently of the controller.</footer>",
     ]
     return _filled(run.scenario.name, data, body)
 
 
 def failure_page(scenario: Scenario, failure: str, tree: SearchTree | None) -> str:
-    """Return the report of a scenario that has no plan: why, and the search as far as it went."""
-    said = failure.strip().splitlines()
+    """Return the report of a scenario without a plan: the reason, and the search tree."""
+    reasons = failure.strip().splitlines()
     page = None if tree is None or not tree.nodes else tree_page(scenario, tree, failure)
     body = [
         f"<h1>{_text(scenario.name)}</h1>",
         f'<p class="about">{_text(scenario.robot.name)}</p>',
         _answer(f"No plan was found for {scenario.name}, so nothing was simulated.", False),
-        f"<ul class='broken'>{''.join(f'<li>{_text(line)}</li>' for line in said)}</ul>",
+        f"<ul class='broken'>{''.join(f'<li>{_text(line)}</li>' for line in reasons)}</ul>",
         "" if page is None else "<h2>The search</h2>" + _frame(page),
-        "<footer>Written by mcplan. Everything on this page is in it; nothing is fetched.</footer>",
+        "<footer>Written by mcplan. The page is self-contained; it fetches nothing.</footer>",
     ]
     data: dict[str, Any] = {"readings": None}
     return _filled(scenario.name, data, body)
@@ -105,21 +105,21 @@ def _filled(name: str, data: dict[str, Any], body: Sequence[str]) -> str:
 
 
 def answer(run: Run, certificate: Report) -> str:
-    """Return in one sentence what happened, and whether it counts."""
+    """Return the result of a run in one sentence."""
     who, name = run.record.robot.name, run.scenario.name
     duration = f"{run.t[-1] - run.t[0] + run.dt:.1f} s"
     judged = sum(1 for check in certificate.checks if check.bound)
     if certificate.success:
         return (
-            f"{who} carried out {name}, {len(run.plan.stances)} stances in {duration}, reached its goal, "
+            f"{who} executed {name}, {len(run.plan.stances)} stances in {duration}, reached its goal, "
             f"and all {judged} checks of the certificate hold."
         )
     broken = len(certificate.failures)
     checks = f"{broken} of {judged} checks of the certificate {'is' if broken == 1 else 'are'} broken"
     if run.record.stopped:
-        return f"{who} did not carry out {name}: it stopped after {duration}, and {checks}."
+        return f"{who} did not complete {name}: it stopped after {duration}, and {checks}."
     if certificate.values.get("fell"):
-        return f"{who} fell while carrying out {name} ({duration}); {checks}."
+        return f"{who} fell while executing {name} ({duration}); {checks}."
     goal = "reached its goal" if certificate.values.get("goal_reached") else "did not reach its goal"
     return (
         f"{who} {goal} in {name} ({duration}), but {checks}."
@@ -142,7 +142,7 @@ def _failures(failures: Sequence[str]) -> str:
 
 
 def _with_time(text: str) -> str:
-    """Return text whose first time is a link into the replay."""
+    """Escape a text and make its first time a link into the replay."""
     found = TIME.search(text)
     if found is None:
         return _text(text)
@@ -167,7 +167,7 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]], kinds: Sequence[s
 
 
 def _attributes(name: str, cell: str) -> str:
-    """Return the attributes of a cell: its column's name, which narrow screens show; a number stays with its unit."""
+    """Return the attributes of a cell: the column's name for narrow screens; a class that keeps numbers on one line."""
     number = ' class="number"' if AMOUNT.fullmatch(cell) else ""
     return number + (f' data-head="{_text(name)}"' if cell else ' data-empty=""')
 
@@ -182,11 +182,11 @@ def _calls(calls: Sequence[Call]) -> str:
             meter = f'<div class="meter"><div class="{kind}" style="width:{width:.1f}%"></div></div>'
         rows.append((_text(call.what), _text(call.value), meter, _text(call.where), _time(call.t)))
     note = (
-        '<p class="note">The bar is the share used of what is allowed, amber from '
-        f"{NEAR:.0%} on. The controller may use the whole friction cone: its own is smaller "
-        "than the one it is judged by.</p>"
+        '<p class="note">The bar is the used share of the limit, amber from '
+        f"{NEAR:.0%} on. The controller may use its whole friction cone: that cone is smaller "
+        "than the one of the certificate.</p>"
     )
-    return _table(("what", "came as near as", "of what is allowed", "where", "when"), rows) + note
+    return _table(("quantity", "closest value", "share of the limit", "where", "when"), rows) + note
 
 
 def _frame(page: str) -> str:
@@ -217,8 +217,8 @@ def _notices(notices: Sequence[dict[str, Any]]) -> str:
     if not notices:
         return ""
     rows = [(_time(float(notice["t"])), _text(notice["text"])) for notice in notices]
-    return f"<details><summary>What the plan did not foresee ({len(rows)})</summary>" + (
-        _table(("when", "what"), rows) + "</details>"
+    return f"<details><summary>Events outside the plan ({len(rows)})</summary>" + (
+        _table(("when", "event"), rows) + "</details>"
     )
 
 
@@ -239,7 +239,7 @@ def _phases(run: Run) -> str:
 
 
 def _clock_time(seconds: float) -> str:
-    """Return a duration in the unit that suits it."""
+    """Format a duration in µs, ms or s."""
     for unit, scale in (("µs", 1e6), ("ms", 1e3)):
         if float(f"{scale * seconds:.3g}") < 1000.0:
             return f"{scale * seconds:.3g} {unit}"
@@ -270,13 +270,13 @@ def _pace(pace: PaceOfRun) -> str:
         return ""
     rows = [
         (f"{motion.stance}", _text(motion.name), _time(motion.begin), f"{motion.planned:.2f} s", f"{motion.took:.2f} s",
-         _text(said(motion.bound)))
+         _text(bound_text(motion.bound)))
         for motion in pace.motions
     ]  # fmt: skip
     head = ("stance", "motion", "from", "planned", "took", "bound by, in parts of its time")
     note = (
-        "<p class='note'>What a motion takes longer than planned it waits: for a touch, for an error to shrink, for "
-        "everything to be slow at the end.</p>"
+        "<p class='note'>A motion takes longer than planned where it waits: for a touchdown, for an error to decrease, "
+        "or for the robot to come to rest.</p>"
     )
     summary = f"Pace {pace.name}: {pace.planned:.1f} s planned, {pace.took:.1f} s taken"
     return f"<details><summary>{_text(summary)}</summary>{_table(head, rows)}{note}</details>"
@@ -284,8 +284,8 @@ def _pace(pace: PaceOfRun) -> str:
 
 def _stances(run: Run) -> str:
     stances = run.plan.stances
-    told = margin_words(run.robot).items()
-    shown = {name: words for name, words in told if any(name in stance.margins for stance in stances)}
+    labels = margin_words(run.robot).items()
+    shown = {name: words for name, words in labels if any(name in stance.margins for stance in stances)}
     rows = []
     for k, stance in enumerate(stances):
         values = []

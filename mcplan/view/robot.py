@@ -1,8 +1,6 @@
-"""The robot in a drawing: its links, posed frame by frame, and the patches that are in contact.
+"""Drawing of the robot: links with visual or collision geometry, patches in contact, frames, target postures.
 
-What a robot looks like: its own meshes, where a run keeps only their convex hulls.
-
-The posture that a motion goes to, as the page shows it: where each link of the robot is.
+A run file keeps only convex hulls of large meshes; the meshes of the installed robot are drawn where available.
 """
 
 from collections.abc import Iterable, Sequence
@@ -23,10 +21,10 @@ from mcplan.view.drawing import Drawing, node_name
 from mcplan.view.environment import pose
 
 RIM = 0.008
-"""m: how far the plate of a patch stands out around it, where the link hides the patch itself."""
+"""m: overhang of a patch's plate, so that it is visible around the link."""
 
 OUTSIDE = 1.05
-"""How many times as large as it is the ball of a patch is drawn, so that it covers what of its link it stands for."""
+"""Drawn radius of a spherical patch / its radius, so that it covers the link's own surface."""
 
 AXIS, THICK = 0.08, 0.002
 """m: length and radius of the axes of a frame; x is red, y green, z, which points out of the link, blue."""
@@ -34,7 +32,7 @@ AXIS, THICK = 0.08, 0.002
 AXES = ((0.85, 0.15, 0.15, 1.0), (0.15, 0.65, 0.15, 1.0), (0.15, 0.25, 0.85, 1.0))
 
 LOOKS = 30
-"""Configurations of a motion that are looked at for where the body goes."""
+"""Sampled configurations of a motion for the camera."""
 
 
 def draw_robot(drawing: Drawing, robot: Robot, path: str = "robot") -> None:
@@ -60,20 +58,20 @@ def draw_robot(drawing: Drawing, robot: Robot, path: str = "robot") -> None:
 
 
 def drawn_links(robot: Robot) -> list[str]:
-    """Return the links that have something to see, geometry or patches; all of a robot that has neither."""
+    """Return the links with geometry or patches; all links of a robot that has neither."""
     patched = {patch.link for patch in robot.patches.values()}
     seen = [link for link in robot.link_names if robot.geometry.get(link) or link in patched]
     return seen or list(robot.link_names)
 
 
 def body_points(robot: Robot, q: np.ndarray) -> np.ndarray:
-    """Return where the links are (m, 3) in some of many configurations (k, nq), evenly taken."""
+    """Return the positions of the links (m, 3) in evenly sampled configurations of q (k, nq)."""
     rows = np.unique(np.linspace(0, len(q) - 1, min(len(q), LOOKS)).astype(int))
     return np.concatenate([robot.frame_pose(q[rows], link)[:, :3, 3] for link in drawn_links(robot)])
 
 
 def patch_mesh(polygon: np.ndarray):
-    """Return a thin plate that shows around the patch; a line or a point becomes a strip."""
+    """Return a thin plate, slightly larger than the patch; for a line or point, a strip."""
     polygon = np.asarray(polygon, dtype=float)
     half = RIM
     if len(polygon) < 3:
@@ -91,17 +89,17 @@ def patch_mesh(polygon: np.ndarray):
 
 def animate_robot(drawing: Drawing, robot: Robot, q: np.ndarray, path: str = "robot") -> None:
     """Move the links through the configurations ``q`` (frames, nq)."""
-    for link in dict.fromkeys([robot.link_names[0], *drawn_links(robot)]):  # the base has at least its axes
+    for link in dict.fromkeys([robot.link_names[0], *drawn_links(robot)]):  # the base carries at least its axes
         X = robot.frame_pose(q, link)
         quat = shapes.continuous(Rotation.from_matrix(X[:, :3, :3]).as_quat(scalar_first=True))
         drawing.animate(f"{path}/{node_name(link)}", position=X[:, :3, 3], quat_wxyz=quat)
 
 
 def draw_collision(drawing: Drawing, robot: Robot) -> None:
-    """Draw the collision bodies of links that look different, hidden until somebody asks for them."""
+    """Draw the collision bodies of links where they differ from the visual ones, hidden at first."""
     for link, geometries in robot.geometry.items():
         if all(geometry.role == "collision" for geometry in geometries):
-            continue  # drawn as what the link looks like
+            continue  # already drawn as visual geometry
         seen = [geometry for geometry in geometries if geometry.role == "visual"]
         for index, geometry in enumerate(geometries):
             if geometry.role == "collision" and not any(_alike(geometry, other) for other in seen):
@@ -111,7 +109,7 @@ def draw_collision(drawing: Drawing, robot: Robot) -> None:
 
 
 def _alike(one: Geometry, two: Geometry) -> bool:
-    """Whether two bodies are the same: robots often collide as they look."""
+    """Whether two bodies are equal: often collision and visual geometry are the same."""
     if not (np.array_equal(one.R, two.R) and np.array_equal(one.p, two.p) and type(one.shape) is type(two.shape)):
         return False
     if isinstance(one.shape, MeshShape) and isinstance(two.shape, MeshShape):
@@ -121,7 +119,7 @@ def _alike(one: Geometry, two: Geometry) -> bool:
 
 
 def draw_frames(drawing: Drawing, robot: Robot, patches: Iterable[str]) -> None:
-    """Draw the axes of patches and of the base, hidden until somebody asks for them."""
+    """Draw the axes of patches and of the base, hidden at first."""
     frames = {robot.link_names[0]: [("base", np.eye(4))]}
     for name in patches:
         patch = robot.patches[name]
@@ -139,7 +137,7 @@ def draw_frames(drawing: Drawing, robot: Robot, patches: Iterable[str]) -> None:
 
 @dataclass(frozen=True)
 class Look:
-    """A robot with the shapes of another: what it does is asked of the one, how it looks of the other."""
+    """A robot with the geometry of another one, for drawing only."""
 
     robot: Any
     geometry: dict[str, tuple[Geometry, ...]]
@@ -149,10 +147,10 @@ class Look:
 
 
 def seen_robot(run: Run) -> Any:
-    """Return the robot of a run as it looks, with the masses that the physics had.
+    """Return the robot of a run for drawing, with the masses of the physics.
 
-    A run in memory has its robot; a file keeps large meshes as their convex hulls, and the robot that is installed, or
-    at the path which the scenario names, is drawn instead where it is the same one, by its digest.
+    A run in memory has its full meshes. A run file has convex hulls of large meshes; then the installed robot, or the
+    one at the scenario's path, provides the geometry, if its digest is the same.
     """
     if run.live_plan is not None or not run.record.robot.meshes:
         return run.loaded_robot
@@ -170,12 +168,12 @@ def seen_robot(run: Run) -> Any:
 def ghost_data(
     robot: Robot, postures: Sequence[np.ndarray], spans: Sequence[tuple[float, float, int]]
 ) -> dict[str, Any]:
-    """Return the nodes of links, their poses (position, quaternion x y z w) in each posture, and when which is next.
+    """Return the nodes of links, their poses (position, quaternion x y z w) in each posture, and time spans.
 
     Parameters
     ----------
     postures : (nq,) each.
-    spans : begin, end, and number of the posture.
+    spans : begin, end, and number of the target posture.
     """
     links = [link for link in drawn_links(robot) if robot.geometry.get(link)]
     poses = []
@@ -190,7 +188,7 @@ def ghost_data(
 
 
 def run_ghost(run: Run, bands: Sequence[tuple[float, float, str]]) -> dict[str, Any]:
-    """Return the posture of the stance that each phase of a run leads to."""
+    """Return the posture of each phase's target stance."""
     stances = run.plan.stances
     changes = np.concatenate([[0], np.flatnonzero(np.diff(run.phase)) + 1])
     aims = [run.record.phases[run.phase[k]].stance for k in changes]

@@ -1,8 +1,8 @@
-"""A page served to this machine only, and frames that are pushed to it.
+"""HTTP and WebSocket server of one page, on loopback only.
 
-meshcat's own server prints 127.0.0.1 but listens on all interfaces, and hangs when nobody reads its error pipe; this
-one binds loopback, runs in a thread of the process, and answers only requests that name a loopback host (so that a
-foreign web page cannot reach it through a name of its own that resolves to 127.0.0.1).
+meshcat's own server prints 127.0.0.1 but listens on all interfaces, and hangs when its error pipe is not read. This
+one binds loopback and runs in a thread. It answers only requests that name a loopback host: a foreign web page cannot
+reach it through a DNS name that resolves to 127.0.0.1 (DNS rebinding).
 """
 
 import asyncio
@@ -18,7 +18,7 @@ import tornado.websocket
 LOOPBACK = "127.0.0.1"
 
 HTTP = 80
-"""Port of an address that names none."""
+"""Default port of HTTP."""
 
 
 class PageServer:
@@ -28,12 +28,12 @@ class PageServer:
     ----------
     text : the page.
     port : TCP port on 127.0.0.1; 0 takes a free one.
-    frames : whether pages may ask for what is pushed, at ``/frames``.
+    frames : whether the server offers pushed frames at ``/frames``.
 
     Raises
     ------
     OSError
-        When the port is taken.
+        The port is taken.
     """
 
     def __init__(self, text: str, port: int = 0, frames: bool = False):
@@ -60,7 +60,7 @@ class PageServer:
         self._thread.start()
 
     def push(self, frame: bytes) -> None:
-        """Send a frame to every page that has taken the one before; a page that comes later begins with the last."""
+        """Send a frame to every page that is ready; a page that connects later starts with the newest frame."""
         with contextlib.suppress(RuntimeError):  # closed in the meantime
             self._loop.call_soon_threadsafe(self._spread, frame)
 
@@ -85,7 +85,7 @@ class PageServer:
             self._thread.join()
 
     async def _end(self) -> None:
-        """Let pages have the last frame before they are left."""
+        """Deliver the last frame before closing."""
         await asyncio.gather(*(reader.rest() for reader in tuple(self._readers)))
 
     def __enter__(self) -> "PageServer":
@@ -108,7 +108,7 @@ class _Page(tornado.web.RequestHandler):
 
 
 class _Frames(tornado.websocket.WebSocketHandler):
-    """A page that takes frames: one at a time, and the newest when it is slower than they come."""
+    """Connection to a page: sends one frame at a time; a slow page skips frames and gets the newest."""
 
     def initialize(self, server: PageServer) -> None:
         self.server, self.sent = server, b""
@@ -126,7 +126,7 @@ class _Frames(tornado.websocket.WebSocketHandler):
         self.take()
 
     def on_message(self, message: str | bytes) -> None:
-        """Pages have nothing to say."""
+        """Ignore messages from pages."""
 
     def on_close(self) -> None:
         self.server._readers.discard(self)
@@ -149,13 +149,13 @@ class _Frames(tornado.websocket.WebSocketHandler):
 
 
 def hosts(port: int) -> tuple[str, ...]:
-    """Return the names under which a page of this machine may ask; browsers leave out the port of HTTP."""
+    """Return the accepted host names; browsers leave out the default port of HTTP."""
     named = f"{LOOPBACK}:{port}", f"localhost:{port}"
     return (*named, LOOPBACK, "localhost") if port == HTTP else named
 
 
 def address_text(url: str) -> str:
-    """Return an address for a person: this machine only, and the tunnel to it when the person came by SSH."""
+    """Return the address as text, over SSH with the command for a tunnel."""
     text = f"{url}   (this machine only)"
     if "SSH_CONNECTION" in os.environ:
         port = url.rstrip("/").rsplit(":", 1)[1]

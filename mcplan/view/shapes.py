@@ -1,4 +1,4 @@
-"""Shapes of robots and scenes as meshcat objects, and the small solids that a replay is drawn with."""
+"""Geometry of robots and scenes as meshcat objects, and meshes of prisms, capsules, cones and tubes."""
 
 import numpy as np
 from meshcat import geometry as mg
@@ -13,14 +13,13 @@ CYLINDER_TO_Z = np.array([[1.0, 0, 0, 0], [0, 0, -1.0, 0], [0, 1.0, 0, 0], [0, 0
 def material(rgba, *, flat: bool = False, on_top: bool = False, faceted: bool = False, coat: bool = False):
     """Return a material of the colour ``rgba`` (0..1).
 
-    ``flat`` ones show their colour whatever the light; ``on_top`` ones are seen through the robot; ``faceted`` ones are
-    lit triangle by triangle, so that the edges of a mesh stay sharp; a ``coat`` is drawn a little nearer than it is, so
-    that it does not flicker where its faces are those of what is under it.
+    ``flat`` ignores lighting; ``on_top`` is visible through the robot; ``faceted`` lights each triangle separately, so
+    that edges stay sharp; a ``coat`` is drawn slightly nearer to the eye, against flicker with coincident faces.
     """
     red, green, blue, alpha = rgba
     colour = (round(red * 255) << 16) | (round(green * 255) << 8) | round(blue * 255)
     kind = mg.MeshBasicMaterial if flat else mg.MeshPhongMaterial
-    # what is transparent is drawn last, so that nothing is painted over it
+    # transparent objects are drawn last, so that nothing is painted over them
     more: dict[str, object] = {"flatShading": True} if faceted else {}
     if coat:
         more |= {"polygonOffset": True, "polygonOffsetFactor": -1, "polygonOffsetUnits": -4}
@@ -28,7 +27,7 @@ def material(rgba, *, flat: bool = False, on_top: bool = False, faceted: bool = 
 
 
 def draw(node, shape, rgba, pose: np.ndarray | None = None, *, coat: bool = False) -> None:
-    """Draw a shape of ``model.geometry`` at ``node`` with the constant pose ``pose`` (4, 4), maybe as a ``coat``."""
+    """Draw a shape of `mcplan.robot.description` at ``node`` with the constant pose ``pose`` (4, 4)."""
     pose = np.eye(4) if pose is None else pose
     if isinstance(shape, Box):
         node.set_object(mg.Box([float(side) for side in shape.size]), material(rgba, coat=coat))
@@ -82,9 +81,9 @@ def capsule(radius: float, length: float, around: int = 16, along: int = 6):
 
 
 def cone(around: int = 32):
-    """Return vertices and faces of a cone with its apex at the origin and a base of radius 1 at z = 1, seen both ways.
+    """Return vertices and faces of a cone with its apex at the origin and a base of radius 1 at z = 1.
 
-    Both windings of every face, as one looks through it from any side.
+    Every face has both windings, so that the cone is visible from inside and outside.
     """
     angle = np.arange(around) * 2 * np.pi / around
     rim = np.column_stack([np.cos(angle), np.sin(angle), np.ones(around)])

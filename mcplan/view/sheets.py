@@ -1,7 +1,4 @@
-"""A robot as its file describes it: postures, patches, frames, and what collides, in one page.
-
-What was found in a mesh, in one page: surfaces with their names' order, bars, obstacles; nothing moves.
-"""
+"""Pages of a robot (postures, patches, frames, collision bodies) and of a scene found in a mesh."""
 
 import numpy as np
 
@@ -14,14 +11,14 @@ from mcplan.view.film import Film
 from mcplan.view.page import Page, band_items
 
 BLINK = 1e-3
-"""s between a posture and the next: the robot does not move from the one to the other."""
+"""s between two postures: the page jumps between them."""
 
 FLOOR = 2.0
 """m: side of the floor."""
 
 
 def robot_page(robot: Robot, postures: tuple[str, ...] = ()) -> str:
-    """Return a page (HTML) that goes through the postures, one a second; the neutral one where there is none."""
+    """Return a page (HTML) that shows the postures, one per second; without any, the neutral posture."""
     names = postures or robot.postures
     q = np.repeat([robot.posture(name) for name in names] or [robot.neutral()], 2, axis=0)
     count = len(q)

@@ -1,4 +1,4 @@
-"""Look at things from Python: inside a notebook where there is one, else in a browser."""
+"""Display of runs, plans, scenarios and robots from Python: in a notebook cell or a browser."""
 
 import html
 import tempfile
@@ -26,7 +26,7 @@ from mcplan.view.replay import replay_page
 
 
 class Shown:
-    """A page that was made by `show`: notebooks display it, ``text`` is its HTML, ``path`` the file if there is one."""
+    """Page made by `show`: notebooks display it; ``text`` is its HTML, ``path`` its file, if any."""
 
     def __init__(self, text: str, height: int, path: Path | None):
         self.text, self.height, self.path = text, height, path
@@ -35,7 +35,7 @@ class Shown:
         return f"Shown({len(self.text) / 1e6:.1f} MB of HTML{f', {self.path}' if self.path else ''})"
 
     def _repr_html_(self) -> str:
-        """Return the page in a frame of its own, so that its style stays inside."""
+        """Return the page in an iframe, so that its style stays inside."""
         source = html.escape(self.text, quote=True)
         return f'<iframe srcdoc="{source}" style="width:100%;height:{self.height}px;border:0"></iframe>'
 
@@ -60,13 +60,13 @@ def show(
     q : (nq,) posture of a robot; its ``half_sitting`` or neutral one by default.
     contacts : of a robot: each a Contact (`mcplan.contact`); drawn with their support region.
     environment : around a robot.
-    report : of a run or plan: what `mcplan.verify` says of it; without it the page says that it is not verified.
+    report : certificate of a run or plan (`mcplan.verify`); without it the page says "not verified".
     height : of the frame in a notebook, pixels.
 
     Raises
     ------
     InputError
-        Something else, or a posture of another robot.
+        ``what`` is of another type, or ``q`` does not fit the robot.
     """
     page = Shown(page_text(what, q, contacts, environment, report), height, None)
     if not in_notebook():
@@ -85,7 +85,7 @@ def page_text(
     certificate: Report | None = None,
     where: str = "show",
 ) -> str:
-    """Return the page of a thing as text; ``where`` names the function that was called with it."""
+    """Return the page as HTML; ``where`` names the calling function in messages."""
     if not isinstance(what, Robot) and (q is not None or contacts or environment is not None):
         raise InputError("show: q, contacts and environment are for a robot; a run, plan or scenario has its own")
     match what:

@@ -1,4 +1,4 @@
-"""The region of the centre of mass in a drawing: one plate per set of contacts, seen while they carry the robot."""
+"""Drawing of the support region: one plate per set of contacts, visible while these carry load."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -15,11 +15,11 @@ from mcplan.view.drawing import Drawing
 from mcplan.view.environment import pose
 
 SHOWN = 0.25
-"""m: how far from the contacts a region without bounds is drawn (between facing walls any place can be balanced)."""
+"""m: an unbounded region is drawn this far from the contacts (between facing walls any position is balanced)."""
 
 
 LEVEL = 0.5
-"""Vertical part of the normal from which a surface has a region drawn on it."""
+"""Minimum vertical component of a surface's normal for drawing the region on it."""
 
 
 def draw_support(
@@ -29,17 +29,17 @@ def draw_support(
     mass: float,
     environment: Environment | None = None,
 ) -> None:
-    """Draw the support region of each set of contacts, visible in the frames in which it carries the robot.
+    """Draw the support region of each set of contacts, visible in the frames in which these carry load.
 
-    What lies over a surface that carries is drawn on it, and the edge of the whole region at the lowest contact; where
-    no such surface carries, all of it is drawn there.
+    The part above a supporting surface is drawn on that surface, and the outline of the whole region at the lowest
+    contact. Without such a surface, the whole region is drawn at the lowest contact.
 
     Parameters
     ----------
     carrying : per frame the contacts that carry load.
     ground : (frames,) height of the lowest contact, m.
     mass : kg.
-    environment : the surfaces; None where there are none to draw on.
+    environment : with the surfaces to draw on, or None.
     """
     surfaces = {} if environment is None else {surface.name: surface for surface in environment.surfaces}
     shown: dict[tuple, np.ndarray] = {}
@@ -85,13 +85,13 @@ def piece_on(polygon: np.ndarray, surface: Surface) -> np.ndarray:
 
 
 def height_on(surface: Surface, points: np.ndarray) -> np.ndarray:
-    """Return the height (k,) of a surface's plane at places (k, 2): that where ``n . (x - p) = 0``."""
+    """Return the height (k,) of a surface's plane at points (k, 2), from ``n . (x - p) = 0``."""
     n = surface.R[:, 2]
     return surface.p[2] - (points - surface.p[:2]) @ n[:2] / n[2]
 
 
 def support_polygon(contacts: Sequence[Contact], mass: float) -> np.ndarray:
-    """Return the corners (k, 2) of the support region, cut at `SHOWN` from the contacts where it has no bounds."""
+    """Return the corners (k, 2) of the support region; an unbounded one is cut at `SHOWN` from the contacts."""
     region = support_region(contacts, mass)
     if region.bounded:
         return region.vertices

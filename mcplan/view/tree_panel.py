@@ -1,4 +1,4 @@
-"""What the page needs to show a search tree: nodes with their state and posture, rejected moves with their reasons."""
+"""Search tree panel of a page: nodes with state and posture, rejected moves with reasons."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -16,10 +16,10 @@ from mcplan.view.drawing import node_name
 from mcplan.view.plan_film import Places
 
 SHOWN = 1500
-"""Nodes that have their posture in the page; those on the plan and their ancestors first, then in order."""
+"""Maximum number of nodes with a posture in the page; nodes on the plan and their ancestors have priority."""
 
 NEAR = 0.1
-"""m: contacts of a node and of a stance that are farther apart are not the same."""
+"""m: tolerance for matching contacts of a node with those of a stance."""
 
 
 def shown_nodes(tree: SearchTree) -> list[int]:
@@ -51,18 +51,18 @@ def tree_panel(
 
     Parameters
     ----------
-    shown : nodes that have a frame, the first at the time ``begin``, the others one each after it.
-    failure : why there is no plan; empty where there is one.
-    stances : of the plan, to which the nodes on its path lead.
+    shown : nodes with a frame, at the times ``begin``, ``begin + 1``, ...
+    failure : reason why there is no plan; empty if there is one.
+    stances : of the plan, matched with the nodes on its path.
 
     Raises
     ------
     InputError
-        When a contact is on what the scenario does not have.
+        The scenario lacks the support of a contact.
     """
     times = {index: begin + k for k, index in enumerate(shown)}
     places = Places(scenario)
-    met = _stances_met(tree, stances, places)
+    matched = _matched_stances(tree, stances, places)
     return {
         "calls": tree.calls,
         "failure": failure,
@@ -79,7 +79,7 @@ def tree_panel(
                 "g": node["g"],
                 "h": node["h"],
                 "time": times.get(node["index"]),
-                "stance": met.get(node["index"]),
+                "stance": matched.get(node["index"]),
             }
             for node in tree.nodes
         ],
@@ -99,20 +99,20 @@ def tree_panel(
     }
 
 
-def _stances_met(tree: SearchTree, stances: Sequence[PlannedStance], places: Places) -> dict[int, int]:
-    """Return the stance of the plan that each node on its path is: the first, in their order, with its contacts."""
-    met, k = {}, 0
+def _matched_stances(tree: SearchTree, stances: Sequence[PlannedStance], places: Places) -> dict[int, int]:
+    """Return the stance of the plan for each node on its path: the first later one with the same contacts."""
+    matched, k = {}, 0
     for index in tree.path:
         contacts = [places(data) for data in tree.nodes[index]["contacts"]]
         for later in range(k, len(stances)):
             if _same(contacts, stances[later].contacts):
-                met[index], k = later, later + 1
+                matched[index], k = later, later + 1
                 break
-    return met
+    return matched
 
 
 def _same(these: Sequence[Contact], those: Sequence[Contact]) -> bool:
-    """Whether contacts are of the same patches, within `NEAR` of each other: a plan is refined after the search."""
+    """Whether contacts match within `NEAR`: same patches and supports; a plan is refined after the search."""
     other = {contact.patch: contact for contact in those}
     return {contact.patch for contact in these} == set(other) and all(
         contact.support == other[contact.patch].support and np.abs(contact.p - other[contact.patch].p).max() < NEAR
@@ -121,12 +121,12 @@ def _same(these: Sequence[Contact], those: Sequence[Contact]) -> bool:
 
 
 def tried_patches(tree: SearchTree, scenario: Scenario) -> list[str]:
-    """Return the patches that some rejected move would have put somewhere.
+    """Return the patches of rejected moves.
 
     Raises
     ------
     InputError
-        When the robot has no such patch.
+        The robot lacks a patch.
     """
     names = sorted({contact["patch"] for move in tree.rejected for contact in move["contacts"]})
     unknown = [name for name in names if name not in scenario.robot.patches]

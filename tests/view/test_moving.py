@@ -191,7 +191,7 @@ def test_the_boxes_of_an_mp4_have_their_lengths_and_lead_to_the_frames():
 
 def test_what_cannot_be_made_is_refused_before_any_work(monkeypatch, no_browser, tmp_path, capsys):
     monkeypatch.setattr(film_maker, "find_ffmpeg", lambda: None)
-    with pytest.raises(InputError, match="takes a Chromium or ffmpeg"):
+    with pytest.raises(InputError, match="needs Chromium or ffmpeg"):
         check_output("mp4")
     check_output("gif")
     with pytest.raises(InputError, match=rf"more than {MOST} pictures; give a --speed of at least 3\.2"):
@@ -207,7 +207,7 @@ def test_what_cannot_be_made_is_refused_before_any_work(monkeypatch, no_browser,
     there.write_bytes(b"mine")
     # nothing of this looks at the run, which is not there
     for arguments, words in (
-        (["--mp4", str(tmp_path / "a.mp4")], "takes a Chromium or ffmpeg"),
+        (["--mp4", str(tmp_path / "a.mp4")], "needs Chromium or ffmpeg"),
         (["--gif", str(tmp_path / "a.mov")], "ends in .gif"),
         (["--gif", str(there)], "exists and is kept"),
         (["--png", "soon", str(tmp_path / "a.png")], "expected a time"),

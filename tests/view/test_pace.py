@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mcplan.analysis import pace as pace_module
-from mcplan.analysis.pace import PaceOfRun, bounds, said
+from mcplan.analysis.pace import PaceOfRun, bound_text, bounds
 from mcplan.analysis.readings import Readings
 from mcplan.certificate.verify import verify
 from mcplan.sim.simulate import simulate
@@ -59,7 +59,7 @@ def test_the_page_has_a_chart_of_it_and_the_report_a_table(run):
     pace = PaceOfRun(run)
     assert f"Pace fast: {pace.planned:.1f} s planned, {pace.took:.1f} s taken" in page
     for motion in pace.motions:
-        assert said(motion.bound) in page
+        assert bound_text(motion.bound) in page
 
 
 def test_what_bounds_a_motion_is_found_once_for_all_pages_of_a_run(run, monkeypatch):

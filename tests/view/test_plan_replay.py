@@ -202,7 +202,7 @@ def test_bands_name_what_changes_and_tell_the_margins(planned, page):
         assert band["begin"] <= k <= band["end"]
         assert stance.change in band["name"]
         values = dict(row[:2] for row in band["facts"]["values"])
-        assert values["push it resists"] == f"{stance.margins['equilibrium']:.1f} N"
+        assert values["resisted push"] == f"{stance.margins['equilibrium']:.1f} N"
         assert values["clearance"] == f"{1000 * stance.margins['clearance']:.1f} mm"
         assert values["torque used"] == f"{stance.margins['torque']:.0%}"
 

@@ -50,7 +50,7 @@ def broken(report, name="torque"):
 def test_the_answer_is_one_sentence_that_says_whether_it_counts(run, report):
     good = answer(run, report)
     assert good == (
-        f"hrp2 carried out sway, {len(run.plan.stances)} stances in {len(run) * run.dt:.1f} s, reached its goal, "
+        f"hrp2 executed sway, {len(run.plan.stances)} stances in {len(run) * run.dt:.1f} s, reached its goal, "
         f"and all {sum(1 for c in report.checks if c.bound)} checks of the certificate hold."
     )
     assert "reached its goal in sway" in answer(run, broken(report))
@@ -206,7 +206,7 @@ def test_the_command_and_the_function_write_it_for_a_run_that_is_there(run, tmp_
     run.save(tmp_path / "run.npz")
     assert main(["report", str(tmp_path)]) == 0
     first = (tmp_path / "report.html").read_text()
-    assert "hrp2 carried out sway" in first
+    assert "hrp2 executed sway" in first
     assert main(["report", str(tmp_path)]) == 2  # it is kept
     assert "exists and is kept" in capsys.readouterr().err
     assert mc.save_report(run, tmp_path / "new" / "mine.html").read_text().count("<iframe") == 1

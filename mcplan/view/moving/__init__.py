@@ -1,1 +1,1 @@
-"""Pictures and moving pictures of a replay: by a browser where there is one, else by a plain renderer."""
+"""PNG, GIF and MP4 of a replay, rendered by a browser or, without one, by a software rasterizer."""

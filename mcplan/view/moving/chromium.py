@@ -1,4 +1,4 @@
-"""A headless Chromium that opens one page: driven over a pipe in its DevTools protocol, with nothing else installed."""
+"""Headless Chromium with one page, driven over a pipe by its DevTools protocol, without further packages."""
 
 import json
 import os
@@ -17,7 +17,7 @@ from typing import Any
 from mcplan.errors import JobFailed
 
 NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
-"""Commands that are looked for on the path, in this order."""
+"""Executables to search for on the path, in this order."""
 
 FLAGS = (
     "--headless", "--remote-debugging-pipe", "--use-angle=swiftshader", "--enable-unsafe-swiftshader",
@@ -26,7 +26,7 @@ FLAGS = (
 )  # fmt: skip
 
 WITHIN = 60.0
-"""s: a browser that does not answer for so long has failed."""
+"""s: timeout of an answer from the browser."""
 
 
 class BrowserFailed(JobFailed):
@@ -34,8 +34,8 @@ class BrowserFailed(JobFailed):
 
 
 def find_chromium() -> str | None:
-    """Return the path of a Chromium that can be driven here, None where there is none."""
-    if sys.platform == "win32":  # the pipe is handed over as file descriptors
+    """Return the path of a usable Chromium, or None."""
+    if sys.platform == "win32":  # the pipe needs inherited file descriptors
         return None
     return next((path for name in NAMES if (path := shutil.which(name))), None)
 
@@ -45,8 +45,8 @@ class Chromium:
 
     Attributes
     ----------
-    errors : what went wrong in the page: exceptions, and errors on its console.
-    requests : addresses that the page has asked for, other than its own file and what it holds in itself.
+    errors : exceptions in the page, and errors on its console.
+    requests : addresses that the page requested, other than its own file and embedded data.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ class Chromium:
         self._home.cleanup()
 
     def become(self, size: tuple[int, int], phone: bool = False, dark: bool = False) -> None:
-        """Be a screen of another size, a phone (touch, twice the pixels), or one that prefers dark colours."""
+        """Emulate a screen of a given size, a phone (touch, twice the pixels), or a dark colour scheme."""
         scale, (width, height) = 2 if phone else 1, size
         self.call(
             "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=scale, mobile=phone
@@ -108,18 +108,18 @@ class Chromium:
         Raises
         ------
         BrowserFailed
-            It is not, within ``within`` s.
+            The page is not ready within ``within`` s.
         """
         file = Path(self._home.name) / "page.html"
         file.write_text(text, encoding="utf-8")
         self._url = file.as_uri()
-        self.call("Page.navigate", url="about:blank")  # another fragment alone would not load it anew
+        self.call("Page.navigate", url="about:blank")  # a change of the fragment alone would not reload
         self.call("Page.navigate", url=self._url + (f"#{fragment}" if fragment else ""))
         end = time.monotonic() + within
         while not self.js(f"location.protocol === 'file:' && document.readyState === 'complete' && Boolean({ready})"):
             if self.errors or time.monotonic() > end:
-                said = "; ".join(self.errors) or f"not ready within {within:g} s"
-                raise BrowserFailed(f"the page failed: {said}")
+                reason = "; ".join(self.errors) or f"not ready within {within:g} s"
+                raise BrowserFailed(f"the page failed: {reason}")
             time.sleep(0.03)
 
     def js(self, expression: str) -> Any:
@@ -133,8 +133,8 @@ class Chromium:
         answer = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
         if "exceptionDetails" in answer:
             details = answer["exceptionDetails"]
-            said = details.get("exception", {}).get("description") or details.get("text", "")
-            raise BrowserFailed(f"a script in the page failed: {said.splitlines()[0]}")
+            message = details.get("exception", {}).get("description") or details.get("text", "")
+            raise BrowserFailed(f"a script in the page failed: {message.splitlines()[0]}")
         return answer["result"].get("value")
 
     def call(self, method: str, **parameters: Any) -> dict[str, Any]:
@@ -143,7 +143,7 @@ class Chromium:
         Raises
         ------
         BrowserFailed
-            It is refused, or there is no answer.
+            The browser refuses the command or does not answer.
         """
         self._count += 1
         message = {"id": self._count, "method": method, "params": parameters}
@@ -162,7 +162,7 @@ class Chromium:
             self._note(answer)
 
     def _note(self, event: dict[str, Any]) -> None:
-        """Keep what a page should not do."""
+        """Store errors and external requests of the page."""
         method, what = event.get("method"), event.get("params", {})
         if method == "Runtime.exceptionThrown":
             details = what["exceptionDetails"]
@@ -190,12 +190,12 @@ class Chromium:
 
 
 def _start(path: str, size: Sequence[int], home: str, down: int, up: int) -> subprocess.Popen:
-    """Start a browser that reads commands at its descriptor 3 and answers at 4, in a process group of its own."""
+    """Start a browser in a new process group; it reads commands at descriptor 3 and answers at 4."""
     import fcntl
 
-    # above 4, so that none is written over before it is copied
+    # above 4, so that neither is overwritten before it is copied
     reading, writing = (fcntl.fcntl(descriptor, fcntl.F_DUPFD, 10) for descriptor in (down, up))
-    sandbox = ["--no-sandbox"] if os.geteuid() == 0 else []  # Chromium refuses to be root inside its sandbox
+    sandbox = ["--no-sandbox"] if os.geteuid() == 0 else []  # Chromium's sandbox refuses root
 
     def hand_over() -> None:
         os.dup2(reading, 3)

@@ -1,7 +1,4 @@
-"""Pictures of a page at times: who makes them, and into which file they go.
-
-From pictures to files: GIF by Pillow, MP4 by ffmpeg where no browser has encoded it.
-"""
+"""Export of a replay as PNG, GIF (Pillow) or MP4 (browser or ffmpeg)."""
 
 import base64
 import importlib.util
@@ -26,11 +23,11 @@ from mcplan.view.moving.painter import Painter
 from mcplan.view.page import Page
 
 COLOURS = 128
-"""Of a GIF: more make it larger and no clearer."""
+"""Colours of a GIF: more increase the size without visible gain."""
 
 
 def find_ffmpeg() -> str | None:
-    """Return the path of ffmpeg: on the path, or that of the package imageio-ffmpeg; None where there is neither."""
+    """Return the path of ffmpeg, from the path or the package imageio-ffmpeg, or None."""
     if found := shutil.which("ffmpeg"):
         return found
     if importlib.util.find_spec("imageio_ffmpeg") is None:
@@ -44,7 +41,7 @@ def find_ffmpeg() -> str | None:
 
 
 def save_gif(pictures: Iterable[bytes], path: Path, rate: float) -> None:
-    """Write pictures (PNG each) as a GIF that plays for ever; all share the colours of the first, so nothing flickers.
+    """Write pictures (PNG each) as a looping GIF; all share the palette of the first, so that nothing flickers.
 
     Parameters
     ----------
@@ -57,7 +54,7 @@ def save_gif(pictures: Iterable[bytes], path: Path, rate: float) -> None:
     def reduced(image: Image.Image) -> Image.Image:
         return image.quantize(palette=palette, dither=Image.Dither.NONE)
 
-    # one by one: Pillow keeps them all until it writes
+    # lazily: Pillow keeps the reduced images until it writes
     reduced(first).save(
         path, format="GIF", save_all=True, append_images=map(reduced, images), duration=10 * round(100 / rate), loop=0,
         optimize=True,
@@ -70,7 +67,7 @@ def save_video(ffmpeg: str, pictures: Iterable[bytes], path: Path, rate: float) 
     Raises
     ------
     JobFailed
-        ffmpeg has failed; with its last words.
+        ffmpeg has failed; the message ends with its last line.
     """
     command = [
         ffmpeg, "-y", "-loglevel", "error", "-f", "image2pipe", "-c:v", "png", "-framerate", f"{rate:g}", "-i", "-",
@@ -84,33 +81,34 @@ def save_video(ffmpeg: str, pictures: Iterable[bytes], path: Path, rate: float) 
                 process.stdin.write(data)
             process.stdin.close()
         except BrokenPipeError:
-            pass  # why is in what it says
-        said = process.stderr.read().decode(errors="replace").strip()
+            pass  # stderr has the reason
+        message = process.stderr.read().decode(errors="replace").strip()
     if process.returncode:
-        raise JobFailed(f"ffmpeg could not write {path.name}: {said.splitlines()[-1] if said else 'no reason given'}")
+        reason = message.splitlines()[-1] if message else "no reason given"
+        raise JobFailed(f"ffmpeg could not write {path.name}: {reason}")
 
 
 SIZE = (960, 600)
 """Pixels of a picture, width and height."""
 
 SMALLEST, LARGEST = 64, 3840
-"""Pixels of a side."""
+"""Limits of a side, pixels."""
 
 RATES = {"gif": 12.5, "mp4": 25.0}
 """Pictures per second; a GIF's are a whole number of hundredths of a second apart."""
 
 MOST = 4000
-"""Pictures of a file."""
+"""Maximum number of pictures in a file."""
 
 GIF_PIXELS = 1_500_000_000
-"""Pixels of all pictures of a GIF together, which are in memory with a byte each before it is written."""
+"""Maximum number of pixels of a GIF, over all pictures: they are in memory, one byte each, before it is written."""
 
 H264 = "avc1.640028"
 """High profile, level 4.0."""
 
 
 class Maker(Protocol):
-    """Makes pictures of the page that it was given."""
+    """Renderer of pictures of a page."""
 
     def picture(self, t: float, caption: str) -> bytes:
         """Return the picture (PNG) at a time."""
@@ -124,13 +122,13 @@ def check_output(
     t: float | None = None,
     size: tuple[int, int] = SIZE,
 ) -> None:
-    """Refuse what could not be made, before any work: no means to encode it, too many pictures, a time outside.
+    """Check an export before any work: an encoder exists, not too many pictures, time within the motion.
 
     Parameters
     ----------
     kind : ``gif``, ``mp4`` or ``png``.
-    duration : of the motion, s; None where it is not known yet.
-    speed : times as fast as it was.
+    duration : of the motion, s; None if unknown yet.
+    speed : playback speed / real time.
     t : of a single picture, s.
     size : of a picture, pixels.
 
@@ -140,7 +138,7 @@ def check_output(
     """
     if kind == "mp4" and find_chromium() is None and find_ffmpeg() is None:
         raise InputError(
-            "--mp4 takes a Chromium or ffmpeg (pip install imageio-ffmpeg), and neither is there; --gif takes none"
+            "--mp4 needs Chromium or ffmpeg, and neither was found: pip install imageio-ffmpeg, or use --gif"
         )
     if not (np.isfinite(speed) and speed > 0.0):
         raise InputError(f"--speed {speed:g}: expected a factor above zero")
@@ -160,13 +158,13 @@ def check_output(
 
 
 def times_of(duration: float, speed: float, rate: float) -> np.ndarray:
-    """Return the times of the pictures of a motion: equally far apart, its end included."""
+    """Return equally spaced times of the pictures of a motion, with its end."""
     count = max(2, round(duration / speed * rate) + 1)
     return np.linspace(0.0, duration, count)
 
 
 def caption_at(page: Page, t: float) -> str:
-    """Return what stands below a picture: time and phase, or stance."""
+    """Return the caption of a picture: time and phase, or stance."""
     band = next(
         (band for band in page.bands if band["begin"] <= t < band["end"]), page.bands[-1] if page.bands else None
     )
@@ -181,16 +179,16 @@ def save_picture(page: Page, path: Path, t: float, size: tuple[int, int] = SIZE)
 
 
 def save_moving(page: Page, path: Path, kind: str, size: tuple[int, int] = SIZE, speed: float = 1.0) -> None:
-    """Write a moving picture.
+    """Write a GIF or MP4.
 
     Parameters
     ----------
     kind : ``gif`` or ``mp4``.
-    speed : times as fast as it was.
+    speed : playback speed / real time.
     """
     rate = RATES[kind]
     times = np.array([page.at(second) for second in times_of(page.length, speed, rate)])
-    size = (size[0] // 2 * 2, size[1] // 2 * 2)  # H.264 halves colours in both directions
+    size = (size[0] // 2 * 2, size[1] // 2 * 2)  # H.264 subsamples colours by two: even sizes
     with _maker(page, size) as maker, atomic_write(path) as partial:
         if kind == "mp4" and isinstance(maker, BrowserMaker) and maker.encodes(size, rate):
             partial.write_bytes(maker.video(times.tolist(), [caption_at(page, t) for t in times], size, rate))
@@ -218,7 +216,7 @@ def _maker(page: Page, size: tuple[int, int]) -> Iterator[Maker]:
 
 
 class BrowserMaker:
-    """Lets the page itself draw."""
+    """Renderer in a browser: the page itself draws."""
 
     def __init__(self, browser: Chromium):
         self.browser = browser
@@ -233,7 +231,7 @@ class BrowserMaker:
         return bool(self.browser.js(f"canEncode({_settings(size, rate)})"))
 
     def video(self, times: Sequence[float], captions: Sequence[str], size: tuple[int, int], rate: float) -> bytes:
-        """Return the moving picture as an MP4 file."""
+        """Return the motion as an MP4 file."""
         self.browser.js(f"beginVideo({_settings(size, rate)})")
         for k, (t, caption) in enumerate(zip(times, captions, strict=True)):
             self.browser.js(f"addFrame({float(t)!r}, {json.dumps(caption)}, {k}, {rate!r})")
@@ -243,5 +241,5 @@ class BrowserMaker:
 
 
 def _settings(size: tuple[int, int], rate: float) -> str:
-    bits = round(0.12 * size[0] * size[1] * rate)  # about 0.1 bit per pixel is clear for drawn scenes
+    bits = round(0.12 * size[0] * size[1] * rate)  # about 0.1 bit per pixel suffices for drawn scenes
     return json.dumps({"codec": H264, "width": size[0], "height": size[1], "bitrate": bits, "framerate": rate})

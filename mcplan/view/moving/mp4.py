@@ -1,4 +1,4 @@
-"""An MP4 file around H.264 frames that a browser has encoded: one video track, every frame equally long.
+"""MP4 container (muxer) of H.264 frames encoded by a browser: one video track, frames of equal duration.
 
 Source: ISO/IEC 14496-12 (boxes), 14496-15 (``avc1`` and ``avcC``).
 """
@@ -12,7 +12,7 @@ TIMES = 90_000
 
 
 class Chunk(NamedTuple):
-    """One encoded frame: its bytes, and whether it stands alone."""
+    """One encoded frame: its bytes, and whether it is a key frame."""
 
     data: bytes
     key: bool
@@ -31,7 +31,7 @@ def mp4(chunks: Sequence[Chunk], description: bytes, size: tuple[int, int], rate
     ticks = round(TIMES / rate)
     total = ticks * len(chunks)
     head = _box(b"ftyp", b"isom" + struct.pack(">I", 512) + b"isomiso2avc1mp41")
-    # the place of the frames is known once the length of what stands before them is: it does not depend on the place
+    # the offset of the frames follows from the size of the boxes before them, which does not depend on the offset
     before = len(head) + len(_movie(chunks, description, size, ticks, total, 0)) + 8
     movie = _movie(chunks, description, size, ticks, total, before)
     return head + movie + _box(b"mdat", b"".join(chunk.data for chunk in chunks))

@@ -1,8 +1,7 @@
-"""Pictures of a drawing without a browser: its triangles, shaded, the nearest at each pixel.
+"""Software rasterizer of a drawing, without a browser: shaded triangles with a depth buffer.
 
-Not as clear as what a browser draws, and without shadows; but it needs nothing that is not there anyway. Libraries that
-draw triangles ask for a graphics card or for hundreds of megabytes; matplotlib has no depth, and paints solids that cut
-through each other one before the other.
+The pictures are simpler than those of a browser and have no shadows, but need no further package. Rendering libraries
+need a graphics card or hundreds of megabytes; matplotlib has no depth buffer, so intersecting solids look wrong.
 """
 
 import io
@@ -24,24 +23,24 @@ FIELD = np.radians(38.0)
 SUN = np.array([0.33, 0.24, 0.91])
 
 NEAR = 0.05
-"""m: what is nearer to the eye is not drawn."""
+"""m: near plane."""
 
 COAT = 1e-3
-"""Part by which a coat is drawn nearer than it is."""
+"""Relative amount by which a coat is drawn nearer."""
 
 FINE, MOST = 2, 3_000_000
-"""Samples along either side of a pixel, which make edges smooth, unless a picture has more pixels than these."""
+"""Anti-aliasing: samples along each side of a pixel, up to this many pixels of a picture."""
 
 SKY = ((0.93, 0.95, 0.98), (0.74, 0.79, 0.86))
-"""Colours above and below."""
+"""Colours of the background, top and bottom."""
 
 
 class Painter:
-    """Makes pictures of a drawing.
+    """Rasterizer of a drawing.
 
     Parameters
     ----------
-    drawing : what is drawn.
+    drawing : recorded scene.
     size : (width, height), pixels.
     """
 
@@ -66,7 +65,7 @@ class Painter:
         return data.getvalue()
 
     def _written(self, caption: str) -> Image.Image:
-        """Return the caption on nothing: in matplotlib's font, which has the letters of most names."""
+        """Return the caption on a transparent background; matplotlib's font covers most alphabets."""
         self._figure.clear()
         self._figure.text(0.012, 0.02, escape_mathtext(caption), fontsize=self._size[1] / 42, color="#1d2533")
         self._canvas.draw()
@@ -81,13 +80,13 @@ class Painter:
         for on_top in (False, True):
             corners, colours = self._seen([node for node in nodes if node.on_top == on_top], t)
             clear = colours[:, 3] < 1.0
-            order = np.lexsort((corners[:, :, 2].mean(axis=1), clear))  # what is transparent last, far to near
+            order = np.lexsort((corners[:, :, 2].mean(axis=1), clear))  # transparent triangles last, far to near
             paint(corners[order], colours[order], np.zeros((height, width), np.float32), picture)
         mean = picture.reshape(self._size[1], self._fine, self._size[0], self._fine, 3).mean(axis=(1, 3))
         return np.round(255.0 * mean).astype(np.uint8)
 
     def _seen(self, nodes: Iterable[DrawnSolid], t: float) -> tuple[np.ndarray, np.ndarray]:
-        """Return corners (k, 3, 3) and colours (k, 4) of the triangles that are seen, as `paint` takes them."""
+        """Return corners (k, 3, 3) and colours (k, 4) of the front-facing triangles, as `paint` takes them."""
         width, height = (self._fine * side for side in self._size)
         scale = 0.5 * height / np.tan(0.5 * FIELD)
         found = [(np.empty((0, 3, 3)), np.empty((0, 4)))]
@@ -100,7 +99,7 @@ class Painter:
             light = np.ones(len(normal))
             if not node.flat:
                 light = 0.62 + 0.38 * np.clip(normal @ SUN / np.linalg.norm(normal, axis=1), 0.0, 1.0)
-            view, of = _before(corners @ self._axes.T, NEAR)
+            view, of = _clip_near(corners @ self._axes.T, NEAR)
             near = 1.0 / view[..., 2]
             place = np.array([width, height]) / 2 + scale * view[..., :2] * near[..., None]
             colours = np.column_stack([light[of, None] * node.colour[:3], np.full(len(of), node.colour[3])])
@@ -109,14 +108,14 @@ class Painter:
         return corners, colours
 
 
-def _before(corners: np.ndarray, near: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return what is left of triangles (k, 3, 3) where z exceeds ``near``, and which of them each part is of."""
+def _clip_near(corners: np.ndarray, near: float) -> tuple[np.ndarray, np.ndarray]:
+    """Clip triangles (k, 3, 3) at the near plane; return the parts and the index of their triangle."""
     ahead = corners[..., 2] > near
     count = ahead.sum(axis=1)
     parts, of = [corners[count == 3]], [np.flatnonzero(count == 3)]
     for left in (1, 2):
         which = np.flatnonzero(count == left)
-        # the corner that is alone on its side comes first, the order around stays
+        # the corner alone on its side comes first; the orientation stays
         alone = np.argmax(ahead[which] == (left == 1), axis=1)
         a, b, c = np.moveaxis(corners[which[:, None], (alone[:, None] + np.arange(3)) % 3], 1, 0)
         ab, ac = (a + (near - a[:, 2:]) / (x[:, 2:] - a[:, 2:]) * (x - a) for x in (b, c))

@@ -1,4 +1,4 @@
-"""A drawing as triangles that move: what a viewer of meshcat's commands would build, without one."""
+"""Scene graph of a drawing as animated triangles, built from meshcat's commands without a viewer."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,14 +12,14 @@ from mcplan.view.drawing import Drawing, Track
 
 @dataclass
 class SceneNode:
-    """A node of the tree: its constant pose, whether it is seen, and how both change."""
+    """Node of the scene graph: pose, visibility, and their animation."""
 
     X: np.ndarray = field(default_factory=lambda: np.eye(4))
     visible: bool = True
     tracks: dict[str, Track] = field(default_factory=dict)
 
     def pose(self, t: float) -> np.ndarray:
-        """Return its pose (4, 4) in its parent at a time."""
+        """Return the pose (4, 4) in the parent's frame at time t."""
         if not {"position", "quaternion", "scale"} & set(self.tracks):
             return self.X
         X = np.eye(4)
@@ -33,7 +33,7 @@ class SceneNode:
         return X
 
     def shown(self, t: float) -> bool:
-        """Whether it is seen at a time."""
+        """Whether the node is visible at time t."""
         if "visible" not in self.tracks:
             return self.visible
         track = self.tracks["visible"]
@@ -42,25 +42,25 @@ class SceneNode:
 
 @dataclass
 class DrawnSolid:
-    """A solid: triangles (k, 3, 3), its colour, how it is drawn, and the nodes above it from the root on."""
+    """A solid: triangles (k, 3, 3), colour, material, and its chain of nodes from the root."""
 
     triangles: np.ndarray
     colour: np.ndarray
     flat: bool
     on_top: bool
     coat: bool
-    way: list[SceneNode]
+    chain: list[SceneNode]
 
     def world(self, t: float) -> np.ndarray:
-        """Return its pose (4, 4) in the world."""
+        """Return the pose (4, 4) in the world frame at time t."""
         X = np.eye(4)
-        for place in self.way:
-            X = X @ place.pose(t)
+        for node in self.chain:
+            X = X @ node.pose(t)
         return X
 
     def shown(self, t: float) -> bool:
-        """Whether it and all above it are seen."""
-        return all(place.shown(t) for place in self.way)
+        """Whether the solid and all its ancestors are visible."""
+        return all(node.shown(t) for node in self.chain)
 
 
 class Scene:
@@ -88,7 +88,7 @@ class Scene:
         self.nodes = []
         for path, content in objects.items():
             parts = path.split("/")
-            way = [places[name] for k in range(len(parts)) if (name := "/".join(parts[: k + 1])) in places]
+            chain = [places[name] for k in range(len(parts)) if (name := "/".join(parts[: k + 1])) in places]
             material = content["materials"][0]
             number = int(material["color"])
             colour = np.array([number >> 16 & 255, number >> 8 & 255, number & 255]) / 255.0
@@ -99,13 +99,13 @@ class Scene:
                     flat=material["type"] == "MeshBasicMaterial",
                     on_top=not material.get("depthTest", True),
                     coat=material.get("polygonOffset", False),
-                    way=way,
+                    chain=chain,
                 )
             )
 
 
 def _at(track: Track, t: float) -> np.ndarray:
-    """Return the value of a track at a time, interpolated; quaternions are close enough to be normalised."""
+    """Interpolate a track at time t, linearly; neighbouring quaternions are close, and normalised later."""
     k = int(np.clip(np.searchsorted(track.times, t) - 1, 0, max(len(track.times) - 2, 0)))
     if len(track.times) < 2:
         return track.values[0]
@@ -139,7 +139,7 @@ def _circle(count: int) -> np.ndarray:
 
 
 def _turned(outline: np.ndarray, around: int = 18) -> np.ndarray:
-    """Return the solid that an outline (k, 2) of distance and height makes when it turns about y."""
+    """Return the solid of revolution about y of an outline (k, 2): distance and height."""
     angle = np.arange(around + 1) * 2 * np.pi / around
     ring = np.stack(
         [

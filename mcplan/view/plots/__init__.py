@@ -1,4 +1,4 @@
-"""Plots of a run: one file per figure, all with the phases of the motion in the same colours as the replay's."""
+"""Plots of a run: one file per figure, with the phases of the motion in the colours of the replay."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -35,20 +35,20 @@ FIGURES: dict[str, Callable[[Run], Figure]] = {
 
 
 def save_plots(run: Run, directory: str | Path, kind: str = "png") -> list[Path]:
-    """Write the figures of a run: centre of mass, forces, torques, and what else ``FIGURES`` lists; return the paths.
+    """Write the figures of a run listed in ``FIGURES`` (centre of mass, forces, torques, ...); return the paths.
 
-    A run without clock times has no figure of them, and one that follows no plan none of its pace.
+    A run without clock times has no figure ``clock``; without a planned reference it has no figure ``pace``.
 
     Parameters
     ----------
     run : Run.
-    directory : of the files; it is made if it is not there, and files of the same names are replaced.
+    directory : of the files; created if missing; existing files of the same names are replaced.
     kind : ``png``, ``pdf`` or ``svg``.
 
     Raises
     ------
     InputError
-        No Run, a directory that is none, or another kind.
+        ``run`` is no Run, ``directory`` is no directory, or ``kind`` is unknown.
     """
     instance("save_plots", "run", run, Run)
     directory = file_path("save_plots", directory)
@@ -64,7 +64,7 @@ def save_plots(run: Run, directory: str | Path, kind: str = "png") -> list[Path]
 
 
 def save_together(runs: Sequence[tuple[str, Run]], path: Path) -> None:
-    """Write several runs as one figure; the suffix says as what."""
+    """Write a figure of several runs, in the format of the suffix."""
     _write(plot_together(runs), path)
 
 

@@ -1,4 +1,4 @@
-"""What all plots of a run share: time axes with the phases along their upper edge, where they hide no curve."""
+"""Time axes common to all plots of a run, with the phases as a stripe along the upper edge."""
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -10,7 +10,7 @@ from mcplan.util.text import escape_mathtext
 from mcplan.view.palette import phase_bands, phase_colour
 
 STRIPE = 0.035
-"""Height of the stripe of phases, as a share of that of the axes; below it they only tint the background."""
+"""Height of the stripe of phases / height of the axes; below it phases only tint the background."""
 
 TINT = 0.10
 

@@ -1,7 +1,4 @@
-"""Centre of mass: where it is, where the plan has it, and how far it might go at rest.
-
-Momentum about the centre of mass over time.
-"""
+"""Plots of the centre of mass (position, planned motion, static limits, speed) and of the centroidal momentum."""
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -12,14 +9,14 @@ from mcplan.record.run import Run
 from mcplan.view.plots.bands import beside, time_axes
 
 ROOM = 0.15
-"""m around the curves that is shown of limits far away."""
+"""m: shown range beyond the curves."""
 
 
 def plot_com(run: Run) -> Figure:
-    """Plot the CoM's coordinates [m], with the plan's motion and the limits of its support region, and its speed [m/s].
+    """Plot CoM position [m] with the planned motion and the limits of the support region, and CoM speed [m/s].
 
-    The limits are those at rest, along each axis, the other coordinate where it is. The speed is by finite differences
-    of the recorded positions.
+    The limits are static, along each axis at the present value of the other coordinate. The speed is computed by finite
+    differences of the recorded positions.
     """
     figure, rows = time_axes(run, ["x [m]", "y [m]", "z [m]", "speed [m/s]"], "centre of mass", [1.0, 1.0, 0.8, 0.8])
     t = run.t - run.t[0]
@@ -32,7 +29,7 @@ def plot_com(run: Run) -> Figure:
             axes.plot(t, planned[:, axis], color="black", linestyle="--", linewidth=1, label="plan's motion", zorder=4)
         curves = run.com[:, axis] if planned is None else np.concatenate([run.com[:, axis], planned[:, axis]])
         if axis < 2 and np.isfinite(curves).all():
-            # the room beyond the limits is dark
+            # shade the area beyond the limits
             bottom, top = float(curves.min()) - ROOM, float(curves.max()) + ROOM
             outside = {"color": "tab:red", "alpha": 0.16, "linewidth": 0, "step": "post"}
             axes.fill_between(t, np.clip(high[:, axis], bottom, top), top, label="out of the region", **outside)
@@ -49,7 +46,7 @@ def plot_com(run: Run) -> Figure:
 def plot_momentum(run: Run) -> Figure:
     """Plot ``h_G = A_G(q) v``: linear [N s] and angular [N m s], world axes, about the centre of mass.
 
-    Masses are those that the physics had.
+    Masses are those of the physics.
     """
     figure, (linear, angular) = time_axes(run, ["linear [N s]", "angular [N m s]"], "momentum about the CoM")
     t = run.t - run.t[0]

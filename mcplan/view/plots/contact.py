@@ -1,9 +1,4 @@
-"""Contact forces: the force on each patch, their total, and how much friction is left at the worst point of each.
-
-A support region seen from above.
-
-The regions of a stance seen from above: contacts, where centre of mass and ZMP may be, where the former is.
-"""
+"""Plots of contacts: forces and friction use over time, support regions, and the regions of a stance from above."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -27,9 +22,9 @@ if TYPE_CHECKING:
 
 
 def plot_forces(run: Run) -> Figure:
-    """Plot the size of the force on each patch and of their sum [N], and how much of what each may carry is used.
+    """Plot the magnitude of the force on each patch and of their sum [N], and the used share of cone or grip.
 
-    That is |f_t| / (mu f_n) at the worst point (1 = sliding); for a grasp, which has no cone, |f| / its largest force.
+    The share is |f_t| / (mu f_n) at the worst point (1 = sliding); for a grasp, which has no cone, |f| / maximum force.
     """
     labels = ["force [N]", "share of cone or grip [-]"]
     figure, (force, friction) = time_axes(run, labels, "contact forces", [1.4, 1.0])
@@ -60,7 +55,7 @@ def plot_region(
 ) -> Any:
     """Draw a region of the centre of mass from above into matplotlib axes and return them.
 
-    A region without bounds is cut far away; its label or title ends in ``(cut)``.
+    An unbounded region is cut far away; its label or title ends in ``(cut)``.
 
     Parameters
     ----------
@@ -77,7 +72,7 @@ def plot_region(
         from matplotlib.figure import Figure
 
         axes = Figure(figsize=(4.5, 4.0), layout="constrained").add_subplot()
-        axes.set(xlabel="x (m)", ylabel="y (m)", title=f"where the centre of mass may be{cut}", aspect="equal")
+        axes.set(xlabel="x (m)", ylabel="y (m)", title=f"support region of the centre of mass{cut}", aspect="equal")
         axes.grid(alpha=0.3)
     corners = region.vertices
     if len(corners):
@@ -89,7 +84,7 @@ def plot_region(
 
 
 ROOM = 0.25
-"""m around the contacts and the centre of mass that is shown at least; of larger regions as much as these extend."""
+"""m: minimum margin shown around contacts and centre of mass; large regions are cut at the extent of the contacts."""
 
 
 def save_stance(
@@ -102,7 +97,7 @@ def save_stance(
 def plot_stance(
     title: str, contacts: Sequence[Contact], com: np.ndarray, regions: Mapping[str, SupportRegion]
 ) -> Figure:
-    """Return the same as a figure; of regions that are large, or without bounds, it shows what is near the contacts."""
+    """Plot regions by name, contacts and the centre of mass (3,) from above; large regions only near the contacts."""
     figure = Figure(figsize=(6.5, 5.5), layout="constrained")
     axes = figure.add_subplot()
     for name, region in regions.items():

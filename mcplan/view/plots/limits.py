@@ -1,9 +1,4 @@
-"""All joints at a glance: heat maps over time of how much of each limit they use, the worst of each named.
-
-Joint positions against their limits.
-
-Joint torques and velocities against their limits.
-"""
+"""Plots of joint positions, velocities and torques against their limits, and heat maps of all joints over time."""
 
 from collections.abc import Sequence
 
@@ -17,7 +12,7 @@ from mcplan.view.plots.bands import beside, draw_bands, kinds_below, time_axes
 
 
 def position_share(run: Run) -> np.ndarray:
-    """Return where each joint is in its range, (N, n): -1 at the lower limit, 1 at the upper; NaN without a range."""
+    """Return the normalized joint positions (N, n): -1 at the lower limit, 1 at the upper; NaN without limits."""
     lower, upper = run.record.robot.limit("lower"), run.record.robot.limit("upper")
     with np.errstate(invalid="ignore"):
         middle, half = 0.5 * (upper + lower), 0.5 * (upper - lower)
@@ -27,7 +22,7 @@ def position_share(run: Run) -> np.ndarray:
 
 
 def plot_positions(run: Run, joints_shown: int = 6) -> Figure:
-    """Plot where the joints that come closest to a limit are in their range: -1 lower limit, 1 upper limit."""
+    """Plot the normalized positions of the joints closest to a limit: -1 lower limit, 1 upper limit."""
     figure, (closest, chosen) = time_axes(
         run, ["nearest to a limit [-]", "place in the range [-]"], "joint positions against limits", [0.7, 1.5]
     )
@@ -50,11 +45,11 @@ def plot_positions(run: Run, joints_shown: int = 6) -> Figure:
 
 
 COLUMNS = 800
-"""Intervals of time; each shows the largest share within it."""
+"""Time intervals of the heat maps; each shows the largest share within it."""
 
 
 def plot_joints(run: Run) -> Figure:
-    """Plot joints by time: the share of torque, velocity and position limits [%], the worst moment of each marked."""
+    """Plot heat maps of joints over time: share of torque, velocity and position limits [%], the worst marked."""
     robot, joints = run.record.robot, run.record.joints
     shares = {
         "torque": _share(run.tau, robot.limit("torque")),
@@ -99,19 +94,19 @@ def _share(values: np.ndarray, limit: np.ndarray) -> np.ndarray:
 
 
 def plot_torques(run: Run, joints_shown: int = 6) -> Figure:
-    """Plot tau / limit over time for the joints that come closest to their limit, and the largest of all joints."""
+    """Plot torque / limit over time for the joints closest to their limit, and the maximum over all joints."""
     units = [FORCES[unit] for unit in recorded_units(run.record.robot)]
     return _plot_share(run, run.tau, "torque", units, joints_shown)
 
 
 def plot_velocities(run: Run, joints_shown: int = 6) -> Figure:
-    """Plot the same for the joint velocities."""
+    """Plot velocity / limit over time for the joints closest to their limit, and the maximum over all joints."""
     units = [f"{unit}/s" for unit in recorded_units(run.record.robot)]
     return _plot_share(run, run.v[:, 6:], "velocity", units, joints_shown)
 
 
 def _plot_share(run: Run, values: np.ndarray, name: str, units: Sequence[str], joints_shown: int) -> Figure:
-    """Plot values (N, n) over the limits of this name, in ``units`` (n,); a joint without limit has the share zero."""
+    """Plot values (N, n) / the limit ``name``, in ``units`` (n,); joints without a limit have the share zero."""
     labels = ["largest share [-]", f"{name} / limit [-]"]
     figure, (largest, chosen) = time_axes(run, labels, f"joint {name} against limits", [0.7, 1.5])
     t = run.t - run.t[0]

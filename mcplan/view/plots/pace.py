@@ -1,7 +1,4 @@
-"""The pace of a run: what bounds its motions, and how far it fell behind its plan.
-
-Clock times of the control loop, against the time that a tick has: over time, and how often, the slowest named.
-"""
+"""Plots of the pace of a run (active limits, delay to the plan) and of the clock times of its control loop."""
 
 from textwrap import fill
 
@@ -18,13 +15,13 @@ from mcplan.view.palette import LIMITS
 from mcplan.view.plots.bands import beside, draw_bands, kinds_below, time_axes
 
 SAMPLES = 1500
-"""Samples of a run that are drawn at most."""
+"""Maximum number of samples drawn."""
 
 
 def plot_pace(run: Run) -> Figure:
-    """Plot which limit bounds the motion and what of its margin it uses [-], and the delay to the plan [s].
+    """Plot the used margin [-] of the limit that bounds the motion, and the delay to the plan [s].
 
-    At the pace ``slow`` no limit does: the speeds in ``control`` are what motions go by.
+    At the pace ``slow`` no limit is active: the speeds in ``control`` set the durations.
     """
     pace = PaceOfRun(run)
     labels = ["behind the plan [s]"] if not pace.bounded else ["part of the margin used [-]", "behind the plan [s]"]
@@ -51,13 +48,13 @@ WIDTH = 28
 """Characters of a line of the legend."""
 
 ROOM = 3.0
-"""Factor by which the axis of times goes on above the longest, which the stripe of phases would hide."""
+"""Upper limit of the axis / longest time, so that the stripe of phases hides no point."""
 
 
 def plot_clock(run: Run) -> Figure:
-    """Plot the clock times of each step [µs], and how many ticks of the controller took how long; the slowest named.
+    """Plot the clock times of steps [µs], and a histogram of control ticks with the slowest labelled.
 
-    Steps whose program was not solved are marked.
+    Steps whose quadratic program was not solved are marked.
     """
     figure = Figure(figsize=(11, 8.2), layout="constrained")
     axes, often = figure.subplots(2, 1, gridspec_kw={"height_ratios": [1.8, 1.5]})
@@ -88,7 +85,7 @@ def plot_clock(run: Run) -> Figure:
 
 
 def _histogram(axes: Axes, run: Run, tick: float) -> None:
-    """Draw how many ticks took how long, both on logarithmic axes; each has ``tick`` s."""
+    """Draw the histogram of tick durations on logarithmic axes; the period is ``tick`` s."""
     times = 1e6 * np.asarray(run.timing.get("control", ()), dtype=float)
     times = times[times > 0.0]
     axes.set(xlabel="clock time of a control tick [µs]", ylabel="ticks [-]")

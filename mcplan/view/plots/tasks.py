@@ -1,4 +1,4 @@
-"""What the tasks are off: centre of mass, posture and patches, from the motion that the plan has there at that time."""
+"""Plot of task errors: centre of mass, posture and patches, relative to the planned motion at the same time."""
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -12,14 +12,14 @@ from mcplan.view.palette import PATCHES
 from mcplan.view.plots.bands import beside, time_axes
 
 SAMPLES = 1500
-"""Points of the curves of postures and patches, whose references are computed one by one."""
+"""Points of the curves of postures and patches; each reference is computed separately."""
 
 
 def plot_tasks(run: Run) -> Figure:
-    """Plot the errors of the tasks from the plan's motion.
+    """Plot the errors of the tasks relative to the planned motion.
 
-    Centre of mass [mm]; the joint that is farthest off [rad, m], named where it is worst; the patches in the air from
-    their way [mm]; and the patches in contact from their planned place [mm], in the directions that the contact holds.
+    Centre of mass [mm]; the largest joint error [rad, m], labelled at its maximum; patches in the air relative to
+    their path [mm]; patches in contact relative to their planned place [mm], in the constrained directions.
     """
     units = recorded_units(run.record.robot)
     labels = ["CoM [mm]", f"worst joint [{unit_of_all(units)}]", "in the air [mm]", "in contact [mm]"]
@@ -46,10 +46,10 @@ def plot_tasks(run: Run) -> Figure:
 
 
 def _distance(reference: PlannedReference, k: int, patch: str, q: np.ndarray) -> float:
-    """Return how far a patch is from where it should be (m); directions that a contact leaves free do not count."""
+    """Return the position error of a patch (m); of a contact only in its constrained directions."""
     run = reference.run
     place = run.robot.frame_pose(run.q[k], patch)[:3, 3]
-    wanted = reference.place(k, patch, q)
-    if isinstance(wanted, Contact):
-        return float(np.linalg.norm(wanted.selection[:, :3] @ (wanted.R.T @ (place - wanted.p))))
-    return float(np.linalg.norm(place - wanted[:3, 3]))
+    target = reference.place(k, patch, q)
+    if isinstance(target, Contact):
+        return float(np.linalg.norm(target.selection[:, :3] @ (target.R.T @ (place - target.p))))
+    return float(np.linalg.norm(place - target[:3, 3]))

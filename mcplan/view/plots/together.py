@@ -1,4 +1,4 @@
-"""Several runs in one figure: what each of them used, and how far each was from what it may."""
+"""Figure that compares several runs: CoM height, contact force, torque, friction, distance to the region's edge."""
 
 from collections.abc import Sequence
 

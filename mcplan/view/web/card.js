@@ -1,10 +1,10 @@
-// The card: what carries what at this time, what is left of the limits, the plan, and the certificate.
-let told = null;
+// The card: contact forces and used limits at this time, the plan, and the certificate.
+let shownFacts = null;
 const card = {head: element("div"), more: element("div")};
 get("facts").append(card.head, card.more);
-function tell(facts) {
-  if (facts === told) return;
-  told = facts;
+function showFacts(facts) {
+  if (facts === shownFacts) return;
+  shownFacts = facts;
   card.head.replaceChildren(element("h2", facts.title));
   for (const line of facts.lines || []) card.head.append(element("p", line, "bad"));
   for (const rows of [facts.contacts || [], facts.values || []]) if (rows.length) card.head.append(listOf(rows));
@@ -22,8 +22,8 @@ function readingAt(t) {
   }
   const depth = region.curves[0].values[k];
   values.push(["centre of mass to edge", depth === null ? "–" : depth.toFixed(1) + " cm"]);
-  told = null;
-  tell({title: band.name + ", " + (band.end - t).toFixed(1) + " s left", contacts: contacts.length ? contacts : [["no contact carries load", ""]], values});
+  shownFacts = null;
+  showFacts({title: band.name + ", " + (band.end - t).toFixed(1) + " s left", contacts: contacts.length ? contacts : [["no contact carries load", ""]], values});
 }
 function buildCertificate() {
   const certificate = data.certificate, verdict = get("verdict");
@@ -67,6 +67,6 @@ buildCertificate();
 whenTimeChanges((t, jumped) => {
   if (inTree()) return;
   const band = data.bands[bandIndex(t)];
-  if (band && band.facts) tell(band.facts);
+  if (band && band.facts) showFacts(band.facts);
   else if (band && data.readings && (jumped || Math.abs(t - (card.at ?? -1)) > 0.03)) { card.at = t; readingAt(t); }
 });

@@ -13,7 +13,7 @@ function niceStep(range, parts) {
   const raw = range / parts, power = 10 ** Math.floor(Math.log10(raw));
   return power * [1, 2, 5, 10].find(step => step * power >= raw * 0.999);
 }
-// A colour as it is seen on the page's cards: on dark ones lighter where it would be lost there, of the same hue.
+// A colour on the page's cards: on dark cards lighter, of the same hue, for contrast.
 const DARK = matchMedia("(prefers-color-scheme: dark)");
 function onCard(colour) {
   if (!DARK.matches) return colour;
@@ -28,7 +28,7 @@ function makeChart(host, chart, times, options) {
   box.append(keys, canvas);
   host.append(box);
   keys.append(element("b", chart.name + " [" + chart.unit + "]"));
-  const swatches = [], told = chart.curves.map(curve => {
+  const swatches = [], outputs = chart.curves.map(curve => {
     const item = element("span"), swatch = element("i"), value = element("span");
     swatches.push(swatch);
     item.append(swatch, curve.name + " ", value);
@@ -107,7 +107,7 @@ function makeChart(host, chart, times, options) {
       });
       context.stroke();
     }
-    for (const value of told) value.textContent = "";
+    for (const value of outputs) value.textContent = "";
     if (t !== null) {
       context.strokeStyle = colourOfTheme("--ink");
       context.lineWidth = 1;
@@ -115,7 +115,7 @@ function makeChart(host, chart, times, options) {
       const k = indexAt(times, t);
       chart.curves.forEach((curve, i) => {
         const value = curve.values[k];
-        told[i].textContent = value === null || value === undefined ? "–" : String(Number(value.toPrecision(3)))
+        outputs[i].textContent = value === null || value === undefined ? "–" : String(Number(value.toPrecision(3)))
           + (curve.whose ? " (" + curve.whose[k] + ")" : "");
       });
     }

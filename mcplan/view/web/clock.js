@@ -1,5 +1,5 @@
-// Time: what is shown, and how it goes on. Seconds for runs; numbers of stances for plans. Nodes of a search tree
-// stand after the last stance, where playing never comes.
+// Clock of the replay. Seconds for runs; numbers of stances for plans. Nodes of a search tree
+// come after the last stance; playing never reaches them.
 const SPEEDS = [0.1, 0.25, 0.5, 1, 2, 4], FRAME = data.stances ? 0.0625 : 1 / 30;
 const clock = {t: 0, playing: data.duration > 0, speed: 1, loop: true, steps: false, before: null, waited: 0};
 const listeners = [];

@@ -1,8 +1,8 @@
-// What is open at the beginning, and the loop that keeps the page up to date.
+// Start of the page, and the loop that keeps it up to date.
 buildLegend();
 for (const item of Object.values(layers)) item.apply(item.on);
-const roomy = innerWidth > 800 && innerHeight > 560, told0 = data.bands.length > 0;
-if (roomy && (told0 || data.certificate || data.tree)) setPanel("facts", true);
+const roomy = innerWidth > 800 && innerHeight > 560, hasBands = data.bands.length > 0;
+if (roomy && (hasBands || data.certificate || data.tree)) setPanel("facts", true);
 if (roomy && innerHeight > 700 && strips.length) setPanel("strips", true);
 if (roomy && innerWidth > 1600) setPanel("legend", true);
 addEventListener("resize", () => { align(); makeRoom(); });

@@ -1,4 +1,4 @@
-// Pictures of the scene without the page around it, one by one or as a video: what moving pictures are made of.
+// Pictures of the scene without the page around it, for PNG, GIF and video.
 function beginPictures(layersOn) {
   pause();
   document.body.classList.add("still");

@@ -1,5 +1,5 @@
 // The scene: its motion, light and shadow, a grid, and cameras.
-// the motion: of each track the times of its keys, then their values
+// a track: times of its keys, then their values
 const TRACK_KINDS = {position: THREE.VectorKeyframeTrack, scale: THREE.VectorKeyframeTrack, quaternion: THREE.QuaternionKeyframeTrack,
                      visible: THREE.BooleanKeyframeTrack};
 for (const {path, tracks} of data.tracks) {
@@ -85,14 +85,14 @@ function foot() {  // pixels that the panel below covers
   const dock = get("dock");
   return document.body.classList.contains("still") || dock.style.display === "none" ? 0 : innerHeight - dock.getBoundingClientRect().top;
 }
-function makeRoom() {  // what is looked at stays in the middle of what the panels leave free
+function makeRoom() {  // keep the target in the middle of the area that panels leave free
   const width = get("meshcat-pane").offsetWidth, height = innerHeight;
   document.body.style.setProperty("--foot", foot() + "px");
   viewer.camera.setViewOffset(width, height, 0, foot() / 2, width, height);
   viewer.set_dirty();
 }
 
-// -- what stands between the eye and the robot -----------------------------------------------------------------------
+// -- occlusion: objects between the eye and the robot ----------------------------------------------------------------
 const ray = new THREE.Raycaster(), HIDDEN = 3;
 const watched = nodeAt("robot").children.map(link => {  // of each link its largest body
   const bodies = link.children.filter(child => child.name.startsWith("shape")).flatMap(meshesIn);
@@ -100,15 +100,15 @@ const watched = nodeAt("robot").children.map(link => {  // of each link its larg
   return bodies.sort((one, two) => two.geometry.boundingSphere.radius - one.geometry.boundingSphere.radius)[0];
 }).filter(mesh => mesh);
 let fading = true;
-function fade() {  // what hides three bodies, in their middle or above it, is seen through
+function fade() {  // objects that hide three bodies, at their middle or above it, become transparent
   const eye = viewer.camera.getWorldPosition(new THREE.Vector3()), hits = new Map(), at = new THREE.Vector3();
   if (fading) {
     for (const body of watched) {
       body.updateWorldMatrix(true, false);
       const {center, radius} = body.geometry.boundingSphere;
       for (const above of [0, 0.8 * radius]) {
-        const way = at.copy(center).applyMatrix4(body.matrixWorld).add(new THREE.Vector3(0, above, 0)).sub(eye), length = way.length();
-        ray.set(eye, way.normalize());
+        const sight = at.copy(center).applyMatrix4(body.matrixWorld).add(new THREE.Vector3(0, above, 0)).sub(eye), length = sight.length();
+        ray.set(eye, sight.normalize());
         ray.far = length - 0.05;
         for (const mesh of new Set(ray.intersectObjects(around, false).map(hit => hit.object))) hits.set(mesh, (hits.get(mesh) || 0) + 1);
       }

@@ -94,7 +94,7 @@ function showNode(i) {
   const node = tree.nodes[i];
   posture(i);
   const lines = node.time === null ? ["too many nodes: this posture is not in the page"] : [];
-  tell({
+  showFacts({
     title: "node " + i + ": " + node.move, lines,
     contacts: node.contacts,
     values: [["state", STATES[node.state][1]], ["moves so far (g)", node.g.toFixed(0)], ["moves to go (h)", node.h.toFixed(2)],
@@ -114,7 +114,7 @@ function showRejected(k) {
   }
   viewer.set_dirty();
   drawLabels();
-  tell({
+  showFacts({
     title: "rejected: " + move.move, lines: move.reason.split("; "),
     values: [["reason", move.kind], ["stopped at", move.stage], ["posture shown", "node " + move.parent],
              ...(move.tried.length ? [["would have touched", "red"]] : [])],

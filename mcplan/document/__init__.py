@@ -1,1 +1,1 @@
-"""YAML files with line numbers: reading, overriding, writing."""
+"""YAML files with line numbers: reading, overrides, validation, writing."""

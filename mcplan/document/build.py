@@ -1,8 +1,8 @@
 """YAML builder: text to plain values with their lines, within limits on depth, aliases and expanded size.
 
-PyYAML's event stream is used rather than its node tree: its events carry the marks, need no recursion, and the tree
-built here can refuse a bomb of aliases before anything is expanded; scenario files of others may be hostile. Plain
-scalars follow the core schema of YAML 1.2: ``1e3`` is a number, ``on`` and ``yes`` are text.
+It uses PyYAML's event stream, not its node tree: events carry marks and need no recursion, and an alias bomb can be
+refused before it is expanded (files may be hostile). Plain scalars follow the core schema of YAML 1.2: ``1e3`` is a
+number, ``on`` and ``yes`` are text.
 """
 
 import math
@@ -25,15 +25,15 @@ _WORDS: dict[str, bool | None] = {
     **dict.fromkeys(("false", "False", "FALSE"), False),
 }
 
-_LONGEST_INT = 300  # digits; a longer whole number is no double anyway
-_LARGEST_INT = 2**1023  # a power of two that is a double; twice as much is none
+_LONGEST_INT = 300  # digits; longer integers exceed a double
+_LARGEST_INT = 2**1023  # the largest power of two that is a double
 
 
 def plain_scalar(text: str) -> str | int | float | bool | None:
     """Return the value of an unquoted scalar.
 
-    ``.inf`` and ``.nan`` give the float; numbers beyond the range of a double give an infinity. Whether they are
-    acceptable is for the caller to say.
+    ``.inf`` and ``.nan`` give the float; numbers beyond the range of a double give an infinity. The caller decides
+    whether they are acceptable.
     """
     if text in _WORDS:
         return _WORDS[text]
@@ -53,7 +53,7 @@ MAX_DEPTH = 32
 MAX_ALIASES = 200
 MAX_VALUES = 1_000_000
 LONG = 32
-"""Characters of a text that count as one more value: what aliases multiply is text as well."""
+"""Characters of a text that count as one value: aliases also multiply text."""
 COUNTED = f" ({LONG} characters of a text count as one)"
 
 _PARSER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -61,7 +61,7 @@ _TAGS = {f"tag:yaml.org,2002:{name}" for name in ("str", "int", "float", "bool",
 
 
 class YamlError(Exception):
-    """The text is not YAML that can be continued with: line from 1 (or None) and message."""
+    """Unrecoverable YAML error: line from 1 (or None) and message."""
 
     def __init__(self, line: int | None, message: str):
         super().__init__(message)
@@ -71,9 +71,9 @@ class YamlError(Exception):
 
 @dataclass
 class Mark:
-    """Where a value stands: its line (None: an override), and the marks of what it contains.
+    """Position of a value in the file: its line (None: an override), and the marks of its children.
 
-    ``index`` is an item's place in its list as the file has it, where other items stand for several of the values.
+    ``index`` is an item's index in the file's list, if it differs: groups expand to several items.
     """
 
     line: int | None
@@ -81,7 +81,7 @@ class Mark:
     index: int | None = None
 
     def child(self, step: str | int) -> "Mark":
-        """Return the mark of what is inside; one of the whole's line where that has none."""
+        """Return the mark of a child; if unknown, a mark with the parent's line."""
         try:
             return self.children[step]  # type: ignore[index, call-overload]
         except (KeyError, IndexError, TypeError):
@@ -90,7 +90,7 @@ class Mark:
 
 @dataclass
 class _Open:
-    """A collection that is being filled."""
+    """An open collection on the stack."""
 
     value: dict[str, Any] | list[Any]
     mark: Mark
@@ -191,7 +191,7 @@ class Builder:
         return bool(self._stack) and isinstance(self._stack[-1].value, dict) and self._stack[-1].key is None
 
     def _path(self, value: bool = False) -> tuple[str | int, ...]:
-        """Key path of the collection on top of the stack, or of the value that comes next in it."""
+        """Key path of the collection on top of the stack, or of its next value."""
         steps: list[str | int] = []
         for entry in self._stack if value else self._stack[:-1]:
             steps.append(len(entry.value) if isinstance(entry.value, list) else entry.key or "")
@@ -219,7 +219,7 @@ class Builder:
 
 
 class PlainValueError(ValueError):
-    """A value that no YAML file of ours holds: its key path and why."""
+    """A value that cannot be written to YAML: its key path and the reason."""
 
     def __init__(self, key: tuple[str | int, ...], message: str):
         super().__init__(message)
@@ -227,16 +227,16 @@ class PlainValueError(ValueError):
 
 
 def plain_value(value: Any, key: tuple[str | int, ...] = ()) -> Any:
-    """Return ``value`` with tuples, arrays and NumPy numbers made plain.
+    """Convert tuples, arrays and NumPy numbers in a value to plain lists and numbers.
 
     Parameters
     ----------
-    key : path at which the value stands, for messages.
+    key : key path of the value, for messages.
 
     Raises
     ------
     PlainValueError
-        For a number that is not finite, a key that is not text, or a type that no YAML file of ours holds.
+        A number is not finite, a key is not text, or a type is not supported.
     """
     if isinstance(value, Mapping):
         for name in value:

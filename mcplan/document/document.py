@@ -1,4 +1,4 @@
-"""YAML documents: plain values that know their lines, overrides, validation, and a writer that keeps every bit."""
+"""YAML documents: plain values with line numbers, overrides, validation, and a writer without loss of precision."""
 
 import copy
 import json
@@ -17,11 +17,11 @@ from mcplan.errors import InputError, Problem
 WIDTH = 120
 
 _BARE = re.compile(r"[A-Za-z_./][A-Za-z0-9_./+-]*( [A-Za-z0-9_./+-]+)*")
-# Words that readers of YAML 1.1 take for booleans are quoted for their sake.
+# words that YAML 1.1 reads as booleans are quoted
 _OLD_WORDS = {"y", "n", "yes", "no", "on", "off"}
 
 _UNUSUAL = re.compile(r"[^ !#-\[\]-~]")
-"""What stands for itself between quotation marks is the rest of ASCII: motions are long texts of that."""
+"""Characters to escape between quotation marks; motions are long texts without any."""
 
 _NAMED = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r"}
 
@@ -29,13 +29,13 @@ _NAMED = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r"}
 def dump_document(data: Any) -> str:
     """Return ``data`` as YAML text.
 
-    Floats are written with the shortest digits that give the same double. What fits in one line is written inline;
+    Floats are written with the shortest digits that give the same double. Collections that fit in one line are inline;
     longer lists of numbers are broken at the line width.
 
     Raises
     ------
     ValueError
-        For values that have no place in a file: numbers that are not finite, keys that are not text, other types.
+        A number is not finite, a key is not text, or a type is not supported.
     """
     data = plain_value(data)
     if isinstance(data, dict) and data:
@@ -44,12 +44,12 @@ def dump_document(data: Any) -> str:
 
 
 def inline(value: Any) -> str:
-    """Return a value as YAML in one line, which may also stand within brackets: ``"UR5: left"``, ``[a, 0.5]``."""
+    """Return a value as YAML in one line, valid also within brackets: ``"UR5: left"``, ``[a, 0.5]``."""
     return _flow(plain_value(value))
 
 
 def comment(text: str) -> str:
-    """Return a text as it may stand in a comment: in one line, without what cannot be printed."""
+    """Return a text for a comment: one line, printable characters only."""
     return "".join(letter for letter in " ".join(text.split()) if letter.isprintable())
 
 
@@ -117,7 +117,7 @@ def _flow(value: Any) -> str:
 
 
 def _flow_within(value: dict[str, Any] | list[Any], room: int) -> str:
-    """Return a collection in one line, or nothing if that takes more letters: known before all of it is written."""
+    """Return a collection in one line, or an empty text if it exceeds ``room``; stops early."""
     named = isinstance(value, dict)
     words, left = [], room
     for key, item in value.items() if isinstance(value, dict) else (("", item) for item in value):
@@ -154,10 +154,10 @@ def _escaped(found: re.Match[str]) -> str:
 MAX_BYTES = 16_000_000
 
 TEXT_KEYS = ("name", "description", "robot", "environment.mesh")
-"""Keys whose overrides are taken as they are: in YAML a path with `` #`` or ``: `` in it would need quotation marks."""
+"""Keys whose overrides are not parsed as YAML: a path with `` #`` or ``: `` would need quotation marks."""
 
 VALUES = "scenario"
-"""What stands for the path where the values came from Python."""
+"""Path of documents made from Python values."""
 
 Key = tuple[str | int, ...]
 Model = TypeVar("Model", bound=pydantic.BaseModel)
@@ -171,10 +171,10 @@ class Document:
     Attributes
     ----------
     path : the file as the user named it.
-    data : plain dicts, lists, text, numbers, booleans and None. Do not write to it: aliased parts are shared.
-    problems : what is wrong with the file as such although it could be read (a key given twice, a number that is not
-        finite). ``validate`` reports them together with its own.
-    mark : where the values stand in the file.
+    data : plain dicts, lists, text, numbers, booleans and None. Do not modify: aliased parts are shared.
+    problems : recoverable problems of the file (a key given twice, a number that is not finite). ``validate`` reports
+        them with its own.
+    mark : lines of the values in the file.
     """
 
     def __init__(self, path: str, data: Any, mark: Mark, problems: Sequence[Problem] = (), source: str | None = None):
@@ -186,28 +186,28 @@ class Document:
 
     @classmethod
     def of_values(cls, values: Mapping[str, Any], error: type[InputError] = InputError) -> "Document":
-        """Return the document of values that came from Python; paths in them are relative to the present directory."""
+        """Return a document of Python values; paths in them are relative to the working directory."""
         try:
             return cls(VALUES, plain_value(values), Mark(None))
         except PlainValueError as reason:
             raise error(Problem(VALUES, None, key_text(reason.key), reason.message)) from None
 
     def text(self) -> str:
-        """Return the text of the file as it was read; with overrides, the resulting values without its comments."""
+        """Return the text of the file; with overrides, the resulting values without comments."""
         return dump_document(self.data) if self._source is None else self._source
 
     def line(self, key_path: Key) -> int | None:
-        """Return the line of a value, or of the innermost part of the file that leads to it; None for an override."""
+        """Return the line of a value, or of its innermost known parent; None for an override."""
         return self._found(key_path)[0]
 
     def problem(self, key_path: Key, message: str) -> Problem:
-        """Return a problem that carries the place of a value."""
+        """Return a problem with the line of a value."""
         line, path = self._found(key_path)
         place = self.path if line is not None or self.path == VALUES else "override"
         return Problem(place, line, key_text(path), message)
 
     def _found(self, key_path: Key) -> tuple[int | None, Key]:
-        """Return the line of a value, and the path at which the file has it."""
+        """Return the line of a value, and its key path in the file."""
         mark, path = self.mark, list[str | int]()
         for step in key_path:
             mark = mark.child(step)
@@ -215,17 +215,16 @@ class Document:
         return mark.line, tuple(path)
 
     def validate(self, model: type[Model], error: type[InputError] = InputError) -> Model:
-        """Return the document as an instance of ``model``, or raise one ``error`` with everything that is wrong."""
+        """Return the document as an instance of ``model``, or raise one ``error`` with all problems."""
         instance, problems = self.examine(model)
         if problems or instance is None:
             raise error(*problems)
         return instance
 
     def examine(self, model: type[Model], salvage: bool = False) -> tuple[Model | None, list[Problem]]:
-        """Return the instance (None where it could not be built) and all problems in the order of the file.
+        """Return the instance (None if it could not be built) and all problems in the order of the file.
 
-        With ``salvage`` the instance is also built when it is enough to leave the faulty keys out, so that the rest of
-        the file can be checked further.
+        With ``salvage``, faulty keys are left out, if possible, so that the rest of the file can be checked further.
         """
         problems = list(self.problems)
         instance = None
@@ -251,9 +250,9 @@ class Document:
 
         Parameters
         ----------
-        overrides : from a path to its new value: ``{"simulation.dt": 0.002, "environment.surfaces[0].friction": 0.4}``.
-            An item of a list may also be named: ``environment.surfaces[table].friction``. Text is read as it would be
-            in the file, ``"0.4"`` is a number, ``"[1, 2]"`` a list; that of ``TEXT_KEYS`` stays a text.
+        overrides : new value by path: ``{"simulation.dt": 0.002, "environment.surfaces[0].friction": 0.4}``. An item
+            of a list may also be named: ``environment.surfaces[table].friction``. Text is parsed as in the file:
+            ``"0.4"`` is a number, ``"[1, 2]"`` a list; that of ``TEXT_KEYS`` stays text.
         """
         data, mark, problems = self.data, self.mark, []
         for path, value in overrides.items():
@@ -268,7 +267,7 @@ class Document:
         return Document(self.path, data, mark, self.problems)
 
     def with_data(self, data: Any, mark: Mark | None = None) -> "Document":
-        """Return the document with other values, in the lines of those that they stand for, or where ``mark`` says."""
+        """Return the document with other values, at the same lines, or at those of ``mark``."""
         return Document(self.path, data, self.mark if mark is None else mark, self.problems)
 
 
@@ -280,8 +279,8 @@ def read_document(
     Parameters
     ----------
     path : the file.
-    error : what to raise.
-    collect : leave problems that do not stop the reading in ``document.problems`` instead of raising them here.
+    error : type to raise.
+    collect : store recoverable problems in ``document.problems`` instead of raising them.
     """
     name = os.fspath(path)
     try:
@@ -321,9 +320,9 @@ def sort_by_line(problems: Sequence[Problem]) -> list[Problem]:
 
 
 def _salvaged(model: type[Model], data: Any, faulty: Sequence[Key]) -> Model | None:
-    """Return the instance that the data give with misspelt keys read as they were meant and other faulty keys left out.
+    """Return the instance of the data with misspelt keys corrected and other faulty keys left out.
 
-    A key that reads right now may hold a wrong value, hence more than one round.
+    A corrected key may hold a wrong value, hence several rounds.
     """
     data = copy.deepcopy(data)
     for _ in range(3):
@@ -331,7 +330,7 @@ def _salvaged(model: type[Model], data: Any, faulty: Sequence[Key]) -> Model | N
             inner: Any = data
             for step in key[:-1]:
                 inner = inner.get(step) if isinstance(inner, dict) else inner[int(step)]
-            if key and isinstance(inner, dict):  # an item of a list stays: without it the others would move up
+            if key and isinstance(inner, dict):  # list items stay: removal would shift the others
                 meant = intended(model, data, key)
                 value = inner.pop(key[-1], None)
                 if meant is not None:
@@ -356,7 +355,7 @@ def _steps(path: str) -> list[str]:
 
 
 def _replaced(data: Any, mark: Mark, steps: list[str], value: Any) -> tuple[Any, Mark]:
-    """Return copies along the path only, so that the original document stays as it is."""
+    """Replace a value; copy only along the path, so that the original document is unchanged."""
     if not steps:
         return value, Mark(None)
     step, rest = steps[0], steps[1:]
@@ -389,7 +388,7 @@ def _index(items: list[Any], text: str) -> int:
 
 
 def _override(value: Any, text: bool) -> Any:
-    """Return the value of an override; one of a key that holds a text may be that text without quotation marks."""
+    """Parse the value of an override; for a key that holds text, quotation marks are optional."""
     if not isinstance(value, str):
         return plain_value(value)
     if text and value[:1] not in ("'", '"'):

@@ -1,4 +1,4 @@
-"""JSON Schema of a file format, from the model that checks the file."""
+"""JSON Schema export of a file format, from its pydantic model."""
 
 import ast
 import inspect
@@ -11,12 +11,12 @@ from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 
 EXPRESSION = {"type": "string", "pattern": "^="}
-"""What may stand for a number in a scenario, see `mcplan.scenario.expression`."""
+"""Expression in place of a number, see `mcplan.scenario.expression`."""
 
 
 @cache
 def field_docs(model: type[BaseModel]) -> dict[str, str]:
-    """Return the text below each field of a model in its source; one text may describe several fields above it."""
+    """Return the docstring below each field of a model in its source; one may describe several fields above it."""
     docs: dict[str, str] = {}
     for owner in reversed([c for c in model.__mro__ if issubclass(c, BaseModel) and c is not BaseModel]):
         tree = ast.parse(inspect.getsource(sys.modules[owner.__module__]))
@@ -34,7 +34,7 @@ def field_docs(model: type[BaseModel]) -> dict[str, str]:
 
 
 class _Generator(GenerateJsonSchema):
-    """Pydantic's generator with the texts below the fields, and without titles that repeat the keys."""
+    """Pydantic's generator with field docstrings as descriptions, and without titles that repeat the keys."""
 
     def field_title_should_be_set(self, schema: Any) -> bool:
         return False
@@ -70,7 +70,7 @@ class _Generator(GenerateJsonSchema):
 
 
 class _WithExpressions(_Generator):
-    """The same where an expression may stand for any number."""
+    """Generator that also allows an expression in place of any number."""
 
     def float_schema(self, schema: Any) -> JsonSchemaValue:
         return {"anyOf": [super().float_schema(schema), EXPRESSION]}
@@ -80,12 +80,12 @@ class _WithExpressions(_Generator):
 
 
 def json_schema(model: type[BaseModel], title: str, expressions: bool = False) -> dict[str, Any]:
-    """Return the JSON Schema (draft 2020-12) of the files that a model checks.
+    """Return the JSON Schema (draft 2020-12) of a model's files.
 
     Parameters
     ----------
     title : of the format.
-    expressions : whether a text such as ``=2*riser`` may stand for a number.
+    expressions : whether a text such as ``=2*riser`` is allowed in place of a number.
     """
     generator = _WithExpressions if expressions else _Generator
     schema = model.model_json_schema(schema_generator=generator)

@@ -1,4 +1,4 @@
-"""Validation messages: the value, the expectation, the closest known key, in words of a roboticist."""
+"""Validation messages: the value, the expectation, and the closest known key."""
 
 import difflib
 import types
@@ -38,8 +38,8 @@ def explain(
 ) -> list[tuple[tuple[str | int, ...], str]]:
     """Return (key path, message) of each failure.
 
-    Where a value may be one of several things, pydantic reports what is wrong with it as each of them. Their plain
-    expectations become one message, and none where another message says more about the same place or its inside.
+    For a union pydantic reports an error of each member. Their plain expectations become one message; they are left out
+    if another message is more specific for the same key or a part of it.
     """
     expectations: dict[tuple[str | int, ...], list[str]] = {}
     messages: list[tuple[tuple[str | int, ...], str]] = []
@@ -48,7 +48,7 @@ def explain(
     unknown = [key for error, key in errors if error["type"] == "extra_forbidden"]
     misspelt = {(*key[:-1], intended(model, data, key)) for key in unknown}
     for error, key in errors:
-        if error["type"] == "missing" and key in misspelt:  # it is there under another name, which is reported
+        if error["type"] == "missing" and key in misspelt:  # present under a misspelt name, which is reported
             continue
         if error["type"] == "missing" and isinstance(key[-1], int):  # the end of a list of fixed length
             missing = key[-1]
@@ -86,19 +86,19 @@ def closest(word: str, known: typing.Iterable[str]) -> str:
 
 
 def intended(model: type[pydantic.BaseModel], data: Any, key: tuple[str | int, ...]) -> str | None:
-    """Return the known key that an unknown one was most likely meant to be; None for a known key, or without any."""
+    """Return the known key most similar to an unknown one; None for a known key, or without a similar one."""
     if str(key[-1]) in _known_keys(model, key[:-1]):
         return None
     return next(iter(difflib.get_close_matches(str(key[-1]), _meant(model, data, key), n=1, cutoff=0.6)), None)
 
 
 def _meant(model: type[pydantic.BaseModel], data: Any, key: tuple[str | int, ...]) -> list[str]:
-    """Return what an unknown key may have been meant to be: the known keys that are not there already."""
+    """Return the candidates for an unknown key: known keys that are not present."""
     return sorted(_known_keys(model, key[:-1]) - set(_value(data, key[:-1]) or {}))
 
 
 def _expectation(error: Any) -> str:
-    """Return what the place should hold, for errors that say no more than that."""
+    """Return the expected value, for errors without further information."""
     kind, context = error["type"], error.get("ctx", {})
     if kind in _EXPECTED:
         return _EXPECTED[kind]
@@ -113,7 +113,7 @@ def _expectation(error: Any) -> str:
 
 
 def _mapping(model: type[pydantic.BaseModel], key: tuple[str | int, ...]) -> str:
-    """Return that a place should hold some keys, the first of them by their names."""
+    """Return the expectation of a mapping, with its first keys."""
     keys = list(_known_keys(model, key))
     return "a mapping {" + ", ".join([f"{name}: ..." for name in keys[:3]] + ["..."] * (len(keys) > 3)) + "}"
 
@@ -141,9 +141,9 @@ def _sentence(error: Any, key: tuple[str | int, ...], model: type[pydantic.BaseM
 
 
 def _nested_key(model: type[pydantic.BaseModel], key: tuple[str | int, ...]) -> str | None:
-    """Return the key of a group that an unknown key resembles, as ``gains.com_kp`` for ``com_kp``.
+    """Return the nested key that an unknown key resembles, as ``gains.com_kp`` for ``com_kp``.
 
-    None where a key beside it is nearer.
+    None if a key of the same level is more similar.
     """
     neighbours = _known_keys(model, key[:-1])
     spellings: dict[str, str] = {}
@@ -169,7 +169,7 @@ def _shown(value: Any) -> str:
 
 
 def _key_path(loc: tuple[str | int, ...], data: Any, kind: str) -> tuple[str | int, ...]:
-    """Drop what pydantic adds to a location for the members of a union; keep the keys that the file has."""
+    """Remove pydantic's labels of union members from a location; keep the keys of the file."""
     path: list[str | int] = []
     for number, step in enumerate(loc):
         inside = isinstance(data, dict) and step in data

@@ -1,1 +1,1 @@
-"""Scenarios: values, file schema, expressions, variants, reading and checking."""
+"""Scenarios: file schema, expressions, variants, reading, checking and writing."""

@@ -1,4 +1,4 @@
-"""Scenario assembly: a document becomes the values of a scenario, or all problems in the order of the file."""
+"""Scenario assembly: from a document to the fields of a scenario, or to all problems in the order of the file."""
 
 import difflib
 import hashlib
@@ -28,16 +28,16 @@ if TYPE_CHECKING:
     from mcplan.robot.robot import Robot
 
 SAME = 1e-6
-"""m; of quaternions, one less their product: places that are the same."""
+"""Tolerance of equal poses: m, and 1 - product of quaternions."""
 
 RESTS = Reach(0.03, 0.2)
-"""m, of HRP-2's size, and rad: how far from a support a patch may be that rests on it in the posture of a start."""
+"""Tolerance of contacts in a start posture: m (for HRP-2's size), and rad."""
 
 SUFFIXES = (".yaml", ".yml")
 
 
 def _unreported(problems: list[Problem], document: Document, robot: "Robot | None") -> list[Problem]:
-    """Return the names that stand for nothing where no other problem is reported at the same place."""
+    """Return the problems of unknown names at places without another problem."""
     known = {problem.key for problem in problems}
     return [problem for problem in name_problems(document, robot) if problem.key not in known]
 
@@ -45,9 +45,9 @@ def _unreported(problems: list[Problem], document: Document, robot: "Robot | Non
 def assemble(
     source: Document, variant: int | None = None, robot: "Robot | None" = None
 ) -> tuple[dict[str, Any] | None, list[Problem]]:
-    """Return the values of a scenario by the names of its fields, and all problems in the order of the file.
+    """Return the values of a scenario by field name, and all problems in the order of the file.
 
-    ``robot`` is that of the document if it is loaded already.
+    ``robot`` is that of the document, if already loaded.
     """
     document, unresolved = _resolved(source, variant, robot)
     spec, problems = document.examine(ScenarioSpec, salvage=True)
@@ -56,7 +56,7 @@ def assemble(
         spec, again = document.examine(ScenarioSpec, salvage=True)
         known = {problem.key for problem in problems}
         problems += [*more, *(problem for problem in again if problem.key not in known)]
-    # a mesh under a misspelt key is not looked at: what is in it cannot be checked against
+    # a mesh under a misspelt key is not read, so names of its surfaces cannot be checked
     if spec is None or unresolved or spec.environment.mesh is not None:
         problems += unresolved
         if robot is None:
@@ -77,11 +77,11 @@ def assemble(
     start = _start(spec, checker)
     checker.scenario(spec)
     problems += checker.problems
-    if problems and not robot.patches:  # a bare URDF: all that names one is wrong
+    if problems and not robot.patches:  # a bare URDF: every patch name is wrong
         hint = f"`mcplan robot new {robot.urdf_path}` proposes some"
-        message = f"{robot.name} has no patches, so nothing may touch; {hint}"
+        message = f"{robot.name} has no patches, so no contact is possible; {hint}"
         problems.append(document.problem(("robot",), message))
-    if problems:  # of a contact with two wrong names it has looked at the first
+    if problems:  # a contact with two wrong names reports only the first
         return None, sort_by_line([*problems, *_unreported(problems, written, robot)])
     digest = hashlib.sha256((dump_document(document.data) + robot.digest).encode()).hexdigest()
     return dict(
@@ -103,9 +103,9 @@ def assemble(
 
 
 def _with_first_stance(document: Document, spec: ScenarioSpec, robot: "Robot") -> tuple[Document, ScenarioSpec]:
-    """Return document and specification with the contacts of the start as item 0 of ``stances`` that leave it out.
+    """Insert the start contacts as item 0 of ``stances`` if missing.
 
-    Messages about the others name them by their places in the file.
+    Messages about the other items keep their indices in the file.
     """
     if not spec.stances or spec.stances[0].contacts is not None or not (spec.start.contacts or robot.fixed):
         return document, spec
@@ -140,7 +140,7 @@ def _robot(name: str, document: Document) -> "Robot":
 
 
 def _robot_or_stand_in(document: Document) -> tuple["Robot | None", list[Problem]]:
-    """Return the robot of a document; or what is wrong, and one that it may mean, to check the rest by."""
+    """Return the robot of a document; or the problems, and a similarly named robot for checking the rest."""
     from mcplan.robot.robot_file import bundled_robots
 
     name = document.data.get("robot") if isinstance(document.data, dict) else None
@@ -155,7 +155,7 @@ def _robot_or_stand_in(document: Document) -> tuple["Robot | None", list[Problem
 
 
 def _start(spec: ScenarioSpec, checker: Checker) -> Start:
-    """Return the start; what cannot be is reported to the checker and left out."""
+    """Return the start; invalid parts are reported to the checker and left out."""
     robot, start = checker.robot, spec.start
     default = "half_sitting" if "half_sitting" in robot.postures else None
     q = np.array(robot.neutral() if default is None else robot.posture(default), float)
@@ -192,7 +192,7 @@ def _start(spec: ScenarioSpec, checker: Checker) -> Start:
 
 
 def _rests(checker: Checker, q: np.ndarray, named: tuple[str, ...]) -> Sequence[Contact]:
-    """Return the contacts in which the posture of the start rests on its supports; none are a problem."""
+    """Return the contacts of the start posture with supports; report a problem if there are none."""
     robot, environment = checker.robot, checker.environment
     patches = [name for name in named or robot.patches if name in robot.patches]
     patches = [name for name in patches if robot.patches[name].kind != "grasp"]
@@ -210,7 +210,7 @@ def _rests(checker: Checker, q: np.ndarray, named: tuple[str, ...]) -> Sequence[
 def _stand(
     checker: Checker, q: np.ndarray, specs: list[tuple[tuple[str | int, ...], int, ContactSpec]], base_given: bool
 ) -> None:
-    """Put a fixed base of q where the contact that holds it says, if it is listed; it must not contradict the base."""
+    """Set a fixed base in q from its mount contact, if listed; report a contradiction with ``start.base``."""
     for key, k, contact in specs:
         if contact.patch != MOUNT or contact.pose is None:
             continue

@@ -1,7 +1,6 @@
-"""Scenario checks between the parts of a file: names that exist, contacts that fit, items that follow each other.
+"""Consistency checks of a scenario: names exist, contacts fit, items of a sequence follow each other.
 
-Where a mistake keeps a file from becoming a scenario, the names in its plain values are checked all the same, so that
-one call of ``mcplan check`` reports everything.
+Names are also checked in files that cannot become a scenario, so that one call of ``mcplan check`` reports everything.
 """
 
 from collections.abc import Iterable, Iterator
@@ -28,11 +27,11 @@ if TYPE_CHECKING:
 
 Key = tuple[str | int, ...]
 Named = tuple[Key, str, str]
-"""Where a name stands, what it is the name of, and the name."""
+"""Key of a name, kind of the named thing, and the name."""
 
 
 def name_problems(document: Document, robot: "Robot | None") -> list[Problem]:
-    """Return the names that stand for nothing; of the robot's only where there is one."""
+    """Return the problems of unknown and repeated names; the robot's names are checked only with a robot."""
     data = document.data if isinstance(document.data, dict) else {}
     supports, problems = [], []
     seen: set[str] = set()
@@ -43,7 +42,7 @@ def name_problems(document: Document, robot: "Robot | None") -> list[Problem]:
         supports += [name] if kind == "surface or bar" else []
     environment = data.get("environment")
     known: dict[str, Iterable[str]] = {"surface or bar": supports}
-    if not isinstance(environment, dict) or "mesh" in environment:  # its supports are not known here
+    if not isinstance(environment, dict) or "mesh" in environment:  # supports of a mesh are unknown here
         known = {}
     if robot is not None:
         known |= {"patch": robot.patches, "posture": robot.postures, "link": robot.link_names}
@@ -55,7 +54,7 @@ def name_problems(document: Document, robot: "Robot | None") -> list[Problem]:
 
 
 def _things(data: dict[str, Any]) -> Iterator[Named]:
-    """Yield everything in the environment that has a name."""
+    """Yield all named things of the environment."""
     for group in ("surfaces", "bars", "obstacles", "objects"):
         for key, item in _items_in(data, "environment", group):
             name = item.get("name")
@@ -67,7 +66,7 @@ def _things(data: dict[str, Any]) -> Iterator[Named]:
 
 
 def _names_in(data: dict[str, Any]) -> Iterator[Named]:
-    """Yield every name that has to be known."""
+    """Yield every reference to a name."""
     goal = data.get("goal")
     goals: list[tuple[Key, Any]] = [(("goal", k), item) for k, item in enumerate(_as_list(goal))]
     goals += [(("goal",), goal)] if isinstance(goal, dict) else []
@@ -122,15 +121,15 @@ def unsupported_freedoms(
     one: bool,
     physics: str,
 ) -> Iterator[tuple[Key, str]]:
-    """Yield the key of each ``slide`` and ``hinge`` that a physics does not know, and what is wrong with it.
+    """Yield the key and a message for each ``slide`` and ``hinge`` that a physics does not support.
 
-    Where contacts are found by the physics (``contact``, ``mujoco``), Coulomb friction holds a sole in all directions
-    in which the plan leaves it free: wheels and hinges under soles are not there. Grasps hold as the plan says, but
-    those of MuJoCo do not slide, nor turn about two axes.
+    The physics ``contact`` and ``mujoco`` detect contacts themselves: Coulomb friction then also holds a sole in the
+    directions that the plan leaves free; there are no wheels or hinges under soles. Grasps are held as planned, but
+    those of MuJoCo cannot slide, nor turn about two axes.
 
     Parameters
     ----------
-    one : whether the file writes its goal as one item, without a list.
+    one : whether the goal in the file is a single item, without a list.
     physics : ``contact`` or ``mujoco``.
     """
     placed: list[tuple[Key, ContactSpec]] = [(("start", "contacts", k), spec) for k, spec in enumerate(start)]
@@ -171,7 +170,7 @@ class Checker:
         self.problems: list[Problem] = []
 
     def report(self, key: Key, message: str) -> None:
-        """Note a problem."""
+        """Add a problem."""
         self.problems.append(self.document.problem(key, message))
 
     def scenario(self, spec: ScenarioSpec) -> None:
@@ -232,7 +231,7 @@ class Checker:
         return good
 
     def contact(self, key: Key, spec: ContactSpec, near: PatchPose | None = None) -> Contact | None:
-        """Return the contact, at any place where it fits if coordinates are left open; None and a problem if not."""
+        """Return the contact, also at any place where it fits; if invalid, report a problem and return None."""
         if spec.patch not in self.robot.patches:
             self._known((*key, "patch"), "patch", spec.patch, self.robot.patches)
             return None
@@ -246,7 +245,7 @@ class Checker:
             try:
                 contact = make_contact(self.robot, self.environment, spec, place)
             except InputError as error:
-                reason = str(error)  # the last place says whether it fits at all
+                reason = str(error)  # the last place shows whether it fits at all
                 continue
             self._agrees_with_pose(key, spec, contact)
             return contact
@@ -254,7 +253,7 @@ class Checker:
         return None
 
     def _places(self, spec: ContactSpec) -> list[PatchPose | None]:
-        """Return poses from which to look for a place that a contact with open coordinates could take."""
+        """Return initial poses for placing a contact with missing coordinates."""
         support = self.environment.supports[spec.surface]
         turns = np.arange(8) * np.pi / 4
         if spec.pose is not None:
@@ -272,13 +271,13 @@ class Checker:
             self.report((*key, "pose"), f"is {1000 * apart:.0f} mm away from the coordinates; leave one of them out")
 
     def _textbook(self, key: Key, spec: TextbookSpec) -> None:
-        """Check the names that a controller of the textbooks is given."""
+        """Check the names in the settings of a textbook controller."""
         if spec.frame is not None:
             self._known((*key, "frame"), "link or patch", spec.frame, self.robot.frames)
         self._posture_or_joints((*key, "posture"), spec.posture)
 
     def _task(self, key: Key, spec: TaskSpec) -> None:
-        """Check the names in a further task."""
+        """Check the names in an additional task."""
         (kind,) = spec.kinds
         section = getattr(spec, kind)
         for name in ("frame", "reference", "target_frame"):
@@ -294,7 +293,7 @@ class Checker:
             self.posture(key, PostureSpec(joints=posture.joints))
 
     def _known_state(self, key: Key, name: str, scenario: ScenarioSpec) -> None:
-        """Check that some plan may have a state, or that the file has it; that this plan has it is known later."""
+        """Check that a state is in the file, or possible in a plan; whether this plan has it is checked later."""
         own = [state.state for state in scenario.control.states if state.do is not None]
         first, known = name.partition(" ")[0], [*VERBS, *own]
         if name not in known and first not in {each.partition(" ")[0] for each in known}:
@@ -341,7 +340,7 @@ class Checker:
                 poses |= {name: pose.array for name, pose in item.objects.items()}
                 self.environment = at_start.placed(poses)
             if k == 0 and present and item.contacts == spec.start.contacts:
-                pass  # they are checked where the start is
+                pass  # checked with the start
             elif item.contacts is not None:
                 present = self._listed(key, item, present, first=k == 0)
             elif item.add is not None:
@@ -378,7 +377,7 @@ class Checker:
             self.report((*key, "contacts"), f"not those of start.contacts: {', '.join(sorted(changed))} differ")
         if not first and len(changed) > 1:
             self.report((*key, "contacts"), f"more than one contact changes at once: {', '.join(sorted(changed))}")
-        if first:  # start.contacts outranks the list, which may leave the coordinates out
+        if first:  # start.contacts has priority over the list, which may omit coordinates
             return {contact.patch: present.get(contact.patch, contact) for contact in contacts}
         return {contact.patch: contact for contact in contacts}
 

@@ -1,4 +1,4 @@
-"""Environment section of a scenario file: its things, and those found in a mesh, a height map or a world file."""
+"""Environment section of a scenario file: listed things, and those found in a mesh, height map or world file."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -24,7 +24,7 @@ Key = tuple[str | int, ...]
 
 
 def build_environment(spec: EnvironmentSpec, document: Document) -> tuple[Environment, list[Problem]]:
-    """Return the environment, and what is wrong with it: names given twice, meshes that cannot be read."""
+    """Return the environment, and its problems: names given twice, meshes that cannot be read."""
     problems: list[Problem] = []
     things: list[Thing] = []
 
@@ -118,24 +118,24 @@ def _names(spec: EnvironmentSpec) -> Iterator[tuple[Key, str]]:
 
 
 MESH_KEYS = ("mesh", "scale", "up", "pose", "find", "cell", "height")
-"""Of ``environment``: gone once the mesh has been looked at."""
+"""Keys of ``environment`` that are removed once the mesh has been read."""
 
 THING_GROUPS = ("surfaces", "bars", "obstacles")
 
 MAX_SCENE_SIZE_M = 200.0
-"""m: a scene larger than this is most likely not drawn in metres."""
+"""m: a larger scene is most likely not in metres."""
 
 UP_RPY = {"x": (0.0, -np.pi / 2, 0.0), "y": (np.pi / 2, 0.0, 0.0), "z": (0.0, 0.0, 0.0)}
 """Roll, pitch, yaw (rad) that turn an axis of the file up."""
 
 
 def expand_mesh(document: Document, spec: EnvironmentSpec) -> tuple[Document, list[Problem]]:
-    """Return the document with what its mesh holds after what it lists by itself, and what is wrong with the mesh.
+    """Append the things found in the mesh to those listed in the document; return it with the problems of the mesh.
 
-    What is found takes no name that stands in the file already: a surface listed there replaces the one that is found.
+    Listed things have priority: one with the same name replaces the one from the mesh.
     """
     section = document.data.get("environment")
-    if spec.mesh is None or not isinstance(section, dict):  # the specification is also read from a misspelt key
+    if spec.mesh is None or not isinstance(section, dict):  # the specification also accepts a misspelt key
         return document, []
     environment = {key: value for key, value in section.items() if key not in MESH_KEYS}
     try:
@@ -156,12 +156,12 @@ def _list(value: Any) -> list[Any]:
 
 
 def find_in_mesh(document: Document, spec: EnvironmentSpec) -> "Found":
-    """Return what is in the mesh that a document names.
+    """Detect surfaces, bars and obstacles in the mesh that a document names.
 
     Raises
     ------
     InputError
-        There is no such file, it cannot be read, or nothing is in it.
+        The file does not exist, cannot be read, or is empty.
     """
     from mcplan.robot.mesh_file import SCENE_SUFFIXES, MeshError, MeshFiles
 
@@ -174,12 +174,12 @@ def find_in_mesh(document: Document, spec: EnvironmentSpec) -> "Found":
 
 
 def find_in_mesh_file(path: Path, spec: EnvironmentSpec) -> "Found":
-    """Return what is in a mesh file, turned, scaled and placed as the environment says.
+    """Detect surfaces, bars and obstacles in a mesh file with the pose and scale of the environment.
 
     Raises
     ------
     InputError
-        It cannot be read, nothing is in it, or it is not in metres.
+        The file cannot be read, is empty, or is not in metres.
     """
     from mcplan.scene.found.settings import FindSettings
 

@@ -2,8 +2,8 @@
 
 An expression holds numbers, names (``riser``, ``robot.leg``), ``+ - * / **``, parentheses, ``pi``, and the functions
 ``sin cos tan sqrt min max``.
-It is parsed with Python's grammar, and every node of the tree that is not one of these is refused. All values are
-doubles, so that no power can grow without bound.
+It is parsed with Python's grammar; any other node is refused. All values are doubles, so that powers cannot grow
+without bound.
 """
 
 import ast
@@ -16,10 +16,10 @@ import warnings
 from collections.abc import Callable, Collection, Iterable, Mapping
 
 LONGEST = 200
-"""Characters of an expression."""
+"""Maximum length of an expression, characters."""
 
 ROBOT = "robot"
-"""Whose sizes have names with a dot: ``robot.leg``."""
+"""Prefix of the robot's sizes: ``robot.leg``."""
 
 CONSTANTS = {"pi": math.pi}
 FUNCTIONS: dict[str, tuple[Callable[..., float], bool]] = {
@@ -45,26 +45,26 @@ _UNARY: dict[type[ast.unaryop], Callable[[float], float]] = {ast.UAdd: operator.
 
 
 class ExpressionError(ValueError):
-    """What is wrong with an expression."""
+    """Invalid expression, with the reason."""
 
 
 def same_name(name: str) -> str:
-    """Return a name as Python's grammar has it: letters that look alike, as the two signs for micro, are the same."""
+    """Normalize a name as Python does (NFKC): similar letters, such as the two micro signs, become the same."""
     return unicodedata.normalize("NFKC", name)
 
 
 def is_name(name: str) -> bool:
-    """Whether an expression may use a name for a parameter."""
+    """Whether a name is allowed for a parameter in expressions."""
     return name.isidentifier() and not keyword.iskeyword(same_name(name)) and same_name(name) not in RESERVED
 
 
 class Expression:
-    """An expression that was read: the ``names`` that it uses, and its value once they are known.
+    """A parsed expression: the ``names`` that it uses, and its value for given names.
 
     Raises
     ------
     ExpressionError
-        For anything but the arithmetic that the module describes.
+        The text is not an arithmetic expression as described in this module.
     """
 
     def __init__(self, text: str):
@@ -100,7 +100,7 @@ class Expression:
 
 
 def _names(node: ast.expr) -> Iterable[str]:
-    """Yield the names in the order of the text; refuse whatever is not arithmetic."""
+    """Yield the names in the order of the text; refuse any node that is not arithmetic."""
     if isinstance(node, ast.Constant) and type(node.value) in (int, float):
         return
     if isinstance(node, ast.Name):

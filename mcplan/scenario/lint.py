@@ -12,19 +12,19 @@ TURN = 2 * math.pi
 """rad: no angle of a scenario needs to be larger."""
 
 FAR = 20.0
-"""m: lengths and places beyond this are rare enough to ask."""
+"""m: larger lengths and coordinates are unusual."""
 
 SLIPPERY = 2.0
-"""Coulomb friction of rubber on dry concrete is about 1; nothing a robot stands on has more than this."""
+"""Larger friction coefficients are unusual: rubber on dry concrete has about 1."""
 
 HEAVY, LIGHT = 2000.0, 1e-3
-"""kg: masses that no robot moves, and that no object has."""
+"""kg: masses above or below are unusual."""
 
 Key = tuple[str | int, ...]
 
 
 def lint(document: Document) -> list[Problem]:
-    """Return values that are likely mistakes, each with its line; the file can be used all the same."""
+    """Return likely mistakes, each with its line; the file is valid nevertheless."""
     replaced = overridden_friction(document)
     return [*([replaced] if replaced else []), *_unusual_values(document)]
 
@@ -40,7 +40,7 @@ def _unusual_values(document: Document) -> list[Problem]:
 
 
 def overridden_friction(document: Document) -> Problem | None:
-    """Return that ``environment.friction`` replaces what surfaces and bars say of their own, where it does."""
+    """Return a notice if ``environment.friction`` overrides the friction of surfaces or bars."""
     section = document.data.get("environment") if isinstance(document.data, dict) else None
     if not isinstance(section, dict) or section.get("friction") is None:
         return None
@@ -55,7 +55,7 @@ def overridden_friction(document: Document) -> Problem | None:
 
 
 def warn_unusual_values(document: Document, stacklevel: int = 3) -> None:
-    """Warn of likely mistakes, where Python values or a file have become a scenario."""
+    """Warn of likely mistakes in a scenario from Python values or a file."""
     for doubt in _unusual_values(document):
         warnings.warn(str(doubt), ScenarioWarning, stacklevel=stacklevel)
 
@@ -88,7 +88,7 @@ QUANTITIES: dict[str, Callable[[float], str]] = {
     "friction": _friction,
     "mass": _mass,
 }
-"""What the numbers under a key are; lists and tables under it count alike."""
+"""Check by key, for the numbers under it, also in lists and tables."""
 
 
 def _walk(key: Key, value: Any, doubt: Callable[[float], str] | None = None) -> Iterator[tuple[Key, str]]:

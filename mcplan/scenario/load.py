@@ -15,7 +15,7 @@ from mcplan.scenario.scenario import Scenario
 from mcplan.util.arguments import shown, whole
 
 LONGEST = 4096
-"""Characters of a path; what is longer, or has several lines, is the text of a file and no path."""
+"""Maximum length of a path, characters; a longer or multi-line text is the content of a file."""
 
 
 def load_scenario(
@@ -27,14 +27,14 @@ def load_scenario(
 
     Parameters
     ----------
-    source : a bundled name (``step``), the path of a file, or the same as a dictionary: what the file would say.
-    overrides : from a key path to a value, ``{"environment.friction": 0.4, "control.solver": "OSQP"}``.
-    variant : seed of a variant of the scenario (see `mcplan.scenario.variant`); None: the scenario as it stands.
+    source : a bundled name (``step``), the path of a file, or its content as a dictionary.
+    overrides : value by key path, ``{"environment.friction": 0.4, "control.solver": "OSQP"}``.
+    variant : seed of a variant of the scenario (see `mcplan.scenario.variant`); None: the nominal scenario.
 
     Raises
     ------
     ScenarioError
-        With everything that is wrong with the file, each with its line.
+        All problems of the file, with their lines.
     """
     if isinstance(source, Mapping):
         document = Document.of_values(source, ScenarioError)
@@ -68,7 +68,7 @@ def find_scenario(name_or_path: str | os.PathLike[str]) -> Path:
         return known[name]
     near = difflib.get_close_matches(name, known, n=1)
     hint = f"did you mean `{near[0]}`?" if near else f"bundled are: {', '.join(known) or 'none'}"
-    raise ScenarioError(f"there is no scenario `{name}`; {hint} (a file of your own: give its path, ending in .yaml)")
+    raise ScenarioError(f"there is no scenario `{name}`; {hint} (for a custom file give its path, ending in .yaml)")
 
 
 def bundled_scenarios() -> dict[str, Path]:
@@ -81,7 +81,7 @@ def bundled_scenarios() -> dict[str, Path]:
 
 
 def check_file(path: str | os.PathLike[str]) -> list[Problem]:
-    """Return everything that is wrong with a scenario, plan, robot.yaml or URDF file; bundled names work too."""
+    """Return all problems of a scenario, plan, robot.yaml or URDF file, or of a bundled name."""
     from mcplan.robot.robot_file import bundled_robots, load_robot
 
     name = os.fspath(path)
@@ -107,7 +107,7 @@ def check_file(path: str | os.PathLike[str]) -> list[Problem]:
 
 
 def lint_file(path: str | os.PathLike[str]) -> list[Problem]:
-    """Return likely mistakes of a sound scenario or robot file, such as angles in degrees."""
+    """Return likely mistakes in a valid scenario or robot file, such as angles in degrees."""
     name = os.fspath(path)
     if Path(name).suffix.lower() in (".urdf", ".xml") or (not Path(name).suffix and name not in bundled_scenarios()):
         return []

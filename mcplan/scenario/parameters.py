@@ -1,4 +1,4 @@
-"""Parameters of a scenario file, sizes of its robot, and groups of patches, as plain numbers and names.
+"""Parameters, robot sizes and patch groups of a scenario file: evaluation of expressions to numbers and names.
 
     parameters: {riser: 0.15, tread: 0.30, slope: =riser/tread}
     ...
@@ -14,8 +14,8 @@ sizes of the robot:
     robot.front     from below the base to the toes        robot.step      height that a knee lifts the robot by
     robot.breadth   from shoulder to shoulder
 
-All in m, rounded to millimetres, so that a scenario reads the same whatever the last digits of a robot's file are. The
-result is the same document with plain numbers, without the sections ``parameters`` and ``variants``.
+All in m, rounded to millimetres, so that a scenario does not depend on the last digits of a robot's file. The result is
+the document with plain numbers, without the sections ``parameters`` and ``variants``.
 """
 
 import difflib
@@ -41,16 +41,16 @@ if TYPE_CHECKING:
 
 
 Places = Mapping[str, np.ndarray]
-"""From the name of a patch to where (2,) it is about a point."""
+"""Position (2,) relative to a point, by patch."""
 
 DIGITS = 9
-"""Decimals (m) of places that are turned."""
+"""Decimals (m) of rotated positions."""
 
 PREFIX = f"{ROBOT}."
 SIZE_NAMES = ("leg", "foot", "height", "width", "front", "step", "reach", "shoulder", "breadth")
 PATCH_GROUPS = ("feet", "left_feet", "right_feet", "hands")
-"""Each stands for several patches: those that the robot stands on, all of them or those of a side, ``x`` and ``y`` then
-being of the point below its base, about which ``yaw`` turns them; and those at the ends of its other limbs."""
+"""Groups of patches: those of the feet, all or of one side, and those at the ends of the other limbs. For feet, ``x``
+and ``y`` refer to the point below the base, about which ``yaw`` turns them."""
 
 
 @lru_cache(maxsize=16)
@@ -61,7 +61,7 @@ def _load_cached(path: str, stamp: float) -> "Robot":
 
 
 def robot_of(document: Document) -> "Robot | None":
-    """Return the robot that a scenario names, or None where it names none that can be loaded."""
+    """Return the robot of a scenario, or None if it cannot be loaded."""
     name = document.data.get("robot") if isinstance(document.data, dict) else None
     if not isinstance(name, str):
         return None
@@ -75,14 +75,14 @@ def robot_of(document: Document) -> "Robot | None":
 
 
 def robot_sizes(robot: "Robot") -> dict[str, float]:
-    """Return the sizes by name; those that a robot does not have, for want of arms or of a posture, are left out."""
+    """Return the sizes by name, without those that the robot lacks (no arms, or no posture)."""
     return {name: round(value, 3) for name, value in measure_sizes(robot).items()}
 
 
 def size_values(document: Document, robot: "Robot | None" = None) -> dict[str, float]:
-    """Return the values of ``robot.NAME`` for the expressions of a document; none where no expression uses them.
+    """Return the values of ``robot.NAME`` for the expressions of a document; empty if no expression uses them.
 
-    ``robot`` is that of the document if it is loaded already.
+    ``robot`` is that of the document, if already loaded.
     """
     if not _uses(document.data):
         return {}
@@ -101,9 +101,9 @@ def _uses(value: Any) -> bool:
 
 
 def with_groups(document: Document, robot: "Robot | None" = None) -> Document:
-    """Return the document with ``feet`` and other groups as the robot's own, in lists of contacts and of patches.
+    """Replace ``feet`` and other groups in lists of contacts and of patches by the robot's patches.
 
-    ``robot`` is that of the document if it is loaded already.
+    ``robot`` is that of the document, if already loaded.
     """
     if not isinstance(document.data, dict) or not _names_group(document.data):
         return document
@@ -113,7 +113,7 @@ def with_groups(document: Document, robot: "Robot | None" = None) -> Document:
 
 
 def _groups(robot: "Robot") -> dict[str, Places]:
-    """Return the patches of each group, and where they are about the point that is given."""
+    """Return the patches of each group, with their positions relative to the group's point."""
     standing = robot.feet
     if not standing:
         return {}
@@ -131,7 +131,7 @@ def _names_group(value: Any) -> bool:
 
 
 def _with_groups_in(value: Any, mark: Mark, groups: Mapping[str, Places]) -> tuple[Any, Mark]:
-    """Return a value with its groups as patches, and its mark, in which each patch stands where its group does."""
+    """Replace the groups in a value by patches; in the mark each patch has the line of its group."""
     if isinstance(value, Mapping):
         inside = {key: _with_groups_in(item, mark.child(key), groups) for key, item in value.items()}
         marks = {key: each for key, (_, each) in inside.items()}
@@ -147,15 +147,15 @@ def _with_groups_in(value: Any, mark: Mark, groups: Mapping[str, Places]) -> tup
             found += [(_placed(item, name, place), own) for name, place in groups[item["patch"]].items()]
         else:
             found.append(_with_groups_in(item, own, groups))
-    if not found:  # a group that a robot does not have, alone in a list, is reported as unknown
+    if not found:  # an empty group is reported later as an unknown patch
         return value, mark
     return [item for item, _ in found], replace(mark, children=[each for _, each in found])
 
 
 def _placed(item: Mapping[str, Any], name: str, place: np.ndarray) -> dict[str, Any]:
-    """Return the contact of one patch of a group: the point that is given is that below the base.
+    """Return the contact of one patch of a group; the group's coordinates are those of the point below the base.
 
-    ``(x, y) + R(yaw) place``; where the yaw is left open the group stands as it does in its posture.
+    ``(x, y) + R(yaw) place``; without a yaw the group keeps its orientation in the posture.
     """
     contact, yaw = {**item, "patch": name}, item.get("yaw")
     if isinstance(yaw, int | float):
@@ -175,12 +175,12 @@ SECTIONS = ("parameters", "variants")
 def parameter_values(
     document: Document, drawn: Mapping[str, float] | None = None, robot: "Robot | None" = None
 ) -> tuple[dict[str, float], list[Problem]]:
-    """Return the value of each parameter, by its name as expressions have it, and what is wrong with them.
+    """Return the value of each parameter, by its normalized name, and the problems.
 
     Parameters
     ----------
-    drawn : values, by the same names, that replace those of the file; parameters that depend on them follow.
-    robot : of the document, if it is loaded already.
+    drawn : values that replace those of the file; dependent parameters follow.
+    robot : of the document, if already loaded.
     """
     section = document.data.get("parameters") or {}
     if not isinstance(section, dict):
@@ -218,7 +218,7 @@ def _settle(
     problems: list[Problem],
     written: Mapping[str, str],
 ) -> None:
-    """Evaluate the parameters that depend on others, in whatever order they can be; ``written``: names in the file."""
+    """Evaluate the parameters that depend on others, in order of dependency; ``written``: names in the file."""
     while waiting:
         ready = [name for name, expression in waiting.items() if not set(expression.names) & set(waiting)]
         if not ready:
@@ -238,7 +238,7 @@ def _settle(
 
 
 def _all_known(expression: Expression, document: Document, values: Mapping[str, float]) -> bool:
-    """Whether no parameter is missing because of a mistake that is reported at the parameter itself."""
+    """Whether all parameters are known; a missing one may be invalid, which is reported at the parameter itself."""
     section = document.data.get("parameters")
     missing = {same_name(key) for key in section} - set(values) if isinstance(section, dict) else set()
     return missing.isdisjoint(expression.names)
@@ -247,7 +247,7 @@ def _all_known(expression: Expression, document: Document, values: Mapping[str, 
 def resolve(
     document: Document, drawn: Mapping[str, float] | None = None, robot: "Robot | None" = None
 ) -> tuple[Document, list[Problem]]:
-    """Return the document with every expression replaced by its value, and what is wrong with them.
+    """Replace every expression of a document by its value; return it with the problems.
 
     ``drawn`` and ``robot`` are as for ``parameter_values``.
     """
@@ -275,7 +275,7 @@ def resolve(
             return _number(expression.value(values)) if _all_known(expression, document, values) else 1.0
         except ExpressionError as reason:
             problems.append(document.problem(key, f"{value}: {reason}"))
-            return 1.0  # so that checking can go on; nothing is built from it
+            return 1.0  # a placeholder for further checks
 
     data = replaced((), rest)
     problems += list(_unused(document, used))
@@ -285,12 +285,12 @@ def resolve(
 
 
 def is_expression(value: object) -> bool:
-    """Whether a value of the file is to be evaluated."""
+    """Whether a value of the file is an expression."""
     return isinstance(value, str) and value.startswith("=")
 
 
 def _strays(document: Document) -> dict[str, str]:
-    """Return the keys at the top that stand for a parameter, as after ``--set riser=0.1``, and where it is."""
+    """Return top-level keys that are names of parameters, as after ``--set riser=0.1``, with the correct key path."""
     section = document.data.get("parameters")
     names = [name for name in section if is_name(name)] if isinstance(section, dict) else []
     strays = {}
@@ -317,7 +317,7 @@ def _unused(document: Document, used: set[str]) -> Iterator[Problem]:
 
 
 def _expressions(value: Any) -> Iterator[str]:
-    """Yield the expressions in a value and in what it contains."""
+    """Yield the expressions in a value, recursively."""
     if is_expression(value):
         yield value
     elif isinstance(value, (dict, list)):
@@ -326,5 +326,5 @@ def _expressions(value: Any) -> Iterator[str]:
 
 
 def _number(value: float) -> float:
-    """Return whole numbers as such: they may be asked for, and read better in a file."""
+    """Convert whole numbers to integers: some keys require them, and they read better in a file."""
     return int(value) if value.is_integer() and abs(value) < 1e9 else value

@@ -38,14 +38,14 @@ if TYPE_CHECKING:
 
 
 def goal_text(item: GoalItem) -> str:
-    """Return what an item of the goal asks for."""
+    """Describe a goal item in one line."""
     parts = [f"{contact.patch} on {contact.surface}" for contact in item.contacts]
     parts += ["nothing else"] if item.only else []
     if item.base is not None:
         turned = "" if item.base.rpy is None else f", rpy {_numbers(item.base.rpy)}"
         parts.append(f"base at {_numbers(item.base.xyz)} within {item.base.tolerance:g} m{turned}")
     if item.posture is not None:
-        parts.append(f"posture {item.posture.name or 'of its own'} within {item.posture_tolerance:g}")
+        parts.append(f"posture {item.posture.name or '(unnamed)'} within {item.posture_tolerance:g}")
     if item.com is not None:
         parts.append(f"centre of mass at {_numbers(item.com)}")
     parts += [f"{name} at {_numbers(pose.xyz)}" for name, pose in item.objects.items()]
@@ -57,7 +57,7 @@ def _numbers(values: Iterable[float]) -> str:
 
 
 def stance_text(item: StanceItem) -> str:
-    """Return what an item of a sequence changes."""
+    """Describe the change of a sequence item in one line."""
     parts = []
     if item.contacts is not None:
         parts.append("contacts " + ", ".join(f"{c.patch} on {c.surface}" for c in item.contacts))
@@ -66,7 +66,7 @@ def stance_text(item: StanceItem) -> str:
     if item.remove is not None:
         parts.append(f"remove {item.remove}")
     if item.posture is not None:
-        parts.append(f"posture {item.posture.name or 'of its own'}")
+        parts.append(f"posture {item.posture.name or '(unnamed)'}")
     if item.com is not None:
         parts.append("centre of mass at " + ", ".join(f"{value:g}" for value in item.com))
     return "; ".join(parts)
@@ -78,38 +78,38 @@ PARTS = (
     "robot", "environment", "start", "goal", "posture", "stances", "planner", "control", "simulation", "name",
     "description",
 )  # fmt: skip
-"""What a scenario is made of."""
+"""Arguments of a scenario."""
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
 class Scenario:
-    """A scenario, checked as a whole: making one raises everything that is wrong with it.
+    """A scenario; the constructor checks it as a whole and raises all problems together.
 
     Parameters
     ----------
     robot, environment : the scene.
-    start : contacts at the start, each a Contact (`mcplan.contact`) or what a file would say of it.
-    goal : contacts to reach, or a goal as a file says it (``{"base": {"xyz": [1, 0, 0.65]}}``), or a list of those.
-    posture : at the start: a name, or ``q`` (nq,); ``half_sitting`` where the robot has it.
-    stances : a sequence written by hand, as a file says it; its first item may be left out.
+    start : contacts at the start, each a Contact (`mcplan.contact`) or a dictionary as in a file.
+    goal : contacts to reach, or a goal as in a file (``{"base": {"xyz": [1, 0, 0.65]}}``), or a list of goals.
+    posture : at the start: a name, or ``q`` (nq,); by default ``half_sitting``, if the robot has it.
+    stances : a contact sequence, as in a file; its first item is optional.
     planner, control, simulation : settings that differ from their defaults, by key, or a settings object.
     name, description : for file names and titles.
 
     Attributes
     ----------
-    start : where the motion begins (a ``Start``).
-    goal : items reached in order; within an item everything given must hold.
-    planner, control, simulation : settings with their defaults filled in.
-    stances : the hand-written (or planned) sequence; empty if the planner is to find it. Item 0 stands for the start.
+    start : initial state (a ``Start``).
+    goal : items to reach in order; within an item all conditions must hold together.
+    planner, control, simulation : settings, with defaults.
+    stances : the specified or planned contact sequence; empty if the planner must find it. Item 0 is the start.
     path : of the file.
-    document : what it says, overrides included and expressions replaced by their values.
-    source : the document before that, with its ``parameters`` and ``variants``.
+    document : content of the file with overrides and evaluated expressions.
+    source : the unresolved document, with its ``parameters`` and ``variants``.
     digest : sha256 (hex) of the resolved values and the robot.
 
     Raises
     ------
     ScenarioError
-        With everything that is wrong, each with the key that a file would have.
+        All problems, each with its key.
     """
 
     name: str
@@ -143,7 +143,7 @@ class Scenario:
         description: str = "",
         **read: Any,
     ):
-        if "document" in read:  # as it was read, or as `dataclasses.replace` hands it on
+        if "document" in read:  # from a file, or from `dataclasses.replace`
             values = dict(robot=robot, environment=environment, start=start, goal=goal, stances=stances)
             values |= dict(planner=planner, control=control, simulation=simulation, name=name, description=description)
             self.__dict__.update(values | read)
@@ -164,12 +164,12 @@ class Scenario:
 
     @classmethod
     def of(cls, source: Document, variant: int | None = None, robot: "Robot | None" = None) -> "Scenario":
-        """Return the scenario of a document, or of its variant; ``robot`` is the document's if it is loaded already.
+        """Return the scenario of a document, or of its variant; ``robot`` is the document's, if already loaded.
 
         Raises
         ------
         ScenarioError
-            With all that is wrong.
+            All problems of the document.
         """
         values, problems = assemble(source, variant, robot)
         if values is None or problems:
@@ -181,7 +181,7 @@ class Scenario:
         return f"Scenario({self.name!r}, {self.robot.name}, {self.environment!r}, {what})"
 
     def _repr_html_(self) -> str:
-        """Return for notebooks where it begins, and what it asks for."""
+        """Return a table of start and goal for notebooks."""
         rows = [("robot", self.robot.name), ("physics", self.simulation.physics)]
         rows += [("start", f"{contact.patch} on {contact.support}") for contact in self.start.contacts]
         rows += [(f"goal {k}", goal_text(item)) for k, item in enumerate(self.goal)]
@@ -191,12 +191,12 @@ class Scenario:
         return html_of(self, description, html_table(["", ""], rows), environment)
 
     def control_in(self, physics: str) -> ControlSettings:
-        """Return the settings of the control in a back end; those left out follow the robot's size."""
+        """Return the control settings in a back end; unset ones are scaled to the robot's size."""
         return self.control.under(physics, self.robot.scale)
 
     @property
     def transition_settings(self) -> ControlSettings:
-        """What plans are made with: speeds and shares that do in every back end, so that a plan suits them all."""
+        """Control settings for planning: speeds and shares that suit all back ends."""
         return self.control_in("contact")
 
     def variant(self, seed: int) -> "Scenario":
@@ -205,19 +205,19 @@ class Scenario:
         Raises
         ------
         ScenarioError
-            When the file has no ``variants``, or the variant is not sound.
+            The file has no ``variants``, or the variant is invalid.
         """
         return Scenario.of(self.source, seed, self.robot)
 
     def replace(self, **changes: Any) -> "Scenario":
-        """Return the scenario with parts replaced, checked again; variants and parameters of this one are gone.
+        """Return the scenario with parts replaced, checked again; it has no variants and parameters.
 
         Parameters
         ----------
         changes : ``robot``, ``environment``, ``start``, ``goal``, ``stances``, ``name``, ``description`` as for a new
-            scenario; ``planner``, ``control``, ``simulation``: the keys that change, or a settings object.
+            scenario; ``planner``, ``control``, ``simulation``: the changed keys, or a settings object.
         """
-        data = self.data()  # what is made of plain values is read from the working directory
+        data = self.data()  # paths relative to the working directory
         robot: Robot = instance("replace", "robot", changes.pop("robot", self.robot), _robot_type())
         data["robot"] = robot_name(robot)
         for key, value in changes.items():
@@ -227,7 +227,7 @@ class Scenario:
             elif key == "start":
                 first = {"contacts": (data.get("start") or {}).get("contacts") or []}
                 if "stances" not in changes and data.get("stances") and data["stances"][0] == first:
-                    data["stances"] = data["stances"][1:]  # it begins as the start does
+                    data["stances"] = data["stances"][1:]  # the first item is the start
                 data[key] = {k: v for k, v in data.get("start", {}).items() if k != "contacts"}
                 data[key] |= {"contacts": contacts_data(value)}
             elif key == "goal":
@@ -242,12 +242,12 @@ class Scenario:
         return Scenario.of(Document.of_values(data, ScenarioError), robot=robot)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the scenario as a file, replacing an existing one as a whole; paths in it are relative to its place."""
+        """Write the scenario to a file, atomically; paths in it are relative to the file's directory."""
         path = file_path("save", path)
         write_text(path, dump_document(self.data(path.parent)))
 
     def data(self, directory: str | os.PathLike[str] = ".") -> dict[str, Any]:
-        """Return what the scenario says as plain values, for a file in ``directory``."""
+        """Return the scenario as plain values, for a file in ``directory``."""
         return moved_paths(self.document.data, Path(self.path).parent, Path(directory))
 
 
@@ -258,7 +258,7 @@ def _updated(settings: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[st
 
 
 def _robot_type() -> type:
-    """Return the class of robots: imported late, for it takes Numba with it."""
+    """Return the class Robot, imported late because it imports Numba."""
     from mcplan.robot.robot import Robot
 
     return Robot

@@ -1,4 +1,4 @@
-"""Schema of scenario and plan files, key by key, and the start that a file describes."""
+"""Schema of scenario and plan files."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -19,26 +19,26 @@ if TYPE_CHECKING:
 
 
 class CourseSpec(Spec):
-    """How a patch in the air goes along, see `mcplan.planning.transition.transition.SwingSpec`."""
+    """Swing of a patch in a motion, see `mcplan.planning.transition.transition.SwingSpec`."""
 
     patch: str
-    """Its name."""
+    """Name of the patch."""
     leader: Literal["own", "body"]
-    """On a path of its own, or as the knots take it."""
+    """``own``: on a separate path; ``body``: as the knots of the whole body move it."""
     lift: Triple = (0.0, 0.0, 0.0)
-    """Along the normal that it leaves, m."""
+    """Lift-off displacement along the normal of the old support, m."""
     approach: Triple = (0.0, 0.0, 0.0)
-    """Along the normal that it comes to, m."""
+    """Approach displacement along the normal of the new support, m."""
     leaves: bool = False
-    """Whether it rests on its old support at the beginning."""
+    """Whether it lifts off from its old support."""
     meets: bool = False
-    """Whether it comes to its new contact."""
+    """Whether it reaches its new contact."""
     waits: bool = False
-    """Whether that contact closes later."""
+    """Whether that contact closes after this motion."""
 
 
 class NearSpec(Spec):
-    """Where bodies come nearest."""
+    """Minimum distance between bodies."""
 
     distance: float | None = None
     """m."""
@@ -50,17 +50,17 @@ class LawSpec(Spec):
     """Nodes of a `TimeParameterization` (`mcplan.motion.time_parameterization`), each a line ``t s sd sdd``."""
 
     kept: Annotated[float, Field(ge=0, le=1)] = 1.0
-    """Part of the reserve of its pace that it keeps."""
+    """Kept part of the margin of its pace."""
     nodes: Annotated[tuple[str, ...], Field(min_length=2, max_length=1000)]
-    """Time, place on the path, rate and change of the rate."""
+    """Time t, path parameter s, its rate sd and acceleration sdd."""
 
     def rows(self, length: float) -> np.ndarray:
-        """Return the nodes (k, 4) of a law along a path of a length (s).
+        """Return the nodes (k, 4) of the time parameterization of a path of a length (s).
 
         Raises
         ------
         ValueError
-            They are no law.
+            The nodes are invalid.
         """
         rows = [[float(word) for word in line.split()] for line in self.nodes]
         if any(len(row) != 4 for row in rows) or not np.isfinite(rows).all():
@@ -71,14 +71,14 @@ class LawSpec(Spec):
         if not abs(law[-1, 1] - length) <= 1e-9 * length:
             raise ValueError(f"s ends at {law[-1, 1]:g}, expected {length:g}, where the times of the knots end")
         if not (law[:, 2] > 0.0).all():
-            raise ValueError("a rate sd is not positive")
+            raise ValueError("expected positive rates sd")
         return law
 
 
 class SegmentSpec(Spec):
     """A motion of the whole body; ``knots`` are postures q, each a line of numbers.
 
-    It begins and ends at rest, but where a stance has ``v`` and ``vd``: that is passed so.
+    It begins and ends at rest, except at a stance with ``v`` and ``vd``, which is passed with these.
     """
 
     times: Annotated[tuple[NotNegative, ...], Field(min_length=6, max_length=1000)]
@@ -86,17 +86,17 @@ class SegmentSpec(Spec):
     knots: Annotated[tuple[str, ...], Field(min_length=6, max_length=1000)]
     """Postures of the whole body."""
     courses: tuple[CourseSpec, ...] = ()
-    """Of patches that leave a support or come to one."""
+    """Of patches that leave or reach a support."""
     near: NearSpec = NearSpec()
-    """Where bodies come nearest."""
+    """Minimum distance between bodies."""
     missed: NotNegative = 0.0
-    """By how much the least distance is missed, m."""
+    """Deficit of the required clearance, m."""
     held: bool = True
-    """Whether its contacts hold the robot all along, at rest."""
+    """Whether its contacts balance the robot at rest in every posture of the motion."""
     law: LawSpec | None = None
-    """When it is where; without one, its knots are at their times."""
+    """Time parameterization; without it the knots have their nominal times."""
     unpaced: str = ""
-    """Why it has no law where its plan has a pace."""
+    """Reason why it has no time parameterization although the plan has a pace."""
 
     @field_validator("times")
     @classmethod
@@ -111,7 +111,7 @@ class SegmentSpec(Spec):
         Raises
         ------
         ValueError
-            They are not numbers, not as many in each line, or not as many as there are times.
+            Values are no numbers, lines have different lengths, or their number differs from that of the times.
         """
         if len(self.knots) != len(self.times):
             raise ValueError(f"{len(self.knots)} knots and {len(self.times)} times; each knot has its time")
@@ -125,12 +125,12 @@ class SegmentSpec(Spec):
 
 
 class TransitionSpec(Spec):
-    """The motion from the stance before."""
+    """The motion from the previous stance."""
 
     ramp: NotNegative = 0.0
-    """How long a force sinks before its contact opens, or its limit rises after it closed, s."""
+    """Duration of unloading before a contact opens, or of loading after it closes, s."""
     parts: bool = False
-    """Whether a patch that has opened leaves its support."""
+    """Whether a patch with an opened contact leaves its support."""
     segments: Annotated[tuple[SegmentSpec, ...], Field(min_length=1, max_length=2)]
     """One or two."""
 
@@ -141,10 +141,10 @@ CoM = Annotated[tuple[float, ...], Field(min_length=2, max_length=3)]
 
 
 class SurfaceSpec(Spec):
-    """A planar convex patch: ``size`` is centred on the pose, or ``polygon`` gives the corners."""
+    """A planar convex polygon: ``size`` is centred on the pose, or ``polygon`` gives the corners."""
 
     name: Name
-    """By which everything else refers to it."""
+    """Unique name for references."""
     pose: PoseSpec = PoseSpec()
     """Of its middle: x and y along its edges, z its outward normal."""
     size: tuple[Positive, Positive] | None = None
@@ -180,13 +180,13 @@ class BarSpec(Spec):
     """A round bar between two ends."""
 
     name: Name
-    """By which everything else refers to it."""
+    """Unique name for references."""
     ends: tuple[Triple, Triple]
     """Middle of its two ends, world, m."""
     radius: Positive
     """m."""
     friction: NotNegative = 0.7
-    """Coulomb coefficient, for what stands on it."""
+    """Coulomb coefficient, for contacts that are not grasps."""
     max_force: Positive | None = None
     """Largest force of a grasp of this bar, N, instead of that of the patch: a rough or thick bar holds better."""
 
@@ -224,9 +224,9 @@ class MeshSpec(Spec):
     """A mesh file, relative to the scenario; its vertices are multiplied by ``scale``."""
 
     file: str
-    """STL, OBJ, PLY, OFF or COLLADA; its convex hull counts."""
+    """STL, OBJ, PLY, OFF or COLLADA; its convex hull is used."""
     scale: Positive = 1.0
-    """1 where the file is in m."""
+    """Scale to m; 1 for a file in m."""
 
 
 class HullSpec(Spec):
@@ -247,7 +247,7 @@ class SolidSpec(Spec):
     """A named solid: exactly one of the shapes, and its pose."""
 
     name: Name
-    """By which everything else refers to it."""
+    """Unique name for references."""
     pose: PoseSpec = PoseSpec()
     """Of its frame, world."""
     box: BoxSpec | None = None
@@ -273,52 +273,52 @@ class SolidSpec(Spec):
 
 
 class ObstacleSpec(SolidSpec):
-    """A solid that only collides."""
+    """A solid to avoid, without contacts."""
 
 
 class ObjectSpec(SolidSpec):
-    """A solid that can be moved; the poses of its surfaces are relative to its own.
+    """A movable solid; the poses of its surfaces are relative to its own.
 
     It lies on surfaces of the environment, and may reach beyond their edges as long as its centre of mass does not. The
-    robot touches none that lies on another one, or has one on it.
+    robot cannot touch stacked objects.
     """
 
     mass: Positive
-    """kg; its inertia is that of a solid of even density."""
+    """kg; its inertia is that of a solid of uniform density."""
     friction: NotNegative = 0.7
     """Coulomb coefficient of its sides; its ``surfaces`` have their own."""
     surfaces: tuple[SurfaceSpec, ...] = ()
-    """Where the robot may touch it; poses in its frame."""
+    """Surfaces for contacts; poses in its frame."""
 
 
 class EnvironmentSpec(Spec):
-    """What stands around the robot; ``friction`` here replaces that of every surface and bar."""
+    """Environment of the robot; ``friction`` here replaces that of every surface and bar."""
 
     surfaces: tuple[SurfaceSpec, ...] = ()
-    """What may be stood on or leant on."""
+    """Surfaces to stand on or lean on."""
     bars: tuple[BarSpec, ...] = ()
-    """What may be held or stood on."""
+    """Bars to grasp or stand on."""
     obstacles: tuple[ObstacleSpec, ...] = ()
-    """What is only kept clear of."""
+    """Solids to avoid."""
     objects: tuple[ObjectSpec, ...] = ()
-    """What can be moved."""
+    """Movable solids."""
     friction: NotNegative | None = None
     """Replaces that of every surface and bar."""
     mesh: str | None = None
     """A mesh, height map or world (URDF, SDF, MJCF) whose surfaces, bars and obstacles are found (`mcplan.scene.found`)
     and added to those listed here."""
     scale: Positive = 1.0
-    """What its lengths are multiplied by: 0.001 for mm."""
+    """Factor of its lengths: 0.001 for mm."""
     up: AxisName = "z"
     """Which of its axes points up."""
     cell: Positive = 0.05
     """Of a height map: the distance of its points, m."""
     height: Positive = 1.0
-    """Of a height map: how high the brightest grey level is, m."""
+    """Of a height map: height of the brightest grey level, m."""
     pose: PoseSpec = PoseSpec()
-    """Where its origin is."""
+    """Pose of its origin."""
     find: FindSettings | None = None
-    """What is looked for in it."""
+    """Settings of the detection."""
 
     @model_validator(mode="after")
     def _of_a_mesh(self) -> "EnvironmentSpec":
@@ -460,7 +460,7 @@ else:
 
 
 class StanceItem(Spec):
-    """One item of a sequence; the keys after ``com`` are written by the planner."""
+    """One item of a contact sequence; the planner writes the keys after ``com``."""
 
     contacts: tuple[ContactSpec, ...] | None = None
     """All contacts of this stance: that of the first one."""
@@ -469,9 +469,9 @@ class StanceItem(Spec):
     remove: str | None = None
     """The patch whose contact opens."""
     posture: Posture | None = None
-    """To which the planner stays near."""
+    """Preferred posture."""
     com: CoM | None = None
-    """Where the centre of mass goes: x, y or x, y, z, world, m."""
+    """Target of the centre of mass: x, y or x, y, z, world, m."""
     objects: dict[str, PoseSpec] = Field(default_factory=dict)
     """Poses that objects have at the end of this item: the contacts that stay on them push or pull them there."""
     moved: str | None = None
@@ -485,14 +485,14 @@ class StanceItem(Spec):
     tau: tuple[float, ...] | None = None
     """Joint torques, N m (written by the planner)."""
     margins: dict[str, Any] | None = None
-    """How far the posture is from its limits (written by the planner)."""
+    """Margins of the posture to its limits (written by the planner)."""
     v: tuple[float, ...] | None = None
-    """Velocity with which the posture is passed: base m/s, rad/s in world axes, joints rad/s or m/s (written by the
-    planner); left out at rest."""
+    """Velocity in the posture: base m/s, rad/s in world axes, joints rad/s or m/s (written by the planner); missing at
+    rest."""
     vd: tuple[float, ...] | None = None
     """Acceleration there (written by the planner)."""
     transition: TransitionSpec | None = None
-    """The motion that leads here from the item before."""
+    """The motion from the previous item to this one."""
 
     @model_validator(mode="after")
     def _one_change(self) -> "StanceItem":
@@ -503,7 +503,7 @@ class StanceItem(Spec):
 
 
 class StartRangeSpec(Spec):
-    """How far a variant may move the robot and the contacts of its start together."""
+    """Largest displacement of the robot and its start contacts in a variant."""
 
     xy: NotNegative = 0.0
     """Along x and along y, m."""
@@ -522,29 +522,29 @@ class ScenarioSpec(Spec):
     name: Name
     """Of files and directories made from it."""
     description: str = ""
-    """A sentence for people."""
+    """Description in a sentence."""
     robot: str
     """A bundled robot, or the path of a URDF or a robot.yaml, relative to this file."""
     environment: EnvironmentSpec = EnvironmentSpec()
-    """What stands around the robot."""
+    """Environment of the robot."""
     start: StartSpec = StartSpec()
-    """Where the motion begins."""
+    """Initial state."""
     goal: Goal = ()
-    """One item, or several that are reached in order."""
+    """One item, or several to reach in order."""
     planner: PlannerSettings = PlannerSettings()
-    """Options of the search."""
+    """Settings of the planner."""
     control: ControlSettings = ControlSettings()
-    """Of the controller and its state machine."""
+    """Settings of the controller and its state machine."""
     simulation: SimulationSettings = SimulationSettings()
-    """Of the simulation."""
+    """Settings of the simulation."""
     stances: tuple[StanceItem, ...] = ()
-    """A sequence written by hand, or found by the planner."""
+    """Contact sequence, specified by the user or found by the planner."""
     plan: dict[str, Any] | None = None
-    """Of a plan file: how it was found (written by the planner)."""
+    """Of a plan file: data of the search (written by the planner)."""
     parameters: dict[str, float] = Field(default_factory=dict)
     """Names for numbers, which ``=`` expressions use."""
     variants: dict[str, float | Percent | Pair | StartRangeSpec] = Field(default_factory=dict)
-    """How parameters, friction and start vary with a seed. Both are gone once the file is resolved
-    (`mcplan.scenario.parameters`)."""
+    """Ranges of parameters, friction and start, drawn from a seed. ``parameters`` and ``variants`` are removed when the
+    file is resolved (`mcplan.scenario.parameters`)."""
     variant: dict[str, Any] | None = None
-    """What the seed of a variant drew (written by the program)."""
+    """Values drawn from the seed of a variant (written by the program)."""

@@ -1,4 +1,4 @@
-"""Scenario writer: Python objects to the plain values of a file that read back as the same scene."""
+"""Scenario writer: Python objects to the plain values of a file; reading them back gives the same scene."""
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,17 +21,17 @@ if TYPE_CHECKING:
 
 
 FEW = 64
-"""Corners of a mesh that are written out: what collides is its convex hull in any case."""
+"""Maximum number of corners of a mesh written as they are; collisions use its convex hull in any case."""
 
 MOST = 10_000
-"""Corners that a hull in a file may have; of more, those are kept that lie farthest out in as many directions."""
+"""Maximum number of corners of a hull in a file; with more, the extreme corners in as many directions are kept."""
 
 THIN = 1e-4
-"""m: thickness that the hull of a flat mesh gets."""
+"""m: minimum thickness given to the hull of a flat mesh."""
 
 
 def robot_name(robot: "Robot") -> str:
-    """Return what a file says for a robot: the name of a bundled one, or the path of its file."""
+    """Return the reference to a robot in a file: the name of a bundled one, or the path of its file."""
     from mcplan.robot.robot_file import BUNDLED
 
     path = robot.path or robot.urdf_path
@@ -99,7 +99,7 @@ def goal_data(goal: Any) -> Any:
 
 
 def settings_data(key: str, value: Any) -> dict[str, Any]:
-    """Return a section of settings: what a settings object was given, or the keys of a mapping."""
+    """Return a section of settings: the explicitly set values of a settings object, or a mapping."""
     if isinstance(value, BaseModel):
         return value.model_dump(exclude_unset=True)
     if not isinstance(value, Mapping):
@@ -110,8 +110,8 @@ def settings_data(key: str, value: Any) -> dict[str, Any]:
 def moved_paths(data: Mapping[str, Any], home: Path, directory: Path) -> dict[str, Any]:
     """Return a scenario's values with the paths in them relative to ``directory`` instead of ``home``.
 
-    A scenario reads meshes from its own directory and below, and from packages: of one that cannot be read from there
-    its hull is written.
+    A scenario may read meshes only from its own directory and below, and from packages; for other meshes, the hull is
+    written.
     """
     moved = dict(data)
     moved["robot"] = _moved(data["robot"], home, directory)
@@ -148,7 +148,7 @@ def _moved_mesh(item: dict[str, Any], home: Path, directory: Path) -> dict[str, 
 
 
 def _hull(mesh: Mapping[str, Any], home: Path) -> list[list[float]] | None:
-    """Return the corners of the hull of a mesh file, which is what counts of it; None where it cannot be read."""
+    """Return the corners of the hull of a mesh file, which collisions use; None if it cannot be read."""
     from mcplan.robot.mesh_file import MeshError, MeshFiles
 
     try:
@@ -159,7 +159,7 @@ def _hull(mesh: Mapping[str, Any], home: Path) -> list[list[float]] | None:
 
 
 def _corners(vertices: np.ndarray) -> np.ndarray:
-    """Return the corners (k,3) of a hull that is nowhere thinner than ``THIN``, at most ``MOST`` of them."""
+    """Return the corners (k,3) of a hull, at least ``THIN`` thick, at most ``MOST`` of them."""
     from mcplan.scene.found.obstacles import directions
 
     middle = vertices.mean(axis=0)
@@ -186,7 +186,7 @@ def _contact(contact: Contact | Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _surface(surface: Surface, R: np.ndarray | None = None, p: np.ndarray | None = None) -> dict[str, Any]:
-    """Return what a file says of a surface; of one on an object relative to the object's pose."""
+    """Return a surface in the form of files, on an object relative to the object's pose."""
     R_S, p_S = surface.R, surface.p
     if R is not None and p is not None:
         R_S, p_S = R.T @ R_S, R.T @ (p_S - p)

@@ -7,12 +7,12 @@
       start: {xy: 0.03, yaw: =pi/36}  # robot and start contacts moved together by at most this much (m, rad)
 
 Each name but ``start`` is a parameter of the file. Values are drawn uniformly from ``numpy.random.default_rng(seed)``,
-one per name in the order of the section (``start``: x, y, yaw), so a seed always gives the same file. A parameter that
-depends on others is drawn about the value that they give it.
+one per name in the order of the section (``start``: x, y, yaw), so a seed always gives the same file. A dependent
+parameter is drawn about the value computed from the others.
 
 The start moves as a whole, base and contacts together, in the horizontal plane: the base turns by ``yaw`` about the
-vertical through itself and is then displaced by (x, y). Each contact whose place is given moves with it and stays on
-its support: a point of a surface moves along the surface, one of a bar along the bar. Places that the file leaves out
+vertical through itself and is then displaced by (x, y). Each contact with given coordinates moves with it and stays on
+its support: a point of a surface moves along the surface, one of a bar along the bar. Contacts without coordinates
 follow the base.
 """
 
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 def moved_start(data: dict[str, Any], motion: tuple[float, float, float]) -> dict[str, Any]:
     """Return the section ``start`` of a resolved scenario after a motion x, y (m), yaw (rad).
 
-    Parts that are not as a scenario has them are left as they are; checking the result names them.
+    Invalid parts are unchanged; the check of the result reports them.
     """
     start = dict(data["start"])
     try:
@@ -97,7 +97,7 @@ def _moved_contact(
 
 
 def _supports(data: dict[str, Any]) -> dict[str, SurfaceSpec | BarSpec]:
-    """Return the surfaces and bars that stand in the world; those of objects are left out."""
+    """Return the fixed surfaces and bars; those of objects are left out."""
     environment = data.get("environment")
     found: dict[str, SurfaceSpec | BarSpec] = {}
     for group, model in (("surfaces", SurfaceSpec), ("bars", BarSpec)):
@@ -122,16 +122,16 @@ START = "start"
 START_RANGES = ("xy", "yaw")
 
 LARGEST = 1e9
-"""Magnitude of what is drawn: no length of a scene is near it, and no sum of such numbers overflows."""
+"""Maximum magnitude of drawn values: beyond any length of a scene, and sums cannot overflow."""
 
 
 class RangeError(ValueError):
-    """What is wrong with one entry."""
+    """Invalid range of a variant, with the reason."""
 
 
 @dataclass(frozen=True)
 class Range:
-    """Where a parameter may lie: ``low`` to ``high``, or up to ``spread`` (or ``share`` of its value) away from it."""
+    """Range of a parameter: ``low`` to ``high``, or its value ± ``spread`` (or ± ``share`` of its value)."""
 
     low: float | None = None
     high: float | None = None
@@ -139,12 +139,12 @@ class Range:
     share: float = 0.0
 
     def bounds(self, nominal: float) -> tuple[float, float]:
-        """Return the least and the greatest value.
+        """Return the minimum and maximum value.
 
         Raises
         ------
         RangeError
-            One of them is beyond what may be drawn.
+            A bound exceeds ``LARGEST``.
         """
         if self.low is not None and self.high is not None:
             return self.low, self.high
@@ -156,22 +156,22 @@ class Range:
 
 @dataclass(frozen=True)
 class Draw:
-    """What a seed gives: values of ``parameters``, and the ``motion`` x, y (m), yaw (rad) of the start."""
+    """Values drawn from a seed: ``parameters``, and the ``motion`` x, y (m), yaw (rad) of the start."""
 
     seed: int
     parameters: dict[str, float]
     motion: tuple[float, float, float] | None
 
     def to_data(self) -> dict[str, Any]:
-        """Return what the resolved file says about its origin."""
+        """Return the section ``variant`` of the resolved file."""
         data: dict[str, Any] = {"seed": self.seed, **self.parameters}
         return data if self.motion is None else data | {START: list(self.motion)}
 
 
 def variant_document(document: Document, seed: int, robot: "Robot | None" = None) -> tuple[Document, list[Problem]]:
-    """Return the variant of a seed with plain numbers only, and what is wrong with the file.
+    """Return the variant of a seed as plain numbers, and the problems of the file.
 
-    ``robot`` is that of the document if it is loaded already.
+    ``robot`` is that of the document, if already loaded.
     """
     if not isinstance(document.data, dict):
         return document, []
@@ -188,7 +188,7 @@ def variant_document(document: Document, seed: int, robot: "Robot | None" = None
 
 
 def _with_mesh(document: Document) -> Document:
-    """Return the document with the supports of its mesh, on which contacts may stand, so far as it can be read."""
+    """Return the document with the supports found in its mesh, if readable, for contacts on them."""
     environment = document.data.get("environment")
     if not isinstance(environment, dict) or "mesh" not in environment:
         return document
@@ -197,7 +197,7 @@ def _with_mesh(document: Document) -> Document:
 
 
 def check_variants(document: Document, robot: "Robot | None" = None) -> list[Problem]:
-    """Return what is wrong with the section ``variants``; ``robot`` is as for ``variant_document``."""
+    """Return the problems of the section ``variants``; ``robot`` is as for ``variant_document``."""
     if not isinstance(document.data, dict) or "variants" not in document.data:
         return []
     values, _ = parameter_values(document, None, robot)
@@ -222,7 +222,7 @@ def _draw(document: Document, seed: int, robot: "Robot | None") -> tuple[Draw, l
             values, _ = parameter_values(document, drawn, robot)
             try:
                 drawn[name] = float(rng.uniform(*ranges[name].bounds(values.get(name, 1.0))))
-            except RangeError as reason:  # about a value that follows from others that were drawn
+            except RangeError as reason:  # of a value computed from other drawn values
                 problems.append(document.problem(("variants", key), str(reason)))
     return Draw(seed, drawn, moved), problems
 
@@ -230,7 +230,7 @@ def _draw(document: Document, seed: int, robot: "Robot | None") -> tuple[Draw, l
 def _ranges(
     document: Document, values: dict[str, float]
 ) -> tuple[dict[str, Range], tuple[float, float] | None, list[Problem]]:
-    """Return the range of each parameter, of the start (xy, yaw), and what is wrong with them."""
+    """Return the range of each parameter and of the start (xy, yaw), and the problems."""
     section = document.data["variants"] or {}
     if not isinstance(section, dict):
         return {}, None, [document.problem(("variants",), "expected a mapping {parameter: range}")]
@@ -288,5 +288,5 @@ def _number(given: Any, values: dict[str, float]) -> float:
     if not isinstance(number, (int, float)) or isinstance(number, bool):
         raise RangeError(f"expected a number, got {given!r}")
     if not abs(number) <= LARGEST:  # or is not a number
-        raise RangeError(f"expected a number of at most {LARGEST:g} either way, got {given!s:.40}")
+        raise RangeError(f"expected a number between ±{LARGEST:g}, got {given!s:.40}")
     return float(number)

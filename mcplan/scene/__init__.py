@@ -1,1 +1,1 @@
-"""The world: surfaces, bars, obstacles, objects, contacts, and contact placement."""
+"""Environment model: surfaces, bars, obstacles, objects, contacts, and contact placement."""

@@ -2,10 +2,9 @@
 
     X* = X_c exp((1 - S' S) xi),   xi = log(X_c^-1 X)
 
-``X_c`` is the pose that is known of the contact, X that of the patch, and the rows of S are the directions that the
-contact constrains. What is free about X is taken from it, the rest from the contact. The exponential is that of SE(3):
-a patch that rolls about a bar moves on a circle, and would be held half a hand's breadth away from it by a pose that
-did not roll along.
+``X_c`` is the known pose in contact, X that of the patch; the rows of S are the directions that the contact constrains.
+Free directions come from X, constrained ones from the contact. The exponential is that of SE(3): a patch that rolls
+about a bar moves on a circle; without the rotation of the pose the result would be centimetres off the bar.
 
 Source: Lynch & Park, Modern Robotics (2017), §3.3.3.
 """
@@ -17,20 +16,20 @@ from mcplan.robot.pose import Pose, cross_matrix, pose_logarithm
 from mcplan.scene.contact import Contact
 
 ROUNDS, ENOUGH = 5, 1e-10
-"""Projections at most, and the free motion that is left when they end (m, rad): one will do for a single free axis."""
+"""Maximum number of projections, and the residual free motion at which they end (m, rad); one free axis needs one."""
 
 TURNED = 2e-3
-"""m, rad: a pose that lags the patch by so much is followed; what its linearisation then misses is micrometres."""
+"""m, rad: deviation from which the known pose is updated; the linearisation error is then micrometres."""
 
 
 def allowed_pose(contact: Contact, pose: Pose, known: Pose | None = None) -> Pose:
-    """Return the pose that a contact allows nearest to a pose of its patch.
+    """Project a pose of a patch onto the poses that its contact allows.
 
     Parameters
     ----------
     contact : gives the constrained directions.
     pose : of the patch.
-    known : a pose in contact; None is the contact's own.
+    known : a pose in contact; None: the contact's nominal pose.
     """
     R, p = known or (contact.R, contact.p)
     S = contact.selection
@@ -51,7 +50,7 @@ def allowed_pose(contact: Contact, pose: Pose, known: Pose | None = None) -> Pos
 
 
 def lags(contact: Contact, known: Pose, pose: Pose) -> bool:
-    """Say whether a known pose in contact is off a patch's in the free directions by more than ``TURNED``."""
+    """Whether a known pose in contact deviates from the patch's in free directions by more than ``TURNED``."""
     if len(contact.selection) == 6 or contact.radius:
         return False
     (_, b, c), (d, _, f), (g, h, _) = (known[0].T @ pose[0]).tolist()

@@ -1,4 +1,4 @@
-"""Contacts: a patch at its place on a surface or a bar in world geometry, and the directions that it constrains."""
+"""Contacts: pose of a patch on a surface or bar in the world, constrained directions, friction and limits."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -13,15 +13,15 @@ from mcplan.robot.robot import Robot
 
 @dataclass(frozen=True, eq=False)
 class Carrier:
-    """The free object that a contact is on: at rest it bears a load only as far as it neither slides nor tips.
+    """The free object that a contact is on; at rest it carries a load as long as it neither slides nor tips.
 
     Parameters
     ----------
     name : of the object.
     mass : kg.
     com : (3,) its centre of mass in the world.
-    rest : its contact with what it lies on, whose patch has the object's name and frame; None while it is in the air,
-        where the robot's contacts on it bear its weight.
+    rest : its contact with its support, with a patch of the object's name and frame. None in the air: then the robot's
+        contacts on the object carry its weight.
     """
 
     name: str
@@ -30,11 +30,11 @@ class Carrier:
     rest: "Contact | None"
 
     def with_margin(self, friction: float, force: float) -> "Carrier":
-        """Return the object with a share of the friction and the limits of what it lies on."""
+        """Return the object with friction and force limits of its resting contact scaled down."""
         return replace(self, rest=self.rest and self.rest.with_margin(friction, force))
 
     def moved(self, begin: Pose, end: Pose, rests: bool) -> "Carrier":
-        """Return the object at another pose (R, p); ``rests``: on what it lies on at the first one, if on anything."""
+        """Return the object moved from one pose (R, p) to another; ``rests``: it still rests on the same support."""
         turn = end[0] @ begin[0].T
         rest = self.rest.moved(begin, end) if rests and self.rest else None
         return replace(self, com=end[1] + turn @ (self.com - begin[1]), rest=rest)
@@ -49,26 +49,24 @@ class Contact:
     patch : name of the robot's patch.
     support : name of the surface or bar.
     kind : ``surface`` (a polygon or an edge), ``point``, ``ball`` or ``grasp``.
-    R, p : rotation (3,3) and position (3,) of the target pose ``X_WP``. Directions that ``selection`` leaves free
-        need not be met. Of a ball: upright, z into the support, whatever its link's rotation; and where its
-        centre is when the patch is turned so.
+    R, p : rotation (3,3) and position (3,) of the target pose ``X_WP``. Only the directions in ``selection`` are
+        constrained. For a ball: upright, z into the support, independent of its link's rotation, and the position
+        of its centre in that orientation.
     points : (k,3) in patch axes: corners of the polygon (of its part on the surface if it overhangs), the two ends of
-        an edge or of the line on a bar, the origin for a point and a grasp,
-        of a ball the lowest point.
+        an edge or of the line on a bar, the origin for a point and a grasp, the lowest point of a ball.
     axes : (3,3) with columns t1, t2, n in the world; n is the outward normal of the support. For a grasp
         the patch axes.
-    friction : Coulomb coefficient (of no meaning for a grasp).
+    friction : Coulomb coefficient (unused for a grasp).
     max_force : largest normal force, for a grasp the largest norm of the force (N); inf if unlimited.
     max_moment : largest norm of the moment of a grasp (N m); inf if unlimited.
     selection : (m,6) orthonormal rows: the directions (linear, angular), in patch axes at the patch origin, in which
         the patch cannot move.
     coordinates : the place on the support as files write it: ``x, y, yaw``; ``along, angle, flip``;
         ``along, offset, angle, flip`` for a sole on a bar.
-    options : what the file says beyond that (``kind``, ``friction``, ``max_force``, ``slide``, ``hinge``,
-        ``overhang``).
-    radius : of a ball (m), 0 of everything else. As its link turns by ``phi`` from upright it rolls: its centre is at
+    options : further keys of the file (``kind``, ``friction``, ``max_force``, ``slide``, ``hinge``, ``overhang``).
+    radius : of a ball (m), else 0. When its link turns by ``phi`` from upright, the ball rolls: its centre is at
         ``p + radius phi x n``, and no slip is  v + radius n x w = 0.
-    carrier : the free object whose surface this is, where it is now; None for what stands fast.
+    carrier : the free object whose surface this is, at its present pose; None for fixed supports.
     """
 
     patch: str
@@ -106,41 +104,41 @@ class Contact:
 
     @property
     def rolls(self) -> bool:
-        """Whether this is a flat patch on a bar: it rolls on it, and the axes of the contact turn along."""
+        """Whether a flat patch rolls on a bar; then the axes of the contact turn with the patch."""
         return self.kind == "surface" and "offset" in self.coordinates
 
     def axes_at(self, R: np.ndarray) -> np.ndarray:
-        """Return the axes (3,3) when the patch has the rotation R (3,3): those of a patch that rolls turn with it."""
+        """Return the axes (3,3) for the patch rotation R (3,3); the axes of a rolling patch turn with it."""
         return R @ self.R.T @ self.axes if self.rolls else self.axes
 
     def turned(self, R: np.ndarray) -> np.ndarray:
-        """Return the axes of ``points`` and ``selection`` where the patch has a rotation R (..., 3, 3).
+        """Return the axes of ``points`` and ``selection`` for the patch rotation R (..., 3, 3).
 
-        They turn with it, but those of a ball stay: it touches below its centre, however its link is turned.
+        They turn with the patch, except those of a ball, which touches below its centre in any orientation.
         """
         return np.broadcast_to(self.R, np.shape(R)) if self.radius else R
 
     def rolled(self, R: np.ndarray) -> np.ndarray:
-        """Return by how much (3,) a ball has rolled with its link turned to R (3,3): ``radius phi x n``."""
+        """Return the displacement (3,) of a ball that has rolled to the link rotation R (3,3): ``radius phi x n``."""
         if not self.radius:
             return np.zeros(3)
         return self.radius * np.cross(Rotation.from_matrix(R @ self.R.T).as_rotvec(), self.normal)
 
     def at(self, R: np.ndarray, p: np.ndarray) -> "Contact":
-        """Return the contact where its patch is: it may have turned about its free axes, or rolled."""
+        """Return the contact at the present pose of its patch, which may have turned about free axes, or rolled."""
         if self.radius:
             return replace(self, p=p)
         return replace(self, R=R, p=p, axes=self.axes_at(R))
 
     def moved(self, begin: Pose, end: Pose) -> "Contact":
-        """Return the contact when its support has gone from one pose (R, p) to another; its carrier stays."""
+        """Return the contact after its support has moved from one pose (R, p) to another; its carrier is unchanged."""
         turn = end[0] @ begin[0].T
         return replace(self, R=turn @ self.R, p=end[1] + turn @ (self.p - begin[1]), axes=turn @ self.axes)
 
     def with_margin(self, friction: float, force: float | None = None) -> "Contact":
-        """Return the contact with a share of its friction and of what it bears at most, and what carries it likewise.
+        """Return the contact, and its carrier, with friction and force limits scaled down.
 
-        Of its largest force and moment it is the same share unless ``force`` gives another.
+        The largest force and moment are scaled by ``force``, by default as ``friction``.
         """
         force = friction if force is None else force
         carrier = self.carrier and self.carrier.with_margin(friction, force)
@@ -154,7 +152,7 @@ class Contact:
 
     @cached_property
     def free(self) -> np.ndarray:
-        """Projection (6,6) of motions, linear then angular in patch axes, onto those that it allows: ``1 - S' S``."""
+        """Projection (6,6) of twists, linear then angular in patch axes, onto the free directions: ``1 - S' S``."""
         free = np.eye(6) - self.selection.T @ self.selection
         free.flags.writeable = False
         return free
@@ -168,13 +166,13 @@ class Contact:
 
     @cached_property
     def ground(self) -> float:
-        """How high its lowest point is (m)."""
+        """Height of its lowest point (m)."""
         return float(self.world_points[:, 2].min())
 
     def same_place(self, other: "Contact", tolerance: float = 1e-6) -> bool:
         """Whether the same patch touches the same support at the same pose (m and rad within ``tolerance``).
 
-        Directions that the contact leaves free do not count.
+        Free directions are ignored.
         """
         if (self.patch, self.support, self.kind) != (other.patch, other.support, other.kind):
             return False
@@ -182,7 +180,7 @@ class Contact:
             return False
         between = self.R.T @ other.R
         angle = np.array([between[2, 1] - between[1, 2], between[0, 2] - between[2, 0], between[1, 0] - between[0, 1]])
-        # sin is flat at half a turn: tell it from none by the trace
+        # near half a turn sin is flat: the trace distinguishes it from no rotation
         if self.selection.shape[0] == 6 and np.trace(between) < 0:
             return False
         difference = np.concatenate([self.R.T @ (other.p - self.p), angle / 2])
@@ -194,7 +192,7 @@ class Contact:
 
 
 def contact_of(contacts: Iterable[Contact], patch: str) -> Contact:
-    """Return the contact of a patch; ``KeyError`` when it is not among them."""
+    """Find the contact of a patch; ``KeyError`` if there is none."""
     for contact in contacts:
         if contact.patch == patch:
             return contact
@@ -207,7 +205,7 @@ _AXIS = {"x": 0, "y": 1, "z": 2}
 def constrained_directions(free: Sequence[np.ndarray]) -> np.ndarray:
     """Return orthonormal rows (m,6) that span the complement of the ``free`` twists (6,).
 
-    The unit vectors are projected one after the other, so that rows along the patch axes stay such.
+    The unit vectors are projected in order, so that rows along patch axes are preserved.
     """
     taken: list[np.ndarray] = []
     for twist in free:
@@ -223,7 +221,7 @@ def constrained_directions(free: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def ball_selection(radius: float) -> np.ndarray:
-    """Return the rows (3,6) of a ball whose lowest point, at ``radius`` along z from its centre, does not move.
+    """Return the rows (3,6) of a rolling ball: its lowest point, at ``radius`` along z from its centre, is at rest.
 
     The point's velocity is ``v + w x (0, 0, r) = (vx + r wy, vy - r wx, vz)``, in the axes of the contact.
     """
@@ -249,9 +247,9 @@ def _beside(vector: np.ndarray, taken: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def largest_per_link(robot: Robot, contacts: Sequence[Contact]) -> tuple[Contact, ...]:
-    """Return the contacts without edges and balls of links that lie on a face, too: toes of a foot whose sole is down.
+    """Return the contacts without edges and balls of links that also have a flat contact: toes of a foot on its sole.
 
-    What they bear comes at the rim of the face, with nothing left until the link tips over it.
+    An edge carries load only at the rim of the flat patch, when the link is about to tip.
     """
     flat = {robot.frame(c.patch)[0] for c in contacts if len(c.points) > 2}
     return tuple(c for c in contacts if len(c.points) > 2 or c.kind == "grasp" or robot.frame(c.patch)[0] not in flat)

@@ -1,4 +1,4 @@
-"""Environment: surfaces and bars to touch, obstacles to avoid, objects to move.
+"""Environment: surfaces and bars for contacts, obstacles to avoid, movable objects.
 
 In Python::
 
@@ -28,20 +28,20 @@ if TYPE_CHECKING:
 
 
 def assign(thing: object, **values: object) -> None:
-    """Set attributes of a frozen instance that is being made."""
+    """Set attributes of a frozen instance in its constructor."""
     for name, value in values.items():
         object.__setattr__(thing, name, value)
 
 
 def _checked_name(kind: str, name: str) -> str:
-    """Return how messages name a thing, whose own name has to be a text that can stand in a file."""
+    """Check that a name is non-empty text; return the label of the thing for messages."""
     if not instance("environment", "name", name, str):
         raise InputError("environment: name: expected a text that is not empty")
     return f"{kind} `{name}`"
 
 
 def _checked_shape(what: str, shape: "Shape") -> "Shape":
-    """Return a shape of a known kind with positive lengths."""
+    """Check that a shape has a known kind and positive lengths."""
     from mcplan.robot.description import Box, Capsule, Cylinder, MeshShape, Sphere
 
     if not isinstance(shape, Box | Sphere | Capsule | Cylinder | MeshShape):
@@ -63,7 +63,7 @@ def _floats(what: str, key: str, value: ArrayLike) -> np.ndarray:
 
 
 def _number(what: str, key: str, value: float, unit: str = "", positive: bool = False) -> float:
-    """Return a finite number from 0 on, or above 0."""
+    """Check that a number is finite and at least 0, or positive."""
     in_unit = f" {unit}" if unit else ""
     if not isinstance(value, int | float | np.floating | np.integer) or not np.isfinite(value):
         raise InputError(f"{what}: {key}: expected a finite number{unit and ' in ' + unit}, not {shown(value)}")
@@ -80,7 +80,7 @@ def pose_of(
     rpy: ArrayLike | None,
     quat_wxyz: ArrayLike | None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return rotation (3,3) and position (3,), given one way or the other; axes and origin of the world by default."""
+    """Return rotation (3,3) and position (3,) from one of their representations; by default the world frame."""
     if p is not None and xyz is not None:
         raise InputError(f"{what}: p and xyz are both given; they are the same position")
     if sum(turn is not None for turn in (R, rpy, quat_wxyz)) > 1:
@@ -101,7 +101,7 @@ def pose_of(
 
 @dataclass(frozen=True, eq=False, init=False)
 class Surface:
-    """A planar convex patch where contact is allowed: the top of a solid slab.
+    """Planar convex polygon where contact is allowed: the top of a solid slab.
 
     Parameters
     ----------
@@ -112,12 +112,12 @@ class Surface:
     friction : Coulomb coefficient.
     owner : name of the object that carries the surface, or None.
     size : length and width (m) of a rectangle about the frame's origin, instead of ``polygon``.
-    xyz, rpy, quat_wxyz : the pose as files write it, instead of ``R`` and ``p``: m, rad.
+    xyz, rpy, quat_wxyz : the pose in the form of files, instead of ``R`` and ``p``: m, rad.
 
     Raises
     ------
     InputError
-        Neither or both of ``size`` and ``polygon``, an outline that is not convex, a pose given twice.
+        Neither or both of ``size`` and ``polygon`` are given, the outline is not convex, or a pose is given twice.
     """
 
     name: str
@@ -178,7 +178,7 @@ class Surface:
 
 @dataclass(frozen=True, eq=False, init=False)
 class Bar:
-    """A round bar: it can be grasped, stood on, or leant on.
+    """Round bar to grasp, stand on, or lean on.
 
     Parameters
     ----------
@@ -225,14 +225,14 @@ class Bar:
 
 @dataclass(frozen=True, eq=False, init=False)
 class Obstacle:
-    """A solid that only collides.
+    """Solid to avoid, without contacts.
 
     Parameters
     ----------
     name : unique in the environment.
     shape : ``Box``, ``Sphere``, ``Capsule``, ``Cylinder`` or ``MeshShape`` of `mcplan.robot.description`.
     R, p : rotation (3,3) and position (3,) of the shape's frame in the world.
-    xyz, rpy, quat_wxyz : the pose as files write it, instead of ``R`` and ``p``: m, rad.
+    xyz, rpy, quat_wxyz : the pose in the form of files, instead of ``R`` and ``p``: m, rad.
     """
 
     name: str
@@ -261,7 +261,7 @@ class Obstacle:
 
 @dataclass(frozen=True, eq=False, init=False)
 class FreeObject:
-    """A free-floating solid with surfaces of its own.
+    """Movable rigid body with surfaces.
 
     Parameters
     ----------
@@ -270,7 +270,7 @@ class FreeObject:
     mass : kg.
     friction : of its hull against the environment.
     surfaces : in world coordinates at the initial pose; ``owner`` is this object's name.
-    xyz, rpy, quat_wxyz : the pose as files write it, instead of ``R`` and ``p``: m, rad.
+    xyz, rpy, quat_wxyz : the pose in the form of files, instead of ``R`` and ``p``: m, rad.
     """
 
     name: str
@@ -327,17 +327,17 @@ Thing = Surface | Bar | Obstacle | FreeObject
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
 class Environment:
-    """Everything around the robot; a surface of an object is found by its name like any other.
+    """Everything around the robot; surfaces of objects are found by name, like any other.
 
     Parameters
     ----------
-    surfaces : surfaces; or all things of whatever kind in one list, ``Environment([floor, rail, post])``.
+    surfaces : surfaces; or things of all kinds in one list, ``Environment([floor, rail, post])``.
     bars, obstacles, objects : the others by kind.
 
     Raises
     ------
     InputError
-        A thing of another type, or two of one name.
+        A thing of another type, or two with the same name.
     """
 
     surfaces: tuple[Surface, ...]
@@ -375,7 +375,7 @@ class Environment:
         return f"Environment({shown or 'nothing'})"
 
     def _repr_html_(self) -> str:
-        """Return what is there as a table for notebooks."""
+        """Return a table of surfaces, bars, obstacles and objects for notebooks."""
         rows = []
         for thing in self.things:
             place = thing.ends.mean(axis=0) if isinstance(thing, Bar) else thing.p
@@ -388,7 +388,7 @@ class Environment:
         return (*self.surfaces, *self.bars, *self.obstacles, *self.objects)
 
     def check_names(self) -> None:
-        """Raise an InputError when two things have one name."""
+        """Raise an InputError if two things have the same name."""
         seen: set[str] = set()
         for name in _all_names(self.things):
             if name in seen:
@@ -425,14 +425,14 @@ def _all_names(things: Iterable[Thing]) -> Iterable[str]:
 
 
 SAME_PLANE, SAME_DIRECTION = 1e-4, 1e-6
-"""m; one less the cosine between the normals: within these, surfaces are in one plane."""
+"""Tolerances of coplanar surfaces: distance (m), and 1 - cos of the angle between normals."""
 
 
 @lru_cache(maxsize=64)
 def coplanar_surfaces(environment: Environment) -> dict[str, frozenset[str]]:
-    """Return, by the name of each surface that no object carries, the names of those in its plane, its own included.
+    """Return, by the name of each fixed surface, the names of all surfaces in its plane, including itself.
 
-    What rests on one of them touches its plane, and so the others' as well where it reaches over the seam.
+    A patch that reaches over a seam touches several of them.
     """
     surfaces = environment.surfaces
     if not surfaces:

@@ -1,4 +1,4 @@
-"""Contact placement: the pose of a patch on a surface or a bar, with open coordinates at the nearest place.
+"""Contact placement: pose of a patch on a surface or bar; missing coordinates are taken from the nearest place.
 
 On a surface, of a ball with the height of its radius:
 
@@ -13,9 +13,9 @@ about y:
     sole:   p_WP = e_0 + along d - R_WP [offset, 0, radius]
     point:  p_WP = e_0 + along d - R_WP [0, 0, radius]
 
-A nearest place turns the patch by the smallest angle that makes it fit the support's direction, then moves it by the
-smallest distance that brings its polygon onto the support. The contact of a fixed base with the world is at the base's
-pose, in all directions, from start to end.
+The nearest place turns the patch by the smallest angle that aligns it with the support, then moves it by the smallest
+distance that brings its polygon onto the support. A fixed base is in contact with the world at its pose, constrained in
+all directions during the whole motion.
 """
 
 from collections.abc import Mapping
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 
 TOLERANCE = 1e-3
-"""How far a polygon may reach beyond its support (m)."""
+"""m: maximum overhang of a polygon beyond its support."""
 
 
 class ContactPlace(NamedTuple):
@@ -82,7 +82,7 @@ def place_on_surface(
     else:
         assert near is not None
         here = (surface.R.T @ (near[1] - surface.p))[:2]
-        if radius:  # where it would be upright: it has rolled from there
+        if radius:  # undo the rolling: where the ball would be upright
             phi = Rotation.from_matrix(surface.R.T @ near[0] @ turn.T).as_rotvec()
             here -= radius * np.array([phi[1], -phi[0]])
         origin = _nearest_origin(spec, surface, shape, here)
@@ -110,10 +110,10 @@ def surface_rotation(yaw: float) -> np.ndarray:
 
 
 def _nearest_yaw(R: np.ndarray, polygon: np.ndarray) -> float:
-    """Return the yaw that turns a patch with rotation ``R`` (3,3) in the surface the least.
+    """Return the yaw nearest to a patch with rotation ``R`` (3,3) in surface axes.
 
-    The trace of ``R_SP(yaw)' R`` is ``cos(yaw) (R00 - R11) + sin(yaw) (R10 + R01)`` and a constant. For an edge only
-    its direction counts: it is projected on the surface.
+    The trace of ``R_SP(yaw)' R`` is ``cos(yaw) (R00 - R11) + sin(yaw) (R10 + R01)`` plus a constant. For an edge, its
+    direction is projected on the surface.
     """
     if len(polygon) == 2:
         edge = polygon[1] - polygon[0]
@@ -125,7 +125,7 @@ def _nearest_yaw(R: np.ndarray, polygon: np.ndarray) -> float:
 
 
 def _nearest_origin(spec: ContactSpec, surface: Surface, shape: np.ndarray, here: np.ndarray) -> np.ndarray:
-    """Return the origin (2,) nearest to ``here`` with the shape on the surface, and x or y as given."""
+    """Return the origin (2,) nearest to ``here`` with the shape on the surface; x or y may be fixed."""
     A, b = half_planes(surface.polygon) if spec.overhang else erode(surface.polygon, shape)
     fixed = spec.x if spec.x is not None else spec.y
     if fixed is None:
@@ -152,7 +152,7 @@ _COORDINATES = {
     "point": ("along", "angle", "flip"),
     "surface": ("along", "offset", "angle", "flip"),
 }
-# what must be given where no posture is known; the others are then 0 and false
+# required coordinates without a known posture; the others default to 0 and false
 _NEEDED = {"grasp": ("along", "angle"), "point": ("along", "angle"), "surface": ("along", "offset")}
 
 
@@ -176,7 +176,7 @@ def place_on_bar(
     along, offset = spec.along or 0.0, spec.offset or 0.0
     low, high = (polygon[:, 0].min(), polygon[:, 0].max()) if kind == "surface" else (0.0, 0.0)
     if near is not None:
-        # p + R [offset, 0, beyond_plane] = e_0 + along d, with d and the patch's x axis at right angles
+        # p + R [offset, 0, beyond_plane] = e_0 + along d, with d perpendicular to the patch's x axis
         reach = near[1] + beyond_plane * R[:, 2] - bar.ends[0]
         if spec.offset is None and kind == "surface":
             offset = float(np.clip(-reach @ R[:, 0], low, high))
@@ -217,7 +217,7 @@ def bar_rotation(bar: Bar, angle: float, flip: bool) -> np.ndarray:
 
 
 def _turn(spec: ContactSpec, bar: Bar, near: tuple[np.ndarray, np.ndarray] | None) -> tuple[bool, float]:
-    """Return flip and angle: as given, else those that turn the patch the least.
+    """Return flip and angle: as specified, else those with the smallest rotation of the patch.
 
     The trace of ``(R_0 Ry(a))' R`` is ``M11 + cos(a) (M00 + M22) + sin(a) (M02 - M20)`` with ``M = R_0' R``.
     """
@@ -253,11 +253,11 @@ def _clamp(along: float, low: float, high: float, spec: ContactSpec, bar: Bar) -
 
 
 WORLD = "world"
-"""What a fixed base stands on."""
+"""Name of the support of a fixed base."""
 
 
 def mount_contact(robot: "Robot", R: np.ndarray, p: np.ndarray) -> Contact:
-    """Return the contact of a base that stands at R (3,3), p (3,)."""
+    """Return the contact of a fixed base at R (3,3), p (3,)."""
     patch = robot.patches[MOUNT]
     pose = {"xyz": np.asarray(p).tolist(), "quat_wxyz": quat_from_rotation(R).tolist()}
     return Contact(
@@ -292,13 +292,13 @@ def make_contact(
     ----------
     robot : has ``patches``.
     environment : has the surface or bar.
-    spec : the contact as files write it.
-    near : pose of the patch frame now. Needed only for coordinates that ``spec`` leaves out and where it has no pose.
+    spec : the contact in the form of files.
+    near : present pose of the patch frame, needed only for coordinates missing in ``spec`` without a pose.
 
     Raises
     ------
     InputError
-        Unknown patch or support, a kind that they do not allow, coordinates missing, or a place beyond the support.
+        Unknown patch or support, a kind that they do not allow, missing coordinates, or a place beyond the support.
     """
     if not isinstance(spec, ContactSpec):
         spec = ContactSpec.model_validate(dict(spec))
@@ -333,7 +333,7 @@ def make_contact(
         max_force = support.max_force
     if kind == "grasp" != patch.kind:
         raise InputError(
-            f"the patch `{patch.name}` is a {patch.kind}, so it cannot be a contact of kind grasp: what holds has "
+            f"the patch `{patch.name}` is a {patch.kind}, so it cannot be a contact of kind grasp: a gripper needs "
             "`kind: grasp`, max_force and max_moment in robot.yaml"
         )
     free = axis_freedoms(spec.slide, spec.hinge)
@@ -380,8 +380,8 @@ def contact(
     robot : has the patch.
     patch : its name.
     support : a surface or bar; or its name, with the ``environment`` that holds it.
-    near : (nq,) a posture; coordinates that are left out are those nearest to the patch there. Without it the
-        orientations ``yaw``, ``angle`` and ``flip`` are 0, and the others must be given.
+    near : (nq,) a posture; missing coordinates are the nearest to the patch in this posture. Without it the
+        orientations ``yaw``, ``angle`` and ``flip`` default to 0, and the others are required.
     environment : needed for the surfaces of free objects, and for names.
     place : ``x, y, yaw`` on a surface (m, rad); ``along, angle, flip, offset`` on a bar; ``kind``, ``friction``,
         ``max_force``, ``slide``, ``hinge``, ``overhang`` as in a file.
@@ -389,7 +389,7 @@ def contact(
     Raises
     ------
     InputError
-        Unknown patch or support, a kind that they do not allow, coordinates missing, or a place beyond the support.
+        Unknown patch or support, a kind that they do not allow, missing coordinates, or a place beyond the support.
     """
     if not hasattr(robot, "patches"):
         raise InputError(f"contact: robot: expected a Robot, not {shown(robot)}; mcplan.load_robot(...) gives one")

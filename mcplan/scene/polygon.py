@@ -1,4 +1,4 @@
-"""Convex polygons in a plane: half-planes, clipping, inside, erosion, nearest point.
+"""Convex polygons: half-planes, clipping, containment, erosion (Minkowski difference), nearest point.
 
 A polygon is (k,2), counter-clockwise; its half-planes are ``A u <= b`` with unit rows of ``A``.
 """
@@ -8,11 +8,11 @@ from collections.abc import Sequence
 import numpy as np
 
 ONE_PLACE = 1e-6
-"""m: corners that are nearer to each other are one."""
+"""m: nearer corners coincide."""
 
 
 def counter_clockwise(polygon: np.ndarray) -> np.ndarray:
-    """Return the corners in counter-clockwise order, starting at the same one."""
+    """Return the corners in counter-clockwise order, with the same first corner."""
     return polygon if area(polygon) >= 0 else np.concatenate([polygon[:1], polygon[:0:-1]])
 
 
@@ -23,7 +23,7 @@ def area(polygon: np.ndarray) -> float:
 
 
 def is_convex(polygon: np.ndarray) -> bool:
-    """Whether the corners, in either order, turn one way only and enclose an area."""
+    """Whether the corners, in either orientation, form a convex polygon with an area."""
     polygon = counter_clockwise(np.asarray(polygon, float))
     edge = np.roll(polygon, -1, axis=0) - polygon
     following = np.roll(edge, -1, axis=0)
@@ -33,10 +33,10 @@ def is_convex(polygon: np.ndarray) -> bool:
 
 
 def flaw(polygon: np.ndarray) -> str:
-    """Say why corners (k,2) are no outline of a surface; nothing where they are one."""
+    """Return the reason why corners (k,2) are no valid outline of a surface; empty if valid."""
     sides = np.linalg.norm(np.roll(polygon, -1, axis=0) - polygon, axis=1)
     if sides[k := int(sides.argmin())] < ONE_PLACE:
-        return f"has corners {k + 1} and {(k + 1) % len(polygon) + 1} in one place; leave one of them out"
+        return f"has corners {k + 1} and {(k + 1) % len(polygon) + 1} in the same place; remove one of them"
     if abs(area(polygon)) < 1e-9 or not is_convex(polygon):
         return "is not convex, or has no area; split it into convex surfaces"
     return ""
@@ -51,7 +51,7 @@ def half_planes(polygon: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def outside(points: np.ndarray, polygon: np.ndarray) -> float:
-    """Return how far the farthest of ``points`` (k,2) lies beyond a side of ``polygon`` (m; negative: all inside)."""
+    """Return the largest signed distance (m) of ``points`` (k,2) beyond a side of ``polygon``; negative: all inside."""
     A, b = half_planes(polygon)
     return float(np.max(points @ A.T - b))
 
@@ -59,7 +59,7 @@ def outside(points: np.ndarray, polygon: np.ndarray) -> float:
 def clip(points: np.ndarray, A: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Return the part of a convex polygon, a segment or a point (k,2) with ``A u <= b``; empty (0,2) if none.
 
-    Sutherland and Hodgman 1974, one half-plane after the other.
+    Sutherland and Hodgman 1974: one half-plane at a time.
     """
     for a, limit in zip(A, b, strict=True):
         gap = points @ a - limit
@@ -79,9 +79,9 @@ def clip(points: np.ndarray, A: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def uncovered(polygon: np.ndarray, pieces: Sequence[tuple[np.ndarray, np.ndarray]]) -> float:
-    """Return the area (m²) of a convex polygon (k,2) that lies in none of some convex ``pieces``, ``A u <= b`` each.
+    """Return the area (m²) of a convex polygon (k,2) outside of convex ``pieces``, ``A u <= b`` each.
 
-    What a piece leaves is cut along its sides, one after the other, into convex parts.
+    The remainder of each piece is cut along the piece's sides into convex parts.
     """
     left = [polygon]
     for A, b in pieces:
@@ -95,7 +95,7 @@ def uncovered(polygon: np.ndarray, pieces: Sequence[tuple[np.ndarray, np.ndarray
 
 
 def erode(polygon: np.ndarray, shape: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return ``A, b`` of the places ``u`` where ``u + shape`` (k,2) lies inside ``polygon``."""
+    """Return ``A, b`` of the translations ``u`` for which ``u + shape`` (k,2) lies inside ``polygon``."""
     A, b = half_planes(polygon)
     return A, b - np.max(shape @ A.T, axis=0)
 

@@ -1,7 +1,7 @@
-"""Contacts of a posture: for each link the support that needs the least correction.
+"""Contact detection for a posture: for each link the support that needs the smallest correction.
 
-A patch rests on a support when the place on it that is nearest to the patch is no farther away than a reach, in metres
-and in radians. Of the patches of one link those that the posture is known to stand on come first, then flat ones.
+A patch rests on a support if the nearest place on it is within a tolerance, in metres and radians. Of the patches of
+one link, known ground contacts of the posture have priority, then flat patches.
 """
 
 from collections.abc import Iterable, Sequence
@@ -19,27 +19,27 @@ from mcplan.scene.placement import make_contact
 from mcplan.scene.spec import ContactSpec
 
 DIGITS = 9
-"""Decimals (m, rad) of coordinates that are taken from a posture."""
+"""Decimals (m, rad) of coordinates computed from a posture."""
 
 EDGE = 0.3
-"""Least cosine between an edge's patch and its surface: it may be turned about itself."""
+"""Minimum cosine between an edge's patch and its surface: it may turn about itself."""
 
 
 TURNED = 0.2
-"""m/rad: what a patch that is turned counts as being away."""
+"""m/rad: weight of rotation relative to distance."""
 
 HOLD = 0.3
-"""m: how far from a bar a patch may be that rests on it, at most: its origin is at its middle."""
+"""m: maximum distance between a bar and the origin of a patch on it; the origin is in the middle of the patch."""
 
 
 class Reach(NamedTuple):
-    """How far a patch may be from its place: m, and rad."""
+    """Tolerance of a patch's pose from its place: m, and rad."""
 
     distance: float
     angle: float
 
     def times(self, size: float) -> "Reach":
-        """Return the reach of a robot that is so many times as large."""
+        """Scale the distance to the size of a robot."""
         return Reach(size * self.distance, self.angle)
 
 
@@ -52,14 +52,14 @@ def resting_contacts(
     listed: Sequence[ContactSpec] = (),
     ground: Sequence[str] = (),
 ) -> tuple[Contact, ...] | None:
-    """Return the contacts in which a posture rests, sorted by patch; None where a listed one has no place at all.
+    """Return the contacts of a posture, sorted by patch; None if a required one is impossible.
 
     Parameters
     ----------
     q : (nq,) the posture.
-    patches : those that may touch.
-    listed : contacts that there must be, however far away; coordinates that they leave open are the nearest.
-    ground : patches that the posture is known to stand on.
+    patches : candidate patches.
+    listed : required contacts at any distance; their missing coordinates are the nearest.
+    ground : known ground contacts of the posture.
     """
     chosen: list[Contact] = []
     for spec in listed:
@@ -78,7 +78,7 @@ def resting_contacts(
             if not _near(X, robot.patches[patch], support, reach, robot.scale.leg):
                 continue
             contact = _nearest(robot, environment, ContactSpec(patch=patch, surface=support.name), X)
-            if contact is None and isinstance(support, Surface):  # on the border: the part that lies on it counts
+            if contact is None and isinstance(support, Surface):  # at the border: use the part on the surface
                 contact = _nearest(robot, environment, ContactSpec(patch=patch, surface=support.name, overhang=True), X)
             if contact is None:
                 continue
@@ -94,7 +94,7 @@ def resting_contacts(
 
 
 def _nearest(robot: Robot, environment: Environment, spec: ContactSpec, X: np.ndarray) -> Contact | None:
-    """Return the contact nearest to a patch at ``X`` (4, 4), with coordinates that a file holds; None where none is."""
+    """Return the contact nearest to a patch at ``X`` (4, 4), with rounded coordinates; None if there is none."""
     try:
         contact = make_contact(robot, environment, spec, (X[:3, :3], X[:3, 3]))
         data = contact.to_data() | {
@@ -108,7 +108,7 @@ def _nearest(robot: Robot, environment: Environment, spec: ContactSpec, X: np.nd
 
 
 def _near(X: np.ndarray, patch: Patch, support: Surface | Bar, reach: Reach, size: float) -> bool:
-    """Whether a support may be within reach of a patch: a quick look that lets nothing slip."""
+    """Whether a support may be within reach of a patch: a fast conservative test."""
     if isinstance(support, Surface):
         facing = -float(X[:3, 2] @ support.normal) >= _facing(patch, reach.angle)
         return facing and abs(float(support.normal @ (X[:3, 3] - support.p)) - patch.radius) <= reach.distance
@@ -117,10 +117,10 @@ def _near(X: np.ndarray, patch: Patch, support: Surface | Bar, reach: Reach, siz
 
 
 def _facing(patch: Patch, angle: float) -> float:
-    """Return the least cosine between the z of a patch within reach, by an angle (rad), and the way into a surface."""
-    if patch.kind == "ball":  # on which side of the surface it is, its centre says
+    """Return the minimum cosine between a patch's z axis and the inward normal of a surface within an angle (rad)."""
+    if patch.kind == "ball":  # its centre shows the side of the surface
         return -1.0
-    if patch.kind == "point":  # turned as it may be, its link comes from outside
+    if patch.kind == "point":  # any orientation, with the link outside of the solid
         return 0.0
     return EDGE if _is_edge(patch) else float(np.cos(min(angle, np.pi)))
 
@@ -130,7 +130,7 @@ def _is_edge(patch: Patch) -> bool:
 
 
 def _off(X: np.ndarray, contact: Contact) -> tuple[float, float]:
-    """Return how far (m, rad) a patch at ``X`` is from a contact, in the directions that this holds."""
+    """Return the deviation (m, rad) of a patch at ``X`` from a contact, in its constrained directions."""
     if contact.radius:
         return float(np.linalg.norm(X[:3, 3] - contact.p - contact.rolled(X[:3, :3]))), 0.0
     turn = Rotation.from_matrix(contact.R.T @ X[:3, :3]).as_rotvec()

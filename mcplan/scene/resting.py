@@ -1,7 +1,7 @@
-"""Resting contacts of free objects: what bears them, what they carry, whether they slide.
+"""Resting contacts of free objects: their support, carried contacts, and sliding.
 
-It lies on a face: what of that is over the surfaces of one plane bears it, beyond an edge, or across the seams of a
-floor that is cut up because surfaces are convex.
+An object rests on a face. The supporting area is the part of the face over the surfaces of one plane; the face may
+overhang an edge, or span the seams of a floor that consists of several convex surfaces.
 """
 
 from collections.abc import Iterable, Iterator
@@ -18,24 +18,22 @@ from mcplan.scene.environment import Environment, FreeObject, Surface
 from mcplan.scene.polygon import clip, half_planes, outside, uncovered
 
 TOUCHING = 2e-3
-"""m: a corner so near to a surface rests on it; what is narrower is an edge, and bears nothing upright."""
+"""m: corners within this distance rest on a surface; narrower support areas are edges and do not support."""
 
 LEVEL = 1e-6
-"""m, rad: what slides keeps its height and its orientation so well, as files write them."""
+"""m, rad: tolerance of height and orientation of a sliding object, as poses in files are rounded."""
 
 
 def resting_contact(thing: FreeObject, environment: Environment) -> Contact | None:
-    """Return the contact of an object with the surfaces that it lies on, or None when none of these bears it.
+    """Return the contact of an object with the surfaces that it rests on; None if it is in the air or would tip.
 
-    None is below it, or its centre of mass is beyond what they have of it.
-
-    It is written as a contact of a patch that has the object's name and frame, on the first of these surfaces: the
-    corners of what touches are its points.
+    The contact has a patch with the object's name and frame, on the first of these surfaces; its points are the corners
+    of the supporting area.
 
     Raises
     ------
     InputError
-        The object has no corners: only boxes and meshes lie on a face.
+        The object has no corners: only boxes and meshes rest on a face.
     """
     return _resting(thing, environment.surfaces)
 
@@ -46,7 +44,7 @@ def _resting(thing: FreeObject, surfaces: Iterable[Surface]) -> Contact | None:
 
 
 def _below(contact: Contact, com: np.ndarray) -> bool:
-    """Say whether the plumb line from a centre of mass (3,) meets the points of a contact: otherwise it tips."""
+    """Whether the centre of mass (3,) projects vertically into the points of a contact; otherwise the object tips."""
     points, n = contact.world_points, contact.normal
     foot = com - [0.0, 0.0, n @ (com - points[0]) / n[2]]
     hull = ConvexHull((points - points[0]) @ contact.axes[:, :2])
@@ -55,7 +53,7 @@ def _below(contact: Contact, com: np.ndarray) -> bool:
 
 
 def _touching(thing: FreeObject, surfaces: Iterable[Surface]) -> Iterator[Contact]:
-    """Yield the contacts of an object with what is below a face of it, one surface or several of one plane."""
+    """Yield the contacts of an object's faces with one surface below, or several coplanar ones."""
     corners = thing.p + _corners(thing) @ thing.R.T
     faces: dict[bytes, list[tuple[Surface, np.ndarray]]] = {}
     for surface in surfaces:
@@ -87,52 +85,51 @@ def _contact(thing: FreeObject, surface: Surface, points: np.ndarray) -> Contact
 
 
 def _part(face: np.ndarray, surface: Surface) -> np.ndarray:
-    """Return the corners (j,3) in the world of the part of a convex face (k,3) that is over a surface, in its plane."""
+    """Return the corners (j,3) in the world of the part of a convex face (k,3) over a surface, in its plane."""
     part = clip((face - surface.p) @ surface.R[:, :2], *half_planes(surface.polygon))
     return np.asarray(surface.p + part @ surface.R[:, :2].T)
 
 
 def _narrow(points: np.ndarray) -> bool:
-    """Say whether points (k,2), or (k,3) of one plane, lie along a line, or are too few."""
+    """Whether points (k,2), or coplanar (k,3), are collinear or too few."""
     return len(points) < 3 or np.linalg.svd(points - points.mean(axis=0), compute_uv=False)[1] < TOUCHING
 
 
 @lru_cache(maxsize=64)
 def carrier(environment: Environment, name: str) -> Carrier:
-    """Return an object of an environment as what carries contacts on its surfaces; in the air it rests on nothing.
+    """Return an object of an environment as the carrier of contacts on its surfaces, with its resting contact, if any.
 
     Raises
     ------
     InputError
-        The environment does not hold the object; or it is in a stack, of which neither plans nor runs know how one
-        object bears the other.
+        The environment lacks the object; or objects are stacked, which is neither planned nor simulated.
     """
     thing = next((thing for thing in environment.objects if thing.name == name), None)
     if thing is None:
         raise InputError(
-            f"the surface of a contact is one of the object {name}, which is not there: give `environment=`, with the "
-            "object and what it lies on"
+            f"a contact is on a surface of the object {name}, which is not in the environment: give `environment=` "
+            "with the object and its support"
         )
     for other in environment.objects:
         for upper, lower in ((thing, other), (other, thing)):
             if other is not thing and lies_on(upper, lower):
                 raise InputError(
-                    f"the object {upper.name} lies on the object {lower.name}: contacts on objects that lie on each "
-                    "other are neither planned nor simulated"
+                    f"the object {upper.name} lies on the object {lower.name}: contacts on stacked objects are neither "
+                    "planned nor simulated"
                 )
     com, _ = shape_inertia(thing.shape, thing.mass)
     return Carrier(name, thing.mass, thing.p + thing.R @ com, resting_contact(thing, environment))
 
 
 def lies_on(upper: FreeObject, lower: FreeObject) -> bool:
-    """Say whether an object touches the top of another one from above, be it one of its surfaces or not."""
+    """Whether an object touches the top of another one from above, also outside of its surfaces."""
     if not isinstance(upper.shape, Box | MeshShape):
         return False
     return next(_touching(upper, [*lower.surfaces, *_tops(lower)]), None) is not None
 
 
 def _tops(thing: FreeObject) -> Iterator[Surface]:
-    """Yield the faces of a box, or of the hull of a mesh, on which something may lie: within 60 degrees of level."""
+    """Yield the faces of a box, or of a mesh's hull, that can support an object: within 60 degrees of level."""
     if not isinstance(thing.shape, Box | MeshShape):
         return
     corners = thing.p + _corners(thing) @ thing.R.T
@@ -147,22 +144,22 @@ def _tops(thing: FreeObject) -> Iterator[Surface]:
 
 
 def slides(before: Contact | None, after: Contact | None, environment: Environment) -> bool:
-    """Say whether an object that goes straight from one rest to another slides: along its support, and unturned.
+    """Whether an object slides along its support, without rotation, from one resting contact to another.
 
-    What bears it at first has surfaces of one plane below it all the way.
+    Coplanar surfaces must support it along the whole path.
     """
     if before is None or after is None:
         return False
     rise = float(before.normal @ (after.p - before.p))
     if abs(rise) >= LEVEL or not np.allclose(before.R, after.R, rtol=0.0, atol=LEVEL):
         return False
-    way = np.concatenate([before.world_points, before.world_points + after.p - before.p])
+    path = np.concatenate([before.world_points, before.world_points + after.p - before.p])
     origin, along = before.world_points[0], before.axes[:, :2]
-    swept = (way - origin) @ along
+    swept = (path - origin) @ along
     swept = swept[ConvexHull(swept).vertices]
     below = []
     for surface in environment.surfaces:
-        off = (way - surface.p) @ surface.normal
+        off = (path - surface.p) @ surface.normal
         if before.normal @ surface.normal > 0.0 and np.abs(off).max() < TOUCHING:
             A, b = half_planes((surface.corners - origin) @ along)
             below.append((A, b + TOUCHING))

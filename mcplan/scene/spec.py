@@ -1,4 +1,4 @@
-"""Schema of poses and contacts in files, as pydantic models."""
+"""Pydantic schema of poses and contacts in files."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -28,12 +28,12 @@ else:  # one axis may be written without brackets
 
 
 class Spec(BaseModel):
-    """A part of a file: unknown keys are refused, values do not change."""
+    """Base class of file sections: unknown keys are refused, instances are immutable."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
-        """Yield what differs from the defaults: settings have too many keys to show them all."""
+        """Yield only the values that differ from their defaults: settings have many keys."""
         for name, value in super().__repr_args__():
             field = type(self).model_fields.get(name or "")
             if field is None or value != field.get_default(call_default_factory=True, validated_data={}):
@@ -41,7 +41,7 @@ class Spec(BaseModel):
 
 
 class PoseSpec(Spec):
-    """``{xyz: [x, y, z], rpy: [roll, pitch, yaw]}`` or with ``quat_wxyz``; without either, axes of the world."""
+    """``{xyz: [x, y, z], rpy: [roll, pitch, yaw]}`` or with ``quat_wxyz``; without both, world axes."""
 
     xyz: Triple = (0.0, 0.0, 0.0)
     """m."""
@@ -80,14 +80,14 @@ class PoseSpec(Spec):
 
 
 class ContactSpec(Spec):
-    """One contact; coordinates that are left out are for the planner, or for the nearest place, to fill in."""
+    """One contact; the planner, or the nearest place, provides missing coordinates."""
 
     patch: str
-    """Of the robot; ``feet``, ``left_feet``, ``right_feet`` and ``hands`` each stand for several."""
+    """Patch of the robot; ``feet``, ``left_feet``, ``right_feet`` and ``hands`` are groups of patches."""
     surface: str
     """Surface or bar."""
     kind: Literal["surface", "point", "ball", "grasp"] | None = None
-    """``surface``, ``point``, ``ball`` or ``grasp``; by default the patch's; that of a ball stays."""
+    """``surface``, ``point``, ``ball`` or ``grasp``; by default the patch's; a ball has no other kind."""
     x: float | None = None
     """Of the patch's origin on a surface, in the surface's frame, m."""
     y: float | None = None
@@ -97,35 +97,35 @@ class ContactSpec(Spec):
     along: float | None = None
     """Of the patch's origin on a bar, from its first end, m."""
     angle: float | None = None
-    """About the patch's y axis, which lies along the bar, rad; at 0 the patch's z is as near to down as it can be (on a
-    vertical bar: to the world's x)."""
+    """About the patch's y axis, which lies along the bar, rad; at 0 the patch's z axis is as near to down as possible
+    (on a vertical bar: to the world's x)."""
     flip: bool | None = None
     """The patch's y axis points from the bar's second end to its first, instead of from its first to its second."""
     offset: float | None = None
     """Of a sole on a bar: from its origin to the bar, along the sole's x, m."""
     overhang: bool = False
-    """The patch may reach beyond the edge of the surface; what lies on it counts."""
+    """The patch may reach beyond the edge of the surface; only its part on the surface is in contact."""
     friction: NotNegative | None = None
-    """Instead of that of the support. Simulators have one coefficient per patch and support: the least of those given
-    in any stance."""
+    """Instead of that of the support. Simulators have one coefficient per patch and support: the minimum over all
+    stances."""
     max_force: Positive | None = None
-    """Normal force, or force of a grasp, at most, N."""
+    """Maximum normal force, or maximum force of a grasp, N."""
     slide: Axes = ()
     """Axes of the patch along which it may slide."""
     hinge: Axes = ()
     """Axes of the patch about which it may turn."""
     pose: PoseSpec | None = None
-    """Of a patch that holds on to the world itself (``fixed_base``)."""
+    """Of a fixed base (``fixed_base``)."""
 
     @property
     def given(self) -> dict[str, float | bool]:
-        """The coordinates that the file gives."""
+        """Coordinates in the file."""
         names = ("x", "y", "yaw", "along", "angle", "flip", "offset")
         return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
 
     @property
     def options(self) -> dict[str, object]:
-        """What the file says beside patch, surface and coordinates, as it would be written again."""
+        """Further keys of the file, without patch, surface and coordinates, in the form of files."""
         options: dict[str, object] = {"kind": self.kind, "friction": self.friction, "max_force": self.max_force}
         options |= {"slide": list(self.slide) or None, "hinge": list(self.hinge) or None}
         options |= {"overhang": self.overhang or None}

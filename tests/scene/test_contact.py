@@ -190,7 +190,7 @@ def test_a_millimetre_beyond_is_allowed(robot, environment):
         ({"patch": "toe", "surface": "rung", "along": 0.3, "offset": 0.0}, "cannot rest on a bar"),
         (
             {"patch": "sole", "surface": "rung", "kind": "grasp", "along": 0.3, "angle": 0, "max_force": 100},
-            r"`sole` is a surface, so .* kind grasp: what holds has `kind: grasp`, max_force and max_moment",
+            r"`sole` is a surface, so .* kind grasp: a gripper needs `kind: grasp`, max_force and max_moment",
         ),
         ({"patch": "tip", "surface": "floor", "kind": "surface", "x": 0, "y": 0, "yaw": 0}, "has no polygon"),
     ],

@@ -172,7 +172,7 @@ def test_settings_objects_are_what_they_were_given(scenario, robot):
         (lambda: mc.Surface("a"), "either size"),
         (lambda: mc.Surface("a", size=(1, 1), friction=-0.1), "friction is -0.1"),
         (lambda: mc.Surface("a", polygon=[(0, 0), (1, 0), (0.2, 0.2), (0, 1)]), "not convex"),
-        (lambda: mc.Surface("a", polygon=[(0, 0), (1, 0), (1, 1), (0, 0)]), "corners 4 and 1 in one place"),
+        (lambda: mc.Surface("a", polygon=[(0, 0), (1, 0), (1, 1), (0, 0)]), "corners 4 and 1 in the same place"),
         (lambda: mc.Surface("a", size=(1, 1), rpy=(0, 0, 0), quat_wxyz=(1, 0, 0, 0)), "one of R, rpy"),
         (lambda: mc.Bar("b", ends=[(0, 0, 0), (0, 0, 0)], radius=0.1), "same point"),
         (lambda: mc.Bar("b", ends=[(0, 0), (1, 1)], radius=0.1), "two points"),

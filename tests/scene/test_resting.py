@@ -172,5 +172,7 @@ def test_a_ball_has_no_face():
 
 def test_a_contact_on_an_object_that_is_not_there_asks_for_the_environment():
     crate, hrp2 = box([0, 0, 0.5]), load_robot("hrp2")
-    with pytest.raises(InputError, match=r"one of the object box, which is not there: give `environment=`"):
+    with pytest.raises(
+        InputError, match=r"on a surface of the object box, which is not in the environment: give `environment=`"
+    ):
         contact(hrp2, "left_sole", crate.surfaces[0], x=0.0, y=0.0, overhang=True)

@@ -16,7 +16,7 @@ from mcplan.view.moving import film_maker, film_maker as encode
 from mcplan.view.moving.chromium import Chromium, find_chromium
 from mcplan.view.moving.film_maker import MOST, caption_at, check_output, save_gif, save_moving, save_picture, times_of
 from mcplan.view.moving.mp4 import Chunk, mp4
-from mcplan.view.moving.painter import SKY, Painter, _before
+from mcplan.view.moving.painter import SKY, Painter, _clip_near
 from mcplan.view.moving.solids import Scene
 from mcplan.view.replay import run_page
 from tests import shared
@@ -71,7 +71,7 @@ def test_of_what_reaches_behind_the_eye_the_part_before_it_is_left():
     for behind in range(4):
         corners = front.copy()
         corners[:behind, 2], corners[:behind, 0] = -1.0, 2.0 - corners[:behind, 1]
-        parts, of = _before(corners[None], 0.1)
+        parts, of = _clip_near(corners[None], 0.1)
         twice = np.cross(parts[:, 1] - parts[:, 0], parts[:, 2] - parts[:, 0]).reshape(-1, 3)
         whole = np.cross(corners[1] - corners[0], corners[2] - corners[0]) @ normal
         assert (parts[..., 2] >= 0.1 - 1e-12).all()

@@ -58,7 +58,7 @@ def test_the_answer_is_one_sentence_that_says_whether_it_counts(run, report):
     record = run.record.model_copy(update={"stopped": "no contact"})
     assert "stopped after" in answer(replace(run, record=record), broken(report))
     fell = replace(broken(report), values=report.values | {"fell": True})
-    assert answer(run, fell).startswith("hrp2 fell while carrying out sway")
+    assert answer(run, fell).startswith("hrp2 fell while executing sway")
 
 
 def test_the_page_holds_every_check_green_or_red_and_the_replay(page, run, report):

@@ -1,1 +1,1 @@
-"""Surfaces, bars and obstacles found in triangles and in the world files of other programs."""
+"""Detection of surfaces, bars and obstacles in triangle meshes and world files (URDF, SDF, MJCF)."""

@@ -1,4 +1,4 @@
-"""Supports and obstacles found in triangles: surfaces, bars, and convex obstacles.
+"""Scene detection in triangle meshes: planar surfaces, bars, and convex obstacles.
 
 planes that look up -> the free part of them -> convex parts with room -> slabs as thick as the solid below
 parts that are round and long -> bars;   all else -> convex obstacles, clear of the surfaces
@@ -21,14 +21,14 @@ from mcplan.scene.found.triangles import Triangles, normals_areas
 from mcplan.scene.polygon import area
 
 SLENDER = 5.0
-"""Least ratio of a bar's length to its diameter."""
+"""Minimum ratio of a bar's length to its diameter."""
 
 ROUND = (0.6, 1.5)
-"""Of the radius: how near and how far from its axis the corners of a bar are; those of a square are at 1.1."""
+"""Allowed distance of a bar's corners from its axis, relative to the radius; that of a square section is 1.1."""
 
 
 def find_bars(triangles: Triangles, settings: FindSettings) -> tuple[list[Bar], np.ndarray]:
-    """Return the parts that are bars, and which triangles (m,) are of no bar."""
+    """Return the bars, and a mask (m,) of the triangles that belong to none."""
     part = triangles.parts()
     corners = triangles.corners
     normals, areas = normals_areas(corners)
@@ -48,9 +48,9 @@ def find_bars(triangles: Triangles, settings: FindSettings) -> tuple[list[Bar], 
 def bar_of(
     corners: np.ndarray, normals: np.ndarray, areas: np.ndarray, settings: FindSettings
 ) -> tuple[np.ndarray, float] | None:
-    """Return ends (2,3) and radius (m) of triangles (m,3,3) that are one bar; None where they are none.
+    """Return ends (2,3) and radius (m) of the bar that triangles (m,3,3) form; None if they form none.
 
-    The radius is that of the circle as long as the section's outline, ``2 pi r L = A`` for the area A of the sides.
+    The radius is that of a circle with the perimeter of the section: ``2 pi r L = A`` with the area A of the sides.
     """
     points = corners.reshape(-1, 3)
     low, high = points.min(axis=0), points.max(axis=0)
@@ -75,7 +75,7 @@ def bar_of(
     at_side = distance[np.repeat(side, 3)]
     if at_side.min() < ROUND[0] * radius:
         return None
-    # the whole length has a section: the sides of what is only two ends would not add up
+    # the sides must cover the whole length: two separate ends are no bar
     spread = np.histogram(along, 3)[0]
     if spread[0] == 0 or spread[2] == 0:
         return None
@@ -84,24 +84,24 @@ def bar_of(
 
 
 STEEPEST = np.radians(75.0)
-"""rad: what is steeper is a wall, which needs no reason why it is no surface."""
+"""rad: steeper planes are walls, and are not reported as left out."""
 
 LEVEL = np.cos(np.radians(3.0))
-"""Least vertical part of a normal of what is called level."""
+"""Minimum vertical component of the normal of a level surface."""
 
 MARGIN = 1.5
-"""m: how far a floor that is laid reaches beyond everything."""
+"""m: margin of an added floor beyond the mesh."""
 
 
 @dataclass(frozen=True)
 class LeftOut:
-    """A part of the mesh on which nothing can stand.
+    """A part of the mesh that is not used as a surface.
 
     Parameters
     ----------
     place : (3,) a point of it, m.
     area : m².
-    why : the reason, in words.
+    why : reason, as text.
     """
 
     place: tuple[float, float, float]
@@ -115,13 +115,13 @@ class LeftOut:
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """What was found.
+    """Result of the detection.
 
     Parameters
     ----------
     surfaces, bars, obstacles : with names, the lowest first.
-    left_out : what looks up but is no surface, and why.
-    notices : what the user should know of the rest.
+    left_out : upward-facing parts that are no surface, with reasons.
+    notices : messages for the user.
     """
 
     surfaces: tuple[Surface, ...]
@@ -132,7 +132,7 @@ class Found:
 
     @property
     def environment(self) -> Environment:
-        """As an environment."""
+        """Environment of these surfaces, bars and obstacles."""
         return Environment([*self.surfaces, *self.bars, *self.obstacles])
 
     def __repr__(self) -> str:
@@ -151,15 +151,15 @@ class _Ground:
 
 
 def find(triangles: Triangles, settings: FindSettings | None = None) -> Found:
-    """Return what is in triangles.
+    """Detect surfaces, bars and obstacles in triangles.
 
     Raises
     ------
     InputError
-        The library that this takes is not installed.
+        The package shapely is not installed.
     """
     geometry()
-    with np.errstate(divide="ignore", invalid="ignore"):  # flags that the arithmetic of GEOS leaves behind
+    with np.errstate(divide="ignore", invalid="ignore"):  # GEOS leaves floating-point flags set
         return _find(triangles, settings or FindSettings())
 
 
@@ -209,7 +209,7 @@ def _small(settings: FindSettings) -> str:
 
 
 def _hull(corners: np.ndarray, plane: Plane) -> np.ndarray:
-    """Return the outline (k,2) around triangles (m,3,3) of a plane, in some axes of it."""
+    """Return the convex outline (k,2) of triangles (m,3,3) in a plane, in in-plane axes."""
     x = np.cross(plane.normal, np.eye(3)[np.argmin(np.abs(plane.normal))])
     axes = np.column_stack([x, np.cross(plane.normal, x)]) / np.linalg.norm(x)
     flat = np.unique(np.round(corners.reshape(-1, 3) @ axes, 5), axis=0)
@@ -217,7 +217,7 @@ def _hull(corners: np.ndarray, plane: Plane) -> np.ndarray:
 
 
 def _ground(plane: Plane, triangles: Triangles, settings: FindSettings, left_out: list[LeftOut]) -> _Ground:
-    """Return a plane's parts; what is left of it is added to ``left_out``."""
+    """Return a plane's convex parts; add the rest to ``left_out``."""
     shapely = geometry()
     region = free_region(plane, triangles, settings)
     exact = plane.spread < 2 * EXACT
@@ -226,7 +226,7 @@ def _ground(plane: Plane, triangles: Triangles, settings: FindSettings, left_out
     over = f"something is less than {settings.clearance:g} m above it (clearance)"
     rest = shapely.difference(region.free, shapely.union_all([shapely.polygons(part).buffer(1e-3) for part in parts]))
     for shape, why in ((region.overhung, over), (region.inside, "inside a solid"), (rest, _small(settings))):
-        # a strip along a wall is the width of the wall
+        # ignore strips along walls: they are as narrow as the wall's margin
         for piece in polygons(shape.buffer(-2e-3).buffer(2e-3)):
             x, y = shapely.point_on_surface(piece).coords[0]
             left_out.append(_left(region.p + region.R @ [x, y, 0.0], piece.area, why))
@@ -234,7 +234,7 @@ def _ground(plane: Plane, triangles: Triangles, settings: FindSettings, left_out
 
 
 def _merged(left_out: list[LeftOut], most: int = 20) -> list[LeftOut]:
-    """Return the largest ones; of the others one line for each reason."""
+    """Return the largest ones, and one line per reason for the others."""
     ordered = sorted(left_out, key=lambda one: -one.area)
     kept, rest = ordered[:most], ordered[most:]
     for why in dict.fromkeys(one.why for one in rest):
@@ -245,9 +245,9 @@ def _merged(left_out: list[LeftOut], most: int = 20) -> list[LeftOut]:
 
 
 def _named(grounds: list[_Ground], triangles: Triangles, settings: FindSettings) -> list[Surface]:
-    """Give each part its slab and name: ``floor`` the lowest one, then ``level1``, ``slope1``, ... upwards.
+    """Return the parts as named slabs: the lowest is ``floor``, then ``level1``, ``slope1``, ... upwards.
 
-    The largest part of a plane has the plain name, so that a file can count on it, the others ``floor_2``, ...
+    The largest part of a plane has the plain name, so that files can refer to it, the others ``floor_2``, ...
     """
     heights = [float(np.mean([_place(g.region, part)[2] for part in g.parts])) for g in grounds if g.parts]
     with_parts = [g for g in grounds if g.parts]
@@ -274,7 +274,7 @@ def _named(grounds: list[_Ground], triangles: Triangles, settings: FindSettings)
 
 
 def _centred(region: Region, part: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return frame and corners of a part, about the middle of the rectangle around it."""
+    """Return frame and corners of a part, with the origin in the middle of its bounding rectangle."""
     middle = np.round((part.min(axis=0) + part.max(axis=0)) / 2, 4)
     return region.R, region.p + region.R[:, :2] @ middle, np.round(part - middle, 5)
 

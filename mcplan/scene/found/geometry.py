@@ -1,4 +1,4 @@
-"""Triangles of a scene file as they are collected: shapes at their poses, endless planes, files, notices."""
+"""Collected collision geometry of a scene file: triangles of shapes, infinite planes, files, notices."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,15 +18,15 @@ SQUARE_FACES = np.array([[0, 1, 2], [0, 2, 3]])
 
 @dataclass
 class SceneGeometry:
-    """Triangles of a scene as they are collected.
+    """Collected triangles of a scene.
 
     Attributes
     ----------
     parts : vertices (k,3) and faces (m,3) of each shape, in the world.
-    endless : rotation (3,3) and position (3,) of planes z = 0 that have no size.
-    files : what it was read from beside the file itself, in no order: meshes, and models that it includes.
-    notices : what the user should know.
-    count : of triangles so far.
+    endless : rotation (3,3) and position (3,) of infinite planes z = 0.
+    files : meshes and included models, without the file itself, unordered.
+    notices : messages for the user.
+    count : number of triangles so far.
     """
 
     parts: list[tuple[np.ndarray, np.ndarray]] = field(default_factory=list)
@@ -41,14 +41,14 @@ class SceneGeometry:
         Raises
         ------
         MeshError
-            There are too many triangles with those of the shape: few lines of a file can hold a model many times over.
+            Too many triangles: a short file can include a model many times.
         """
         vertices, faces = tessellate(shape)
         self._more(len(faces))
         self.parts.append((vertices @ R.T + p, faces))
 
     def add_plane(self, R: np.ndarray, p: np.ndarray, x: float, y: float) -> None:
-        """Add a plane z = 0 of half sizes x, y (m) at a pose; without end where one of them is 0."""
+        """Add a plane z = 0 of half sizes x, y (m) at a pose; infinite if one of them is 0."""
         self._more(len(SQUARE_FACES))
         if min(x, y) <= 0.0:
             self.endless.append((R, p))
@@ -61,10 +61,10 @@ class SceneGeometry:
             raise MeshError(f"holds more than {MAX_TRIANGLES} triangles; make its meshes coarser")
 
     def note_moving(self, names: list[str]) -> None:
-        """Note what is free to move."""
+        """Add a notice with the names of movable parts."""
         if names:
             more = f" and {len(names) - 5} more" if len(names) > 5 else ""
-            self.notices.append(f"taken where they stand, though they can move: {', '.join(names[:5])}{more}")
+            self.notices.append(f"movable parts are fixed at their initial pose: {', '.join(names[:5])}{more}")
 
     def triangles(self) -> tuple[np.ndarray, np.ndarray]:
         """Return vertices (k,3) and faces (m,3) of all parts.
@@ -72,7 +72,7 @@ class SceneGeometry:
         Raises
         ------
         MeshError
-            There are none.
+            The scene is empty.
         """
         corners = [vertices for vertices, _ in self.parts] + [p[None] for _, p in self.endless]
         if not corners:

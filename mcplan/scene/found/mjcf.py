@@ -1,4 +1,4 @@
-"""MJCF reader: worlds of MuJoCo, read by MuJoCo itself, which knows its defaults, classes and frames."""
+"""MJCF reader: MuJoCo worlds, parsed by MuJoCo itself, which resolves defaults, classes and frames."""
 
 from importlib.util import find_spec
 from pathlib import Path
@@ -13,13 +13,13 @@ from mcplan.scene.found.geometry import SceneGeometry, tessellate
 from mcplan.scene.found.triangles import grid
 
 REFUSED = ("include", "plugin", "extension", "attach", "model", "replicate", "composite", "flexcomp")
-"""Elements that load something else, run something, or stand for many others."""
+"""Elements that load other files, run plugins, or generate many elements."""
 
 SIZED = {"hfield": ("nrow", "ncol"), "texture": ("width", "height"), "user": ("dim",), "size": ("nuserdata",)}
-"""Attributes whose product is how many numbers an element makes of a few letters."""
+"""Attributes whose product is the number of values that an element allocates."""
 
 MOST_CELLS = 1 << 26
-"""Numbers that all these elements, and the pixels of images, may have together: four pictures of 4096 x 4096."""
+"""Maximum number of values of all these elements and of pixels of images: four images of 4096 x 4096."""
 
 PNG = b"\x89PNG\r\n\x1a\n"
 
@@ -27,12 +27,12 @@ DIRECTORIES = ("assetdir", "meshdir", "texturedir")
 
 
 def read_mjcf(root: Element, path: Path) -> SceneGeometry:
-    """Return what collides in an MJCF document.
+    """Return the collision geometry of an MJCF document.
 
     Raises
     ------
     MeshError
-        MuJoCo is not installed or does not take the file, or the file refers to others outside its folder.
+        MuJoCo is not installed or refuses the file, or the file refers to others outside its folder.
     """
     if find_spec("mujoco") is None:
         raise MeshError("a world of MuJoCo needs the package mujoco: pip install mujoco")
@@ -49,11 +49,11 @@ def read_mjcf(root: Element, path: Path) -> SceneGeometry:
     world, left = SceneGeometry(files=files), 0
     for k in range(model.ngeom):
         if not model.geom_contype[k] and not model.geom_conaffinity[k]:
-            continue  # a picture
+            continue  # visual only
         R, p = data.geom_xmat[k].reshape(3, 3).copy(), data.geom_xpos[k].copy()
         left += not _add(world, mujoco, model, k, R, p)
     if left:
-        world.notices.append(f"{left} shapes of a kind that is not known here are left out")
+        world.notices.append(f"{left} shapes of unsupported kinds are left out")
     bodies = [k for k in range(1, model.nbody) if model.body_weldid[k] and model.body_geomnum[k]]
     world.note_moving([model.body(k).name or f"body {k}" for k in bodies])
     return world
@@ -92,7 +92,7 @@ def _add(world: SceneGeometry, mujoco: Any, model: Any, k: int, R: np.ndarray, p
 
 
 def _files(element: Element, folder: Path, directories: list[str]) -> set[Path]:
-    """Return the files that are named; refused are those outside the folder, and what loads more of its kind."""
+    """Return the referenced files; refuse files outside the folder and elements that include further models."""
     files = set[Path]()
     if element.tag in REFUSED:
         raise MeshError(f"line {element.line}: <{element.tag}> is not allowed in a world; put it all into one file")
@@ -109,7 +109,7 @@ def _files(element: Element, folder: Path, directories: list[str]) -> set[Path]:
 
 
 def _refuse_large(root: Element, files: set[Path]) -> None:
-    """Refuse a document of few bytes that MuJoCo would make very much of."""
+    """Refuse a small document that would make MuJoCo allocate very much memory."""
     stack, cells = [root], float(sum(_pixels(file) for file in files))
     while stack:
         element = stack.pop()
@@ -123,10 +123,10 @@ def _refuse_large(root: Element, files: set[Path]) -> None:
 
 
 def _cells(element: Element) -> float:
-    """Return how many numbers an element makes by its sizes."""
+    """Return the number of values that an element allocates."""
     sizes = [_size(element, name) for name in SIZED.get(element.tag, ()) if name in element.attributes]
     if element.tag == "texture" and element.attributes.get("type", "cube") != "2d":
-        return 6.0 * _size(element, "width") ** 2  # of a cube, whatever the height says
+        return 6.0 * _size(element, "width") ** 2  # a cube map; the height does not matter
     return abs(float(np.prod(sizes))) if sizes else 0.0
 
 
@@ -139,7 +139,7 @@ def _size(element: Element, name: str) -> float:
 
 
 def _pixels(path: Path) -> int:
-    """Return how many pixels an image has; 0 of other files."""
+    """Return the number of pixels of an image; 0 for other files."""
     with path.open("rb") as file:
         head = file.read(24)
     return int.from_bytes(head[16:20]) * int.from_bytes(head[20:24]) if head.startswith(PNG) else 0

@@ -1,8 +1,8 @@
-"""Convex obstacles of a mesh: hulls where they fit, walls, halves, clear of the surfaces that are stood on.
+"""Convex decomposition of a mesh into obstacles that leave the surfaces free.
 
-A hull fits where the triangles lie on it, look out of it, and where it adds nothing to the solid. Where none fits the
-mesh is split: into walls, which are slabs behind its planes, and the rest in halves across its longest side. Obstacles
-are cut off below surfaces; boxes stay boxes. Also here: the thickness of the solid below a surface.
+A convex hull fits if the triangles lie on it, face outwards, and the hull adds no volume to the solid. If none fits,
+the mesh is split: into walls, which are slabs behind its planes, and the rest in halves across its longest side.
+Obstacles are cut off at the slabs of surfaces; boxes stay boxes. Also here: the thickness of the solid below a surface.
 """
 
 from collections.abc import Sequence
@@ -22,23 +22,20 @@ from mcplan.scene.found.triangles import Triangles, normals_areas, winding_numbe
 from mcplan.scene.polygon import clip, half_planes
 
 SHEET = 0.05
-"""m: thickness of what has nothing below it: a sheet, or the ground."""
+"""m: thickness of an open sheet, or the ground."""
 
 THINNEST_SLAB = 0.02
-"""m: no slab is thinner: what lands would be through it."""
+"""m: minimum thickness of a slab: a landing foot would pass through a thinner one."""
 
 EDGE = 0.01
-"""m: how far inside of the outline the depth is measured: what ends there is a side."""
+"""m: inset from the outline for measuring the depth, so that sides do not count."""
 
 SAMPLES_A_SIDE = 6
-"""Along each side of the rectangle around a surface."""
+"""Samples along each side of a surface's bounding rectangle."""
 
 
 def thickness(triangles: Triangles, R: np.ndarray, p: np.ndarray, polygon: np.ndarray, most: float = 100.0) -> float:
-    """Return how far (m) below a surface (R, p, corners (k,2)) its solid reaches, where that is least.
-
-    No farther than ``most`` is looked.
-    """
+    """Return the minimum thickness (m) of the solid below a surface (R, p, corners (k,2)), at most ``most``."""
     normals, _ = triangles.normals_areas
     top = np.column_stack([polygon, np.zeros(len(polygon))])
     outline = np.concatenate([top, top - [0.0, 0.0, most]]) @ R.T + p
@@ -55,7 +52,7 @@ def thickness(triangles: Triangles, R: np.ndarray, p: np.ndarray, polygon: np.nd
 
 
 def _inner(polygon: np.ndarray) -> np.ndarray:
-    """Return points (n,2) all over a polygon, none within ``EDGE`` of its sides."""
+    """Return sample points (n,2) of a polygon, none within ``EDGE`` of its sides."""
     A, b = half_planes(polygon)
     steps = np.linspace(0.0, 1.0, SAMPLES_A_SIDE)
     low, high = polygon.min(axis=0), polygon.max(axis=0)
@@ -69,7 +66,7 @@ def _inner(polygon: np.ndarray) -> np.ndarray:
 
 
 def _depth(corners: np.ndarray, point: np.ndarray) -> float | None:
-    """Return how far below a point (2,) the first of triangles (m,3,3) is that looks down; None where there is none."""
+    """Return the depth of the first downward-facing triangle (m,3,3) below a point (2,), or None."""
     a, b, c = corners[:, 0, :2], corners[:, 1, :2], corners[:, 2, :2]
     ab, ac, ap = b - a, c - a, point - a
     double = ab[:, 0] * ac[:, 1] - ab[:, 1] * ac[:, 0]
@@ -84,18 +81,18 @@ def _depth(corners: np.ndarray, point: np.ndarray) -> float | None:
 
 
 BEHIND = 5e-3
-"""m: what rises no higher over the plane of a surface is behind it."""
+"""m: tolerance above the plane of a surface within which a solid counts as behind it."""
 
 CORNERS = 48
-"""Of one obstacle; with more, those are kept that lie farthest out in as many directions."""
+"""Maximum number of corners of an obstacle; with more, the extreme corners in as many directions are kept."""
 
 
 THIN = 2e-3
-"""m: what is thinner is what rounding has left."""
+"""m: thinner solids are rounding artefacts."""
 
 
 class Slabs:
-    """Surfaces, and the boxes around the slabs below them."""
+    """Surfaces, and the bounding boxes of the slabs below them."""
 
     def __init__(self, surfaces: Sequence[Surface]):
         self.surfaces = tuple(surfaces)
@@ -104,16 +101,16 @@ class Slabs:
         self.high = np.array([points.max(axis=0) for points in ends]).reshape(-1, 3)
 
     def near(self, points: np.ndarray, margin: float) -> list[Surface]:
-        """Return the surfaces whose slabs may be within a margin (m) of what spans points (k,3)."""
+        """Return the surfaces whose slabs may be within a margin (m) of the bounding box of points (k,3)."""
         low, high = points.min(axis=0) - margin, points.max(axis=0) + margin
         meets = np.all((self.high >= low) & (self.low <= high), axis=1)
         return [self.surfaces[k] for k in np.flatnonzero(meets)]
 
 
 def recessed(corners: np.ndarray, slabs: Slabs) -> np.ndarray | None:
-    """Return what of a convex solid (k,3) is not in the slabs of the surfaces that it bears; None where nothing is.
+    """Subtract the slabs of the surfaces on top of it from a convex solid (k,3); None if nothing is left.
 
-    A foot rests on its surface, whose slab it may touch, and on nothing else.
+    A foot may touch the slab of its surface, but must not touch an obstacle.
     """
     for slab in slabs.near(corners, BEHIND):
         local = (corners - slab.p) @ slab.R
@@ -169,7 +166,7 @@ def hull_shape(corners: np.ndarray) -> MeshShape:
     Raises
     ------
     QhullError, ValueError
-        They are flat.
+        The corners lie in a plane.
     """
     hull = ConvexHull(corners)
     kept = np.sort(hull.vertices)
@@ -183,7 +180,7 @@ def hull_shape(corners: np.ndarray) -> MeshShape:
 
 
 def _box(corners: np.ndarray) -> tuple[np.ndarray, np.ndarray, tuple[float, float, float]] | None:
-    """Return rotation, middle and size of a box with these corners; None where they are not those of one."""
+    """Return rotation, middle and size of the box with these corners; None if they form no box."""
     if len(corners) != 8:
         return None
     normals = ConvexHull(corners).equations[:, :3]
@@ -205,7 +202,7 @@ def _box(corners: np.ndarray) -> tuple[np.ndarray, np.ndarray, tuple[float, floa
 
 
 def directions(count: int) -> np.ndarray:
-    """Return unit vectors (count,3) that are spread evenly (a spiral of equal areas)."""
+    """Return evenly distributed unit vectors (count,3) (a spiral of equal areas)."""
     z = np.linspace(-1, 1, count)
     turn = np.pi * (3 - np.sqrt(5)) * np.arange(count)
     r = np.sqrt(1 - z**2)
@@ -213,42 +210,42 @@ def directions(count: int) -> np.ndarray:
 
 
 COVERED = 3e-3
-"""m: a triangle this near to a slab is of it."""
+"""m: tolerance within which a triangle belongs to a slab."""
 
 DEEP = 0.03
-"""m: how far inside of a hull its triangles may lie."""
+"""m: maximum depth of triangles inside their hull."""
 
 FAR = 0.05
-"""m: how far a hull may reach beyond the mesh."""
+"""m: maximum distance of a hull from the mesh."""
 
 WALL, THINNEST = 0.05, 0.01
-"""m: largest and least thickness of a wall; its true one in between."""
+"""m: maximum and minimum thickness of a wall; in between, the measured one."""
 
 WALL_AREA = 0.02
-"""m²: planes of a part that are smaller are no walls."""
+"""m²: minimum area of a wall."""
 
 STRIP = (0.04, 0.04)
-"""m: what is narrower than this between surfaces is left open."""
+"""m: narrower gaps between surfaces are left open."""
 
 WALL_SHARE = 0.005
-"""Of the area of a part; planes that have less of it are no walls, but steps of what is round."""
+"""Minimum share of a part's area of a wall; smaller planes are facets of round shapes."""
 
 HALVES = 8
-"""How often a part is split in halves."""
+"""Maximum depth of halving."""
 
 MOST = 300
-"""Obstacles; of what is more, the smallest are left out with a notice."""
+"""Maximum number of obstacles; beyond it the smallest are left out, with a notice."""
 
 HEIGHTS = (0.02, 0.1, 0.25)
-"""m: over a surface, where no hull may be."""
+"""m: heights above a surface at which no hull may be."""
 
 SAMPLES = np.array([(i, j, 4 - i - j) for i in range(5) for j in range(5 - i)], float) / 4
-"""Points (15,3) all over a triangle, by its corners."""
+"""Barycentric coordinates (15,3) of sample points of a triangle."""
 
 
 @dataclass(frozen=True, eq=False)
 class _Mesh:
-    """The triangles, and points all over them."""
+    """The triangles, and sample points on them."""
 
     triangles: Triangles
     corners: np.ndarray
@@ -265,14 +262,14 @@ def find_obstacles(
     regions: Sequence[tuple[Region, list[np.ndarray]]],
     near: float = COVERED,
 ) -> tuple[list[Obstacle], list[str]]:
-    """Return the obstacles, and what should be known of them.
+    """Return the obstacles, and notices about them.
 
     Parameters
     ----------
-    loose : which triangles (m,) are neither of a plane to stand on nor of a bar.
-    surfaces : what is stood on.
-    regions : planes to stand on, and their parts that are surfaces.
-    near : m, within which a triangle is of a slab.
+    loose : mask (m,) of the triangles that belong to no surface plane and no bar.
+    surfaces : the detected surfaces.
+    regions : planes of surfaces, and their parts that are surfaces.
+    near : m, tolerance within which a triangle belongs to a slab.
     """
     corners = triangles.corners
     normals, areas = triangles.normals_areas
@@ -296,7 +293,7 @@ def find_obstacles(
 
 
 def _points(corners: np.ndarray, areas: np.ndarray) -> tuple[cKDTree, float]:
-    """Return points all over triangles in a tree, and about how far they are apart (m)."""
+    """Return sample points of triangles in a k-d tree, and their approximate spacing (m)."""
     spacing = max(0.02, float(np.sqrt(areas.sum() / 150_000)))
     count = np.clip(np.ceil(areas / spacing**2).astype(int), 1, 20_000)
     random = np.random.default_rng(0)
@@ -310,7 +307,7 @@ def _points(corners: np.ndarray, areas: np.ndarray) -> tuple[cKDTree, float]:
 
 
 def _covered(corners: np.ndarray, slabs: Slabs, margin: float) -> np.ndarray:
-    """Return which triangles (m,3,3) lie in the slabs below surfaces."""
+    """Return a mask of the triangles (m,3,3) that lie in the slabs below surfaces."""
     points = np.einsum("sk,mkd->msd", SAMPLES, corners)
     low, high = corners.min(axis=1), corners.max(axis=1)
     inside = np.zeros(points.shape[:2], bool)
@@ -345,7 +342,7 @@ def _clusters(faces: np.ndarray, members: np.ndarray) -> list[np.ndarray]:
 
 
 def _pavement(region: Region, parts: list[np.ndarray], triangles: Triangles) -> list[np.ndarray]:
-    """Return what of a plane is no surface and yet there, as slabs."""
+    """Return the parts of a plane that are no surface, as slabs."""
     shapely = geometry()
     rest = shapely.difference(region.covered, region.inside, grid_size=GRID)
     if parts:
@@ -361,7 +358,7 @@ def _slab(R: np.ndarray, p: np.ndarray, polygon: np.ndarray, triangles: Triangle
 
 
 def _solids(mesh: _Mesh, cluster: np.ndarray, slabs: Slabs, halved: int) -> list[np.ndarray]:
-    """Return the corners (k,3) of convex solids that stand for some triangles."""
+    """Return the corners (k,3) of convex solids that represent some triangles."""
     corners = mesh.corners[cluster]
     points = np.unique(corners.reshape(-1, 3), axis=0)
     try:
@@ -390,7 +387,7 @@ def _solids(mesh: _Mesh, cluster: np.ndarray, slabs: Slabs, halved: int) -> list
 
 
 def _fits(mesh: _Mesh, cluster: np.ndarray, hull: ConvexHull, slabs: Slabs) -> bool:
-    """Whether a hull stands for its triangles: they lie on it and look out, and it adds nothing to the solid."""
+    """Whether a hull represents its triangles: they lie on it and face outwards, and it adds no volume."""
     A, b = hull.equations[:, :3], hull.equations[:, 3]
     own = np.einsum("sk,mkd->msd", SAMPLES, mesh.corners[cluster])
     depth = own @ A.T + b
@@ -414,7 +411,7 @@ def _fits(mesh: _Mesh, cluster: np.ndarray, hull: ConvexHull, slabs: Slabs) -> b
 
 
 def _over(slab: Surface, A: np.ndarray, b: np.ndarray) -> bool:
-    """Whether a hull ``A x + b <= 0`` reaches over a surface."""
+    """Whether a hull ``A x + b <= 0`` reaches above a surface."""
     middle = slab.polygon.mean(axis=0)
     grid = np.linspace(0.0, 1.0, 7)
     edge = np.concatenate([slab.polygon, 0.5 * (slab.polygon + np.roll(slab.polygon, -1, axis=0))])

@@ -1,4 +1,4 @@
-"""Plane detection in triangles: exact planes first, then those of rough surfaces, grown over neighbours."""
+"""Plane detection in triangle meshes: exact planes first, then rough surfaces by region growing."""
 
 from dataclasses import dataclass
 
@@ -6,19 +6,19 @@ import numpy as np
 from scipy.sparse import coo_matrix, csr_matrix
 
 EXACT = 5e-4
-"""m: triangles this near to a plane are of it, whatever their neighbours."""
+"""m: triangles within this distance belong to an exact plane, also without a common edge."""
 
 EXACT_ANGLE = np.cos(np.radians(0.5))
 ROUGH_ANGLE = np.cos(np.radians(12.0))
-"""Of smoothed normals; those of single triangles of a scan vary by far more."""
+"""Cosine of the tolerance of smoothed normals; normals of single triangles of a scan vary much more."""
 
 SMOOTHING, CREASE = 6, 0.7
-"""How often the normals of a rough surface are averaged with those around them, and the cosine of the angle beyond
-which they belong to another face."""
+"""Smoothing steps of the normals of a rough surface, and the cosine of the angle beyond which they belong to another
+face."""
 
 SCATTERED = 0.3
-"""Triangles beside an exact plane that look almost the same way, by their area over its own: with more it is a rough
-surface of which some triangles happen to lie so."""
+"""Maximum area of neighbouring triangles with almost the same normal / area of an exact plane. With more, the plane is
+part of a rough surface, some triangles of which are coplanar by chance."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +29,7 @@ class Plane:
     ----------
     normal, point : (3,) unit vector out of the solid, and a point of the plane.
     members : indices of the triangles.
-    spread : m, largest distance of the plane from their corners.
+    spread : m, largest distance of their corners from the plane.
     """
 
     normal: np.ndarray
@@ -51,10 +51,10 @@ def find_planes(
 
     Parameters
     ----------
-    corners, faces, normals, areas : (m,3,3), (m,3), (m,3), (m,) of the triangles that are looked at.
-    flat : how far a rough surface may be from its plane, m.
-    least : area below which a plane is of no interest, m².
-    lowest : least vertical part of a normal.
+    corners, faces, normals, areas : (m,3,3), (m,3), (m,3), (m,) of the triangles.
+    flat : maximum distance of a rough surface from its plane, m.
+    least : minimum area of a plane, m².
+    lowest : minimum vertical component of the normal.
     """
     free = normals[:, 2] >= lowest
     touching = _neighbours(faces) if len(faces) else csr_matrix((0, 0))
@@ -84,14 +84,14 @@ def find_planes(
 
 
 def _beside(members: np.ndarray, normal: np.ndarray, touching: csr_matrix, normals: np.ndarray) -> np.ndarray:
-    """Return the triangles around some of one plane that nearly look its way."""
+    """Return the neighbours of a plane's triangles with almost the same normal."""
     inside = np.zeros(len(normals))
     inside[members] = 1.0
     return np.flatnonzero((touching @ inside > 0) & (inside == 0) & (normals @ normal > CREASE))
 
 
 def _exact_seeds(corners: np.ndarray, normals: np.ndarray, areas: np.ndarray, least: float) -> np.ndarray:
-    """Return a triangle of each plane that many share to within rounding, those of the largest area first."""
+    """Return one triangle of each exact plane (equal within rounding), the largest total area first."""
     offset = np.einsum("ij,ij->i", normals, corners.mean(axis=1))
     key = np.column_stack([np.round(normals / 5e-3), np.round(offset / EXACT)]).astype(np.int64)
     _, group = np.unique(key, axis=0, return_inverse=True)
@@ -111,7 +111,7 @@ def _near(corners, normals, free, normal, point, distance: float, cosine: float)
 
 
 def _fitted(corners: np.ndarray, areas: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return normal and point of the plane of least squares of triangles (m,3,3), by their areas."""
+    """Return normal and point of the area-weighted least-squares plane of triangles (m,3,3)."""
     weight = np.repeat(areas / 3, 3)
     points = corners.reshape(-1, 3)
     middle = weight @ points / weight.sum()
@@ -141,7 +141,7 @@ def _rough(corners, normals, areas, touching, rest, flat: float, least: float, l
         untried[region] = False
         if areas[rest][region].sum() < least:
             continue
-        # corners that noise has taken a little farther belong to it as well: they would be holes
+        # also take corners slightly farther off by noise: they would be holes
         distance = np.abs((local[region] - point) @ normal)
         reach = min(2 * flat, max(flat, 4 * float(np.sqrt(np.mean(distance**2)))))
         inside = np.zeros(len(rest), bool)
@@ -157,7 +157,7 @@ def _rough(corners, normals, areas, touching, rest, flat: float, least: float, l
 
 
 def _smoothed(normals: np.ndarray, areas: np.ndarray, touching: csr_matrix) -> np.ndarray:
-    """Return normals (m,3) averaged with those of neighbours on the same side of every crease."""
+    """Return normals (m,3) averaged with those of neighbours, but not across creases."""
     of, near = touching.nonzero()
     smooth = normals
     for _ in range(SMOOTHING):
@@ -170,7 +170,7 @@ def _smoothed(normals: np.ndarray, areas: np.ndarray, touching: csr_matrix) -> n
 
 
 def _grown(seed, corners, areas, smooth, touching: csr_matrix, available, flat: float):
-    """Return the connected triangles (indices) around a seed that are of one plane, its normal and a point of it."""
+    """Grow a plane from a seed; return its connected triangles (indices), its normal and a point."""
     inside = np.zeros(len(corners), bool)
     inside[seed] = True
     normal, point = smooth[seed], corners[seed].mean(axis=0)
@@ -196,7 +196,7 @@ def _grown(seed, corners, areas, smooth, touching: csr_matrix, available, flat: 
 
 
 def _neighbours(faces: np.ndarray) -> csr_matrix:
-    """Return which triangles share an edge, as a matrix (m,m) of ones."""
+    """Return the adjacency matrix (m,m) of triangles that share an edge."""
     edges = np.sort(np.concatenate([faces[:, [0, 1]], faces[:, [1, 2]], faces[:, [2, 0]]]), axis=1)
     owner = np.tile(np.arange(len(faces)), 3)
     _, edge = np.unique(edges, axis=0, return_inverse=True)

@@ -1,7 +1,7 @@
 """Free regions of a plane, and their convex parts with room for a foot.
 
-A region is the plane's triangles together, less the overhung part and the part inside a solid. Its convex parts do not
-overlap, the largest comes first.
+A region is the union of the plane's triangles without the overhung part and the part inside a solid. Its convex parts
+do not overlap; the largest comes first.
 """
 
 from dataclasses import dataclass
@@ -16,39 +16,39 @@ from mcplan.scene.found.triangles import Triangles, winding_number
 from mcplan.scene.polygon import clip, erode, half_planes
 
 WALL = 1e-3
-"""m: what rises from a plane takes so much around it: a wall seen from above has no width."""
+"""m: margin around parts that rise from a plane: a wall seen from above has no width."""
 
 GRID = 1e-6
-"""m: to which the corners of polygons are rounded, so that what touches has no crack."""
+"""m: grid to which corners of polygons are rounded, so that adjacent polygons have no crack between them."""
 
 UP = np.array([0.0, 0.0, 1.0])
 
 
 def geometry() -> Any:
-    """Return the library of plane geometry.
+    """Import shapely.
 
     Raises
     ------
     InputError
-        It is not installed.
+        shapely is not installed.
     """
     try:
         import shapely
     except ImportError:
-        raise InputError("to find surfaces in a mesh takes shapely: pip install 'mcplan[scenes]'") from None
+        raise InputError("surface detection in a mesh needs shapely: pip install 'mcplan[scenes]'") from None
     return shapely
 
 
 @dataclass(frozen=True, eq=False)
 class Region:
-    """What is free of a plane, and what is not.
+    """Free and occupied parts of a plane.
 
     Parameters
     ----------
     R, p : frame (3,3), (3,) of the plane: z is its normal, x along its longer side.
-    covered : all of its triangles together (polygons of shapely, in the frame), cracks closed.
-    free : the part on which something may stand.
-    overhung, inside : the parts that are taken by what is above them, and that lie in a solid.
+    covered : union of its triangles (polygons of shapely, in the frame), cracks closed.
+    free : part on which a contact is possible.
+    overhung, inside : parts with too little clearance above, and parts inside a solid.
     """
 
     R: np.ndarray
@@ -60,11 +60,11 @@ class Region:
 
 
 def free_region(plane: Plane, triangles: Triangles, settings: FindSettings) -> Region:
-    """Return what of a plane is free.
+    """Return the free region of a plane.
 
     Parameters
     ----------
-    plane : one that looks up.
+    plane : facing upwards.
     triangles : of the whole environment.
     """
     shapely = geometry()
@@ -81,7 +81,7 @@ def free_region(plane: Plane, triangles: Triangles, settings: FindSettings) -> R
     taken = _above(corners[others], R, p, shapely.bounds(covered), least, settings.clearance)
     free = covered if taken is None else areal(shapely.difference(covered, taken, grid_size=GRID))
     overhung = areal(shapely.difference(covered, free, grid_size=GRID))
-    # nothing crosses the air over a connected part, so that one point tells whether it is air
+    # no triangle crosses the space just above a connected part, so one point shows whether it is outside all solids
     outside: list[Any] = []
     inside: list[Any] = []
     height = least + 0.4 * (settings.clearance - least)
@@ -93,7 +93,7 @@ def free_region(plane: Plane, triangles: Triangles, settings: FindSettings) -> R
 
 
 def to_plane(points: np.ndarray, R: np.ndarray, p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return where points (k,3) are seen from above: places (k,2) in a plane's frame, and heights (k,) over it."""
+    """Project points (k,3) vertically: return coordinates (k,2) in a plane's frame, and heights (k,) over it."""
     height = (points - p) @ R[:, 2] / R[2, 2]
     return (points - height[:, None] * UP - p) @ R[:, :2], height
 
@@ -105,12 +105,12 @@ def polygons(shape: Any) -> list:
 
 
 def areal(shape: Any) -> Any:
-    """Return what of a shape has an area: rounding leaves lines and points behind."""
+    """Return the parts of a shape with an area: rounding leaves lines and points."""
     return geometry().union_all(polygons(shape))
 
 
 def closed(shape: Any, width: float) -> Any:
-    """Return a shape without its cracks of up to a width (m)."""
+    """Close the cracks of a shape up to a width (m)."""
     if width <= 0.0:
         return shape
     return shape.buffer(width / 2, join_style="mitre").buffer(-width / 2, join_style="mitre").union(shape)
@@ -121,7 +121,7 @@ def _sound(shapely: Any, parts: np.ndarray) -> np.ndarray:
 
 
 def _frame(plane: Plane, corners: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return a frame of the plane: x along the longer side of what it covers, as near to x of the world as may be."""
+    """Return a frame of the plane: x along the longer side of its bounding rectangle, towards x of the world."""
     z = plane.normal
     shapely = geometry()
     x = np.array([1.0, 0.0, 0.0]) - z[0] * z
@@ -136,7 +136,7 @@ def _frame(plane: Plane, corners: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     outline = np.array(box.exterior.coords)
     side = outline[1] - outline[0]
     turn = float(np.arctan2(side[1], side[0]))
-    turn = (turn + np.pi / 4) % (np.pi / 2) - np.pi / 4  # sides of a rectangle: the nearest to where x is
+    turn = (turn + np.pi / 4) % (np.pi / 2) - np.pi / 4  # of the sides of a rectangle, the nearest to x
     c, s = np.cos(turn), np.sin(turn)
     R = R @ np.array([[c, -s, 0], [s, c, 0], [0, 0, 1]])
     middle = outline[:4].mean(axis=0)
@@ -145,7 +145,7 @@ def _frame(plane: Plane, corners: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _above(corners: np.ndarray, R: np.ndarray, p: np.ndarray, bounds: np.ndarray, low: float, high: float) -> Any:
-    """Return what of triangles (m,3,3) is between two heights over a plane, seen from above; None where nothing is."""
+    """Return the vertical projection of the parts of triangles (m,3,3) between two heights over a plane, or None."""
     shapely = geometry()
     flat, height = to_plane(corners.reshape(-1, 3), R, p)
     flat, height = flat.reshape(-1, 3, 2), height.reshape(-1, 3)
@@ -177,34 +177,34 @@ def _between(points: np.ndarray, heights: np.ndarray, low: float, high: float) -
 
 
 MOST = 60
-"""Parts of one region."""
+"""Maximum number of parts of one region."""
 
 CORNERS = 16
-"""Of one part; more are cut off where that costs least."""
+"""Maximum number of corners of a part; further ones are cut off where the loss of area is least."""
 
 TURNS = np.linspace(0.0, np.pi, 36, endpoint=False)
-"""rad: ways to turn a rectangle, beside those along the sides."""
+"""rad: tried orientations of a rectangle, in addition to those along the sides."""
 
 ASLANT = 0.5
-"""What an area counts for whose cut runs along no side: parts with straight sides fit together."""
+"""Weight of the area of a cut along no side: parts with straight sides fit together better."""
 
 SQUARE = 4e-3
-"""m: corners this near to those of a rectangle along the axes make one."""
+"""m: tolerance within which four corners form an axis-aligned rectangle."""
 
 TINY = 1e-4
-"""m: sides and slivers below this are of no account."""
+"""m: shorter sides and narrower slivers are ignored."""
 
 
 def convex_parts(region: Any, room: tuple[float, float], tolerance: float = 2e-3) -> list[np.ndarray]:
     """Return convex polygons (k,2), counter-clockwise, that lie in a region and do not overlap.
 
-    The middle of the widest place that is left grows into a convex part, which is taken away, and so on.
+    Repeatedly, a convex part grows from the centre of the largest inscribed circle of the rest, and is removed.
 
     Parameters
     ----------
     region : polygons of shapely, with holes.
     room : sides of a rectangle that must fit on a part.
-    tolerance : m, by which its outline may be simplified.
+    tolerance : m, for simplifying its outline.
     """
     shapely = geometry()
     left = shapely.union_all([_simplified(part, tolerance) for part in polygons(region)])
@@ -231,7 +231,7 @@ def convex_parts(region: Any, room: tuple[float, float], tolerance: float = 2e-3
 
 
 def _simplified(part: Any, tolerance: float) -> Any:
-    """Return a polygon with the corners that matter: rings begin at an outermost one, for where they begin is kept."""
+    """Simplify a polygon; its rings start at an outermost corner, because the first corner is always kept."""
     shapely = geometry()
     rings = []
     for ring in (part.exterior, *part.interiors):
@@ -242,7 +242,7 @@ def _simplified(part: Any, tolerance: float) -> Any:
 
 
 def has_room(polygon: np.ndarray, room: tuple[float, float]) -> bool:
-    """Whether a rectangle fits into a convex polygon (k,2), whichever way it is turned."""
+    """Whether a rectangle fits into a convex polygon (k,2) in every orientation."""
     half = np.array(room) / 2
     box = np.array([[-1.0, -1.0], [1.0, -1.0], [1.0, 1.0], [-1.0, 1.0]]) * half
     low, high = polygon.min(axis=0) - 1.0, polygon.max(axis=0) + 1.0
@@ -257,19 +257,19 @@ def has_room(polygon: np.ndarray, room: tuple[float, float]) -> bool:
 
 
 def is_convex_polygon(part: Any) -> bool:
-    """Whether a polygon has no holes and no corner that turns in."""
+    """Whether a polygon has no holes and no reflex corner."""
     return not part.interiors and not len(_inward(part))
 
 
 def _grown(part: Any, middle: np.ndarray, radius: float) -> Any:
-    """Return a convex part around a point, cut along the nearest sides that end in corners that turn in.
+    """Return a convex part around a point, cut along the nearest sides that end in reflex corners.
 
-    What is beyond such a side is cut off, until there is no such corner (as IRIS does with the tangents of obstacles,
+    The part beyond such a side is cut off, until no reflex corner is left (as IRIS does with tangents of obstacles,
     Deits and Tedrake 2014).
 
-    Where the corner itself is the nearest, of the lines through it along its two sides the one is taken that leaves the
-    most, or the one across the way there where that leaves far more. Where rounding keeps that from ending, it is the
-    circle of the radius (m) about the point, which lies in the part.
+    Where the corner itself is nearest, the cut runs along one of its two sides, whichever leaves more area, or
+    perpendicular to the line to the point where that leaves far more. If rounding prevents termination, the result is
+    the circle of the radius (m) about the point, which lies in the part.
     """
     shapely = geometry()
     circle = shapely.buffer(shapely.points(middle), radius, quad_segs=4)
@@ -293,9 +293,9 @@ def _grown(part: Any, middle: np.ndarray, radius: float) -> Any:
 
 
 def _nearest_lines(corners: np.ndarray, middle: np.ndarray) -> tuple[np.ndarray, list[tuple[np.ndarray, float]]]:
-    """Return a point (2,) and the directions of lines through it, with what an area counts for, to cut along.
+    """Return a point (2,) and the directions of candidate cuts through it, with the weights of their areas.
 
-    ``corners`` (k,3,2) turn in: before, at, after.
+    ``corners`` (k,3,2) are reflex: before, at, after.
     """
     at = np.concatenate([corners[:, 1], corners[:, 1]])
     along = np.concatenate([corners[:, 0], corners[:, 2]]) - at
@@ -310,7 +310,7 @@ def _nearest_lines(corners: np.ndarray, middle: np.ndarray) -> tuple[np.ndarray,
 
 
 def _side(part: Any, at: np.ndarray, direction: np.ndarray, middle: np.ndarray) -> Any:
-    """Return the piece of a polygon around a point on its side of a line; None where the line passes too near."""
+    """Return the piece of a polygon on the point's side of a line; None if the line passes too near the point."""
     shapely = geometry()
     normal = np.array([-direction[1], direction[0]])
     distance = float((middle - at) @ normal)
@@ -328,7 +328,7 @@ def _side(part: Any, at: np.ndarray, direction: np.ndarray, middle: np.ndarray) 
 
 
 def _inward(part: Any) -> np.ndarray:
-    """Return the corners that turn in (k,3,2): before, at, after."""
+    """Return the reflex corners (k,3,2): before, at, after."""
     shapely = geometry()
     part = shapely.simplify(part, TINY / 10)
     found = []
@@ -351,7 +351,7 @@ def _signed(points: np.ndarray) -> float:
 
 
 def _squared(corners: np.ndarray) -> np.ndarray:
-    """Return the rectangle along the axes inside of four corners that are nearly one; other corners as they are."""
+    """Return the axis-aligned rectangle inside four corners that nearly form one; other corners unchanged."""
     low, high = corners.min(axis=0), corners.max(axis=0)
     box = np.array([low, [high[0], low[1]], high, [low[0], high[1]]])
     if len(corners) != 4:
@@ -366,7 +366,7 @@ def _squared(corners: np.ndarray) -> np.ndarray:
 
 
 def _outline(part: Any) -> np.ndarray | None:
-    """Return the corners (k,2) of a convex polygon, to 0.1 mm, no more than ``CORNERS``; None where nothing is left."""
+    """Return the corners (k,2) of a convex polygon, rounded to 0.1 mm, at most ``CORNERS``; None if nothing is left."""
     from scipy.spatial import ConvexHull, QhullError
 
     points = np.round(np.array(part.exterior.coords)[:-1], 4)
@@ -378,7 +378,7 @@ def _outline(part: Any) -> np.ndarray | None:
         before, after = np.roll(hull, 1, axis=0), np.roll(hull, -1, axis=0)
         a, b = hull - before, after - hull
         lost = np.abs(a[:, 0] * b[:, 1] - a[:, 1] * b[:, 0]) / 2
-        # an almost straight corner, or one too many
+        # an almost straight corner, or one above the limit
         if lost.min() > TINY * np.linalg.norm(after - before, axis=1)[np.argmin(lost)] / 2 and len(hull) <= CORNERS:
             break
         hull = np.delete(hull, int(np.argmin(lost)), axis=0)

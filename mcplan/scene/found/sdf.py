@@ -1,8 +1,8 @@
 """SDF reader: worlds of Gazebo, their models, links and collision shapes.
 
-Read are poses (``degrees``, quaternions), boxes, spheres, cylinders, capsules, planes, meshes and included models that
-lie in the file's folder. What would put something elsewhere and is not read (``relative_to``, ``placement_frame``,
-``merge``, ``state``) is refused. Specification: http://sdformat.org/spec.
+Supported: poses (``degrees``, quaternions), boxes, spheres, cylinders, capsules, planes, meshes and included models in
+the file's folder. Unsupported elements that affect poses (``relative_to``, ``placement_frame``, ``merge``, ``state``)
+are refused. Specification: http://sdformat.org/spec.
 """
 
 from dataclasses import dataclass, field
@@ -19,30 +19,30 @@ from mcplan.robot.xml_reader import Element, Notes, read_xml
 from mcplan.scene.found.geometry import SceneGeometry
 
 DEEPEST = 4
-"""Models in models that are followed."""
+"""Maximum depth of nested models."""
 
 MOST_INCLUDES = 10_000
-"""Models that are included, all in all: each may hold others, and few lines then say very many."""
+"""Maximum number of included models in total: a short file can nest very many."""
 
 UNKNOWN = ("placement_frame", "merge", "frame", "polyline", "heightmap", "image", "ellipsoid", "cone")
-"""Elements that place or shape something, and are not read."""
+"""Unsupported elements that affect poses or shapes."""
 
 ELSEWHERE = ("placement_frame", "merge")
-"""Attributes of models and of what is included that place it otherwise than its pose says."""
+"""Unsupported attributes of models and includes that affect their pose."""
 
 OF_WORLDS = ("state", "population", "actor", "road")
-"""Elements of a world that move its models, or add to them."""
+"""Unsupported elements of a world that move or add models."""
 
 Placed = tuple[np.ndarray, np.ndarray]
 
 
 def read_sdf(root: Element, path: Path) -> SceneGeometry:
-    """Return what collides in an SDF document.
+    """Return the collision geometry of an SDF document.
 
     Raises
     ------
     RobotError
-        With everything that is wrong with it, each with its line.
+        All problems of the document, with their lines.
     """
     reader = _Reader(path, MeshFiles(path), _Shared(), (path.resolve(),))
     reader.models(root, (np.eye(3), np.zeros(3)), 0)
@@ -56,13 +56,13 @@ def read_sdf(root: Element, path: Path) -> SceneGeometry:
 
 @dataclass
 class _Shared:
-    """What the readers of a file and of those that it includes have together: each file is parsed once.
+    """Data common to the readers of a file and its includes; each file is parsed once.
 
     Attributes
     ----------
-    world : what has been found.
+    world : collected geometry.
     parsed : root elements and meshes by file.
-    includes : how many models have been included.
+    includes : number of included models.
     """
 
     world: SceneGeometry = field(default_factory=SceneGeometry)
@@ -71,12 +71,12 @@ class _Shared:
 
 
 class _Reader:
-    """Reads one file.
+    """Reader of one file.
 
     Parameters
     ----------
     meshes : of the file.
-    outer : the files that include it, from the first on, and itself.
+    outer : chain of including files, ending with this one.
     """
 
     def __init__(self, path: Path, meshes: MeshFiles, shared: _Shared, outer: tuple[Path, ...]):
@@ -84,7 +84,7 @@ class _Reader:
         self.notes, self.world, self.loose = Notes(path.name, False), shared.world, list[str]()
 
     def models(self, element: Element, pose: Placed, depth: int) -> None:
-        """Add the models in an element, and those that it includes."""
+        """Add the models in an element, also included ones."""
         for included in element.all("include"):
             self._include(included, pose, depth)
         for model in element.all("model"):
@@ -127,7 +127,7 @@ class _Reader:
             self.notes.problem(included, "include", f"more than {MOST_INCLUDES} models are included")
         else:
             self._insert(file, included, pose, depth)
-        self.notes.settle()  # what is wrong in a file is so wherever it is included
+        self.notes.settle()  # problems of a file are the same wherever it is included
 
     def _insert(self, file: Path, included: Element, pose: Placed, depth: int) -> None:
         """Add the models of another file."""
@@ -194,7 +194,7 @@ class _Reader:
     # -- values ---------------------------------------------------------------------------------------------------
 
     def _placed(self, element: Element, parent: Placed) -> Placed:
-        """Return the pose of an element in the world, whose parent's is given."""
+        """Return the pose of an element in the world from its parent's."""
         key = element.attributes.get("name", element.tag)
         pose = self.notes.single(element, "pose", key)
         if pose is None:
@@ -217,7 +217,7 @@ class _Reader:
         return parent[0] @ R, parent[1] + parent[0] @ values[:3]
 
     def refuse(self, element: Element, key: str, tags: tuple[str, ...] = UNKNOWN) -> None:
-        """Note what in an element places or shapes something, and is not read."""
+        """Add a problem for each unsupported child element or attribute that affects poses or shapes."""
         for child in element.children:
             if child.tag in tags:
                 self.notes.problem(child, key, f"<{child.tag}> is not read here")
@@ -242,6 +242,6 @@ class _Reader:
         return (1.0,) * size if values is None else tuple(float(value) for value in values)
 
     def _vector(self, element: Element, size: int, key: str) -> np.ndarray | None:
-        """Return the numbers in an element's text; None with a note where they are others."""
+        """Return the numbers in an element's text; None, with a problem, if their number differs."""
         inner = Element(element.tag, {element.tag: element.text.strip()}, element.line)
         return self.notes.lengths(inner, element.tag, size, key)

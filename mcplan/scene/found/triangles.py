@@ -1,4 +1,4 @@
-"""Triangle meshes of an environment: welded, none without area, normals out of the solids; height maps as triangles."""
+"""Triangle meshes of an environment: welded, without degenerate triangles, normals outwards; height maps as meshes."""
 
 import io
 import warnings
@@ -16,9 +16,9 @@ from mcplan.errors import InputError
 
 MAX_TRIANGLES = 500_000
 WELD = 1e-5
-"""m: vertices this near are one; files hold every corner of a triangle by itself, some with rounding."""
+"""m: nearer vertices are merged; many files store each triangle's corners separately, some with rounding."""
 NO_AREA = 1e-10
-"""m²: triangles below this say nothing."""
+"""m²: smaller triangles are degenerate."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,20 +36,20 @@ class Triangles:
 
     @classmethod
     def of(cls, vertices: np.ndarray, faces: np.ndarray) -> "Triangles":
-        """Return welded triangles whose normals point out of what they enclose.
+        """Return welded triangles with outward normals.
 
-        A closed part that is inside out is turned; an open sheet that mostly looks down is taken to be ground.
+        A closed part that is inside out is reversed; an open sheet that mostly faces down is taken as ground.
 
         Raises
         ------
         InputError
-            Nothing with an area, values that are not finite, or too many triangles.
+            No triangle has an area, values are not finite, or there are too many triangles.
         """
         import trimesh
 
         vertices, faces = np.asarray(vertices, float).reshape(-1, 3), np.asarray(faces, np.int64).reshape(-1, 3)
         if len(faces) > MAX_TRIANGLES:
-            raise InputError(f"{len(faces)} triangles; at most {MAX_TRIANGLES} are looked at: make the mesh coarser")
+            raise InputError(f"{len(faces)} triangles; at most {MAX_TRIANGLES} are allowed: make the mesh coarser")
         if not np.isfinite(vertices).all():
             raise InputError("holds vertices that are not finite")
         _, first, same = np.unique(np.round(vertices / WELD).astype(np.int64), axis=0, return_index=True,
@@ -85,17 +85,17 @@ class Triangles:
         return normals_areas(self.corners)
 
     def within(self, low: np.ndarray, high: np.ndarray) -> np.ndarray:
-        """Return which triangles (m,) have a box that meets another one, from ``low`` (3,) to ``high`` (3,)."""
+        """Return a mask (m,) of triangles whose bounding box overlaps the box from ``low`` (3,) to ``high`` (3,)."""
         least, most = self.bounds
         return np.all((most >= low) & (least <= high), axis=1)
 
     def parts(self) -> np.ndarray:
-        """Return the number (m,) of the connected part of each triangle: by shared vertices."""
+        """Return the index (m,) of each triangle's connected part, by shared vertices."""
         return _parts(len(self.vertices), self.faces)
 
 
 def joined(parts: Sequence[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
-    """Return vertices (k,3) and faces (m,3) of parts, each vertices and faces, as one."""
+    """Join parts, each with vertices and faces; return vertices (k,3) and faces (m,3)."""
     starts = np.cumsum([0, *(len(vertices) for vertices, _ in parts[:-1])])
     faces = [faces + start for (_, faces), start in zip(parts, starts, strict=True)]
     return np.concatenate([vertices for vertices, _ in parts]), np.concatenate(faces)
@@ -109,7 +109,7 @@ def normals_areas(corners: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def winding_number(point: np.ndarray, corners: np.ndarray) -> float:
-    """Return how often triangles (m,3,3) enclose a point (3,): 1 inside of a solid, 0 outside, between near a hole.
+    """Return the winding number of triangles (m,3,3) about a point (3,): 1 inside a solid, 0 outside, other near holes.
 
     ``w = sum_f omega_f / 4 pi``,  ``tan(omega / 2) = det(a b c) / (abc + (a.b) c + (b.c) a + (c.a) b)``
     (van Oosterom and Strackee 1983; Jacobson et al. 2013).
@@ -128,7 +128,7 @@ def _parts(count: int, faces: np.ndarray) -> np.ndarray:
 
 
 def _outward(vertices: np.ndarray, faces: np.ndarray) -> np.ndarray:
-    """Return faces with those of a part reversed that is inside out."""
+    """Return faces, reversed for parts that are inside out."""
     part = _parts(len(vertices), faces)
     corners = vertices[faces]
     normals, areas = normals_areas(corners)
@@ -142,18 +142,18 @@ def _outward(vertices: np.ndarray, faces: np.ndarray) -> np.ndarray:
     closed = (
         np.linalg.norm(np.stack([np.bincount(part, normals[:, k] * areas, count) for k in range(3)], axis=1), axis=1)
         < 1e-3 * total
-    )  # the vector areas of a closed surface add up to nothing
+    )  # the vector areas of a closed surface sum to zero
     wrong = np.where(closed, volume < -1e-9 * total**1.5, up < -0.5 * total)
     return np.where(wrong[part][:, None], faces[:, ::-1], faces)
 
 
 MAX_BYTES = 64_000_000
 MAX_SIDE = 500
-"""Points along a side; 500 by 500 are as many triangles as are looked at."""
+"""Maximum number of points along a side; 500 by 500 reach the maximum number of triangles."""
 
 
 def read_height_map(path: Path, cell: float, height: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return vertices (k,3) and faces (m,3) of a height map, about the middle of its grid.
+    """Return vertices (k,3) and faces (m,3) of a height map, centred on its grid.
 
     Rows of an array follow y, columns x; an image is seen from above, with x to the right.
 
@@ -161,12 +161,12 @@ def read_height_map(path: Path, cell: float, height: float) -> tuple[np.ndarray,
     ----------
     path : ``.npy`` and ``.csv`` hold heights in m, ``.png`` grey levels.
     cell : distance of the points, m.
-    height : of the brightest grey level over the darkest, m.
+    height : of the brightest grey level above the darkest, m.
 
     Raises
     ------
     InputError
-        The file is too large, or holds something else than a grid of finite numbers.
+        The file is too large, or is no grid of finite numbers.
     """
     size = path.stat().st_size
     if size > MAX_BYTES:
@@ -183,7 +183,7 @@ def read_height_map(path: Path, cell: float, height: float) -> tuple[np.ndarray,
 
 
 def grid(heights: np.ndarray, dx: float, dy: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return vertices (k,3) and faces (m,3), which look up, of heights (rows, columns) at distances ``dx``, ``dy``."""
+    """Return vertices (k,3) and upward faces (m,3) of heights (rows, columns) at spacings ``dx``, ``dy`` (m)."""
     rows, columns = heights.shape
     x = dx * (np.arange(columns) - (columns - 1) / 2)
     y = dy * (np.arange(rows) - (rows - 1) / 2)
@@ -217,7 +217,7 @@ def _heights(path: Path, height: float) -> np.ndarray:
 
 
 def _check_header(data: bytes) -> None:
-    """Refuse an array of another type or size by its header: what it says is what NumPy makes room for."""
+    """Check type and size of an array in its header, before NumPy allocates memory."""
     stream = io.BytesIO(data)
     readers = {(1, 0): read_array_header_1_0, (2, 0): read_array_header_2_0}
     version = read_magic(stream)

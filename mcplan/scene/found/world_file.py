@@ -1,7 +1,7 @@
 """World file reader: collision geometry of a URDF, SDF (Gazebo) or MJCF (MuJoCo) file.
 
-Everything is taken where it stands at first, joints at zero. What the file lets move is taken too, with a notice: a
-motion that is planned through it counts on its not moving.
+Everything is taken at its initial pose, joints at zero. Movable parts are included with a notice: a planned motion
+assumes that they do not move.
 """
 
 from collections.abc import Callable
@@ -19,12 +19,12 @@ from mcplan.scene.found.sdf import read_sdf
 
 
 def read_world(path: Path) -> SceneGeometry:
-    """Return what collides in a file; its root element tells the format.
+    """Return the collision geometry of a file; its root element determines the format.
 
     Raises
     ------
     MeshError
-        It cannot be read, or says something that is not known here.
+        The file cannot be read, or has unsupported elements.
     """
     try:
         root = read_xml(read_bytes(path), path.name)
@@ -36,7 +36,7 @@ def read_world(path: Path) -> SceneGeometry:
 
 
 def _text(problem: Problem, path: Path) -> str:
-    """Return a problem in words; the file is named where it is one that another includes."""
+    """Return a problem as text; for an included file with the file's name."""
     file = Path(problem.file or "").name
     where = f"line {problem.line}" if file == path.name else f"{file}:{problem.line}"
     return ": ".join(part for part in (where, problem.key, problem.message) if part)
@@ -61,4 +61,4 @@ def _read_urdf(root: Element, path: Path) -> SceneGeometry:
 READERS: dict[str, Callable[[Element, Path], SceneGeometry]] = {
     "robot": _read_urdf, "sdf": read_sdf, "mujoco": read_mjcf,
 }  # fmt: skip
-"""By the root element."""
+"""Reader by root element."""

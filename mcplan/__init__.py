@@ -16,7 +16,6 @@ or without a file::
 Names are imported when they are first used, so that ``import mcplan`` and ``mcplan --help`` start at once.
 """
 
-from difflib import get_close_matches
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -200,8 +199,9 @@ def __getattr__(name: str) -> Any:
         return getattr(import_module(module), private)
     if name in _PACKAGES:
         return import_module(_PACKAGES[name])
-    near = [] if name.startswith("__") else get_close_matches(name, _NAMES, n=1)
-    hint = f"; did you mean {near[0]!r}?" if near else ""
+    from mcplan.util.spelling import did_you_mean
+
+    hint = "" if name.startswith("__") else did_you_mean(name, _NAMES)
     raise AttributeError(f"module 'mcplan' has no attribute {name!r}{hint}")
 
 

@@ -180,7 +180,7 @@ colour: red
         (7, "items[2].name", "missing; this key is required"),
         (8, "flag", "expected true or false, got 'on'"),
         (10, "by_name.home.yew", "unknown key; did you mean `yaw`?"),
-        (11, "colour", "unknown key; known: by_name, count, flag, items"),
+        (11, "colour", "unknown key; there are: by_name, count, flag, items"),
     ]
 
 

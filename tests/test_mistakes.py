@@ -16,14 +16,14 @@ from mcplan.errors import InputError, ScenarioWarning
 
 PYTHON = {
     # names of the package
-    "mc.Scenaro": r"no attribute 'Scenaro'; did you mean 'Scenario'\?",
-    "mc.solve_postur": r"did you mean 'solve_posture'\?",
+    "mc.Scenaro": r"no attribute 'Scenaro'; did you mean `Scenario`\?",
+    "mc.solve_postur": r"did you mean `solve_posture`\?",
     # robots
-    "mc.load_robot('hrp3')": r"no robot is called 'hrp3'; bundled: .*hrp2.*; did you mean 'hrp2'\?",
+    "mc.load_robot('hrp3')": r"no robot is called 'hrp3'; bundled: .*hrp2.*; did you mean `hrp2`\?",
     "mc.load_robot('no.urdf')": r"no\.urdf: cannot be read: No such file",
     "mc.load_robot(3)": r"load_robot: expected a bundled name or the path of a file, not 3",
-    "robot.posture('half_siting')": r"no posture 'half_siting'; did you mean 'half_sitting'\?",
-    "robot.frame_pose(q, 'left_sol')": r"no link or patch 'left_sol'; did you mean 'left_sole'\?",
+    "robot.posture('half_siting')": r"no posture 'half_siting'; did you mean `half_sitting`\?",
+    "robot.frame_pose(q, 'left_sol')": r"no link or patch 'left_sol'; did you mean `left_sole`\?",
     "robot.com(q[7:])": r"q has the shape \(28,\); expected \(35,\)",
     "robot.com('half_sitting')": r"q should be an array of 35 numbers",
     "robot.mass_matrix(0 * q)": r"base quaternion w x y z, has the length 0; expected 1",
@@ -56,7 +56,7 @@ PYTHON = {
     "mc.contact(robot, 'left_sole', floor, x=9, y=0)": r"reaches 7130 mm beyond `floor`",
     "mc.contact(robot, 'left_sole', floor, x='0', y=0)": r"left_sole on floor: x: expected a number, got '0'",
     "mc.contact(robot, 'left_sole', floor, x=0, y=np.nan)": r"left_sole on floor: y: nan is not a finite number",
-    "mc.contact(robot, 'left_sole', floor, z=0)": r"z: unknown key; known: .*x, y, yaw",
+    "mc.contact(robot, 'left_sole', floor, z=0)": r"z: unknown key; there are: .*x, y, yaw",
     "mc.contact(robot, 'left_sole', floor, near=q[:5])": r"q has the shape \(5,\); expected \(35,\)",
     # scenarios
     "mc.Scenario('hrp2', env, start=soles)": r"Scenario: robot: expected a Robot, not 'hrp2'",
@@ -67,7 +67,7 @@ PYTHON = {
     "mc.Scenario(robot, mc.Environment([table]), goal={'com': [0, 0, 1]})": r"start: no contacts are given, and",
     "mc.Scenario(robot, env, start=soles, goal='left_hand')": r"goal: expected a list of contacts, .* not 'left_hand'",
     "mc.Scenario(robot, env, start=soles, goal=3)": r"goal: expected a list of contacts, .* not 3",
-    "mc.Scenario(robot, env, start=soles, colour=3)": r"no argument 'colour'; known: .*simulation",
+    "mc.Scenario(robot, env, start=soles, colour=3)": r"no argument 'colour'; there are: .*simulation",
     "mc.Scenario(robot, env, start=soles, posture='half_siting')": r"did you mean `half_sitting`\?",
     "mc.Scenario(robot, env, start=soles, posture=q[:3])": r"posture: expected 35 finite numbers, not the array",
     "mc.Scenario(robot, env, start=soles, simulation={'dtt': 1})": r"simulation\.dtt: unknown key; did you mean `dt`\?",
@@ -123,7 +123,7 @@ PYTHON = {
     "mc.solve_posture(robot, floor, soles)": r"solve_posture: environment: expected an Environment",
     "mc.solve_posture(robot, env, soles[0])": r"expected a list of Contact, .*; put it into a list: \[\.\.\.\]",
     "mc.solve_posture(robot, env, [])": r"expected contacts of different patches, not none",
-    "mc.solve_posture(robot, env, soles, near='half_siting')": r"did you mean 'half_sitting'\?",
+    "mc.solve_posture(robot, env, soles, near='half_siting')": r"did you mean `half_sitting`\?",
     "mc.solve_posture(robot, env, soles, com=3)": r"com: expected 2 or 3 finite numbers, not 3",
     "mc.support_region(q, robot, soles)": r"support_region: robot: expected a Robot, not an array of shape \(35,\)",
     "mc.support_region(robot, q, soles).depth(3)": r"point: expected 2 or 3 finite numbers, not 3",

@@ -69,7 +69,7 @@ def test_the_public_surface_passes_a_strict_type_checker_and_wrong_uses_do_not(t
 
 def test_what_is_offered_is_what_there_is():
     assert set(mc.__all__) <= set(dir(mc))
-    with pytest.raises(AttributeError, match="did you mean 'Scenario'"):
+    with pytest.raises(AttributeError, match="did you mean `Scenario`"):
         _ = mc.Scenaro
 
 

@@ -4,7 +4,6 @@ Exit status: 0 done, 1 the job ran and failed (no plan, fell, certificate broken
 """
 
 import argparse
-import difflib
 import errno
 import gc
 import os
@@ -20,6 +19,7 @@ from typing import NoReturn
 
 from mcplan.cli import COMMANDS
 from mcplan.errors import McplanError
+from mcplan.util.spelling import did_you_mean_or_all
 from mcplan.version import __version__
 
 EPILOG = """\
@@ -51,12 +51,11 @@ class Parser(argparse.ArgumentParser):
         found = re.search(r"invalid choice: '(.*?)' \(choose from (.*)\)", message)
         if found:
             word, choices = found[1], re.findall(r"[\w-]+", found[2])
-            near = difflib.get_close_matches(word, choices, n=1)
             what = re.sub(r"^argument (.*?): .*", r"\1", message)
-            hint = f"did you mean `{near[0]}`?" if near else f"there are: {', '.join(choices)}"
+            hint = did_you_mean_or_all(word, choices)
             if what == "COMMAND" and self._names_something(word):
-                hint = f"to plan and simulate it: mcplan run {word}"
-            message = f"{what}: there is no `{word}`; {hint}".replace("COMMAND: there is no", "there is no command")
+                hint = f"; to plan and simulate it: mcplan run {word}"
+            message = f"{what}: there is no `{word}`{hint}".replace("COMMAND: there is no", "there is no command")
         super().error(message)
 
     @staticmethod

@@ -4,7 +4,6 @@ All commands go through `find`, so that ``step``, ``step.plan``, ``step.plan.yam
 ``runs/step/run.npz`` mean the same everywhere.
 """
 
-import difflib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from mcplan.robot.mesh_file import SCHEME, package_file
 from mcplan.robot.robot_file import BUNDLED, bundled_robots
 from mcplan.robot.urdf import read_bytes
 from mcplan.scenario.load import bundled_scenarios
+from mcplan.util.spelling import did_you_mean
 
 RUNS = Path("runs")
 """Where runs are by default."""
@@ -105,10 +105,10 @@ def find(name: str, *wanted: str, packages: Sequence[Path] = ()) -> Path:
         what = "a directory without run.npz" if path.is_dir() else "no file of mcplan"
         raise InputError(f"{name}: {what}; expected {_a(wanted)}")
     if len(path.parts) > 1 or path.suffix.lower() in (".yaml", ".yml", ".npz", ".urdf", ".xml", ".json"):
-        message = f"there is no such file; expected {_a(wanted)}{_near(name, _beside(path))}"
+        message = f"there is no such file; expected {_a(wanted)}{did_you_mean(name, _beside(path))}"
         raise InputError(Problem(name, None, "", message))
     known = _known(wanted)
-    raise InputError(f"there is no {either(wanted)} `{name}`{_near(name, known) or _listed(known)}")
+    raise InputError(f"there is no {either(wanted)} `{name}`{did_you_mean(name, known) or _listed(known)}")
 
 
 def refuse_other_than_urdf(name: str) -> None:
@@ -159,11 +159,6 @@ def _known(wanted: tuple[str, ...]) -> list[str]:
 def _beside(path: Path) -> list[str]:
     """Return the files and directories beside a path that is not there."""
     return [each.as_posix() for each in sorted(path.parent.iterdir())] if path.parent.is_dir() else []
-
-
-def _near(name: str, known: list[str]) -> str:
-    near = difflib.get_close_matches(name, known, n=1)
-    return f"; did you mean `{near[0]}`?" if near else ""
 
 
 def _listed(known: list[str]) -> str:

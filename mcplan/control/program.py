@@ -1,6 +1,5 @@
 """The states of the machine: those of the plan, with what the scenario adds, replaces and connects."""
 
-import difflib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -13,6 +12,7 @@ from mcplan.planning.plan import Plan
 from mcplan.scenario.scenario import Scenario
 from mcplan.settings.control import ControlSettings
 from mcplan.settings.states import WORDS, Jump, StateSpec, Until
+from mcplan.util.spelling import did_you_mean_or_all
 
 Report = Callable[[int, str, str], None]
 """Notes a problem: number of the state in the file, key, message."""
@@ -182,9 +182,7 @@ def _unknown(states: Sequence[State], name: str, stance: int | None, more: Seque
         has = sorted({state.phase.stance for state in states if _called(state, name, None)})
         return f"there is no state `{name}` in stance {stance}, but in: {', '.join(map(str, has))}"
     known = dict.fromkeys([*more, *(state.name for state in states)])
-    near = difflib.get_close_matches(name, known, n=1)
-    hint = f"did you mean `{near[0]}`?" if near else f"there are: {', '.join(known)}"
-    return f"there is no state `{name}`; {hint}"
+    return f"there is no state `{name}`{did_you_mean_or_all(name, known)}"
 
 
 def _check_actions(states: Sequence[State], scenario: Scenario, closed: set[str], report: Report) -> None:

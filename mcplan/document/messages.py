@@ -1,6 +1,5 @@
 """Validation messages: the value, the expectation, and the closest known key."""
 
-import difflib
 import types
 import typing
 from collections.abc import Iterator, KeysView
@@ -9,6 +8,7 @@ from typing import Any
 import pydantic
 
 from mcplan.errors import either
+from mcplan.util.spelling import closest_name, did_you_mean, did_you_mean_or_all
 
 _EXPECTED = {
     "float_type": "a number",
@@ -76,20 +76,11 @@ def explain(
     ]
 
 
-def closest(word: str, known: typing.Iterable[str]) -> str:
-    """Return ``; did you mean `x`?`` for the nearest known word, or the list of them all."""
-    words = sorted(set(known))
-    near = difflib.get_close_matches(word, words, n=1, cutoff=0.6)
-    if near:
-        return f"; did you mean `{near[0]}`?"
-    return f"; known: {', '.join(words)}" if words else ""
-
-
 def intended(model: type[pydantic.BaseModel], data: Any, key: tuple[str | int, ...]) -> str | None:
     """Return the known key most similar to an unknown one; None for a known key, or without a similar one."""
     if str(key[-1]) in _known_keys(model, key[:-1]):
         return None
-    return next(iter(difflib.get_close_matches(str(key[-1]), _meant(model, data, key), n=1, cutoff=0.6)), None)
+    return closest_name(str(key[-1]), _meant(model, data, key))
 
 
 def _meant(model: type[pydantic.BaseModel], data: Any, key: tuple[str | int, ...]) -> list[str]:
@@ -125,15 +116,14 @@ def _sentence(error: Any, key: tuple[str | int, ...], model: type[pydantic.BaseM
     if kind == "extra_forbidden":
         absent, known = _meant(model, data, key), _known_keys(model, key[:-1])
         word = str(key[-1])
-        nearer = difflib.get_close_matches(word, absent, n=1) or not difflib.get_close_matches(word, known, n=1)
+        nearer = closest_name(word, absent) or not closest_name(word, known)
         if nested := _nested_key(model, key):
             return f"unknown key; did you mean `{nested}`?"
-        return "unknown key" + closest(word, absent if absent and nearer else known)
+        return "unknown key" + did_you_mean_or_all(word, sorted(absent if absent and nearer else known))
     if kind == "literal_error":
         value = _value(data, key)
         options = [option.strip(" '") for option in context["expected"].replace(" or ", ", ").split(",")]
-        hint = difflib.get_close_matches(str(value), options, n=1)
-        return f"expected {either(options)}, got {_shown(value)}" + (f"; did you mean `{hint[0]}`?" if hint else "")
+        return f"expected {either(options)}, got {_shown(value)}{did_you_mean(str(value), options)}"
     if kind in ("value_error", "assertion_error"):
         return str(context["error"])
     text = error["msg"]
@@ -150,8 +140,8 @@ def _nested_key(model: type[pydantic.BaseModel], key: tuple[str | int, ...]) -> 
     for group in neighbours:
         for inner in _known_keys(model, (*key[:-1], group)):
             spellings |= dict.fromkeys((inner, f"{inner}_{group}", f"{group}_{inner}"), f"{group}.{inner}")
-    near = difflib.get_close_matches(str(key[-1]), [*neighbours, *spellings], n=1, cutoff=0.7)
-    return None if not near or near[0] in neighbours else spellings[near[0]]
+    near = closest_name(str(key[-1]), [*neighbours, *spellings], cutoff=0.7)
+    return None if not near or near in neighbours else spellings[near]
 
 
 def _shown(value: Any) -> str:

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import numpy as np
 
-from mcplan.document.messages import closest
 from mcplan.errors import InputError
 from mcplan.record.run import Run
 from mcplan.util.arguments import file_path, instance, shown
 from mcplan.util.files import check_writable
+from mcplan.util.spelling import did_you_mean_or_all
 
 KINDS = {
     "csv": ("mcplan.export.tables", "write_csv"),
@@ -56,7 +56,7 @@ def refuse_missing(kind: str, rate: float | None = None) -> Callable[..., list[P
     if rate is not None and not (isinstance(rate, int | float | np.number) and np.isfinite(rate) and rate > 0.0):
         raise InputError(f"rate {shown(rate)}: expected a positive number of samples per second")
     if kind not in KINDS:
-        raise InputError(f"there is no export `{kind}`{closest(str(kind), KINDS)}")
+        raise InputError(f"there is no export `{kind}`{did_you_mean_or_all(str(kind), KINDS)}")
     module, function = KINDS[kind]
     try:
         return getattr(import_module(module), function)

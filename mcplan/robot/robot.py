@@ -25,10 +25,10 @@ from mcplan.robot.anatomy import Fold, RobotScale, find_feet, find_folds
 from mcplan.robot.assemble import JointLimits, frame_offset
 from mcplan.robot.description import Geometry, UrdfModel, joint_unit
 from mcplan.robot.patch import MOUNT, Patch
-from mcplan.robot.xml_reader import closest
 from mcplan.util.arguments import shown
 from mcplan.util.arrays import read_only
 from mcplan.util.html_table import folded, html_of, html_table
+from mcplan.util.spelling import did_you_mean
 
 
 def state_array(name: str, value: ArrayLike, size: int, is_q: bool) -> np.ndarray:
@@ -430,6 +430,6 @@ class Robot:
     def _known(self, what: str, name: str, table: Mapping):
         if name not in table:
             rest = f", and {len(table) - NAMED} more" if len(table) > NAMED else ""
-            hint = closest(str(name), table) or f"; it has {', '.join(list(table)[:NAMED])}{rest}"
+            hint = did_you_mean(str(name), table) or f"; it has {', '.join(list(table)[:NAMED])}{rest}"
             raise InputError(f"robot {self.name!r} has no {what} {name!r}{hint}")
         return table[name]

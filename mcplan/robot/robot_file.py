@@ -1,6 +1,5 @@
 """Robot loader: a bundled name, a ``robot.yaml`` or a bare URDF becomes a ``Robot`` with a regular mass matrix."""
 
-import difflib
 import hashlib
 import os
 import warnings
@@ -27,6 +26,7 @@ from mcplan.robot.robot_schema import RobotSection
 from mcplan.robot.srdf import Srdf, read_srdf, srdf_beside
 from mcplan.robot.urdf import parse_urdf, read_bytes
 from mcplan.util.arguments import shown
+from mcplan.util.spelling import did_you_mean
 
 SINGULAR = 1e-13
 """Least eigenvalue of M, scaled to a unit diagonal, that counts as regular; rounding leaves about 1e-16 times nv."""
@@ -93,9 +93,8 @@ def load_robot(
     name = str(path_or_name)
     if path.suffix == "" and name == path.name and not path.is_file():
         if name not in bundled_robots():
-            near = difflib.get_close_matches(name, bundled_robots(), n=1)
-            hint = f"did you mean {near[0]!r}?" if near else "a path ends in .yaml or .urdf"
-            raise RobotError(f"no robot is called {name!r}; bundled: {', '.join(bundled_robots())}; {hint}")
+            hint = did_you_mean(name, bundled_robots()) or "; a path ends in .yaml or .urdf"
+            raise RobotError(f"no robot is called {name!r}; bundled: {', '.join(bundled_robots())}{hint}")
         path = BUNDLED / name / "robot.yaml"
     directories = [Path(directory) for directory in package_directories]
     if name.startswith(SCHEME):

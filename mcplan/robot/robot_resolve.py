@@ -14,8 +14,8 @@ from mcplan.robot.pose import quat_from_rotation, rotation_from_quat, rotation_f
 from mcplan.robot.rerooted import BASE, BASE_JOINT, BEHIND, above, rerooted, with_base_axes
 from mcplan.robot.robot_schema import MountSection, PatchSection, PoseSection, RobotSection
 from mcplan.robot.urdf_joint import too_far
-from mcplan.robot.xml_reader import closest
 from mcplan.util.arrays import read_only
+from mcplan.util.spelling import did_you_mean
 
 Key = tuple[str | int, ...]
 
@@ -117,7 +117,7 @@ class Resolver:
         """Note when the joint does not exist or does not move by itself."""
         joint = self.model.joints.get(name)
         if joint is None:
-            self._problem(key, f"the URDF has no joint {name!r}{closest(name, self.model.joints)}")
+            self._problem(key, f"the URDF has no joint {name!r}{did_you_mean(name, self.model.joints)}")
         elif joint.type == "fixed":
             self._problem(key, f"joint {name!r} is fixed")
         elif joint.mimic is not None:
@@ -128,7 +128,7 @@ class Resolver:
 
     def _link(self, key: Key, name: str) -> bool:
         if name not in self.model.links:
-            self._problem(key, f"the URDF has no link {name!r}{closest(name, self.model.links)}")
+            self._problem(key, f"the URDF has no link {name!r}{did_you_mean(name, self.model.links)}")
             return False
         return True
 

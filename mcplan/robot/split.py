@@ -21,8 +21,8 @@ from scipy.spatial import ConvexHull, QhullError, cKDTree
 from mcplan.errors import InputError, Problem
 from mcplan.robot.mesh_file import SCHEME, MeshError, MeshFiles, package_file
 from mcplan.robot.urdf import parse_urdf, read_bytes
-from mcplan.robot.xml_reader import closest
 from mcplan.util.files import atomic_write
+from mcplan.util.spelling import did_you_mean
 
 WITHIN = 0.03
 """m: hulls that stand off their mesh by no more than this are left as they are."""
@@ -78,7 +78,7 @@ def split_collisions(
     data = read_bytes(path)
     model = parse_urdf(data, path, False, directories)  # strictly, and first: what follows trusts the file
     if missing := [name for name in links if name not in model.links]:
-        raise InputError(f"{path}: there is no link {missing[0]!r}{closest(missing[0], model.links)}")
+        raise InputError(f"{path}: there is no link {missing[0]!r}{did_you_mean(missing[0], model.links)}")
     decompose = _coacd()
     root = _tree(data, path)
     files = MeshFiles(path, directories, siblings=True)

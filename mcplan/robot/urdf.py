@@ -29,8 +29,9 @@ from mcplan.robot.description import (
     UrdfModel,
 )
 from mcplan.robot.urdf_joint import read_joints
-from mcplan.robot.xml_reader import MAX_BYTES, Element, Notes, brief, closest, read_xml, triple
+from mcplan.robot.xml_reader import MAX_BYTES, Element, Notes, brief, read_xml, triple
 from mcplan.util.arrays import read_only
+from mcplan.util.spelling import did_you_mean
 
 SHAPES = ("box", "sphere", "cylinder", "capsule", "mesh")
 
@@ -207,7 +208,7 @@ def check_mimics(joints: dict[str, Joint], notes: Notes) -> None:
             continue
         master = joints.get(joint.mimic.joint)
         if master is None:
-            near = closest(joint.mimic.joint, joints)
+            near = did_you_mean(joint.mimic.joint, joints)
             notes.problem(joint.line, joint.name, f"mimics joint {joint.mimic.joint!r}, which does not exist{near}")
         elif master.type == "fixed":
             notes.problem(joint.line, joint.name, f"mimics joint {master.name!r}, which does not move")
@@ -364,7 +365,9 @@ def _check_ends(links: dict[str, Link], joints: dict[str, Joint], notes: Notes) 
     for joint in joints.values():
         for end, name in (("parent", joint.parent), ("child", joint.child)):
             if name and name not in links:
-                notes.problem(joint.line, joint.name, f"its {end} link {name!r} does not exist{closest(name, links)}")
+                notes.problem(
+                    joint.line, joint.name, f"its {end} link {name!r} does not exist{did_you_mean(name, links)}"
+                )
         if joint.child and joint.child in above:
             other = above[joint.child]
             message = f"link {joint.child!r} already hangs on joint {other.name!r} (line {other.line})"

@@ -5,7 +5,6 @@ used; a document type or an entity is refused (entities can expand without bound
 below.
 """
 
-import difflib
 import math
 import re
 import warnings
@@ -17,6 +16,7 @@ import numpy as np
 from mcplan.errors import Problem, RobotError
 from mcplan.robot.description import RobotWarning
 from mcplan.robot.pose import rotation_from_rpy
+from mcplan.util.spelling import did_you_mean
 
 MAX_BYTES = 32_000_000
 MAX_DEPTH = 32
@@ -140,12 +140,6 @@ def triple(values: np.ndarray) -> str:
     return ", ".join(f"{value:.4g}" for value in values)
 
 
-def closest(name: str, known) -> str:
-    """Return ``; did you mean 'x'?`` for the known name nearest to this one, or nothing."""
-    near = difflib.get_close_matches(name[:80], list(known), n=1)
-    return f"; did you mean {near[0]!r}?" if near else ""
-
-
 class Notes:
     """The problems and doubts met while reading one file."""
 
@@ -254,5 +248,5 @@ class Notes:
     def known(self, element: Element, tags: tuple[str, ...], key: str) -> None:
         """Doubt children that look like a misspelt tag, which would otherwise be ignored."""
         for child in element.children:
-            if child.tag not in tags and (near := closest(child.tag, tags)):
+            if child.tag not in tags and (near := did_you_mean(child.tag, tags)):
                 self.doubt(child, key, f"unknown element <{child.tag[:40]}> is ignored{near}")

@@ -1,6 +1,5 @@
 """Scenario assembly: from a document to the fields of a scenario, or to all problems in the order of the file."""
 
-import difflib
 import hashlib
 from collections.abc import Sequence
 from dataclasses import replace
@@ -23,6 +22,7 @@ from mcplan.scene.contact import Contact
 from mcplan.scene.placement import mount_contact
 from mcplan.scene.posture_contacts import Reach, resting_contacts
 from mcplan.scene.spec import ContactSpec
+from mcplan.util.spelling import closest_name
 
 if TYPE_CHECKING:
     from mcplan.robot.robot import Robot
@@ -150,8 +150,8 @@ def _robot_or_stand_in(document: Document) -> tuple["Robot | None", list[Problem
         return _robot(name, document), []
     except InputError as error:
         problems = [document.problem(("robot",), p.message) if p.file is None else p for p in error.problems]
-    near = difflib.get_close_matches(name, bundled_robots(), n=1)
-    return (_robot(near[0], document) if near else None), problems
+    near = closest_name(name, bundled_robots())
+    return (_robot(near, document) if near else None), problems
 
 
 def _start(spec: ScenarioSpec, checker: Checker) -> Start:

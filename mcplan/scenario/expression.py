@@ -7,13 +7,14 @@ without bound.
 """
 
 import ast
-import difflib
 import keyword
 import math
 import operator
 import unicodedata
 import warnings
 from collections.abc import Callable, Collection, Iterable, Mapping
+
+from mcplan.util.spelling import did_you_mean_or_all
 
 LONGEST = 200
 """Maximum length of an expression, characters."""
@@ -155,8 +156,4 @@ def _evaluate(node: ast.expr, names: Mapping[str, float]) -> float:
 def _hint(name: str, known: Collection[str]) -> str:
     if name.startswith(f"{ROBOT}.") and not any(each.startswith(f"{ROBOT}.") for each in known):
         return ": the robot has no such size, as it stands on no sole in half_sitting (`mcplan robot check`)"
-    near = difflib.get_close_matches(name, list(known), n=1)
-    if near:
-        return f"; did you mean `{near[0]}`?"
-    listed = ", ".join(known)
-    return f"; the parameters are: {listed}" if listed else "; the file has no parameters"
+    return did_you_mean_or_all(name, known) if known else "; the file has no parameters"

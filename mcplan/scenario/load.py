@@ -1,6 +1,5 @@
 """Scenario loader: find, read and check scenario files."""
 
-import difflib
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,6 +12,7 @@ from mcplan.scenario.lint import lint, lint_robot, warn_unusual_values
 from mcplan.scenario.parameters import resolve
 from mcplan.scenario.scenario import Scenario
 from mcplan.util.arguments import shown, whole
+from mcplan.util.spelling import did_you_mean_or_all
 
 LONGEST = 4096
 """Maximum length of a path, characters; a longer or multi-line text is the content of a file."""
@@ -66,9 +66,8 @@ def find_scenario(name_or_path: str | os.PathLike[str]) -> Path:
     known = bundled_scenarios()
     if name in known:
         return known[name]
-    near = difflib.get_close_matches(name, known, n=1)
-    hint = f"did you mean `{near[0]}`?" if near else f"bundled are: {', '.join(known) or 'none'}"
-    raise ScenarioError(f"there is no scenario `{name}`; {hint} (for a custom file give its path, ending in .yaml)")
+    hint = did_you_mean_or_all(name, known)
+    raise ScenarioError(f"there is no scenario `{name}`{hint} (for a custom file give its path, ending in .yaml)")
 
 
 def bundled_scenarios() -> dict[str, Path]:

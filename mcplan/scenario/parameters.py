@@ -18,7 +18,6 @@ All in m, rounded to millimetres, so that a scenario does not depend on the last
 the document with plain numbers, without the sections ``parameters`` and ``variants``.
 """
 
-import difflib
 import math
 import os
 from collections.abc import Iterator, Mapping
@@ -35,6 +34,7 @@ from mcplan.errors import InputError, Problem
 from mcplan.robot.anatomy import find_hands, measure_sizes
 from mcplan.scenario.expression import ROBOT, Expression, ExpressionError, is_name, same_name
 from mcplan.scenario.schema import ScenarioSpec
+from mcplan.util.spelling import closest_name
 
 if TYPE_CHECKING:
     from mcplan.robot.robot import Robot
@@ -295,9 +295,9 @@ def _strays(document: Document) -> dict[str, str]:
     names = [name for name in section if is_name(name)] if isinstance(section, dict) else []
     strays = {}
     for key in (key for key in document.data if key not in ScenarioSpec.model_fields):
-        near = difflib.get_close_matches(str(key), [*names, *ScenarioSpec.model_fields], n=1)
-        if near and near[0] in names:
-            strays[key] = f"parameters.{near[0]}"
+        near = closest_name(str(key), [*names, *ScenarioSpec.model_fields])
+        if near in names:
+            strays[key] = f"parameters.{near}"
     return strays
 
 

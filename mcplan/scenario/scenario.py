@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import ArrayLike
 
 from mcplan.document.document import Document, dump_document
-from mcplan.document.messages import closest
 from mcplan.errors import ScenarioError
 from mcplan.scenario.assemble import assemble
 from mcplan.scenario.lint import warn_unusual_values
@@ -32,6 +31,7 @@ from mcplan.settings.simulation import SimulationSettings
 from mcplan.util.arguments import file_path, instance
 from mcplan.util.files import write_text
 from mcplan.util.html_table import folded, html_of, html_table
+from mcplan.util.spelling import did_you_mean_or_all
 
 if TYPE_CHECKING:
     from mcplan.robot.robot import Robot
@@ -149,7 +149,9 @@ class Scenario:
             self.__dict__.update(values | read)
             return
         if read:
-            raise TypeError(f"Scenario has no argument {next(iter(read))!r}{closest(next(iter(read)), PARTS)}")
+            raise TypeError(
+                f"Scenario has no argument {next(iter(read))!r}{did_you_mean_or_all(next(iter(read)), PARTS)}"
+            )
         instance("Scenario", "robot", robot, _robot_type())
         instance("Scenario", "environment", environment, Environment).check_names()
         data: dict[str, Any] = {"mcplan": 1, "name": name, "description": description, "robot": robot_name(robot)}
@@ -238,7 +240,7 @@ class Scenario:
                 data[key] = value
             else:
                 known = [part for part in PARTS if part != "posture"]
-                raise TypeError(f"a scenario has no part {key!r}{closest(key, known)}")
+                raise TypeError(f"a scenario has no part {key!r}{did_you_mean_or_all(key, known)}")
         return Scenario.of(Document.of_values(data, ScenarioError), robot=robot)
 
     def save(self, path: str | os.PathLike[str]) -> None:

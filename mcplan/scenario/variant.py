@@ -16,7 +16,6 @@ its support: a point of a surface moves along the surface, one of a bar along th
 follow the base.
 """
 
-import difflib
 import json
 import re
 from collections.abc import Callable
@@ -34,6 +33,7 @@ from mcplan.scenario.expression import Expression, ExpressionError, same_name
 from mcplan.scenario.parameters import is_expression, parameter_values, resolve
 from mcplan.scenario.schema import BarSpec, ScenarioSpec, SurfaceSpec
 from mcplan.scene.spec import PoseSpec
+from mcplan.util.spelling import did_you_mean_or_all
 
 if TYPE_CHECKING:
     from mcplan.robot.robot import Robot
@@ -248,9 +248,7 @@ def _ranges(
                 ranges[name] = _range(given, values)
                 ranges[name].bounds(values.get(name, 1.0))
             else:
-                near = difflib.get_close_matches(name, [*known, START], n=1)
-                hint = f"did you mean `{near[0]}`?" if near else f"there are: {', '.join(known) or 'none'}"
-                raise RangeError(f"unknown parameter; {hint}")
+                raise RangeError(f"unknown parameter{did_you_mean_or_all(name, [*known, START])}")
         except (RangeError, ExpressionError) as reason:
             problems.append(document.problem(("variants", key), str(reason)))
     return ranges, motion, problems

@@ -33,7 +33,8 @@ from mcplan.scene.environment import Bar, Environment, Surface
 from mcplan.scene.polygon import clip, erode, half_planes, nearest, outside
 from mcplan.scene.resting import carrier
 from mcplan.scene.spec import ContactSpec
-from mcplan.util.arguments import closest_or_all, shown
+from mcplan.util.arguments import shown
+from mcplan.util.spelling import did_you_mean_or_all
 
 if TYPE_CHECKING:
     from mcplan.robot.patch import Patch
@@ -304,7 +305,9 @@ def make_contact(
         spec = ContactSpec.model_validate(dict(spec))
     patch = robot.patches.get(spec.patch)
     if patch is None:
-        raise InputError(f"robot {robot.name} has no patch `{spec.patch}`{closest_or_all(spec.patch, robot.patches)}")
+        raise InputError(
+            f"robot {robot.name} has no patch `{spec.patch}`{did_you_mean_or_all(spec.patch, robot.patches)}"
+        )
     if spec.patch == MOUNT:
         place_of_base = near if spec.pose is None else (spec.pose.R, spec.pose.p)
         if place_of_base is None:
@@ -312,7 +315,7 @@ def make_contact(
         return mount_contact(robot, *place_of_base)
     support = environment.supports.get(spec.surface)
     if support is None:
-        hint = closest_or_all(spec.surface, environment.supports)
+        hint = did_you_mean_or_all(spec.surface, environment.supports)
         raise InputError(f"there is no surface or bar `{spec.surface}`{hint}")
     kind = spec.kind or patch.kind
     if near is None and spec.pose is not None:
@@ -407,7 +410,7 @@ def contact(
         raise InputError(*(f"contact of {patch} on {name}: {p.key}: {p.message}" for p in problems))
     if near is not None:
         if patch not in robot.patches:
-            raise InputError(f"robot {robot.name} has no patch `{patch}`{closest_or_all(patch, robot.patches)}")
+            raise InputError(f"robot {robot.name} has no patch `{patch}`{did_you_mean_or_all(patch, robot.patches)}")
         X = robot.frame_pose(near, patch)
         return make_contact(robot, known, spec, (X[:3, :3], X[:3, 3]))
     turns = ("yaw",) if isinstance(known.supports.get(name), Surface) else ("angle", "flip")

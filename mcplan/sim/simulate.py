@@ -12,7 +12,6 @@ from mcplan.control.controller import WholeBodyController
 from mcplan.control.textbook.of_scenario import textbook_controller
 from mcplan.control.torque_driven import TorqueController, TorqueDriven
 from mcplan.core.bundle import SOUND, check
-from mcplan.document.messages import closest
 from mcplan.errors import InputError, SimulationFailed
 from mcplan.planning.plan import Plan
 from mcplan.planning.planner import plan as make_plan
@@ -27,6 +26,7 @@ from mcplan.sim.recorder import RunRecorder
 from mcplan.util.arguments import each, instance, shown, whole
 from mcplan.util.back_ends import BACK_ENDS, BackEnd, load_object
 from mcplan.util.qp_status import NO_QP
+from mcplan.util.spelling import did_you_mean_or_all
 from mcplan.whole_body.declaration import Extra
 from mcplan.whole_body.tasks.task import Task
 
@@ -34,7 +34,7 @@ from mcplan.whole_body.tasks.task import Task
 def find_back_end(name: str) -> BackEnd:
     """Refuse a back end that there is not, or whose library is not installed, before any work; return it."""
     if name not in BACK_ENDS:
-        raise InputError(f"there is no physics {name!r}{closest(str(name), BACK_ENDS)}")
+        raise InputError(f"there is no physics {name!r}{did_you_mean_or_all(str(name), BACK_ENDS)}")
     found = BACK_ENDS[name]
     if found.package and find_spec(found.package) is None:
         raise InputError(f"physics {name} needs the package {found.package}: pip install {found.package}")

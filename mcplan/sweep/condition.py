@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from mcplan.document.messages import closest
 from mcplan.errors import InputError
 from mcplan.sweep.schema import ExpectSpec, ExperimentSpec
+from mcplan.util.spelling import did_you_mean_or_all
 
 LONGEST = 1000
 """Maximum length of a condition, characters."""
@@ -63,7 +63,7 @@ class Condition:
         names = set(known)
         for name in _names(self._tree):
             if name not in names:
-                raise InputError(f"{self.text!r}: unknown name `{name}`{closest(name, names)}")
+                raise InputError(f"{self.text!r}: unknown name `{name}`{did_you_mean_or_all(name, names)}")
 
     def holds(self, row: Mapping[str, Any]) -> bool:
         """Whether the condition holds for a case; comparisons with a missing value are false."""

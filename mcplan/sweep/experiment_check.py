@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 from mcplan.document.document import Document, read_document
-from mcplan.document.messages import closest
 from mcplan.errors import InputError, Problem, ScenarioError
 from mcplan.scenario.assemble import SUFFIXES
 from mcplan.scenario.load import find_scenario
@@ -15,6 +14,7 @@ from mcplan.sweep.axes import Axis, Key, axes_of, combinations, seeds_of, shown_
 from mcplan.sweep.columns import COLUMNS, Kind, kind_of
 from mcplan.sweep.condition import Condition, expectations, parse_threshold
 from mcplan.sweep.schema import ExperimentSpec
+from mcplan.util.spelling import did_you_mean_or_all
 
 
 class ScenarioChecker:
@@ -127,7 +127,7 @@ def output_problems(document: Document, spec: ExperimentSpec, known: Iterable[st
     def columns(found: Iterable[tuple[Key, str | None]]) -> Iterator[Problem]:
         for key, name in found:
             if name is not None and name not in names:
-                yield document.problem(key, f"unknown column `{name}`{closest(name, names)}")
+                yield document.problem(key, f"unknown column `{name}`{did_you_mean_or_all(name, names)}")
 
     def condition(key: Key, text: str | None) -> Iterator[Problem]:
         if text is not None:
@@ -183,7 +183,7 @@ def _against_problems(document: Document, spec: ExperimentSpec, index: int) -> I
     if table.by == "scenario":
         found = [shown_name(name) for name in spec.scenarios]
     if table.against not in found:
-        near = closest(str(table.against), map(str, found))
+        near = did_you_mean_or_all(str(table.against), map(str, found))
         yield document.problem(("tables", index, "against"), f"{table.against}: no value of `{table.by}`{near}")
     for i, name in enumerate(table.each):
         if name in COLUMNS and COLUMNS[name].kind in ("flag", "text"):

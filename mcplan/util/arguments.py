@@ -1,6 +1,5 @@
 """Checks of arguments of public functions, with messages that name the expected and the given value."""
 
-import difflib
 import operator
 import os
 import re
@@ -11,6 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from mcplan.errors import InputError
+from mcplan.util.spelling import did_you_mean_or_all
 
 Kind = TypeVar("Kind")
 
@@ -81,14 +81,7 @@ def whole(where: str, name: str, value: Any, error: type[InputError] = InputErro
 
 def unknown(what: str, name: str, known: Iterable[str]) -> str:
     """Return that a name is not known, with the closest that is, or all of them."""
-    return f"unknown {what} `{name}`{closest_or_all(name, known)}"
-
-
-def closest_or_all(name: str, known: Iterable[str]) -> str:
-    """Return ``; did you mean `x`?`` for the closest known name, or the list of all."""
-    names = list(known)
-    near = difflib.get_close_matches(name, names, n=1)
-    return f"; did you mean `{near[0]}`?" if near else f"; there are: {', '.join(names) or 'none'}"
+    return f"unknown {what} `{name}`{did_you_mean_or_all(name, known)}"
 
 
 def shown(value: object) -> str:

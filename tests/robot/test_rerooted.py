@@ -132,5 +132,5 @@ def test_patches_and_centre_of_mass_of_a_humanoid(humanoid):
 
 
 def test_a_base_that_does_not_exist_is_refused(tmp_path):
-    with pytest.raises(RobotError, match="the URDF has no link 'tol'; did you mean 'tool'"):
+    with pytest.raises(RobotError, match="the URDF has no link 'tol'; did you mean `tool`"):
         both(tmp_path, ARM, "tol")

@@ -146,9 +146,9 @@ def test_wrong_arguments_are_named(robots):
         robot.nonlinear_effects(q, np.where(np.arange(robot.nv) == 2, np.nan, v))
     with pytest.raises(InputError, match=r"base quaternion.* length 2"):
         robot.com(np.where((np.arange(35) >= 3) & (np.arange(35) < 7), 2 * q, q))
-    with pytest.raises(InputError, match="did you mean 'left_sole'"):
+    with pytest.raises(InputError, match="did you mean `left_sole`"):
         robot.frame_pose(q, "left_sol")
-    with pytest.raises(InputError, match="did you mean 'half_sitting'"):
+    with pytest.raises(InputError, match="did you mean `half_sitting`"):
         robot.posture("halfsitting")
     with pytest.raises(InputError, match="leading axes differ"):
         robot.nonlinear_effects(np.array([q, q]), np.array([v, v, v]))

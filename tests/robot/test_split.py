@@ -125,7 +125,7 @@ def test_a_mesh_that_its_hull_fits_stays_whole(tmp_path):
 
 def test_what_cannot_be_done_is_said(tmp_path):
     urdf = write(tmp_path / "robot")
-    with pytest.raises(InputError, match=r"robot\.urdf: there is no link 'forc'; did you mean 'fork'\?"):
+    with pytest.raises(InputError, match=r"robot\.urdf: there is no link 'forc'; did you mean `fork`\?"):
         split_collisions(urdf, tmp_path / "robot" / "split.urdf", ["forc"])
     with pytest.raises(InputError, match=r"fork\.stl would lie outside of its directory; write it to"):
         split_collisions(urdf, tmp_path / "elsewhere" / "split.urdf")

@@ -97,8 +97,8 @@ def test_the_sound_file_is_read():
         ('type="revolute"', 'type="hinge"', 6, "joint type 'hinge' is not one of revolute"),
         ('type="revolute"', 'type="floating"', 6, "the base floats by itself"),
         ('type="revolute"', "", 6, "needs the attribute type"),
-        ('child link="arm"', 'child link="arn"', 6, "child link 'arn' does not exist; did you mean 'arm'"),
-        ('parent link="base"', 'parent link="bass"', 6, "parent link 'bass' does not exist; did you mean 'base'"),
+        ('child link="arm"', 'child link="arn"', 6, "child link 'arn' does not exist; did you mean `arm`"),
+        ('parent link="base"', 'parent link="bass"', 6, "parent link 'bass' does not exist; did you mean `base`"),
         ('parent link="base"', 'parent link="arm"', 6, "same link 'arm'"),
         ('<child link="arm"/>', "", 6, "<joint> needs a <child>"),
         ('link name="arm"', 'link name="base"', 10, "second link of this name.*line 2"),
@@ -151,7 +151,7 @@ def test_cycles(links):
 @pytest.mark.parametrize(
     ("mimic", "words"),
     [
-        ('<mimic joint="hinges"/>', "mimics joint 'hinges', which does not exist; did you mean 'hinge'"),
+        ('<mimic joint="hinges"/>', "mimics joint 'hinges', which does not exist; did you mean `hinge`"),
         ('<mimic joint="second"/>', "mimics itself"),
         ('<mimic joint="hinge" multiplier="x"/>', "not finite"),
         ("<mimic/>", "needs the attribute joint"),
@@ -191,7 +191,7 @@ def test_inertias_of_no_body_warn_and_are_refused_when_strict(values, words):
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        ("<inertial>", "<inertail>", "unknown element <inertail> is ignored; did you mean 'inertial'"),
+        ("<inertial>", "<inertail>", "unknown element <inertail> is ignored; did you mean `inertial`"),
         ('effort="3"', 'effort="0"', "the joint cannot be used"),
         ('lower="-1"', 'lower="1"', "the joint cannot move"),
         ("</visual>", '<material name="gold"/></visual>', "material 'gold' is defined nowhere"),
@@ -258,7 +258,7 @@ def test_missing_and_unreadable_files_are_named(tmp_path):
     for path in (tmp_path / "absent.urdf", tmp_path, Path("nul\0.urdf")):
         with pytest.raises(RobotError, match="cannot be read"):
             load_robot(path)
-    with pytest.raises(RobotError, match=r"no robot is called 'hrp3'.*did you mean 'hrp2'"):
+    with pytest.raises(RobotError, match=r"no robot is called 'hrp3'.*did you mean `hrp2`"):
         load_robot("hrp3")
 
 

@@ -146,7 +146,7 @@ def test_a_stack_is_refused_by_name(shape, lid):
     lower, upper = box([0, 0, 0.5]), FreeObject("crate", Box((0.2, 0.2, 0.2)), np.eye(3), [0, 0, 1.1], 1.0, 0.4)
     scene = Environment((FLOOR,), objects=(upper, replace(lower, shape=shape, surfaces=(*lower.surfaces, *lid))))
     for name in ("box", "crate"):
-        with pytest.raises(InputError, match="the object crate lies on the object box: contacts on objects"):
+        with pytest.raises(InputError, match="the object crate lies on the object box: contacts on stacked objects"):
             carrier(scene, name)
     for place in ([0.7, 0.7, 0.1], [0.401, 0.0, 0.1]):  # beside it
         beside = scene.placed({"crate": np.array([*place, 1, 0, 0, 0])})

@@ -1,1 +1,1 @@
-"""Certificates of plans and runs: everything they claim, recomputed by another path and judged."""
+"""Certificates (verification) of plans and runs: independent recomputation and checks."""

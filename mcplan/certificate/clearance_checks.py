@@ -1,15 +1,15 @@
 """Clearance checks of a run and of the stances of a plan; contact points of forces that no planned contact explains.
 
-Links keep apart from each other and from everything that they do not rest on. The distances are those of
-`mcplan.certificate.separation`, the poses those of `mcplan.certificate.independent`; planner and controller use
-neither. A run is judged every 20 ms, and in between wherever its links move so far that an overlap is possible::
+Links must keep clear of each other and of everything that they do not rest on. Distances come from
+`mcplan.certificate.separation`, poses from `mcplan.certificate.independent`; planner and controller use neither. A run
+is checked every 20 ms, and in between wherever links move so far that an overlap is possible::
 
     d(t) >= (d_k + d_k+1 - s) / 2,     s = sum over the samples of |dp| + r |dR|_F / sqrt(2) of both solids
 
 with the radius r of the link about its origin: no point of a link moves farther from one sample to the next.
 
-An unplanned contact point of a link, and any point of an object, is on a solid of its own link or object, and on
-another one that this can collide with. It lies between their surfaces, which may overlap.
+Every unplanned contact point of a link, and every point of an object, must lie on a solid of that link or object and on
+another solid. It lies between their surfaces, which may overlap.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -29,17 +29,17 @@ from mcplan.record.world import with_imperfections
 from mcplan.scene.environment import Environment
 
 PERIOD = 0.020
-"""Time between the samples that are looked at (s); so long a patch that has just let go is where it was."""
+"""s: period of the checked samples, and tolerance after the end of a contact."""
 
 BLOCK = 512
-"""Samples that are looked at together."""
+"""Samples per block."""
 
 
 def clearance_checks(evidence: RecomputedRun) -> Iterator[Check]:
-    """Yield the line of the certificate that concerns clearance.
+    """Yield the clearance check.
 
-    A link may sink 2 mm into the support of its patch in the phases that lead to or from a stance with that contact.
-    Every other pair has to stay apart.
+    A link may penetrate the support of its patch by 2 mm in phases to or from a stance with that contact. Every other
+    pair must keep apart.
     """
     run = evidence.run
     try:
@@ -54,30 +54,30 @@ def clearance_checks(evidence: RecomputedRun) -> Iterator[Check]:
         return
     watch = ClearanceMonitor(solids, evidence.tolerances.overlap)
     step = max(1, round(PERIOD / run.dt))
-    looked = np.array(sorted({*range(0, len(run), step), len(run) - 1}))
-    between = _travel(evidence, solids, looked)
+    sampled = np.array(sorted({*range(0, len(run), step), len(run) - 1}))
+    between = _travel(evidence, solids, sampled)
     allowed = _AllowedContacts(evidence)
-    lower = np.empty((len(looked), len(solids.pairs)))
+    lower = np.empty((len(sampled), len(solids.pairs)))
     room = np.empty_like(lower)
-    for start in range(0, len(looked), BLOCK):
+    for start in range(0, len(sampled), BLOCK):
         rows = slice(start, start + BLOCK)
-        k = looked[rows]
+        k = sampled[rows]
         room[rows] = [watch.room(allowed(int(sample))) for sample in k]
         slack = np.zeros((len(k), len(solids.pairs)))
-        before, after = np.maximum(np.arange(len(looked))[rows] - 1, 0), np.arange(len(looked))[rows]
+        before, after = np.maximum(np.arange(len(sampled))[rows] - 1, 0), np.arange(len(sampled))[rows]
         if len(between):
             slack = np.maximum(between[before], between[np.minimum(after, len(between) - 1)]) / 2
         lower[rows] = watch.look(*poses_of(evidence, k), room[rows], slack, k)
     if len(between):
         short = lower[:-1] + lower[1:] + room[:-1] + room[1:] < between - 2 * GAP
-        _look_between(evidence, watch, looked, np.argwhere(short), allowed)
+        _look_between(evidence, watch, sampled, np.argwhere(short), allowed)
     yield clearance_line(watch, evidence.time, evidence.tolerances.overlap, "at")
 
 
 def stance_clearance(plan: Plan) -> Check:
-    """Return the line of the certificate of a plan that concerns clearance, in the postures of its stances.
+    """Return the clearance check of a plan, in the postures of its stances.
 
-    A link may sink 2 mm into the support of its own patch where its stance, or the one before, has that contact.
+    A link may penetrate the support of its patch by 2 mm if its stance, or the previous one, has that contact.
     """
     robot, record = plan.scenario.robot, record_robot(plan.scenario.robot)
     solids = gather_solids(robot, record, plan.scenario.environment)
@@ -103,7 +103,7 @@ def stance_clearance(plan: Plan) -> Check:
 def clearance_line(
     watch: ClearanceMonitor, when: Callable[[int], str], tolerance: float, word: str, name: str = "clearance"
 ) -> Check:
-    """Return the line of the certificate that says what a watch has seen."""
+    """Return the clearance check of a monitor's results."""
     failure = "; ".join(
         f"{watch.name(pair)} overlap by {found.depth:.4g} m {word} {when(found.worst)}"
         + (f" (from {when(found.first)} on)" if found.first != found.worst else "")
@@ -117,7 +117,7 @@ def clearance_line(
 
 
 class _AllowedContacts:
-    """Links and supports that may touch at a sample: those that touch or just let go, and those of the stances."""
+    """Links and supports that may touch at a sample: present and recent contacts, and those of the stances."""
 
     def __init__(self, evidence: RecomputedRun):
         self._evidence = evidence
@@ -140,12 +140,14 @@ class _AllowedContacts:
 def _look_between(
     evidence: RecomputedRun,
     watch: ClearanceMonitor,
-    looked: np.ndarray,
+    sampled: np.ndarray,
     short: np.ndarray,
     allowed: _AllowedContacts,
 ) -> None:
-    """Look at the samples between two that leave room for an overlap; ``short`` holds intervals and pairs (M, 2)."""
-    items = [(sample, pair) for interval, pair in short for sample in range(looked[interval] + 1, looked[interval + 1])]
+    """Check the samples between two with a possible overlap; ``short`` holds intervals and pairs (M, 2)."""
+    items = [
+        (sample, pair) for interval, pair in short for sample in range(sampled[interval] + 1, sampled[interval + 1])
+    ]
     for start in range(0, len(items), CHUNK):
         samples, pairs = np.array(items[start : start + CHUNK]).T
         k, back = np.unique(samples, return_inverse=True)
@@ -154,10 +156,10 @@ def _look_between(
         watch.look_at(R[back], p[back], room, pairs, samples)
 
 
-def _travel(evidence: RecomputedRun, solids: Solids, looked: np.ndarray) -> np.ndarray:
-    """Return how far the solids of each pair move towards each other at most between looked-at samples, (K-1, P) m.
+def _travel(evidence: RecomputedRun, solids: Solids, sampled: np.ndarray) -> np.ndarray:
+    """Return bounds (K-1, P) m on the approach of each pair between checked samples.
 
-    Of two links, as the base sees it: what moves the whole robot moves them together.
+    For two links relative to the base, because base motion moves both.
     """
     run = evidence.run
     reach = solids.reach
@@ -167,7 +169,7 @@ def _travel(evidence: RecomputedRun, solids: Solids, looked: np.ndarray) -> np.n
         for frame, (turned, moved) in enumerate(((R, p), seen_from_base(R, p))):
             turn = np.linalg.norm(np.diff(turned, axis=0), axis=(2, 3)) / np.sqrt(2.0)
             travel[frame, start + 1 : start + len(R)] = np.linalg.norm(np.diff(moved, axis=0), axis=2) + reach * turn
-    total = np.diff(np.cumsum(travel, axis=1)[:, looked], axis=1)[:, :, solids.owner]
+    total = np.diff(np.cumsum(travel, axis=1)[:, sampled], axis=1)[:, :, solids.owner]
     i, j = solids.pairs.T
     world, base = total[..., i] + total[..., j]
     return np.asarray(np.where(solids.between_links, np.minimum(world, base), world))
@@ -198,24 +200,24 @@ def _with_world(
 
 
 def _object_poses(environment: Environment, moved: Mapping[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """Return rotations (O, 3, 3) and places (O, 3) of the objects, some of which have been moved."""
+    """Return rotations (O, 3, 3) and positions (O, 3) of the objects, with moved poses where given."""
     things = environment.placed(dict(moved)).objects
     R = np.array([thing.R for thing in things]).reshape(-1, 3, 3)
     return R, np.array([thing.p for thing in things]).reshape(-1, 3)
 
 
 NEAR = 5e-3
-"""m: how far a point may be from a solid on which it acts: by as much as bodies overlap, and move in a step."""
+"""m: maximum distance of a contact point from its solid: overlap of bodies and motion in a step."""
 
 BEHIND = 0.01
-"""m: how thick a patch may be."""
+"""m: thickness of a patch."""
 
 POINTS_BLOCK = 4000
-"""Points whose poses are held at a time."""
+"""Points per block."""
 
 
 def touch_checks(evidence: RecomputedRun) -> Iterator[Check]:
-    """Yield the line of the certificate that says whether unplanned forces act where bodies are."""
+    """Yield the check that unplanned forces act at contacts of two bodies."""
     run, name = evidence.run, "unplanned contact points"
     loose = (run.point_patch < 0) | (run.point_link >= len(evidence.record.links))
     force = np.linalg.norm(run.point_force, axis=1)
@@ -241,7 +243,7 @@ def touch_checks(evidence: RecomputedRun) -> Iterator[Check]:
 
 
 class _PlacedSolids:
-    """Where the solids of a run are, patches included."""
+    """Poses of the solids of a run, including patches."""
 
     def __init__(self, evidence: RecomputedRun):
         self.evidence, scenario, record = evidence, evidence.plan.scenario, evidence.record.robot
@@ -263,7 +265,7 @@ class _PlacedSolids:
         self.meets[a, b] = self.meets[b, a] = True
 
     def lost(self, rows: np.ndarray) -> np.ndarray:
-        """Return which contact points (k,) are not on a solid of their link or object, or not on another one."""
+        """Return a mask of the contact points (k,) that are not on two solids, one of them of their link or object."""
         run, point = self.evidence.run, Convex(np.zeros((1, 3)))
         samples, of = np.unique(self.evidence.point_sample[rows], return_inverse=True)
         R, p = poses_of(self.evidence, samples)
@@ -273,8 +275,8 @@ class _PlacedSolids:
             centre, radius = solid.bounds
             middle = (R[:, owner] @ centre + p[:, owner])[of]
             mine = self.body[link] == self.body[owner]
-            asked = ~np.where(mine, own, other)
-            (near,) = np.nonzero(asked & (np.linalg.norm(at - middle, axis=1) <= radius + NEAR))
+            pending = ~np.where(mine, own, other)
+            (near,) = np.nonzero(pending & (np.linalg.norm(at - middle, axis=1) <= radius + NEAR))
             if not len(near):
                 continue
             zero = np.zeros(len(near), int)

@@ -1,8 +1,8 @@
 """Contact force checks: within cones and limits, at points of their patches, only in contact; contact options.
 
-A plan's file repeats the options of its contacts (friction, limits, free directions), and the checks of the certificate
-follow from them. So each has to be one that the scenario gives to that patch on that support: at the start, in an item
-of the goal, or in its hand-written sequence. The last stance has the options of the last item.
+A plan file repeats the options of its contacts (friction, limits, free directions), on which the checks depend. So each
+option must come from the scenario, for that patch on that support: from the start, a goal item, or the given contact
+sequence. The last stance must have the options of the last item.
 """
 
 from collections.abc import Iterator, Mapping
@@ -20,13 +20,12 @@ from mcplan.planning.plan import Plan, PlannedStance
 from mcplan.scene.spec import ContactSpec
 
 PARALLEL, MOST_SKEW = 1e-4, 0.1
-"""rad: how far normals of parallel faces may be off each other where collision finders make them (they take single
-precision's root for parallel), and of any faces that meet in a contact that holds: 6 degrees, twice what a patch may be
-turned out of its place."""
+"""rad: tolerance of the normals of parallel faces from collision detection (the root of single precision), and of any
+faces in a holding contact: 6 degrees, twice the allowed rotation of a patch."""
 
 
 def force_checks(evidence: RecomputedRun) -> Iterator[Check]:
-    """Yield the lines of the certificate that concern contact forces."""
+    """Yield the checks of contact forces."""
     yield from _friction(evidence)
     yield _unilateral(evidence)
     yield from _patch_limits(evidence)
@@ -39,7 +38,7 @@ def force_checks(evidence: RecomputedRun) -> Iterator[Check]:
 def _friction(evidence: RecomputedRun) -> Iterator[Check]:
     """``|ft| <= mu fn`` on the exact cone about the contact's normal, at planned points that carry more than 1 N.
 
-    A point that carries less is judged where its tangential force is more than it could be at 1 N.
+    A point with less load is checked if its tangential force exceeds the cone at 1 N.
     """
     fn, ft = evidence.point_split
     target = evidence.point_target
@@ -83,7 +82,7 @@ def _unilateral(evidence: RecomputedRun) -> Check:
 
 
 def _patch_limits(evidence: RecomputedRun) -> Iterator[Check]:
-    """Largest force and moment of a contact: normal force of a surface, whole force and moment of a grasp."""
+    """Check force and moment limits of contacts: normal force of a surface, force and moment of a grasp."""
     run, tolerance = evidence.run, evidence.tolerances.force
     used: dict[str, tuple[float, str, str]] = {}
 
@@ -129,14 +128,14 @@ def _averaged(w: np.ndarray, steps: int) -> np.ndarray:
 
 
 def _unconstrained(evidence: RecomputedRun, c: int, patch: str, rows: np.ndarray) -> np.ndarray:
-    """Part of a wrench along directions that the contact leaves free (the hinge of a grasp), in patch axes."""
+    """Return the part of a wrench along the free directions of the contact (the hinge of a grasp), in patch axes."""
     R, w = evidence.motion.R[patch][rows], evidence.run.wrench[rows, evidence.run.patches.index(patch)]
     local = np.concatenate([np.einsum("kji,kj->ki", R, w[:, :3]), np.einsum("kji,kj->ki", R, w[:, 3:])], axis=1)
     return np.linalg.norm(local - local @ evidence.selections[c], axis=1)
 
 
 def _points_against_wrenches(evidence: RecomputedRun) -> Check:
-    """Judge that point forces add up to the wrench; of a grasp, whose moment has no points, to its force."""
+    """Check that point forces add up to the wrench; for a grasp, only to its force."""
     run, tolerance = evidence.run, evidence.tolerances.force
     name, P = "points add up to wrenches", len(run.patches)
     mine = np.flatnonzero(run.point_patch >= 0)
@@ -181,7 +180,7 @@ def _points_against_patches(evidence: RecomputedRun) -> Iterator[Check]:
             points = np.array(contact.points)
             off[i] = np.linalg.norm(local[:, None] - points, axis=2).min(axis=1)
             if contact.rolls:
-                # where it lands on a bar, and rolls to, is judged with its place: it may touch anywhere on its plane
+                # a flat patch that rolls on a bar may touch anywhere on its plane; its place is checked separately
                 points = _polygon(evidence, patch)
             if evidence.record.physics != "qp" and len(points) > 1:
                 off[i] = np.minimum(off[i], _outside(local, points) if len(points) > 2 else _off_segment(local, points))
@@ -201,11 +200,11 @@ def _points_against_patches(evidence: RecomputedRun) -> Iterator[Check]:
 
 
 def _skew_allowed(evidence: RecomputedRun) -> np.ndarray:
-    """How far each point's normal may be off that of its support, (K,) rad.
+    """Return the allowed deviation (K,) rad of each point's normal from that of its support.
 
-    Faces that are turned by ``a`` meet with the normal of one of them, or with that of two edges that cross: off by no
-    more than ``a / sin(b)`` where ``b`` is the angle between the edges, and 45 degrees or more between rectangles. The
-    edge of a patch may meet a bar anywhere on its round.
+    Faces with an angle ``a`` between them meet with the normal of one face, or of two crossing edges. The deviation is
+    at most ``a / sin(b)`` with the angle ``b`` between the edges, at least 45 degrees for rectangles. The edge of a
+    patch may touch a bar anywhere on its circumference.
     """
     if evidence.record.physics == "qp":
         return np.full(len(evidence.point_tilt), evidence.tolerances.normal)
@@ -222,7 +221,7 @@ def _polygon(evidence: RecomputedRun, patch: str) -> np.ndarray:
 
 
 def _outside(local: np.ndarray, polygon: np.ndarray) -> np.ndarray:
-    """How far points are outside a convex polygon or off its plane (z = 0), patch axes, m."""
+    """Return the distances (m) of points outside a convex polygon or from its plane (z = 0), patch axes."""
     a, b = polygon[:, :2], np.roll(polygon[:, :2], -1, axis=0)
     edge = b - a
     area = np.sum(a[:, 0] * b[:, 1] - a[:, 1] * b[:, 0])
@@ -233,14 +232,14 @@ def _outside(local: np.ndarray, polygon: np.ndarray) -> np.ndarray:
 
 
 def _off_segment(local: np.ndarray, ends: np.ndarray) -> np.ndarray:
-    """How far points are from the line between two others, patch axes, m."""
+    """Return the distances (m) of points from a segment, patch axes."""
     edge = ends[1] - ends[0]
     share = np.clip((local - ends[0]) @ edge / (edge @ edge), 0.0, 1.0)
     return np.linalg.norm(local - ends[0] - share[:, None] * edge, axis=1)
 
 
 def _only_where_active(evidence: RecomputedRun) -> Check:
-    """Judge that a patch that is not in contact carries nothing."""
+    """Check that a patch without contact carries no force."""
     run, tolerance = evidence.run, evidence.tolerances.force
     name = "force only in contact"
     if not run.patches:
@@ -256,9 +255,9 @@ def _only_where_active(evidence: RecomputedRun) -> Check:
 
 
 def _unplanned(evidence: RecomputedRun) -> Check:
-    """No unplanned contact carries more than ``stray_force`` for longer than ``stray_time``.
+    """Check that no unplanned contact carries more than ``stray_force`` for longer than ``stray_time``.
 
-    One that lets go for less than that is the same one when it comes back, and counts for as long as it carries.
+    Interruptions shorter than ``stray_time`` do not end a contact; only its loaded time counts.
     """
     run, tolerances = evidence.run, evidence.tolerances
     name, bound = "unplanned contact", f"<= {tolerances.stray_time:g}"
@@ -288,16 +287,16 @@ def _unplanned(evidence: RecomputedRun) -> Check:
 
 
 OPTIONS = ("friction", "max_force", "slide", "hinge", "overhang")
-"""Those that make a contact bear more, or hold it less; whether a hand grasps is the planner's own choice."""
+"""Options that increase the capacity of a contact, or free directions; the planner itself chooses grasps."""
 
 
 def contacts_not_in_scenario(plan: Plan) -> Iterator[str]:
-    """Yield which options of a plan's contacts are not the scenario's; its first stance has those of the start.
+    """Yield the contact options of a plan that the scenario does not have; the first stance has those of the start.
 
-    Nor may its last one be without those of the last item; what may overhang need not.
+    The last stance must have the options of the last item, except ``overhang``.
     """
     document = plan.scenario.document.data
-    start, asked = _options_by_place((document.get("start") or {}).get("contacts")), _scenario_options(document)
+    start, specified = _options_by_place((document.get("start") or {}).get("contacts")), _scenario_options(document)
     for k, stance in enumerate(plan.stances):
         for contact in stance.contacts:
             place = contact.patch, contact.support
@@ -306,7 +305,7 @@ def contacts_not_in_scenario(plan: Plan) -> Iterator[str]:
                 known = start[place]
                 differ = {name: value for name, value in here.items() if value != known[0].get(name)}
             else:
-                known = [*start.get(place, ()), *asked.get(place, ())]
+                known = [*start.get(place, ()), *specified.get(place, ())]
                 differ = {
                     name: value
                     for name, value in here.items()
@@ -322,7 +321,7 @@ def contacts_not_in_scenario(plan: Plan) -> Iterator[str]:
 
 
 def _missing_options(stance: PlannedStance, document: Mapping[str, Any]) -> Iterator[str]:
-    """Yield which options that the last item states of its contacts the last stance does not have."""
+    """Yield the options of the last item that the last stance lacks."""
     stated = _options_by_place(_items(document)[-1].get("contacts")) if _items(document) else {}
     for contact in stance.contacts:
         for options in stated.get((contact.patch, contact.support), ()):
@@ -336,12 +335,12 @@ def _items(document: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the items of goal or sequence."""
     try:
         return [item for _, item in goal_items(document)]
-    except (TypeError, ValueError, KeyError, AttributeError):  # the lines of the goal say that it cannot be read
+    except (TypeError, ValueError, KeyError, AttributeError):  # the goal checks report this
         return []
 
 
 def _scenario_options(document: Mapping[str, Any]) -> dict[tuple[str, str], list[dict[str, Any]]]:
-    """Return the options that goal or sequence give to contacts, by patch and support."""
+    """Return the contact options in goal or sequence, by patch and support."""
     found: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for item in _items(document):
         for place, options in _options_by_place(item.get("contacts")).items():
@@ -350,7 +349,7 @@ def _scenario_options(document: Mapping[str, Any]) -> dict[tuple[str, str], list
 
 
 def _options_by_place(contacts: Any) -> dict[tuple[str, str], list[dict[str, Any]]]:
-    """Return the options of a list of contacts by patch and support; entries that are no contacts are left out."""
+    """Return the options of a list of contacts by patch and support; invalid entries are left out."""
     found: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for given in contacts if isinstance(contacts, list | tuple) else ():
         try:
@@ -362,5 +361,5 @@ def _options_by_place(contacts: Any) -> dict[tuple[str, str], list[dict[str, Any
 
 
 def _with_sorted_axes(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return options with axes in one order."""
+    """Return options with sorted axes."""
     return {name: sorted(value) if isinstance(value, list | tuple) else value for name, value in options.items()}

@@ -1,7 +1,7 @@
-"""The curve of a segment by another path than the controller's: SciPy's splines of degree five through its knots.
+"""Curve of a segment, independent of the controller: SciPy's quintic splines through its knots.
 
-Base position, rotation vector of the base from its first knot, and joints are polynomials between knots. In the basis
-of Bernstein ``x(s) = sum_i b_i B_i(s)`` on a piece, so that no coefficient is exceeded in between::
+Base position, rotation vector of the base from its first knot, and joints are polynomials between knots. In Bernstein
+form, ``x(s) = sum_i b_i B_i(s)`` on a piece, the coefficients bound the values::
 
     min b_i <= x <= max b_i,     |xd| <= 5 max |b_i+1 - b_i| / h,     |xdd| <= 20 max |b_i+2 - 2 b_i+1 + b_i| / h²
 
@@ -17,7 +17,7 @@ from scipy.interpolate import make_interp_spline
 from mcplan.certificate.independent import quaternion_step, rotation_of, rotation_vector
 
 TO_BERNSTEIN = np.array([[comb(i, m) / comb(5, m) if m <= i else 0.0 for m in range(6)] for i in range(6)])
-"""Coefficients of Bernstein from those of the powers of s."""
+"""Conversion from monomial to Bernstein coefficients."""
 
 TURN_STEP = 1e-5
 """s: step of the derivative of an angular velocity."""
@@ -31,9 +31,9 @@ class SegmentCurve:
 
     Parameters
     ----------
-    times : (k,) s, increasing, six at least; until the first one the first knot is held.
+    times : (k,) s, increasing, at least six; the first knot is held until the first time.
     q : (k, 7+n) knots.
-    begin, finish : (2, 6+n) v and vd with which its ends are passed, by its parameter; None is rest.
+    begin, finish : (2, 6+n) v and vd at its ends, with respect to its parameter; None: at rest.
     """
 
     def __init__(
@@ -81,9 +81,9 @@ class SegmentCurve:
 
     @cached_property
     def range(self) -> tuple[np.ndarray, np.ndarray]:
-        """Bounds (pieces, n) that the joints do not leave (rad or m).
+        """Return bounds (pieces, n) of the joints (rad or m).
 
-        What coefficients are beyond the curve sinks with the square of the length of an interval: pieces are cut.
+        The overestimate decreases with the square of the interval length, so pieces are subdivided.
         """
         h = np.diff(self.times) / CUTS
         begin = (self.times[:-1, None] + h[:, None] * np.arange(CUTS)).ravel()

@@ -1,12 +1,12 @@
-"""Comparison of a run with another engine: recomputed motion, distances, and the robot as the engine's reader has it.
+"""Comparison of a run with another engine: recomputed motion, distances, and the robot as read from its URDF.
 
-Distances: the certificate decides which pairs have to stay apart (`mcplan.certificate.solids`). The engine measures
-them between shapes that are read again from the texts in the run (``engines/collision_shapes.py``). Compared are signed
-distances up to ``NEAR`` of each pair of names (the least of links with several shapes), at samples ``PERIOD`` apart.
+Distances: the certificate selects the pairs to check (`mcplan.certificate.solids`). The engine measures their distances
+with shapes read again from the texts in the run (``engines/collision_shapes.py``). Signed distances up to ``NEAR`` are
+compared for each pair of names (the minimum over several shapes of a link), at samples ``PERIOD`` apart.
 
-Robot: the other lines are computed from the numbers that a run declares. Here these are compared with the URDF of the
-run: links (mass, centre of mass and inertia of what moves as one body), joints (place and axis), and limits. Limits
-that ``robot.yaml`` replaces are read from its text. Payloads and wrong masses of the physics are left out.
+Robot: all other checks use the numbers in the record. Here these are compared with the URDF in the run: links (mass,
+centre of mass and inertia of each rigid body), joints (place and axis), and limits. Limits replaced in ``robot.yaml``
+are read from its text. Payloads and wrong masses of the physics are not compared.
 """
 
 from collections.abc import Iterator
@@ -34,7 +34,7 @@ STEP = 1e-4
 
 @dataclass(frozen=True, eq=False)
 class RunMotion:
-    """The state of a robot at N samples, and what acts on its P patches; as in a run.
+    """States of a robot at N samples, and the wrenches on its P patches, as in a run.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ class RunMotion:
 
 
 class EngineMotion:
-    """What an engine recomputes of a motion.
+    """Motion recomputed by an engine.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ class EngineMotion:
         self.kinetic, self.potential = kinetic + self._joints.rotor_energy(v), potential
 
     def next_configuration(self, dt: float) -> np.ndarray:
-        """Return what ``q`` of the following sample has to be, (N-1, 7+n): ``integrate(q, v+, dt)`` by the engine."""
+        """Return ``q`` of the following samples, (N-1, 7+n): ``integrate(q, v+, dt)`` by the engine."""
         motion, joints = self._motion, self._joints
         u = joints.step_rate(motion.q[:-1], motion.v[1:], dt)
         after = [self._engine.integrate(*row, dt) for row in zip(self._x[:-1], u, strict=True)]
@@ -107,17 +107,16 @@ NEAR, PERIOD = 0.05, 0.02
 """m, s."""
 
 APART = 1e-6
-"""m: how far two distances may differ: both sides iterate to less, and the distance of convex solids is one number."""
+"""m: tolerance of distances; both algorithms iterate to less."""
 
 DEEP = 1e-4
-"""m: the same where shapes overlap. The depth is the least over all directions, which has several local minima."""
+"""m: tolerance of penetration depths; the minimization over directions has several local minima."""
 
 
 def distance_checks(engine: type[Engine], evidence: RecomputedRun) -> Iterator[Check]:
-    """Yield the line of distances, if the engine measures them.
+    """Yield the check of distances, if the engine measures them.
 
-    A run that does not keep its shapes is not compared, and the line says so; nor is one with shapes that the engine
-    does not have.
+    Runs without shapes, or with shapes that the engine does not support, are not compared; the check reports that.
     """
     run, name = evidence.run, f"{engine.name}: distances"
     if engine.shapes is Engine.shapes:
@@ -166,13 +165,13 @@ AGREEMENT = 1e-9
 """Largest relative difference (absolute below 1): both sides read the same digits."""
 
 NO_LIMIT = 1e9
-"""What is larger is none: readers write the largest double, infinity, or nothing."""
+"""Larger limits count as none: readers write the largest double, infinity, or nothing."""
 
 LIMITS = ("lower", "upper", "velocity", "torque")
 
 
 def description_checks(engine: type[Engine], robot: RobotRecord) -> Iterator[Check]:
-    """Yield the lines of links and limits; a run without URDF is not compared, and the lines say so."""
+    """Yield the checks of links and limits; a run without URDF is not compared, and the checks report that."""
     names = [f"{engine.name}: {what}" for what in ("links", "limits")]
     if "robot.urdf" not in robot.files:
         for name in names:
@@ -192,7 +191,7 @@ def description_checks(engine: type[Engine], robot: RobotRecord) -> Iterator[Che
 
 
 def _links(engine: str, robot: RobotRecord, found: dict[str, JointDescription]) -> Check:
-    """Compare the bodies that joints move, and the joints, where all joints are at zero."""
+    """Compare bodies and joints with all joints at zero."""
     declared = _declared_bodies(robot)
     largest, where, wrong = 0.0, "", []
     for name in sorted(set(declared) ^ set(found)):
@@ -214,7 +213,7 @@ def _links(engine: str, robot: RobotRecord, found: dict[str, JointDescription]) 
 
 
 def _declared_bodies(robot: RobotRecord) -> dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """Return by joint what moves with it as one body (10,), its place (3,) and its axis (3,), joints at zero."""
+    """Return by joint its rigid body (10,), place (3,) and axis (3,), with joints at zero."""
     names, R, p = {0: BASE}, {0: np.eye(3)}, {0: np.zeros(3)}
     found = {BASE: (np.zeros(10), np.zeros(3), np.zeros(3))}
     for joint in robot.joints:

@@ -1,11 +1,11 @@
-"""External force checks: every sample is explained by pushes, losses and limits of joints, and unplanned contacts.
+"""External force checks: pushes, joint losses and limits, and unplanned contacts must explain every sample.
 
     tau_ext = sum J' f + S' (s + r + l - d (v_j + dt vd_j))
 
 with the forces ``f`` of pushes and of unplanned contacts, the share ``s`` that motors at their limit do not give,
 friction of the joints ``|r| <= c``, and forces of joints at their limits ``l``, which point away from there.
 Damping ``d`` and friction ``c`` are those of the URDF and of ``simulation``. Masses, friction and places that differ
-from the plan are held against ``simulation.payloads`` and ``simulation.imperfections``.
+from the plan are compared with ``simulation.payloads`` and ``simulation.imperfections``.
 """
 
 from collections.abc import Iterator, Mapping
@@ -26,7 +26,7 @@ SAME = 1e-9
 
 
 def external_checks(evidence: RecomputedRun) -> Iterator[Check]:
-    """Yield the lines of the certificate that concern forces from outside, and a world that is not the believed one."""
+    """Yield the checks of external forces, and of differences between the physics and the planned world."""
     try:
         settings = SimulationSettings.model_validate(evidence.section("simulation"))
     except ValidationError as error:
@@ -41,7 +41,7 @@ def external_checks(evidence: RecomputedRun) -> Iterator[Check]:
 
 
 def _nothing(evidence: RecomputedRun) -> Check:
-    """In ``qp`` nothing but torques and contacts acts."""
+    """Check that in ``qp`` only torques and contacts act."""
     size = np.abs(evidence.run.tau_ext)
     k, i = worst(size)
     value, where = float(size[k, i]), f"{evidence.coordinate(i)}, {evidence.time(k)}" if size.any() else ""
@@ -144,7 +144,7 @@ def _at_limits(evidence: RecomputedRun) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _world(evidence: RecomputedRun, settings: SimulationSettings) -> Check:
-    """Judge what the physics had that the plan does not know of: it has to be what the scenario asks for."""
+    """Check that differences between physics and plan are those specified in the scenario."""
     wrong = list(_wrong_in_world(evidence, settings))
     failure = "; ".join(wrong)
     return Check("world", float(len(wrong)), "differences", "== 0", not wrong, "", failure)

@@ -1,9 +1,9 @@
-"""Goal checks of a run and of a plan, by the words of the scenario: each item, in order, each key.
+"""Goal checks of a run or a plan against the scenario: each item in order, each key.
 
-The planner's own idea of the goal is not used: places of contacts come from the surfaces and bars of the scenario, and
-are compared with the recorded poses of the patches. Item i is reached at a state ``k_i``, ``k_1 <= k_2 <= ...``, the
-last one at the last state; states are the stances of a plan or the samples of a run. A scenario without a goal is
-judged by its hand-written sequence: contacts, centre of mass and objects of each item, not its postures.
+They do not use the planner's representation of the goal: places of contacts come from the surfaces and bars of the
+scenario, and are compared with the recorded poses of the patches. Item i is reached at a state ``k_i``,
+``k_1 <= k_2 <= ...``, the last one at the last state; states are the stances of a plan or the samples of a run. A
+scenario without a goal is checked against its contact sequence: contacts, centre of mass and objects of each item.
 
 Places of contacts: a surface's frame S has its normal along z; in contact ``R_SP = Rz(yaw) Rx(pi)`` and (x, y) is the
 patch's origin on it. A bar's direction is the patch's y axis; ``angle`` turns about it from where z_P is nearest to
@@ -141,17 +141,17 @@ def beyond(corners: np.ndarray, polygon: np.ndarray, overhang: bool) -> np.ndarr
 
 
 SOMETHING = "*"
-"""Support of a patch of a run: a run records that a patch is in contact, not on what."""
+"""Unknown support of a patch in a run: a run records only that a patch is in contact."""
 
 
 class GoalStates(NamedTuple):
-    """K states, in their order, that are compared with goals.
+    """K states, in order, to compare with goals.
 
     Parameters
     ----------
     q, com : (K, 7+n), (K, 3).
     R, p : by patch, (K, 3, 3) and (K, 3): pose of its frame, m.
-    supports : by patch, (K,) name of what it is in contact with; "" where it is free, ``SOMETHING`` where unknown.
+    supports : by patch, (K,) name of its support; "" without contact, ``SOMETHING`` if unknown.
     objects : by name, (K, 7) poses.
     name : of a state, as text.
     """
@@ -176,7 +176,7 @@ class GoalTolerances(NamedTuple):
 
 
 class GoalError(NamedTuple):
-    """One line of an item: the error of each state (K,), its tolerance and unit, and the subject of the line."""
+    """One check of an item: error of each state (K,), tolerance, unit, and subject for the message."""
 
     name: str
     error: np.ndarray
@@ -186,13 +186,13 @@ class GoalError(NamedTuple):
 
 
 class GoalChecker:
-    """Compares states with goals.
+    """Comparison of states with goals.
 
     Parameters
     ----------
     record, robot : the same robot as recorded numbers, and for its named postures.
-    environment : surfaces and bars where they really are, and objects at their first pose.
-    states, tolerances : what is judged, and how exactly.
+    environment : surfaces and bars at their actual poses, and objects at their initial pose.
+    states, tolerances : the states to check, and their tolerances.
     """
 
     def __init__(
@@ -208,7 +208,7 @@ class GoalChecker:
         self.patches = {patch.name: patch for patch in record.patches}
 
     def checks(self, document: Mapping[str, Any]) -> Iterator[Check]:
-        """Yield the lines of the certificate for start and goal of a scenario's document."""
+        """Yield the checks of start and goal of a scenario's document."""
         start = document.get("start")
         contacts = start.get("contacts") if isinstance(start, Mapping) else None
         if contacts:
@@ -230,7 +230,7 @@ class GoalChecker:
             ratio = np.where(np.isnan(ratio), np.inf, ratio)
             at = len(ratio) - 1 if last else first + int(np.argmin(ratio[first:]))
             lines = [self._line(title, each, at, last) for each in found]
-            if title.startswith("item"):  # a long sequence shows what is wrong, or the line nearest to its tolerance
+            if title.startswith("item"):  # for a sequence show failures, or the check nearest to its tolerance
                 wrong = [line for line in lines if not line.passed]
                 shares = [each.error[at] / each.bound if each.bound else 0.0 for each in found]
                 lines = wrong or [lines[int(np.argmax(shares))]]
@@ -263,7 +263,7 @@ class GoalChecker:
         return Check(name, shown, unit, f"<= {bound:.4g}", passed, where, failure)
 
     def contact_errors(self, spec: ContactSpec) -> tuple[np.ndarray, np.ndarray]:
-        """Return how far (K,) m and rad a patch is from a contact; infinite where it is free."""
+        """Return the errors (K,) m and rad of a patch from a contact; infinite without contact."""
         states, K = self.states, len(self.states.q)
         support = self.environment.supports.get(spec.surface)
         patch = self.patches.get(spec.patch)
@@ -352,7 +352,7 @@ def _objects(checker: GoalChecker, objects: Any, item: Mapping[str, Any]) -> Ite
 
 
 class KeySpec(NamedTuple):
-    """A key of goal items: its name, and the errors of states as lines: from the checker, its value, and the item."""
+    """A key of goal items: its name, and a function (checker, value, item) that yields the errors of states."""
 
     name: str
     errors: Callable[[GoalChecker, Any, Mapping[str, Any]], Iterator[GoalError]]
@@ -366,7 +366,7 @@ KEYS = (
     KeySpec("com", _com),
     KeySpec("objects", _objects),
 )
-"""In the order of the lines. A further kind of goal is a row here."""
+"""Keys in the order of the checks. Add a row for a further kind of goal."""
 
 
 def _specs(contacts: Any) -> list[ContactSpec]:
@@ -435,5 +435,5 @@ def _with_all_contacts(stances: Sequence[Mapping[str, Any]]) -> Iterator[dict[st
             contacts = {**contacts, item["add"]["patch"]: item["add"]}
         if item.get("remove") is not None:
             contacts = {patch: spec for patch, spec in contacts.items() if patch != item["remove"]}
-        kept = {key: item[key] for key in ("com", "objects") if item.get(key)}
-        yield {"contacts": list(contacts.values()), "only": True, **kept}
+        others = {key: item[key] for key in ("com", "objects") if item.get(key)}
+        yield {"contacts": list(contacts.values()), "only": True, **others}

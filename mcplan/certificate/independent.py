@@ -1,4 +1,4 @@
-"""Independent rigid-body dynamics: motion of every link and the forces it needs, without the controller's kernels.
+"""Independent rigid-body dynamics (Newton-Euler in maximal coordinates), without the controller's kernels.
 
 Newton and Euler for each link of the robot's description on its own, in maximal coordinates, classical vectors in world
 axes, fixed and locked joints included as links that happen not to move::
@@ -24,7 +24,7 @@ STANDARD_GRAVITY = np.array([0.0, 0.0, -9.81])
 """m/s², world axes."""
 
 CHUNK = 2048
-"""Samples treated at once: the links' states then stay in the cache."""
+"""Samples per block, so that the links' states stay in the cache."""
 
 
 @dataclass(frozen=True, eq=False)

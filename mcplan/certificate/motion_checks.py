@@ -19,7 +19,7 @@ def worst(values: np.ndarray) -> tuple[int, ...]:
 
 
 def motion_checks(evidence: RecomputedRun) -> Iterator[Check]:
-    """Yield the lines of the certificate that concern the motion."""
+    """Yield the checks of the motion."""
     yield _beginning(evidence)
     yield _steps(evidence)
     yield _integration(evidence)

@@ -1,8 +1,8 @@
 """Object checks: equations of motion, friction, support by the ground or the robot, and clearance of free objects.
 
-In a run objects move by Newton and Euler under the recorded forces, and friction opposes their sliding. In a plan their
-support bears their weight and the forces of the robot; in the air the robot alone does. An object at rest touches its
-support; a deeper overlap with surroundings or other objects, at any of the times that are tried, is reported.
+In a run, objects must follow Newton-Euler under the recorded forces, with friction against sliding. In a plan, the
+support must carry their weight and the forces of the robot; in the air the robot alone does. Overlaps with environment
+or other objects beyond the contact tolerance are reported at all sampled times.
 """
 
 from collections.abc import Iterator, Sequence
@@ -28,10 +28,10 @@ from mcplan.scene.environment import Environment
 from mcplan.scene.resting import carrier as carrier_of
 
 PARTS, PERIOD = 40, 0.02
-"""Equal parts of a segment, and time between samples of a run (s), at whose ends it is looked at."""
+"""Samples per segment of a plan, and sampling period of a run (s)."""
 
 FAR = 0.05
-"""m: of pairs that are farther apart no more is asked."""
+"""m: distances are computed up to this value."""
 
 
 def track_clearance(environment: Environment, tracks: Sequence[TransitionTrack]) -> Check | None:

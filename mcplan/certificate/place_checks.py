@@ -14,7 +14,7 @@ from mcplan.robot.patch import MOUNT
 
 
 def place_checks(evidence: RecomputedRun) -> Iterator[Check]:
-    """Yield the lines of the certificate that concern places."""
+    """Yield the checks of places."""
     yield from _slip(evidence)
     yield from _execution(evidence)
     yield from _goals(evidence)
@@ -22,7 +22,7 @@ def place_checks(evidence: RecomputedRun) -> Iterator[Check]:
 
 
 def _slip(evidence: RecomputedRun) -> Iterator[Check]:
-    """Drift of every contact, from where it began and from its planned place, in the directions that it constrains."""
+    """Check the drift of every contact from its first and its planned place, in its constrained directions."""
     run, tolerances = evidence.run, evidence.tolerances
     loose = [(run.patches[column], first) for column, first, _, contact in evidence.intervals if contact == NONE]
     wrong = "; ".join(
@@ -53,7 +53,7 @@ def _slip(evidence: RecomputedRun) -> Iterator[Check]:
 
 
 def _execution(evidence: RecomputedRun) -> Iterator[Check]:
-    """Judge that the plan was executed: not stopped, and its last stance holds at the end, contacts in place."""
+    """Check that the plan was executed: not stopped, and at the end in its last stance with contacts in place."""
     run, tolerances, last = evidence.run, evidence.tolerances, len(evidence.run) - 1
     stopped = evidence.record.stopped
     failure = f"the simulation had to stop: {stopped}" if stopped else ""

@@ -1,6 +1,6 @@
 """Record checks (hashes, and agreement of scenario, plan and robot), and solver checks (failures, slack form).
 
-All other lines are judged by the record; a run whose record contradicts itself proves nothing.
+All other checks rely on the record; an inconsistent record proves nothing.
 """
 
 import hashlib
@@ -29,7 +29,7 @@ OF_ROBOT = ("links", "joints", "coordinates", "lower", "upper", "velocity", "tor
 
 
 def record_checks(evidence: RecomputedRun) -> Iterator[Check]:
-    """Yield the lines of the certificate that concern the record."""
+    """Yield the checks of the record."""
     record = evidence.record
     for name, part in (("scenario", record.scenario), ("plan", record.plan)):
         yield _line(f"record: {name}", list(_document(name, part)))

@@ -1,4 +1,4 @@
-"""The certificate as a report: checks with value, unit, bound and failure; text, table and JSON."""
+"""Report of a certificate: checks with value, unit, bound and failure; as text, table and JSON."""
 
 import re
 from dataclasses import dataclass
@@ -53,13 +53,13 @@ class Check:
 
 
 def at_most(name: str, value: float, unit: str, bound: float, where: str, failure: str) -> Check:
-    """Return the line of a value that may be no more than a bound; ``failure`` counts where it is."""
+    """Return the check of a value with an upper bound; ``failure`` is its message if it is exceeded."""
     passed = bool(value <= bound)
     return Check(name, value, unit, f"<= {bound:g}", passed, where, "" if passed else failure)
 
 
 class WorstCase:
-    """The worst of several values as one line of the certificate, with all that is wrong.
+    """Check of the worst of several values, with all failure messages.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ class WorstCase:
         self.value, self.where, self.wrong = value, "", list[str]()
 
     def see(self, value: float, where: str, failure: str, bound: float | None = None) -> None:
-        """Take a value; ``failure`` is its message if it is beyond ``bound`` (None: that of the line)."""
+        """Add a value; ``failure`` is its message if it exceeds ``bound`` (None: that of the check)."""
         if self.value is None or not self.sign * value <= self.sign * self.value:
             self.value, self.where = value, where
         if not self.sign * value <= self.sign * (self.bound if bound is None else bound):
@@ -161,7 +161,7 @@ class Report:
         return {"success": self.success, **values, **lists}
 
     def _notes(self) -> list[str]:
-        """Return the notices, those of one kind as one, with their effect on the certificate."""
+        """Return the notices, grouped by kind, with a statement about the certificate."""
         kinds: dict[str, list[dict[str, Any]]] = {}
         for notice in self.notices:
             kinds.setdefault(re.sub(r"-?\d[\d.]*(e-?\d+)?", "#", notice["text"]), []).append(notice)
@@ -173,12 +173,12 @@ class Report:
                 when = f"{len(alike)} times from t = {first['t']:.3f} s to {last['t']:.3f} s"
             lines.append(f"{when}: {first['text']}")
         if lines:
-            held = "the certificate holds all the same" if self.success else "see what is broken above"
-            lines.append(f"what the plan did not foresee; {held}")
+            held = "the certificate holds nevertheless" if self.success else "see the failures above"
+            lines.append(f"events outside the plan; {held}")
         return lines
 
     def text(self, width: int | None = None) -> str:
-        """Return the certificate as text; the place of a worst value has a line below where the width is too small."""
+        """Return the certificate as text; if the width is too small, the place of a value is on a separate line."""
         rows = self.rows()
         widths = [max(len(row[i]) for row in rows) for i in range(4)]
         if width is not None and 8 + sum(widths) > width:  # a value so long that it stands alone pushes its bound aside

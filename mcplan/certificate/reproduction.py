@@ -1,23 +1,23 @@
-"""Certificate lines of another engine: it recomputes a run, and every number is compared with the first opinion.
+"""Reproduction of a run by another engine: it recomputes the run, and all results are compared with the certificate.
 
-Quantities that are compared, and their scales; every bound is 1e-6 (``AGREEMENT``):
+Compared quantities and their scales; every bound is 1e-6 (``AGREEMENT``):
 
 - generalised forces ``M vd + h - sum J' w``, relative to the largest force or moment of the sample, weight included;
 - centre of mass and patch poses, relative to 1 m, or to the distance from the origin where that is more; rotations by
   the entries of their matrices;
 - velocities of patches, relative to 1 m/s (rad/s), or to the fastest coordinate of the sample. The certificate has no
-  velocities: it is held to those for which its own contact forces do the same power, ``w . (J v) = (J' w) . v``;
+  velocities; they follow from the power of its contact forces, ``w . (J v) = (J' w) . v``;
 - kinetic and potential energy, relative to the greater of the two and to ``m g`` times 1 m;
 - power: the rate of the engine's energy against what torques, wrenches and external forces do, relative to the sum of
   the magnitudes, or to 1 W;
 - links, joint limits and distances: see `mcplan.certificate.engine_checks`.
 
-Besides, the engine judges by itself: the equation of motion in its own forces, relative to the largest force of the
-sample (``EQUATION``), and the integration of state and velocity by its own integrator, relative to the largest number
-in the row, or to 1 (``INTEGRATION``). Both equations hold to the rounding of doubles in every back end, because a
-run goes on with the numbers that it records (largest found: 8e-14 and 3e-15). So the bounds are some hundred times
-that rounding and not the certificate's, which say how large an error would matter. With them a single number that
-is changed by 1e-3 of itself is seen when it is larger than
+The engine also checks the equation of motion with its own forces, relative to the largest force of the sample
+(``EQUATION``), and the integration of state and velocity by its own integrator, relative to the largest number in the
+row, or to 1 (``INTEGRATION``). Both equations hold to rounding in every back end, because a run continues with the
+recorded numbers (largest found: 8e-14 and 3e-15). So the bounds are about a hundred times the rounding, far below those
+of the certificate, which reflect relevant errors. They detect a change of a single number by 1e-3 of its value, if it
+is larger than
 
 - 1e-8 of the largest force of the sample, of ``tau`` and ``wrench`` (5e-6 N for a humanoid);
 - 1e-9 m or rad, of ``q``, where the robot is within 1 m of the origin; 1e-3 m, of ``com``;

@@ -20,10 +20,10 @@ import numpy as np
 from scipy.spatial import ConvexHull, QhullError
 
 GAP = 1e-7
-"""m: a distance is known when the bounds on it from both sides are so near to each other."""
+"""m: difference of upper and lower bound at which a distance has converged."""
 
 ROUNDS, FACETS = 60, 80
-"""Most rounds of the distance of two solids that are apart, and of the depth of two that overlap."""
+"""Maximum iterations for the distance of separated solids, and for the depth of overlapping ones."""
 
 
 class Convex(NamedTuple):
@@ -123,8 +123,8 @@ def signed_distances(a: Placed, b: Placed, enough: np.ndarray, deep: bool = True
     Parameters
     ----------
     a, b : the pairs.
-    enough : (M,) m; a pair that is proven to be so far apart is looked at no further.
-    deep : whether to find how deep those overlap that do; else all that is known of them is that they are not apart.
+    enough : (M,) m; iteration stops for a pair with this proven distance.
+    deep : whether to compute the depth of overlapping pairs; otherwise they are only known to overlap.
     """
     M = len(a.which)
     radius = a.balls + b.balls

@@ -1,7 +1,7 @@
-"""Collision solids of robot and scene, the pairs that could meet, and a monitor of their least distances.
+"""Collision solids of robot and scene, candidate pairs, and a monitor of their minimum distances.
 
-Written for the certificate alone, from the robot's record and description; the distances are those of
-`mcplan.certificate.separation`. Planner and controller use other shapes and other algorithms.
+Only for the certificate, from the robot's record and description, with the distances of
+`mcplan.certificate.separation`. Planner and controller use other shapes and algorithms.
 """
 
 from collections.abc import Iterator
@@ -23,15 +23,14 @@ from mcplan.robot.robot_file import robot_identity
 from mcplan.scene.environment import Bar, Environment, Surface, coplanar_surfaces
 
 SAMPLES, FIRST = 300, 5
-"""Random postures in which a pair of links must touch, without exception, to be one that always touches; all pairs are
-tried in the first few of them, and those that are left in all."""
+"""Random postures for finding pairs of links that always touch; all pairs are tried in the first few, the rest in all."""
 
 WORLD = -1
-"""Owner of what stands fast."""
+"""Owner of fixed solids."""
 
 
 class Solids(NamedTuple):
-    """Solids, who carries each, and the pairs that could meet.
+    """Solids, their owners, and candidate pairs.
 
     Parameters
     ----------
@@ -244,7 +243,7 @@ Touches = frozenset[tuple[str, str]]
 
 
 class Overlap(NamedTuple):
-    """A pair that overlaps: by how much at most (m), at which sample, and from which on."""
+    """An overlapping pair: maximum depth (m), its sample, and the first sample."""
 
     depth: float
     worst: int
@@ -252,7 +251,7 @@ class Overlap(NamedTuple):
 
 
 class ClearanceMonitor:
-    """Least distance, and overlaps beyond the tolerance, of all that is shown to it.
+    """Monitor of the minimum distance, and of overlaps beyond the tolerance.
 
     Parameters
     ----------
@@ -284,9 +283,9 @@ class ClearanceMonitor:
         return f"{self.solids.names[i]} and {self.solids.names[j]}"
 
     def room(self, touches: Touches) -> np.ndarray:
-        """Return by how much each pair may overlap (P,): a link and all it is rigid with may sink into its support.
+        """Return the allowed overlap (P,) of each pair: links of a rigid body may penetrate the support of its patch.
 
-        That is the surface's object, or all surfaces in its plane.
+        The support is the surface's object, or all surfaces in its plane.
         """
         if touches not in self._rooms:
             allowed = {
@@ -301,7 +300,7 @@ class ClearanceMonitor:
     def look(
         self, R: np.ndarray, p: np.ndarray, room: np.ndarray, slack: np.ndarray, samples: np.ndarray
     ) -> np.ndarray:
-        """Look at all pairs; return lower bounds of their distances (K, P).
+        """Check all pairs; return lower bounds of their distances (K, P).
 
         Parameters
         ----------
@@ -314,7 +313,7 @@ class ClearanceMonitor:
         open_ = lower < slack - room
         strict = room == 0.0
         if strict.any():
-            # first the nearest: once the least distance is known, most of the others need not be
+            # nearest first: once the minimum distance is known, most others can be skipped
             near = np.where(strict, lower, np.inf).ravel()
             first = np.argpartition(near, min(200, near.size - 1))[:200]
             first = first[near[first] < self.least]
@@ -336,7 +335,7 @@ class ClearanceMonitor:
         samples: np.ndarray,
         slack: np.ndarray | float = 0.0,
     ) -> np.ndarray:
-        """Look at some pairs; return lower bounds of their distances (M,).
+        """Check some pairs; return lower bounds of their distances (M,).
 
         Parameters
         ----------

@@ -1,9 +1,9 @@
-"""Static certificate of a plan: start, goal, contacts on their supports, and the balance of every stance's posture.
+"""Static certificate of a plan: start, goal, contacts on their supports, and the balance of every stance.
 
-The motions between stances are judged in `mcplan.certificate.transition_checks`.
+`mcplan.certificate.transition_checks` checks the motions between stances.
 
-The posture of stance k links it to the one before: the contacts of the larger of the two are in place, and only those
-that both share carry load. Where it is passed in motion, forces and torques are those of that motion.
+The posture of stance k belongs to the transition from the previous one: the contacts of the larger of both stances are
+in place, and only shared contacts carry load. For a stance passed in motion, forces and torques are dynamic.
 """
 
 from collections.abc import Iterator, Sequence
@@ -33,11 +33,11 @@ from mcplan.scene.environment import Bar
 from mcplan.scene.spec import ContactSpec
 
 CARRIES = 5.0
-"""N: what `planner.require` asks for carries more than this in some stance, for a robot of the mass of HRP-2."""
+"""N: minimum load in some stance of contacts in `planner.require`, for a robot of the mass of HRP-2."""
 
 
 def stance_checks(plan: Plan, robot: RobotRecord) -> Iterator[Check]:
-    """Yield the lines of the certificate of a plan that concern its scenario."""
+    """Yield the checks of a plan against its scenario."""
     yield from _on_supports(plan, robot)
     wrong = list(contacts_not_in_scenario(plan))
     name = "contacts as the scenario has them"
@@ -65,7 +65,7 @@ def stance_checks(plan: Plan, robot: RobotRecord) -> Iterator[Check]:
 
 
 def _on_supports(plan: Plan, robot: RobotRecord) -> Iterator[Check]:
-    """Yield the lines that say how far planned contacts are from the surfaces and bars that the scenario has."""
+    """Yield the checks of planned contacts against the scenario's surfaces and bars."""
     patches = {patch.name: patch for patch in robot.patches}
     off = WorstCase("contacts on their supports", "m", PLAN_PLACE, value=0.0)
     turned = WorstCase("contacts on their supports, angle", "deg", PLAN_ANGLE_DEG, value=0.0)
@@ -97,14 +97,14 @@ def _on_supports(plan: Plan, robot: RobotRecord) -> Iterator[Check]:
 
 
 def off_base(contact: Contact, q: np.ndarray) -> tuple[float, float]:
-    """Return by how much (m, deg) what holds a fixed base is off the base's place in the scenario."""
+    """Return the deviation (m, deg) of a fixed base's mount from the base pose in the scenario."""
     between = rotation_of(q[3:7, None])[..., 0].T @ contact.R
     turn = float(np.linalg.norm(rotation_vector(between[None])[0]))
     return float(np.linalg.norm(contact.p - q[:3])), float(np.rad2deg(turn))
 
 
 def _unchanged_contacts(plan: Plan) -> Iterator[Check]:
-    """Yield the line that says how far contacts that two stances share have moved, on an object relative to it."""
+    """Yield the check of the displacement of contacts shared by two stances, on an object relative to it."""
     line = WorstCase("kept contacts", "m, rad", PLAN_PLACE, value=0.0)
     for k in range(1, len(plan.stances)):
         before, after = plan.stances[k - 1], plan.stances[k]
@@ -123,7 +123,7 @@ def _unchanged_contacts(plan: Plan) -> Iterator[Check]:
 
 
 def _required(plan: Plan, carries: float) -> Iterator[Check]:
-    """Yield the line that says whether what the scenario requires carries more than this (N); none without any."""
+    """Yield the check that required contacts carry more than this (N), if there are any."""
     least, where, wrong = np.inf, "", []
     for group in plan.scenario.planner.require:
         names = (group,) if isinstance(group, str) else group

@@ -1,17 +1,16 @@
 """Transition checks of a plan: contacts, paths, joints, balance, dynamics and clearance along its motions.
 
-Contacts that stay keep their places and hold the robot, at rest and within torque limits, unless it passes its stances
-in motion, which then balances it; joints keep within limits and speeds; patches in the air go off their supports, where
-their courses say, and onto the next; bodies keep apart. Where a law of time makes a motion quicker, its contacts bear
-the forces that this takes, and it keeps the margins of its pace.
+Closed contacts must keep their places and balance the robot statically within torque limits, or dynamically if it
+passes its stances in motion. Joints must keep their limits and speeds, swing patches must follow their paths from
+support to support, bodies must keep clear of each other. A motion with a time parameterization must keep contact forces
+feasible and the margins of its pace.
 
-The path of a patch is recomputed from its course. A patch that leads the body goes off along a normal, over, and down
-along the other one, in three minimum-jerk pieces that overlap::
+The path of a patch is recomputed from its swing parameters. A patch with a separate path lifts off along a normal,
+moves over, and approaches along the other normal, in three overlapping minimum-jerk pieces::
 
     p(t) = pA + l s1(t) + (pB + a - pA - l) s2(t) - a s3(t)
 
-with lift l and approach a; these take no less than ``swing_blend`` of the time of the swing. One that goes as the body
-takes it is where the knots have it.
+with lift l and approach a; these take at least ``swing_blend`` of the swing duration. Other patches follow the knots.
 """
 
 from collections.abc import Iterator
@@ -45,7 +44,7 @@ from mcplan.scene.contact import Contact
 from mcplan.settings.control import LIMB_ANGULAR_SPEED_RAD_S, ControlSettings
 
 OVERLAP, SHORTEST = 0.4, 0.3
-"""Part of lift and approach that runs while the swing does; least time of a piece (s)."""
+"""Overlap of lift and approach with the swing; minimum duration of a piece (s)."""
 
 
 def expected_path(
@@ -87,14 +86,14 @@ def _swing_path(
 
 
 FINE = 4
-"""Parts of the time between two nodes of a law at which velocities are looked at."""
+"""Velocity checks per interval between two nodes of a time parameterization."""
 
 HALVES = 2
-"""Times per piece of a spline at which contacts and paths are looked at."""
+"""Checks of contacts and paths per spline piece."""
 
 
 def transition_checks(plan: Plan, record: RobotRecord) -> Iterator[Check]:
-    """Yield the lines of the certificate of a plan that concern its transitions; none where it has one stance."""
+    """Yield the checks of a plan's transitions; none for a single stance."""
     if len(plan.stances) < 2:
         return
     tracks, wrong = tracks_of(plan)
@@ -116,7 +115,7 @@ def _line(name: str, unit: str, bound: float, least: bool = False) -> WorstCase:
 
 
 class _Lines:
-    """The lines that are taken segment by segment."""
+    """Checks that are updated segment by segment."""
 
     def __init__(self, plan: Plan, record: RobotRecord, mechanism: Mechanism):
         self.plan, self.record, self.mechanism = plan, record, mechanism
@@ -137,7 +136,7 @@ class _Lines:
         self.torque = _line("torque", "of the limit", 1.0)
         self.dynamic = _line("dynamic balance", "N, N m missing", TRANSITION_BALANCE)
         self.effort = _line("dynamic torque", "of what may be used", 1.0 + TRANSITION_DYNAMIC)
-        self.pace = _line("pace", "of what it allows", 1.0 + TRANSITION_PACE)
+        self.pace = _line("pace", "of its limit", 1.0 + TRANSITION_PACE)
 
     @property
     def all(self) -> tuple[WorstCase, ...]:
@@ -149,7 +148,7 @@ class _Lines:
         return lines if self.pace.value is None else (*lines, self.dynamic, self.effort, self.pace)
 
     def see(self, track: TransitionTrack) -> None:
-        """Take a segment into all lines."""
+        """Update all checks with a segment."""
         t = _times(track)
         motion = self.mechanism.motion(track.curve.sample(t), patches=self.patches)
         self._ends(track, motion)
@@ -166,12 +165,12 @@ class _Lines:
 
     def _law(self, track: TransitionTrack) -> None:
         on = ", ".join(contact.patch for contact in track.closed) or "nothing"
-        for looked in dynamics(track, self.balance, self.settings):
-            where = track.moment(looked.t)
-            text = f"{on} cannot give the motion: {looked.missing:.4g} N (N m) are missing"
-            self.dynamic.see(looked.missing, where, text)
-            text = f"{looked.joint} needs {looked.share:.3f} of the torque that may be used"
-            self.effort.see(looked.share, f"{looked.joint}, {where}", text)
+        for sample in dynamics(track, self.balance, self.settings):
+            where = track.moment(sample.t)
+            text = f"{on} cannot give the motion: {sample.missing:.4g} N (N m) are missing"
+            self.dynamic.see(sample.missing, where, text)
+            text = f"{sample.joint} needs {sample.share:.3f} of the torque that may be used"
+            self.effort.see(sample.share, f"{sample.joint}, {where}", text)
         for t, part, what in speed_violations(track, self.mechanism, self.settings):
             self.pace.see(part, track.moment(t), f"the {what} is {part:.3f} of what the pace allows")
 
@@ -211,8 +210,8 @@ class _Lines:
 
     def _courses(self, track: TransitionTrack, t: np.ndarray, motion: MechanismMotion) -> None:
         for course in track.segment.courses:
-            asked = expected_path(track, course, self.settings, self.mechanism, t)
-            off = np.linalg.norm(motion.p[course.patch] - asked, axis=1)
+            expected = expected_path(track, course, self.settings, self.mechanism, t)
+            off = np.linalg.norm(motion.p[course.patch] - expected, axis=1)
             k = int(np.argmax(off))
             where = f"{course.patch}, {track.when(t[k])}"
             self.path.see(float(off[k]), where, f"the knots have it {off[k]:.4g} m from where its course does")

@@ -1,4 +1,4 @@
-"""Clearance along transitions, between the samples too: by a bound on how far any point of a solid moves.
+"""Continuous clearance check along transitions: between samples by a bound on the motion of any point of a solid.
 
 Between two times h apart no point of a solid is farther from its straight line than ``h² A / 8``, where A bounds its
 acceleration. With distances d0, d1 at the two, and how far points move from one to the other at most, s, in sum of both
@@ -6,9 +6,9 @@ solids of a pair::
 
     d(t) >= (d0 + d1 - s) / 2 - h² (A + A') / 8
 
-Where that leaves room for an overlap, or for less than the least distance by more than ``FINE``, the time in the middle
-is looked at too. For the chain of joints from the base to a link, the base's rotation included, with rates w_k, their
-derivatives a_k, and r_k the farthest that a point of the solid can be from joint k, whatever the posture::
+If this allows an overlap, or a distance below the minimum by more than ``FINE``, the interval is halved. For the chain
+of joints from the base to a link, the base's rotation included, with rates w_k, their derivatives a_k, and r_k the
+farthest that a point of the solid can be from joint k, whatever the posture::
 
     A = |p_base''| + sum_k r_k (a_k + w_k² + 2 w_k sum_{j before k} w_j)
 
@@ -32,27 +32,27 @@ from mcplan.planning.plan import Plan
 from mcplan.record.records import RobotRecord
 
 FINE = TRANSITION_CLEARANCE
-"""m: so well the least distance is known, and so deep an overlap between two times may be that is not seen."""
+"""m: accuracy of the minimum distance, and the largest overlap between two times that may be missed."""
 
 HALVES = 2
-"""Times per piece of the spline that are looked at to begin with."""
+"""Initial samples per spline piece."""
 
 DEPTH = 14
-"""Most times that a piece is halved."""
+"""Maximum number of halvings of a piece."""
 
 FASTEST, SHARPEST = 15 / 8, 10 / 3**0.5
 """Largest first and second derivatives of the minimum-jerk profile."""
 
 BLOCK = 600
-"""Times that are looked at together."""
+"""Times per block."""
 
 
 def transition_clearance(
     plan: Plan, record: RobotRecord, mechanism: Mechanism, tracks: Sequence[TransitionTrack]
 ) -> Check:
-    """Return the line of the certificate that concerns clearance along transitions.
+    """Return the check of clearance along transitions.
 
-    A link may sink 2 mm into the support of its own patch that it comes from, rests on or comes to.
+    A link may penetrate by 2 mm the support that its patch leaves, rests on or reaches.
     """
     solids = gather_solids(plan.scenario.robot, record, plan.scenario.environment)
     if not len(solids.pairs) or not tracks:
@@ -63,7 +63,7 @@ def transition_clearance(
 
 
 class _TransitionMonitor:
-    """Distances of all pairs along all segments, at as many times as their bounds need."""
+    """Distances of all pairs along all segments, at as many times as the bounds require."""
 
     def __init__(
         self, plan: Plan, record: RobotRecord, mechanism: Mechanism, solids: Solids, tracks: Sequence[TransitionTrack]
@@ -136,7 +136,7 @@ class _TransitionMonitor:
         return np.asarray(np.where(own, np.minimum(*falls), falls[0]))
 
     def look(self) -> None:
-        """Look at all tracks, first at few times, then in between wherever that proves too little."""
+        """Check all tracks, first at few times, then in between where the bounds are insufficient."""
         for track, curve in enumerate(t.curve for t in self.tracks):
             first = curve.times[:: max(len(curve.times) // 4, 1)]
             which = np.full(len(first), track)

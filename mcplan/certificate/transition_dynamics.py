@@ -1,10 +1,10 @@
-"""Dynamic balance, joint torques and speeds along a motion with a law of time, by independent dynamics.
+"""Dynamic balance, joint torques and speeds along a motion with a time parameterization, by independent dynamics.
 
-The law is read with SciPy's polynomials from its nodes, and so is the curve; the forces of the motion are those of
-Newton and Euler for each link (`mcplan.certificate.independent`), and contacts bear them or not by a linear program of
-HiGHS (`mcplan.certificate.transition_balance`). Nothing is shared with the code that found the law.
+SciPy's polynomials interpolate the time parameterization and the curve. The forces of the motion follow from Newton and
+Euler for each link (`mcplan.certificate.independent`); a linear program of HiGHS checks whether contacts can provide
+them (`mcplan.certificate.transition_balance`). Nothing is shared with the code of the retiming.
 
-A law keeps its margins in its nodes. In the middle between two of them it may use up `BETWEEN` of the reserve.
+Margins hold at the nodes. Midway between two nodes a share `BETWEEN` of the reserve may be used.
 """
 
 from collections.abc import Iterator
@@ -22,16 +22,16 @@ from mcplan.settings.control import ControlSettings
 from mcplan.settings.pace import Pace
 
 EVERY = 3
-"""Of so many nodes one is looked at, and the middle behind it."""
+"""Every so many nodes, one node and the midpoint after it are checked."""
 
 BETWEEN = 0.5
-"""Part of the reserve that may be used up between nodes."""
+"""Share of the reserve that may be used between nodes."""
 
 CLOSE = 0.01
-"""m: nearer than this to its support a patch keeps below the speed at which it may touch."""
+"""m: distance to its support below which the touchdown speed limit of a patch applies."""
 
 FINE = 4
-"""Parts of the time between two nodes at which speeds are looked at."""
+"""Speed checks per interval between two nodes."""
 
 
 class DynamicsSample(NamedTuple):

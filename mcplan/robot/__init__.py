@@ -1,1 +1,1 @@
-"""The robot: URDF, robot.yaml (patches, postures, locked joints), bundled robots."""
+"""Robot model: URDF, robot.yaml (patches, postures, locked joints), bundled robots."""

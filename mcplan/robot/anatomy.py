@@ -1,6 +1,6 @@
 """Robot anatomy: kinematic chains, limbs, feet and hands, knees and elbows, body sizes, scale against HRP-2.
 
-All functions read the tree of a robot and where its patches are; none knows a joint or a link by name.
+All functions use only the kinematic tree and the places of patches, not the names of joints or links.
 """
 
 from collections.abc import Iterable, Mapping
@@ -15,38 +15,38 @@ from mcplan.robot.patch import Patch
 from mcplan.robot.pose import heading_rotation
 
 MAX_SLIDE_M = 10.0
-"""Stroke that is assumed of a prismatic joint without limits."""
+"""Assumed stroke of a prismatic joint without limits."""
 
 STIFF_SHARE = 0.3
-"""Share of a limb's length from its root that does not give way: the thigh, the upper arm."""
+"""Share of a limb's length from its root that counts as stiff: the thigh, the upper arm."""
 
 MAX_FOLDED_SHARE = 0.6
-"""A joint folds its limb if it brings the ends as near as this share of their distance when the limb is straight."""
+"""A joint folds its limb if it can reduce the distance of the ends to this share of the straight length."""
 
 FOLD_MARGIN_RAD = 0.5
-"""How far beyond the range of a joint the angle is looked for at which its limb would be straight."""
+"""Margin beyond the joint range for the search of the straight angle."""
 
 FOLD_SAMPLES = 33
-"""Angles at which the distance of a limb's ends is taken, and once more between the neighbours of the best one."""
+"""Sampled angles in the search of the straight angle; repeated once around the best one."""
 
 FOOT_GRID_M = 0.005
-"""Grid to which the places of feet are rounded, so that a scenario has plain numbers."""
+"""Rounding of the places of feet, so that scenarios have plain numbers."""
 
 GROUND_TOLERANCE_M, MIN_DOWNWARD_COSINE = 0.01, 0.9
-"""How far from the ground, and how near to facing it, a patch is that the robot stands on in its posture."""
+"""Tolerances of a foot patch in the standing posture: distance from the ground, cosine to the downward direction."""
 
 MIN_PITCH_COSINE = 0.8
-"""A joint whose axis is as near as this to the robot's y axis is a pitch joint: a hip, a knee, an ankle."""
+"""Minimum cosine between the robot's y axis and the axis of a pitch joint: a hip, a knee, an ankle."""
 
 LIFT_TORQUE_SHARE, MAX_HALF_BEND_RAD, FALLBACK_LIFT_SHARE = 0.5, np.pi / 3, 0.15
-"""Share of a knee's torque that lifts the robot: the rest is for a weight that is not quite over the foot; half of the
-knee's deepest bend; height of a step as a share of the leg's length, where there is no knee."""
+"""Share of a knee's torque for lifting the robot, with a reserve for a centre of mass off the foot; half of the maximum
+knee bend; step height / leg length of a leg without a knee."""
 
 HRP2_LEG_M, HRP2_SOLE_M, HRP2_ARM_M, HRP2_MASS_KG = 0.70703477, 0.17357995, 0.60750000, 56.03717
 """Sizes of HRP-2, whose scale is 1."""
 
 SCALE_DIGITS = 6
-"""Digits of a ratio: the last ones of a robot's file are not its size."""
+"""Decimals of a ratio, so that the last digits of a robot's file do not matter."""
 
 
 class _Skeleton(Protocol):
@@ -88,7 +88,7 @@ def chain_of(robot: _Skeleton, frame: str) -> list[int]:
 def limb_chain(robot: _Skeleton, patch: str) -> list[int]:
     """Return the part of a patch's chain that carries no other limb: without a waist that carries both arms.
 
-    Where all of it carries others, the last body.
+    If every body carries others, return the last body.
     """
     chain, limb = chain_of(robot, patch), robot.patches[patch].limb
     others = [chain_of(robot, other.name) for other in robot.patches.values() if other.limb != limb]
@@ -147,7 +147,7 @@ class Limb:
     name : of the limb.
     patches : its patches that may touch, in the robot's order.
     root : (3,) its first joint in the base's heading frame, at the start.
-    length : from there along the joints to the farthest patch, slides drawn out (m).
+    length : from there along the joints to the farthest patch, prismatic joints extended (m).
     """
 
     name: str
@@ -176,7 +176,7 @@ def limbs_of(robot: _Skeleton, q: np.ndarray, patches: tuple[str, ...]) -> dict[
 
 
 def _stroke(robot: _Skeleton, q: np.ndarray, body: int, before: np.ndarray) -> float:
-    """Return how much farther (m) from ``before`` (3,) a body is at the better end of its slide than at q."""
+    """Return the extension (m) of a body's prismatic joint away from ``before`` (3,), relative to q."""
     kind, at = robot.tree.topology[body, [TYPE, Q]]
     if kind != PRISMATIC:
         return 0.0
@@ -189,7 +189,7 @@ def _stroke(robot: _Skeleton, q: np.ndarray, body: int, before: np.ndarray) -> f
 
 
 def far_links(robot: _Skeleton, q: np.ndarray, limbs: Mapping[str, Limb]) -> frozenset[str]:
-    """Return the links beyond ``STIFF_SHARE`` of the length from a limb's root to its patches: those that give way."""
+    """Return the compliant links: beyond ``STIFF_SHARE`` of the length from a limb's root to its patches."""
     far: set[int] = set()
     for limb in limbs.values():
         for patch in limb.patches:
@@ -226,24 +226,23 @@ def limb_links(robot: _Skeleton, limb: str) -> frozenset[str]:
 
 @dataclass(frozen=True)
 class Fold:
-    """A joint by which a limb folds: a knee, an elbow.
+    """A joint that folds a limb: a knee, an elbow.
 
-    A straight limb cannot give way along itself: the distance ``d`` between its ends has ``dd/dq = 0``. Between two
-    ends that are held, the ground and a trunk that moves by millimetres, it calls for any angle of its knee, or for
-    one that does not exist. At an angle ``b`` from straight a limb of length l is ``l b² / 8`` shorter, 4 mm of half a
-    metre at 0.25 rad.
+    A straight limb is singular: the distance ``d`` between its ends has ``dd/dq = 0``. Between two fixed ends (ground
+    and trunk) a millimetre of trunk motion then needs a large change of the knee angle, or has no solution. At an
+    angle ``b`` from straight a limb of length l is ``l b² / 8`` shorter: 4 mm for 0.5 m at 0.25 rad.
 
     Attributes
     ----------
     joint : its index among the joints.
-    straight : its angle when the limb is straight (rad), which may be beyond its range.
+    straight : its angle in the straight limb (rad), possibly outside its range.
     """
 
     joint: int
     straight: float
 
     def keep_bent(self, limit: np.ndarray, side: float, least: float) -> None:
-        """Narrow bounds (2, n) so that the limb stays bent by ``least`` (rad) to a side, as far as they allow."""
+        """Narrow bounds (2, n) so that the limb stays bent by ``least`` (rad) to a side, if the bounds allow it."""
         lower, upper = limit[:, self.joint]
         if side < 0.0:
             limit[1, self.joint] = max(min(upper, self.straight - least), lower)
@@ -254,8 +253,8 @@ class Fold:
 def find_folds(robot: _Skeleton) -> dict[str, tuple[Fold, ...]]:
     """Return the joints that fold the limb of each patch, by the patch's name.
 
-    The limb reaches from its first body to its last: from hip to ankle below a sole, to the point itself below a patch
-    that is a point, to the knee above a shank that lies on the ground: this does not fold.
+    The limb extends from its first body to its last: from hip to ankle for a sole, to the point for a point patch, to
+    the knee for a shank on the ground, which does not fold.
     """
     found: dict[str, tuple[Fold, ...]] = {}
     known: dict[tuple, tuple[Fold, ...]] = {}
@@ -273,7 +272,7 @@ def _folds_of_chain(robot: _Skeleton, bodies: list[int], point: str | None) -> l
     if not inner:
         return []
     neutral, found = robot.neutral(), []
-    root = _body_position(robot, neutral, bodies[0])  # no joint beyond it moves it
+    root = _body_position(robot, neutral, bodies[0])  # independent of the joints beyond it
     for body in inner:
         at = int(robot.tree.topology[body, Q])
         if robot.tree.topology[body, TYPE] != REVOLUTE:
@@ -296,14 +295,14 @@ def _folds_of_chain(robot: _Skeleton, bodies: list[int], point: str | None) -> l
 
 
 def bent_limits(limit: np.ndarray, folds: Iterable[Fold], q: np.ndarray, least: float) -> np.ndarray:
-    """Return joint bounds (2, n) within which limbs are bent.
+    """Return joint bounds (2, n) that keep limbs bent.
 
     Parameters
     ----------
-    limit : (2, n) bounds otherwise.
+    limit : (2, n) joint limits.
     folds : of the limbs.
-    q : (n,) joints, whose side of straight is kept; of a straight one, the side on which there is more room.
-    least : how far they are bent (rad), as far as the bounds allow.
+    q : (n,) joints, which determine the side of bending; for a straight limb, the side with the larger range.
+    least : minimum bend (rad), if the limits allow it.
     """
     within = np.array(limit, dtype=float)
     for fold in folds:
@@ -318,13 +317,13 @@ def bent_limits(limit: np.ndarray, folds: Iterable[Fold], q: np.ndarray, least: 
 
 
 def standing_posture(robot: _Skeleton) -> np.ndarray | None:
-    """Return the posture (nq,) in which the robot stands: ``half_sitting``, else its first one, else None."""
+    """Return the standing posture (nq,): ``half_sitting``, else the first posture, else None."""
     names = [name for name in ("half_sitting", *robot.postures) if name in robot.postures]
     return robot.posture(names[0]) if names else None
 
 
 def find_feet(robot: _Skeleton) -> dict[str, np.ndarray]:
-    """Return the patches that the robot stands on, and where (2,) their origins are from below the base's."""
+    """Return the foot patches, with the positions (2,) of their origins relative to the point below the base."""
     q = standing_posture(robot)
     found: dict[str, np.ndarray] = {}
     if q is None:
@@ -338,7 +337,7 @@ def find_feet(robot: _Skeleton) -> dict[str, np.ndarray]:
 
 
 def find_hands(robot: _Skeleton) -> tuple[str, ...]:
-    """Return the patches at the ends of the limbs that the robot does not stand on: palms, then grips; no forearms."""
+    """Return the patches at the ends of limbs without feet: palms, then grips; no forearms."""
     standing = {robot.patches[name].limb for name in robot.feet}
     free = [patch for patch in robot.patches.values() if standing and patch.limb not in standing]
     depth = {patch.name: len(chain_of(robot, patch.name)) for patch in free}
@@ -379,11 +378,11 @@ def _length(robot: _Skeleton, q: np.ndarray, patch: str) -> float:
 
 
 def _step_height(robot: _Skeleton, q: np.ndarray, patch: str) -> float:
-    """Return the height (m) by which a leg can lift the robot, whose weight is over the middle of its foot.
+    """Return the height (m) by which a leg can lift the robot, with the centre of mass over the middle of the foot.
 
-    A knee that bends by ``2 b`` lifts by ``(t + s) (1 - cos b)`` when it stretches, thigh t and shank s; the weight's
-    lever about it is ``s sin b - x``, x from the ankle to the middle of the foot, and ``m g (s sin b - x)`` may take
-    ``LIFT_TORQUE_SHARE`` of its torque.
+    A knee bent by ``2 b`` lifts by ``(t + s) (1 - cos b)`` when it stretches, with thigh t and shank s. The lever arm
+    of the weight is ``s sin b - x``, x from the ankle to the middle of the foot; ``m g (s sin b - x)`` is limited to
+    ``LIFT_TORQUE_SHARE`` of the knee's torque.
     """
     pitch = pitch_bodies(robot, q, limb_chain(robot, patch))
     if len(pitch) != 3:
@@ -399,15 +398,15 @@ def _step_height(robot: _Skeleton, q: np.ndarray, patch: str) -> float:
 
 @dataclass(frozen=True)
 class RobotScale:
-    """Sizes of a robot as multiples of those of HRP-2, for which the figures of planner and controller are written.
+    """Sizes of a robot relative to HRP-2, for which the default settings of planner and controller are given.
 
-    Lengths of the planner and of the controller are multiples of one of these ratios, so that a robot twice as large
-    plans steps twice as long. Motions under gravity are alike where speeds grow with the root of the length and
-    stiffnesses with its inverse (Froude; Alexander 1989). Tolerances do not scale: accuracy does not depend on size.
+    Lengths of planner and controller scale with one of these ratios: a robot twice as large plans steps twice as long.
+    Motions under gravity are dynamically similar if speeds scale with the square root of the length and stiffnesses
+    with its inverse (Froude; Alexander 1989). Tolerances do not scale: accuracy does not depend on size.
 
     Attributes
     ----------
-    leg : step lengths, lattices, clearances, swing heights, ``l / l_0``; where the robot stands in no posture, mass.
+    leg : step lengths, lattices, clearances, swing heights, ``l / l_0``; without a standing posture that of mass.
     sole : margins of the centre of mass and of pressure, gaps between feet, ``sqrt(A / A_0)``; on points that of legs.
     arm : reach of hands, ``l / l_0``; without arms that of legs.
     mass : ``(m / m_0)^(1/3)``; forces scale with its third power.
@@ -431,4 +430,4 @@ class RobotScale:
 
 
 HRP2_SCALE = RobotScale()
-"""Scale of the robot that the figures are written for."""
+"""Scale of the reference robot."""

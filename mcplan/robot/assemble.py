@@ -36,12 +36,12 @@ class Assembly:
     """Each link: its body and its pose there (12,), rotation row-major and position."""
     limits: JointLimits
     locked: dict[str, float]
-    """Joints that stand still, with their positions: those asked for, and those that mimic one of them."""
+    """Locked joints with their positions, including joints that mimic one of them."""
 
 
 @dataclass
 class _Body:
-    """A body under construction: what its joint is, and the masses lumped into it so far."""
+    """A body under construction: its joint, and the masses lumped into it so far."""
 
     parent: int
     type: int
@@ -52,7 +52,7 @@ class _Body:
 
 
 class AssemblyError(Exception):
-    """A joint, and why the mechanism cannot be built with it."""
+    """The mechanism cannot be built: joint and reason."""
 
     def __init__(self, joint: str, message: str):
         super().__init__(message)
@@ -60,7 +60,7 @@ class AssemblyError(Exception):
 
 
 def resolve_mimic(joint: Joint, joints: Mapping[str, Joint]) -> tuple[str, float, float]:
-    """Return the joint that this one follows in the end (itself if none), the multiplier and the offset."""
+    """Return the master joint of a chain of mimic joints (itself if none), the multiplier and the offset."""
     name, multiplier, offset = joint.name, 1.0, 0.0
     while (mimic := joints[name].mimic) is not None:
         offset += multiplier * mimic.offset
@@ -100,9 +100,8 @@ def assemble(
 ) -> Assembly:
     """Build the tree.
 
-    A root link without mass can turn against its first joint without moving anything, so M is singular. Where it is
-    held to the world its acceleration is zero, and any inertia may stand in its rows: they get the robot's mass as
-    armature.
+    A massless root link can turn against its first joint without moving any mass, so M is singular. For a fixed base
+    its acceleration is zero and its inertia arbitrary: its rows get the robot's mass as armature.
 
     Parameters
     ----------
@@ -114,7 +113,7 @@ def assemble(
     Raises
     ------
     AssemblyError
-        When there are too many joints, or none of the links has mass.
+        There are too many joints, or no link has mass.
     """
     joints = model.joints
     follow = {name: resolve_mimic(joint, joints) for name, joint in joints.items() if joint.type != "fixed"}
@@ -168,14 +167,14 @@ def assemble(
 
 
 def _kind(joint: Joint) -> int:
-    """Return the type of a joint in the tree."""
+    """Return the joint type code of the tree."""
     if joint.type == "ball":
         return BALL + joint.part
     return PRISMATIC if joint.type == "prismatic" else REVOLUTE
 
 
 def frame_offset(R: np.ndarray, p: np.ndarray) -> np.ndarray:
-    """Return the pose as the kernels take it: (12,) rotation row-major, then position; read-only."""
+    """Pack a pose for the kernels: (12,) rotation row-major, then position; read-only."""
     return read_only(np.concatenate([R.ravel(), p]))
 
 
@@ -185,7 +184,7 @@ def _part(model: UrdfModel, link: str, R: np.ndarray, p: np.ndarray) -> list[tup
 
 
 def _limits(model: UrdfModel, moving: list[str], follow: Mapping[str, tuple[str, float, float]]) -> JointLimits:
-    """Return the limits of the coordinates; a joint that mimics another one bounds that one's position and velocity."""
+    """Return the limits of the coordinates; a mimic joint also bounds position and velocity of its master."""
     joints = model.joints
     own = [joints[name] for name in moving]
     lower, upper = (np.array([getattr(joint, side) for joint in own], float) for side in ("lower", "upper"))
@@ -197,7 +196,7 @@ def _limits(model: UrdfModel, moving: list[str], follow: Mapping[str, tuple[str,
         i, joint = index[master], joints[name]
         ends = sorted([(joint.lower - offset) / multiplier, (joint.upper - offset) / multiplier])
         low, high = max(lower[i], ends[0]), min(upper[i], ends[1])
-        if low < high:  # else the mimic joint's own limits make no sense; the master's stand
+        if low < high:  # else the mimic joint's limits are invalid; those of the master apply
             lower[i], upper[i] = low, high
         velocity[i] = min(velocity[i], joint.velocity / abs(multiplier)) or velocity[i]
     return JointLimits(read_only(lower), read_only(upper), read_only(velocity), read_only(torque))

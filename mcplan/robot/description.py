@@ -59,15 +59,15 @@ Shape = Box | Sphere | Cylinder | Capsule | MeshShape
 
 @dataclass(frozen=True, eq=False)
 class Geometry:
-    """One shape on a link (or in the world): its pose there, what it is for, and its colour.
+    """One shape on a link (or in the world): pose, role (visual or collision), and colour.
 
     Parameters
     ----------
     shape : the shape in its own frame.
     R, p : rotation (3,3) and position (3,) of the shape's frame in the link.
-    role : seen, collided with, or both.
+    role : visual, collision, or both.
     color : red, green, blue, opacity in [0, 1], or None.
-    patch : that it stands for, empty for a shape of a file.
+    patch : the patch that the shape represents; empty for a shape of a file.
     """
 
     shape: Shape
@@ -82,7 +82,7 @@ JointType = Literal["revolute", "continuous", "prismatic", "ball", "fixed"]
 
 
 class RobotWarning(UserWarning):
-    """A robot file that can be used, but holds something doubtful: a non-physical inertia, a missing picture."""
+    """A usable robot file with doubtful content: a non-physical inertia, a missing visual mesh."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,12 +141,12 @@ class Joint:
 
     @property
     def part(self) -> int:
-        """Which component of the rotation vector is the coordinate of this part of a ball joint."""
+        """Component of the rotation vector that is the coordinate of this part of a ball joint."""
         return int(np.argmax(self.axis))
 
 
 def joint_unit(kind: str | None) -> str:
-    """Return the unit of the position of a joint of a type: ``m`` of one that slides, ``rad`` of one that turns."""
+    """Return the unit of a joint's position: ``m`` for prismatic joints, ``rad`` for others."""
     return "m" if kind == "prismatic" else "rad"
 
 
@@ -162,6 +162,6 @@ class UrdfModel:
     children: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """Joints below each link."""
     meshes: dict[str, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)
-    """Vertices (k,3) and faces (m,3) of every mesh that was read, by the name that the file gives it, unscaled."""
+    """Vertices (k,3) and faces (m,3) of every mesh, unscaled, by its name in the file."""
     urdf_root: str = ""
-    """The file's own root link; ``root`` is another one where a robot.yaml names a base or its axes."""
+    """Root link of the file; ``root`` differs if a robot.yaml sets a base or its axes."""

@@ -1,4 +1,4 @@
-"""Collision solids of links: their pairs that a joint or more keeps apart, and overlaps at rest or always."""
+"""Collision solids of links, candidate pairs for self-collision, and overlaps at rest or in all postures."""
 
 from collections.abc import Iterable
 
@@ -15,7 +15,7 @@ from mcplan.util.arrays import read_only
 
 
 def link_solids(robot: Robot) -> tuple[list[str], list[Solid], list[int]]:
-    """Return the shapes of all links that collide: link, shape in the body's frame, body."""
+    """Return the collision shapes of all links: link, shape in the body's frame, body."""
     links, solids, bodies = [], [], []
     for link, geometries in robot.geometry.items():
         body, offset = robot.frame(link)
@@ -27,13 +27,13 @@ def link_solids(robot: Robot) -> tuple[list[str], list[Solid], list[int]]:
 
 
 def solids_of(geometries: Iterable[Geometry], offset: np.ndarray) -> list[Solid]:
-    """Return those of a link's shapes that collide, in the frame of its body, where the link is at ``offset`` (12,)."""
+    """Return a link's collision shapes in the frame of its body, with the link at ``offset`` (12,)."""
     R, p = offset[:9].reshape(3, 3), offset[9:]
     return [solid(g.shape, R @ g.R, R @ g.p + p) for g in geometries if g.role != "visual"]
 
 
 def candidate_pairs(robot: Robot) -> np.ndarray:
-    """Return pairs (P,2) of the shapes of ``link_solids`` on links that a joint or more than one keeps apart.
+    """Return pairs (P,2) of shapes of ``link_solids`` to check for self-collision.
 
     Left out are links of one body, links that one joint connects (fixed and locked joints do not count as joints), and
     the pairs that the robot ignores.
@@ -56,18 +56,18 @@ def new_scratch(robot: Robot, shapes: int, pairs: int) -> DistanceScratch:
 
 
 SHALLOW = 0.015
-"""m: hulls that overlap by no more than this in a posture at rest are taken for links that do not: what convex hulls
-add to housings of a hand's width with rounded or hollowed sides. A deeper overlap is named, and stays a collision."""
+"""m: maximum overlap of convex hulls in a posture at rest that is ignored: hulls enlarge housings with rounded or
+hollow sides. A deeper overlap is reported, and remains a collision."""
 
 SAMPLES = 60
-"""Random configurations in which links that overlap in all of them are taken to overlap always."""
+"""Random configurations; links that overlap in all of them are taken to overlap always."""
 
 Pairs = dict[frozenset[str], float]
-"""Pairs of links, and how deep they overlap (m)."""
+"""Depth of overlap (m) by pair of links."""
 
 
 def overlaps(robot: Robot, postures: Iterable[np.ndarray], hulls_only: bool = False) -> list[Pairs]:
-    """Return the pairs that overlap in each posture (nq,), of those that could collide.
+    """Return the candidate pairs that overlap in each posture (nq,).
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ def overlaps(robot: Robot, postures: Iterable[np.ndarray], hulls_only: bool = Fa
 
 
 def rest_overlaps(robot: Robot) -> Pairs:
-    """Return the pairs that overlap by hulls of meshes in a named posture, or without any in the neutral one."""
+    """Return the pairs whose mesh hulls overlap in a named posture, or, without named postures, in the neutral one."""
     depth: Pairs = {}
     postures = [robot.posture(name) for name in robot.postures] or [robot.neutral()]
     for found in overlaps(robot, postures, hulls_only=True):
@@ -105,7 +105,7 @@ def rest_overlaps(robot: Robot) -> Pairs:
 
 
 def without_what_always_overlaps(robot: Robot, pairs: Pairs) -> Pairs:
-    """Return the pairs that are apart in some configuration: the others never collide, as nothing could prevent it."""
+    """Return the pairs that are apart in some configuration; pairs that always overlap are not checked."""
     if not pairs:
         return pairs
     random = np.random.default_rng(0)
@@ -116,6 +116,6 @@ def without_what_always_overlaps(robot: Robot, pairs: Pairs) -> Pairs:
 
 
 def described(pairs: Pairs) -> str:
-    """Return the pairs as they stand in a message, deepest first: ``[a, b] 12 mm, ...``."""
+    """Format the pairs for a message, deepest first: ``[a, b] 12 mm, ...``."""
     deepest = sorted(pairs.items(), key=lambda item: -item[1])
     return ", ".join(f"[{', '.join(sorted(pair))}] {1000 * depth:.1f} mm" for pair, depth in deepest)

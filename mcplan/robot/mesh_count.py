@@ -1,7 +1,7 @@
-"""Triangle counts of COLLADA and glTF files before they are read: a guard against hostile files.
+"""Triangle counts of COLLADA and glTF files before reading: a guard against hostile files.
 
-A few lines can name one mesh many times, in nodes within nodes, and the library that reads meshes expands them all: a
-file of some kilobytes would take all memory. So instances are counted here on the document alone.
+A short file can instantiate one mesh many times by nested nodes, and the mesh library expands them all: a file of some
+kilobytes could fill the memory. So instances are counted first, on the document alone.
 
 Sources: COLLADA 1.4.1, ``instance_node`` and ``library_nodes``; glTF 2.0, accessors and the hierarchy of nodes.
 """
@@ -13,20 +13,20 @@ from typing import Any
 from mcplan.robot.xml_reader import Element
 
 DEEPEST = 100
-"""Nodes in nodes of a COLLADA file that are followed."""
+"""Maximum depth of nested nodes in a COLLADA file."""
 
 
 class MeshCountError(ValueError):
-    """Why a file cannot be counted."""
+    """The instances of a file cannot be counted."""
 
 
 def collada_counts(root: Element) -> tuple[int, int]:
-    """Return how many nodes and how many triangles the largest scene of a COLLADA document has, instances expanded.
+    """Return the numbers of nodes and triangles of the largest scene in a COLLADA document, instances expanded.
 
     Raises
     ------
     MeshCountError
-        A node holds itself, or nodes are nested too deep.
+        A node contains itself, or nodes are nested too deep.
     """
     counts = _Collada(root)
     scenes = [counts.held(element, 0) for element in _inside(root) if _tag(element) == "visual_scene"]
@@ -34,7 +34,7 @@ def collada_counts(root: Element) -> tuple[int, int]:
 
 
 class _Collada:
-    """Counts of a document's nodes, each counted once however often it is named."""
+    """Counts of a document's nodes, cached by node."""
 
     def __init__(self, root: Element):
         self.nodes: dict[str, list[Element]] = {}
@@ -49,7 +49,7 @@ class _Collada:
                 self.triangles[name] = max(triangles, self.triangles.get(name, 0))
 
     def held(self, node: Element, depth: int) -> tuple[int, int]:
-        """Return how many nodes and triangles a node or scene holds, itself among them."""
+        """Return the numbers of nodes and triangles in a node or scene, including itself."""
         if id(node) in self._held:
             known = self._held[id(node)]
             if known is None:
@@ -101,16 +101,16 @@ def _tag(element: Element) -> str:
 
 
 def gltf_counts(data: bytes, binary: bool) -> tuple[int, int]:
-    """Return how many items the accessors of a glTF document have, and how many triangles, nodes expanded.
+    """Return the numbers of accessor items and of triangles, nodes expanded, in a glTF document.
 
     Parameters
     ----------
-    binary : whether it is a GLB, in which the document is the first chunk.
+    binary : whether the file is a GLB, with the document in the first chunk.
 
     Raises
     ------
     MeshCountError
-        It is no document of glTF, or an accessor has a count without the bytes for it.
+        The data are no glTF document, or an accessor has a count without data.
     """
     try:
         if binary:

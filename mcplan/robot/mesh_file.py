@@ -1,6 +1,6 @@
 """Mesh files: paths, packages (``package://``, ROS, conda, Python), formats, size limits, units and upward axes.
 
-Files of others may be hostile: which files a name may open, and how much they may hold, is decided before any is read.
+Files may be hostile: paths and sizes are checked before any file is read.
 """
 
 import io
@@ -22,23 +22,23 @@ from mcplan.robot.xml_reader import Element, read_xml
 from mcplan.util.arrays import read_only
 
 EXTRAS = {"example-robot-data": "pip install 'mcplan[robots]'"}
-"""How packages that mcplan's own robots are read from are installed."""
+"""Install commands of packages with bundled robots."""
 
 
 SCHEME = "package://"
 
 
 def package_file(name: str, directories: Sequence[Path] = ()) -> Path:
-    """Return the file that ``package://NAME/path`` stands for.
+    """Return the file of ``package://NAME/path``.
 
     Parameters
     ----------
-    directories : looked into before what is installed: each is the package NAME or holds it.
+    directories : searched before installed packages: each is the package NAME or contains it.
 
     Raises
     ------
     RobotError
-        There is no such package, or no such file in it.
+        The package or the file does not exist.
     """
     package, _, inner = name.removeprefix(SCHEME).partition("/")
     whole = [folder.resolve() for folder in directories]  # `.` and `..` have names, too
@@ -54,7 +54,7 @@ def package_file(name: str, directories: Sequence[Path] = ()) -> Path:
 
 
 def find_package(name: str) -> Path | None:
-    """Return the directory of an installed package: one that ends in ``share/NAME``, or has the name on a ROS path."""
+    """Return the directory of an installed package: ``share/NAME``, or NAME on a ROS path."""
     if not name or Path(name).name != name or name in (".", ".."):
         return None
     return next((folder for folder in _folders(name) if folder.is_dir()), None)
@@ -77,7 +77,7 @@ def _listed(variable: str) -> list[Path]:
 
 
 def separator_hint(name: str) -> str:
-    """Return what to do about a path with backslashes, of which YAML makes other characters between double quotes."""
+    """Return a hint for a path with backslashes, which YAML interprets as escapes between double quotes."""
     return "; write / between folders, not \\" if "\\" in name or not name.isprintable() else ""
 
 
@@ -85,44 +85,44 @@ SUFFIXES = (".stl", ".obj", ".ply", ".off", ".dae")
 GRIDS = (".npy", ".csv", ".png")
 WORLDS = (".urdf", ".sdf", ".world", ".xml")
 SCENE_SUFFIXES = (*SUFFIXES, ".glb", ".gltf", *GRIDS, *WORLDS)
-"""What an environment may be: glTF, height maps and worlds of other programs have no place in a URDF."""
+"""File formats of an environment; glTF, height maps and world files are not allowed in a URDF."""
 
 MAX_MESH_BYTES = 64_000_000
 MAX_TRIANGLES = 500_000
 MAX_ITEMS = 8_000_000
-"""Items of all accessors of a glTF file: corners, normals, colours, indices."""
+"""Maximum number of items of all accessors in a glTF file: corners, normals, colours, indices."""
 
 UP_AXES = {
     "X_UP": ((0, -1, 0), (0, 0, -1), (1, 0, 0)),
     "Y_UP": ((1, 0, 0), (0, 0, -1), (0, 1, 0)),
     "Z_UP": ((1, 0, 0), (0, 1, 0), (0, 0, 1)),
 }
-"""What turns the axes of a COLLADA file into those with z up (COLLADA 1.4.1, ``up_axis``: right, up and inwards)."""
+"""Rotations from the axes of a COLLADA file to z up (COLLADA 1.4.1, ``up_axis``: right, up and inwards)."""
 
 CARELESS = "VCGLib"
-"""Author (MeshLab) that writes ``Y_UP`` into every file without having turned the vertices, which are as they were."""
+"""Authoring tool (MeshLab) that always writes ``Y_UP`` without rotating the vertices."""
 
 
 NAMED_IN = "package_directories (--package-dir, `packages` of a robot.yaml)"
 
 
 class MeshError(Exception):
-    """Why a mesh cannot be used."""
+    """A mesh cannot be used, with the reason."""
 
 
 class MeshFiles:
-    """The meshes that one URDF may refer to.
+    """Reader of the meshes that one URDF refers to.
 
-    A path is followed only to files inside the model's directory, its package (a directory above it that has the
-    package's name, or where it is installed) or the named package directories. Links may lead out of packages that are
-    installed or named (``colcon build --symlink-install``), and out of nothing else.
+    Files must lie inside the model's directory, its package (a parent directory with the package's name, or the
+    installed package) or the named package directories. Symbolic links may lead out of installed or named packages
+    (``colcon build --symlink-install``), but not out of the model's directory.
 
     Parameters
     ----------
     urdf : the file that refers to them.
-    package_directories : each is a package or holds some.
-    suffixes : formats that are read.
-    siblings : whether files below the parent of the model's directory are read too: ``../meshes/x.stl``.
+    package_directories : each is a package or contains packages.
+    suffixes : allowed formats.
+    siblings : whether files below the parent of the model's directory are allowed: ``../meshes/x.stl``.
     """
 
     def __init__(
@@ -140,7 +140,7 @@ class MeshFiles:
         self.by_name: dict[str, tuple[np.ndarray, np.ndarray]] = {}
 
     def read(self, name: str) -> tuple[np.ndarray, np.ndarray]:
-        """Return vertices (k,3) and faces (m,3) of the mesh that the URDF calls ``name``."""
+        """Return vertices (k,3) and faces (m,3) of the mesh ``name`` of the URDF."""
         path = self.find(name)
         if path not in self._read:
             self._read[path] = read_mesh(path)
@@ -162,7 +162,7 @@ class MeshFiles:
             for root, candidate in candidates:
                 if _is_inside(candidate, root, root not in (self.directory, self.home)) and candidate.is_file():
                     return candidate.resolve()
-        except (OSError, ValueError, RuntimeError) as error:  # a name too long, a malformed address, a loop of links
+        except (OSError, ValueError, RuntimeError) as error:  # name too long, malformed address, or loop of links
             raise MeshError(f"cannot be looked up: {error}") from None
         if hint := separator_hint(name):
             raise MeshError(f"not found{hint}")
@@ -174,7 +174,7 @@ class MeshFiles:
         raise MeshError("there is no such file")
 
     def _candidates(self, scheme: str, rest: str, name: str) -> list[tuple[Path, Path]]:
-        """Return (directory that must contain the file, file) in the order in which they are tried."""
+        """Return candidates (directory that must contain the file, file) in order of priority."""
         if not rest or scheme == "file":
             path = Path(unquote(urlparse(name).path)) if rest else self.directory / name
             return [(root, path) for root in (self.home, *self.packages)]
@@ -193,7 +193,7 @@ class MeshFiles:
 
 
 def _is_inside(path: Path, root: Path, links: bool) -> bool:
-    """Whether a path is below a directory, links resolved; with ``links`` those below it may lead anywhere."""
+    """Whether a path is below a directory after resolving links; with ``links`` links below it may lead outside."""
     written = Path(os.path.abspath(path)).is_relative_to(os.path.abspath(root))
     return (links and written) or path.resolve().is_relative_to(root.resolve())
 
@@ -201,8 +201,7 @@ def _is_inside(path: Path, root: Path, links: bool) -> bool:
 def read_mesh(path: Path) -> tuple[np.ndarray, np.ndarray]:
     """Read one mesh file of an allowed format: vertices (k,3) float64 in m, faces (m,3) int64, both read-only.
 
-    COLLADA has a unit and an upward axis: both count. In glTF y is up and the unit is the metre; of its files only
-    what they hold themselves is read.
+    Unit and upward axis of COLLADA are applied. In glTF y is up and the unit is the metre; only embedded data are read.
     """
     import trimesh  # slow to import, and most robots here have no meshes
 
@@ -215,11 +214,11 @@ def read_mesh(path: Path) -> tuple[np.ndarray, np.ndarray]:
         raise MeshError(f"cannot be read: {error.strerror}") from None
     turn = _frame(data, path)
     try:
-        # from bytes, so that nothing else (materials, textures) is opened
+        # from bytes, so that no other file (materials, textures) is opened
         loaded: Any = trimesh.load(io.BytesIO(data), file_type=suffix[1:], force="mesh")
         vertices = np.array(loaded.vertices, dtype=float).reshape(-1, 3) @ turn.T
         faces = np.array(loaded.faces, dtype=np.int64).reshape(-1, 3)
-    except Exception as error:  # the readers raise whatever they stumble over
+    except Exception as error:  # the readers raise exceptions of many types
         raise MeshError(f"cannot be read: {type(error).__name__}: {str(error)[:100]}") from None
     if not len(faces) or not len(vertices):
         raise MeshError("holds no triangles")
@@ -235,9 +234,9 @@ def _refuse_more(count: int, what: str, most: int) -> None:
 
 
 def _frame(data: bytes, path: Path) -> np.ndarray:
-    """Return the scaled rotation (3,3) to metres with z up, of a file that is found to hold no more than may be.
+    """Check the size of a file's content; return the scaled rotation (3,3) to metres with z up.
 
-    COLLADA passes through the strict reader before any other.
+    COLLADA passes through the strict XML reader first.
     """
     suffix = path.suffix.lower()
     try:
@@ -262,7 +261,7 @@ def _frame(data: bytes, path: Path) -> np.ndarray:
 def _collada_frame(root: Element) -> np.ndarray:
     """Return the scaled rotation (3,3) of a COLLADA document.
 
-    A file without ``up_axis`` is taken as it is, though the format's default is y: so do the tools that wrote it.
+    A file without ``up_axis`` is not rotated, although the format's default is y: the writing tools ignore it too.
     """
     assets = root.all("asset")
     given = [unit.attributes.get("meter", "1") for asset in assets for unit in asset.all("unit")]

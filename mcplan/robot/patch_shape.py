@@ -1,7 +1,7 @@
-"""Collision shapes of patches: a plate or a ball where the shapes of a URDF leave a patch open.
+"""Collision shapes of patches: a plate or a ball where the shapes of a URDF do not cover a patch.
 
-Without one neither planner nor certificate would see a foot go through the edge of a step, which physics feels: there
-the patch itself touches. Bodies without shapes are such, soles that four balls stand for, hands of fingers with gaps.
+Without it, planner and certificate would miss a foot that penetrates the edge of a step; the physics detects it by the
+patch. Examples: bodies without shapes, soles modelled by four balls, hands with gaps between fingers.
 """
 
 from collections.abc import Mapping
@@ -16,23 +16,24 @@ from mcplan.robot.solid import Solid, distances_to
 from mcplan.util.arrays import read_only
 
 THICKNESS = 0.1
-"""Of a plate, as part of the longest side of its patch."""
+"""Thickness of a plate / longest side of its patch."""
 
 GAP = 0.1
-"""Of a patch's longest side, or a ball's diameter: what is so much farther from its body's shapes is not covered."""
+"""Share of a patch's longest side, or of a ball's diameter: parts farther than this from the body's shapes are not
+covered."""
 
 DOWN = np.array([(x, y, z) for x in (-1, 0, 1) for y in (-1, 0, 1) for z in (0, 1) if x or y or z], float)
-"""Where a ball may touch: below its middle."""
+"""Directions of contact points of a ball: its lower half."""
 
 
 def with_patch_shapes(
     model: UrdfModel, frames: Mapping[str, tuple[int, np.ndarray]], patches: Mapping[str, Patch]
 ) -> UrdfModel:
-    """Return a model in which patches collide where the shapes of their bodies leave them open.
+    """Add collision shapes for patches that the shapes of their bodies do not cover.
 
     Parameters
     ----------
-    frames : of each link its body, and where it is in it (12,).
+    frames : body and pose in it (12,) by link.
     """
     own: dict[int, list[Solid]] = {}
     for name, link in model.links.items():
@@ -49,7 +50,7 @@ def with_patch_shapes(
 
 
 def _open(patch: Patch, body: int, offset: np.ndarray, own: Mapping[int, list[Solid]]) -> bool:
-    """Whether a part of a patch is farther from the solids ``own`` of its body than the rest of it is."""
+    """Whether the solids ``own`` of the body leave a part of the patch uncovered."""
     if not own[body]:
         return True
     R, p = offset[:9].reshape(3, 3), offset[9:]
@@ -62,7 +63,7 @@ def _open(patch: Patch, body: int, offset: np.ndarray, own: Mapping[int, list[So
 
 
 def patch_shape(patch: Patch) -> Shape | None:
-    """Return the shape that stands for a patch, in its frame; None where it is an edge, a point or a grasp."""
+    """Return the collision shape of a patch, in its frame; None for an edge, a point or a grasp."""
     if patch.kind == "ball":
         return Sphere(patch.radius)
     if patch.kind != "surface" or len(patch.polygon) < 3:

@@ -62,7 +62,7 @@ def axis_rotation(axis: np.ndarray, angle: float) -> np.ndarray:
 
 
 def base_orientation(q: np.ndarray) -> Rotation:
-    """Return the orientation of the base of a configuration (nq,) as SciPy has it."""
+    """Return the base orientation of a configuration (nq,) as a SciPy rotation."""
     return Rotation.from_quat(q[3:7], scalar_first=True)
 
 
@@ -72,14 +72,14 @@ def base_rotation(q: np.ndarray) -> np.ndarray:
 
 
 def with_base(q: np.ndarray, p: np.ndarray, orientation: Rotation) -> np.ndarray:
-    """Return a configuration (nq,) with its base at another place (3,) in another orientation."""
+    """Return a configuration (nq,) with another base position (3,) and orientation."""
     moved = q.copy()
     moved[:3], moved[3:7] = p, orientation.as_quat(scalar_first=True)
     return moved
 
 
 def base_yaw(q: np.ndarray) -> float:
-    """Return the heading of the base (rad): of its x axis, or where that is steep, of its y axis less a right angle."""
+    """Return the heading of the base (rad), from its x axis, or, if that is steep, from its y axis."""
     R = base_rotation(q)
     if np.hypot(*R[:2, 0]) > 0.5:
         return float(np.arctan2(R[1, 0], R[0, 0]))
@@ -98,7 +98,7 @@ def rotate_z(yaw: float, offset: np.ndarray) -> np.ndarray:
 
 
 def same_pose(one: np.ndarray, other: np.ndarray, tolerance: float) -> bool:
-    """Say whether poses (7,), position and quaternion, are one within a tolerance; q and -q are one rotation."""
+    """Whether poses (7,), position and quaternion, are equal within a tolerance; q and -q are the same rotation."""
     sign = -1.0 if one[3:] @ other[3:] < 0.0 else 1.0
     off = np.append(one[:3] - other[:3], sign * one[3:] - other[3:])
     return bool(np.abs(off).max() <= tolerance)

@@ -1,4 +1,4 @@
-"""Root and base axes of a mechanism: the same URDF grown from another link, under a base with x ahead and z up.
+"""Change of root link and base axes of a mechanism: the URDF re-rooted, with a base with x forward and z up.
 
 Source: S2, section 4.
 """
@@ -12,15 +12,15 @@ import numpy as np
 from mcplan.robot.description import Joint, Link, UrdfModel
 
 BEHIND = "behind_"
-"""Before the name of a joint: the link that stands for its frame on the side of the old root."""
+"""Prefix, before a joint's name, of the auxiliary link at its frame on the side of the old root."""
 
 
 def rerooted(model: UrdfModel, base: str) -> UrdfModel:
     """Return the description with another link as its root; every link keeps its frame, every joint its coordinate.
 
-    A joint on the way from the old root to the new one is turned round. In the file it is ``X_parent,child = X exp(s)``
-    with the turn or slide s after its constant part X; seen from the child it is ``exp(-s) X^-1``, with the constant
-    part last. A link without mass stands between the two, at the joint.
+    Joints on the path from the old root to the new one are reversed. In the file a joint is
+    ``X_parent,child = X exp(s)`` with the rotation or translation s after its constant part X; reversed it is
+    ``exp(-s) X^-1``, with the constant part last. An auxiliary massless link is inserted at the joint.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ def rerooted(model: UrdfModel, base: str) -> UrdfModel:
 
 
 def above(model: UrdfModel, link: str | None) -> Iterator[Joint]:
-    """Yield the joints on the way from a link to the root."""
+    """Yield the joints on the path from a link to the root."""
     parents = {joint.child: joint for joint in model.joints.values()}
     while link in parents:
         yield parents[link]
@@ -61,7 +61,7 @@ def above(model: UrdfModel, link: str | None) -> Iterator[Joint]:
 
 
 def _turned(joint: Joint) -> list[tuple[Joint, Link | None]]:
-    """Return what takes a joint's place when its child carries its parent, with the link that has to stand between."""
+    """Return the reversed joint, its constant part as a fixed joint, and the auxiliary link."""
     R, p = np.ascontiguousarray(joint.R.T), -joint.R.T @ joint.p
     if joint.type == "fixed":
         return [(replace(joint, parent=joint.child, child=joint.parent, R=R, p=p), None)]
@@ -75,7 +75,7 @@ def _turned(joint: Joint) -> list[tuple[Joint, Link | None]]:
 Axis = Literal["x", "-x", "y", "-y", "z", "-z"]
 
 BASE, BASE_JOINT = "base_axes", "base_axes_fixed"
-"""Link and fixed joint that are added above the root."""
+"""Link and fixed joint added above the root."""
 
 
 def direction(axis: Axis) -> np.ndarray:
@@ -84,7 +84,7 @@ def direction(axis: Axis) -> np.ndarray:
 
 
 def with_base_axes(model: UrdfModel, forward: Axis, up: Axis) -> UrdfModel:
-    """Return the mechanism under a base with x ahead and z up, given which axes of the root link these are.
+    """Return the mechanism with a base with x forward and z up, from the corresponding axes of the root link.
 
     A massless link is added at the root's origin; ``R = [forward, up x forward, up]'`` is the root link's rotation
     in it.

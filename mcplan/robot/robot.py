@@ -1,4 +1,4 @@
-"""Robot: a mechanism with names; its methods check shapes, call one kernel and return arrays that the caller owns."""
+"""Robot class: kinematics and dynamics by name; methods check shapes, call one kernel and return new arrays."""
 
 import os
 from collections.abc import Callable, Iterable, Mapping
@@ -32,7 +32,7 @@ from mcplan.util.spelling import did_you_mean
 
 
 def state_array(name: str, value: ArrayLike, size: int, is_q: bool) -> np.ndarray:
-    """Return one state (size,) or a batch (B, size) as kernels take it; what is so already is returned as it is.
+    """Check and convert one state (size,) or a batch (B, size) for the kernels; copy only if necessary.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ def state_array(name: str, value: ArrayLike, size: int, is_q: bool) -> np.ndarra
     Raises
     ------
     InputError
-        It has another shape, a value that is not finite, or a quaternion that has not the length 1.
+        The shape is wrong, a value is not finite, or the quaternion does not have length 1.
     """
     if (
         type(value) is np.ndarray
@@ -71,19 +71,18 @@ def state_array(name: str, value: ArrayLike, size: int, is_q: bool) -> np.ndarra
 
 
 SHARED = 4096
-"""A batch of fewer states is computed one after the other: kernels that share it among threads, and the threads
-themselves, would take longer to come up."""
+"""Minimum batch size for parallel kernels: for smaller batches, starting threads would take longer."""
 
 IDENTITY = frame_offset(np.eye(3), np.zeros(3))
 """Pose (12,) of a body in itself."""
 
 NAMED = 20
-"""Names that an error lists where none is near."""
+"""Maximum number of names listed in an error."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Robot:
-    """A robot with a floating base, or with a fixed one (``fixed``): then ``q[:7]`` is where that stands.
+    """A robot with a floating base, or with a fixed one (``fixed``) at the pose ``q[:7]``.
 
     ``q`` (nq,) is base position, base quaternion w x y z, joints; ``v`` (nv,) base linear velocity, base angular
     velocity (world axes, at the base origin), joint rates. Every dynamics method also takes a leading axis.
@@ -104,7 +103,7 @@ class Robot:
     path: Path | None = None
     digest: str = ""
     srdf_path: Path | None = None
-    """The SRDF that pairs and postures were taken from, if there is one."""
+    """The SRDF with pairs and postures, if there is one."""
     srdf_postures: frozenset[str] = frozenset()
     _scratch: local = field(default_factory=local, repr=False)
 
@@ -113,7 +112,7 @@ class Robot:
         return f"Robot({self.name!r}, {self.n} joints, {self.mass:.4g} kg, {patches})"
 
     def _repr_html_(self) -> str:
-        """Return its patches and joints as tables for notebooks."""
+        """Return tables of patches and joints for notebooks."""
         limits, patches = self.limits, self.patches.values()
         columns = zip(self.joint_names, limits.lower, limits.upper, limits.velocity, limits.torque, strict=True)
         joints = html_table(["joint", "lower", "upper", "velocity", "torque"], columns)
@@ -125,20 +124,20 @@ class Robot:
         )
 
     def __getstate__(self) -> dict:
-        """Leave out the scratch space, which belongs to a thread."""
+        """Exclude the scratch space, which is local to a thread."""
         return {key: value for key, value in self.__dict__.items() if key != "_scratch"}
 
     def __setstate__(self, state: dict) -> None:
-        # a copy's arrays would come back writeable, and the kernels are compiled for read-only ones
+        # unpickled arrays are writeable, but the kernels are compiled for read-only ones
         tree = Tree(*(read_only(array) for array in state["tree"]))
         frames = {name: (body, read_only(offset)) for name, (body, offset) in state["frames"].items()}
         self.__dict__.update(state | {"tree": tree, "frames": frames, "_scratch": local()})
 
-    # -- what it is -----------------------------------------------------------------------------------------------
+    # -- properties -----------------------------------------------------------------------------------------------
 
     @cached_property
     def n(self) -> int:
-        """Joints that move by themselves."""
+        """Number of independent joint coordinates."""
         return len(self.joint_names)
 
     @cached_property
@@ -155,7 +154,7 @@ class Robot:
     def fixed(self) -> bool:
         """Whether the base is fixed to the world: its patch ``fixed_base`` is always in contact.
 
-        ``M`` and ``h`` have rows of the base all the same: what they leave there is the wrench that the base bears.
+        ``M`` and ``h`` have rows of the base nevertheless: their residual is the wrench on the base.
         """
         return MOUNT in self.patches
 
@@ -166,12 +165,12 @@ class Robot:
 
     @cached_property
     def scale(self) -> RobotScale:
-        """Its sizes as multiples of those of the robot that the planner's figures are written for."""
+        """Sizes relative to the reference robot of the default settings (HRP-2)."""
         return RobotScale.of(self)
 
     @cached_property
     def folds(self) -> dict[str, tuple[Fold, ...]]:
-        """The joints by which the limb of each patch folds: its knee, its elbow."""
+        """Joints that fold the limb of each patch: its knee, its elbow."""
         return find_folds(self)
 
     def folds_of(self, patches: Iterable[str]) -> set[Fold]:
@@ -180,12 +179,12 @@ class Robot:
 
     @cached_property
     def feet(self) -> dict[str, np.ndarray]:
-        """The patches that it stands on, and where (2,) their origins are from below the base's, in m."""
+        """Foot patches, with the positions (2,) of their origins relative to the point below the base, m."""
         return find_feet(self)
 
     @cached_property
     def joint_units(self) -> tuple[str, ...]:
-        """Unit of each joint's position: ``m`` of one that slides, ``rad`` of one that turns."""
+        """Unit of each joint's position: ``m`` for prismatic joints, ``rad`` for others."""
         return tuple(joint_unit(self.description.joints[name].type) for name in self.joint_names)
 
     @property
@@ -205,9 +204,9 @@ class Robot:
 
     @cached_property
     def usable_torque(self) -> np.ndarray:
-        """What dry friction leaves of each joint's torque limit (n,), N m or N, a tenth of it at least.
+        """Torque limit of each joint minus dry friction (n,), N m or N, at least a tenth of the limit.
 
-        A posture that takes more holds, thanks to friction, but the joint does not move out of it.
+        A posture with a larger torque is held by friction, but the joint cannot move out of it.
         """
         return np.maximum(self.limits.torque - self.joint_friction, 0.1 * self.limits.torque)
 
@@ -274,7 +273,7 @@ class Robot:
         """Return the body that carries a link or patch, and its pose there (12,)."""
         return self._known("link or patch", name, self.frames)
 
-    # -- what it does ---------------------------------------------------------------------------------------------
+    # -- kinematics and dynamics ----------------------------------------------------------------------------------
 
     def mass_matrix(self, q) -> np.ndarray:
         """Return ``M`` (nv, nv), armature included."""
@@ -291,8 +290,8 @@ class Robot:
     def forward_dynamics(self, q, v, tau) -> np.ndarray:
         """Return ``vd = M^-1 (S' tau - h)`` (nv,) under joint torques (n,).
 
-        ``tau`` may also be a generalized force (nv,), which has a part on the base. A fixed base stands still: the rows
-        of the joints alone are solved.
+        ``tau`` may also be a generalized force (nv,), with a part on the base. For a fixed base only the rows of the
+        joints are solved.
         """
         if self.fixed:
 
@@ -315,7 +314,7 @@ class Robot:
         return self._call(com, batch.com, (3,), q=q)
 
     def gravity_torque(self, q) -> np.ndarray:
-        """Return ``g`` (nv,), the generalized force that bears the weight: ``m g_0 J_com' e_z`` (S4), N and N m."""
+        """Return ``g`` (nv,), the generalized force that supports the weight: ``m g_0 J_com' e_z`` (S4), N and N m."""
         return self.mass * GRAVITY * self.com_jacobian(q)[..., 2, :]
 
     def com_jacobian(self, q) -> np.ndarray:
@@ -372,7 +371,7 @@ class Robot:
 
         return self._call(one, None, (self.nv,), q0=q0, q1=q1)
 
-    # -- the edge -------------------------------------------------------------------------------------------------
+    # -- argument checks and kernel calls -------------------------------------------------------------------------
 
     def _call(self, one: Callable, many: Callable | None, shape: tuple[int, ...], **arguments) -> np.ndarray:
         """Check the arguments, call the kernel for one state or, if there is one, for a batch; return its output."""
@@ -407,7 +406,7 @@ class Robot:
         return self._call(at_frame(one), at_frame(many), shape, **state)
 
     def _generalized(self, tau) -> np.ndarray:
-        """Return the generalized force of joint torques; anything but torques is returned as it is."""
+        """Return the generalized force of joint torques; a generalized force is returned unchanged."""
         array = np.asarray(tau)
         if array.ndim in (1, 2) and array.shape[-1] == self.n:
             return np.concatenate([np.zeros((*array.shape[:-1], 6)), array], axis=-1)

@@ -1,4 +1,4 @@
-"""Doubtful values of a robot file: patches off their links, overlapping links, hanging feet, unusable limits."""
+"""Plausibility checks of a robot file: patches off their links, overlapping links, feet in the air, invalid limits."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -13,20 +13,20 @@ from mcplan.robot.robot import Robot
 from mcplan.robot.solid import Solid, distances_to
 
 OFF = 0.004
-"""m: how far a patch may be off the shapes of its link; beyond it, either touches without the other."""
+"""m: maximum distance between a patch and the shapes of its link; beyond it, one touches without the other."""
 
 SUNK, HANGING = 0.005, 0.01
-"""m: how far below the ground a patch may be in a posture, and how far above it the lowest one."""
+"""m: tolerances of patches below the ground in a posture, and of the lowest patch above it."""
 
 
 Key = tuple[str, ...]
 
 Finding = tuple[Key, str]
-"""Key in the robot file, and what is doubtful about it."""
+"""Key in the robot file, and a message."""
 
 
 def findings(robot: Robot) -> list[str]:
-    """Return what is doubtful, one sentence each, with file and line where the robot file says it."""
+    """Return the doubtful values, one sentence each, with file and line if in the robot file."""
     document = None if robot.path is None else read_document(robot.path)
     place = str(robot.urdf_path if document is None else document.path)
 
@@ -40,7 +40,7 @@ def findings(robot: Robot) -> list[str]:
 
 
 def _holds(data: Any, key: Key) -> bool:
-    """Whether the robot file has a key itself, and not only what leads to it."""
+    """Whether the robot file contains the whole key path."""
     for step in key:
         if not isinstance(data, dict) or step not in data:
             return False
@@ -50,17 +50,17 @@ def _holds(data: Any, key: Key) -> bool:
 
 def _patches(robot: Robot) -> Iterator[Finding]:
     if not robot.patches:
-        yield ("patches",), "there are none, so nothing may touch; `mcplan robot new` proposes some"
+        yield ("patches",), "there are none, so no contact is possible; `mcplan robot new` proposes some"
     for name, (near, deep) in patch_distances(robot).items():
         patch = robot.patches[name]
-        if near > OFF and patch.kind != "point":  # a point may stand out, as below a ball
+        if near > OFF and patch.kind != "point":  # a point may be off the shapes, as below a ball
             yield ("patches", name), f"{1000 * near:.1f} mm off the shapes of {patch.link}, so it touches alone"
         elif deep > OFF:
             yield ("patches", name), f"{1000 * deep:.1f} mm inside the shapes of {patch.link}, which touch first"
 
 
 def patch_distances(robot: Robot) -> dict[str, tuple[float, float]]:
-    """Return by patch, but grasps, how far (m) its nearest point is off its link's shapes, and its deepest inside."""
+    """Return for each patch, except grasps, the distance (m) to its link's shapes and its depth inside them."""
     own: dict[int, list[Solid]] = {}
     for link, geometries in robot.geometry.items():
         body, offset = robot.frame(link)
@@ -112,7 +112,7 @@ def _posture(robot: Robot, name: str) -> Iterator[Finding]:
     low = {p: float((X[:3, :3] @ robot.patches[p].points.T + X[:3, 3:])[2].min()) for p, X in poses.items()}
     low = {p: height - robot.patches[p].radius for p, height in low.items()}
     if name in robot.srdf_postures and name != "half_sitting":
-        return  # where the base is in a state of an SRDF is no promise
+        return  # the base pose of an SRDF state is arbitrary
     for patch in (patch for patch, height in low.items() if height < -SUNK):
         yield key, f"{patch} is {-1000 * low[patch]:.0f} mm below the ground (z = 0): raise the base"
     if name != "half_sitting" or not low or min(low.values()) < -SUNK:

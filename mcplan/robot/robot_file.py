@@ -29,7 +29,7 @@ from mcplan.util.arguments import shown
 from mcplan.util.spelling import did_you_mean
 
 SINGULAR = 1e-13
-"""Least eigenvalue of M, scaled to a unit diagonal, that counts as regular; rounding leaves about 1e-16 times nv."""
+"""Minimum eigenvalue of a regular M, scaled to a unit diagonal; rounding gives about 1e-16 times nv."""
 
 
 def singular_joint(assembly: Assembly) -> str | None:
@@ -41,10 +41,10 @@ def singular_joint(assembly: Assembly) -> str | None:
     nv = len(tree.armature)
     q = np.zeros(nv + 1)
     q[3] = 1.0
-    q[7:] = 0.3 + 0.1 * np.sin(np.arange(nv - 6))  # no joint straight, no two alike
+    q[7:] = 0.3 + 0.1 * np.sin(np.arange(nv - 6))  # no joint at zero, all different
     M = np.empty((nv, nv))
     mass_matrix(tree, q, workspace(tree), M)
-    # the base's moments and the joints' are compared to a length that the mechanism itself has
+    # scale moments by a length of the mechanism itself
     scale = np.sqrt(np.maximum(np.diag(M), tree.inertia[:, MASS].sum() * 1e-12))
     values, vectors = np.linalg.eigh(M / np.outer(scale, scale))
     if values[0] > SINGULAR:
@@ -57,7 +57,7 @@ def singular_joint(assembly: Assembly) -> str | None:
 
 
 MOST_SHAPES = 2000
-"""Shapes that may collide, all links together: each is looked at with each."""
+"""Maximum number of collision shapes of all links: their pairs are checked."""
 
 BUNDLED = Path(__file__).parent / "bundled"
 
@@ -79,13 +79,13 @@ def load_robot(
     path_or_name : a bundled name (``hrp2``), or the path of a ``robot.yaml`` or of a URDF file, or
         ``package://NAME/path`` of either. A bare URDF gives a robot without patches and postures, whose base is fixed
         if its root is a link ``world`` without mass.
-    strict : refuse what is otherwise a ``RobotWarning``: non-physical inertias, missing visual meshes, misspelt tags.
-    package_directories : where the meshes of ``package://NAME/...`` may be found: each is the package NAME or holds it.
+    strict : turn each ``RobotWarning`` into an error: non-physical inertias, missing visual meshes, misspelt tags.
+    package_directories : directories for ``package://NAME/...``: each is the package NAME or contains it.
 
     Raises
     ------
     RobotError
-        With every problem that was found, each with file and line.
+        All problems, each with file and line.
     """
     if not isinstance(path_or_name, str | os.PathLike):
         raise RobotError(f"load_robot: expected a bundled name or the path of a file, not {shown(path_or_name)}")
@@ -107,10 +107,10 @@ def load_robot(
 
 
 def robot_identity(robot: Robot) -> str:
-    """Return what robots have in common that move and collide alike (hex); "" for one that comes from no file.
+    """Return a hash (hex) of dynamics and collision geometry; "" for a robot without a file.
 
-    It is the robot's digest, that of URDF, robot.yaml and SRDF, and where links collide by meshes a hash of the digest
-    and of these: their files may change while those three stay. What is only seen does not count.
+    It is the robot's digest (of URDF, robot.yaml and SRDF), or, with collision meshes, a hash of digest and meshes:
+    mesh files may change independently. Visual meshes do not count.
     """
     if robot not in _identities:
         _identities[robot] = _identity(robot)
@@ -127,7 +127,7 @@ def _identity(robot: Robot) -> str:
         return robot.digest
     found = hashlib.sha256(robot.digest.encode())
     for mesh in meshes:
-        # in single precision: last digits of what was turned, and signs of zeros, differ from processor to processor
+        # in single precision: last digits of rotated vertices, and signs of zeros, depend on the processor
         vertices = np.asarray(mesh.vertices, "<f4") + np.float32(0.0)
         found.update(vertices.tobytes() + np.asarray(mesh.faces, "<i8").tobytes())
     return found.hexdigest()
@@ -162,7 +162,7 @@ def _from_yaml(path: Path, strict: bool, directories: list[Path]) -> Robot:
     document = read_document(path, error=RobotError, collect=True)
     section, problems = document.examine(RobotSection, salvage=True)
     if section is None or any(problem.key.startswith("packages") for problem in problems):
-        raise RobotError(*problems)  # with other packages what is in them would only seem to be missing
+        raise RobotError(*problems)  # with wrong packages, their files would be reported as missing
     directories = [*directories, *(path.parent / folder for folder in section.packages)]
     try:
         urdf = _file(section.urdf, ("urdf",), document, directories)
@@ -212,7 +212,7 @@ def _refuse_many_shapes(model: UrdfModel) -> None:
 
 
 def _file(name: str, key: tuple[str], document: Document, directories: list[Path]) -> Path:
-    """Return the file that a robot.yaml names: relative to it, or ``package://NAME/path`` of an installed package."""
+    """Return a file named in a robot.yaml: relative to it, or ``package://NAME/path`` of an installed package."""
     if not name.startswith(SCHEME):
         path = Path(document.path).parent / name
         if not path.is_file():
@@ -225,7 +225,7 @@ def _file(name: str, key: tuple[str], document: Document, directories: list[Path
 
 
 def _srdf(named: Path | None, model: UrdfModel, strict: bool) -> Srdf | None:
-    """Return the SRDF that a robot.yaml names, or that lies beside the URDF; of this one mistakes are doubts."""
+    """Return the SRDF named in a robot.yaml, or the one beside the URDF, in which mistakes are only warnings."""
     path = named or srdf_beside(model)
     if path is None:
         return None
@@ -239,7 +239,7 @@ def _srdf(named: Path | None, model: UrdfModel, strict: bool) -> Srdf | None:
 
 
 def _without_shallow_overlaps(robot: Robot, strict: bool) -> Robot:
-    """Ignore, with a notice, hulls that overlap at rest by no more than ``SHALLOW``; name the deeper ones."""
+    """Ignore, with a warning, hulls that overlap at rest by at most ``SHALLOW``; report deeper overlaps."""
     overlaps = rest_overlaps(robot)
     shallow = {pair: depth for pair, depth in overlaps.items() if depth <= SHALLOW}
     deep = {pair: depth for pair, depth in overlaps.items() if depth > SHALLOW and robot.patches}
@@ -263,7 +263,7 @@ def _without_shallow_overlaps(robot: Robot, strict: bool) -> Robot:
 def _assembled(
     model: UrdfModel, locked: dict[str, float], armature: dict[str, float], strict: bool, held: bool
 ) -> Assembly:
-    """Build the tree; lock joints that move nothing with inertia, and refuse a mechanism that is singular even so."""
+    """Build the tree; lock joints that move no inertia, and refuse a mechanism that is still singular."""
     file = str(model.path)
     massless: dict[str, float] = {}
     while True:

@@ -21,7 +21,7 @@ Key = tuple[str | int, ...]
 
 
 def is_fixed(model: UrdfModel) -> bool:
-    """Whether a URDF says that its base is fixed: its root is a link ``world`` without mass, the custom of robotics."""
+    """Whether the base of a URDF is fixed: by convention its root is then a massless link ``world``."""
     return model.root == "world" and model.links[model.root].inertia is None
 
 
@@ -36,21 +36,21 @@ def patch_frames(assembly: Assembly, patches: Mapping[str, Patch]) -> dict[str, 
 
 
 class Resolver:
-    """Turns the sections of one file into the parts of a Robot, noting every problem with its line.
+    """Conversion of the sections of one file to the parts of a Robot; collects problems with their lines.
 
-    ``problems`` are those of the file's keys and types, whose values are not in ``section``.
+    ``problems`` are those of keys and types; their values are missing in ``section``.
     """
 
     def __init__(self, document: Document, section: RobotSection, model: UrdfModel, problems: Sequence[Problem] = ()):
         self.document, self.section, self.model = document, section, model
-        self._rooted = is_fixed(model)  # what carries the robot's links here may be another one than in the URDF
+        self._rooted = is_fixed(model)  # from the URDF, before the root may change
         self.problems = list(problems)
         self._left_out = tuple(f"{problem.key}." for problem in problems)
 
     def _problem(self, key: Key, message: str) -> None:
         problem = self.document.problem(key, message)
         if any(place.startswith(f"{problem.key}.") for place in self._left_out):
-            return  # it may follow from what is not there
+            return  # may be a consequence of a missing value
         self.problems.append(problem)
 
     def settle(self) -> None:
@@ -61,7 +61,7 @@ class Resolver:
     def check(self) -> None:
         """Check names of links and joints, and set the base of the mechanism.
 
-        What is wrong so far is raised now, with everything wrong in patches and postures without the mechanism.
+        Problems so far are raised here, with those of patches and postures that do not need the mechanism.
         """
         section, model = self.section, self.model
         if section.forward[-1] == section.up[-1]:
@@ -89,7 +89,7 @@ class Resolver:
             for j, link in enumerate(pair):
                 self._link(("collision", "ignore", i, j), link)
         if turned := [joint.name for joint in above(model, section.base) if joint.type == "ball"]:
-            message = f"on the way to it is the ball joint of {turned[0]!r}, which cannot be turned round"
+            message = f"the path to it contains the ball joint of {turned[0]!r}, which cannot be reversed"
             self._problem(("base",), message)
         if self._rooted and section.fixed_base is None:
             loose = [joint.name for joint in above(model, section.base) if self._moves(joint)]
@@ -98,7 +98,7 @@ class Resolver:
                 self._problem(("base",), f"{message}: say with `fixed_base: true` or `false` whether it is held")
         if self.problems:
             for name, patch in section.patches.items():
-                if not patch.link.startswith((BASE, BEHIND)):  # links that the base's place and axes would add
+                if not patch.link.startswith((BASE, BEHIND)):  # auxiliary links for base and axes
                     self._patch(name, patch)
             for name, posture in section.postures.items():
                 self._pose(("postures", name, "base"), posture.base)
@@ -114,7 +114,7 @@ class Resolver:
         return joint.type != "fixed" and resolve_mimic(joint, self.model.joints)[0] not in self.section.locked
 
     def _moving(self, key: Key, name: str) -> bool:
-        """Note when the joint does not exist or does not move by itself."""
+        """Add a problem if the joint does not exist or is not independent."""
         joint = self.model.joints.get(name)
         if joint is None:
             self._problem(key, f"the URDF has no joint {name!r}{did_you_mean(name, self.model.joints)}")
@@ -147,10 +147,10 @@ class Resolver:
         return R, np.array(pose.xyz, float)
 
     def limits(self, assembly: Assembly) -> JointLimits:
-        """Return the URDF's limits with the file's own in their places."""
+        """Return the URDF's limits, overridden by those of the file."""
         arrays = {name: getattr(assembly.limits, name).copy() for name in ("lower", "upper", "velocity", "torque")}
         for joint, section in self.section.limits.items():
-            if joint in assembly.locked:  # because it moves nothing
+            if joint in assembly.locked:  # because it moves no inertia
                 continue
             i = assembly.joint_names.index(joint)
             for name, array in arrays.items():
@@ -169,7 +169,7 @@ class Resolver:
         return JointLimits(**{name: read_only(array) for name, array in arrays.items()})
 
     def patches(self) -> dict[str, Patch]:
-        """Return the patches; the first one holds a fixed base."""
+        """Return the patches; for a fixed base the first one is its mount."""
         given = self.section.fixed_base
         fixed = self._rooted if given is None else bool(given)
         if fixed and MOUNT in (*self.section.patches, *self.model.links):

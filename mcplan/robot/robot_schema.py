@@ -1,4 +1,4 @@
-"""Schema of ``robot.yaml``: types and ranges; what needs the URDF is checked by the loader."""
+"""Schema of ``robot.yaml``: types and ranges; the loader checks values against the URDF."""
 
 from typing import Annotated, Literal
 
@@ -14,7 +14,7 @@ Vector = tuple[Number, Number, Number]
 
 
 class FileSection(BaseModel):
-    """A part of the file; an unknown key is an error."""
+    """Base class of file sections; unknown keys are errors."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -34,7 +34,7 @@ class PatchSection(FileSection):
     """One patch."""
 
     link: str
-    """That touches."""
+    """Link of the patch."""
     pose: PoseSection = PoseSection()
     """Of the patch in the link: z points out of it."""
     polygon: list[Corner] | None = None
@@ -44,20 +44,20 @@ class PatchSection(FileSection):
     radius: Annotated[float, Field(gt=0, le=1)] | None = None
     """Of a ball, m; its ``pose`` is then that of its centre."""
     limb: str | None = None
-    """What moves it, by a name of your own; patches of one limb move together."""
+    """Name of the limb that moves it; patches of the same limb move together."""
     max_force: Positive | None = None
-    """Normal force, or force of a grasp, at most, N."""
+    """Maximum normal force, or maximum force of a grasp, N."""
     max_moment: Positive | None = None
-    """Of a grasp, N m."""
+    """Maximum moment of a grasp, N m."""
 
 
 class PostureSection(FileSection):
-    """One named posture; joints that are not named are 0."""
+    """One named posture; other joints are 0."""
 
     base: PoseSection = PoseSection()
     """Of the base; the ground is z = 0."""
     joints: dict[str, Number] = {}
-    """rad or m; those that are not named are 0."""
+    """rad or m; other joints are 0."""
 
 
 class LimitSection(FileSection):
@@ -81,7 +81,7 @@ class CollisionSection(FileSection):
 
 
 class MountSection(FileSection):
-    """What holds a fixed base: the most that it bears, N and N m."""
+    """Load limits of a fixed base's mount, N and N m."""
 
     max_force: Positive = MOUNT_LIMIT
     """N."""
@@ -99,26 +99,26 @@ class RobotSection(FileSection):
     urdf: str
     """Relative to this file, or ``package://NAME/path`` in an installed package."""
     srdf: str | None = None
-    """Its pairs that never collide, postures and rotors are read; by default the one that lies beside the URDF."""
+    """SRDF with disabled collision pairs, postures and rotors; by default the one beside the URDF."""
     packages: list[str] = []
-    """Directories in which ``package://`` of meshes is looked for."""
+    """Directories to search for ``package://`` of meshes."""
     base: str | None = None
-    """The root link, from which the mechanism grows: by default that of the URDF."""
+    """Root link of the mechanism; by default that of the URDF."""
     forward: Axis = "x"
-    """Axis of the root link that points ahead."""
+    """Axis of the root link that points forward."""
     up: Axis = "z"
     """Axis of the root link that points up."""
     fixed_base: bool | MountSection | None = None
-    """The base is held where it stands; with the most that its mount bears."""
+    """Whether the base is fixed to the world, or the load limits of its mount."""
     locked: dict[str, Number] = {}
-    """Joints that do not move, and where they are, rad or m."""
+    """Locked joints with their positions, rad or m."""
     armature: dict[str, Annotated[float, Field(ge=0, allow_inf_nan=False)]] = {}
     """Reflected inertia of rotors by joint: gear ratio squared times the rotor's, kg m²."""
     limits: dict[str, LimitSection] = {}
-    """In place of those of the URDF, by joint."""
+    """Limits by joint, instead of those of the URDF."""
     collision: CollisionSection = CollisionSection()
     """Pairs of links that are never checked."""
     patches: dict[str, PatchSection] = {}
-    """Where the robot may touch, by name."""
+    """Contact patches by name."""
     postures: dict[str, PostureSection] = {}
-    """Named postures; ``half_sitting`` is the one to start in."""
+    """Named postures; ``half_sitting`` is the default start posture."""

@@ -15,11 +15,11 @@ from mcplan.util.arrays import read_only
 NOTHING = np.zeros((0, 3))
 
 POINT, FAR = 1e-6, 1e3
-"""m: radius of a sphere that stands for a point, and a distance that none exceeds."""
+"""m: radius of a sphere that represents a point, and an upper bound of distances."""
 
 
 MANY = 24
-"""Of hulls with fewer vertices all are looked at: that takes no longer than to go from one to the next."""
+"""Hulls with fewer vertices are searched exhaustively: as fast as hill climbing."""
 
 NO_GRAPH = np.zeros(0, np.int64)
 
@@ -31,7 +31,7 @@ class HalfSpace:
 
 @dataclass(frozen=True, eq=False)
 class Solid:
-    """A convex shape and where it is.
+    """A convex shape with its pose.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ class Solid:
     radius : around the core, m.
     R, p : pose of the shape in its link or in the world.
     vertices : (k,3) of a hull, in the shape's frame.
-    graph : its vertices and edges, as in ``Shapes.graph``; empty: they are few, or it is flat.
+    graph : vertices and edges, as in ``Shapes.graph``; empty if there are few, or the hull is flat.
     """
 
     kind: int
@@ -63,17 +63,17 @@ class Solid:
 
 
 _OF_MESHES: WeakKeyDictionary[MeshShape, Solid] = WeakKeyDictionary()
-"""Hulls of meshes in their own frames: collisions, checks and simulation ask for those of a robot a dozen times, and a
-large one takes some hundredths of a second."""
+"""Cache of mesh hulls in their own frames: collisions, checks and simulation need each about a dozen times, and a large
+one takes some 10 ms."""
 
 
 def solid(shape: Shape | HalfSpace, R: np.ndarray, p: np.ndarray) -> Solid:
-    """Return a shape at a pose; a mesh stands for its convex hull.
+    """Return the convex solid of a shape at a pose; for a mesh, its convex hull.
 
     Raises
     ------
     InputError
-        The shape is of no known kind.
+        The kind of the shape is unknown.
     """
     R, p = np.asarray(R, float), np.asarray(p, float)
     if isinstance(shape, Sphere):
@@ -107,7 +107,7 @@ def hull(points: np.ndarray, R: np.ndarray, p: np.ndarray) -> Solid:
 def hull_corners(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the corners (c,3) of the convex hull of points (k,3), and its triangles (m,3).
 
-    Of points in one plane, and of fewer than four, all are corners, and there are no triangles.
+    For coplanar or fewer than four points, all points are corners, and there are no triangles.
     """
     try:
         found = ConvexHull(points)
@@ -132,7 +132,7 @@ def hull_graph(vertices: np.ndarray, faces: np.ndarray) -> np.ndarray:
 
 
 def distances_to(solids: list[Solid], points: np.ndarray) -> np.ndarray:
-    """Return how far points (k,3) are from the nearest of solids in the same frame (k,) (m), negative inside of it."""
+    """Return the distances (k,) (m) of points (k,3) from the nearest solid, in the same frame; negative inside."""
     count = len(solids)
     balls = [Solid(SPHERE, np.zeros(3), POINT, np.eye(3), x, NOTHING) for x in points]
     shapes = pack([*solids, *balls], [0] * (count + len(balls)))
@@ -145,7 +145,7 @@ def distances_to(solids: list[Solid], points: np.ndarray) -> np.ndarray:
 
 
 def pack(solids: list[Solid], bodies: list[int]) -> Shapes:
-    """Pack solids; each is in the frame of a body of the tree, or in the world where the body is -1."""
+    """Pack solids for the kernels; each is in the frame of a body of the tree, or in the world (body -1)."""
     counts = np.array([(len(s.vertices), len(s.graph)) for s in solids], int).reshape(-1, 2)
     starts = np.cumsum(counts, axis=0) - counts
     graphs = np.where(counts[:, 1] > 0, starts[:, 1], -1)
@@ -160,7 +160,7 @@ def pack(solids: list[Solid], bodies: list[int]) -> Shapes:
 
 
 def shape_inertia(shape: Shape, mass: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return centre (3,) and inertia (3,) about the axes of a shape of even density; a mesh counts as its box."""
+    """Return centre (3,) and principal inertia (3,) of a shape of uniform density; a mesh is treated as its box."""
     if isinstance(shape, Sphere):
         return np.zeros(3), np.full(3, 0.4 * mass * shape.radius**2)
     if isinstance(shape, Box):

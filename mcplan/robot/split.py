@@ -1,8 +1,8 @@
-"""Convex decomposition of collision meshes: a URDF whose concave meshes are replaced by convex parts (CoACD).
+"""Convex decomposition of a URDF's collision meshes: concave meshes are replaced by convex parts (CoACD).
 
-A mesh stands for its convex hull, which closes hollows: a peg in a fork collides with it at rest. The parts are CoACD's
-(Wei et al., Approximate Convex Decomposition for 3D Meshes with Collision-Aware Concavity and Tree Search, ACM
-Transactions on Graphics 41(4), 2022).
+Collision checks use the convex hull of a mesh, which closes hollows: a peg in a fork then collides at rest. The parts
+are computed by CoACD (Wei et al., Approximate Convex Decomposition for 3D Meshes with Collision-Aware Concavity and
+Tree Search, ACM Transactions on Graphics 41(4), 2022).
 """
 
 import copy
@@ -25,18 +25,18 @@ from mcplan.util.files import atomic_write
 from mcplan.util.spelling import did_you_mean
 
 WITHIN = 0.03
-"""m: hulls that stand off their mesh by no more than this are left as they are."""
+"""m: maximum deviation of a hull from its mesh without decomposition."""
 
 MOST = 32
-"""Parts of one mesh: each is a shape whose distance to others is found in every posture."""
+"""Maximum number of parts of one mesh: each adds distance computations in every posture."""
 
 SAMPLES = 4000
-"""Points of a hull at which its distance to the mesh is taken."""
+"""Sample points of a hull for its distance to the mesh."""
 
 
 @dataclass(frozen=True)
 class Split:
-    """What became of one mesh: how far its hull stood off it, how far those of its parts do (m), how many these are."""
+    """Result for one mesh: deviation of its hull, deviation of the parts (m), number of parts."""
 
     link: str
     mesh: str
@@ -53,16 +53,16 @@ def split_collisions(
     package_directories: Sequence[str | os.PathLike[str]] = (),
     progress: Callable[[str], None] = lambda text: None,
 ) -> list[Split]:
-    """Write a URDF like another one, whose concave collision meshes are in convex parts.
+    """Write a copy of a URDF with concave collision meshes replaced by convex parts.
 
     Parameters
     ----------
     urdf : or ``package://NAME/path``.
     out : the new URDF; the parts go into a directory beside it, ``NAME_parts``.
-    links : whose meshes are looked at; all of them by default.
-    within : m; a mesh from which its hull stands off by no more stays as it is.
+    links : links to process; by default all.
+    within : m; meshes with a smaller deviation of the hull are unchanged.
     package_directories : as for ``load_robot``.
-    progress : called with each mesh before it is worked on.
+    progress : called before each mesh.
 
     Raises
     ------
@@ -76,7 +76,7 @@ def split_collisions(
     path = package_file(str(urdf), directories) if str(urdf).startswith(SCHEME) else Path(urdf)
     target = Path(out)
     data = read_bytes(path)
-    model = parse_urdf(data, path, False, directories)  # strictly, and first: what follows trusts the file
+    model = parse_urdf(data, path, False, directories)  # strict check first: the code below trusts the file
     if missing := [name for name in links if name not in model.links]:
         raise InputError(f"{path}: there is no link {missing[0]!r}{did_you_mean(missing[0], model.links)}")
     decompose = _coacd()
@@ -128,11 +128,11 @@ def _tree(data: bytes, path: Path) -> Any:
 
 
 def _coacd() -> Callable[[np.ndarray, np.ndarray, float], list[np.ndarray]]:
-    """Return what splits a mesh: vertices (k,3) m, faces (m,3), how far hulls may stand off (m) -> corners of parts."""
+    """Return the decomposition function: vertices (k,3) m, faces (m,3), maximum deviation (m) -> corners of parts."""
     try:
         import coacd
     except ImportError:
-        raise InputError("to split meshes takes CoACD: pip install 'mcplan[meshes]'") from None
+        raise InputError("mesh decomposition needs CoACD: pip install 'mcplan[meshes]'") from None
     coacd.set_log_level("error")
 
     def decompose(vertices: np.ndarray, faces: np.ndarray, within: float) -> list[np.ndarray]:
@@ -140,14 +140,14 @@ def _coacd() -> Callable[[np.ndarray, np.ndarray, float], list[np.ndarray]]:
         threshold = float(np.clip(within / half, 0.01, 1.0))
         mesh = coacd.Mesh(vertices, faces)
         parts = [np.asarray(corners) for corners, _ in coacd.run_coacd(mesh, threshold, max_convex_hull=MOST, seed=0)]
-        # its threads are done in any order
+        # its threads finish in any order
         return sorted(parts, key=lambda corners: (*corners.min(axis=0), *corners.max(axis=0)))
 
     return decompose
 
 
 def _mesh_collisions(root: Any, links: Sequence[str]) -> Iterator[tuple[Any, Any]]:
-    """Return the elements of link and shape of everything that collides and is a mesh."""
+    """Return the link and collision elements of all collision meshes."""
     for link in root.findall("link"):
         for collision in link.findall("collision") if not links or _name(link) in links else ():
             if collision.find("geometry/mesh") is not None:
@@ -159,7 +159,7 @@ def _name(link: Any) -> str:
 
 
 def _replace(link: Any, collision: Any, files: Sequence[str]) -> None:
-    """Put a collision element per part in the place of one."""
+    """Replace a collision element by one for each part."""
     place = list(link).index(collision)
     link.remove(collision)
     for k, file in enumerate(files):
@@ -169,7 +169,7 @@ def _replace(link: Any, collision: Any, files: Sequence[str]) -> None:
 
 
 def _rebase(root: Any, files: MeshFiles, target: Path) -> None:
-    """Make paths of meshes relative to where the new URDF will be."""
+    """Make mesh paths relative to the directory of the new URDF."""
     home = target.resolve().parent
     for mesh in root.iter("mesh"):
         name = str(mesh.get("filename")).strip()
@@ -177,7 +177,7 @@ def _rebase(root: Any, files: MeshFiles, target: Path) -> None:
             continue
         try:
             file = files.find(name)
-        except MeshError:  # a picture that is missing in the old one too
+        except MeshError:  # a visual mesh that is missing in the old URDF too
             continue
         if not file.is_relative_to(home):
             raise InputError(
@@ -187,12 +187,12 @@ def _rebase(root: Any, files: MeshFiles, target: Path) -> None:
 
 
 def _original(name: str, path: Path, target: Path) -> str:
-    """Return what the old URDF calls a mesh of the new one."""
+    """Return the name in the old URDF of a mesh of the new one."""
     return name if "://" in name else os.path.relpath(target.resolve().parent / name, path.resolve().parent)
 
 
 def _sampled(vertices: np.ndarray, faces: np.ndarray, within: float) -> np.ndarray:
-    """Return points (k,3) on triangles, each of which has at least one about every quarter of ``within``."""
+    """Return sample points (k,3) on triangles, with a spacing of about a quarter of ``within``."""
     import trimesh
 
     mesh = trimesh.Trimesh(vertices, faces, process=False)
@@ -201,7 +201,7 @@ def _sampled(vertices: np.ndarray, faces: np.ndarray, within: float) -> np.ndarr
 
 
 def _stands_off(parts: Sequence[np.ndarray], surface: cKDTree, within: float) -> float:
-    """Return how far (m) the union of hulls of corners (k,3) reaches from a surface; what two hulls share is inside."""
+    """Return the deviation (m) of the union of hulls of corners (k,3) from a surface; overlaps of hulls are ignored."""
     import trimesh
 
     hulls = [_hull(corners) for corners in parts]

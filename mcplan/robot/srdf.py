@@ -1,7 +1,7 @@
-"""SRDF reader: pairs of links that never collide, named postures (as MoveIt writes them), and rotors.
+"""SRDF reader: disabled collision pairs, named postures (as MoveIt writes them), and rotor inertias.
 
-``rotor_params`` are Pinocchio's: of each joint the inertia of its rotor (kg m², in the attribute ``mass``) and its gear
-ratio; what a joint feels of a rotor is its inertia times the square of that.
+``rotor_params`` are Pinocchio's: rotor inertia of each joint (kg m², in the attribute ``mass``) and gear ratio. The
+reflected inertia is the rotor inertia times the squared gear ratio.
 """
 
 import math
@@ -25,15 +25,15 @@ SUFFIX = ".srdf"
 
 @dataclass(frozen=True, eq=False)
 class Srdf:
-    """What one file says.
+    """Content of one SRDF file.
 
     Parameters
     ----------
     path, data : the file and its bytes.
     ignored : pairs of links of ``disable_collisions`` that the URDF has.
     states : by name of a ``group_state``, values by joint; a floating joint has seven, x y z and the quaternion
-        x y z w. Groups that give a state of the same name are taken together.
-    armature : reflected inertia of the rotor (kg m²) by hinge or slide of the URDF that has one.
+        x y z w. States of the same name in several groups are merged.
+    armature : reflected inertia of the rotor (kg m²) by joint.
     """
 
     path: Path
@@ -43,9 +43,9 @@ class Srdf:
     armature: dict[str, float] = field(default_factory=dict)
 
     def postures(self, model: UrdfModel, assembly: Assembly, limits: JointLimits) -> dict[str, np.ndarray]:
-        """Return the states as ``q`` (nq,); the joint of seven values, which no URDF has, is the pose of its root link.
+        """Return the states as ``q`` (nq,); a joint of seven values is the pose of the URDF's root link.
 
-        A joint that a state does not name is at zero; every joint is brought into its limits.
+        Joints missing in a state are at zero; all joints are clamped to their limits.
         """
         index = {name: i for i, name in enumerate(assembly.joint_names)}
         found = {}
@@ -55,7 +55,7 @@ class Srdf:
             q[3] = 1.0
             for joint, value in values.items():
                 if joint in index:
-                    # a joint that turns without end is also written as its cosine and sine
+                    # continuous joints may also be given as cosine and sine
                     q[7 + index[joint]] = value[0] if len(value) == 1 else math.atan2(value[1], value[0])
                 elif len(value) == 7 and joint not in model.joints and np.linalg.norm(value[3:]) > 0.5:
                     root = rotation_from_quat(value[[6, 3, 4, 5]]), value[:3]
@@ -67,7 +67,7 @@ class Srdf:
 
 
 def _base(assembly: Assembly, q: np.ndarray, link: str, pose: Pose) -> np.ndarray:
-    """Return position and quaternion (7,) of the base with which a link has a pose ``R_WL, p_WL``, given the joints.
+    """Return position and quaternion (7,) of the base for a link pose ``R_WL, p_WL`` and given joints.
 
     ``R_WB = R_WL R_BL'``,  ``p_WB = p_WL - R_WB p_BL``,  the base B of ``q`` (nq,) being at the world's origin.
     """
@@ -79,7 +79,7 @@ def _base(assembly: Assembly, q: np.ndarray, link: str, pose: Pose) -> np.ndarra
 
 
 def srdf_beside(model: UrdfModel) -> Path | None:
-    """Return the SRDF of a URDF: of its name beside it or in ``../srdf``, or the only one there of the same robot."""
+    """Find the SRDF of a URDF: same file name, beside it or in ``../srdf``; or the only one there of the same robot."""
     home = model.path.parent
     for folder in (home, home.parent / "srdf"):
         if (named := folder / (model.path.stem + SUFFIX)).is_file():
@@ -98,12 +98,12 @@ def _robot_of(path: Path) -> str | None:
 
 
 def read_srdf(path: Path, model: UrdfModel, strict: bool, stacklevel: int) -> Srdf:
-    """Read an SRDF; links that the URDF does not have are passed over, as in files that several URDFs share.
+    """Read an SRDF; links missing in the URDF are ignored: several URDFs may share an SRDF.
 
     Raises
     ------
     RobotError
-        The file is no SRDF, or holds values that are no numbers.
+        The file is no SRDF, or contains invalid numbers.
     """
     data = read_bytes(path)
     root = read_xml(data, str(path))
@@ -128,9 +128,9 @@ def read_srdf(path: Path, model: UrdfModel, strict: bool, stacklevel: int) -> Sr
 
 
 def _armature(root: Element, model: UrdfModel, notes: Notes) -> dict[str, float]:
-    """Return what joints feel of their rotors; what is negative is noted as a mistake.
+    """Return the reflected rotor inertia by joint; negative values are reported as problems.
 
-    A joint that follows another one by ``q = k q_m + c`` is felt there, as ``k²`` times its own.
+    A mimic joint ``q = k q_m + c`` adds ``k²`` times its inertia to its master.
     """
     found: dict[str, float] = {}
     for element in (joint for rotors in root.all("rotor_params") for joint in rotors.all("joint")):

@@ -1,8 +1,8 @@
-"""Multi-body system of a robot and the free objects that it handles (S0, sec. 11).
+"""Multi-body system of a robot and manipulated free objects (S0, sec. 11).
 
-Coordinates and velocities of the objects follow those of the robot, the mass matrix is block diagonal, and nothing but
-contacts acts between the blocks: a frame of the robot that touches an object moves relative to it, so that the
-transpose of its Jacobian puts a contact force on the one and its reaction on the other.
+Coordinates and velocities of the objects follow those of the robot. The mass matrix is block diagonal; only contacts
+couple the blocks. The Jacobian of a contact between robot and object is relative, so that its transpose applies the
+contact force to one and the reaction to the other.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ from mcplan.robot.terms import Terms
 
 @dataclass(frozen=True, eq=False)
 class FreeBody:
-    """A rigid body that nothing holds.
+    """A free-floating rigid body.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ class System:
 
 
 def relative_frame(frame: str, body: str) -> str:
-    """Return the name of the frame of a robot that moves relative to a body."""
+    """Return the name of a robot frame relative to a body."""
     return f"{frame} on {body}"
 
 
@@ -77,9 +77,9 @@ class SystemTerms(Terms):
 
         m (a + wd x r + w x (w x r)) = f + m g        I wd + w x I w + m r x (a - g) = n
 
-    Of a relative frame, ``J`` and ``velocity`` are those of the robot's frame less those of the point of the body that
-    is there, and ``J vd + bias`` vanishes while they move together. Pose and wrenches stay in world axes. The centre
-    of mass and the momentum are the robot's alone.
+    ``J`` and ``velocity`` of a relative frame are those of the robot's frame minus those of the coincident point of the
+    body; ``J vd + bias`` is zero while they move together. Pose and wrenches are in world axes. Centre of mass and
+    momentum are those of the robot alone.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Terms: dynamics, centre of mass, momentum and frames at one state, computed in one kernel call."""
+"""Terms: dynamics, centre of mass, momentum and frames at one state, computed by one kernel call."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from mcplan.util.text import summary
 
 
 class HasTree(Protocol):
-    """What Terms needs of a robot."""
+    """Interface of robots for Terms."""
 
     @property
     def tree(self) -> Tree:
@@ -44,7 +44,7 @@ class Terms:
     Parameters
     ----------
     robot : the robot, or anything with its ``tree`` and ``frame(name)``
-    frames : names of links and patches whose pose, Jacobian and bias are wanted
+    frames : names of links and patches; their pose, Jacobian and bias are computed
 
     Attributes
     ----------
@@ -69,7 +69,7 @@ class Terms:
         self._allocate(nv + 1, nv)
 
     def _allocate(self, nq: int, nv: int) -> None:
-        """Make the arrays for the frames in ``frame_names``, and the views on them."""
+        """Allocate the arrays for the frames in ``frame_names``, and views on them."""
         count = len(self.frame_names)
         self.q = np.full(nq, np.nan)
         self.v = np.full(nv, np.nan)
@@ -107,15 +107,15 @@ class Terms:
 
     @property
     def arrays(self) -> tuple[np.ndarray, ...]:
-        """What other kernels read: q, v, M, h, A (9, nv), summary, J (frames, 6, nv), frames; see ``core.terms``."""
+        """Inputs of other kernels: q, v, M, h, A (9, nv), summary, J (frames, 6, nv), frames; see ``core.terms``."""
         return self.q, self.v, self.M, self.h, self._rows, self._summary, self._J, self._values
 
     def update(self, q: ArrayLike, v: ArrayLike) -> None:
-        """Compute everything for the state (q, v); what was handed out before changes with it."""
-        for given, kept, what in ((q, self.q, "q"), (v, self.v, "v")):
-            if np.shape(given) != kept.shape:
-                raise InputError(f"{what} has shape {np.shape(given)}, expected {kept.shape}")
-            kept[:] = given
+        """Compute all terms for the state (q, v); this overwrites arrays returned before."""
+        for value, stored, name in ((q, self.q, "q"), (v, self.v, "v")):
+            if np.shape(value) != stored.shape:
+                raise InputError(f"{name} has shape {np.shape(value)}, expected {stored.shape}")
+            stored[:] = value
         packed.fill_terms(
             self._tree,
             self.q,

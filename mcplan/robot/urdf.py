@@ -1,4 +1,4 @@
-"""URDF parser: a file becomes a ``UrdfModel``, or one error that lists everything wrong with it, line by line.
+"""URDF parser: from a file to a ``UrdfModel``, or to one error with all problems and their lines.
 
 Parts: shapes, meshes and colours of links; the tree of links and joints (one root, no cycle, mimic joints that lead to
 a joint that moves); inertias.
@@ -41,7 +41,7 @@ SIZES = {
     "cylinder": [("radius", 1), ("length", 1)],
     "capsule": [("radius", 1), ("length", 1)],
 }
-"""Attributes of each shape, and how many numbers they hold."""
+"""Attributes of each shape, with their number of values."""
 
 SHAPE_MAKERS: dict[str, Callable[..., Shape]] = {
     "box": lambda x, y, z: Box((x, y, z)), "sphere": Sphere, "cylinder": Cylinder, "capsule": Capsule,
@@ -50,7 +50,7 @@ Color = tuple[float, float, float, float]
 
 
 class GeometryReader:
-    """Reads the geometry of all links of one file; meshes used twice are read once."""
+    """Reader of the geometry of all links of one file; each mesh is read once."""
 
     def __init__(self, notes: Notes, path: Path, package_directories: Sequence[str | Path], robot: Element):
         self.notes = notes
@@ -65,7 +65,7 @@ class GeometryReader:
 
     @staticmethod
     def _materials(robot: Element) -> list[Element]:
-        """Return the materials of the robot, then those first defined inside a visual: both may be referred to."""
+        """Return the materials of the robot, then those defined inside visuals, which can also be referenced."""
         inner = [m for link in robot.all("link") for visual in link.all("visual") for m in visual.all("material")]
         return robot.all("material") + inner
 
@@ -116,7 +116,7 @@ class GeometryReader:
         try:
             vertices, faces = self.meshes.read(name)
         except mesh_file.MeshError as problem:
-            # a picture can be missing; a collision that is silently missing cannot
+            # a visual mesh may be missing, a collision mesh must not
             if role == "visual":
                 self.notes.doubt(element, key, f"visual mesh {brief(name)}: {problem}")
             else:
@@ -126,7 +126,7 @@ class GeometryReader:
         return MeshShape(read_only(vertices * scale), read_only(faces))
 
     def settle(self) -> None:
-        """Note the collision meshes that could not be read: those of one reason as one problem with their count."""
+        """Add a problem for unreadable collision meshes, one for each reason, with their count."""
         for reason, ((element, key, name), *others) in self._missing.items():
             names = ", ".join(brief(other) for _, _, other in others[:5])
             more = f" (and {len(others)} more: {names})" if others else ""
@@ -159,7 +159,7 @@ def order_tree(
 ) -> tuple[str, list[str], list[str], dict[str, tuple[str, ...]]]:
     """Return root, links and joints depth-first, and the joints below each link.
 
-    Each joint's links exist and no link hangs on two joints. Without recursion, because a chain may be long.
+    Each joint's links exist and no link has two parent joints. Without recursion, because a chain may be long.
     """
     children: dict[str, tuple[str, ...]] = {name: () for name in links}
     for joint in joints.values():
@@ -191,7 +191,7 @@ def order_tree(
 
 
 def _cycle(name: str, joints: dict[str, Joint], parent_joint: dict[str, str]) -> list[str]:
-    """Walk up from a link that hangs on a cycle and return the cycle's links, parents first."""
+    """Walk up from a link below a cycle and return the cycle's links, parents first."""
     seen: dict[str, int] = {}
     path: list[str] = []
     while name not in seen:
@@ -202,7 +202,7 @@ def _cycle(name: str, joints: dict[str, Joint], parent_joint: dict[str, str]) ->
 
 
 def check_mimics(joints: dict[str, Joint], notes: Notes) -> None:
-    """Every mimic joint leads, perhaps through others, to a joint that moves by itself and is of the same kind."""
+    """Check that every mimic joint leads, possibly through others, to an independent joint of the same kind."""
     for joint in joints.values():
         if joint.mimic is None:
             continue
@@ -226,9 +226,9 @@ def check_mimics(joints: dict[str, Joint], notes: Notes) -> None:
 
 
 def with_followers(joints: Mapping[str, Joint]) -> dict[str, Joint]:
-    """Return the joints with damping and dry friction of those that mimic another one in that one.
+    """Add damping and dry friction of mimic joints to their master joints.
 
-    With ``q = k q_m + c`` the power is the same: ``d k²`` and ``f |k|`` of the joint m that is followed in the end.
+    With ``q = k q_m + c``, equal power gives ``d k²`` and ``f |k|`` for the master joint m.
     """
     found = dict(joints)
     for name, joint in joints.items():
@@ -280,7 +280,7 @@ def parse_urdf(
     package_directories: Sequence[str | Path] = (),
     stacklevel: int = 2,
 ) -> UrdfModel:
-    """Parse the bytes of a URDF file; ``path`` names it in messages and is where meshes are looked for."""
+    """Parse the bytes of a URDF file; ``path`` is used in messages and to find meshes."""
     root = read_xml(data, str(path))
     refuse_encoding(data, str(path))
     notes = Notes(str(path), strict)
@@ -344,7 +344,7 @@ def _refuse_xacro(root: Element, notes: Notes) -> None:
 
 
 def _drop_floating_root(root: Element, notes: Notes) -> None:
-    """Leave out a floating joint from an empty root link, which tools write for MuJoCo: here the base floats anyway."""
+    """Remove a floating joint below an empty root link, as written for MuJoCo: here the base floats anyway."""
 
     def ends(joint: Element) -> list[str]:
         return [end.attributes.get("link", "") for tag in ("parent", "child") for end in joint.all(tag)]
@@ -360,7 +360,7 @@ def _drop_floating_root(root: Element, notes: Notes) -> None:
 
 
 def _check_ends(links: dict[str, Link], joints: dict[str, Joint], notes: Notes) -> None:
-    """Every joint's parent and child are links of the file, and no link hangs on two joints."""
+    """Check that every joint's parent and child are links of the file, and no link has two parent joints."""
     above: dict[str, Joint] = {}
     for joint in joints.values():
         for end, name in (("parent", joint.parent), ("child", joint.child)):
@@ -392,7 +392,7 @@ def _inertia(link: Element, key: str, notes: Notes) -> Inertia | None:
         return None
     xx, yy, zz, xy, xz, yz = (float(value[0]) for value in values if value is not None)
     matrix = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-    if mass[0] == 0:  # how many files say that a link is no more than a frame
+    if mass[0] == 0:  # the common form of a link that is only a frame
         if matrix.any():
             notes.doubt(matrix_element, key, "inertia without mass: it is left out")
         return None

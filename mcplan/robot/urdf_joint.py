@@ -1,4 +1,4 @@
-"""Joints of a URDF: of one coordinate, or the chain that a ball or universal joint stands for."""
+"""URDF joints: joints of one coordinate, and ball or universal joints as chains of these."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -11,19 +11,19 @@ from mcplan.robot.description import Joint, JointType, Mimic
 from mcplan.robot.xml_reader import MAX_VALUE, Element, Notes, brief, triple
 
 JOINT_TYPES: dict[str, JointType] = {name: name for name in get_args(JointType)} | {"spherical": "ball"}
-"""Types of a ``<joint>``; those of URDF itself have no ball, which dialects call by either name."""
+"""Types of a ``<joint>``; the ball is an extension, with either name."""
 
 UNIVERSAL = "universal"
-"""Two hinges, one after the other, about ``<axis>`` and ``<axis2>`` (as SDF has it)."""
+"""Two revolute joints in series about ``<axis>`` and ``<axis2>`` (as in SDF)."""
 
 LARGEST_TURN = 5.5
-"""rad: the rates of a rotation vector of 2 pi do not span all turns; up to here their map is within 1 : 7."""
+"""rad: a rotation vector is singular at 2 pi; up to this angle the condition number of its rate map is below 7."""
 
 PARALLEL = 0.999
-"""Cosine of the angle of two axes that count as one."""
+"""Cosine of the angle between axes that count as parallel."""
 
 UNLIMITED = {"velocity": np.inf, "effort": np.inf, "lower": -np.pi, "upper": np.pi}
-"""Limits of each coordinate of a ball or universal joint whose file gives none."""
+"""Default limits of each coordinate of a ball or universal joint."""
 
 SIDES = ("lower", "upper")
 
@@ -31,7 +31,7 @@ JOINT_TAGS = ("origin", "parent", "child", "axis", "limit", "dynamics", "mimic",
 
 
 def read_joints(element: Element, notes: Notes) -> list[Joint]:
-    """Return the joint that an element describes, or the two or three that it stands for."""
+    """Return the joint of an element, or the two or three of a universal or ball joint."""
     name = notes.text(element, "name", "joint")
     if name is None:
         return []
@@ -50,7 +50,7 @@ def read_joints(element: Element, notes: Notes) -> list[Joint]:
     if ends["parent"] and ends["parent"] == ends["child"]:
         notes.problem(element, name, f"its parent and its child are the same link {ends['child']!r}")
     R, p = notes.origin(element, name)
-    # a joint with problems is kept, as far as it goes, so that later checks do not report its links as loose
+    # keep a joint with problems, so that later checks do not report its links as disconnected
     joint = Joint(name, element.line, "fixed", ends["parent"], ends["child"], R, p, np.array([1.0, 0.0, 0.0]))
     if kind in (None, "fixed"):
         return [joint]
@@ -72,7 +72,7 @@ def read_joints(element: Element, notes: Notes) -> list[Joint]:
 
 
 def too_far(lower: ArrayLike, upper: ArrayLike) -> str:
-    """Return what is wrong with the limits (3,), (3,) of a ball joint's rotation vector (rad); empty if nothing is."""
+    """Check the limits (3,), (3,) of a ball joint's rotation vector (rad); return a message, empty if valid."""
     most = np.linalg.norm(np.maximum(np.negative(lower), upper))
     if most <= LARGEST_TURN:
         return ""
@@ -80,7 +80,7 @@ def too_far(lower: ArrayLike, upper: ArrayLike) -> str:
 
 
 def _chain(joint: Joint, kind: JointType, axes: list[np.ndarray], limits: list[dict], names: Sequence[str]) -> list:
-    """Return joints in one place, one after the other, with links without mass between them."""
+    """Return coincident joints in series, with massless links between them."""
     parts: list[Joint] = []
     for axis, limit, name in zip(axes, limits, names, strict=True):
         place: dict[str, Any] = {"parent": parts[-1].child, "R": np.eye(3), "p": np.zeros(3)} if parts else {}
@@ -90,9 +90,9 @@ def _chain(joint: Joint, kind: JointType, axes: list[np.ndarray], limits: list[d
 
 
 def _each_limit(element: Element, key: str, count: int, notes: Notes) -> list[dict]:
-    """Return the limits of each coordinate of a joint of several: ``<limit>`` has one number for all, or one for each.
+    """Return the limits of each coordinate of a joint; ``<limit>`` has one number for all, or one for each.
 
-    A ball joint without limits goes by half a turn either way along each axis.
+    A ball joint without limits has ± half a turn along each axis.
     """
     each = {name: np.full(count, value) for name, value in UNLIMITED.items()}
     limit = notes.single(element, "limit", key)
@@ -121,7 +121,7 @@ def _axis(element: Element, key: str, notes: Notes, tag: str = "axis", required:
     if length < 1e-6:
         notes.problem(child or element, key, f"axis {triple(axis)} has no direction")
         return np.array([1.0, 0.0, 0.0])
-    # an axis that is unit up to the digits of the file is meant to be unit; dividing is exact for (0 0 1)
+    # normalize: unit up to the digits of the file; the division is exact for (0 0 1)
     return axis / length
 
 
@@ -167,7 +167,7 @@ def _limits(element: Element, kind: str, key: str, notes: Notes) -> dict:
 
 
 def _doubt_soft_limits(element: Element, key: str, limits: dict, notes: Notes) -> None:
-    """Note soft limits that are narrower than the limits, which alone count."""
+    """Warn of soft limits narrower than the limits: only the limits are used."""
     for safety in element.all("safety_controller"):
         hard = limits.get("lower", -np.inf), limits.get("upper", np.inf)
         soft = [safety.attributes.get(f"soft_{side}_limit", bound) for side, bound in zip(SIDES, hard, strict=True)]

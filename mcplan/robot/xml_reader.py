@@ -1,8 +1,7 @@
-"""Strict XML reader: elements that know their line, typed attributes, problems noted with their lines.
+"""Strict XML reader: elements with line numbers, typed attributes, problems with their lines.
 
-ElementTree keeps no line numbers, and tolerant readers accept a robot cut in half. Here the standard library's expat is
-used; a document type or an entity is refused (entities can expand without bound), as is anything beyond the limits
-below.
+ElementTree has no line numbers, and tolerant readers accept truncated files. This reader uses the standard library's
+expat; it refuses document types and entities (entities can expand without bound), and anything beyond the limits below.
 """
 
 import math
@@ -22,14 +21,14 @@ MAX_BYTES = 32_000_000
 MAX_DEPTH = 32
 MAX_ELEMENTS = 200_000
 MAX_TEXT = 1000
-"""Characters kept of an element's text."""
+"""Maximum number of stored characters of an element's text."""
 
 
 @dataclass(slots=True)
 class Element:
-    """One element of the file: its tag, attributes, children, the line on which it starts, and the text in it.
+    """One element of the file: tag, attributes, children, first line, and text.
 
-    ``words`` counts those of the whole text, of which ``text`` has the beginning.
+    ``words`` is the word count of the whole text; ``text`` has only its beginning.
     """
 
     tag: str
@@ -96,9 +95,9 @@ def read_xml(data: bytes, file: str) -> Element:
     def characters(text: str) -> None:
         nonlocal ended
         element = stack[-1]
-        element.words += len(text.split()) - (not ended and not text[0].isspace())  # a word may come in two pieces
+        element.words += len(text.split()) - (not ended and not text[0].isspace())  # a word may be split
         ended = text[-1].isspace()
-        if len(element.text) < MAX_TEXT:  # a mesh's numbers are not read from here
+        if len(element.text) < MAX_TEXT:  # numbers of a mesh are not needed here
             element.text += text[:MAX_TEXT]
 
     def doctype(*_args: object) -> None:
@@ -131,17 +130,17 @@ MAX_VALUE = 1e9
 
 
 def brief(text: str) -> str:
-    """Return the text as it may stand in a message: quoted, short, without control characters."""
+    """Format a text for a message: quoted, short, without control characters."""
     return repr(text if len(text) <= 40 else text[:37] + "...")
 
 
 def triple(values: np.ndarray) -> str:
-    """Return numbers as a message shows them."""
+    """Format numbers for a message."""
     return ", ".join(f"{value:.4g}" for value in values)
 
 
 class Notes:
-    """The problems and doubts met while reading one file."""
+    """Problems and doubts of one file."""
 
     def __init__(self, file: str, strict: bool):
         self.file, self.strict = file, strict
@@ -149,12 +148,12 @@ class Notes:
         self.doubts: list[Problem] = []
 
     def problem(self, element: Element | int, key: str, message: str) -> None:
-        """Note something that makes the file unusable."""
+        """Add a problem that makes the file unusable."""
         line = element if isinstance(element, int) else element.line
         self.problems.append(Problem(self.file, line, key, message))
 
     def doubt(self, element: Element | int, key: str, message: str) -> None:
-        """Note something that is refused in strict mode and warned about otherwise."""
+        """Add a problem in strict mode, otherwise a warning."""
         if self.strict:
             self.problem(element, key, message)
         else:
@@ -166,7 +165,7 @@ class Notes:
             raise RobotError(*sorted(self.problems, key=lambda problem: problem.line or 0))
 
     def warn(self, stacklevel: int) -> None:
-        """Issue the doubts as Python warnings; those of one kind, which differ in their numbers, as one."""
+        """Issue the doubts as Python warnings, one for each kind of message."""
         for alike in self.by_kind():
             text = str(alike[0])
             if len(alike) > 1:
@@ -176,7 +175,7 @@ class Notes:
             warnings.warn(text, RobotWarning, stacklevel=stacklevel + 1)
 
     def by_kind(self) -> list[list[Problem]]:
-        """Return the doubts by what they say, up to its first number or name, in the order of the file."""
+        """Group the doubts by their text up to its first number or name, in the order of the file."""
         kinds: dict[str, list[Problem]] = {}
         for doubt in self.doubts:
             kinds.setdefault(_KIND.split(doubt.message, maxsplit=1)[0], []).append(doubt)
@@ -185,7 +184,7 @@ class Notes:
     # -- values ---------------------------------------------------------------------------------------------------
 
     def text(self, element: Element, attribute: str, key: str) -> str | None:
-        """Return a non-empty attribute, or note that it is missing."""
+        """Return a non-empty attribute, or add a problem."""
         value = element.attributes.get(attribute, "").strip()
         if not value:
             self.problem(element, key, f"<{element.tag}> needs the attribute {attribute}")
@@ -196,9 +195,9 @@ class Notes:
         return value
 
     def vector(self, element: Element, attribute: str, size: int, key: str, default=None) -> np.ndarray | None:
-        """Return ``size`` finite numbers; the default (or a problem, if there is none) where the attribute is absent.
+        """Return ``size`` finite numbers; for a missing attribute the default, or a problem if there is none.
 
-        Returns None after a problem, so that the caller can go on to the next one.
+        Return None after a problem, so that the caller can continue.
         """
         if attribute not in element.attributes:
             if default is None:
@@ -220,7 +219,7 @@ class Notes:
         return np.array(numbers)
 
     def lengths(self, element: Element, attribute: str, size: int, key: str, default=None) -> np.ndarray | None:
-        """Return numbers of a physical size, as ``vector``."""
+        """Return numbers as ``vector``, with a bound on their magnitude."""
         numbers = self.vector(element, attribute, size, key, default)
         if numbers is not None and np.abs(numbers).max() > MAX_VALUE:
             self.problem(element, key, f"{attribute}={brief(element.attributes[attribute])} is beyond {MAX_VALUE:g}")
@@ -228,7 +227,7 @@ class Notes:
         return numbers
 
     def single(self, element: Element, tag: str, key: str, required: bool = False) -> Element | None:
-        """Return the only child with this tag, or None; note when there are several or a required one is missing."""
+        """Return the only child with this tag, or None; add a problem if there are several or it is required."""
         found = element.all(tag)
         if len(found) > 1:
             self.problem(found[1], key, f"<{tag}> is given more than once")
@@ -246,7 +245,7 @@ class Notes:
         return np.eye(3) if rpy is None else rotation_from_rpy(rpy), np.zeros(3) if p is None else p
 
     def known(self, element: Element, tags: tuple[str, ...], key: str) -> None:
-        """Doubt children that look like a misspelt tag, which would otherwise be ignored."""
+        """Warn of unknown child tags, which are ignored."""
         for child in element.children:
             if child.tag not in tags and (near := did_you_mean(child.tag, tags)):
                 self.doubt(child, key, f"unknown element <{child.tag[:40]}> is ignored{near}")

@@ -89,7 +89,7 @@ def test_what_makes_no_joint_is_refused(kind, inside, message):
     [
         ({"locked": {"RLEG_JOINT0_y": 0.1}}, "'RLEG_JOINT0_y' is part of a ball joint: make the joint fixed"),
         ({"armature": {"RLEG_JOINT0_y": 0.1}}, "'RLEG_JOINT0_y' is part of a ball joint, whose motors have no inertia"),
-        ({"base": "RLEG_LINK5"}, "cannot be turned round"),
+        ({"base": "RLEG_LINK5"}, "cannot be reversed"),
         (
             {"limits": {"RLEG_JOINT0_y": {"lower": -5.4}, "RLEG_JOINT0_z": {"upper": 5.4}}},
             "limits.RLEG_JOINT0_y: 'RLEG_JOINT0_y' is part of a ball joint: its limits let it turn by ",

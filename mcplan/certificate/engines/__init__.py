@@ -1,4 +1,4 @@
-"""Engines that recompute a run, one per file; each sees the numbers of the record and nothing else of mcplan."""
+"""Engines for independent recomputation of a run, one per file; they use only the numbers of the record."""
 
 from importlib import import_module
 
@@ -6,10 +6,10 @@ from mcplan.certificate.engines.contract import Engine
 from mcplan.errors import InputError
 
 PACKAGES = {"pinocchio": "pin", "mujoco": "mujoco"}
-"""What pip calls the library of an engine."""
+"""Name on PyPI of each engine's library."""
 
 NAMES = tuple(PACKAGES)
-"""Each is a module here with a class ``ENGINE``, an extra of the package, and a library of the same name."""
+"""Names of engines: each has a module here with a class ``ENGINE``, an extra of the package, and a library."""
 
 
 def engine_class(name: str) -> type[Engine]:
@@ -18,7 +18,7 @@ def engine_class(name: str) -> type[Engine]:
     Raises
     ------
     InputError
-        There is no such engine, or its library is not installed.
+        The engine is unknown, or its library is not installed.
     """
     if name not in NAMES:
         raise InputError(f"--with {name}: no such engine; there are: {', '.join(NAMES)}")

@@ -1,7 +1,6 @@
-"""Shapes that collide, read from the texts that a run keeps: the URDF's ``<collision>`` and the scenario's environment.
+"""Collision shapes read from the texts in a run: the URDF's ``<collision>`` and the scenario's environment.
 
-They are read again here, with the standard library and a few lines of arithmetic, because the distances of the
-certificate come from shapes that mcplan's own readers made.
+This reader is independent of mcplan's own readers, which provide the shapes of the certificate's distances.
 """
 
 import xml.etree.ElementTree as ET
@@ -16,7 +15,7 @@ from mcplan.errors import RunError
 from mcplan.record.records import MeshRecord, PlaceRecord, RobotRecord, RunRecord
 
 PLATE = 0.1
-"""Thickness of the plate that stands for a patch, as part of its longest side."""
+"""Thickness of a patch's plate / longest side of the patch."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,14 +42,14 @@ class CollisionShape:
 def link_shapes(record: RunRecord) -> Iterator[CollisionShape]:
     """Yield the shapes of the links, in the links' frames.
 
-    What has none in the URDF, and is to touch, has a plate a tenth as thick as its patch is long.
+    A link with a patch but without shapes in the URDF has a plate, a tenth as thick as the patch is long.
 
     Raises
     ------
     RunError
         The URDF cannot be read.
     KeyError, IndexError, TypeError, ValueError
-        Something in it is missing, or no number.
+        A value is missing, or is no number.
     """
     text = record.robot.files["robot.urdf"]
     if "<!DOCTYPE" in text:
@@ -94,7 +93,7 @@ def _patch_shapes(robot: RobotRecord, shaped: Collection[str]) -> Iterator[Colli
 
 
 def scene_shapes(record: RunRecord) -> Iterator[CollisionShape]:
-    """Yield the shapes of surfaces, bars and obstacles in the world, where the physics had them."""
+    """Yield the shapes of surfaces, bars and obstacles in the world, at their poses in the physics."""
     environment = record.scenario.document.get("environment") or {}
     for item in environment.get("surfaces") or ():
         yield _slab(item, record.world.surfaces.get(item["name"]))

@@ -1,8 +1,8 @@
 """Interface of engines that recompute a run: coordinates, samples, distances, and the joints of a URDF.
 
-An engine gets the robot as the record has it: every link of the description with its own mass, and every joint that can
-move with its own coordinate, locked and mimic joints too. It knows nothing of couplings and rotor inertias, which
-``joints.py`` adds for all engines. So the engine's model is a plain tree, and a further engine is one file.
+An engine gets the robot of the record: every link with its own mass, and every movable joint with its own coordinate,
+including locked and mimic joints. ``joints.py`` adds couplings and rotor inertias for all engines. So the engine's
+model is a plain tree, and a further engine is one file.
 
 Its state is that of a free joint, which MuJoCo has and which Pinocchio has as a translation followed by a ball joint::
 
@@ -27,7 +27,7 @@ STANDARD_GRAVITY = 9.81
 
 
 class EngineSample(NamedTuple):
-    """What an engine says of one sample, for m moving joints and P patches.
+    """Result of an engine for one sample, with m moving joints and P patches.
 
     Parameters
     ----------
@@ -52,13 +52,13 @@ BASE = "the base"
 
 
 class JointDescription(NamedTuple):
-    """A joint as an engine's own reader finds it in a URDF, all joints at zero, in the axes of the base.
+    """A joint read by an engine from a URDF, all joints at zero, in the axes of the base.
 
     Parameters
     ----------
-    body : (10,) what moves with the joint as one body, see ``body_row``.
+    body : (10,) rigid body moved by the joint, see ``body_row``.
     place, axis : (3,) m, and unit vector; zero for the base.
-    lower, upper, velocity, torque : limits, infinite where there is none, NaN where the engine does not say;
+    lower, upper, velocity, torque : limits, infinite if there is none, NaN if the engine does not report them;
         rad, rad/s, N m, or m, m/s, N.
     """
 
@@ -143,7 +143,7 @@ class Engine(ABC):
     @staticmethod
     @abstractmethod
     def read_urdf(urdf: str) -> dict[str, JointDescription]:
-        """Return every joint that moves by its name, and ``BASE``, as the engine's own reader finds them in a text.
+        """Return every moving joint by name, and ``BASE``, as read by the engine from a URDF text.
 
         Raises
         ------
@@ -153,7 +153,7 @@ class Engine(ABC):
 
     @staticmethod
     def shapes(record: RunRecord) -> EngineDistances | None:
-        """Return the collision shapes of a run; None from an engine that measures no distances.
+        """Return the collision shapes of a run; None if the engine does not measure distances.
 
         Raises
         ------
@@ -166,9 +166,9 @@ class Engine(ABC):
 
 
 def moving_joints(robot: RobotRecord) -> list[int]:
-    """Return the joints that are not fixed, by their indices; each one is followed by those beyond it.
+    """Return the indices of the joints that are not fixed, depth first.
 
-    Both engines store their joints in this order (depth first); a record may list them otherwise.
+    Both engines store their joints in this order; a record may have another one.
     """
     children: dict[int, list[int]] = {}
     for index, joint in enumerate(robot.joints):

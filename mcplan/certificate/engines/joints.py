@@ -1,9 +1,8 @@
-"""From the coordinates of a run to those of an engine and back: couplings, locked joints, rotors, base axes.
+"""Coordinate map between a run and an engine: couplings, locked joints, rotors, base axes.
 
-A URDF as its format has it: ball and universal joints written as the hinges that they are where all are at zero.
-
-URDF knows neither, and no other reader would take the file. Where all joints are at zero a ball joint is three hinges
-about x, y and z, with links without mass between them, in mass, places, axes and limits alike.
+Ball and universal joints are no part of the URDF format, and other readers refuse them. For the comparison with all
+joints at zero they are replaced by hinges: a ball joint by three about x, y and z, with massless links between them.
+This gives the same masses, places, axes and limits.
 """
 
 import copy
@@ -147,7 +146,7 @@ AXES = {"x": "1 0 0", "y": "0 1 0", "z": "0 0 1"}
 
 
 def with_hinges(urdf: str) -> str:
-    """Return the text with every joint of several coordinates as so many hinges; another text as it is.
+    """Replace every joint of several coordinates in a URDF text by hinges.
 
     Raises
     ------

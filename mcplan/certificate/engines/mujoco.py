@@ -1,8 +1,8 @@
 """The robot in MuJoCo, body by body from the numbers of the record.
 
-The model is built through ``MjSpec`` and not from the URDF in the record, whose reader in MuJoCo fuses and drops links:
-what a run is judged by are the numbers that it declares. Nothing is shared with the back end ``mujoco``, which takes
-its bodies from mcplan's own tree, in which links are merged.
+The model is built through ``MjSpec`` from the numbers in the record, on which all checks are based. MuJoCo's URDF
+reader would fuse and drop links. Nothing is shared with the back end ``mujoco``, whose bodies come from mcplan's own
+tree with merged links.
 """
 
 from collections.abc import Sequence

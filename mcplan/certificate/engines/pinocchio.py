@@ -1,8 +1,8 @@
 """The robot in Pinocchio, joint by joint from the numbers of the record.
 
-The model is built with ``Model.addJoint`` and not from the URDF in the record: what a run is judged by are the numbers
-that it declares (locked joints, payloads and wrong masses included). Whether these are the URDF's is a question of
-its own, which ``certificate/engine_checks.py`` puts to Pinocchio's URDF reader.
+The model is built with ``Model.addJoint`` from the numbers in the record, on which all checks are based (including
+locked joints, payloads and wrong masses). ``certificate/engine_checks.py`` compares these numbers with the URDF, read
+by Pinocchio's own reader.
 """
 
 from collections.abc import Sequence

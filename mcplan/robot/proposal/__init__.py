@@ -1,1 +1,1 @@
-"""Proposals of robot files."""
+"""Automatic proposal of a robot.yaml for a URDF."""

@@ -1,4 +1,4 @@
-"""Limbs of a URDF without patches: base axes, light joints, branches of the tree, sides by name."""
+"""Limb detection in a URDF: base axes, light joints, branches of the tree, left and right by name."""
 
 import re
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from mcplan.robot.rerooted import Axis, direction
 from mcplan.robot.robot import Robot
 
 LIGHT = 0.004
-"""Share of the robot's mass below which what a joint moves is a finger, a gripper's jaw, an eye: it is locked."""
+"""Share of the robot's mass; joints that move less (fingers, grippers, eyes) are locked."""
 
 
 def _with_parts(side: str) -> list[str]:
@@ -27,11 +27,11 @@ AXES: tuple[Axis, ...] = ("x", "-x", "y", "-y", "z", "-z")
 
 @dataclass(frozen=True)
 class Branch:
-    """A chain of joints that hangs on the trunk.
+    """A chain of joints attached to the trunk.
 
     Parameters
     ----------
-    bodies : of the tree, from the first that the chain alone moves to its end.
+    bodies : of the tree, from the first that belongs only to this chain to its end.
     joints : indices of the joints that move them.
     names : the links of these bodies, in lower case.
     """
@@ -52,14 +52,14 @@ def light_joints(robot: Robot) -> list[str]:
     for body in range(len(parent) - 1, 0, -1):
         mass[parent[body]] += mass[body]
     heaviest: dict[int, float] = {}
-    for body, joint in joint_of_body(robot).items():  # joints that mimic another one are moved by that one
+    for body, joint in joint_of_body(robot).items():  # mimic joints are moved by their master
         heaviest[joint] = max(heaviest.get(joint, 0.0), mass[body])
     light = [robot.joint_names[joint] for joint, moved in heaviest.items() if moved < LIGHT * robot.mass]
     return [joint for joint in light if robot.description.joints[joint].type != "ball"]
 
 
 def branches(robot: Robot) -> list[Branch]:
-    """Return the limbs: from the last body that several ends hang on to each end."""
+    """Return the limbs: each end of the tree with its chain up to the last branching."""
     parent = robot.tree.topology[:, PARENT].tolist()
     ends = [body for body in range(len(parent)) if body not in parent]
     below = np.zeros(len(parent), int)
@@ -88,7 +88,7 @@ def side(names: str) -> int:
 
 
 def base_axes(robot: Robot) -> tuple[Axis, Axis]:
-    """Return which axes of the root link point forward and up: feet are below it, left is what is called so."""
+    """Return the axes of the root link that point forward and up, from the positions of feet and the names of sides."""
     q, found = robot.neutral(), branches(robot)
     place = {limb: robot.body_pose(q, limb.end)[:3, 3] for limb in found}
     feet = [limb for limb in found if FOOT.search(limb.names)]

@@ -14,30 +14,31 @@ from mcplan.robot.proposal.surface import Face, body_points, face, flattest, low
 from mcplan.robot.robot import Robot
 
 LOWEST = 0.12
-"""Limbs that end within this share of the robot's height of its lowest point are legs."""
+"""Limbs that end within this share of the robot's height above its lowest point are legs."""
 
 SOLE = (0.12, 0.035)
-"""Length and width of what is a sole and no ball, as shares of the leg's length."""
+"""Minimum length and width of a sole / leg length; smaller ends are balls."""
 
 DEPTHS = (1e-3, 2e-3, 4e-3)
-"""m: how far from its lowest point a flat sole may end."""
+"""m: tried depths of a flat sole above its lowest point."""
 
 ROUNDED = 0.015
-"""The same of a rounded one, as a share of the leg's length."""
+"""Depth of a rounded sole / leg length."""
 
 ANKLE, LEAST_LEVER = 0.8, 0.01
-"""Share of an ankle's torque that the robot's weight may take; m: an ankle that bears less says nothing of the sole."""
+"""Share of an ankle's torque for the robot's weight; m: minimum lever arm, below which the ankle does not limit the
+sole."""
 
 LEAN = np.deg2rad(50)
-"""How far a leg on a ball may lean: so far around, nothing of its link is to reach beyond the ball."""
+"""Maximum tilt of a leg on a ball; within it, the link must not reach beyond the ball."""
 
 HAND, GUESSED = (0.02, 0.06), 0.02
-"""m: least and greatest side of a hand's patch; side where the hand's end is rounded."""
+"""m: minimum and maximum side of a hand's patch; side for a rounded hand."""
 
 
 @dataclass(frozen=True, eq=False)
 class Proposed:
-    """One patch, in the link that carries it, and why it is proposed."""
+    """One patch in its link, with the reason for the proposal."""
 
     name: str
     link: str
@@ -50,7 +51,7 @@ class Proposed:
     radius: float = 0.0
 
     def lines(self) -> Iterator[str]:
-        """Yield its entry of the file."""
+        """Yield the lines of its entry in the file."""
         xyz = ", ".join(f"{x:.5g}" for x in np.round(self.p, 6) + 0.0)
         quat = ", ".join(f"{x:.9g}" for x in _exact(quat_from_rotation(self.R)))
         yield f"  {inline(self.name)}:  # {comment(self.why)}"
@@ -68,7 +69,7 @@ class Proposed:
 
 @dataclass(eq=False)
 class Anatomy:
-    """The limbs of a robot at a posture, by what they are for, and their patches."""
+    """Limbs of a robot in a posture, by function, and their patches."""
 
     robot: Robot
     q: np.ndarray
@@ -80,12 +81,12 @@ class Anatomy:
 
     @property
     def patches(self) -> list[Proposed]:
-        """All patches, those to stand on first."""
+        """All patches, foot patches first."""
         return [*self.soles, *self.others]
 
 
 def anatomy(robot: Robot, q: np.ndarray) -> Anatomy:
-    """Find legs and arms and propose their patches; at ``q`` (nq,) the robot stands more or less, its base level."""
+    """Find legs and arms and propose their patches; ``q`` (nq,) is roughly a standing posture with a level base."""
     found = Anatomy(robot, q)
     everything = branches(robot)
     low = {limb: float(_world_points(robot, q, limb.end)[:, 2].min()) for limb in everything}
@@ -114,9 +115,9 @@ def leg_length(robot: Robot, q: np.ndarray, limb: Branch) -> float:
 
 
 def _limb_names(robot: Robot, q: np.ndarray, group: list[Branch]) -> list[str]:
-    """Return left or right, with front or hind where there are four, by places; names decide where these do not.
+    """Name limbs left or right, with front or hind if there are four, by position, or by link names if ambiguous.
 
-    Where two limbs would have one name, all are numbered.
+    If two limbs would have the same name, all are numbered.
     """
     places = np.array([robot.body_pose(q, each.bodies[0])[:3, 3] for each in group]).reshape(-1, 3)
     sides = [place[1] if abs(place[1]) > 0.01 else side(limb.names) for place, limb in zip(places, group, strict=True)]
@@ -133,7 +134,7 @@ def _limb_names(robot: Robot, q: np.ndarray, group: list[Branch]) -> list[str]:
 
 
 def _world_points(robot: Robot, q: np.ndarray, body: int) -> np.ndarray:
-    """Return points (k,3) of a body in the world; the frames of its links where it has no shapes."""
+    """Return points (k,3) of a body in the world; without shapes, the origins of its links."""
     X = robot.body_pose(q, body)
     R, p = X[:3, :3], X[:3, 3]
     shapes = body_points(robot, body)
@@ -143,14 +144,14 @@ def _world_points(robot: Robot, q: np.ndarray, body: int) -> np.ndarray:
 
 
 def _on_link(robot: Robot, link: str, R: np.ndarray, p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return a pose of the body in one of its links."""
+    """Convert a pose from the body's frame to that of one of its links."""
     offset = robot.frame(link)[1]
     R_L = offset[:9].reshape(3, 3)
     return R_L.T @ R, R_L.T @ (p - offset[9:])
 
 
 def _exact(quat: np.ndarray) -> np.ndarray:
-    """Return a quaternion whose numbers are those of a quarter or a half turn where they are within 1e-4 of them."""
+    """Snap the components of a quaternion to those of a quarter or half turn within 1e-4."""
     nice = np.array([0.0, 0.5, np.sqrt(0.5), 1.0])
     nearest = np.sign(quat) * nice[np.argmin(np.abs(np.abs(quat)[:, None] - nice), axis=1)]
     return nearest + 0.0 if np.abs(nearest - quat).max() < 1e-4 else np.round(quat, 9) + 0.0
@@ -161,7 +162,7 @@ def _corners(low: np.ndarray, high: np.ndarray) -> np.ndarray:
 
 
 def _axes(robot: Robot, body: int) -> np.ndarray:
-    """Return the axes (m,3) of a body's links, both ways."""
+    """Return the axes (m,3) of a body's links, in both directions."""
     found = [robot.frame(link)[1][:9].reshape(3, 3).T for link in links_of_bodies(robot)[body]]
     return np.concatenate([np.concatenate([R, -R]) for R in found])
 
@@ -203,16 +204,16 @@ def _sole(robot: Robot, q: np.ndarray, limb: Branch, name: str) -> Proposed:
     R_P, p = _on_link(robot, link, R_P, centre)
     arms = points - centre
     far = np.linalg.norm(arms, axis=1)
-    # nothing of the link is to touch before it
+    # no part of the link may touch before the ball
     radius = max(radius, float(far[arms @ down > np.cos(LEAN) * far].max()))
     why = f"a ball at the end of {link}, which rolls; the pose is that of its centre"
     return Proposed(f"{name}_foot", link, limb_name, "ball", R_P, p, np.zeros((1, 2)), why, round(radius, 5))
 
 
 def _borne(robot: Robot, limb: Branch, found: Face) -> tuple[np.ndarray, np.ndarray]:
-    """Return the corners (2,), (2,) of what of a sole the ankle can use with the robot's weight on it.
+    """Return the corners (2,), (2,) of the part of a sole that the ankle torque can use under the robot's weight.
 
-    A force ``m g`` at a distance d from a joint's axis asks for the torque ``m g d``; of the torque ``ANKLE`` is taken.
+    A force ``m g`` at a distance d from a joint's axis needs the torque ``m g d``, limited to the share ``ANKLE``.
     """
     low, high = found.low.copy(), found.high.copy()
     body, joints = limb.end, joint_of_body(robot)
@@ -233,7 +234,7 @@ def _borne(robot: Robot, limb: Branch, found: Face) -> tuple[np.ndarray, np.ndar
 
 
 def _ball(points: np.ndarray, down: np.ndarray, depth: float) -> tuple[np.ndarray, float]:
-    """Return centre (3,) and radius of the ball that fits the lower end of points best: ``|x|² = 2 c'x + r² - c'c``."""
+    """Fit a ball to the lower end of points: return centre (3,) and radius from ``|x|² = 2 c'x + r² - c'c``."""
     height = points @ down
     cap = points[height > height.max() - 2 * depth]
     if len(cap) < 4:
@@ -266,7 +267,7 @@ def _knee(robot: Robot, q: np.ndarray, limb: Branch, name: str) -> Proposed | No
     front = x[x[:, 0] > x[:, 0].max() - 0.01]
     width = max(float(np.ptp(front[:, 1])) / 2, 0.02)
     place = np.array([x[:, 0].max(), float(front[:, 1].mean()), float(front[:, 2].mean())])
-    # z ahead, x down, y to the left: an edge along y
+    # z forward, x down, y to the left: an edge along y
     R_P, p_P = _on_link(robot, link, R.T @ np.array([[0, 0, 1], [0, 1, 0], [-1, 0, 0.0]]), R.T @ (place - p))
     polygon, why = np.array([[0.0, -width], [0.0, width]]), "an edge across the knee's front"
     return Proposed(f"{name}_knee", link, f"{name}_leg", "surface", R_P, p_P, polygon, why)

@@ -1,4 +1,4 @@
-"""Half-sitting posture: knees bent, soles level on the ground, balanced, away from the joints' limits."""
+"""Half-sitting posture by optimization: knees bent, soles level on the ground, balanced, away from joint limits."""
 
 import numpy as np
 from scipy.optimize import least_squares
@@ -10,29 +10,29 @@ from mcplan.robot.proposal.patches import Anatomy, Proposed
 from mcplan.robot.robot import Robot
 
 BENDS = (0.7, 0.6, 0.5, 0.4, 0.3)
-"""rad: bends of a knee to choose from, the deepest that it can bear; hip and ankle bend half as much the other way."""
+"""rad: candidate knee bends; the deepest feasible one is used. Hip and ankle bend back by half of it."""
 
 BEARS = 0.5
-"""Share of a knee's torque that the robot's whole weight on one leg may take."""
+"""Maximum share of a knee's torque with the whole weight on one leg."""
 
 ROOM, ROOM_ARM = 0.05, 0.25
-"""rad: how far joints of the legs and other joints stay from their limits, a tenth of their range at most."""
+"""rad: margins of leg joints and other joints to their limits, at most a tenth of their range."""
 
 PLACE, LEVEL, BALANCE, APART = 50.0, 10.0, 30.0, 5.0
 """Weights of the ground (m), of a sole's slope (rad), of the centre of mass and of the feet's places (m)."""
 
 LEGS, OTHERS = 0.5, 1.0
-"""Weights of the joints (rad) against where they began."""
+"""Weights of the joint displacements (rad) of legs and others."""
 
 
 def half_sitting(found: Anatomy) -> np.ndarray:
-    """Return the posture ``q`` (nq,) with the ground at z = 0; the arms are moved aside where they overlap others.
+    """Return the posture ``q`` (nq,) with the ground at z = 0; arms that overlap other links are moved aside.
 
-    Minimises over the base's place and the joints, with the base level and the joints in their limits,
+    Minimises over the base position and the joints, with the base level and the joints in their limits,
 
         PLACE² z² + LEVEL² slope² + BALANCE² |c - c_feet|² + APART² |p - p0|² + (joints - joints0)²
 
-    of all feet: heights, slopes, the centre of mass over their middle, and places as at the beginning.
+    over all feet: height, slope, centre of mass relative to their middle, and displacement from the start.
     """
     lower, upper = _bounds(found)
     start = found.q.copy()
@@ -53,16 +53,16 @@ def _bounds(found: Anatomy) -> tuple[np.ndarray, np.ndarray]:
     lower, upper = found.robot.limits.lower, found.robot.limits.upper
     tenth = np.where(np.isfinite(upper - lower), (upper - lower) / 10, np.inf)
     room = np.minimum(np.where(_in_legs(found), ROOM, ROOM_ARM), tenth)
-    return lower + room, upper - room + 1e-9  # least_squares wants room between the two
+    return lower + room, upper - room + 1e-9  # least_squares requires lower < upper
 
 
 def _in_legs(found: Anatomy) -> np.ndarray:
-    """Return which joints (n,) are those of a leg."""
+    """Return the mask (n,) of leg joints."""
     return np.isin(np.arange(found.robot.n), [joint for limb in found.legs.values() for joint in limb.joints])
 
 
 def _load(found: Anatomy, q: np.ndarray) -> float:
-    """Return the greatest share of a knee's torque that the weight takes over one foot: ``m g |x - x_foot| / tau``."""
+    """Return the largest used share of a knee's torque on one foot: ``m g |x - x_foot| / tau``."""
     robot, joint, share = found.robot, joint_of_body(found.robot), 0.0
     for limb, sole in zip(found.legs.values(), found.soles, strict=True):
         bodies = pitch_bodies(robot, q, limb.bodies)
@@ -74,7 +74,7 @@ def _load(found: Anatomy, q: np.ndarray) -> float:
 
 
 def _bent(found: Anatomy, bend: float) -> np.ndarray:
-    """Return the joints (n,) to begin with: those of ``q``, knees bent where they are straight, less where asked."""
+    """Return the initial joints (n,): those of ``q``, with straight knees bent, and deep bends reduced if required."""
     robot, q = found.robot, found.q
     joints, joint = q[7:].copy(), joint_of_body(robot)
     for limb in found.legs.values():
@@ -84,7 +84,7 @@ def _bent(found: Anatomy, bend: float) -> np.ndarray:
         hip, knee, ankle = bodies
         already = abs(joints[joint[knee]])
         if already > BENDS[0] / 2:
-            if bend < min(already, BENDS[0]):  # bent as given, it cannot bear the robot
+            if bend < min(already, BENDS[0]):  # the initial bend needs too much torque
                 joints[[joint[body] for body in bodies]] *= bend / already
             continue
         for body, share in ((hip, -0.5), (knee, 1.0), (ankle, -0.5)):
@@ -137,7 +137,7 @@ def pose(robot: Robot, q: np.ndarray, patch: Proposed) -> np.ndarray:
 def _aside(
     found: Anatomy, q: np.ndarray, joints: tuple[int, ...], lower: np.ndarray, upper: np.ndarray
 ) -> np.ndarray | None:
-    """Return ``q`` with one joint of an arm moved by the least that clears it of what is not next to it, or None."""
+    """Move one joint of an arm by the smallest angle that separates it from non-adjacent links; None if impossible."""
     robot = found.robot
     arm = {link for link in robot.link_names if set(_moved_by(robot, link)) & set(joints)}
 
@@ -161,6 +161,6 @@ def _aside(
 
 
 def _moved_by(robot: Robot, link: str) -> list[int]:
-    """Return the joints above a link."""
+    """Return the joints between a link and the root."""
     joint = joint_of_body(robot)
     return [joint[body] for body in chain_of(robot, link)]

@@ -1,4 +1,4 @@
-"""Contact faces of a link: the points of its shapes, their flat end in a direction, inscribed rectangles."""
+"""Contact faces of a link: points of its shapes, flat end in a direction, inscribed rectangle."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ from mcplan.robot.description import Box, Geometry, MeshShape, Sphere
 from mcplan.robot.robot import Robot
 
 BALL = 400
-"""Points of a sphere."""
+"""Number of sample points of a sphere."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,9 +19,9 @@ class Face:
 
     Parameters
     ----------
-    R, p : rotation (3,3) and place (3,) of its frame in the body; z points out, x as asked for.
+    R, p : rotation (3,3) and position (3,) of its frame in the body; z points out, x in the given direction.
     low, high : (2,) its corners in that frame.
-    depth : m, within which the points of the body's shapes end that the rectangle stands for.
+    depth : m, tolerance along z of the points that the rectangle approximates.
     """
 
     R: np.ndarray
@@ -37,13 +37,13 @@ class Face:
 
 
 def lowest_ball(robot: Robot, body: int, down: np.ndarray) -> tuple[np.ndarray, float] | None:
-    """Return centre (3,) in the body and radius of that of its colliding spheres that ends lowest, if there is one."""
+    """Return centre (3,) in the body and radius of its lowest collision sphere, or None."""
     found = [(p, each.shape.radius) for _, each, _, p in _colliding(robot, body) if isinstance(each.shape, Sphere)]
     return max(found, key=lambda ball: float(ball[0] @ down) + ball[1], default=None)
 
 
 def body_points(robot: Robot, body: int) -> dict[str, np.ndarray]:
-    """Return points (k,3) of the shapes of a body's links in the body: of those that collide, else of the seen ones."""
+    """Return points (k,3) of the shapes of a body's links in the body: of collision shapes, else of visual ones."""
     found: dict[str, list[np.ndarray]] = {}
     for link, each, R, p in _colliding(robot, body) or _shapes(robot, body):
         found.setdefault(link, []).append(shape_points(each.shape) @ R.T + p)
@@ -55,7 +55,7 @@ def _colliding(robot: Robot, body: int) -> list[tuple[str, Geometry, np.ndarray,
 
 
 def _shapes(robot: Robot, body: int) -> list[tuple[str, Geometry, np.ndarray, np.ndarray]]:
-    """Return the shapes of a body's links: link, shape, and its rotation (3,3) and place (3,) in the body."""
+    """Return the shapes of a body's links: link, shape, rotation (3,3) and position (3,) in the body."""
     found = []
     for link in links_of_bodies(robot)[body]:
         offset = robot.frame(link)[1]
@@ -65,7 +65,7 @@ def _shapes(robot: Robot, body: int) -> list[tuple[str, Geometry, np.ndarray, np
 
 
 def shape_points(shape) -> np.ndarray:
-    """Return points (k,3) whose convex hull is the shape, or nearly."""
+    """Return points (k,3) with approximately the shape as convex hull."""
     if isinstance(shape, MeshShape):
         return shape.vertices
     if isinstance(shape, Box):
@@ -82,7 +82,7 @@ def shape_points(shape) -> np.ndarray:
 
 
 def _sphere() -> np.ndarray:
-    """Points (BALL,3) all over the unit sphere, its poles among them (a spiral of equal areas)."""
+    """Return points (BALL,3) evenly distributed on the unit sphere, including its poles (a spiral of equal areas)."""
     z = np.linspace(-1, 1, BALL)
     turn = np.pi * (3 - np.sqrt(5)) * np.arange(BALL)
     r = np.sqrt(1 - z**2)
@@ -90,12 +90,12 @@ def _sphere() -> np.ndarray:
 
 
 def face(points: np.ndarray, normal: np.ndarray, ahead: np.ndarray, origin: np.ndarray, depth: float) -> Face:
-    """Return the largest rectangle inside what lies within ``depth`` of the end of points (k,3) in a direction.
+    """Return the largest rectangle inscribed in the end of points (k,3) in a direction, within ``depth``.
 
     Parameters
     ----------
     normal, ahead : (3,) out of the body; the direction of the rectangle's x.
-    origin : (3,) what the origin of its frame lies beyond, along the normal.
+    origin : (3,) the origin of its frame lies on the line along the normal through this point.
     """
     z = normal / np.linalg.norm(normal)
     x = ahead - (ahead @ z) * z
@@ -131,10 +131,10 @@ def inscribed(points: np.ndarray, steps: int = 31) -> tuple[np.ndarray, np.ndarr
 
 
 def flattest(points: np.ndarray, towards: np.ndarray, axes: np.ndarray, depth: float) -> np.ndarray:
-    """Return the direction (3,) near ``towards`` in which the points (k,3) end in the largest rectangle.
+    """Return the direction (3,) near ``towards`` with the largest rectangle at the end of points (k,3).
 
-    Candidates are the direction itself, the ``axes`` (m,3) and the facets of the convex hull within 30 degrees of it;
-    an axis wins over another one that is no more than a tenth larger.
+    Candidates are the direction itself, the ``axes`` (m,3) and the facets of the convex hull within 30 degrees of it.
+    An axis is preferred unless another candidate is more than a tenth larger.
     """
     towards = towards / np.linalg.norm(towards)
     candidates = [(axis, 1.1) for axis in axes if axis @ towards > np.cos(np.deg2rad(30))] + [(towards, 1.0)]

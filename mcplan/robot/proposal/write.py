@@ -20,11 +20,11 @@ from mcplan.robot.robot import Robot
 from mcplan.robot.robot_file import load_robot
 
 SAMPLES, OFTEN, NEAR = 200, 0.5, 2
-"""Random configurations; share of them in which links no more than so many joints apart may overlap."""
+"""Number of random configurations; share of overlaps from which a pair is ignored; maximum joints between its links."""
 
 
 def often_overlapping(robot: Robot) -> dict[frozenset[str], float]:
-    """Return the pairs of links around the same few joints that overlap in more than ``OFTEN`` of random postures."""
+    """Return the pairs of links, at most ``NEAR`` joints apart, that overlap in more than ``OFTEN`` of postures."""
     random = np.random.default_rng(0)
     count: dict[frozenset[str], int] = {}
     for found in overlaps(robot, [robot.random_configuration(random) for _ in range(SAMPLES)]):
@@ -35,7 +35,7 @@ def often_overlapping(robot: Robot) -> dict[frozenset[str], float]:
 
 
 def _joints_between(robot: Robot, pair: frozenset[str]) -> int:
-    """Return how many joints there are between two links."""
+    """Return the number of joints between two links."""
     parent = hung_on(robot.tree)
     paths = []
     for link in pair:
@@ -48,7 +48,7 @@ def _joints_between(robot: Robot, pair: frozenset[str]) -> int:
 
 
 STANDING = ("half_sitting", "standing", "default")
-"""Named postures of an SRDF that a robot stands in, the best one first."""
+"""Names of standing postures in an SRDF, in order of preference."""
 
 
 def propose(
@@ -61,9 +61,9 @@ def propose(
 
     Parameters
     ----------
-    urdf : the URDF, or ``package://NAME/path``, which the file then says too; an SRDF beside it counts.
+    urdf : the URDF, or ``package://NAME/path``, also used in the file; an SRDF beside it is read.
     name : of the robot; that of the URDF by default.
-    package_directories : as for ``load_robot``; they are named in the file.
+    package_directories : as for ``load_robot``; listed in the file.
 
     Raises
     ------
@@ -74,7 +74,7 @@ def propose(
     path = Path(urdf) if named is None else package_file(named, [Path(folder) for folder in package_directories])
     packages = [str(Path(folder).resolve()) for folder in package_directories]
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # `mcplan robot check` says them
+        warnings.simplefilter("ignore")  # `mcplan robot check` reports them
         bare = load_robot(path, package_directories=packages)
         if bare.n == 0:
             raise RobotError(f"{path}: nothing moves in this robot, so there is nothing to propose")
@@ -108,7 +108,7 @@ def _start(robot: Robot) -> np.ndarray:
 
 
 def _urdf_name(path: Path, directory: Path) -> str:
-    """Return how a file says where the URDF is: in an installed package, or relative to it."""
+    """Return the reference to the URDF in the file: in an installed package, or a relative path."""
     for package in EXTRAS:
         home = find_package(package)
         if home is not None and path.resolve().is_relative_to(home.resolve()):
@@ -135,7 +135,7 @@ def _lines(found: Anatomy, q: np.ndarray, head: dict, settings: dict) -> Iterato
         yield f"up: {settings['up']}"
     if settings["locked"]:
         yield ""
-        yield "# what these move is lighter than 0.4 % of the robot: fingers, grippers, eyes"
+        yield "# joints that move less than 0.4 % of the robot's mass: fingers, grippers, eyes"
         yield f"locked: {inline(settings['locked'])}"
     if not robot.armature.any():
         yield ""
@@ -167,7 +167,7 @@ def _ignored(found: Anatomy, q: np.ndarray) -> Iterator[str]:
     if not here and not often:
         return
     yield ""
-    yield "# Pairs that overlap without harm: shapes larger than what they stand for. Neighbours need not be named."
+    yield "# Pairs with harmless overlaps: shapes larger than the real links. Adjacent links need not be listed."
     yield "collision:"
     yield "  ignore:"
     for pair in sorted({*here, *often}, key=sorted):

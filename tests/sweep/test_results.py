@@ -145,7 +145,7 @@ tables:
 @pytest.mark.parametrize(
     ("table", "problem"),
     [
-        ("by: simulation.physics, each: [duration], against: qq", "qq: no value of `simulation.physics`; there are: qp"),
+        ("by: simulation.physics, each: [duration], against: qq", "no value of `simulation.physics`; there are: qp"),
         ("by: scenario, each: [duration], against: walk", "walk: no value of `scenario`; there are: sway, step"),
         ("by: scenario, each: [success], against: sway", "`success` is no number"),
         ("values: [duration], against: sway", "`against` is one of the values of `by`, which is not given"),

@@ -17,7 +17,7 @@ function readingAt(t) {
   const values = [];
   for (const curve of limits.curves) {
     if (curve.values.length && curve.values[k] !== null) {
-      values.push([curve.name + " used" + (curve.whose ? " (" + curve.whose[k] + ")" : ""), curve.values[k].toFixed(0) + " %"]);
+      values.push([curve.name + " used" + (curve.whose && curve.whose[k] ? " (" + curve.whose[k] + ")" : ""), curve.values[k].toFixed(0) + " %"]);
     }
   }
   const depth = region.curves[0].values[k];

@@ -116,7 +116,7 @@ function makeChart(host, chart, times, options) {
       chart.curves.forEach((curve, i) => {
         const value = curve.values[k];
         outputs[i].textContent = value === null || value === undefined ? "–" : String(Number(value.toPrecision(3)))
-          + (curve.whose ? " (" + curve.whose[k] + ")" : "");
+          + (curve.whose && curve.whose[k] ? " (" + curve.whose[k] + ")" : "");
       });
     }
   }

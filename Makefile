@@ -1,19 +1,21 @@
 # make demo   install into .venv, run the main job, say where the replay is
 # make test   install what the tests need, then check style, layers, types and behaviour
 # make check  the same without what takes long: kernels, scenes, planning's parts, certificates of short runs
+# make check-oldest, make check-newest   the same with the oldest allowed and the newest versions of all dependencies
 # make results table=DIR ...   the figures of docs/results.md and README from finished measurements (docs/_ext/results_page.py)
 # make gallery   the picture of many plans in the README and that of both paces in the theory, made anew
 # make schemas  the JSON Schemas of scenario, robot and experiment files, after a change of their keys
 # make docs   the pages of docs/, with the reference, as HTML in docs/_build
 PYTHON ?= python3
 VENV := .venv
-BIN := $(VENV)/bin
+BIN = $(VENV)/bin
+CONSTRAINTS := constraints.txt
 # one thread per process; bytecode is kept, even where the shell forbids it: tests start mcplan some hundred times
 ALONE := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=
-PYTEST := $(ALONE) $(BIN)/python -m pytest -n 2 --dist loadfile
+PYTEST = $(ALONE) $(BIN)/python -m pytest -n 2 --dist loadfile
 WALK := walk --set parameters.distance=0.5 --physics contact
 
-.PHONY: demo test check types kernels docs results schemas gallery install clean
+.PHONY: demo test check check-oldest check-newest types kernels docs results schemas gallery install clean
 
 demo: $(VENV)/.installed
 	$(BIN)/mcplan run table_hand
@@ -37,6 +39,13 @@ check: $(VENV)/.installed-test
 	$(BIN)/lint-imports
 	$(BIN)/mypy
 	$(PYTEST) -q -m 'not slow' @tests/quick.txt
+
+check-oldest:
+	$(PYTHON) -m tests.oldest_versions > .oldest.txt
+	$(MAKE) check VENV=.venv-oldest CONSTRAINTS=.oldest.txt
+
+check-newest:
+	$(MAKE) check VENV=.venv-newest CONSTRAINTS=/dev/null
 
 docs: $(VENV)/.installed-docs
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build
@@ -66,15 +75,15 @@ $(BIN)/python:
 		echo "mcplan needs Python 3.11 or newer; '$(PYTHON)' is $$($(PYTHON) -V 2>&1). Name another one: make PYTHON=python3.12 ..."; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.installed: pyproject.toml constraints.txt | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
+$(VENV)/.installed: pyproject.toml $(CONSTRAINTS) | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c $(CONSTRAINTS) -e .
 	touch $@
 
 # Bytecode of what is imported is made then, of a third of what is installed.
-$(VENV)/.installed-test: pyproject.toml constraints.txt | $(BIN)/python
-	$(BIN)/python -m pip install --no-compile --quiet --disable-pip-version-check -c constraints.txt -e '.[test]'
+$(VENV)/.installed-test: pyproject.toml $(CONSTRAINTS) | $(BIN)/python
+	$(BIN)/python -m pip install --no-compile --quiet --disable-pip-version-check -c $(CONSTRAINTS) -e '.[test]'
 	touch $@ $(VENV)/.installed
 
-$(VENV)/.installed-docs: pyproject.toml constraints.txt | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'
+$(VENV)/.installed-docs: pyproject.toml $(CONSTRAINTS) | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c $(CONSTRAINTS) -e '.[docs]'
 	touch $@

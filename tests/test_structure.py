@@ -73,3 +73,9 @@ def test_no_two_classes_have_one_name(modules):
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 homes[node.name].append(name)
     assert {name: where for name, where in homes.items() if len(where) > 1} == {}
+
+
+def test_the_files_of_the_quick_tests_exist():
+    names = (ROOT / "tests" / "quick.txt").read_text().split()
+    assert names
+    assert [name for name in names if not (ROOT / name).exists()] == []

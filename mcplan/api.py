@@ -1,4 +1,4 @@
-"""The long jobs from Python: planning and simulating, with progress and a live view.
+"""High-level Python API: planning, simulation, sweeps, reports, with progress and a live view.
 
 Result folders: scenario, plan, record, report and replay of a run; single pages.
 """
@@ -48,7 +48,7 @@ def plan(
     seed: int = 0,
     progress: bool | ProgressCallback = False,
 ) -> Plan:
-    """Return a plan for a scenario: its hand-written sequence completed, or one found from start and goal.
+    """Plan a scenario: complete its contact sequence, or search one from start and goal.
 
     >>> import mcplan as mc
     >>> mc.plan("sway")
@@ -182,7 +182,7 @@ def sweep(
 
 
 def _opened(plan: Plan, live: bool | int):
-    """Return a live view that somebody looks at."""
+    """Open a live view."""
     from mcplan.view.live import LiveView
 
     view = LiveView(plan, 0 if live is True else live)
@@ -197,7 +197,7 @@ def _opened(plan: Plan, live: bool | int):
 
 
 def new_directory(name: str, output: str | None, force: bool) -> Path:
-    """Make the directory of a run.
+    """Create the directory of a run.
 
     Without ``output`` it is ``runs/NAME``, or the first of ``runs/NAME-2``, ``runs/NAME-3``, ... that does not exist.
 
@@ -225,7 +225,7 @@ def new_directory(name: str, output: str | None, force: bool) -> Path:
 
 
 RESULTS = ("plan.yaml", "run.npz", "timing.npz", "report.json", "replay.html")
-"""What there is of a run beside its scenario and its report."""
+"""Output files of a run, without scenario and report."""
 
 
 def write_results(directory: Path, plan: Plan, run: Run, report: Report) -> None:
@@ -256,7 +256,7 @@ def write_failure(directory: Path, scenario: Scenario, failure: PlanningFailed) 
 
 
 def save_report(run: Run, path: str | os.PathLike[str], report: Report | None = None) -> Path:
-    """Write the report of a run: one HTML file that needs no network, for somebody who was not there.
+    """Write the report of a run: one self-contained HTML file.
 
     What happened in a sentence, the closest calls, replay, charts, certificate and timings.
 
@@ -282,7 +282,7 @@ def save_report(run: Run, path: str | os.PathLike[str], report: Report | None = 
 
 
 def save_html(what: Run | Plan | Scenario | Robot, path: str | os.PathLike[str], report: Report | None = None) -> Path:
-    """Write a run, a plan, a scenario at its start, or a robot as one HTML file that needs no network.
+    """Write a run, a plan, a scenario at its start, or a robot as one self-contained HTML file.
 
     >>> import tempfile, mcplan as mc
     >>> mc.save_html(mc.load_scenario("walk"), tempfile.mkdtemp() + "/walk.html").name

@@ -1,24 +1,24 @@
-"""Write the figures of pages from finished measurements, between the texts that stay.
+"""Generator of the measured results in pages: it replaces the blocks between marked comments.
 
     python docs/_ext/results_page.py docs/results.md README.md table=runs/sweeps/table bench=bench.json
 
-Each figure stands between two comments of a page, whose first names what it is made of::
+Each block is between two comments of a page; the first comment names its source::
 
-    <!-- table: experiments/table.yaml -->      a sweep's directory, its tables as that experiment has them
-    <!-- table: experiments/table.yaml, What broke, ... -->     of these tables some, by their titles, which are left
-                                           out; rows that are alike but for their scenario are one
-    <!-- table: experiments/table.yaml, in a sentence -->       none of them: how many cases came out well
+    <!-- table: experiments/table.yaml -->      all tables of the experiment, from the store of a sweep
+    <!-- table: experiments/table.yaml, What broke, ... -->     only the tables with these titles, without title; rows
+                                           that differ only in the scenario are merged
+    <!-- table: experiments/table.yaml, in a sentence -->       no table, only the number of successful cases
     <!-- pace: experiments/pace.yaml, in a sentence by control.pace -->     the same for each value of a field
-    <!-- bench -->                              what `mcplan bench --json` printed
-    <!-- pushes -->                             what `python -m tests.sim.push_recovery` wrote
-    <!-- walking -->, <!-- dynamic -->          what it wrote of a robot that walks, with and without a rest
-    <!-- jumps -->                              what `python -m tests.sim.torque_jumps` wrote
-    <!-- laws -->                               what `python -m tests.planning.measure_retiming` wrote
-    <!-- faults -->                             what `python -m tests.mutation.campaign` wrote
+    <!-- bench -->                              output of `mcplan bench --json`
+    <!-- pushes -->                             output of `python -m tests.sim.push_recovery`
+    <!-- walking -->, <!-- dynamic -->          its output for a walking robot, with and without a rest on each foot
+    <!-- jumps -->                              output of `python -m tests.sim.torque_jumps`
+    <!-- laws -->                               output of `python -m tests.planning.measure_retiming`
+    <!-- faults -->                             output of `python -m tests.mutation.campaign`
     <!-- end -->
 
-Below each stand commit and date. Of a sweep's store those rows count that the newest code has made of the experiment's
-cases, on whatever seeds. What is not named on the command line stays as it is. (`make results` calls this.)
+Commit and date follow each block. From a sweep's store only rows of the newest code version are used, for any seeds.
+Blocks without a source on the command line stay unchanged. (`make results` calls this.)
 """
 
 import json
@@ -47,17 +47,17 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def rewritten(page: str, sources: dict[str, Path], root: Path = ROOT) -> str:
-    """Return a page with those of its figures made anew whose source is given.
+    """Return a page with the blocks of the given sources replaced.
 
     Parameters
     ----------
     sources : by the word in the comment.
-    root : from which the page names experiments.
+    root : directory of the experiment paths in the page.
 
     Raises
     ------
     InputError
-        A source that holds nothing, or a table that its experiment does not have.
+        A source is empty, or the experiment lacks a table.
     """
 
     def filled(found: re.Match[str]) -> str:
@@ -71,23 +71,23 @@ def rewritten(page: str, sources: dict[str, Path], root: Path = ROOT) -> str:
 
 
 def places(page: str) -> list[str]:
-    """Return the words that a page has places for."""
+    """Return the words in the block comments of a page."""
     return [found[2] for found in BLOCK.finditer(page)]
 
 
 def swept(directory: Path, file: Path, titles: str | None = None) -> str:
-    """Return the tables of a sweep's store, as its experiment asks for them: all, or those with these titles."""
-    experiment = load_experiment(file, elsewhere=True)  # what the runs took need not be installed where pages are made
+    """Return the experiment's tables from a sweep's store: all, or those with these titles."""
+    experiment = load_experiment(file, elsewhere=True)  # packages of the runs need not be installed here
     with Store(directory, read_only=True) as store:
         newest = store.newest()
     if strange := sorted({str(row["scenario"]) for row in newest.rows} - set(experiment.scenarios)):
         raise InputError(f"the store has {', '.join(strange)}, which {experiment.name} does not")
     results = Results(experiment, ordered(experiment, own_rows(experiment, newest.rows, directory)))
-    told, _, by = (titles or "").partition(" by ")
-    tables = chosen(tables_of(results), SENTENCE if told == SENTENCE else titles)
+    form, _, by = (titles or "").partition(" by ")
+    tables = chosen(tables_of(results), SENTENCE if form == SENTENCE else titles)
     parts = [worded(table) if titles is None else worded(gathered(table)) for table in tables]
-    parts.append(counted(results, by if told == SENTENCE else "") + ("\n" if titles is None else ""))
-    end = f"{said(results)}; {origin(newest.finished, newest.commit)}."
+    parts.append(counted(results, by if form == SENTENCE else "") + ("\n" if titles is None else ""))
+    end = f"{extent(results)}; {origin(newest.finished, newest.commit)}."
     return "\n".join([*parts, f"{end} {legend(results) if titles is None else INTERVALS}\n"])
 
 
@@ -148,7 +148,7 @@ def ordered(experiment: Experiment, rows: Sequence[Row]) -> tuple[Row, ...]:
 
 
 def worded(table: Table) -> str:
-    """Return a table with its columns in words and its scenarios as code; a sentence where it has no rows."""
+    """Return a table with readable column names and scenarios as code; a sentence if it has no rows."""
     if not table.rows:
         return f"**{table.title}**: nothing.\n"
     header = []
@@ -161,9 +161,9 @@ def worded(table: Table) -> str:
 
 
 def counted(results: Results, by: str = "") -> str:
-    """Return how many runs hold in each back end, or how many plans are found and certified; scenarios count alike.
+    """Return the success rate in each back end, or of plans found and certified, over all scenarios.
 
-    ``by``: a field for each of whose values that is said.
+    ``by``: a field; one rate for each of its values.
     """
     if not by:
         return f"All scenarios together: {together(results.rows)}."
@@ -172,7 +172,7 @@ def counted(results: Results, by: str = "") -> str:
 
 
 def together(rows: Sequence[Row]) -> str:
-    """Return how many of these rows are good."""
+    """Return the success rates of rows as text."""
     runs: dict[str, list[bool]] = {}
     for row in rows:
         if (physics := row.get("simulation.physics")) is not None:
@@ -183,13 +183,13 @@ def together(rows: Sequence[Row]) -> str:
 
 
 def rated(good: Sequence[bool], where: str, digits: int) -> str:
-    """Return how many are good, and within what the rate is."""
+    """Return a success rate with its confidence interval as text."""
     rate = wilson(sum(good), len(good))
     return f"{sum(good)} of {len(good)} {where} ({100 * rate.low:.{digits}f}–{100 * rate.high:.{digits}f} %)"
 
 
-def said(results: Results) -> str:
-    """Return how many cases there are, on which seeds."""
+def extent(results: Results) -> str:
+    """Return the number of cases and their seeds as text."""
     seeds = sorted({row["seed"] for row in results.rows})
     whole = seeds == list(range(seeds[0], seeds[-1] + 1)) and len(seeds) > 2
     text = f"{seeds[0]} to {seeds[-1]}" if whole else ", ".join(map(str, seeds))
@@ -214,7 +214,7 @@ def benched(file: Path) -> str:
 
 
 def lines_of(file: Path, nothing: str) -> list[dict]:
-    """Return the lines of a file, each a JSON object; ``nothing`` says what it means that there are none."""
+    """Return the lines of a file, each a JSON object; ``nothing`` is the message for an empty file."""
     rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
     if not rows:
         raise InputError(f"{file}: {nothing}")
@@ -222,8 +222,8 @@ def lines_of(file: Path, nothing: str) -> list[dict]:
 
 
 def pushed(file: Path) -> str:
-    """Return what came of pushes."""
-    rows = lines_of(file, "no push has been carried out")
+    """Return the results of pushes as text."""
+    rows = lines_of(file, "no push has been simulated")
     ran = [row for row in rows if "exception" not in row]
     stood = sum(row["stopped"] is None for row in ran)
     stepped = sum(row["stopped"] is None and row["steps"] > 0 for row in ran)
@@ -237,8 +237,8 @@ def pushed(file: Path) -> str:
 
 
 def walked(file: Path) -> str:
-    """Return what came of pushes on a robot that walks, in each back end."""
-    rows = lines_of(file, "no push has been carried out")
+    """Return the results of pushes on a walking robot, by back end, as text."""
+    rows = lines_of(file, "no push has been simulated")
     stood: dict[str, list[bool]] = {}
     for row in rows:
         stood.setdefault(row["physics"], []).append("exception" not in row and row["stopped"] is None)

@@ -26,7 +26,7 @@ from mcplan.document.json_schema import field_docs
 
 @dataclass(frozen=True)
 class Key:
-    """One line of a table: a key, what it may be, its default, what it means."""
+    """One row of a table: key, type, default, description."""
 
     name: str
     type: str
@@ -35,7 +35,7 @@ class Key:
 
 
 def models_of(annotation: Any) -> Iterator[type[BaseModel]]:
-    """Yield the models that an annotation is made of."""
+    """Yield the models in an annotation."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         yield annotation
     for part in get_args(annotation):

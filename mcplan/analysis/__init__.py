@@ -1,1 +1,1 @@
-"""Quantities of scenes, plans and runs that commands and pages show."""
+"""Derived quantities of scenes, plans and runs for commands and pages."""

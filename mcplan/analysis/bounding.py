@@ -27,13 +27,13 @@ from mcplan.robot.robot import Robot
 from mcplan.statics.contact_forces import ContactUnknowns, ForceUnknowns
 
 LOOSE = 0.8
-"""Part of a limit up to which it does not bound a law: between its nodes a smooth law keeps off its limits."""
+"""Used share from which a limit counts as active: a smooth time parameterization stays below limits between nodes."""
 
 EVERY = 2
-"""Of the pieces of a law's spline, every which is looked at."""
+"""Every so many spline pieces of a time parameterization, one is evaluated."""
 
 MOST = 100.0
-"""Multiple of the required forces beyond which forces are no limit."""
+"""Multiple of the required forces beyond which contact forces are no limit."""
 
 NOTHING = "smoothness"
 TORQUE, FRICTION, PRESSURE, GRIP, FORCE = "torque", "friction", "pressure", "grip", "largest force"
@@ -41,7 +41,7 @@ ACCELERATION, WEIGHT, TURN = "acceleration", "weight on contacts", "jerk of the 
 
 
 class Bound(NamedTuple):
-    """What bounds a law at a time of it (s): the kind of limit, whose it is (or nothing), and the part that is used."""
+    """Active limit at a time (s): kind, owner (joint or patch; may be empty), and used share."""
 
     t: float
     kind: str
@@ -50,12 +50,12 @@ class Bound(NamedTuple):
 
     @property
     def name(self) -> str:
-        """In words."""
+        """Format as text."""
         return f"{self.kind}, {self.whose}" if self.whose else self.kind
 
 
 class Used(NamedTuple):
-    """The part of a limit that is used."""
+    """Used share of a limit."""
 
     kind: str
     whose: str
@@ -63,7 +63,7 @@ class Used(NamedTuple):
 
 
 def bounds(retimer: Retimer, segment: Segment) -> tuple[Bound, ...]:
-    """Return what bounds the law of a segment, at times along it; nothing where it has none."""
+    """Return the active limits of a segment at times along it; empty without a time parameterization."""
     law = segment.law
     if law is None:
         return ()
@@ -91,7 +91,7 @@ def bounds(retimer: Retimer, segment: Segment) -> tuple[Bound, ...]:
 
 
 def shares(found: Sequence[Bound], duration: float) -> dict[str, float]:
-    """Return the part of its duration (s) in which a law is bound by each limit, the longest first."""
+    """Return the time (s) in which each limit is active, the longest first."""
     if not found:
         return {}
     times = [bound.t for bound in found]
@@ -156,7 +156,7 @@ def _forces(
 def _of_contact(
     block: ContactUnknowns, f: np.ndarray, against: np.ndarray, turning: np.ndarray
 ) -> dict[tuple[str, str], float]:
-    """Return how much more of each limit of a contact would help, by kind and patch.
+    """Return the sensitivity to each limit of a contact, by kind and patch.
 
     Parameters
     ----------

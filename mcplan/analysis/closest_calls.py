@@ -1,4 +1,4 @@
-"""Closest calls: the least margins of a run, from its certificate and its plan."""
+"""Closest calls: smallest margins of a run, from its certificate and its plan."""
 
 import re
 from dataclasses import dataclass
@@ -24,21 +24,21 @@ WORDS = {
     "unplanned contact": "unplanned contact",
     "fall": "sinking of the centre of mass",
 }
-"""Lines of a certificate that are margins of the motion, in words; goals are one call together."""
+"""Labels of the checks that are margins of the motion; all goals together are one call."""
 
 SCALES = {"m": (1e3, "mm"), "N": (1.0, "N"), "deg": (1.0, "deg"), "rad": (1.0, "rad"), "s": (1.0, "s")}
-"""Factor and unit in which a person reads a value."""
+"""Display unit of a value, with its factor."""
 
 TIME = re.compile(r",? ?(?:at )?\b(?P<text>t = (?P<t>[\d.]+) s)")
-"""The time of a line, with the words that lead to it."""
+"""Time in the text of a check."""
 
 FAR = 0.05
-"""Share of a bound below which nothing came close."""
+"""Minimum used share of a bound for a closest call."""
 
 
 @dataclass(frozen=True)
 class Call:
-    """One quantity where it came closest.
+    """One quantity at its smallest margin.
 
     Attributes
     ----------
@@ -57,7 +57,7 @@ class Call:
 
 
 def closest_calls(run: Run, certificate: Report) -> list[Call]:
-    """Return the closest calls: largest share of a bound first, then lines with a margin only."""
+    """Return the closest calls: largest share of a bound first, then checks with a margin only."""
     calls = [_call(run, check, WORDS[check.name]) for check in certificate.checks if check.name in WORDS]
     goals = [check for check in certificate.checks if check.name.startswith(("goal", "item ")) and share_of(check)]
     if goals:
@@ -70,7 +70,7 @@ def closest_calls(run: Run, certificate: Report) -> list[Call]:
 
 
 def share_of(check: Check) -> float | None:
-    """Return the value by its upper bound, where it has one that is not zero."""
+    """Return value / upper bound, if the bound is not zero."""
     bound = re.fullmatch(r"<= ([\d.e+-]+)", check.bound)
     if bound is None or check.value is None or not float(bound[1]) > 0.0:
         return None
@@ -115,7 +115,7 @@ def _range_share(run: Run, margin: float, joint: str) -> float | None:
 
 
 def _least_push(run: Run) -> Call | None:
-    """Return the least horizontal push that a stance of the plan resists."""
+    """Return the smallest resisted horizontal push of the plan's stances."""
     pushes = [stance.margins.get("equilibrium") for stance in run.plan.stances]
     known = [(push, k) for k, push in enumerate(pushes) if push is not None]
     if not known:

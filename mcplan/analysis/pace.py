@@ -1,4 +1,4 @@
-"""What a run's pages and plots tell of its pace: how long motions were to take and took, and what bounds them.
+"""Pace of a run: planned and actual durations of motions, their active limits, and the planned reference.
 
 The motion that a run was to follow: that of its plan, laid over the times at which its phases began.
 """
@@ -17,12 +17,12 @@ from mcplan.record.run import Run
 from mcplan.scene.contact import Contact
 
 FIRST, LAST = ("shift", "slide", "carry", "lift"), ("retract",)
-"""Kinds of phases that begin the first, and the second, motion of the transition to their stance."""
+"""Kinds of phases at the start of the first, and of the second, motion of a transition."""
 
 
 @dataclass(frozen=True)
 class Stretch:
-    """From a sample on, the segment of the plan that is followed, begun at time ``t`` (s); None: ``q`` is kept."""
+    """From a sample on: the tracked segment of the plan, begun at time ``t`` (s); None: ``q`` is held."""
 
     begin: int
     t: float
@@ -30,14 +30,14 @@ class Stretch:
     q: np.ndarray
 
     def place(self, t: float) -> float:
-        """Return how far along its segment it is at time t (s); the end is held."""
+        """Return the time along the segment at time t (s), held at its end."""
         assert self.segment is not None
         return place_along(self.segment, t - self.t)
 
 
 @dataclass(frozen=True, eq=False)
 class PlannedReference:
-    """What the plan says where the robot should be at each sample of a run.
+    """Planned reference at each sample of a run.
 
     Where a motion was replanned during the run (a notice of the run), the controller followed that one;
     where the robot fell behind a law of time, it waited.
@@ -51,7 +51,7 @@ class PlannedReference:
 
     @cached_property
     def stretches(self) -> list[Stretch]:
-        """Stretches of the run, in order; the first keeps the posture of the start."""
+        """Intervals of the run, in order; the first holds the start posture."""
         run, stances = self.run, self.run.plan.stances
         own = {state.state for state in run.scenario.control.states if state.do is not None}
         found = [Stretch(0, float(run.t[0]), None, stances[0].q)]
@@ -70,7 +70,7 @@ class PlannedReference:
 
     @property
     def known(self) -> bool:
-        """Whether the plan has motions that the run went through."""
+        """Whether the run executed motions of the plan."""
         return len(self.stretches) > 1
 
     def com(self) -> np.ndarray:
@@ -100,7 +100,7 @@ class PlannedReference:
         return out
 
     def place(self, k: int, patch: str, q: np.ndarray) -> Contact | np.ndarray:
-        """Return where a patch should be at sample k: its planned contact, or in the air its pose (4, 4) in ``q``.
+        """Return the reference of a patch at sample k: its planned contact, or in the air its pose (4, 4) in ``q``.
 
         A contact on an object that is just being moved goes along with it, to where the patch is in ``q``.
         """
@@ -125,12 +125,12 @@ class PlannedReference:
 
 
 NAMED = 0.1
-"""Part of a motion's time in which a limit bounds it, from which it is named."""
+"""Minimum share of a motion's time for naming an active limit."""
 
 
 @dataclass(frozen=True)
 class MotionTiming:
-    """The motion to one stance, as it was planned and as it went.
+    """The motion to one stance: planned and actual timing.
 
     Attributes
     ----------
@@ -162,7 +162,7 @@ class PaceOfRun:
 
     @cached_property
     def reference(self) -> PlannedReference:
-        """The motion that was to be followed."""
+        """Reference motion."""
         return PlannedReference(self.run)
 
     @property
@@ -173,7 +173,7 @@ class PaceOfRun:
 
     @property
     def bounded(self) -> bool:
-        """Whether it has laws of time, which something bounds."""
+        """Whether motions have time parameterizations with active limits."""
         return self._retimer is not None and self.reference.known
 
     @cached_property
@@ -183,7 +183,7 @@ class PaceOfRun:
 
     @cached_property
     def bounds(self) -> list[list[tuple[Bound, ...]]]:
-        """What bounds each segment of the transition to each stance; nothing at the pace ``slow``."""
+        """Active limits of each segment, by stance; empty at the pace ``slow``."""
         transitions = [stance.transition for stance in self.run.plan.stances]
         if self._retimer is None:
             return [[] for _ in transitions]
@@ -191,7 +191,7 @@ class PaceOfRun:
 
     @cached_property
     def motions(self) -> list[MotionTiming]:
-        """The motions that the run has begun, in order."""
+        """Motions begun in the run, in order."""
         run, found = self.run, []
         aims = np.array([-1 if phase.stance is None else phase.stance for phase in run.record.phases])[run.phase]
         for k, stance in enumerate(run.plan.stances):
@@ -211,16 +211,16 @@ class PaceOfRun:
 
     @property
     def planned(self) -> float:
-        """How long all motions were to take that the run has begun (s)."""
+        """Planned duration of all begun motions (s)."""
         return sum(motion.planned for motion in self.motions)
 
     @property
     def took(self) -> float:
-        """How long they took (s)."""
+        """Actual duration of all begun motions (s)."""
         return sum(motion.took for motion in self.motions)
 
     def behind(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return when motions began or ended (s), and by how much longer all until then had taken than planned (s)."""
+        """Return the times of starts and ends of motions (s), and the accumulated delay to the plan there (s)."""
         motions = self.motions
         if not motions:
             return np.zeros(0), np.zeros(0)
@@ -228,7 +228,7 @@ class PaceOfRun:
         return np.array(t), np.cumsum([0.0, *(motion.took - motion.planned for motion in motions)])
 
     def bound_at(self, samples: np.ndarray) -> list[Bound | None]:
-        """Return what bounds the planned motion at samples of the run; None where nothing moves by a law."""
+        """Return the active limit of the planned motion at samples; None without a time parameterization."""
         run, found = self.run, []
         stretches = self.reference.stretches
         begins = np.array([stretch.begin for stretch in stretches])
@@ -248,6 +248,6 @@ class PaceOfRun:
 
 
 def bound_text(bound: dict[str, float]) -> str:
-    """Return in words what bounds a motion: ``torque, RLEG_JOINT3 60 %; friction, left_sole 20 %``."""
+    """Format the active limits of a motion: ``torque, RLEG_JOINT3 60 %; friction, left_sole 20 %``."""
     named = [(what, part) for what, part in bound.items() if part >= NAMED and what != NOTHING]
     return "; ".join(f"{what} {100 * part:.0f} %" for what, part in named)

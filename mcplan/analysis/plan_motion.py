@@ -10,21 +10,21 @@ from mcplan.planning.transition.transition import Segment
 from mcplan.scene.contact import Contact
 
 MIN_MOTION_S = 0.2
-"""From stance to stance, where nothing moves."""
+"""s: duration between stances without a motion."""
 
 MIN_LOAD = 1e-6
-"""Norm of a wrench (N, N m) below which a patch carries nothing."""
+"""Norm of a wrench (N, N m) below which a patch counts as unloaded."""
 
 
 def in_place(before: PlannedStance | None, stance: PlannedStance) -> tuple[Contact, ...]:
-    """Return the contacts that are in place at the linking posture: those of the larger of the two stances."""
+    """Return the contacts in place at the posture between two stances: those of the larger stance."""
     if before is None or len(stance.contacts) >= len(before.contacts):
         return stance.contacts
     return before.contacts
 
 
 def loaded(stance: PlannedStance, patch: str) -> bool:
-    """Whether a patch carries load at the linking posture of a stance."""
+    """Whether a patch carries load in the posture of a stance."""
     wrench = stance.wrenches.get(patch)
     return wrench is not None and float(np.linalg.norm(wrench)) > MIN_LOAD
 
@@ -46,12 +46,12 @@ def motions(plan: Plan, k: int) -> list[Segment]:
 
 
 def motion_time(segments: Sequence[Segment]) -> float:
-    """Return how long segments take one after the other (s)."""
+    """Return the total duration of segments (s)."""
     return sum(segment.time for segment in segments)
 
 
 def passing_times(plan: Plan) -> list[float]:
-    """Return when the motions of a plan, one after the other, pass its stances (s), the first at 0."""
+    """Return the times (s) at which the motions of a plan pass its stances, the first at 0."""
     times = [0.0]
     for k in range(len(plan.stances) - 1):
         times.append(times[-1] + max(motion_time(motions(plan, k)), MIN_MOTION_S))
@@ -59,7 +59,7 @@ def passing_times(plan: Plan) -> list[float]:
 
 
 def segment_at(segments: Sequence[Segment], share: float) -> tuple[Segment, float]:
-    """Return the segment in which a share of the time of all is over, and the place on its path there (s)."""
+    """Return the segment at a share of the total time, and its path parameter there (s)."""
     left = share * motion_time(segments)
     for segment in segments[:-1]:
         if left <= segment.time:
@@ -69,5 +69,5 @@ def segment_at(segments: Sequence[Segment], share: float) -> tuple[Segment, floa
 
 
 def place_along(segment: Segment, t: float) -> float:
-    """Return where on its path (s) a segment is at a time (s) since its begin, by its law if it has one."""
+    """Return the path parameter (s) of a segment at a time (s) since its start."""
     return min(t if segment.law is None else segment.law.at(t)[0], segment.duration)

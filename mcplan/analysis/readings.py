@@ -11,15 +11,15 @@ from mcplan.analysis.regions import com_limits
 from mcplan.record.run import Run
 
 MAX_INTERVALS = 600
-"""Intervals of time: more points than a chart has pixels make a page larger and no clearer."""
+"""Number of time intervals: more points than the pixels of a chart only enlarge the page."""
 
 LOADED_N = 1.0
-"""Friction is judged at points with more normal force than this (the rule of the certificate)."""
+"""N: minimum normal force for evaluating friction (as in the certificate)."""
 
 
 @dataclass(frozen=True, eq=False)
 class Readings:
-    """Values of a run over equal intervals of time: forces at their middle, of shares and margins the worst.
+    """Values of a run over equal time intervals: forces at the middle, the worst shares and margins.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ class Readings:
 
     @cached_property
     def pace(self) -> PaceOfRun:
-        """The pace of the run; its bounds take a linear program per place of every motion."""
+        """The pace of the run; its active limits need a linear program at every evaluated point."""
         return PaceOfRun(self.run)
 
     @cached_property
@@ -45,17 +45,17 @@ class Readings:
 
     @cached_property
     def forces(self) -> np.ndarray:
-        """Size of the force on each patch, (N, P), N."""
+        """Magnitude of the force on each patch, (N, P), N."""
         return np.linalg.norm(self.run.wrench[:, :, :3], axis=2)
 
     @cached_property
     def total(self) -> np.ndarray:
-        """Size of the sum of the forces on all patches, (N,), N."""
+        """Magnitude of the total contact force, (N,), N."""
         return np.linalg.norm(self.run.wrench[:, :, :3].sum(axis=1), axis=1)
 
     @cached_property
     def cone_used(self) -> np.ndarray:
-        """Share of the friction cone, or of a grasp's largest force, that each patch uses, (N, P); NaN: none."""
+        """Used share of the friction cone, or of a grasp's maximum force, of each patch, (N, P); NaN without load."""
         columns = [cone_used(self.run, column) for column in range(len(self.run.patches))]
         return np.column_stack(columns) if columns else np.full((len(self.run), 1), np.nan)
 
@@ -84,7 +84,7 @@ class Readings:
 
 
 def cone_used(run: Run, column: int) -> np.ndarray:
-    """Return per sample how much of its capacity a patch uses, (N,); NaN where it carries nothing.
+    """Return the used share of a patch's capacity per sample, (N,); NaN without load.
 
     ``|f_t| / (mu f_n)`` at the worst point (1 = sliding); of a grasp, which has no cone, ``|f|`` by its largest force.
     A patch may rest on one thing and grasp another later: the contact is that of `Run.planned`.
@@ -96,7 +96,7 @@ def cone_used(run: Run, column: int) -> np.ndarray:
 
 
 def largest_grip(run: Run, patch: str) -> np.ndarray:
-    """Return per sample the largest force that the grasp of a patch may carry, (N,), N; NaN where it grasps nothing."""
+    """Return the maximum force of a patch's grasp per sample, (N,), N; NaN without a grasp."""
     grasps = (contact if contact is not None and contact.kind == "grasp" else None for contact in run.planned(patch))
     limits = [None if grasp is None else grasp.max_force for grasp in grasps]
     return np.array(limits, float)[run.phase]

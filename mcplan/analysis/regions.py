@@ -1,4 +1,4 @@
-"""Where the centre of mass may be, for the contacts that are in place at each sample: the distance to the edge."""
+"""Support regions of a run, and the distance of the centre of mass to their edge."""
 
 import itertools
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from mcplan.statics.support_region import SupportRegion, support_region
 
 
 class Regions:
-    """Support regions by their contacts, each found once.
+    """Cache of support regions by their contacts.
 
     Parameters
     ----------
@@ -32,19 +32,19 @@ class Regions:
 
 
 def contacts_key(contacts: Sequence[Contact]) -> tuple:
-    """Return a key that is equal for contacts with the same region: places, rotations, friction and limits."""
+    """Return a cache key of contacts: places, rotations, friction and limits."""
     return tuple(contact_key(contact) for contact in contacts)
 
 
 def contact_spans(run: Run) -> list[tuple[int, int, tuple[Contact, ...]]]:
-    """Return (first, last + 1, contacts) of each stretch of samples with the same contacts, in order."""
+    """Return (first, last + 1, contacts) of each interval of samples with the same contacts, in order."""
     same = np.all(run.active[1:] == run.active[:-1], axis=1) & (run.phase[1:] == run.phase[:-1])
     edges = np.concatenate([[0], np.flatnonzero(~same) + 1, [len(run)]])
     return [(int(i), int(j), run.contacts(int(i))) for i, j in itertools.pairwise(edges)]
 
 
 def com_limits(run: Run) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return how far the centre of mass could go at rest before the contacts no longer balance it.
+    """Return the static limits of the centre of mass within the support region.
 
     Along each horizontal axis, the other coordinate where it is: with the region ``A c <= b``, the limits of ``c_i``
     are the nearest of ``(b_j - A_jk c_k) / A_ji`` on each side. Friction and mass are those that the physics had.

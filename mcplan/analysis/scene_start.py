@@ -1,4 +1,4 @@
-"""Where a robot may start in a scene that was found in a file, and where it is to go.
+"""Automatic start and goal of a robot in a scene from a mesh or world file.
 
 Start and goal are on level surfaces that are linked by steps which the robot's knees can take: the start on the lowest
 of the largest group of them, the goal on its highest. Where there is one surface only, the goal is a place on it.
@@ -50,7 +50,7 @@ def linked(a: Surface, b: Surface, step: float, gap: float) -> bool:
 
 
 def apart(a: Surface, b: Surface) -> float:
-    """Return how far apart (m) two surfaces are, seen from above: between points along their outlines."""
+    """Return the horizontal distance (m) of two surfaces, between sample points of their outlines."""
     points = [outline(surface) for surface in (a, b)]
     return float(np.min(np.linalg.norm(points[0][:, None, :2] - points[1][None, :, :2], axis=2)))
 
@@ -75,39 +75,39 @@ def hops_to(group: Sequence[Surface], last: Surface, step: float, gap: float) ->
 
 
 LEVEL = np.cos(np.radians(3.0))
-"""Least vertical part of the normal of the start surface."""
+"""Minimum vertical component of the normal of the start surface."""
 
 ROOM = 0.01
-"""m: what a robot at a start keeps from everything that it does not touch."""
+"""m: clearance of the start posture."""
 
 SHIFT, ASIDE = 0.01, 0.1
-"""m: by how much a foot may be moved from its place in the posture, alone and together with the others."""
+"""m: maximum displacement of a foot from its place in the posture, individually and of all feet together."""
 
 LIFT = 0.05
 """m: free height above feet, for a robot of the size of HRP-2: they are lifted so high before they go on."""
 
 GAP = 0.35
-"""Of the robot's leg: how far apart, seen from above, surfaces are that one step may link."""
+"""Maximum horizontal gap of a step / leg length."""
 
 HIGH = 0.21
-"""Of the robot's leg: how high one step is at most, whatever the knees could lift."""
+"""Maximum height of a step / leg length."""
 
 NEAR = 0.1
-"""m: no heading leads to a place as near as this."""
+"""m: minimum distance for computing a heading."""
 
 FAR = 2.0
-"""m: how far away a goal on the surface of the start is."""
+"""m: distance of a goal on the start surface."""
 
 ALIKE = 0.05
-"""m: surfaces that differ by less are as high."""
+"""m: tolerance of equal heights."""
 
 PLACES = 400
-"""Places that are tried on a surface."""
+"""Number of places tried on a surface."""
 
 
 @dataclass(frozen=True, eq=False)
 class StandingPlace:
-    """Where the robot stands: its posture (nq,), the contacts of its feet, the surface."""
+    """Standing robot: posture (nq,), foot contacts, surface."""
 
     q: np.ndarray
     contacts: tuple[Contact, ...]
@@ -116,7 +116,7 @@ class StandingPlace:
 
 @dataclass(frozen=True, eq=False)
 class Proposal:
-    """Start and goal in a scene; ``notice`` says what the user should look at."""
+    """Start and goal in a scene, with a notice for the user."""
 
     start: StandingPlace
     goal: dict[str, Any]
@@ -239,7 +239,7 @@ class _Places:
         return StandingPlace(q, tuple(contacts), surface)
 
     def _covered(self, q: np.ndarray, surface: Surface) -> bool:
-        """Whether something is above the feet of a posture: toes below the next step could not be lifted."""
+        """Whether there is an obstacle above the feet of a posture: toes below a step could not be lifted."""
         raised = q.copy()
         for share in (0.5, 1.0):
             raised[:3] = q[:3] + share * LIFT * self.robot.scale.leg * surface.normal
@@ -248,7 +248,7 @@ class _Places:
         return False
 
     def _on(self, surface: Surface, q: np.ndarray) -> list[Contact] | None:
-        """Return the contacts of the feet on a surface nearest to where they are in a posture; None if far."""
+        """Return the foot contacts on a surface nearest to their places in a posture; None if too far."""
         contacts = []
         for name in self.feet:
             X = self.robot.frame_pose(q, name)

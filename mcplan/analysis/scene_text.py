@@ -1,4 +1,4 @@
-"""A scenario around a mesh or world file, as text that a person can edit."""
+"""Scenario file for a mesh or world file, as editable text."""
 
 import os
 from collections.abc import Iterator

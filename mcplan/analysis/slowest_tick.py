@@ -1,4 +1,4 @@
-"""Clock times of the controller: its slowest ticks, when they were, in which phase, and which part took the time.
+"""Clock times of the controller: slowest ticks with time, phase and dominant part.
 
 A median of 0.2 ms does not show the one tick in which a motion was replanned.
 """
@@ -12,11 +12,11 @@ from mcplan.record.run import Run
 from mcplan.util.qp_status import NO_QP
 
 PARTS = ("terms", "machine", "program")
-"""Parts of a tick: kinematics and dynamics, state machine with the motions that it looks for, quadratic program."""
+"""Parts of a tick: kinematics and dynamics, state machine with replanning, quadratic program."""
 
 
 def tick_time(seconds: float) -> str:
-    """Return the clock time of a tick in words: ms, from a second on s."""
+    """Format the clock time of a tick: ms, or s from 1 s."""
     return f"{seconds:.1f} s" if seconds >= 1.0 else f"{1e3 * seconds:.3g} ms"
 
 
@@ -62,7 +62,7 @@ def slowest_tick(run: Run) -> str:
 
 
 def slowest_ticks(run: Run, count: int = 5, apart: float = 0.02) -> list[SlowTick]:
-    """Return the slowest ticks, the slowest first; of those within ``apart`` s only one."""
+    """Return the slowest ticks, the slowest first; at most one within ``apart`` s."""
     times = run.timing.get("control")
     ticks = np.flatnonzero(run.qp_status != NO_QP)
     if times is None or not len(times) or not len(ticks):
@@ -82,7 +82,7 @@ def slowest_ticks(run: Run, count: int = 5, apart: float = 0.02) -> list[SlowTic
 
 
 def steps_of_tick(run: Run) -> int:
-    """Return how many steps of the physics a control tick lasts, as the scenario's ``control.rate`` says."""
+    """Return the number of physics steps per control tick, from the scenario's ``control.rate``."""
     control = run.record.scenario.document.get("control")
     rate = control.get("rate") if isinstance(control, Mapping) else None
     if not isinstance(rate, int | float) or not rate > 0.0:

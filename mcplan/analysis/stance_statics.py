@@ -1,4 +1,4 @@
-"""Statics of one stance: constraints, regions of the centre of mass, wrench cones, shortfall."""
+"""Statics of one stance: constraint rank, centre-of-mass regions, wrench cones, missing forces."""
 
 from typing import Any, NamedTuple
 
@@ -14,11 +14,11 @@ from mcplan.statics.wrench_set import WrenchSet, wrench_set
 from mcplan.textbook.constraint.contact_rows import StanceRank, stance_rank
 
 ACCELERATION = 0.5
-"""m/s², in any direction, that the 3-D region of the centre of mass bears."""
+"""m/s²: acceleration in any direction for the 3-D region of the centre of mass."""
 
 
 class StanceStatics(NamedTuple):
-    """The statics of a stance of a plan at its posture, its contacts where they are there.
+    """Statics of a plan's stance in its posture, with contacts at their actual poses.
 
     name : of the stance: what changes.
     contacts : that are in place.
@@ -77,7 +77,7 @@ def stance_statics(plan: Plan, index: int) -> StanceStatics:
 
 
 def stance_lines(statics: StanceStatics, index: int) -> list[str]:
-    """Return what `mcplan info PLAN --stance K` prints."""
+    """Return the text of `mcplan info PLAN --stance K`."""
     x, y, z = statics.com
     lines = [
         f"stance {index}: {statics.name}",

@@ -1,4 +1,4 @@
-"""How much faster than real time a scenario is simulated: state machine, controller, physics, record, file.
+"""Benchmark of closed-loop simulation, relative to real time: state machine, controller, physics, record, file.
 
 One step of the contact physics, beside one of MuJoCo: the same robot, floor and torques.
 """
@@ -22,7 +22,7 @@ from mcplan.sim.physics import Action
 from mcplan.sim.simulate import Simulation
 
 PHYSICS = ("qp", "contact")
-"""Back ends that are measured; they need no other package."""
+"""Measured back ends; they need no other package."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class ClosedLoop:
 
 
 def prepare(scenario: str, steps: int | None = None, seed: int = 0) -> Plan:
-    """Plan the scenario and simulate it as it will be measured, so that its kernels are loaded."""
+    """Plan and simulate the scenario as in the measurement, so that its kernels are loaded."""
     found = plan(load_scenario(scenario), seed=seed)
     for physics in PHYSICS:
         measure(found, steps, physics)
@@ -75,7 +75,7 @@ def measure(found: Plan, steps: int | None = None, physics: str = "qp") -> Close
 SOLES = ("left_sole", "right_sole")
 
 STIFFNESS, DAMPING = 3000.0, 60.0
-"""Of the servos that hold the posture, N m/rad and N m s/rad for a joint of 150 N m."""
+"""Gains of the servos that hold the posture, N m/rad and N m s/rad for a joint of 150 N m."""
 
 DT = 1e-3
 """s."""

@@ -1,4 +1,4 @@
-"""Times against the number of bodies and of contact points.
+"""Scaling of computation times with the number of bodies and of contact points.
 
 The robot as a URDF that every program reads alike: locked joints fixed where they are locked, no geometry.
 """
@@ -97,11 +97,11 @@ def _numbers(values: Sequence[float] | np.ndarray) -> str:
 BODIES = (10, 30, 100, 300)
 
 CONTACTS = {4: (1, 4), 8: (2, 4), 16: (2, 8), 32: (2, 16)}
-"""Contact points -> how many feet, and how many points each has."""
+"""Number of contact points -> number of feet, points per foot."""
 
 
 def write_chains(directory: Path, bodies: tuple[int, ...]) -> dict[int, Path]:
-    """Write the chains that both sides load; return number of bodies -> path."""
+    """Write the chains for mcplan and the peer; return number of bodies -> path."""
     paths = {}
     for count in bodies:
         paths[count] = directory / f"chain{count}.urdf"

@@ -1,4 +1,4 @@
-"""Times of the dynamics: one configuration per Python call, and batches on one core and on two.
+"""Benchmark of dynamics kernels: one configuration per Python call, and batches on one and two cores.
 
 Time taken by a function, in microseconds.
 
@@ -52,7 +52,7 @@ BATCHES = (
     "frame_jacobian",
     "momentum_matrix",
 )
-"""Kernels that are also measured over a batch."""
+"""Kernels with an additional batch measurement."""
 
 CORES = (1, 2)
 
@@ -87,7 +87,7 @@ def kernels_us(robot: Robot, link: str, calls: int, repeats: int) -> dict[str, f
 
 
 def batch_us(robot: Robot, link: str, size: int, repeats: int) -> dict[str, dict[str, float]]:
-    """Return µs per configuration by name, each for those numbers of cores in ``CORES`` that are to be had.
+    """Return µs per configuration by name, for each available number of cores in ``CORES``.
 
     Results go to given arrays.
     """
@@ -129,7 +129,7 @@ STATICS: dict[str, tuple[float | None, float | None]] = {
     "margin, exact cones": (None, None),
     "margin with torque limits": (None, None),
 }
-"""Names in the order of the table -> µs: at most, and aimed at."""
+"""Names in the order of the table -> µs: upper bound and target."""
 
 
 def resting(robot: Robot, q: np.ndarray, patch: str, friction: float = FRICTION) -> Contact:

@@ -1,4 +1,4 @@
-"""The measurement: rounds in which everything is measured once, ours and the peers' in turn."""
+"""Benchmark run: several rounds, each with one measurement of mcplan and the peers in turn."""
 
 import os
 import tempfile
@@ -110,7 +110,7 @@ def tick_us(tick: ReferenceTick, ticks: int, skipped: int) -> dict[str, Any]:
 
 
 def tick_of_peer(robot: Robot, definition: Definition, urdf: Path, settings: BenchSettings) -> dict[str, Any]:
-    """Return the job that asks a peer for the reference tick."""
+    """Return a peer's job for the reference tick."""
     q = robot.posture(definition.posture)
     patches = [robot.patches[name] for name in definition.patches]
     return {
@@ -125,7 +125,7 @@ def tick_of_peer(robot: Robot, definition: Definition, urdf: Path, settings: Ben
 
 
 def agreements(robot: Robot, definition: Definition, first: dict[str, Any]) -> dict[str, Agreement]:
-    """Return how far the first tick's answers are from a peer's: plain, compiled, and without a cost of the torques.
+    """Return the deviation of the first tick's results from a peer's: plain, compiled, and without torque cost.
 
     The peer has no torques among its unknowns, so the last is the very same program.
     """

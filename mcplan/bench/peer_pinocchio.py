@@ -1,4 +1,4 @@
-"""Pinocchio's side of the kernels; runs under the peer's own interpreter, which knows nothing of this package.
+"""Pinocchio benchmark of the kernels; runs in the peer's own interpreter, without mcplan.
 
 Reads one JSON job from standard input and prints one JSON answer.
 """

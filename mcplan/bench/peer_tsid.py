@@ -1,4 +1,4 @@
-"""TSID's side of the reference tick; runs under the peer's own interpreter, which knows nothing of this package.
+"""TSID benchmark of the reference tick; runs in the peer's own interpreter, without mcplan.
 
 Reads one JSON job from standard input and prints one JSON answer.
 """
@@ -36,7 +36,7 @@ class Tick:
         self.solver.resize(self.formulation.nVar, self.formulation.nEq, self.formulation.nIn)
 
     def contact(self, link, points, d):
-        """Hold a foot where it is."""
+        """Add the contact of a foot at its pose."""
         contact = tsid.Contact6d(
             "contact_" + link, self.robot, link, np.array(points).T, np.array([0.0, 0.0, 1.0]),
             d["friction"], d["min_force"], d["max_force"],

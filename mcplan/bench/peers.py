@@ -1,4 +1,4 @@
-"""The peers as subprocesses: their own interpreters, one JSON job in, one JSON answer out.
+"""Peers (Pinocchio, TSID) as subprocesses with their own interpreters: JSON job in, JSON result out.
 
 Whether two programs were given the same problem: the first tick's accelerations, side by side.
 """
@@ -50,11 +50,11 @@ class Peers:
         return cls(*(path.absolute() for path in found))  # not resolved: the link is what marks the environment
 
     def reference_tick(self, job: dict[str, Any]) -> dict[str, Any]:
-        """Let TSID run the reference tick."""
+        """Run the reference tick in TSID."""
         return ask(self.tsid, SCRIPTS / "peer_tsid.py", job)
 
     def kernels(self, job: dict[str, Any]) -> dict[str, Any]:
-        """Let Pinocchio run its algorithms."""
+        """Run the algorithms of Pinocchio."""
         return ask(self.pinocchio, SCRIPTS / "peer_pinocchio.py", job)
 
 
@@ -115,7 +115,7 @@ def compare(
     tau: NDArray[np.float64],
     peer: Mapping[str, Any],
 ) -> Agreement:
-    """Compare with what a peer found at the same state.
+    """Compare with a peer's result at the same state.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The reference tick, as a user of the package would write it.
+"""Reference control tick for benchmarks, written with the public API.
 
 Definition of the reference tick, the same for every program that is measured.
 """
@@ -71,14 +71,14 @@ class Definition:
         return tuple(self.force_weight * scale**2 for scale in self.force_scale)
 
     def reference(self, t: float) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-        """Return displacement, velocity and acceleration (3,) of the centre of mass wanted at time t."""
+        """Return the reference of the centre of mass at time t: displacement, velocity and acceleration (3,)."""
         w = 2 * np.pi * self.frequency
         s, c = np.sin(w * t), np.cos(w * t)
         y = np.array([0.0, self.sway, 0.0])
         return y * s, y * (w * c), y * (-w * w * s)
 
     def to_json(self) -> dict[str, Any]:
-        """Return what a peer has to know, as plain values."""
+        """Return the definition for a peer, as plain values."""
         return {**asdict(self), "kd": self.kd}
 
 

@@ -1,4 +1,4 @@
-"""Measured figures beside the peers' and the targets.
+"""Benchmark report: measured values, peers' values and targets.
 
 The report as a table on the terminal.
 """
@@ -32,10 +32,10 @@ KERNELS = {
     "forward_dynamics": None,
     "all_terms": None,
 }
-"""Kernels in the order of the table, and the ratio to the peer that each should keep."""
+"""Kernels in the order of the table, with the target ratio to the peer."""
 
 BATCH = {"1": (0.9, 0.7), "2": (0.5, 0.36)}
-"""Cores -> ratio to a loop of the peer: at most, and aimed at."""
+"""Cores -> ratio to a loop of the peer: upper bound and target."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Row:
 
     @property
     def ratio(self) -> float | None:
-        """Ours over the peer's."""
+        """Ratio of mcplan's value to the peer's."""
         return None if self.peer is None else self.value / self.peer
 
     @property
@@ -79,7 +79,7 @@ class Row:
 
 
 def machine(load_at_start: float) -> dict[str, Any]:
-    """Return what the figures depend on beside the code."""
+    """Return the description of machine and versions."""
     return {
         "processor": platform.machine(),
         "cores": os.cpu_count(),

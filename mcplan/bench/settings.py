@@ -1,4 +1,4 @@
-"""How much is measured."""
+"""Sizes of the benchmark."""
 
 from dataclasses import dataclass
 
@@ -42,4 +42,4 @@ QUICK = BenchSettings(
     rounds=1, ticks=600, plain_ticks=300, skipped=100, calls=50, repeats=21, batch=1000, batch_repeats=3,
     bodies=(10, 100), points=(4, 8), growth_ticks=100, steps=3000, physics_steps=200,
 )  # fmt: skip
-"""A look in seconds, not a measurement."""
+"""Quick run in seconds, without precise results."""

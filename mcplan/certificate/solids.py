@@ -23,7 +23,7 @@ from mcplan.robot.robot_file import robot_identity
 from mcplan.scene.environment import Bar, Environment, Surface, coplanar_surfaces
 
 SAMPLES, FIRST = 300, 5
-"""Random postures for finding pairs of links that always touch; all pairs are tried in the first few."""
+"""Random postures for finding pairs of links that always touch; all pairs in the first few, the rest in all."""
 
 WORLD = -1
 """Owner of fixed solids."""

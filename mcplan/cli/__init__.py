@@ -20,4 +20,4 @@ COMMANDS = (
     "schema",
     "bench",
 )
-"""In the order in which ``mcplan --help`` names them."""
+"""Commands in the order of ``mcplan --help``."""

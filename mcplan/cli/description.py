@@ -1,4 +1,4 @@
-"""What a robot or a scenario holds, as text for a person and as JSON for a program."""
+"""Description of a robot, scenario or plan, as text and as JSON (``mcplan info``)."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -57,7 +57,7 @@ def describe(name: str, package_directories: Sequence[str] = ()) -> Description:
 
 
 def _motion(stance: PlannedStance) -> dict[str, Any] | None:
-    """Return the motion that leads to a stance as plain values."""
+    """Return the motion to a stance as plain values."""
     if stance.transition is None:
         return None
     near = stance.transition.near
@@ -82,7 +82,7 @@ def _motion_text(motion: dict[str, Any] | None) -> str:
 
 
 def bundled() -> Description:
-    """List what comes with mcplan."""
+    """List the bundled robots and scenarios."""
     robots = list(bundled_robots())
     scenarios = {name: load_scenario(path).description for name, path in bundled_scenarios().items()}
     width = max(len(name) for name in [*robots, *scenarios])
@@ -146,7 +146,7 @@ def _width(least: int, texts: Iterable[str]) -> int:
 
 
 def _links(robot: Robot) -> Iterator[str]:
-    """Yield a table of the links: mass, what collides and its extent in the link's axes; mere frames in one line."""
+    """Yield a table of the links: mass, collision shapes and their extent in link axes; pure frames in one line."""
     wide = _width(24, robot.link_names)
     yield f"{'link':{wide}s} {'mass':>8s}  {'extent of what collides':26s} shapes   [kg, m]"
     frames = []
@@ -173,7 +173,7 @@ def _link(robot: Robot, link: str) -> dict[str, Any]:
 
 
 def describe_scenario(scenario: Scenario) -> Description:
-    """Describe a scenario: environment, start, goal, and the sequence of stances if it has one."""
+    """Describe a scenario: environment, start, goal, and contact sequence, if any."""
     environment = scenario.environment
     lines = [f"{scenario.name}: {scenario.description}", f"robot: {scenario.robot.name}", f"file: {scenario.path}"]
     groups: dict[str, tuple[Any, ...]] = {
@@ -215,7 +215,7 @@ def describe_scenario(scenario: Scenario) -> Description:
 
 
 def _settings(scenario: Scenario) -> dict[str, dict[str, Any]]:
-    """Return what the file says of parameters, of what varies, and of settings; expressions as they stand there."""
+    """Return parameters, variants and settings of the file, with expressions unevaluated."""
     data = scenario.source.data if isinstance(scenario.source.data, dict) else {}
     return {key: dict(data.get(key) or {}) for key in ("parameters", "variants", "planner", "control", "simulation")}
 
@@ -227,7 +227,7 @@ def _section(title: str, values: dict[str, Any]) -> list[str]:
 
 
 def _plain(value: Any) -> str:
-    """Return a value as a file would say it, on one line."""
+    """Return a value in YAML on one line."""
     if isinstance(value, dict):
         return "{" + ", ".join(f"{key}: {_plain(item)}" for key, item in value.items()) + "}"
     if isinstance(value, list):

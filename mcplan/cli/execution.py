@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def plan_of(scenario: "Scenario", seed: int = 0) -> "Plan":
-    """Return the plan of a scenario; how it goes is shown meanwhile.
+    """Plan a scenario, with progress.
 
     Raises
     ------
@@ -48,7 +48,7 @@ def plan_of(scenario: "Scenario", seed: int = 0) -> "Plan":
 
 
 def plan_at(path: Path) -> "Plan":
-    """Return the plan in a file, or that of the scenario in it."""
+    """Return the plan in a file, or plan its scenario."""
     from mcplan.planning.plan_file import is_plan_file, load_plan
     from mcplan.scenario.load import load_scenario
     from mcplan.sim.progress_bar import Working
@@ -60,7 +60,7 @@ def plan_at(path: Path) -> "Plan":
 
 
 def proven_plan(plan: "Plan") -> bool:
-    """Whether a plan's certificate holds, its goal included; what does not hold is printed."""
+    """Whether a plan's certificate holds, including its goal; print failed checks."""
     from mcplan.certificate.verify import verify as certify
 
     report = certify(plan)
@@ -81,7 +81,7 @@ def add_execution(parser: ArgumentParser, plans: bool = False) -> None:
 
 
 def refuse_early(scenario: "Scenario", arguments: Namespace) -> None:
-    """Refuse what could not be simulated or written, before any work."""
+    """Check physics and output before any work."""
     from mcplan.sim.disturbance import validate_disturbances
     from mcplan.sim.simulate import find_back_end
 
@@ -97,7 +97,7 @@ def refuse_early(scenario: "Scenario", arguments: Namespace) -> None:
 
 
 def plan_and_execute(scenario: "Scenario", arguments: Namespace) -> int:
-    """Plan and simulate, while a second process compiles what control will need, if this is a first run."""
+    """Plan and simulate; in a first run a second process compiles the controller's kernels meanwhile."""
     from mcplan.sim.first_run import compiling_ahead  # takes a second: report mistakes of the scenario first
 
     refuse_early(scenario, arguments)
@@ -111,7 +111,7 @@ def plan_and_execute(scenario: "Scenario", arguments: Namespace) -> int:
 
 
 def _keep_failure(scenario: "Scenario", failure: PlanningFailed, arguments: Namespace) -> None:
-    """Write the report of a scenario that has no plan; say where it is."""
+    """Write the report of a scenario without a plan; print its path."""
     from mcplan.api import new_directory, write_failure
 
     directory = new_directory(scenario.name, arguments.output, arguments.force)
@@ -120,7 +120,7 @@ def _keep_failure(scenario: "Scenario", failure: PlanningFailed, arguments: Name
 
 
 def execute(plan: "Plan", arguments: Namespace) -> int:
-    """Simulate, verify, write, and say how it went."""
+    """Simulate, verify, write, and print the result."""
     from contextlib import ExitStack
 
     from mcplan.analysis.slowest_tick import slowest_tick
@@ -166,7 +166,7 @@ def execute(plan: "Plan", arguments: Namespace) -> int:
 
 
 def _live(plan: "Plan", arguments: Namespace) -> "LiveView":
-    """Return a live view; where it is to be seen is printed."""
+    """Return a live view; print its address."""
     from mcplan.view.live import LiveView
 
     view = LiveView(plan, arguments.port)

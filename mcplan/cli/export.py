@@ -15,7 +15,7 @@ KINDS = {
     "npz": "the same as arrays",
     "trajectory": "a ROS 2 message",
 }
-"""What the formats hold."""
+"""Descriptions of the formats."""
 
 
 def declare(parser: ArgumentParser) -> None:

@@ -1,4 +1,4 @@
-"""The command line: thin, and quick to start (what a command needs is imported when it runs).
+"""Command line entry point; for a fast start, commands import their modules when they run.
 
 Exit status: 0 done, 1 the job ran and failed (no plan, fell, certificate broken), 2 bad input, 3 internal error.
 """
@@ -36,11 +36,11 @@ WORK = ("run", "plan", "simulate", "verify", "bench")
 """Commands that need compiled kernels from their beginning on."""
 
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-"""A full disk, a quota, a limit of file sizes: met by a write, whose error names no file."""
+"""Errors of a write without a file name: full disk, quota, file size limit."""
 
 YOUNG = 100_000
-"""New objects after which Python looks for garbage. At its own 700 it walks what Numba keeps thousands of times while
-it compiles, and finds nothing: 9 % of the time of a first run. So it is 4 %."""
+"""Threshold of Python's garbage collection. With the default of 700 it scans Numba's objects thousands of times during
+compilation without effect: 9 % of the time of a first run, 4 % with this value."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -60,7 +60,7 @@ class Parser(argparse.ArgumentParser):
 
     @staticmethod
     def _names_something(word: str) -> bool:
-        """Whether a word that is no command is a scenario, or a file."""
+        """Whether an unknown command is the name of a scenario, or a file."""
         from mcplan.scenario.load import bundled_scenarios
 
         return word in bundled_scenarios() or Path(word).exists()
@@ -111,7 +111,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _internal() -> int:
-    """Print the traceback of a mistake of the program; return its exit status."""
+    """Print the traceback of an internal error; return the exit status."""
     traceback.print_exc()
     print("mcplan: internal error; please report it with the lines above", file=sys.stderr)
     return 3
@@ -137,7 +137,7 @@ def _full() -> str:
 
 
 def _run(parsed: argparse.Namespace) -> int:
-    """Run the command with its progress shown; at the end the terminal is as it was."""
+    """Run the command with progress; restore the terminal at the end."""
     from mcplan.util.bars import BARS, be_quiet, note
 
     be_quiet(parsed.quiet)

@@ -1,4 +1,4 @@
-"""Arguments that several commands share."""
+"""Arguments common to several commands."""
 
 import math
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 
 def whole_number(text: str) -> int:
-    """Return an argument as a whole number from 0 on."""
+    """Parse a non-negative integer."""
     if not text.isascii() or not text.isdigit():
         raise ArgumentTypeError(f"{text!r} is not a whole number from 0 on")
     return int(text)
 
 
 def finite(text: str) -> float:
-    """Return an argument as a number that is finite."""
+    """Parse a finite number."""
     try:
         number = float(text)
     except ValueError:
@@ -32,7 +32,7 @@ def finite(text: str) -> float:
 
 
 def port_number(text: str) -> int:
-    """Return an argument as a port; 0 is any that is free."""
+    """Parse a port; 0 means any free port."""
     port = whole_number(text)
     if port > 65535:
         raise ArgumentTypeError(f"{text}: ports go from 0 (any that is free) to 65535")
@@ -40,7 +40,7 @@ def port_number(text: str) -> int:
 
 
 def refuse_port(port: int) -> None:
-    """Refuse a port of this machine that another program has, before any work is done for who would look there."""
+    """Check, before any work, that a local port is free."""
     import socket
 
     try:
@@ -52,13 +52,13 @@ def refuse_port(port: int) -> None:
 
 
 def add_output(parser: ArgumentParser, what: str) -> None:
-    """Add where the result goes."""
+    """Add the output argument."""
     parser.add_argument("-o", "--output", metavar="PATH", help=what)
     parser.add_argument("--force", action="store_true", help="write over what PATH already holds")
 
 
 def file_to_write(place: str | Path, force: bool, *endings: str, option: str = "-o") -> Path:
-    """Return the path of a file, refused before any work is done for it where it could not be written or read again.
+    """Return the path of an output file; check before any work that it can be written and read again.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ def file_to_write(place: str | Path, force: bool, *endings: str, option: str = "
 
 
 def add_packages(parser: ArgumentParser) -> None:
-    """Add where packages of robots are."""
+    """Add the package directories of robots."""
     text = "where package://NAME is found: the package NAME, or what holds it (repeatable)"
     parser.add_argument("--package-dir", metavar="DIR", action="append", default=[], help=text)
 
@@ -84,7 +84,7 @@ def add_physics(parser: ArgumentParser) -> None:
 
 
 def add_json(parser: ArgumentParser) -> None:
-    """Add the form for programs."""
+    """Add ``--json``."""
     parser.add_argument("--json", action="store_true", help="print one JSON document and nothing else")
 
 

@@ -50,7 +50,7 @@ def run(arguments: Namespace) -> int:
 
 
 def run_name(run: Path) -> str:
-    """Return what a run is called: its directory, also where that is given as ``.``."""
+    """Return the name of a run: that of its directory, also for ``.``."""
     return (run if run.is_dir() else run.parent).resolve().name
 
 

@@ -1,4 +1,4 @@
-"""What a name on the command line means: a file, a directory, a bundled robot or scenario, a run by its name.
+"""Resolution of names on the command line: files, directories, bundled robots and scenarios, runs.
 
 All commands go through `find`, so that ``step``, ``step.plan``, ``step.plan.yaml``, ``runs/step`` and
 ``runs/step/run.npz`` mean the same everywhere.
@@ -18,15 +18,15 @@ from mcplan.scenario.load import bundled_scenarios
 from mcplan.util.spelling import did_you_mean
 
 RUNS = Path("runs")
-"""Where runs are by default."""
+"""Default directory of runs."""
 
 ROBOT, SCENARIO, PLAN, RUN, TREE, EXPERIMENT = "robot", "scenario", "plan", "run", "search tree", "experiment"
 
 URDF = "URDF"
-"""Of a robot, the file that its robot file names."""
+"""Keys of files named in a robot file."""
 
 URDFS = (".urdf", ".xml")
-"""Endings of these."""
+"""Suffixes of these."""
 
 HINTS = {
     (SCENARIO, RUN): "`mcplan run {name}` makes a run of it",
@@ -38,14 +38,14 @@ HINTS = {
     (ROBOT, SCENARIO): "a scenario names its robot: `robot: {name}` (stances/README.md)",
     (ROBOT, URDF): "it names one under `urdf:`",
 }
-"""From what something is to what a command takes instead: how the one becomes the other."""
+"""Conversion command by (kind of the file, required kind)."""
 
 ENDINGS = ("", ".yaml", ".yml", ".plan.yaml", ".tree.json", ".json", ".urdf", ".npz")
-"""What may be left out at the end of a name."""
+"""Optional suffixes of a name."""
 
 
 def kind_of(path: str | Path) -> str | None:
-    """Return what a file or directory is by its ending and content, None where it is nothing of ours.
+    """Return the kind of a file or directory by its suffix and content; None if unknown.
 
     Raises
     ------
@@ -74,7 +74,7 @@ def kind_of(path: str | Path) -> str | None:
 
 
 def find(name: str, *wanted: str, packages: Sequence[Path] = ()) -> Path:
-    """Return the path of what a name means, of one of the kinds that are wanted.
+    """Return the path of a name, of one of the required kinds.
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ def find(name: str, *wanted: str, packages: Sequence[Path] = ()) -> Path:
 
 
 def refuse_other_than_urdf(name: str) -> None:
-    """Refuse what cannot be read, or is a file of ours, where a URDF is wanted, before anything is written over.
+    """Check that a file is a readable URDF and no mcplan file, before anything is overwritten.
 
     Raises
     ------
@@ -127,7 +127,7 @@ def refuse_other_than_urdf(name: str) -> None:
 
 
 def _candidates(name: str, wanted: tuple[str, ...]) -> Iterator[Path]:
-    """Yield places where a name may lead: as it stands, bundled, a run by name, with its ending left out."""
+    """Yield candidate paths of a name: as given, bundled, a run by name, with a suffix added."""
     plain = len(Path(name).parts) == 1
     yield Path(name)
     if plain and RUN in wanted:
@@ -143,7 +143,7 @@ def _candidates(name: str, wanted: tuple[str, ...]) -> Iterator[Path]:
 
 
 def _known(wanted: tuple[str, ...]) -> list[str]:
-    """Return the names that would have been understood."""
+    """Return the known names."""
     here = Path()
     names = {
         ROBOT: list(bundled_robots()),
@@ -157,7 +157,7 @@ def _known(wanted: tuple[str, ...]) -> list[str]:
 
 
 def _beside(path: Path) -> list[str]:
-    """Return the files and directories beside a path that is not there."""
+    """Return the files and directories beside a missing path."""
     return [each.as_posix() for each in sorted(path.parent.iterdir())] if path.parent.is_dir() else []
 
 
@@ -166,7 +166,7 @@ def _listed(known: list[str]) -> str:
 
 
 def _way(name: str, kind: str, wanted: tuple[str, ...]) -> str:
-    """Return the command that converts something into the wanted kind, as the end of a message."""
+    """Return the command that converts a file to the required kind, as the end of a message."""
     hints = [HINTS[kind, each] for each in wanted if (kind, each) in HINTS]
     return f": {hints[0].format(name=name)}" if hints else ""
 

@@ -66,7 +66,7 @@ def run(arguments: Namespace) -> int:
 
 
 def _page(name: str, judged: bool) -> "Page":
-    """Return the page of a run, of a plan with the search tree beside it that led to it, or of a search tree.
+    """Return the page of a run, of a plan with its search tree, or of a search tree.
 
     Parameters
     ----------

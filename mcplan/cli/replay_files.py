@@ -1,4 +1,4 @@
-"""Files that the replay command writes: pages and pictures, refused before any work where they could not be."""
+"""Output files of the replay command: pages and pictures, checked before any work."""
 
 from argparse import Namespace
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ class WantedFile:
 
 
 def wanted_files(arguments: Namespace) -> list[WantedFile]:
-    """Return the files that the command line asks for.
+    """Return the output files of the command line.
 
     Raises
     ------
@@ -56,7 +56,7 @@ def wanted_files(arguments: Namespace) -> list[WantedFile]:
 
 
 def refuse_files(files: Sequence[WantedFile], force: bool, speed: float) -> None:
-    """Refuse what could not be written, before any work is done for it."""
+    """Check before any work that the files can be written."""
     for file in files:
         endings = () if file.kind == "html" else (f".{file.kind}",)
         file_to_write(file.path, force, *endings, option=f"--{file.kind}")
@@ -67,7 +67,7 @@ def refuse_files(files: Sequence[WantedFile], force: bool, speed: float) -> None
 
 
 def write_files(page: Page, files: Sequence[WantedFile], speed: float) -> None:
-    """Write them; those that the motion does not allow are refused before the first."""
+    """Check all files against the motion, then write them."""
     for file in files:
         if file.kind == "png":  # its time is one of the time line, which counts the stances of a plan
             check_output(file.kind, page.duration, t=file.t)

@@ -22,7 +22,7 @@ def declare(parser: ArgumentParser) -> None:
 
 
 def run(arguments: Namespace) -> int:
-    """Write the report of a run that is there."""
+    """Write the report of an existing run."""
     from mcplan.api import save_report
     from mcplan.cli.recognise import RUN, find
     from mcplan.sim.progress_bar import Working
@@ -39,7 +39,7 @@ def run(arguments: Namespace) -> int:
 
 
 def recorded(path: Path) -> "Run":
-    """Return a run with its clock times, where they are beside it and of this run."""
+    """Return a run with its clock times, if their file exists and belongs to it."""
     from dataclasses import replace
 
     from mcplan.record.run import load_run
@@ -50,7 +50,7 @@ def recorded(path: Path) -> "Run":
 
 
 def _fit(timing: "dict[str, np.ndarray]", run: "Run") -> bool:
-    """Whether clock times are as many as the steps of a run, or as its ticks: others are of a run that was here before.
+    """Whether the number of clock times equals that of steps or ticks; otherwise they belong to an earlier run.
 
     Where a controller has no program it is not known when it ran, except that this was once in a step at most.
     """

@@ -63,7 +63,7 @@ def new(arguments: Namespace) -> int:
 
 
 def check(arguments: Namespace) -> int:
-    """Say everything that is doubtful in a robot file."""
+    """Print the doubtful values of a robot file."""
     from mcplan.robot.description import RobotWarning
 
     with warnings.catch_warnings(record=True) as caught:
@@ -78,7 +78,7 @@ def check(arguments: Namespace) -> int:
 
 
 def show(arguments: Namespace) -> int:
-    """Write a page with the robot in its postures, its patches, their frames, and what collides."""
+    """Write a page with the robot's postures, patches, frames and collision shapes."""
     from mcplan.util.arguments import file_name
     from mcplan.util.files import write_text
     from mcplan.view.sheets import robot_page
@@ -95,7 +95,7 @@ def show(arguments: Namespace) -> int:
 
 
 def split(arguments: Namespace) -> int:
-    """Write a URDF whose concave collision meshes are in convex parts."""
+    """Write a URDF with convex parts instead of concave collision meshes."""
     from mcplan.cli.recognise import refuse_other_than_urdf
     from mcplan.robot.split import split_collisions
 

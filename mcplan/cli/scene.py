@@ -37,7 +37,7 @@ def declare(parser: ArgumentParser) -> None:
 
 
 def _add_finding(parser: ArgumentParser) -> None:
-    """Add how a mesh is read, and what counts as a surface in it."""
+    """Add the options of mesh reading and surface detection."""
     parser.add_argument("--scale", type=finite, default=1.0, help="of the mesh: 0.001 where it is in mm")
     parser.add_argument("--up", choices=["x", "y", "z"], default="z", help="which of its axes points up (default z)")
     parser.add_argument("--cell", type=finite, metavar="M", help="of a height map: between its points (default 0.05)")
@@ -124,7 +124,7 @@ def _found(source: Path, arguments: Namespace, ground: bool) -> "Found":
 
 
 def _spec(source: Path, arguments: Namespace, ground: bool) -> "EnvironmentSpec":
-    """Return the section of a scenario that the options stand for."""
+    """Return the scenario section of the options."""
     from mcplan.document.document import Document
     from mcplan.scenario.schema import EnvironmentSpec
 

@@ -1,1 +1,1 @@
-"""Readers of stances and sequences written by other programs."""
+"""Import of stances and contact sequences from other programs (pymanoid, mc_rtc)."""

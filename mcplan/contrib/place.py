@@ -1,8 +1,8 @@
-"""Contact frames of other programs as surfaces, bars and contacts on them.
+"""Import of contact frames from other programs as surfaces, bars and contacts.
 
-There a contact frame has its origin in the middle of the contact, z along the outward normal of what is touched, and x
-along the foot. Here a patch has an origin of its own and z out of the link; so the middle of the patch is put where the
-other program has the middle of its contact, with the patch's x axis along the other's.
+Their contact frames have the origin in the middle of the contact, z along the outward normal of the support, and x
+along the foot. In mcplan a patch has its own origin and z out of the link; so the middle of the patch is placed at the
+middle of the imported contact, with aligned x axes.
 """
 
 from collections.abc import Container, Sequence
@@ -19,10 +19,10 @@ from mcplan.scene.environment import Surface
 from mcplan.scene.polygon import half_planes
 
 MARGIN = 0.05
-"""m: how far a surface that is made for contacts goes beyond them."""
+"""m: margin of a created surface around its contacts."""
 
 SAME_PLANE = 1e-4
-"""m, and rad: places that differ by less from one plane are on one surface."""
+"""m, and rad: tolerance of contacts on a common plane."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,13 +43,13 @@ class ContactFrame:
 
 
 def pose_of(translation: Any, rotation: Any) -> tuple[np.ndarray, np.ndarray] | None:
-    """Return rotation and position of ``[x, y, z]`` (m) and ``[roll, pitch, yaw]`` (rad); None where one is no such."""
+    """Return rotation and position of ``[x, y, z]`` (m) and ``[roll, pitch, yaw]`` (rad); None if invalid."""
     p, turn = numbers(translation, 3), numbers(rotation, 3)
     return None if p is None or turn is None else (rotation_from_rpy(turn), p)
 
 
 def numbers(value: Any, size: int) -> np.ndarray | None:
-    """Return a value of a file as ``size`` finite numbers, None where it is something else."""
+    """Return a value of a file as ``size`` finite numbers, None if invalid."""
     try:
         found = np.array(value, float)
     except (TypeError, ValueError, OverflowError):
@@ -58,7 +58,7 @@ def numbers(value: Any, size: int) -> np.ndarray | None:
 
 
 def number(value: Any, least: float = -np.inf) -> float | None:
-    """Return a value of a file as a finite number from ``least`` on, None where it is something else."""
+    """Return a value of a file as a finite number of at least ``least``, None if invalid."""
     found = None if isinstance(value, bool) else numbers([value], 1)
     return None if found is None or found[0] < least else float(found[0])
 
@@ -66,7 +66,7 @@ def number(value: Any, least: float = -np.inf) -> float | None:
 def surfaces_for(
     places: list[ContactFrame], robot: Robot, known: Sequence[Surface] = (), taken: Container[str] = ()
 ) -> tuple[list[Surface], list[dict[str, Any]]]:
-    """Return the surfaces that are needed beyond the ``known`` ones, and what a file says of each contact.
+    """Return the surfaces needed in addition to the ``known`` ones, and the data of each contact.
 
     All places in one plane share a surface, whose name is none of those that are ``taken``.
     """
@@ -104,7 +104,7 @@ def surfaces_for(
 def _contact_data(
     name: str, axes: np.ndarray, p: np.ndarray, robot: Robot, place: ContactFrame
 ) -> tuple[dict[str, Any], np.ndarray]:
-    """Return what a file says of a contact on a surface with these axes at ``p``, and its outline (k,2)."""
+    """Return the data of a contact on a surface with these axes at ``p``, and its outline (k,2)."""
     yaw = _yaw(axes, place.R)
     outline, middle = _outline(robot, place)
     turn = np.array([[np.cos(yaw), -np.sin(yaw)], [np.sin(yaw), np.cos(yaw)]])
@@ -114,7 +114,7 @@ def _contact_data(
 
 
 def _on(surface: Surface, robot: Robot, place: ContactFrame) -> dict[str, Any] | None:
-    """Return what a file says of the contact of a place on a surface that is there, None where it is not on it."""
+    """Return the data of a contact on an existing surface, None if the place is not on it."""
     if abs(surface.normal @ (place.p - surface.p)) > SAME_PLANE or surface.normal @ place.R[:, 2] < 1 - SAME_PLANE**2:
         return None
     data, outline = _contact_data(surface.name, surface.R, surface.p, robot, place)
@@ -137,7 +137,7 @@ def _yaw(axes: np.ndarray, R: np.ndarray) -> float:
 
 
 def _outline(robot: Robot, place: ContactFrame) -> tuple[np.ndarray, np.ndarray]:
-    """Return outline (k,2) and middle (2,) of the patch as the surface sees it: turned over about its x axis."""
+    """Return outline (k,2) and middle (2,) of the patch in surface axes: rotated by half a turn about its x axis."""
     if place.patch not in robot.patches:
         raise InputError(f"robot {robot.name} has no patch `{place.patch}`; there are: {', '.join(robot.patches)}")
     polygon = np.asarray(robot.patches[place.patch].polygon, float).reshape(-1, 2) * [1.0, -1.0]

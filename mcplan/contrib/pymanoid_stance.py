@@ -1,4 +1,4 @@
-"""Pymanoid stances: contacts with their frames, and a centre of mass.
+"""Import of pymanoid stances: contacts with their frames, and a centre of mass.
 
 {"com": {"pos": [0, 0, 0.9], "mass": 62.0},
 "left_foot": {"shape": [0.12, 0.065], "friction": 0.5, "pos": [0.2, 0.15, 0.1], "rpy": [0.4, 0, 0]}, ...}
@@ -23,12 +23,12 @@ from mcplan.util.text import summary
 PATCHES = {
     "left_foot": "left_sole", "right_foot": "right_sole", "left_hand": "left_hand", "right_hand": "right_hand",
 }  # fmt: skip
-"""From its names of limbs to ours, unless ``patches`` names others."""
+"""Default patch by pymanoid's name of a limb."""
 
 
 @dataclass(frozen=True, eq=False)
 class ImportedStance:
-    """A stance of another program, for one of our robots.
+    """An imported stance for a robot of mcplan.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ class ImportedStance:
 def read_pymanoid_stance(
     path: str | os.PathLike[str], robot: Robot, patches: Mapping[str, str] | None = None
 ) -> ImportedStance:
-    """Read a stance that pymanoid has written as JSON.
+    """Read a stance from pymanoid's JSON.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Step lists of MultiContactController (mc_rtc) as a scenario with a sequence written by hand.
+"""Import of step lists of MultiContactController (mc_rtc) as a scenario with a contact sequence.
 
     states:
       MCC::ConfigMotion_:
@@ -30,19 +30,19 @@ from mcplan.util.arguments import each, file_path, instance, shown
 PATCHES = {
     "LeftFoot": "left_sole", "RightFoot": "right_sole", "LeftHand": "left_hand", "RightHand": "right_hand",
 }  # fmt: skip
-"""From its names of limbs to ours, unless ``patches`` names others."""
+"""Default patch by its name of a limb."""
 
 GRIPS = {"LeftHand": "left_grip", "RightHand": "right_grip"}
-"""The same where a hand grasps."""
+"""Default patch of a grasping hand."""
 
 HALF = 0.15
-"""m: half the length of the bar that is made where a hand grasps."""
+"""m: half length of a bar created for a grasp."""
 
 RADIUS = 0.02
-"""m: its radius; the file does not say it."""
+"""m: its radius, which the file lacks."""
 
 FRICTION = 0.7
-"""Of a step that says none."""
+"""Default of a step."""
 
 Key = tuple[str | int, ...]
 
@@ -55,16 +55,16 @@ def read_step_list(
     patches: Mapping[str, str] | None = None,
     **settings: Any,
 ) -> Scenario:
-    """Read the steps of MultiContactController, and return them as a scenario with that sequence.
+    """Read a step list of MultiContactController and return a scenario with that contact sequence.
 
     Parameters
     ----------
     path : of its YAML file; or of one that holds a ``stepCommandList`` alone.
     robot : whose patches take the places of the limbs.
-    start, environment : what is in contact at the beginning, and what else there is: the file says neither. Surfaces
-        for the steps, and bars where hands grasp, are made from their poses.
+    start, environment : contacts at the start, and the environment, which the file lacks. Surfaces for the steps, and
+        bars for grasps, are made from their poses.
     patches : from names of limbs to patches; those of ``PATCHES`` and ``GRIPS`` by default.
-    settings : what else a `Scenario` takes: ``name``, ``control``, ``simulation``.
+    settings : further arguments of `Scenario`: ``name``, ``control``, ``simulation``.
 
     Raises
     ------
@@ -195,7 +195,7 @@ def _friction(document: Document, key: Key, constraint: dict[str, Any]) -> float
 
 
 def _one_at_a_time(document: Document, steps: list[tuple[Key, float, float, dict[str, Any]]]) -> None:
-    """Refuse jumps: feet that are in the air at once. A hand may move beside a foot; it does so before or after."""
+    """Refuse jumps (both feet in the air). A hand that moves with a foot is moved before or after it."""
     feet = [step for step in steps if "Foot" in str(step[3].get("limb"))]
     for before, after in pairwise(feet):
         if after[1] < before[2] - 1e-9 and before[3].get("limb") != after[3].get("limb"):
@@ -203,7 +203,7 @@ def _one_at_a_time(document: Document, steps: list[tuple[Key, float, float, dict
 
 
 def _free(name: str, taken: set[str]) -> str:
-    """Return a name that no other thing has."""
+    """Return an unused name."""
     found = name if name not in taken else next(f"{name}_{k}" for k in range(2, 10**6) if f"{name}_{k}" not in taken)
     taken.add(found)
     return found

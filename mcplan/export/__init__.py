@@ -1,4 +1,4 @@
-"""Runs in the formats of other programs: tables, keyframes, logs, reference motions, joint trajectories."""
+"""Export of runs: CSV tables, keyframes, MCAP logs, reference motions, ROS joint trajectories."""
 
 from collections.abc import Callable
 from importlib import import_module
@@ -24,10 +24,10 @@ KINDS = {
 """Kind of export: the module and function that write it."""
 
 FOLDERS = ("motion",)
-"""Kinds that are a folder of files."""
+"""Kinds with a folder of files."""
 
 LIBRARIES = ("mujoco", "mcap")
-"""Libraries that a kind of the same name takes, each an extra of the same name."""
+"""Library required by a kind; the extra of the package has the same name."""
 
 
 def export_run(run: Run, kind: str, path: str | Path, rate: float | None = None) -> list[Path]:
@@ -52,7 +52,7 @@ def export_run(run: Run, kind: str, path: str | Path, rate: float | None = None)
 
 
 def refuse_missing(kind: str, rate: float | None = None) -> Callable[..., list[Path]]:
-    """Return what writes a kind of export; refuse a kind that there is not, one without its library, or such a rate."""
+    """Return the writer of a kind of export; check kind, library and rate."""
     if rate is not None and not (isinstance(rate, int | float | np.number) and np.isfinite(rate) and rate > 0.0):
         raise InputError(f"rate {shown(rate)}: expected a positive number of samples per second")
     if kind not in KINDS:

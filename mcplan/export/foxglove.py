@@ -1,4 +1,4 @@
-"""A run as what Foxglove shows by itself: frames, the scene with the robot's links, arrows of forces, joint states.
+"""Foxglove messages of a run: transforms, scene with the robot's links, force arrows, joint states.
 
 The messages of Foxglove that a log holds, as JSON schemas: names and members as Foxglove defines them.
 
@@ -16,7 +16,7 @@ from mcplan.robot.description import Box, Capsule, Cylinder, MeshShape, Sphere
 from mcplan.robot.pose import quat_from_rotation
 
 RATE = 30.0
-"""Frames per second: what a screen shows."""
+"""Frames per second."""
 
 WORLD = "world"
 
@@ -90,7 +90,7 @@ def frame(run: Run, k: int) -> Iterator[Message]:
 
 
 def _place(run: Run, k: int, column: int) -> np.ndarray:
-    """Return where the force of a patch acts: the mean of its points weighted by their force, else its origin (3,)."""
+    """Return the point (3,) of a patch's force: mean of its points weighted by force, else its origin."""
     points = run.points(k)
     mine = run.point_patch[points] == column
     weight = np.linalg.norm(run.point_force[points][mine], axis=1)
@@ -104,7 +104,7 @@ def _frame(name: str) -> str:
 
 
 def _link_frame(link: str) -> str:
-    """Return the frame of a link; one that is called as the world's need not stand where that is."""
+    """Return the frame of a link; a link with the world's name gets another one."""
     return f"link {link}" if link == WORLD else link
 
 
@@ -260,4 +260,4 @@ SCHEMAS: dict[str, Schema] = {
     "foxglove.SceneUpdate": _object({"deletions": _list(DELETION), "entities": _list(ENTITY)}, "foxglove.SceneUpdate"),
     "foxglove.JointStates": _object({"timestamp": TIME, "joints": _list(JOINT)}, "foxglove.JointStates"),
 }
-"""By the name under which Foxglove knows them."""
+"""Schemas by their name in Foxglove."""

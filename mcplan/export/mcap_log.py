@@ -1,4 +1,4 @@
-"""A run as an MCAP log, which Foxglove and its like open: JSON messages on channels that carry their JSON schema.
+"""MCAP log of a run, for Foxglove and similar viewers: JSON messages with their JSON schemas.
 
 What Foxglove draws by itself comes in its own schemas, 30 times a second: ``/tf``, ``/scene``, ``/forces`` and
 ``/joint_states``. All numbers of the run come at its rate, in schemas of this project; non-finite numbers are null.
@@ -77,7 +77,7 @@ def write(run: Run, path: Path, rate: float | None = None) -> list[Path]:
 
 
 def _json(message: dict[str, Any]) -> str:
-    """Return a message as JSON, which knows finite numbers alone: a run that broke off may end with others."""
+    """Return a message as JSON; numbers that are not finite (end of a failed run) become null."""
     try:
         return json.dumps(message, allow_nan=False)
     except ValueError:
@@ -85,7 +85,7 @@ def _json(message: dict[str, Any]) -> str:
 
 
 def _finite(value: Any) -> Any:
-    """Return a value with None for every number in it that is not finite."""
+    """Replace every number that is not finite by None."""
     if isinstance(value, dict):
         return {key: _finite(item) for key, item in value.items()}
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""A run as a reference motion for learning: rows of base and joints, poses and velocities of all links, contacts.
+"""Reference motion of a run for imitation learning: base, joints, poses and velocities of all links, contacts.
 
 Three forms, all at one rate (default 50 per second), SI units, world axes. The base is the URDF's root
 link, whatever a robot.yaml makes the robot's base, and there are no links that the URDF does not have:
@@ -27,7 +27,7 @@ from mcplan.robot.rerooted import BASE, BEHIND
 from mcplan.util.files import atomic_write, write_text
 
 RATE = 50.0
-"""Samples per second; what controllers that are trained on such motions run at."""
+"""Samples per second, a usual control rate of learned controllers."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""A run as CSV: one table of samples, and one of contact points, because their number changes from sample to sample.
+"""CSV tables of a run: one of samples, and one of contact points, whose number varies from sample to sample.
 
 A run's joints as a ROS 2 ``trajectory_msgs/msg/JointTrajectory``, in the YAML that ``ros2 topic pub`` takes.
 """
@@ -18,7 +18,7 @@ POINTS = ("t", "link", "patch", *XYZ, "nx", "ny", "nz", "fx", "fy", "fz")
 
 
 def points_file(path: Path) -> Path:
-    """Return where the table of contact points of the table ``path`` is."""
+    """Return the path of the table of contact points beside ``path``."""
     return path.with_name(f"{path.stem}.points{path.suffix}")
 
 

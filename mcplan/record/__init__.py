@@ -1,1 +1,1 @@
-"""The record of a run: its values, its file, and the plan that is rebuilt from it."""
+"""Record of a run: samples, metadata, file format, and the plan rebuilt from it."""

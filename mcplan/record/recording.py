@@ -1,4 +1,4 @@
-"""Records of a Robot, Contacts and a Plan: the plain numbers, texts and meshes that a run file keeps of them."""
+"""Conversion of Robot, Contact and Plan to records: plain numbers, texts and meshes for the run file."""
 
 import hashlib
 import json
@@ -30,11 +30,11 @@ from mcplan.scene.environment import Environment, FreeObject, Obstacle
 from mcplan.scene.resting import resting_contact
 
 BUDGET = 60_000
-"""Triangles that a run keeps of all meshes together; what goes beyond is kept as its convex hull."""
+"""Maximum number of triangles of all meshes in a run; meshes beyond it are stored as convex hulls."""
 
 
 def record_robot(robot: Robot) -> RobotRecord:
-    """Describe the robot as its description says, with locked and mimic joints resolved; nothing is merged."""
+    """Return the record of a robot, with locked and mimic joints resolved; no links are merged."""
     description = robot.description
     index = {
         name: i for i, name in enumerate([description.root, *(n for n in description.links if n != description.root)])
@@ -87,7 +87,7 @@ def record_robot(robot: Robot) -> RobotRecord:
 
 
 def record_contact(contact: Contact, carrier: FreeObject | None = None) -> ContactRecord:
-    """Describe a resolved contact, and the object that its support is on, if it is."""
+    """Return the record of a contact, with the object of its support, if any."""
     return ContactRecord(
         patch=contact.patch,
         support=contact.support,
@@ -122,7 +122,7 @@ def _record_body(thing: FreeObject, environment: Environment) -> BodyRecord:
 
 
 def record_plan(plan: Plan, document: dict[str, Any] | None = None) -> PlanRecord:
-    """Describe a plan with everything resolved; ``document`` is its file's content, when it is wanted back."""
+    """Return the record of a resolved plan; ``document`` is the content of its file, for rebuilding."""
     document = _to_json(document or {})
     environment = plan.scenario.environment
     things = {thing.name: thing for thing in environment.objects}
@@ -150,18 +150,18 @@ def record_plan(plan: Plan, document: dict[str, Any] | None = None) -> PlanRecor
 
 
 def record_document(document: dict[str, Any]) -> DocumentRecord:
-    """Keep a document as plain JSON data with its hash."""
+    """Convert a document to plain JSON data with its hash."""
     document = _to_json(document)
     return DocumentRecord(digest=digest(document), document=document)
 
 
 def digest(document: dict[str, Any]) -> str:
-    """SHA-256 of a document's content, whatever the order of its keys."""
+    """Return the SHA-256 of a document's content, independent of the order of keys."""
     return hashlib.sha256(json.dumps(document, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
 def record_meshes(meshes: Mapping[str, tuple[np.ndarray, np.ndarray]]) -> dict[str, MeshRecord]:
-    """Keep meshes (vertices (k,3), faces (m,3)) by name: the smallest whole, the others as their convex hulls.
+    """Return the records of meshes (vertices (k,3), faces (m,3)) by name: small ones complete, large ones as hulls.
 
     Collisions are judged with the convex hull of a mesh in any case.
     """
@@ -184,7 +184,7 @@ def scene_meshes(environment: Environment) -> dict[str, tuple[np.ndarray, np.nda
 
 
 def _hull(vertices: np.ndarray, faces: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the convex hull, its faces turned outward; a flat mesh has none and becomes its bounding box."""
+    """Return the convex hull with outward faces; for a flat mesh, the bounding box."""
     try:
         hull = ConvexHull(vertices)
     except QhullError:
@@ -229,7 +229,7 @@ def record_link(name: str, inertia: Inertia | None) -> LinkRecord:
 
 
 def _files(robot: Robot) -> dict[str, str]:
-    """Text of the robot's files, as long as they have not changed since it was loaded."""
+    """Return the text of the robot's files, if unchanged since loading."""
     named = {"robot.urdf": robot.urdf_path, "robot.yaml": robot.path, "robot.srdf": robot.srdf_path}
     contents = {name: path.read_bytes() for name, path in named.items() if path is not None}
     if hashlib.sha256(b"".join(contents.values())).hexdigest() != robot.digest:
@@ -246,7 +246,7 @@ def _finite_or_none(value: float | None) -> float | None:
 
 
 def _to_json(value: Any) -> Any:
-    """Convert to what JSON knows: NumPy values become lists and numbers, tuples become lists."""
+    """Convert to JSON types: NumPy values to lists and numbers, tuples to lists."""
     if isinstance(value, dict):
         return {str(key): _to_json(item) for key, item in value.items()}
     if isinstance(value, np.ndarray):

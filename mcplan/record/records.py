@@ -1,4 +1,4 @@
-"""Schema of a run's record (robot, scenario, plan, phases): enough to check and to show it without any other file.
+"""Schema of a run's record (robot, scenario, plan, phases): complete for checks and display without other files.
 
 The records are plain numbers, resolved: no names to look up, no defaults, null where a limit is absent. They are
 validated when a run is read, so that the checks can rely on every shape.
@@ -11,7 +11,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 FORCES = {"rad": "N m", "m": "N"}
-"""Unit of what moves a joint, by that of its position."""
+"""Unit of a joint's force or torque, by the unit of its position."""
 
 Vector3 = Annotated[list[float], Field(min_length=3, max_length=3)]
 Matrix3 = Annotated[list[Vector3], Field(min_length=3, max_length=3)]
@@ -21,7 +21,7 @@ Limit = Annotated[float, Field(ge=0)] | None
 
 
 class Record(BaseModel):
-    """A part of the record: unknown keys and numbers that are not finite are refused."""
+    """Base class of records: unknown keys and numbers that are not finite are refused."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
@@ -70,7 +70,7 @@ class JointRecord(Record):
 
     @property
     def part(self) -> int | None:
-        """Which of the three parts of a ball joint it is, 0 to 2; None of other joints."""
+        """Index of the part of a ball joint, 0 to 2; None for other joints."""
         return int(np.argmax(self.axis)) if self.kind == "ball" else None
 
 
@@ -150,7 +150,7 @@ class RobotRecord(Record):
         return self
 
     def _balls(self) -> None:
-        """Every ball joint has its three parts, in order, with consecutive coordinates."""
+        """Check that every ball joint has its three parts, in order, with consecutive coordinates."""
         parts = {joint.child: joint for joint in self.joints if joint.kind == "ball"}
         for joint in parts.values():
             part = joint.part or 0
@@ -167,7 +167,7 @@ class RobotRecord(Record):
                 raise ValueError(f"joint {joint.name} is no part of a ball joint")
 
     def limit(self, name: str) -> np.ndarray:
-        """Limits of one kind as an array, infinite where absent."""
+        """Return the limits of one kind as an array, infinite where absent."""
         absent = -np.inf if name == "lower" else np.inf
         return np.array([absent if value is None else value for value in getattr(self, name)], dtype=float)
 
@@ -227,9 +227,9 @@ class BodyRecord(Record):
 
 
 class StanceRecord(Record):
-    """A planned stance; ``q`` links it to the previous one, and ``wrenches`` and ``tau`` hold it still there.
+    """A planned stance; ``q`` is the posture at its transition, held at rest by ``wrenches`` and ``tau``.
 
-    Where it is passed in motion, they give the acceleration ``vd`` at the velocity ``v``.
+    If passed in motion, they produce the acceleration ``vd`` at the velocity ``v``.
     """
 
     contacts: list[ContactRecord]
@@ -242,19 +242,19 @@ class StanceRecord(Record):
     vd: list[float] = []
 
     def contact(self, patch: str) -> ContactRecord | None:
-        """Contact of a patch, or None when the patch is free."""
+        """Return the contact of a patch, or None."""
         return next((c for c in self.contacts if c.patch == patch), None)
 
 
 class DocumentRecord(Record):
-    """A file of the user as it was used, overrides included, and its SHA-256."""
+    """A user's file with overrides applied, and its SHA-256."""
 
     digest: str = ""
     document: dict[str, Any] = {}
 
 
 class PlanRecord(DocumentRecord):
-    """The plan: its document, its stances with everything resolved, the objects, and meshes of them and obstacles."""
+    """The plan: document, resolved stances, objects, and meshes of objects and obstacles."""
 
     stances: list[StanceRecord] = Field(min_length=1)
     meshes: dict[str, MeshRecord] = {}
@@ -262,7 +262,7 @@ class PlanRecord(DocumentRecord):
 
 
 class PhaseRecord(Record):
-    """A phase of the state machine, the stance of the plan it leads to, and how it ended.
+    """A phase of the state machine: target stance, and the criterion that ended it.
 
     Parameters
     ----------
@@ -276,7 +276,7 @@ class PhaseRecord(Record):
 
 
 class NoticeRecord(Record):
-    """An event that the plan did not foresee.
+    """An event outside the plan.
 
     Parameters
     ----------
@@ -300,7 +300,7 @@ class PlaceRecord(Record):
 
 
 class WorldRecord(Record):
-    """How the physics differed from what robot and plan say; empty where it did not.
+    """Differences between the physics and the robot or plan; empty if there are none.
 
     Parameters
     ----------
@@ -379,5 +379,5 @@ def recorded_units(robot: RobotRecord) -> list[str]:
 
 
 def unit_of_all(units: Iterable[str]) -> str:
-    """Return the unit of an amount that is of any of several joints: ``rad or m`` where both are among them."""
+    """Return the common unit of several joints; ``rad or m`` if both occur."""
     return " or ".join(sorted(set(units), reverse=True)) or "rad"

@@ -1,4 +1,4 @@
-"""Plan, Scenario and Robot rebuilt from the record of a run alone."""
+"""Reconstruction of plan, scenario and robot from the record of a run."""
 
 import html
 import re
@@ -103,7 +103,7 @@ def unpack_scene(document: dict[str, Any], meshes: Mapping[str, MeshRecord], dir
 
 
 def write_off(mesh: MeshRecord, path: Path) -> None:
-    """Write a mesh in the Object File Format, which has the digits of a double."""
+    """Write a mesh in the Object File Format, with all digits of a double."""
     lines = ["OFF", f"{len(mesh.vertices)} {len(mesh.faces)} 0"]
     lines += [" ".join(map(repr, vertex)) for vertex in mesh.vertices]
     lines += ["3 " + " ".join(map(str, face)) for face in mesh.faces]

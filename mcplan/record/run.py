@@ -1,4 +1,4 @@
-"""Run: the samples of one simulation, its file, and its table for pandas.
+"""Run: samples of one simulation, with file and pandas table.
 
 Sample k is the state at ``t[k]``; ``tau``, ``wrench`` and ``vd`` act on ``[t_k, t_k+1)``: ``v+ = v + dt vd``,
 ``q+ = integrate(q, v+, dt)``. With impacts ``vd = dv / dt`` and forces are impulse / dt.
@@ -25,7 +25,7 @@ STATUSES = (SOLVED, SLACK, HOLD, NO_QP)
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Run:
-    """The record of a simulation of N samples with K contact points in all.
+    """A simulation of N samples with K contact points in total.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ class Run:
     live_plan: Any = field(default=None, repr=False)
 
     def __post_init__(self):
-        """Refuse arrays that contradict each other.
+        """Check the consistency of the arrays.
 
         Raises
         ------
@@ -98,7 +98,7 @@ class Run:
         return f"Run({name!r}, {self.record.physics}, {len(self)} samples, {len(self) * self.dt:.3f} s{end})"
 
     def _repr_html_(self) -> str:
-        """Return for notebooks what the run is, and how long each phase took."""
+        """Return a summary with the durations of phases for notebooks."""
         first = np.flatnonzero(np.diff(self.phase, prepend=-1))
         ends = np.append(first[1:], len(self))
         rows = (
@@ -119,12 +119,12 @@ class Run:
 
     @property
     def phases(self) -> list[str]:
-        """Names of the phases that ``phase`` points to."""
+        """Names of the phases, indexed by ``phase``."""
         return [phase.name for phase in self.record.phases]
 
     @cached_property
     def plan(self) -> Any:
-        """The Plan that was simulated, rebuilt from the record if need be."""
+        """The simulated Plan, rebuilt from the record if necessary."""
         from mcplan.record.replica import rebuild_plan
 
         return self.live_plan or rebuild_plan(self.record)
@@ -141,7 +141,7 @@ class Run:
 
     @cached_property
     def loaded_robot(self) -> Any:
-        """The Robot with the masses that the physics had: payloads and imperfections are those of ``record.world``."""
+        """The Robot with the masses of the physics: payloads and imperfections of ``record.world``."""
         from mcplan.record.world import with_inertias
         from mcplan.robot.description import Inertia
 
@@ -162,7 +162,7 @@ class Run:
         return self._contacts[key]
 
     def _actual_contact(self, contact: Any) -> Any:
-        """Return a contact with the friction that the physics had, of an object on what that lies on, too."""
+        """Return a contact with the friction of the physics, also for the resting contact of its object."""
         carrier = contact.carrier
         if carrier is not None and carrier.rest is not None:
             rest = replace(carrier.rest, friction=self._actual_friction(carrier.rest.friction, carrier.name))
@@ -170,16 +170,16 @@ class Run:
         return replace(contact, friction=self._actual_friction(contact.friction, contact.support), carrier=carrier)
 
     def _actual_friction(self, friction: float, support: str) -> float:
-        """Return the friction that the physics had on a support or an object, of which the plan believes a value."""
+        """Return the friction in the physics of a support or an object, from its value in the plan."""
         return friction * self.record.world.friction.get(support, 1.0)
 
     @cached_property
     def _contacts(self) -> dict[tuple[int, bytes], tuple[Any, ...]]:
-        """Results of `contacts` by phase and patches in contact: a run has few of these, and many samples."""
+        """Cache of `contacts` by phase and patches in contact: few combinations for many samples."""
         return {}
 
     def stance_of(self, k: int, patch: str) -> int:
-        """Return the stance of the plan, nearest to the one that sample k leads to, in which a patch has a contact."""
+        """Return the stance with a contact of a patch that is nearest to the target stance of sample k."""
         return self._nearest(self.phase[k], patch)
 
     def _nearest(self, phase: int, patch: str) -> int:
@@ -188,14 +188,14 @@ class Run:
         return min(having, key=lambda i: abs(i - aim))
 
     def planned(self, patch: str) -> list[ContactRecord | None]:
-        """Return the planned contact of a patch in each phase, by the rule of `stance_of`; None if it never has one."""
+        """Return the planned contact of a patch in each phase, from `stance_of`; None if it never has one."""
         stances = self.record.plan.stances
         if not any(stance.contact(patch) for stance in stances):
             return [None] * len(self.record.phases)
         return [stances[self._nearest(phase, patch)].contact(patch) for phase in range(len(self.record.phases))]
 
     def patch_friction(self, patch: str) -> np.ndarray:
-        """Friction coefficient of the planned contact of a patch, as the world had it, (N,); NaN where it has none."""
+        """Return the friction coefficient (N,) in the physics of a patch's planned contact; NaN without contact."""
         by_phase = []
         for contact in self.planned(patch):
             if contact is None or contact.kind == "grasp" or contact.friction is None:
@@ -213,7 +213,7 @@ class Run:
         return {name: np.shape(array) for name, array in self.arrays().items()}
 
     def every(self, rate: float | None = None) -> np.ndarray:
-        """Return the samples nearest to ``rate`` instants per second, each once, the last one included; all by default.
+        """Return the indices of samples at ``rate`` per second, including the last one; by default all.
 
         Parameters
         ----------
@@ -246,15 +246,15 @@ class Run:
         return pandas.DataFrame({name: column[rows] for name, column in table(self).items()})
 
     def points(self, k: int) -> slice:
-        """Slice of the contact points of sample k."""
+        """Return the slice of the contact points of sample k."""
         return slice(int(self.point_start[k]), int(self.point_start[k + 1]))
 
     def point_sample(self) -> np.ndarray:
-        """Sample that each contact point belongs to, (K,)."""
+        """Sample index of each contact point, (K,)."""
         return np.repeat(np.arange(len(self.t)), np.diff(self.point_start))
 
     def save(self, path: str | Path) -> Path:
-        """Write the run; equal runs give equal bytes.
+        """Write the run; equal runs give identical files.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""File format of a run: ``run.npz``, and ``timing.npz`` beside it; of ``NAME.npz`` that is ``NAME.timing.npz``.
+"""File format of a run: ``run.npz`` with ``timing.npz``, or ``NAME.npz`` with ``NAME.timing.npz``.
 
 An ordinary NumPy archive that ``numpy.load(path, allow_pickle=False)`` opens. It is written so that equal runs give
 equal bytes (fixed order, fixed time stamps), and read with suspicion: names, sizes, types and shapes are all checked
@@ -51,10 +51,10 @@ DTYPES = {name: "<i8" for name in ("phase", "qp_status", "point_start", "point_l
 """Element type of the arrays that are not float64."""
 
 OF_OBJECTS = ("object_q", "object_v")
-"""Arrays that exist only when the scenario has objects."""
+"""Arrays of runs with objects."""
 
 LATER = ("qp_slack",)
-"""Arrays that runs of earlier versions do not have."""
+"""Arrays missing in runs of earlier versions."""
 
 
 def dtype_of(name: str) -> str:
@@ -65,11 +65,11 @@ def dtype_of(name: str) -> str:
 RUN_NAME, TIMING_NAME = "run.npz", "timing.npz"
 
 COMPRESSED = frozenset(SHAPES) - {"q", "v", "vd", "tau", "wrench", "com", "point_xyz", "point_force"}
-"""Members worth deflating: indices, flags and arrays that are mostly zero. The others are full of digits: deflating
-them takes ten times as long as storing them and saves a twentieth."""
+"""Members to compress: indices, flags and sparse arrays. Compression of the others takes ten times as long as storing
+and saves only 5 %."""
 
 MAX_BYTES = 4 << 30
-"""Largest sum of array sizes that is read: ten hours of a humanoid at 1 kHz do not fit a laptop's memory anyway."""
+"""Maximum total size of arrays; ten hours of a humanoid at 1 kHz exceed it, and a laptop's memory."""
 
 MAX_META_BYTES = 256 << 20
 
@@ -94,7 +94,7 @@ _DAMAGE = (
 
 
 def shape_problems(record: RunRecord, shapes: dict[str, tuple[int, ...]]) -> list[Problem]:
-    """Everything that is wrong with the shapes of a run's arrays, before any of them needs to be read."""
+    """Return the problems of the shapes of a run's arrays, before reading them."""
     n = len(record.joints)
     if not shapes.get("t"):
         return [Problem(None, None, "t", "missing or not a list of times")]
@@ -152,7 +152,7 @@ def read_run(path: Path) -> tuple[RunRecord, dict[str, np.ndarray]]:
 
 
 def load_timing(path: str | Path) -> dict[str, np.ndarray]:
-    """Clock times of a run by name, s; empty when none were kept.
+    """Return the clock times of a run by name, s; empty if there are none.
 
     Parameters
     ----------
@@ -227,7 +227,7 @@ def _members(path: Path, archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]
 
 
 def _header(path: Path, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> tuple[str, tuple[int, ...]]:
-    """Element type and shape that a member announces, once they agree with the member's size."""
+    """Return element type and shape of a member from its header, checked against the member's size."""
     with archive.open(member) as stream:
         start = stream.read(512)
     match = _HEADER.match(start)

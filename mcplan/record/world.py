@@ -1,4 +1,4 @@
-"""World of a physics back end: robot, environment and contacts with payloads and imperfections."""
+"""World of a physics back end: robot, environment and contacts, with payloads and imperfections."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -44,7 +44,7 @@ Thing = TypeVar("Thing", Surface, Bar, FreeObject)
 
 
 def pair_frictions(contacts: Iterable[Contact]) -> dict[tuple[str, str], float]:
-    """Return the friction of each patch on each support, grasps left out: the least of all contacts of the two.
+    """Return the friction of each patch on each support, without grasps: the minimum over their contacts.
 
     A physics has one friction of a patch on a support all the time, where stances may each have their own.
     """
@@ -62,7 +62,7 @@ def closing_grasp(contacts: Iterable[Contact], p: np.ndarray) -> Contact | None:
 
 
 def draw_world(believed: World, standing: Sequence[str], seed: int) -> tuple[World, WorldRecord]:
-    """Return the world with its payloads and imperfections, and what differs from the one believed in.
+    """Return the world with payloads and imperfections, and the record of its differences from the plan.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ def draw_world(believed: World, standing: Sequence[str], seed: int) -> tuple[Wor
 
 
 def with_inertias(robot: Robot, inertias: dict[str, Inertia]) -> Robot:
-    """Return the robot with other masses."""
+    """Return the robot with changed masses."""
     model = robot.description
     links = {name: replace(link, inertia=inertias.get(name, link.inertia)) for name, link in model.links.items()}
     model = replace(model, links=links)
@@ -108,7 +108,7 @@ def with_inertias(robot: Robot, inertias: dict[str, Inertia]) -> Robot:
 
 
 def with_losses(robot: Robot, settings: SimulationSettings) -> Robot:
-    """Return the robot with the friction and damping of its joints that the settings add, and without limits if so."""
+    """Return the robot with additional joint friction and damping of the settings, optionally without limits."""
     joints, limit = dict(robot.description.joints), robot.limits.torque
     for name, most in zip(robot.joint_names, np.where(np.isfinite(limit), limit, 0.0).tolist(), strict=True):
         friction = joints[name].friction + settings.joint_friction * most

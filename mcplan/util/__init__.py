@@ -1,1 +1,1 @@
-"""Helpers without robots: text for people, atomic files, progress, arguments."""
+"""General helpers: text formatting, atomic files, progress, arguments."""

@@ -25,7 +25,7 @@ HINTS = {
 
 
 def instance(where: str, name: str, value: object, kind: type[Kind]) -> Kind:
-    """Return ``value`` when it is of the type ``kind``.
+    """Check that ``value`` is of the type ``kind`` and return it.
 
     Raises
     ------
@@ -45,7 +45,7 @@ def _article(kind: type) -> str:
 
 
 def each(where: str, name: str, values: Any, kind: type[Kind]) -> list[Kind]:
-    """Return a list of values that are all of the type ``kind``; the message for a single one suggests a list."""
+    """Check that all values of a list are of the type ``kind``; for a single value suggest a list."""
     if isinstance(values, (kind, str | bytes)) or not isinstance(values, Iterable):
         inside = "; put it into a list: [...]" if isinstance(values, kind) else ""
         message = f"{where}: {name}: expected a list of {kind.__name__}, not {shown(values)}{inside}"
@@ -54,7 +54,7 @@ def each(where: str, name: str, values: Any, kind: type[Kind]) -> list[Kind]:
 
 
 def vector(where: str, name: str, value: Any, *sizes: int) -> np.ndarray:
-    """Return ``value`` as finite floats (size,), of one of the ``sizes`` where some are given."""
+    """Convert ``value`` to finite floats (size,), of one of the ``sizes``, if given."""
     try:
         found = np.array(value, float)
     except (TypeError, ValueError):
@@ -68,7 +68,7 @@ def vector(where: str, name: str, value: Any, *sizes: int) -> np.ndarray:
 
 
 def whole(where: str, name: str, value: Any, error: type[InputError] = InputError) -> int:
-    """Return ``value`` as a whole number from 0 on."""
+    """Convert ``value`` to a non-negative integer."""
     try:
         number = -1 if isinstance(value, bool) else operator.index(value)
     except TypeError:
@@ -80,12 +80,12 @@ def whole(where: str, name: str, value: Any, error: type[InputError] = InputErro
 
 
 def unknown(what: str, name: str, known: Iterable[str]) -> str:
-    """Return that a name is not known, with the closest that is, or all of them."""
+    """Return the message for an unknown name, with the closest known name, or all of them."""
     return f"unknown {what} `{name}`{did_you_mean_or_all(name, known)}"
 
 
 def shown(value: object) -> str:
-    """Return a value as a message shows it: short, and an array by its shape."""
+    """Format a value for a message: short; arrays by their shape."""
     if isinstance(value, np.ndarray):
         return f"an array of shape {value.shape}" if value.size > 4 else f"the array {value.tolist()}"
     if isinstance(value, type):
@@ -104,5 +104,5 @@ def file_path(where: str, value: Any) -> Path:
 
 
 def file_name(name: str) -> str:
-    """Return the name of a scenario or robot as that of a file: what would lead elsewhere, or is none, is replaced."""
+    """Return a safe file name for the name of a scenario or robot."""
     return re.sub(r"[^\w .+-]+", "_", name).strip(". ") or "unnamed"

@@ -1,4 +1,4 @@
-"""The physics back ends: what the program has to know of each before one is made.
+"""Physics back ends: metadata known without importing them.
 
 One more is a class like `sim.physics.Physics` in a file or a folder of `sim/`, with ``of_world``, and an entry here. At
 the bottom, and without a package, because the command line lists them before it imports anything.
@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import Any, Literal, NamedTuple
 
 PhysicsName = Literal["qp", "contact", "mujoco"]
-"""As scenarios call them: the keys of `BACK_ENDS`."""
+"""Names in scenarios: the keys of `BACK_ENDS`."""
 
 
 class BackEnd(NamedTuple):
@@ -43,6 +43,6 @@ BACK_ENDS: Mapping[str, BackEnd] = {
 
 
 def load_object(place: str) -> Any:
-    """Return what ``module:name`` names."""
+    """Import the object ``module:name``."""
     module, _, name = place.partition(":")
     return getattr(import_module(module), name)

@@ -1,4 +1,4 @@
-"""Bars on standard error for long work: compiling, planning, simulating, sweeping; where somebody looks.
+"""Progress bars on stderr for compilation, planning, simulation and sweeps, in terminals and notebooks.
 
 On a terminal they are redrawn ten times a second; in a notebook there is one line that is rewritten once a
 second; elsewhere nothing but what ``note`` says. ``be_quiet`` silences all of it.
@@ -17,12 +17,12 @@ _state: dict[str, bool] = {"quiet": False}
 
 
 def be_quiet(quiet: bool = True) -> None:
-    """Show nothing from now on, or show again."""
+    """Switch all output on stderr off or on."""
     _state["quiet"] = quiet
 
 
 def note(text: str) -> None:
-    """Say something on standard error, unless all is to be quiet."""
+    """Print to stderr unless --quiet."""
     if not _state["quiet"]:
         print(text, file=sys.stderr)
 
@@ -34,7 +34,7 @@ def in_notebook() -> bool:
 
 
 class Bars:
-    """All that is shown at one time; `BARS` is the one of this process, since a terminal has one last line."""
+    """Progress bars of this process; `BARS` is the only instance, since a terminal has one last line."""
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
@@ -48,12 +48,12 @@ class Bars:
 
     @property
     def count(self) -> int:
-        """How many tasks are shown."""
+        """Number of shown tasks."""
         with self._lock:
             return len(self._progress.tasks) if self._progress is not None else 0
 
     def add(self, name: str) -> "TaskID | None":
-        """Begin to show a task; return what `update` and `remove` take, None without a terminal."""
+        """Show a task; return its handle for `update` and `remove`, None without a terminal."""
         if not self.shown:
             return None
         with self._lock:
@@ -66,7 +66,7 @@ class Bars:
             return self._progress.add_task(name, total=None, text="")
 
     def update(self, task: "TaskID | None", text: str, share: float | None = None) -> None:
-        """Show how far a task is: a text, and its share of the whole where that is known."""
+        """Update a task: text, and finished share if known."""
         with self._lock:
             if task is None or self._progress is None or task not in self._progress.task_ids:
                 return
@@ -75,7 +75,7 @@ class Bars:
                 self._write()
 
     def _write(self) -> None:
-        """Rewrite the line of a notebook, if the last one is a second old."""
+        """Rewrite the line of a notebook, at most once per second."""
         with self._lock:
             if self._progress is None or not self._progress.tasks or time.monotonic() - self._written < 1.0:
                 return
@@ -85,7 +85,7 @@ class Bars:
             print(f"\r{line:<79}", end="", file=sys.stderr, flush=True)
 
     def _tick(self, progress: "Progress") -> None:
-        """Write until the shown tasks have ended: the work may be silent for long."""
+        """Redraw until the shown tasks have ended: the work may report nothing for long."""
         while self._progress is progress:
             self._write()
             time.sleep(0.25)

@@ -1,4 +1,4 @@
-"""The progress of compilation: a bar with the time left in a first run, one line where stderr is no terminal.
+"""Progress of kernel compilation: a bar with the remaining time in a first run, one line without a terminal.
 
 A process compiles the kernels that the cache lacks, once per installation. A first run takes some minutes, the first
 use of a physics less. The progress is read from the cache, so what a second process compiles counts too.
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rich.progress import TaskID
 
 SELDOM = ("rigid_body/batch", "rigid_body/lagrangian", "algebra/cholesky", "algebra/impedance")
-"""Files of kernels that no run uses unless it is asked to."""
+"""Files of kernels that are only used on request."""
 
 COLD = 0.5
 """A cache with less than this share of the kernels belongs to a first run."""
@@ -26,14 +26,14 @@ SECONDS_PER_KERNEL = {True: 0.45, False: 1.2}
 """Core seconds that a kernel takes to compile, with `mcplan.core.accelerator` and without."""
 
 PAUSE = 1.0
-"""s without compiling after which it is over, for now."""
+"""s without compilation after which it counts as finished."""
 
 LOOK = 0.2
-"""s between two looks at the cache."""
+"""s between two checks of the cache."""
 
 
 class Compiling:
-    """Watches the compilation of this process and shows it; `WATCH` is the one of this process."""
+    """Monitor of the compilation in this process; `WATCH` is the only instance."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -46,7 +46,7 @@ class Compiling:
         self._since = 0.0
 
     def expect(self, physics: str | None) -> bool:
-        """Show at once, before Numba is imported, that this is a first run, if it is; return whether it is."""
+        """Return whether this is a first run; if so, show it at once, before Numba is imported."""
         folders = [folder for name, other in BACK_ENDS.items() if name != physics for folder in other.kernels]
         needed = declared_kernels((*folders, *SELDOM))
         if len(needed & compiled_kernels(cache_directory())) >= COLD * len(needed):
@@ -71,7 +71,7 @@ class Compiling:
             self.seconds += self._last - self._since
 
     def _estimate(self) -> str:
-        """Return how long compilation takes at most; a first run shares it out between two processes."""
+        """Return an upper bound of the compilation time; a first run uses two processes."""
         missing = (self._needed or declared_kernels(SELDOM)) - compiled_kernels(cache_directory())
         seconds = len(missing) * SECONDS_PER_KERNEL[accelerated()] / (2 if self._needed else 1)
         return f"up to {math.ceil(seconds / 60)} min" if seconds > 20.0 else "some seconds"

@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all: a reader, a crash or a full disk never leaves half of one."""
+"""Atomic file output: a crash or a full disk never leaves a partial file."""
 
 import os
 import secrets
@@ -11,7 +11,7 @@ from mcplan.errors import InputError
 
 @contextmanager
 def atomic_write(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Give the name of a file beside ``path``, which takes its place when the block ends and is gone when it fails.
+    """Yield a temporary file name beside ``path``; it replaces ``path`` at the end, or is deleted on failure.
 
     Several writers of the same file at once each have a separate temporary file: the last one to end wins. Directories
     that lead there are made. An OSError of the block that names no file, as of a write to a full disk, names ``path``.
@@ -32,13 +32,13 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
-    """Write a text file (UTF-8), whole or not at all."""
+    """Write a text file (UTF-8) atomically."""
     with atomic_write(path) as partial:
         partial.write_text(text, encoding="utf-8")
 
 
 def check_writable(path: Path, force: bool, folder: bool = False, expected: str = "") -> None:
-    """Refuse, before any work is done for it, a place that could not be written afterwards.
+    """Check before any work that a path can be written.
 
     A file that exists, or a directory that holds something, is kept unless ``force`` is given. Missing parents
     are made when something is written; here it is only checked that they can be made.

@@ -1,27 +1,27 @@
-"""HTML representation of objects in notebooks: a name, and tables of contents."""
+"""HTML representation of objects in notebooks: repr, tables, collapsible parts."""
 
 from collections.abc import Iterable, Sequence
 from html import escape
 
 
 def html_table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """Return a table of cells as text; numbers stand to the right."""
+    """Return a table of text cells; numbers are right-aligned."""
     lines = [_row("th", header), *(_row("td", row) for row in rows)]
     return f"<table>{''.join(lines)}</table>"
 
 
 def html_of(thing: object, *tables: str) -> str:
-    """Return a thing's one line, and below it what else there is to show."""
+    """Return the repr of an object, followed by further HTML."""
     return f"<b>{escape(repr(thing))}</b>{''.join(tables)}"
 
 
 def folded(title: str, content: str) -> str:
-    """Return a part that is opened by a click."""
+    """Return a collapsible part."""
     return f"<details><summary>{escape(title)}</summary>{content}</details>"
 
 
 def numbers(values: Iterable[float]) -> str:
-    """Return numbers with four digits each."""
+    """Format numbers with four digits."""
     return ", ".join(f"{value + 0.0:.4g}" for value in values)
 
 

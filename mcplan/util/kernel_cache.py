@@ -1,4 +1,4 @@
-"""The cache of compiled kernels: its directory, its kernels and the kernels to come; without importing Numba.
+"""Cache of compiled kernels: directory, cached and missing kernels; without importing Numba.
 
 So a first run can report at once that it compiles, and its progress, whichever process compiles.
 """
@@ -50,7 +50,7 @@ def cache_directory() -> str:
 
 
 def _caches() -> Path:
-    """Return the directory for caches: that of the environment, that of the user, or a temporary one."""
+    """Return the cache directory: from the environment, of the user, or a temporary one."""
     with suppress(OSError, RuntimeError):  # RuntimeError: neither a home directory nor an entry in passwd
         named = os.environ.get("NUMBA_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME")
         caches = Path(named) if named else Path.home() / ".cache"
@@ -63,7 +63,7 @@ def _caches() -> Path:
 
 
 def _temporary() -> Path:
-    """Return a temporary directory that only this user can write to, since its files are executed."""
+    """Return a temporary directory writable only by this user, since its files are executed."""
     with suppress(OSError, AttributeError):  # AttributeError: Windows has no user numbers
         mine = Path(tempfile.gettempdir()) / f"mcplan-{os.getuid()}"
         mine.mkdir(mode=0o700, exist_ok=True)
@@ -94,7 +94,7 @@ def compiled_kernels(directory: str) -> set[str]:
 
 
 def drop_truncated(directory: str) -> None:
-    """Delete files of the cache that do not end as pickles do: Numba would fail on them at every start."""
+    """Delete truncated cache files (no end of pickle): Numba would fail on them at every start."""
     for file in Path(directory).glob("*/*.nb[ic]"):
         with suppress(OSError), file.open("rb") as opened:
             opened.seek(max(0, file.stat().st_size - 1))
@@ -104,7 +104,7 @@ def drop_truncated(directory: str) -> None:
 
 @contextmanager
 def exclusive(directory: str) -> Iterator[None]:
-    """Let one process at a time into the block, of all that name the same directory."""
+    """Lock the block for one process at a time, by directory."""
     Path(directory).mkdir(parents=True, exist_ok=True)
     with (Path(directory) / "lock").open("a") as held:
         if fcntl is not None:

@@ -1,4 +1,4 @@
-"""How the quadratic program of a control step came out, as solutions say it and runs keep it.
+"""Status of the quadratic program of a control step, in solutions and runs.
 
 At the bottom, because a run is read without the packages that solve programs.
 """
@@ -7,8 +7,8 @@ from typing import Final
 
 SOLVED: Final = 0
 SLACK: Final = 1
-"""Its slack form was solved: limits are missed by as little as can be."""
+"""The slack form was solved, with minimum constraint violation."""
 HOLD: Final = 2
-"""There was no solution, and the robot is only damped."""
+"""No solution; the robot is only damped."""
 NO_QP: Final = 3
-"""The controller did not run in this step of the physics, or has no program; never the status of a solution."""
+"""The controller did not run in this physics step, or has no quadratic program; never the status of a solution."""

@@ -1,4 +1,4 @@
-"""Amounts as a person reads them: lengths in mm, angles in degrees, with digits that say something however small.
+"""Text formatting: lengths, angles, short representations, escaping for matplotlib and DOT.
 
 One line for an object that holds arrays: its class, and each of its public fields, arrays by their shape.
 
@@ -13,27 +13,27 @@ import numpy as np
 
 
 def format_length(metres: float) -> str:
-    """Return a length: ``12.3 mm``, from a metre on ``1.23 m``; never one that reads as nothing."""
+    """Format a length: ``12.3 mm``, from 1 m ``1.23 m``; small values are never shown as zero."""
     return f"{metres:.3g} m" if abs(metres) >= 1.0 else f"{_digits(1000.0 * metres)} mm"
 
 
 def format_angle(radians: float) -> str:
-    """Return an angle: ``1.15 deg``."""
+    """Format an angle: ``1.15 deg``."""
     return f"{_digits(math.degrees(radians))} deg"
 
 
 def format_length_or_angle(amount: float) -> str:
-    """Return an amount that is the larger of one in m and one in rad."""
+    """Format the maximum of a length in m and an angle in rad."""
     return f"{format_length(amount)} or {format_angle(amount)}"
 
 
 def _digits(value: float) -> str:
-    """Return three digits, without an exponent for small numbers."""
+    """Format with three digits, without an exponent for small numbers."""
     return f"{value:.3g}" if abs(value) >= 0.1 or value == 0.0 else f"{value:.2g}"
 
 
 LONGEST = 150
-"""Characters of a line; what would go beyond is left out."""
+"""Maximum length of a line, characters; the rest is left out."""
 
 
 def summary(thing: object, names: Iterable[str] | None = None) -> str:
@@ -58,7 +58,7 @@ def summary(thing: object, names: Iterable[str] | None = None) -> str:
 
 
 def _value_text(value: Any) -> str | None:
-    """Return a value in a few characters, None for what does not fit into them."""
+    """Return a short text of a value, or None if it is too long."""
     if isinstance(value, np.ndarray) and value.ndim:
         return f"array{value.shape}" if value.size > 4 else str([float(f"{x:.4g}") for x in value.ravel()])
     if isinstance(value, bool | np.bool_ | int | str | type(None)):
@@ -72,11 +72,11 @@ def _value_text(value: Any) -> str | None:
 
 
 def escape_mathtext(text: str) -> str:
-    """Return a text for matplotlib: ``$`` begins no formula, and a label that begins with ``_`` is in the legend."""
+    """Escape a text for matplotlib: ``$`` starts no formula, and a leading ``_`` does not hide a label."""
     text = text.replace("$", r"\$")
     return f" {text}" if text.startswith("_") else text
 
 
 def escape_dot(text: str) -> str:
-    r"""Return a text for a quoted string of DOT: ``"`` does not end it, and ``\`` is a sign like any other."""
+    r"""Escape ``"`` and ``\`` in a text for a quoted string of DOT."""
     return text.replace("\\", r"\\").replace('"', r"\"")

@@ -79,7 +79,7 @@ class Row:
 
 
 def machine(load_at_start: float) -> dict[str, Any]:
-    """Return the description of machine and versions."""
+    """Return the description of the machine: processor, cores, load, Python version, BLAS threads."""
     return {
         "processor": platform.machine(),
         "cores": os.cpu_count(),

@@ -23,10 +23,10 @@ RUNS = Path("runs")
 ROBOT, SCENARIO, PLAN, RUN, TREE, EXPERIMENT = "robot", "scenario", "plan", "run", "search tree", "experiment"
 
 URDF = "URDF"
-"""Keys of files named in a robot file."""
+"""Kind of the file that a robot.yaml refers to."""
 
 URDFS = (".urdf", ".xml")
-"""Suffixes of these."""
+"""Suffixes of URDF files."""
 
 HINTS = {
     (SCENARIO, RUN): "`mcplan run {name}` makes a run of it",
@@ -38,7 +38,7 @@ HINTS = {
     (ROBOT, SCENARIO): "a scenario names its robot: `robot: {name}` (stances/README.md)",
     (ROBOT, URDF): "it names one under `urdf:`",
 }
-"""Conversion command by (kind of the file, required kind)."""
+"""Hint by (kind of the file, required kind): how to obtain the required file."""
 
 ENDINGS = ("", ".yaml", ".yml", ".plan.yaml", ".tree.json", ".json", ".urdf", ".npz")
 """Optional suffixes of a name."""

@@ -59,7 +59,7 @@ def with_transitions(
 
     Parameters
     ----------
-    segments : what is known of the scene's motions already.
+    segments : motions of the scene that are known already.
     """
     segments = segments or SegmentCache(scenario.robot, scenario.environment, scenario.transition_settings)
     found = transitions(segments, stances)

@@ -128,7 +128,7 @@ class PlannedStance(Change):
 class Plan:
     """A scenario and the stances that lead through it; with the record of the search, where there was one.
 
-    ``notices`` says, in words, where a plan differs from what was asked for: how its start was changed.
+    ``notices`` lists, in words, where a plan differs from the request: how its start was changed.
     """
 
     scenario: "Scenario"

@@ -72,7 +72,7 @@ def save_plan(plan: Plan, path: str | os.PathLike[str]) -> None:
 
     Parameters
     ----------
-    plan : what is written.
+    plan : to be written.
     path : of the file.
     """
     path = file_path("save_plan", path)
@@ -246,7 +246,7 @@ def _stance(scenario: Scenario, item: StanceItem, before: PlannedStance | None) 
 
 
 def _as_before(contact: Contact, known: Contact | None) -> Contact:
-    """Return a contact, as the same object where it stays: what is prepared for contacts is found by these."""
+    """Return a contact, as the same object where it stays: caches of contacts use these as keys."""
     return contact if known is None or known.to_data() != contact.to_data() else known
 
 

@@ -168,7 +168,7 @@ def _displacement(
 ) -> tuple[Change, tuple[Contact, ...]]:
     """Return the shift to the contacts that go along with the objects that an item moves, and these as they bear load.
 
-    What rests slides, or is lifted off; what is in the air goes anywhere, and is put down where it then rests.
+    A resting object slides or is lifted off; a carried one moves freely, and is put down where it then rests.
     """
     environment = linker.environment
     if item.add is not None or item.remove is not None or item.contacts is not None:
@@ -184,7 +184,7 @@ def _displacement(
                 "separate item"
             )
     contacts = tuple(make_contact(linker.robot, environment, contact.to_data()) for contact in before.contacts)
-    # what has just been put down is still borne by the robot, until what it lies on takes it over
+    # an object just put down is still borne by the robot until its support takes over
     put = [name for name, rests in ends.items() if not slides(*rests, environment)]
     return Change.shift(contacts), tuple(_in_the_air(contact, put) for contact in contacts)
 

@@ -308,7 +308,7 @@ class _StancePlanner:
             known = {}
         if obstruction is not None:
             passes = [one for one in passes if one.grid == coarse]
-        if count is None:  # the last one has what is left of the budget
+        if count is None:  # the last one has the rest of the budget
             passes[-1] = passes[-1]._replace(calls=max(passes[-1].calls, self._calls_left))
 
         best: StanceNode | None = None

@@ -43,9 +43,9 @@ class Measure:
     field : key of the item.
     thing : the patch, with what its contact lacks; the joint that is farthest off, the object; empty where the field is
         about one thing only.
-    amount : how far it is from what is asked, in ``unit``; inf where there is nothing to compare (no such contact, or
+    amount : its distance from the goal, in ``unit``; inf where there is nothing to compare (no such contact, or
         not as it is stated).
-    allowed : what it may be.
+    allowed : the tolerance.
     unit : ``m`` | ``rad`` | ``m, rad`` | ``contacts``.
     """
 
@@ -57,12 +57,12 @@ class Measure:
 
     @property
     def met(self) -> bool:
-        """Whether the amount is within what is allowed."""
+        """Whether the amount is within the tolerance."""
         return self.amount <= self.allowed
 
     @property
     def shortfall(self) -> float:
-        """The amount as a multiple of what is allowed; what cannot be compared counts as far off."""
+        """The amount as a multiple of the tolerance; an amount without comparison counts as far off."""
         return min(self.amount / max(self.allowed, COORDINATE_TOLERANCE), 1e9)
 
     def __str__(self) -> str:
@@ -131,7 +131,7 @@ def implied_contacts(item: GoalItem, robot: Robot) -> frozenset[str]:
 
 
 def describe_unmet(measures: Sequence[Measure]) -> str:
-    """Return what is not met, in words; empty when all is."""
+    """Describe the unmet parts of the goal; empty when all are met."""
     return "; ".join(str(one) for one in measures if not one.met)
 
 
@@ -161,7 +161,7 @@ class ItemReached:
 
     @property
     def missing(self) -> str:
-        """What is not met, in words; empty when all is."""
+        """The unmet parts of the goal in words; empty when all are met."""
         return describe_unmet(self.measures)
 
     def __str__(self) -> str:

@@ -23,7 +23,7 @@ from mcplan.scene.posture_contacts import Reach, resting_contacts
 from mcplan.scene.spec import ContactSpec
 
 NAMED_REACH = Reach(0.03, 0.25)
-"""How far the patches of a named posture may be from what they rest on."""
+"""Tolerated distance between the patches of a named posture and their supports."""
 
 STANCE_REACH = Reach(0.35, 0.6)
 """How far those of a stance that is moved elsewhere may be."""
@@ -85,7 +85,7 @@ class GoalTargets:
         self._rank: tuple[int, float] = (-1, 0.0)
 
     def find(self, item: GoalItem, contacts: Sequence[Contact], q: np.ndarray) -> list[GoalTarget]:
-        """Return stances that meet an item, the nearest first; when there is none ``nearest`` says what is missing.
+        """Return stances that meet an item, the nearest first; when there is none ``nearest`` describes the deficit.
 
         Parameters
         ----------
@@ -233,7 +233,7 @@ class GoalTargets:
         return q
 
     def _note(self, end: GoalPosture) -> None:
-        """Keep what is missing in the goal posture that came farthest."""
+        """Keep the deficit of the goal posture that came closest."""
         amount = end.result.violations[0].amount if end.result.violations else 0.0
         rank = (STAGES.index(end.result.stage) if end.result.stage in STAGES else 0, -amount)
         if rank > self._rank:

@@ -1,1 +1,1 @@
-"""Where to go: goals, and a way of the base towards them that keeps clear of everything and near supports."""
+"""Guide path of the base: collision-free, near supports, towards the goal."""

@@ -48,7 +48,7 @@ class BaseSupport(NamedTuple):
     """The support of the base at a place.
 
     ``height`` of the base (m), nan where some ``limb`` (by name, else empty) finds nothing; ``stretch``: how far a limb
-    has to reach beyond its nominal place as a share of what it can, or by how much the support is out of reach (m).
+    has to reach beyond its nominal place as a share of its reach, or by how much the support is out of reach (m).
     """
 
     height: float
@@ -101,7 +101,7 @@ class Traversability:
         surfaces = [s for s in environment.supports.values() if isinstance(s, Surface)]
         levels = [s for s in surfaces if s.normal[2] >= MIN_GROUND_NORMAL_Z]
         self._supports(levels)
-        # a link may come near to what it is to stand on, and to bars that it may want to hold: these only block it
+        # links may come near their own support, and bars that a hand may hold: these only block
         ground = {s.owner or s.name for s in levels}
         bars = {s.name for s in environment.supports.values() if isinstance(s, Bar)}
         touched = {contact.support for contact in contacts}

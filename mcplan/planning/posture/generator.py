@@ -57,7 +57,7 @@ class PostureProblem:
         return np.zeros((0, 4)) if self.com is None else np.column_stack([np.eye(3)[: len(self.com)], self.com])
 
     def touching(self, contacts: tuple[Contact, ...]) -> tuple[Contact, ...]:
-        """Return those of the contacts, which may have been settled, that touch: not what is only passing."""
+        """Return the settled contacts that touch, without patches that only pass."""
         return tuple(contact for contact in contacts if contact.patch not in self.passing)
 
 
@@ -324,7 +324,7 @@ class PostureGenerator:
                 continue
             rows, distance = near.rows[~given], near.distance[~given]
             now = rows, distance, attempt.q
-            if before is not None:  # of a flat foot the corners take turns: what was nearest before counts on
+            if before is not None:  # the nearest corner of a flat foot alternates: the previous one still counts
                 old, foreseen = before[0], before[1] + before[0] @ self.robot.difference(before[2], attempt.q)
                 kept = foreseen < EXTRA_CLEARANCE_M + self._push
                 rows, distance = np.vstack([rows, old[kept]]), np.append(distance, foreseen[kept])
@@ -501,7 +501,7 @@ def solve_posture(
     """Find a posture near another one with contacts in place, balanced, within limits, and with bodies apart.
 
         minimise    |q - near|^2 weighted
-        subject to  contacts in place,  joint limits,  centre of mass in the support region of what is loaded,
+        subject to  contacts in place,  joint limits,  centre of mass in the support region of the loaded contacts,
                     distances between bodies,  forces within cones and limits,  torques within their share
 
     ``print`` of the result says whether it was found, and which requirement is missed by how much.

@@ -40,7 +40,7 @@ class Violation:
     com          ``com``                    m: how far the centre of mass stays from where it was asked for
     base         ``place`` or               m or rad: how far the base stays outside the tolerance
                  ``orientation``
-    clearance    patch                      m: how far a lifted patch comes too close to what it left
+    clearance    patch                      m: how far a lifted patch comes too close to the support it left
     continuity   joint or ``the base``      rad or m: how far from the posture the path on held contacts ends
     passage      ``link and link``          m: how far beyond the allowed distance they come along the best path
     passage      patch                      m, rad: error of contacts or excess of joint limits on the best path
@@ -139,9 +139,9 @@ class PostureResult:
         the edge of its region (m), ``position`` smallest distance to a joint limit (rad or m), ``friction`` (N),
         ``friction_ratio``, ``torque`` (largest share of a limit), ``clearance`` (m); those that were reached.
         The pushes ``equilibrium`` and ``equilibrium_torque`` cost more than the posture: `statics.margins` has them.
-    violations : what is missed, the one that stopped the call first; empty when found.
+    violations : constraint violations, the decisive one first; empty when found.
     stage : how far the call came, see `STAGES`.
-    effort : what it took.
+    effort : computation spent.
     """
 
     q: np.ndarray
@@ -157,11 +157,11 @@ class PostureResult:
         return f"PostureResult({'found' if self.found else f'not found: {self.reason}'})"
 
     def _repr_html_(self) -> str:
-        """Return for notebooks what it says of itself, and its margins or what it misses."""
+        """Return HTML for notebooks: the summary, and the margins or the violations."""
         if self.found:
             table = html_table(["margin", "(m, rad, N, or a share)"], self.margins.items())
         else:
-            table = html_table(["what is missed"], [(str(violation),) for violation in self.violations])
+            table = html_table(["violation"], [(str(violation),) for violation in self.violations])
         return html_of(self, f"<p>{escape(str(self))}</p>", table)
 
     def __str__(self) -> str:
@@ -222,7 +222,7 @@ def violations_of(
 
     Parameters
     ----------
-    rows : of the contacts, then of what is asked for further.
+    rows : of the contacts, then of the further constraints.
     patches : names of the contacts.
     further : ``base``, or the patch in the air that rows belong to.
     least : amounts (m, rad) up to this are none.

@@ -54,7 +54,7 @@ def torque_excess(
     ----------
     q : (nq,).
     bearing : contacts that carry load, at the pose of their patches.
-    share : part of the torque limits that may be used; a negative excess is what is left of it.
+    share : part of the torque limits that may be used; a negative excess is the unused part.
 
     Returns
     -------

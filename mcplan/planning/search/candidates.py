@@ -40,7 +40,7 @@ MIN_BAR_STEP_M = 0.10
 """Least distance of places along a bar."""
 
 TREAD_M, TREAD_FREEDOM = 0.05, Freedom(along=0.03, offset=0.06, angle=np.inf)
-"""Where under a sole a bar is at first, from the middle, and what is free about it."""
+"""First place of a bar under a sole, from the middle, and the free directions there."""
 
 MAX_RUNG_SLOPE, MAX_RAIL_SLOPE = 0.3, 0.6
 """Vertical part of the direction of the steepest bar for a sole, as on a rung, and for a palm, as on a rail."""
@@ -140,7 +140,7 @@ def has_free_orientation(robot: Robot, patch: str) -> bool:
 
 
 class Sample(NamedTuple):
-    """A candidate before it is listed: specification, place (3,), what is free, and whether it is the goal's."""
+    """A candidate before it is listed: specification, place (3,), free directions, and whether it is the goal's."""
 
     spec: dict
     place: np.ndarray
@@ -368,7 +368,7 @@ def _natural(y: np.ndarray, guide: GuidePath, bar: Bar, offset: np.ndarray) -> b
 def _relative(R: np.ndarray) -> float:
     """Return the angle from the heading to the x axis of a patch laid flat: ahead, back, or aside where it lies flat.
 
-    A knee's x axis points back along the shank. Patches in the air hang any way; they are not taken for turned aside.
+    A knee's x axis points back along the shank. Patches in the air hang in any direction; they do not count as turned aside.
     ``R`` (3, 3) is the rotation of the patch in the heading frame.
     """
     angle = float(np.arctan2(R[1, 0] + R[0, 1], R[0, 0] - R[1, 1]))

@@ -221,7 +221,7 @@ def describe_shortfall(robot: Robot, rejection: Mapping[str, Any]) -> str:
 def suggest_remedy(tree: SearchTree, obstruction: Obstruction | None, links: Collection[str] = ()) -> str:
     """Return what would have to be otherwise, by what rejected most, see `_evidence`; empty when nothing was.
 
-    How much of it is what was missing where the search had come nearest to its goal.
+    The share that was missing where the search had come nearest to its goal.
     """
     if obstruction is not None:
         x, y = obstruction.place[:2]

@@ -19,7 +19,7 @@ Refinement optimises postures along a fixed sequence: with more room to every li
 
 feasible with wider margins than the search asks for, or else with narrower ones, and connected with both neighbours on
 the contacts that stay; a posture for which there is none stays. The search stops at the first feasible posture, which
-is often at an edge of what is allowed; refinement gives a plan the room that executing it needs. Midpoint and mixture
+is often at the edge of a constraint; refinement gives a plan the room that executing it needs. Midpoint and mixture
 are taken on the manifold of the configurations.
 """
 

@@ -63,7 +63,7 @@ class SearchSpace:
     candidates : by patch.
     potential : of the goal.
     require : sets of patches of which one must be used, in this search or before it.
-    due : whether that is asked of this search; else it only records what is used.
+    due : whether this search has to do so; else it only records the patches used.
     """
 
     feasibility: Feasibility

@@ -40,7 +40,7 @@ class StanceSearch:
     space : that it moves in.
     tree : record.
     progress : called with (nodes, calls, least h) now and then.
-    accept : returns what is wrong with a node that has the goal's contacts; empty if nothing.
+    accept : returns the reason to reject a node that has the goal's contacts; empty if none.
     perturbation : noise in the order of the queue; None for none.
     """
 

@@ -162,7 +162,7 @@ def _read(name: str) -> dict[str, Any]:
 
 
 def _problems(data: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield (key, what is wrong with it)."""
+    """Yield (key, problem)."""
     if not isinstance(data.get("scenario"), dict):
         yield "scenario", "missing"
     for key, kind in (("nodes", list), ("rejected", list), ("skipped", dict), ("path", list)):

@@ -72,7 +72,7 @@ class DurationModel:
 
     Parameters
     ----------
-    robot, settings : speeds and their limits, what is counted on of contacts.
+    robot, settings : speeds and their limits, usable shares of contacts.
     finder : knows the room of a centre of mass.
     """
 

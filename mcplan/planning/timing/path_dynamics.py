@@ -1,6 +1,6 @@
 """Dynamics along the path of a segment: speeds, touchdown speeds, and the forces of contacts and motors.
 
-The forces are eliminated once per point: what is left is a polygon of pairs (u, x), sdd and sd², or, of one given pair,
+The forces are eliminated once per point. There remains a polygon of pairs (u, x), sdd and sd², or, of one given pair,
 the share that is allowed (`mcplan.core.statics.section`). Joints that no contact loads are moved by their motors alone:
 their limits are half-planes of (u, x) and no rows of the programs over forces.
 """
@@ -97,7 +97,7 @@ class PathDynamics:
         return PathDynamics(robot, self._segment, s)
 
     def _bound_speeds(self, robot: Robot, segment: Segment, middles: "PathDynamics") -> None:
-        """Take what is between the nodes into the speeds of joints, and of patches that come down."""
+        """Include the points between nodes in the speeds of joints, and of patches that come down."""
         self.joints = np.maximum(self.joints, _around(middles.joints))
         free = np.flatnonzero(~np.any([np.any(J[:, :, 6:], axis=(0, 1)) for J in self.jacobians.values()], axis=0))
         third, swung = (
@@ -113,7 +113,7 @@ class PathDynamics:
             self.closing = self._closing(robot, segment)
 
     def _change(self, middles: "PathDynamics", mine: np.ndarray, others: np.ndarray) -> np.ndarray:
-        """Return how quickly any column of what is known in nodes and between them changes along the path (m,)."""
+        """Return the fastest change (m,) along the path of any column given at the nodes and between them."""
         if not mine.shape[1]:
             return np.zeros(len(self.s))
         s, values = np.empty(2 * len(self.s) - 1), np.empty((2 * len(self.s) - 1, mine.shape[1]))

@@ -1,6 +1,6 @@
 """Time-optimal parameterization (TOPP) of segments, from rest to rest, within the margins of a pace.
 
-The forces are eliminated once per point of a grid along the path: what is left is a polygon of pairs (u, x), sdd and
+The forces are eliminated once per point of a grid along the path. There remains a polygon of pairs (u, x), sdd and
 sd² (`PathForces`), cut to the bounds of velocities and accelerations. The law is the quickest smooth one within all
 polygons (`mcplan.core.optimize.least_time`). In the middle of the path it would reverse all forces at once, which
 compliant contacts do not bear. So it is solved a second time, with a bound on the jerk of the centre of mass,
@@ -93,7 +93,7 @@ class Retimer:
 
     Parameters
     ----------
-    robot, settings : the robot, and what is counted on of contacts; their pace is not ``slow``.
+    robot, settings : the robot, and the usable shares of contacts; their pace is not ``slow``.
     """
 
     def __init__(self, robot: Robot, settings: ControlSettings):

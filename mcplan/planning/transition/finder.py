@@ -64,7 +64,7 @@ class TransitionFinder:
     Parameters
     ----------
     robot, environment : the scene.
-    settings : speeds, clearances, and what is counted on of contacts.
+    settings : speeds, clearances, and usable shares of contacts.
     collisions : of the same scene, where they are known.
     """
 
@@ -255,7 +255,7 @@ class TransitionFinder:
     ) -> _Over:
         """Find the motion of a patch over obstacles, at the first height at which it is collision-free.
 
-        Heights are left out that make up for less than what is missing at a lower one.
+        Skip heights that gain less than the deficit at a lower one.
         """
         start, old = self._place(begin.q, contact.patch)[1], begin.rising.get(contact.patch)
         best, least = None, min(above, self.heights[-1])

@@ -3,7 +3,7 @@
 The straight motion of the joints between two proven postures may leave the reach of the contacts or the region where
 the robot balances, or pass through an obstacle. So postures near it are found that keep all of these (`KnotSearch`).
 A posture that the one before leads to closely enough needs no search. At last the path is smoothed. Joints keep a
-distance from their limits on the way (`JointRoom`), bodies from each other, round by round (`CollisionAvoidingIK`).
+distance from their limits along the path (`JointRoom`), bodies from each other, round by round (`CollisionAvoidingIK`).
 """
 
 from collections.abc import Iterable, Sequence
@@ -344,9 +344,9 @@ class KnotSearch:
                 break
 
     def _smoothed(self) -> tuple[np.ndarray, float, PathViolation, float]:
-        """Return the smoothest knots that miss next to nothing more; what they miss, where, and how far led ones stray.
+        """Return the smoothest knots with nearly the same violation; that violation, its place, and the stray of guided ones.
 
-        Smoothing draws them off their contacts and paths, and onto what is near.
+        Smoothing draws them off their contacts and paths, and towards obstacles.
         """
         best: tuple[np.ndarray, float, PathViolation, float] = self.q, np.inf, NO_VIOLATION, 0.0
         content = max(float(self.missed.max()), SMOOTHING_TOLERANCE_M)
@@ -504,7 +504,7 @@ class KnotFinder:
         Parameters
         ----------
         guides : (k, nq) the motion that is preferred; its ends are kept.
-        contacts : what is in place all along; or, where it moves with an object, what is in place at each knot.
+        contacts : closed ones of the whole motion; or, where they move with an object, those at each knot.
         guided : patches that are led along.
         touching : contacts that limbs leave or come to: near them, the limb is close to its support.
         keep_end_clearance : let no pair part more than it does at one of the ends.

@@ -83,7 +83,7 @@ class Nearness:
         self._still, self._found = np.zeros(robot.nv), np.zeros(2)
 
     def around_at(self, objects: Mapping[str, Pose] | None) -> PostureSurroundings:
-        """Return what is around with objects at poses (R, p), where they are not at their initial ones."""
+        """Return the surroundings with objects at poses (R, p) that differ from their initial ones."""
         return self.around._replace(shapes=self.collisions.shapes_at(objects)) if objects else self.around
 
     def watched(self, contacts: Sequence[Contact]) -> np.ndarray:

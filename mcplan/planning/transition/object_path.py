@@ -65,7 +65,7 @@ def taken_along(
 ) -> tuple[Contact, ...]:
     """Return contacts when a share of the time has passed in which objects take those on them along.
 
-    A moving object is borne by what it slides on, or else by the robot alone.
+    A moving object is borne by the surface it slides on, or else by the robot alone.
 
     Parameters
     ----------

@@ -76,7 +76,7 @@ class SwingSpec:
     Attributes
     ----------
     patch : its name.
-    lead : what it follows: a path of its own, along which the knots take it too (``own``), or the knots (``body``).
+    lead : its reference: a separate path, which the knots follow too (``own``), or the knots (``body``).
     lift : (3,) along the normal of the support that it leaves, m; zero where it comes from the air.
     approach : (3,) along the normal of the support that it comes to, from where it comes down, m.
     lifts_off : whether it rests on its old support at the beginning.

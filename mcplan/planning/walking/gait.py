@@ -252,7 +252,7 @@ class Gait:
         return Preview(dt, ends[:, :2], z, zdd, spin, corners, self._caps(dt), friction, middle)
 
     def _stood_on(self) -> tuple[np.ndarray, float]:
-        """Return corners (N + 1, 2, V, 3) of the soles, drawn inwards, and what is used of the least friction."""
+        """Return corners (N + 1, 2, V, 3) of the soles, drawn inwards, and the used share of the least friction."""
         inside, friction = max(self.pace.pressure, self.settings.contact.pressure_margin) + COP_INSET_M, np.inf
         corners = np.zeros((self.size, 2, max(len(c.points) for c in self.phases[0].closed), 3))
         stands = np.zeros((self.size, 2), dtype=bool)

@@ -368,7 +368,7 @@ def _natural(y: np.ndarray, guide: GuidePath, bar: Bar, offset: np.ndarray) -> b
 def _relative(R: np.ndarray) -> float:
     """Return the angle from the heading to the x axis of a patch laid flat: ahead, back, or aside where it lies flat.
 
-    A knee's x axis points back along the shank. Patches in the air hang in any direction; they do not count as turned aside.
+    A knee's x axis points back along the shank. Patches in the air do not count as turned aside.
     ``R`` (3, 3) is the rotation of the patch in the heading frame.
     """
     angle = float(np.arctan2(R[1, 0] + R[0, 1], R[0, 0] - R[1, 1]))

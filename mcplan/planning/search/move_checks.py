@@ -204,7 +204,7 @@ class MoveChecker:
     def _opened(
         self, contacts: tuple[Contact, ...], patch: str, unloaded: tuple[str, ...], q: np.ndarray
     ) -> np.ndarray | None:
-        """Return a posture (nq,) in which the opened contact is off its support, though its limb still rests on ``patch``.
+        """Return a posture (nq,) with the opened contact off its support, though its limb still rests on ``patch``.
 
         There it would touch again with every error of a millimetre. None where an ankle at its limit keeps it down.
         """

@@ -344,7 +344,7 @@ class KnotSearch:
                 break
 
     def _smoothed(self) -> tuple[np.ndarray, float, PathViolation, float]:
-        """Return the smoothest knots with nearly the same violation; that violation, its place, and the stray of guided ones.
+        """Return the smoothest knots of nearly the same violation; the violation, its place, the stray of guided ones.
 
         Smoothing draws them off their contacts and paths, and towards obstacles.
         """

@@ -3,26 +3,16 @@
 from argparse import ArgumentParser, Namespace
 
 from mcplan.cli.options import file_to_write
+from mcplan.util.exports import EXPORTS
 
 HELP = "write a run in the format of another program"
-
-KINDS = {
-    "csv": "tables",
-    "mujoco": "keyframes (MJCF)",
-    "mcap": "a log",
-    "reference": "rows of base and joints",
-    "motion": "a folder of poses and velocities",
-    "npz": "the same as arrays",
-    "trajectory": "a ROS 2 message",
-}
-"""Descriptions of the formats."""
 
 
 def declare(parser: ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("run", metavar="RUN", help="directory of a run, or its run.npz")
-    text = "; ".join(f"{kind}: {what}" for kind, what in KINDS.items())
-    parser.add_argument("--to", choices=list(KINDS), required=True, help=text)
+    text = "; ".join(f"{kind}: {export.content}" for kind, export in EXPORTS.items())
+    parser.add_argument("--to", choices=list(EXPORTS), required=True, help=text)
     parser.add_argument("-o", "--output", metavar="FILE", required=True, help="the file")
     parser.add_argument("--force", action="store_true", help="write over FILE")
     parser.add_argument("--rate", type=float, metavar="HZ", help="samples per second (default: all, 20 or 50)")

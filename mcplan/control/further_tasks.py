@@ -1,13 +1,20 @@
 """The tasks that a scenario asks for beside those of its plan."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
 from mcplan.errors import InputError, Problem, ScenarioError
 from mcplan.planning.plan import Plan
-from mcplan.settings.tasks import TaskSpec
+from mcplan.settings.tasks import (
+    ContactForceSpec,
+    LinkPoseSpec,
+    LookAtSpec,
+    RelativePoseSpec,
+    TaskSpec,
+    TorqueSpec,
+)
 from mcplan.whole_body.tasks.forces import ContactForceTask, TorqueTask
 from mcplan.whole_body.tasks.look_at import LookAtTask
 from mcplan.whole_body.tasks.pose import LinkPoseTask, RelativePoseTask
@@ -65,46 +72,60 @@ def _is(state: str, name: str) -> bool:
 
 def _made(plan: Plan, spec: TaskSpec) -> Any:
     given = {name: getattr(spec, name) for name in ("weight", "kp") if getattr(spec, name) is not None}
-    task = _of_kind(plan, spec, given)
+    kind = spec.kinds[0]
+    task = MAKERS[kind](plan, getattr(spec, kind), given)
     task.priority = spec.priority
     return task
 
 
-def _of_kind(plan: Plan, spec: TaskSpec, given: dict[str, float]) -> Any:
+def _look_at(plan: Plan, spec: LookAtSpec, given: dict[str, float]) -> LookAtTask:
+    task = LookAtTask(spec.frame, spec.axis, spec.eye, spec.target_frame, **given)
+    task.target[:] = spec.target
+    return task
+
+
+def _link_pose(plan: Plan, spec: LinkPoseSpec, given: dict[str, float]) -> LinkPoseTask:
+    task = LinkPoseTask(spec.frame, spec.position, spec.orientation, **given)
+    X = plan.scenario.robot.frame_pose(plan.stances[0].q, spec.frame)
+    task.R, task.p = (X[:3, :3], X[:3, 3]) if spec.pose is None else (spec.pose.R, spec.pose.p)
+    return task
+
+
+def _relative_pose(plan: Plan, spec: RelativePoseSpec, given: dict[str, float]) -> RelativePoseTask:
     robot, q = plan.scenario.robot, plan.stances[0].q
-    if spec.look_at is not None:
-        s = spec.look_at
-        look = LookAtTask(s.frame, s.axis, s.eye, s.target_frame, **given)
-        look.target[:] = s.target
-        return look
-    if spec.relative_pose is not None:
-        r = spec.relative_pose
-        pair = RelativePoseTask(r.frame, r.reference, r.position, r.orientation, **given)
-        X = np.linalg.solve(robot.frame_pose(q, r.reference), robot.frame_pose(q, r.frame))
-        pair.R, pair.p = (X[:3, :3], X[:3, 3]) if r.pose is None else (r.pose.R, r.pose.p)
-        return pair
-    if spec.link_pose is not None:
-        s_ = spec.link_pose
-        link = LinkPoseTask(s_.frame, s_.position, s_.orientation, **given)
-        X = robot.frame_pose(q, s_.frame)
-        link.R, link.p = (X[:3, :3], X[:3, 3]) if s_.pose is None else (s_.pose.R, s_.pose.p)
-        return link
-    if spec.contact_force is not None:
-        c = spec.contact_force
-        if c.normal is not None:
-            force = ContactForceTask(c.patch, (2,), "contact", **given)
-            force.wrench[2] = c.normal
-        else:
-            assert c.force is not None
-            force = ContactForceTask(c.patch, (0, 1, 2), c.axes, **given)
-            force.wrench[:3] = c.force
-        return force
-    assert spec.torque is not None
-    weight = given.get("weight", 1e-4)
-    if not spec.torque.by_limit:
+    task = RelativePoseTask(spec.frame, spec.reference, spec.position, spec.orientation, **given)
+    X = np.linalg.solve(robot.frame_pose(q, spec.reference), robot.frame_pose(q, spec.frame))
+    task.R, task.p = (X[:3, :3], X[:3, 3]) if spec.pose is None else (spec.pose.R, spec.pose.p)
+    return task
+
+
+def _contact_force(plan: Plan, spec: ContactForceSpec, given: dict[str, float]) -> ContactForceTask:
+    if spec.normal is not None:
+        task = ContactForceTask(spec.patch, (2,), "contact", **given)
+        task.wrench[2] = spec.normal
+    else:
+        assert spec.force is not None
+        task = ContactForceTask(spec.patch, (0, 1, 2), spec.axes, **given)
+        task.wrench[:3] = spec.force
+    return task
+
+
+def _torque(plan: Plan, spec: TorqueSpec, given: dict[str, float]) -> TorqueTask:
+    robot, weight = plan.scenario.robot, given.get("weight", 1e-4)
+    if not spec.by_limit:
         return TorqueTask(robot.n, weight)
     limit = robot.limits.torque
     if not np.isfinite(limit).all():
         joint = robot.joint_names[int(np.argmin(np.isfinite(limit)))]
         raise InputError(f"control.tasks: torque by_limit, but joint {joint} has no torque limit")
     return TorqueTask(robot.n, weight / limit**2)
+
+
+MAKERS: Mapping[str, Callable[[Plan, Any, dict[str, float]], Any]] = {
+    "look_at": _look_at,
+    "link_pose": _link_pose,
+    "relative_pose": _relative_pose,
+    "contact_force": _contact_force,
+    "torque": _torque,
+}
+"""Functions that make a task of `settings.tasks.KINDS` from plan, specification, and given weight and gain."""

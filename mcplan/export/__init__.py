@@ -1,7 +1,6 @@
 """Export of runs: CSV tables, keyframes, MCAP logs, reference motions, ROS joint trajectories."""
 
 from collections.abc import Callable
-from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -9,19 +8,10 @@ import numpy as np
 from mcplan.errors import InputError
 from mcplan.record.run import Run
 from mcplan.util.arguments import file_path, instance, shown
+from mcplan.util.back_ends import load_object
+from mcplan.util.exports import EXPORTS
 from mcplan.util.files import check_writable
 from mcplan.util.spelling import did_you_mean_or_all
-
-KINDS = {
-    "csv": ("mcplan.export.tables", "write_csv"),
-    "mujoco": ("mcplan.sim.mujoco.export", "write"),
-    "mcap": ("mcplan.export.mcap_log", "write"),
-    "reference": ("mcplan.export.reference_motion", "write_csv"),
-    "motion": ("mcplan.export.reference_motion", "write_folder"),
-    "npz": ("mcplan.export.reference_motion", "write_npz"),
-    "trajectory": ("mcplan.export.tables", "write_trajectory"),
-}
-"""Kind of export: the module and function that write it."""
 
 FOLDERS = ("motion",)
 """Kinds with a folder of files."""
@@ -35,7 +25,7 @@ def export_run(run: Run, kind: str, path: str | Path, rate: float | None = None)
 
     Parameters
     ----------
-    kind : of `KINDS`.
+    kind : of `mcplan.util.exports.EXPORTS`.
     path : the file, or the folder.
     rate : samples per second; None takes all (keyframes: 20; reference motions and joint trajectories: 50).
 
@@ -55,11 +45,10 @@ def refuse_missing(kind: str, rate: float | None = None) -> Callable[..., list[P
     """Return the writer of a kind of export; check kind, library and rate."""
     if rate is not None and not (isinstance(rate, int | float | np.number) and np.isfinite(rate) and rate > 0.0):
         raise InputError(f"rate {shown(rate)}: expected a positive number of samples per second")
-    if kind not in KINDS:
-        raise InputError(f"there is no export `{kind}`{did_you_mean_or_all(str(kind), KINDS)}")
-    module, function = KINDS[kind]
+    if kind not in EXPORTS:
+        raise InputError(f"there is no export `{kind}`{did_you_mean_or_all(str(kind), EXPORTS)}")
     try:
-        return getattr(import_module(module), function)
+        return load_object(EXPORTS[kind].written_by)
     except ModuleNotFoundError as error:
         library = (error.name or "").partition(".")[0]
         if library not in LIBRARIES:

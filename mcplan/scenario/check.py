@@ -17,7 +17,7 @@ from mcplan.scene.environment import Environment, Surface
 from mcplan.scene.placement import PatchPose, bar_rotation, make_contact, surface_rotation
 from mcplan.scene.spec import ContactSpec
 from mcplan.settings.states import VERBS, WORDS, Joints, StateSpec, Until
-from mcplan.settings.tasks import TaskSpec
+from mcplan.settings.tasks import FORCE_KINDS, TaskSpec
 from mcplan.settings.textbook import TextbookSpec
 from mcplan.util.arguments import unknown
 
@@ -203,7 +203,7 @@ class Checker:
                 self._known_state(("control", "tasks", k, "during", i), name, spec)
         last = max([spec.control.posture_priority, *(task.priority for task in spec.control.tasks)])
         for k, task in enumerate(spec.control.tasks):
-            if task.kinds[0] in ("contact_force", "torque") and task.priority != last:
+            if task.kinds[0] in FORCE_KINDS and task.priority != last:
                 message = f"tasks on forces and torques have the last priority, which is {last} here"
                 self.report(("control", "tasks", k, "priority"), message)
         for k, state in enumerate(spec.control.states):

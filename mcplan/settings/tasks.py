@@ -10,7 +10,7 @@ For example::
         - {torque: {}, weight: 1.0e-4}
 """
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 from pydantic import Field, model_validator
 
@@ -116,7 +116,7 @@ class TaskSpec(Spec):
     def _one(self) -> "TaskSpec":
         if len(self.kinds) != 1:
             raise ValueError(f"give one of {', '.join(KINDS)}; given: {', '.join(self.kinds) or 'none'}")
-        if self.kp is not None and self.kinds[0] in ("contact_force", "torque"):
+        if self.kp is not None and self.kinds[0] in FORCE_KINDS:
             raise ValueError(f"a task of kind {self.kinds[0]} has no kp")
         return self
 
@@ -126,4 +126,12 @@ class TaskSpec(Spec):
         return [kind for kind in KINDS if getattr(self, kind) is not None]
 
 
-KINDS = ("look_at", "link_pose", "relative_pose", "contact_force", "torque")
+KINDS = tuple(
+    name
+    for name, field in TaskSpec.model_fields.items()
+    if any(isinstance(kind, type) and issubclass(kind, Spec) for kind in get_args(field.annotation))
+)
+"""Keys of the tasks, of which each item gives one."""
+
+FORCE_KINDS = ("contact_force", "torque")
+"""Tasks of forces: without feedback gains, and of the last priority."""

@@ -1,7 +1,8 @@
 """Physics back ends: metadata known without importing them.
 
-One more is a class like `sim.physics.Physics` in a file or a folder of `sim/`, with ``of_world``, and an entry here. At
-the bottom, and without a package, because the command line lists them before it imports anything.
+One more is a class like `sim.physics.Physics` in a file or a folder of `sim/`, with ``of_world``, an entry here, and
+its name in `PhysicsName`. At the bottom, because the command line lists them before it imports anything. The controller
+of any but ``qp`` counts on compliant contacts and sends torques with joint feedback: only torques drive it.
 """
 
 from collections.abc import Mapping
@@ -15,9 +16,9 @@ PhysicsName = Literal["qp", "contact", "mujoco"]
 class BackEnd(NamedTuple):
     """A physics back end.
 
-    made_by : class whose ``of_world`` makes it (`sim.world.World`), as ``module:name``.
+    made_by : class whose ``of_world`` makes it (`record.world.World`), as ``module:name``.
     tolerances : what its runs are held against, as ``module:name``.
-    seconds : to carry a plan out and verify the run, of about 20 s simulated (s).
+    seconds : to execute a plan of about 20 s and verify the run (s).
     package : that has to be installed for it, if any.
     kernels : folders and files of `core` that it alone uses.
     """

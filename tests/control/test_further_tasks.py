@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 import mcplan as mc
+from mcplan.control.further_tasks import MAKERS
+from mcplan.settings.tasks import KINDS
 
 TARGET = [1.5, 0.8, 1.3]
 FEW = {"control.avoidance.pairs": 0, "simulation.time_limit": 1.5}
@@ -112,3 +114,7 @@ def test_a_posture_of_a_later_level_pulls_the_centre_of_mass_off_by_nothing():
         off.append(np.linalg.norm(controller.terms.com - controller.motion.com.sample(simulation.t).value))
     assert off[0] > 3e-3
     assert off[1] < 0.05 * off[0]
+
+
+def test_each_kind_of_task_can_be_made():
+    assert set(MAKERS) == set(KINDS)

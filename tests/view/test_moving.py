@@ -47,7 +47,7 @@ def pixels(data):
 def test_the_solids_of_a_drawing_are_where_its_nodes_are(run, page):
     scene = Scene(page.drawing)
     ball = next(
-        node for node in scene.nodes if node.way and len(node.triangles) > 100 and "position" in node.way[-1].tracks
+        node for node in scene.nodes if node.chain and len(node.triangles) > 100 and "position" in node.chain[-1].tracks
     )
     for t in (0.0, 1.0, 2.0):
         k = int(np.searchsorted(run.t, run.t[0] + t - 1e-9))

@@ -335,7 +335,7 @@ def test_a_slow_motion_has_other_corners_and_is_planned_again(step, tmp_path):
         (lambda law: law["nodes"].__setitem__(3, "1 2 3"), "four finite numbers"),
         (lambda law: law["nodes"].__setitem__(3, law["nodes"][2]), "rise from 0"),
         (lambda law: law["nodes"].pop(), "where the times of the knots end"),
-        (lambda law: law["nodes"].__setitem__(0, "0 0 -1 0"), "not positive"),
+        (lambda law: law["nodes"].__setitem__(0, "0 0 -1 0"), "expected positive rates"),
         (lambda law: law.__setitem__("kept", 1.5), "expected a number <= 1, got 1.5"),
     ],
 )  # fmt: skip

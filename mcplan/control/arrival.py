@@ -1,4 +1,4 @@
-"""How a patch in the air comes to its contact: where its path ends, and how it comes down from there."""
+"""Touchdown of swinging patches: end pose of the swing path, and the descent to the support from there."""
 
 from typing import NamedTuple
 
@@ -13,26 +13,26 @@ from mcplan.scene.contact import Contact
 from mcplan.settings.control import ControlSettings
 
 WAITING = 1e-3
-"""m: so far above its place a patch waits until its turn comes."""
+"""m: height above its contact at which a patch waits until another patch of its limb touches."""
 
 SLOW_DESCENT_RAMP_S, DESCENT_RAMP_S = 0.2, 0.05
-"""Time in which a patch reaches the speed of the search for its support, at the pace ``slow`` and at others."""
+"""Time to accelerate to the descent speed, at the pace ``slow`` and at others."""
 
 
 def descent_ramp(settings: ControlSettings) -> float:
-    """Return the time in which a patch reaches the speed of the search for its support (s)."""
+    """Return the time to accelerate to the descent speed (s)."""
     return SLOW_DESCENT_RAMP_S if settings.pace is None else DESCENT_RAMP_S
 
 
 class Arrival(NamedTuple):
-    """How a patch comes to a contact.
+    """Touchdown of a patch.
 
     Attributes
     ----------
-    end : pose at which its path ends.
-    approach : (3,) along the normal, from where it comes down to there (m).
-    height : how far above its support that is (m): from there it searches for it.
-    speed : of the search (m/s).
+    end : pose at the end of the swing path.
+    approach : (3,) displacement along the normal in the last part of the path (m).
+    height : height of ``end`` above the support (m), from which the patch descends with touch detection.
+    speed : of this descent (m/s).
     """
 
     end: Pose
@@ -42,7 +42,7 @@ class Arrival(NamedTuple):
 
 
 class Arrivals:
-    """Arrivals of the patches of one robot, each found once: they depend on the plan alone.
+    """Cache of the touchdowns of one robot: they depend on the plan alone.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ class Arrivals:
         self._known: dict[SwingSpec, Arrival] = {}
 
     def of(self, course: SwingSpec, contact: Contact, segment: Segment) -> Arrival:
-        """Return how a patch arrives at a contact at the end of its course along a segment."""
+        """Return the touchdown of a patch at the end of its swing along a segment."""
         if course not in self._known:
             self._known[course] = self._find(course, contact, segment)
         return self._known[course]
@@ -62,7 +62,7 @@ class Arrivals:
     def _find(self, course: SwingSpec, contact: Contact, segment: Segment) -> Arrival:
         robot, s, law, q = self._robot, self._settings, segment.law, segment.q[-1]
         searches = feels(contact, s)
-        # what goes on without rest comes down in time
+        # a motion that continues without rest touches down on time: no search
         height = s.contact.touch_height if searches and segment.finish is None else 0.0
         X = robot.frame_pose(q, contact.patch)
         R, p = allowed_pose(contact, (X[:3, :3], X[:3, 3]))
@@ -77,5 +77,5 @@ class Arrivals:
 
 
 def feels(contact: Contact, settings: ControlSettings) -> bool:
-    """Say whether a patch comes down until it feels its support; a grip closes where it is."""
+    """Whether a patch descends until it touches its support; a grip closes in place."""
     return settings.compliant and contact.kind != "grasp"

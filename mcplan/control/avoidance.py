@@ -1,4 +1,4 @@
-"""Collision avoidance of the controller: the pairs that are near, as rows of the whole-body program."""
+"""Collision avoidance of the controller: constraint rows of the whole-body program for nearby pairs of bodies."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -30,66 +30,68 @@ from mcplan.whole_body.collision_avoidance import RETURN, STOPPING, row_names
 from mcplan.whole_body.packed import is_unchanged
 
 PASSING = 0.75 * ALLOWED_PENETRATION
-"""How much less a link may overlap a support that it passes than one that it rests on (m)."""
+"""How much less a link may overlap a support that it passes than one that it rests on (m): the rows are linear, and a
+moving link goes slightly beyond them."""
 
 WATCHED_DISTANCE_M = 0.03
-"""Pairs nearer than this beyond the clearance are watched: room to stop from 0.4 m/s, for a robot of the size of
+"""m: pairs nearer than the clearance plus this get rows. Enough to stop from 0.4 m/s, for a robot of the size of
 HRP-2."""
 
 PARTING = 0.02
-"""Speed at which a link that has left its support is asked to gain its clearance (m/s)."""
+"""Speed at which a link gains its clearance after it has left its support (m/s)."""
 
 PLANNED = 1e-3
-"""How much nearer than in the postures of its motion a pair may come (m): references are not followed exactly."""
+"""How much nearer than planned a pair may come (m): references are not tracked exactly."""
 
 APART = 1e-3
-"""What is left between links that are not to touch, however near they are planned (m).
+"""Least distance between links that must not touch, however near they are planned (m).
 
-The rows miss by less: as the speed follows its bound late, a link that comes on at 0.1 m/s goes 0.55 mm too far.
+It exceeds the error of the rows: the speed follows its bound late, so a link that approaches at 0.1 m/s overshoots by
+0.55 mm.
 """
 
 HOVER = 2.5e-4
-"""What is left under a patch that waits until another one of its limb touches (m).
+"""Distance above its support of a patch that waits until another patch of its limb touches (m).
 
-A joint at its limit takes toes down with their knee: more than a touch may be off would keep the knee from its place.
+It must stay below the touch tolerance: with a joint at its limit, toes go down with their knee, and toes held higher
+would keep the knee off its contact.
 """
 
 GENTLE = 0.5
-"""m/s², the deceleration with which such a patch is stopped: the speed follows its bound late, a quick stop would go
-farther than it is to hover."""
+"""m/s²: braking deceleration of such a patch. The speed follows its bound late: a harder stop would overshoot by more
+than `HOVER`."""
 
 RESPONSE = 0.02
-"""Time within which the speed of approach follows its bound (s); one control period would mean a blow."""
+"""Time constant with which the approach speed follows its bound (s); one control period would cause a torque peak."""
 
 MOST_ASKED = 20.0
-"""m/s², the most that a row asks for."""
+"""m/s²: largest acceleration that a row demands."""
 
 ONSET = 1e3
-"""m/s³, how fast what a row asks for rises: a foot that passes an edge at 1 m/s is within reach from one tick to the
-next, and torques would jump by 50 N m."""
+"""m/s³: largest rate of the acceleration that a row demands. A foot that passes an edge at 1 m/s comes into range
+within one tick: torques would jump by 50 N m."""
 
 LOOKS = 96
-"""Times at which a planned motion is looked at: between its knots bodies may pass each other more closely, and as many
-of them are made in a tick that all are over before half of the motion is."""
+"""Number of samples at which the distances along a planned motion are computed: between its knots bodies may come
+closer. They are spread over the ticks of the first half of the motion."""
 
 QUICKER = 1.5
-"""How many times the deceleration with which a planned motion stops a distance is counted on: no motion is followed
-exactly."""
+"""Safety factor on the deceleration with which a planned motion approaches: no motion is tracked exactly."""
 
 Knots = np.ndarray | Sequence[np.ndarray]
-"""Those of a posture (k, 7+n)."""
+"""Knots of a posture curve (k, 7+n)."""
 
 
-def _way(terms: Terms, contact: Contact) -> float:
-    """Return how far a patch is from its place (m); a ball from where it touches with its link as it is turned."""
+def _distance(terms: Terms, contact: Contact) -> float:
+    """Return the distance of a patch from its contact (m); for a ball, from its contact after rolling."""
     frame = terms.frame(contact.patch)
     return math.dist(frame.p, contact.p + contact.rolled(frame.R) if contact.radius else contact.p)
 
 
 class _Ends(NamedTuple):
-    """What a motion has at its ends: how near each pair may come for them (P,), and which are near at its end (k,).
+    """Distances at both ends of a motion: goals of all pairs (P,), and the pairs that are near at its end (k,).
 
-    It keeps the knots, by whose identity it is found again.
+    ``knots`` is kept because the cache is keyed by its identity.
     """
 
     knots: Knots
@@ -98,24 +100,27 @@ class _Ends(NamedTuple):
 
 
 class Avoidance:
-    """Keeps links from each other and from the environment, whatever the references ask for: a ``Limit``.
+    """Keep links off each other and the environment, whatever the references demand: a ``Limit``.
 
-    A link may touch the support that it rests on, comes from, or goes to when it is its turn; it stays
-    ``clearance`` off all else, or as far as its motion is planned to be where that comes nearest: a knee that is
-    bent as far as it goes at the start of a motion parts when the motion takes it along, not before. And they come on
-    as quickly as they are planned to, where ``STOPPING`` would not allow it: a shank that passes the edge of a rung is
-    not held back under it. A motion is looked at `LOOKS` times after its ends, once per tick or more. Nothing is asked
-    of links that contacts hold where they are. While it only passes that support, it is held closer to the surface than
-    the overlap which a link at rest is allowed (``ALLOWED_PENETRATION``), because the rows are linear and a moving link
-    goes a little beyond them. What is asked of a pair never rises faster than ``PARTING``, so that leaving a support is
-    no blow either.
+    The goal of a pair is the distance that it has to keep:
 
-    The rows are those of ``CollisionAvoidance`` for what a distance has left above what is asked, made by one kernel
-    that remembers which pairs have been far: a dozen out of hundreds are looked at in a tick.
+    - ``clearance``, or the least distance along the planned motion where that is smaller. Example: a knee bent to its
+      limit at the start opens when the motion opens it, not before.
+    - of a link and the support that it rests on, leaves or approaches: contact, with an overlap up to
+      ``ALLOWED_PENETRATION``, and less (``PASSING``) while it only passes.
+    - none where contacts fix both links.
+
+    A goal never rises faster than ``PARTING``: leaving a support causes no torque peak. A planned motion that
+    approaches faster than ``STOPPING`` allows is permitted its own deceleration: a shank that passes the edge of a rung
+    is not stopped under it. The distances along a motion are computed at its ends first, then at `LOOKS` samples,
+    one or more per tick.
+
+    The rows are those of ``CollisionAvoidance`` for distance minus goal. One kernel computes them; it remembers which
+    pairs are far apart, and evaluates a dozen out of hundreds per tick.
 
     Parameters
     ----------
-    robot, environment : what must not collide.
+    robot, environment : the bodies that must not collide.
     settings : ``avoid_*``.
     dt : control period (s).
     """
@@ -123,7 +128,7 @@ class Avoidance:
     frames: tuple[str, ...] = ()
 
     def __init__(self, robot: Robot, environment: Environment, settings: ControlSettings, dt: float):
-        # where supports are felt, they may be lower than the model has them
+        # with touch detection, supports may be lower than in the model
         self._depth = settings.contact.touch_depth if settings.compliant else 0.0
         self._clearance, self._slots = settings.avoidance.clearance, settings.avoidance.pairs
         self._robot, self._model = robot, CollisionModel(robot, environment)
@@ -138,7 +143,7 @@ class Avoidance:
         self._coming: list[tuple[np.ndarray, Contact]] = []
         self._planned: dict[str, Pose] = {}
         self._given = np.zeros(len(self._model.pairs), dtype=bool)
-        """Pairs whose goals contacts give."""
+        """Pairs whose goals follow from contacts."""
         rule = np.zeros(keep.RULES)
         self._margin, self._response = WATCHED_DISTANCE_M * robot.scale.leg + self._clearance, max(dt, RESPONSE)
         rule[keep.REACH], rule[keep.MARGIN] = WATCHED_DISTANCE_M * robot.scale.leg, self._margin
@@ -153,23 +158,23 @@ class Avoidance:
         )
 
     def foresee(self, knots: Knots) -> None:
-        """Look at the ends of a motion that comes, by the knots (k, 7+n) of its posture; objects stay."""
+        """Cache the distances at the ends of a later motion, given by its posture knots (k, 7+n); objects stay."""
         self._foreseen[id(knots)] = self._ends(knots, {})
 
     def expect(self, contacts: Iterable[Contact]) -> None:
-        """Find what contacts will hold: no tick has the time for it."""
+        """Cache the pairs that later contacts will fix: too slow for a tick."""
         closed = frozenset(contacts)
         self._fixed[closed] = self._model.fixed_by(closed)
 
     def update(self, terms: Terms, motion: Motion, objects: Mapping[str, Pose] | None = None) -> None:
-        """Make the rows for the state of the terms; to be called once per control period.
+        """Compute the rows for the state in ``terms``; call it once per control period.
 
-        ``objects`` gives the poses of those that are not where they were at the start, in the order of their
-        velocities in ``terms.v``. What the velocity alone adds to the distances counts: a hand that turns while it
-        slides along a bar is drawn into it by 1 to 2 m/s².
+        ``objects`` gives the poses of objects that have moved, in the order of their velocities in ``terms.v``. The
+        rows include the velocity-dependent part of the distance acceleration: a hand that turns while it slides along a
+        bar is drawn into it by 1 to 2 m/s².
         """
         self._tick += 1
-        self._aim(terms, motion, objects or {})
+        self._update_goals(terms, motion, objects or {})
         shapes = self._model.shapes
         if objects:
             shapes = self._model.shapes_at(objects)
@@ -188,7 +193,7 @@ class Avoidance:
 
     @property
     def names(self) -> list[str]:
-        """What each row keeps."""
+        """Names of the rows: the pair of each."""
         chosen = self._rows.pair[self._chosen.row[: min(self._near, self._slots)]].tolist()
         return row_names([self._model.pairs[p] for p in chosen], self._slots)
 
@@ -196,11 +201,11 @@ class Avoidance:
         """Return ``A (m, nv)`` and ``b (m,)`` of the last update, which the next one overwrites."""
         return self._chosen.A[:, : len(terms.v)], self._chosen.b
 
-    def _aim(self, terms: Terms, motion: Motion, objects: Mapping[str, Pose]) -> None:
-        """Work out the distance that each pair is to keep.
+    def _update_goals(self, terms: Terms, motion: Motion, objects: Mapping[str, Pose]) -> None:
+        """Update the goal distance of each pair.
 
-        That is done anew when contacts or references have changed; what a patch comes to, it may come the nearer the
-        nearer it is to its place: a toe has to clear the edge of the step that it is to stand on.
+        All goals are reset when contacts or references have changed. The goal between a patch and its next support
+        shrinks with their distance: a toe has to clear the edge of the step on which it will stand.
         """
         resting = list(motion.closed)
         now = [
@@ -209,25 +214,26 @@ class Avoidance:
         ]  # fmt: skip
         if not is_unchanged(now, self._aimed):
             self._aimed = now
-            self._aim_anew(motion, resting, objects)
+            self._reset_goals(motion, resting, objects)
         elif self._next < LOOKS:
             for _ in range(min(self._looks, LOOKS - self._next)):
-                self._allow(foreseen(motion.posture, self._time * self._next / LOOKS))
+                self._relax_goals(foreseen(motion.posture, self._time * self._next / LOOKS))
                 self._next += 1
             if self._next == LOOKS:
-                self._hurry()
+                self._relax_braking()
         if self._coming:
-            # a foot that is set down without a rest comes down as it goes along
-            ways = [0.0 if motion.passing else _way(terms, contact) for _, contact in self._coming]
-            for k in sorted(range(len(ways)), key=ways.__getitem__, reverse=True):  # the nearest has the last word
-                bound = PASSING - ALLOWED_PENETRATION + CLEARANCE_PER_DISTANCE * ways[k]
+            # in a motion without rest a foot descends while it moves forward
+            distances = [0.0 if motion.passing else _distance(terms, contact) for _, contact in self._coming]
+            # the nearest contact last: of several it sets the goal
+            for k in sorted(range(len(distances)), key=distances.__getitem__, reverse=True):
+                bound = PASSING - ALLOWED_PENETRATION + CLEARANCE_PER_DISTANCE * distances[k]
                 self._aims.goal[self._coming[k][0]] = min(self._clearance, bound)
 
-    def _aim_anew(self, motion: Motion, resting: list[Contact], objects: Mapping[str, Pose]) -> None:
-        """Set the goals but for those of pairs that come together, and which these are."""
+    def _reset_goals(self, motion: Motion, resting: list[Contact], objects: Mapping[str, Pose]) -> None:
+        """Reset all goals, and collect the approaching pairs, whose goals change from tick to tick."""
         model, aims, goal = self._model, self._aims, self._aims.goal
         resting = resting + [motion.targets[patch] for patch in sorted(motion.sought) if patch in motion.targets]
-        # of what was held nothing was asked, and it was near
+        # pairs that contacts fixed had no goal until now, and were near
         aims.seen[aims.wanted == 0] = self._tick - 1
         aims.braking.fill(STOPPING)
         self._planned = dict(objects) | {name: path.end for name, path in motion.objects.items()}
@@ -240,7 +246,7 @@ class Avoidance:
         between = len(knots) > 2
         self._time = T = motion.posture.end_time - motion.posture.start_time if between else 0.0
         self._next = 1 if between else LOOKS
-        # over when half of the motion is: where ticks are long, several of them in each
+        # all samples within the first half of the motion: several per tick where ticks are long
         self._looks = max(1, math.ceil(2 * LOOKS * self._dt / T)) if T > 0.0 else 1
         left, held = model.pairs_of(motion.released.values()), model.pairs_of(resting)
         waiting = model.pairs_of(motion.targets[patch] for patch in motion.waiting & motion.targets.keys())
@@ -252,41 +258,43 @@ class Avoidance:
         goal[list(fixed)] = -np.inf
         self._given[[*left, *waiting, *held, *fixed]] = True
         aims.wanted[:] = goal > -np.inf
-        # a hand that grasps a bar does not touch it with its link, and has no need to on its way
+        # a hand that grasps a bar is planned not to touch it with its link: no lower goal then
         touched = set(ends.near.tolist()) - left - held - fixed - waiting
         coming = [(model.pairs_of([contact]) & touched, contact) for contact in motion.targets.values()]
         self._coming = [(np.array(sorted(pairs)), contact) for pairs, contact in coming if pairs]
         aims.flat[:] = self._over & (goal > -ALLOWED_PENETRATION)
-        # a link that has borne load touches, however deep it might have gone
+        # a link that bore load touches its support: start from zero distance at least
         np.maximum(aims.asked, np.minimum(goal, 0.0), out=aims.asked)
         aims.asked[aims.wanted == 0] = -np.inf
 
     def _ends(self, knots: Knots, objects: Mapping[str, Pose]) -> _Ends:
-        """Look at both ends of a motion."""
+        """Compute the distances at both ends of a motion."""
         goal, near = np.full(len(self._model.pairs), self._clearance), np.zeros(0, np.int64)
         for q in (knots[0], knots[-1]):
             pairs, distance = self._model.nearer(q, self._margin, objects)
-            goal[pairs] = np.minimum(goal[pairs], self._nearest(distance))
+            goal[pairs] = np.minimum(goal[pairs], self._allowed_distance(distance))
             near = pairs[distance < self._clearance + PLANNED]
         return _Ends(knots, goal, near)
 
-    def _allow(self, there: PostureSample) -> None:
-        """Let pairs come as near as the motion has them there, and keep how fast they come on."""
+    def _relax_goals(self, there: PostureSample) -> None:
+        """Lower goals to the distances at one sample of the motion, and store the approach speeds there."""
         pairs, distance, rates = self._model.near(there.q, self._margin, self._planned)
         goal = self._aims.goal
-        goal[pairs] = np.where(self._given[pairs], goal[pairs], np.minimum(goal[pairs], self._nearest(distance)))
+        goal[pairs] = np.where(
+            self._given[pairs], goal[pairs], np.minimum(goal[pairs], self._allowed_distance(distance))
+        )
         self._seen.append((pairs, distance, np.maximum(-rates @ there.v, 0.0)))
 
-    def _nearest(self, distance: np.ndarray) -> np.ndarray:
-        """Return how near pairs may come that are planned at distances (k,); infinite where no nearer than others."""
+    def _allowed_distance(self, distance: np.ndarray) -> np.ndarray:
+        """Return the goals of pairs with planned distances (k,); infinity where the clearance applies."""
         near = distance < self._clearance + PLANNED
         return np.where(near, np.clip(distance - PLANNED, APART, self._clearance), np.inf)
 
-    def _hurry(self) -> None:
-        """Let pairs come on as quickly as the motion that has been looked at has them."""
+    def _relax_braking(self) -> None:
+        """Allow pairs the braking deceleration that the sampled motion needs."""
         pairs, distance, coming = (np.concatenate(seen) for seen in zip(*self._seen, strict=True))
-        self._seen.clear()  # here: many small arrays take their time, and the tick that aims anew has none
-        # from a room d the speed v is stopped by v² / 2 (d - T v), where it follows its bound within T
+        self._seen.clear()  # freeing many small arrays takes time: do it here, not in a tick that resets the goals
+        # speed v stops within distance d at v² / 2 (d - T v), as it follows its bound with delay T
         left = np.maximum(distance - self._aims.goal[pairs] - self._response * coming, 1e-9)
         quick = np.clip(0.5 * QUICKER * coming**2 / left, STOPPING, MOST_ASKED)
         free = ~self._given[pairs]
@@ -294,12 +302,12 @@ class Avoidance:
 
 
 def foreseen(posture: AnyPosture, t: float) -> PostureSample:
-    """Return where a motion takes the posture at time t after its beginning (s), unless something slows it down."""
+    """Return the posture of a motion t (s) after its beginning, if the reference clock does not slow it down."""
     return posture.foreseen(t) if isinstance(posture, TimedPath) else posture.sample(posture.start_time + t)
 
 
 def _groups(model: CollisionModel) -> np.ndarray:
-    """Return numbers of the pairs (P,), the same for those of two bodies, or of a body and a thing around."""
+    """Return the group number of each pair (P,): pairs of the same two bodies, or body and obstacle, share one."""
     bodies, numbers = model.shapes.index[:, BODY].tolist(), dict[object, int]()
     return read_only(np.array([
         numbers.setdefault((bodies[a], pair.b if bodies[b] < 0 else bodies[b]), len(numbers))
@@ -308,7 +316,7 @@ def _groups(model: CollisionModel) -> np.ndarray:
 
 
 def _new_memory(robot: Robot, model: CollisionModel, slots: int, over: int, objects: int) -> keep.AvoidanceState:
-    """Allocate a memory; ``over`` pairs are over surfaces."""
+    """Allocate the kernel's state; ``over`` pairs have a surface below."""
     pairs, shapes, nv = len(model.pairs), len(model.shapes.index), robot.nv + 6 * objects
     most = pairs + (MOST - 1) * over
 

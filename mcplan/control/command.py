@@ -1,9 +1,4 @@
-"""What the controller asks for at one step.
-
-A closed contact, and how much it may carry.
-
-What happened that the plan did not foresee: kept with the run, for people to read.
-"""
+"""Controller output of one step, closed contacts with their force limits, and notices of unforeseen events."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,7 +13,7 @@ from mcplan.scene.contact import Contact
 
 
 class PointLoads(NamedTuple):
-    """What acts on a free object at K points: places (m), normals towards it and forces (N), (K, 3) in the world."""
+    """Forces on a free object at K points: positions (m), normals towards it and forces (N), (K, 3) in the world."""
 
     xyz: np.ndarray
     normal: np.ndarray
@@ -29,7 +24,7 @@ NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 class Command(NamedTuple):
-    """The answer of the controller to one state.
+    """The controller output for one state.
 
     Attributes
     ----------
@@ -40,10 +35,11 @@ class Command(NamedTuple):
     status : of the quadratic program, see `mcplan.util.qp_status`.
     phase : name of the phase of the state machine, and the stance of the plan that it leads to.
     active : patches in contact.
-    message : why the status is not SOLVED.
+    message : reason why the status is not SOLVED.
+    timing : computing time of parts of the step (s), by name.
     object_vd : (O,6) accelerations of the scene's objects; None when the plan handles none.
-    object_loads : by object that is handled, what acts on it.
-    violation : by how much the rows of the program are missed: m/s², rad/s², N.
+    object_loads : by handled object, the forces on it.
+    violation : largest constraint violation of the program: m/s², rad/s², N.
     """
 
     vd: np.ndarray
@@ -78,17 +74,17 @@ class Ramp:
 
 @dataclass
 class LoadedContact:
-    """A contact that is closed.
+    """A closed contact.
 
     Attributes
     ----------
-    limit : the most that it may carry now (N, normal; for a grasp the magnitude).
-    full : what it may carry when fully loaded (N).
-    place : R (3,3) and p (3,) where it touched; None for where it was planned.
-    friction : what it has shown to bear if it slid; the planned one counts where that is less.
-    lifted : whether it has lost its support and is on its way back to it.
-    leaving : whether it is unloaded, to be opened.
-    idle : whether it bears nothing as a face of its link does.
+    limit : ramp of its force limit (N, normal; for a grasp the magnitude).
+    full : force limit when fully loaded (N).
+    place : R (3,3) and p (3,) at the touchdown; None: as planned.
+    friction : coefficient measured while it slid; the planned one counts if smaller.
+    lifted : whether it has lost its support and is being lowered again.
+    leaving : whether it is being unloaded, to be opened.
+    idle : whether it bears no load because a face of its link does.
     """
 
     contact: Contact
@@ -102,12 +98,12 @@ class LoadedContact:
 
 
 class Notice(NamedTuple):
-    """Something out of the ordinary.
+    """An event that the plan did not foresee; stored with the run.
 
-    t : when (s).
-    text : what, in words.
-    bodies : names of the patch, or of the two bodies, that it is about; empty where no one of them stands out.
-    amount : how much is missing (m), None where there is nothing to measure.
+    t : time (s).
+    text : description.
+    bodies : names of the patch, or of the two bodies, concerned; may be empty.
+    amount : size of the violation (m); None: there is none to measure.
     """
 
     t: float

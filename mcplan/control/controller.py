@@ -1,4 +1,4 @@
-"""The whole-body controller: state machine, references, and one quadratic program per step."""
+"""Whole-body controller: state machine, references, and one quadratic program per control step."""
 
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -38,30 +38,30 @@ from mcplan.whole_body.declaration import Extra
 from mcplan.whole_body.tasks.task import Task
 
 LIMB_ERRORS = 3.0
-"""A limb on its way may be so many times farther from its reference than the centre of mass."""
+"""Tolerance of the tracking error of a moving limb, as a multiple of that of the centre of mass."""
 
 ARM = 0.1
-"""A radian at a patch counts as a displacement of so much (m)."""
+"""Displacement (m) to which a rotation of one radian of a patch is equivalent."""
 
 FAR, CAUGHT = 1.5, 1.0
-"""A capture point that is so many times farther from its reference than the centre of mass may be at rest is to be
-caught: then, and for so long after (s), torques jump as they have to. Touchdowns at a quick pace come to 1.2."""
+"""Capture-point error, as a multiple of ``com_tolerance``, beyond which the robot counts as pushed. Then, and for
+`CAUGHT` seconds after, the rate of torques is not bounded. Touchdowns at a quick pace reach 1.2."""
 
 OFF = 0.5
-"""Where it is so many times farther, balance comes before preloads."""
+"""Capture-point error, as a multiple of ``com_tolerance``, beyond which balance has priority over preloads."""
 
 
 class WholeBodyController:
-    """Carries out a plan from any state that is near its beginning.
+    """Execute a plan from any state near its beginning.
 
     Parameters
     ----------
     plan : Plan; its scenario gives the robot and the settings.
     dt : time between two steps (s).
-    physics : back end whose defaults the settings take.
-    tasks : further ones beside those of the plan: objects with ``rows`` (`whole_body.tasks.task.Task`); one that has a
-        method ``follow(t)`` is told the time (s) before each tick.
-    extra : further terms of the program, in CVXPY (`whole_body.declaration.Extra`).
+    physics : back end whose default settings apply.
+    tasks : additional tasks: objects with ``rows`` (`whole_body.tasks.task.Task`). If a task has a method
+        ``follow(t)``, it is called with the time (s) before each tick.
+    extra : additional terms of the program, in CVXPY (`whole_body.declaration.Extra`).
 
     Attributes
     ----------
@@ -81,7 +81,7 @@ class WholeBodyController:
         self.motion = Motion(self.robot, scenario.environment, self.settings, first.q, found_with, handled)
         for contact in first.contacts:
             self.motion.close(contact, -1.0, 0.0)
-        for segment in plan.segments:  # their curves are made before the first tick
+        for segment in plan.segments:  # compute their curves before the first tick
             self.motion.rehearse(segment)
         states = program_of(phases_of(plan), plan.scenario, [contact.patch for contact in first.contacts])
         self._further = FurtherTasks(plan, [state.name for state in states])
@@ -119,7 +119,7 @@ class WholeBodyController:
         self._nv, self._t, self._late, self._pushed = self.robot.nv, 0.0, 0.0, -np.inf
         self._vd = np.zeros(self._nv)
         motion = self.motion
-        # most of the time a criterion looks at the clock only: what it does not ask for is not computed
+        # lazy: most criteria read only the clock, and no other measurement is computed then
         self._measured = (
             LazyValues(lambda: ("com", *motion.limbs, *motion.objects), self._error),
             LazyValues(lambda: ("com", "joints", *motion.limbs), self._speed),
@@ -142,10 +142,10 @@ class WholeBodyController:
         if avoidance := self.tasks.avoidance:
             for segment in self.plan.segments:
                 avoidance.foresee(segment.posture.knots)
-        for stance in self.plan.stances:  # from any of them it may step out
+        for stance in self.plan.stances:  # a recovery step may start from any of them
             for patch in self._stepping.may_step(stance.contacts):
                 self.tasks.declare([contact for contact in stance.contacts if contact.patch != patch], [patch])
-        if not self.tasks.further:  # a task of the user's is asked for its rows in ticks alone
+        if not self.tasks.further:  # a user's task may expect calls in ticks only
             self.terms.update(self.plan.stances[0].q, np.zeros(self._nv))
             self.tasks.rehearse(self.terms, self.motion)
 
@@ -163,8 +163,8 @@ class WholeBodyController:
         ----------
         t : s; grows by dt from step to step.
         q, v : (7+n,), (6+n,) measured state.
-        wrenches : by patch (6,), measured; None takes those of the last command.
-        objects : poses (O,7) and velocities (O,6) of the scene's objects; needed when the plan handles some.
+        wrenches : measured, (6,) by patch; None: those of the last command.
+        objects : poses (O,7) and velocities (O,6) of the scene's objects; required if the plan handles objects.
         """
         clock = time.perf_counter()
         if wrenches is not None:
@@ -182,11 +182,11 @@ class WholeBodyController:
             self._lifts.look(t, self.terms, self.motion, self._commanded, wrenches)
         known = time.perf_counter()
         closed = set(self.motion.contacts)
-        if self.machine.update(t, self.measure(t), self) or self._steps_out(t):
+        if self.machine.update(t, self.measure(t), self) or self._insert_recovery(t):
             self._late = self.motion.stretch.late
             if self.impedance is not None and set(self.motion.contacts) - closed:
                 self.impedance.meet(v[6:])
-        off = self._behind() / self.settings.timing.com_tolerance
+        off = self._capture_point_error() / self.settings.timing.com_tolerance
         if off > FAR:
             self._pushed = t
         steady = set(self.motion.contacts) <= closed and t > self._pushed + CAUGHT
@@ -209,19 +209,18 @@ class WholeBodyController:
             *self._of_objects(solution), solution.violation,
         )  # fmt: skip
 
-    def _steps_out(self, t: float) -> bool:
-        """Let the robot step out where it would fall; say whether it does. Each state lasts a tick at least."""
+    def _insert_recovery(self, t: float) -> bool:
+        """Insert a recovery step if the robot would fall; return whether it does. A state lasts at least one tick."""
         other = self._stepping.look(t, self.terms, self.motion, self.machine)
         if other is not None:
             self.machine.divert(t, self, other.phases, "falls", other.onward)
         return other is not None
 
     def _wait(self, t: float, off: float) -> None:
-        """Let the time of references run slower from the next tick on where the robot is behind them.
+        """Slow the reference clock down from the next tick on if the robot lags behind its references.
 
-        ``off`` is how many times ``com_tolerance`` the capture point is off. Of limbs
-        those count that a law alone leads:
-        not what comes down to a support that it feels for, a foot on its way where contacts give.
+        ``off`` is the capture-point error as a multiple of ``com_tolerance``. Limbs count unless they descend with
+        touch detection.
         """
         motion, s = self.motion, self.settings
         error = 0.0
@@ -231,11 +230,11 @@ class WholeBodyController:
             error = max(off, max(limbs, default=0.0) / (LIMB_ERRORS * s.timing.com_tolerance))
         motion.stretch.advance(self.dt, error)
 
-    def _behind(self) -> float:
-        """Return how far the capture point is from that of the references (m).
+    def _capture_point_error(self) -> float:
+        """Return the distance of the capture point from that of the references (m).
 
-        ``e + e' / w`` of the error e of the centre of mass, ``w² = g / height``: a speed that is lost in an impact
-        takes the pressure off its course at once, long before the centre of mass is.
+        It is the norm of ``e + e' / w`` with the CoM error e and ``w² = g / height``. It shows the speed lost in an
+        impact at once, long before the CoM is off.
         """
         terms, reference = self.terms, self.motion.com.sample(self._t)
         omega = frequency(terms.com, self.motion.closed, self.robot.scale.leg)
@@ -243,20 +242,20 @@ class WholeBodyController:
         return float(np.linalg.norm(error))
 
     def _of_objects(self, solution: Solution) -> tuple[np.ndarray | None, dict[str, PointLoads]]:
-        """Return accelerations of the objects and what acts on them."""
+        """Return the accelerations of the objects and the forces on them."""
         if not isinstance(self.terms, SystemTerms):
             return None, {}
         return self.objects.accelerations(solution.vd), self.objects.forces(self.terms, self.motion, solution.forces)
 
     def _inertia(self) -> np.ndarray:
-        """Return the least inertia that each joint moves while all others are free, over the stances (n,)."""
+        """Return the effective inertia of each joint with all others free (n,): the minimum over the stances."""
         mobility = [np.diag(np.linalg.inv(self.robot.mass_matrix(stance.q)))[6:] for stance in self.plan.stances]
         return 1.0 / np.max(mobility, axis=0)
 
     def measure(self, t: float) -> Measurement:
-        """Return errors, speeds and forces at the present state, against the references that hold at t.
+        """Return errors, speeds and forces at the present state, relative to the references at time t (s).
 
-        They are computed when they are asked for, and are those of the last ``measure``.
+        They are evaluated lazily, and become invalid with the next ``measure``.
         """
         self._t = t
         lost = self.motion.stretch.late - self._late
@@ -298,9 +297,9 @@ class WholeBodyController:
         return terms.R.copy(), terms.p.copy()
 
     def normal_force(self, patch: str) -> float:
-        """Return the normal force that a contact, or a patch on its way to one, carries (N).
+        """Return the normal force of a contact, or of a patch that moves to one (N).
 
-        A grasp: the magnitude of its force.
+        Of a grasp: the magnitude of its force.
         """
         return self._along(patch, self._wrenches)
 
@@ -313,13 +312,13 @@ class WholeBodyController:
         return float(np.linalg.norm(force) if contact.kind == "grasp" else force @ contact.normal)
 
     def load(self, patch: str) -> float:
-        """Return the force limit (N) under which a contact still carries what it carries now, and is asked to.
+        """Return the force limit (N) that just permits the measured and the commanded wrench of a contact.
 
-        The moment that a grasp may bear sinks with its force limit. Of an object: what it lies on bears.
+        The moment limit of a grasp scales with its force limit. For an object: the load of its support.
         """
         if patch in self.motion.rests:
             return float(self.objects.borne(patch) @ self.motion.rests[patch].contact.normal)
-        # what gives may carry nothing for a tick: without what was asked of it the torques would jump
+        # a compliant contact may lose its force for one tick: the commanded wrench keeps torques from jumping then
         return max(self._limit(patch, wrenches) for wrenches in (self._wrenches, self._commanded))
 
     def _limit(self, patch: str, wrenches: Mapping[str, np.ndarray]) -> float:
@@ -332,9 +331,9 @@ class WholeBodyController:
 
 
 def led_along(plan: Plan) -> Iterator[tuple[Sequence[Contact], Collection[str]]]:
-    """Yield what is closed, and which patches are led through the air, from stance to stance and on the way.
+    """Yield the closed contacts and the swinging patches of each segment and stance of a plan.
 
-    A patch that was let go is led on, as `Motion.follow` has it, until its limb reaches for another contact.
+    A released patch keeps its reference, as in `Motion.follow`, until its limb moves to another contact.
     """
     limb = {name: patch.limb for name, patch in plan.scenario.robot.patches.items()}
     led: set[str] = set()

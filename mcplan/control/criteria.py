@@ -16,10 +16,10 @@ from mcplan.settings.states import Until
 NOTHING: Mapping[str, float] = MappingProxyType({})
 
 FORGOTTEN = 0.1
-"""Fraction of the length of a break that is subtracted from the total time for which a criterion has been met."""
+"""Fraction of the length of an interruption that is subtracted from the total time of `HeldInTotal`."""
 
 ROUNDING_S = 5e-10
-"""Half a nanosecond covers the rounding of k * dt: a phase never takes a tick more for it."""
+"""Half a nanosecond, larger than the rounding error of k * dt, which must not cost a phase one more tick."""
 
 
 class Measurement(NamedTuple):
@@ -27,10 +27,10 @@ class Measurement(NamedTuple):
 
     elapsed : time since the phase began (s).
     error : by name of a task (``com``, ``trunk``, a patch): distance to the reference (m or rad).
-    speed : by name of a task: speed of the thing itself (m/s or rad/s); ``joints`` is the fastest joint.
+    speed : by name of a task: measured speed (m/s or rad/s); ``joints`` is the fastest joint.
     force : by name of a patch in contact: normal force (N); for a grasp the magnitude of the force.
-    height : by name of a patch on its way to a contact: how far it is from its place along the normal (m), infinite if
-        it is not over its place.
+    height : by name of a patch that moves to a contact: distance along its normal (m), infinite if the patch is not
+        over the contact.
     """
 
     elapsed: float
@@ -77,7 +77,7 @@ class Criterion(Protocol):
 
 @dataclass(frozen=True)
 class TimeReached:
-    """So many seconds have passed since the phase began."""
+    """A time has passed since the phase began."""
 
     label: str
     seconds: float
@@ -89,7 +89,7 @@ class TimeReached:
 
 @dataclass(frozen=True)
 class Threshold:
-    """A measured quantity is at most a bound, or at least.
+    """A measured quantity is at most, or at least, a bound.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ class Threshold:
 
 @dataclass
 class HeldFor:
-    """Another criterion has been met without a break for ``seconds``. Each phase makes a new one."""
+    """Another criterion has been met without interruption for ``seconds``. Each phase makes a new one."""
 
     criterion: Criterion
     seconds: float
@@ -137,8 +137,8 @@ class HeldFor:
 class HeldInTotal:
     """Another criterion has been met for ``seconds`` in total. Each phase makes a new one.
 
-    A break takes back the fraction `FORGOTTEN` of its length: a patch that chatters on its support touches it, though
-    never for long; a patch that has met it once and bounced off does not.
+    An interruption subtracts the fraction `FORGOTTEN` of its length. So a patch that chatters on its support counts as
+    touching, and a patch that hit it once and bounced off does not.
     """
 
     criterion: Criterion
@@ -157,7 +157,7 @@ class HeldInTotal:
 
 
 def _keeps_time(criterion: Criterion) -> bool:
-    """Say whether a criterion has to be evaluated in every tick to notice a break."""
+    """Whether a criterion has to be evaluated in every tick to notice an interruption."""
     if isinstance(criterion, HeldFor | HeldInTotal):
         return True
     inner = getattr(criterion, "criteria", None) or [getattr(criterion, "criterion", None)]
@@ -178,7 +178,7 @@ class AllOf(_Several):
     """All criteria at the same time; the label names them all."""
 
     def met(self, measurement: Measurement) -> str:
-        """Return the labels joined by `` and `` when every criterion is met; those that keep time are always asked."""
+        """Return the labels joined by `` and `` when all criteria are met; those that keep time are always updated."""
         labels: list[str] = []
         for criterion, timed in zip(self.criteria, self._timed, strict=True):
             if timed or all(labels):
@@ -190,7 +190,7 @@ class AnyOf(_Several):
     """The first criterion that is met, in the order given."""
 
     def met(self, measurement: Measurement) -> str:
-        """Return the label of the first criterion that is met; those that keep time are always asked."""
+        """Return the label of the first criterion that is met; those that keep time are always updated."""
         found = ""
         for criterion, timed in zip(self.criteria, self._timed, strict=True):
             if timed or not found:
@@ -201,7 +201,7 @@ class AnyOf(_Several):
 
 @dataclass(frozen=True)
 class Labelled:
-    """Another criterion under a label of the user's."""
+    """Another criterion under a label of the scenario."""
 
     criterion: Criterion
     label: str

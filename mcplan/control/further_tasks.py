@@ -1,4 +1,4 @@
-"""The tasks that a scenario asks for beside those of its plan."""
+"""User-defined tasks of a scenario (``control.tasks``), in addition to those of the plan."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -21,7 +21,7 @@ from mcplan.whole_body.tasks.pose import LinkPoseTask, RelativePoseTask
 
 
 class FurtherTasks:
-    """Makes the tasks of ``control.tasks``, and lets each weigh something in its states alone.
+    """Tasks of ``control.tasks``; each has a nonzero weight only in its states.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ class FurtherTasks:
 
     Attributes
     ----------
-    tasks : in the order of the file.
+    tasks : the tasks, in the order of the file.
 
     Raises
     ------
@@ -44,33 +44,33 @@ class FurtherTasks:
         wrong: list[Problem] = []
         for k, spec in enumerate(specs):
             for i, name in enumerate(spec.during):
-                if not any(_is(state, name) for state in known):
+                if not any(_has_name_or_verb(state, name) for state in known):
                     message = f"there is no state `{name}`; there are: {', '.join(known)}"
                     wrong.append(scenario.document.problem(("control", "tasks", k, "during", i), message))
         if wrong:
             raise ScenarioError(*wrong)
-        self.tasks = [_made(plan, spec) for spec in specs]
+        self.tasks = [_make_task(plan, spec) for spec in specs]
         self._during = [
             (task, np.array(task.weight), spec.during) for task, spec in zip(self.tasks, specs, strict=True)
         ]
         self._state = ""
 
     def enter(self, state: str) -> None:
-        """Hear of the present state."""
+        """Set the task weights for a state."""
         if state == self._state:
             return
         self._state = state
         for task, weight, during in self._during:
             if during:
-                task.weight = weight * float(any(_is(state, name) for name in during))
+                task.weight = weight * float(any(_has_name_or_verb(state, name) for name in during))
 
 
-def _is(state: str, name: str) -> bool:
-    """Whether a state has a name, or is one of those with this verb."""
+def _has_name_or_verb(state: str, name: str) -> bool:
+    """Whether ``name`` is the full name of a state, or its verb."""
     return name in (state, state.split()[0])
 
 
-def _made(plan: Plan, spec: TaskSpec) -> Any:
+def _make_task(plan: Plan, spec: TaskSpec) -> Any:
     given = {name: getattr(spec, name) for name in ("weight", "kp") if getattr(spec, name) is not None}
     kind = spec.kinds[0]
     task = MAKERS[kind](plan, getattr(spec, kind), given)

@@ -1,4 +1,4 @@
-"""The free objects that a plan touches, as the whole-body program sees them: at rest, sliding, held in the air."""
+"""Manipulated objects in the whole-body program: at rest, sliding, or held in the air."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -21,23 +21,22 @@ from mcplan.whole_body.tasks.pose import LinkPoseTask
 from mcplan.whole_body.tasks.task import damping
 
 STILL = 0.3
-"""Part of the speed that friction takes from an object within a tick, below which it hardly slides: there the direction
-of its velocity is chance, and friction against that would throw it to and fro from tick to tick."""
+"""Friction stops an object at a speed of ``mu g dt`` within one tick. Below this fraction of that speed the direction
+of its velocity is noise, and friction against it would chatter: friction then opposes the reference."""
 
 
 class HandledObjects:
     """Robot and handled objects as one system (S0, sec. 11).
 
-    An object lies on its support, where friction holds it within its cone; while it slides, its points press with
-    ``fn`` and are held back by ``mu fn``, against the way that it slides; where it hardly does, against the way that
-    its reference goes. When a slide begins, ``mu`` grows within
-    ``control.timing.load_time`` from the part of it that has held
-    the object until then: hands that push it are loaded as feet are, not within a tick. In the air it moves by Newton
-    and Euler under its weight and the robot's contacts alone, and follows its reference by these.
+    - At rest: friction holds the object within its cone.
+    - Sliding: each point presses with ``fn`` and is held back by ``mu fn`` against the sliding direction, or at very
+      low speed against the direction of the reference. When a slide begins, ``mu`` grows within
+      ``control.timing.load_time`` from the friction used at rest: pushing hands are loaded gradually, as feet are.
+    - In the air: Newton-Euler equations under its weight and the robot's contact forces, which track its reference.
 
     Parameters
     ----------
-    plan : whose contacts say which objects are handled.
+    plan : its contacts determine which objects are handled.
     settings : of the controller.
     dt : period of the controller, s.
 
@@ -70,7 +69,7 @@ class HandledObjects:
 
     @property
     def mass(self) -> float:
-        """Mass of all of them (kg)."""
+        """Total mass of the handled objects (kg)."""
         return sum(thing.mass for thing in self.things)
 
     def terms(self, frames: list[str]) -> SystemTerms:
@@ -82,13 +81,13 @@ class HandledObjects:
         return np.concatenate([q, poses[self._rows].ravel()]), np.concatenate([v, velocities[self._rows].ravel()])
 
     def accelerations(self, vd: np.ndarray) -> np.ndarray:
-        """Return those of all objects of the scene (O, 6), from those of the system."""
+        """Return the accelerations of all objects of the scene (O, 6), from those of the system."""
         found = np.zeros((len(self._all), 6))
         found[self._rows] = vd[self.system.robot.nv :].reshape(-1, 6)
         return found
 
     def poses(self, terms: SystemTerms) -> dict[str, Pose]:
-        """Return where the objects are."""
+        """Return the poses of the objects."""
         return {thing.name: (terms.frame(thing.name).R, terms.frame(thing.name).p) for thing in self.things}
 
     def tasks(self, t: float, motion: Motion) -> list[LinkPoseTask]:
@@ -99,13 +98,13 @@ class HandledObjects:
         return [self._tasks[name] for name in motion.objects]
 
     def take_gains(self, settings: ControlSettings) -> None:
-        """Follow references with weight and gains of limbs as these settings have them, such as those of a state."""
+        """Set weight and gains of the object tasks to those of limbs in ``settings`` (such as those of a state)."""
         for task in self._tasks.values():
             kp = settings.gains.limb_kp
             task.weight, task.kp, task.kd = settings.weights.limb, kp, damping(kp, None)
 
     def supports(self, t: float, motion: Motion, terms: SystemTerms) -> list[ContactConstraint]:
-        """Return the contacts of the objects with what they lie on, with what these may bear at time t (s)."""
+        """Return the contacts between objects and their supports, with their force limits at time t (s)."""
         return [self._supported(t, name, motion, terms) for name in motion.rests]
 
     def _supported(self, t: float, name: str, motion: Motion, terms: SystemTerms) -> ContactConstraint:
@@ -113,11 +112,11 @@ class HandledObjects:
         if known is None or known.loaded is not loaded or known.path is not path:
             known = self._rests[name] = self._rest(t, name, loaded, path)
         support, constraint = loaded.contact, known.constraint
-        if known.way is not None:
+        if known.direction is not None:
             still = STILL * support.friction * GRAVITY * self._dt
-            sliding = _along(support, terms.frame(name).velocity[:3]) + still * known.way
+            sliding = _along(support, terms.frame(name).velocity[:3]) + still * known.direction
             speed = np.linalg.norm(sliding)
-            constraint.slide(known.loose.value(t) * (sliding / speed if speed > 1e-3 * still else known.way))
+            constraint.slide(known.loose.value(t) * (sliding / speed if speed > 1e-3 * still else known.direction))
         constraint.max_force = loaded.limit.value(t)
         return constraint
 
@@ -125,20 +124,22 @@ class HandledObjects:
         support = loaded.contact
         if path is None:
             return _Rest(loaded, path, ContactConstraint(support, 0.0, damping(self.settings.gains.contact_kp, None)))
-        way = _along(support, path.end[1] - path.sample(path.start_time).p)
-        way /= np.linalg.norm(way)
-        constraint = ContactConstraint(_gliding(support), 0.0, damping(self.settings.gains.contact_kp, None), slip=way)
-        return _Rest(loaded, path, constraint, way, self._breaking_loose(t, name, support, way))
+        direction = _along(support, path.end[1] - path.sample(path.start_time).p)
+        direction /= np.linalg.norm(direction)
+        constraint = ContactConstraint(
+            _gliding(support), 0.0, damping(self.settings.gains.contact_kp, None), slip=direction
+        )
+        return _Rest(loaded, path, constraint, direction, self._friction_ramp(t, name, support, direction))
 
-    def _breaking_loose(self, t: float, name: str, support: Contact, way: np.ndarray) -> Ramp:
-        """Return the part of an object's friction that holds it back: from what it bears at rest now to all of it."""
+    def _friction_ramp(self, t: float, name: str, support: Contact, direction: np.ndarray) -> Ramp:
+        """Return the ramp of an object's friction as a slide begins: from the fraction used at rest to 1."""
         held = self.borne(name)
         most = support.friction * float(support.normal @ held)
-        start = float(np.clip(-way @ held / most, 0.0, 1.0)) if most > 0.0 else 0.0
+        start = float(np.clip(-direction @ held / most, 0.0, 1.0)) if most > 0.0 else 0.0
         return Ramp(start, 1.0, t, self.settings.timing.load_time)
 
     def borne(self, name: str) -> np.ndarray:
-        """Return the force (3,) (N) that bore an object when the program was last solved, of what it lies on."""
+        """Return the force (3,) (N) of the support on an object in the last solution of the program."""
         return self._borne.get(name, np.zeros(3))
 
     def carrier(self, contact: Contact) -> str | None:
@@ -151,7 +152,7 @@ class HandledObjects:
         return None if carrier is None else relative_frame(contact.patch, carrier)
 
     def carry(self, constraint: ContactConstraint, loaded: LoadedContact, terms: SystemTerms) -> None:
-        """Let the place that a contact holds go along with the object that it is on, from when it was closed."""
+        """Move the set-point of a contact along with the object that carries it, from the tick in which it closed."""
         carrier = self.carrier(loaded.contact)
         if carrier is None:
             return
@@ -166,13 +167,13 @@ class HandledObjects:
             constraint.axes = body.R @ known[2]
 
     def of_robot(self, by_patch: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """Return what belongs to patches, without what belongs to objects."""
+        """Return the entries of patches only, without those of objects."""
         if not self.things:
             return by_patch
         return {name: value for name, value in by_patch.items() if name not in self._names}
 
     def forces(self, terms: SystemTerms, motion: Motion, forces: Mapping[str, np.ndarray]) -> dict[str, PointLoads]:
-        """Return what acts on the objects: their supports, and the robot with the opposite of what it feels."""
+        """Return the point forces on the objects: of their supports, and the reactions to the robot's contacts."""
         found = {}
         for thing in self.things:
             name, rest = thing.name, motion.rests.get(thing.name)
@@ -194,7 +195,7 @@ class HandledObjects:
         return found
 
     def _normal(self, contact: Contact, terms: SystemTerms) -> np.ndarray:
-        """Return the normal (3,) of a contact on an object: it turns with that."""
+        """Return the normal (3,) of a contact on an object, which turns with it."""
         axes = self._axes.get(contact.support)
         if axes is None:
             return -terms.frame(contact.patch).R[:, 2]
@@ -202,12 +203,12 @@ class HandledObjects:
 
 
 class _Rest(NamedTuple):
-    """The contact of an object with what it lies on; which way it slides, and the part of its friction against that."""
+    """Contact of an object with its support; while it slides: the direction, and the ramp of friction against it."""
 
     loaded: LoadedContact
     path: LimbPath | None
     constraint: ContactConstraint
-    way: np.ndarray | None = None
+    direction: np.ndarray | None = None
     loose: Ramp = Ramp(1.0, 1.0, 0.0, 0.0)
 
 
@@ -216,12 +217,12 @@ def _body(thing: FreeObject) -> FreeBody:
     return FreeBody(thing.name, thing.mass, com, np.diag(inertia))
 
 
-def _along(support: Contact, way: np.ndarray) -> np.ndarray:
-    """Return the part (3,) of a vector in the plane of a support."""
-    return np.asarray(way - support.normal * (support.normal @ way))
+def _along(support: Contact, vector: np.ndarray) -> np.ndarray:
+    """Project a vector (3,) onto the plane of a support."""
+    return np.asarray(vector - support.normal * (support.normal @ vector))
 
 
 def _gliding(support: Contact) -> Contact:
-    """Return the contact of an object that keeps its height and does not tip, but may move along and turn."""
+    """Return the contact of an object that may slide and turn in the plane of its support."""
     t1, t2, n = (support.R.T @ support.axes).T
     return replace(support, selection=np.array([[*n, 0, 0, 0], [0, 0, 0, *t1], [0, 0, 0, *t2]]))

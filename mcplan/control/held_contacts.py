@@ -1,10 +1,9 @@
-"""The constraints by which closed contacts hold: made once for each contact, filled at each tick.
+"""Constraints of the closed contacts, and their planned forces as references of the whole-body program.
 
-The forces of a plan's contacts, to which the program is drawn.
+Constraints are built once per contact and filled at each tick.
 
-Where limbs form closed chains, through the ground or an object, many forces do for the same motion. The smallest ones
-may leave a sole beside a hand and another sole with next to nothing, and it lifts off when the body moves: the plan has
-looked ahead, and its contacts bear something.
+Limbs in closed chains, through the ground or an object, leave contact forces undetermined. The smallest forces may
+unload a sole almost completely, and it lifts off when the body moves. The plan looks ahead, so its forces are used.
 """
 
 from collections.abc import Mapping
@@ -26,20 +25,21 @@ from mcplan.whole_body.contact import DEPENDENT, ContactConstraint, count_unknow
 from mcplan.whole_body.tasks.task import damping
 
 MOST = 0.9
-"""Of what a contact may bear, the part that is asked for as its preload: if it were less a contact that is let go would
-lose the rest of it within a tick."""
+"""Largest preload as a fraction of the force limit. High, so that the preload fades with the limit when a contact is
+unloaded, instead of dropping within a tick at the end."""
 
 LEAST = 1e-3
-"""N: what a closed contact may always bear. Where that is nothing, or its points' inner margin, nothing solves it."""
+"""N: smallest force limit of a closed contact. With zero, or the inner margin of its points, the program is
+infeasible."""
 
 GIVING = 3e-2
-"""Part of a row along a support below which it is left out where contacts give: a robot that kneels on both shanks
-cannot rock on its knees but for millimetres that these slip, and where its centre of mass is off its course it has to.
-Where they do not give, and across supports, what is left out drifts: there only what contacts say twice is."""
+"""Tangential contact rows of which less than this fraction is independent of the others are dropped, with compliant
+contacts. Example: a robot that kneels on both shanks can rock on its knees, to correct its CoM, only if these may slip
+by millimetres. Rigid contacts and normal rows would drift: there only redundant rows are dropped."""
 
 
 class _Held(NamedTuple):
-    """The constraint of a closed contact, its stiffness, and whether this leaves the patch free in some direction."""
+    """Constraint of a closed contact, its stiffness, and whether the patch is free to move in some direction."""
 
     loaded: LoadedContact
     constraint: ContactConstraint
@@ -48,17 +48,17 @@ class _Held(NamedTuple):
 
 
 class HeldContacts:
-    """What closed contacts are asked for in the whole-body program, by one constraint for each of them.
+    """Constraints of the closed contacts in the whole-body program, one per contact.
 
     Parameters
     ----------
-    settings : stiffness, friction and preload that are counted on.
-    objects : that the robot handles: contacts on them go along.
+    settings : stiffness, friction and preload of contacts.
+    objects : handled by the robot: contacts on them move along.
 
     Attributes
     ----------
-    stiff : share of their stiffness that contacts have.
-    bearing : share of their preload that they are asked for.
+    stiff : factor on the stiffness of all contacts.
+    bearing : factor on the preload of all contacts.
     """
 
     def __init__(self, settings: ControlSettings, objects: HandledObjects):
@@ -66,10 +66,10 @@ class HeldContacts:
         self.stiff, self.bearing = 1.0, 0.0
         self._held: dict[str, _Held] = {}
         self._made: dict[Contact, tuple[ContactConstraint, np.ndarray]] = {}
-        """With their numbers as they were made: before the run, no tick has the time for it."""
+        """Constraints with their initial values, built before the run: too slow for a tick."""
 
     def close(self, loaded: LoadedContact) -> ContactConstraint:
-        """Return the constraint of a contact as it has been closed, with what is counted on of its cone."""
+        """Return the constraint of a contact at its measured pose, with the friction coefficient that may be used."""
         contact = loaded.contact
         if contact not in self._made:
             made = self._make(contact)
@@ -87,7 +87,7 @@ class HeldContacts:
         return constraint
 
     def fill(self, t: float, loaded: LoadedContact, terms: Terms, grips: float) -> ContactConstraint:
-        """Return the constraint of a contact at time t (s); of their largest forces grips may bear a part."""
+        """Return the constraint of a contact at time t (s); ``grips`` is the usable fraction of grip force limits."""
         contact = loaded.contact
         held = self._held.get(contact.patch)
         if held is None or held.loaded is not loaded:
@@ -113,22 +113,22 @@ class HeldContacts:
         return known
 
     def stiffen(self, share: float) -> None:
-        """Let closed contacts have a share of their stiffness."""
+        """Scale the stiffness of all closed contacts by ``share``."""
         self.stiff = share
         for held in self._held.values():
             held.constraint.kp = share * held.kp
 
     def _preload(self, loaded: LoadedContact, limit: float) -> float:
-        """Return what a contact bears at least: most of what it may while that rises or sinks."""
+        """Return the preload (N) of a contact: bounded by most of its force limit while that rises or sinks."""
         s = self.settings
         if not s.compliant or loaded.contact.kind == "grasp" or loaded.lifted or loaded.idle:
             return 0.0
         return self.bearing * min(s.contact.preload_force, MOST * limit)
 
     def _set_down(self, known: ContactConstraint, contact: Contact, terms: Terms) -> None:
-        """Draw a contact that has lost its support back to it, at the speed of a descent: ``kp e = kd v``.
+        """Lower a contact that has lost its support at the descent speed v: ``kp e = kd v``.
 
-        It is held flat: nothing else keeps it from turning while it bears nothing.
+        Its orientation is held, too: nothing else keeps it from turning while it bears no force.
         """
         s, p = self.settings, terms.frame(contact.patch).p
         kp = max(s.gains.contact_kp, 1.0)
@@ -137,25 +137,27 @@ class HeldContacts:
         known.p = known.p + (float((p - known.p) @ contact.normal) - ahead) * contact.normal
 
     def _make(self, contact: Contact) -> ContactConstraint:
-        """Make the constraint of a contact in its place: stiff along its support, with what is counted on of its patch.
+        """Build the constraint of a contact at its planned pose, with its points inside the pressure margin.
 
-        On an object it is stiff in all directions. Edges and faces are drawn flat onto their supports, from however
-        they touched: weight presses them flat, but not what bears little (a foot beside another one stands up on a
-        corner while a hand reaches out for seconds), nor an edge of a closed chain, such as both shanks of a robot that
-        kneels. A sole on a bar is drawn flat along the bar.
+        It is stiff along its support; on an object in all directions. Edges and faces are turned flat onto their
+        supports. Weight does the same, except for lightly loaded contacts (a foot stands up on a corner while a hand
+        reaches out for seconds) and for edges in a closed chain (both shanks of a robot that kneels). A sole on a bar
+        is turned flat along the bar.
         """
         s = self.settings
-        # of an edge the patch's z is not the normal: each axis takes its part of both stiffnesses
+        # the z axis of an edge patch is not the normal: each axis blends normal and tangential stiffness
         upright = (contact.axes[:, 2] @ contact.R) ** 2
         frame = self.objects.frame(contact)
         normal_kp = s.gains.contact_normal_kp if frame is None else s.gains.contact_kp
         lies = contact.kind == "surface"
         tilt = np.zeros(3) if lies else 1.0 - upright
-        if contact.rolls:  # about the bar it is free
+        if contact.rolls:  # free to roll about the bar
             bar = contact.points[1] - contact.points[0]
             tilt = bar**2 / (bar @ bar)
         kp = s.gains.contact_kp + (normal_kp - s.gains.contact_kp) * np.concatenate([upright, tilt])
-        if contact.radius:  # what it rolls belongs to its place along the support; where contacts give it rolls truly
+        if (
+            contact.radius
+        ):  # ball: its rotation is tied to its position along the support; with compliant contacts it rolls freely
             kp[[0, 1, 3, 4, 5]] = 0.0 if s.compliant else s.gains.contact_kp
         if s.contact.pressure_margin > 0.0:
             contact = replace(contact, points=shrunk(contact.points, s.contact.pressure_margin))
@@ -167,7 +169,7 @@ class HeldContacts:
 
 
 def levelled(R: np.ndarray, contact: Contact) -> np.ndarray:
-    """Return a rotation (3,3) of a patch turned by the least angle that lays it, edge or face, onto its support."""
+    """Return the rotation (3,3) of a patch after the smallest turn that lays its edge or face flat on the support."""
     if len(contact.points) == 2:
         line = R @ (contact.points[1] - contact.points[0])
         lies, goal = line, line - (line @ contact.normal) * contact.normal
@@ -177,17 +179,17 @@ def levelled(R: np.ndarray, contact: Contact) -> np.ndarray:
 
 
 CHANGE = 0.3
-"""s: within such a time forces follow from one stance to the next; it is that in which a foot is loaded by default."""
+"""s: time constant with which planned forces change from stance to stance: the default loading time of a foot."""
 
 
 class PlannedForces:
-    """What each contact is to bear, as unknowns of the program.
+    """Planned force of each contact, as references for the force unknowns of the program.
 
     Parameters
     ----------
-    plan : whose stances have the wrenches of their contacts.
-    dt : time from one tick to the next (s).
-    settings : say how far inside the edges of patches the program keeps forces.
+    plan : its stances contain the wrenches of their contacts.
+    dt : control period (s).
+    settings : with the margin of contact pressures inside the edges of patches.
     """
 
     def __init__(self, plan: Plan, dt: float, settings: ControlSettings):
@@ -203,15 +205,15 @@ class PlannedForces:
         self._now: dict[str, np.ndarray] = {}
 
     def follow(self, stance: int, contacts: Mapping[str, LoadedContact]) -> dict[str, np.ndarray]:
-        """Return the forces of closed contacts in a tick on the way to a stance.
+        """Return the force references of the closed contacts in one tick of the motion to a stance.
 
-        A contact that closes begins with none; one that the stance does not have bears less and less.
+        The force of a new contact starts from zero; that of a contact absent from the stance decays to zero.
         """
         goal, now = self._stances[stance], {}
         for patch, loaded in contacts.items():
             none = np.zeros(count_unknowns(loaded.contact))
             force, wanted = (forces.get(patch, none) for forces in (self._now, goal))
-            if len(force) == len(wanted) == len(none):  # it may be held in another way than planned
+            if len(force) == len(wanted) == len(none):  # it may be held with another model than planned
                 now[patch] = force + self._part * (wanted - force)
         self._now = now
         return now

@@ -1,8 +1,7 @@
-"""Joint impedance: the joints are held to the motion that the program expects, within a short memory.
+"""Joint impedance around the expected motion, and compensation of joint friction.
 
-Friction of the joints, as the robot's file gives it: the torques that make up for it.
-
-A wrist of 3 N m that rubs with 1 N m does not lay its hand flat: the program's forces are not those that arrive.
+Friction (as in the robot's file) matters: a wrist of 3 N m with 1 N m of friction does not lay its hand flat, because
+the forces at the contact differ from those of the program.
 """
 
 import numpy as np
@@ -11,32 +10,31 @@ from mcplan.core.algebra.impedance import add_impedance
 from mcplan.robot.robot import Robot
 
 REFERENCE_TORQUE = 150.0
-"""N m; the gains are those of a joint with this torque limit, and grow with the limit."""
+"""N m: the gains below are those of a joint with this torque limit, and scale with the limit."""
 
 IMPEDANCE_KP_NM_RAD, IMPEDANCE_KD_NM_S_RAD, IMPEDANCE_LEAK_S = 1000.0, 20.0, 0.05
-"""Joint impedance of a joint with the torque limit above where contacts are compliant, and the time constant with which
-the expected motion approaches the measured one."""
+"""Stiffness, damping and leak time constant of the joint impedance, for compliant contacts."""
 
 DAMPED = 0.2
-"""What part of a joint's speed its damper may take away within one control period. Beyond 1 it reverses the speed, and
-light limbs without rotor inertia swing up; what contacts and other joints add calls for a distance from that."""
+"""Largest fraction of a joint's speed that its damper may remove within one control period. Beyond 1 it would reverse
+the speed, and light limbs without rotor inertia would oscillate; contacts and other joints require a margin."""
 
 
 class JointImpedance:
-    """Adds to the torques of the program a spring and a damper around the motion that it expects.
+    """Joint impedance control around the motion that the program expects.
 
         tau = tau_QP + s kp (q_d - q) + s kd (v_d - v),   s = min(torque limit / 150 N m, 0.2 inertia / (kd dt))
         v_d+ = v_d + dt (vd + (v - v_d) / leak),   q_d+ = q_d + dt (v_d + (q - q_d) / leak)
 
-    What pushes the joints off (friction, a wrong mass) is answered at once, as a program that only sees the measured
-    state cannot do; the leak lets the expected motion forget, so that it does not drift away from the robot.
+    It counters disturbances of the joints (friction, a wrong mass), of which a program that starts from the measured
+    state knows nothing. The leak keeps the expected motion from drifting away from the measured one.
 
     Parameters
     ----------
     kp, kd : N m/rad and N m s/rad at a joint of ``REFERENCE_TORQUE``.
-    leak : time constant of forgetting (s).
-    limit : (n,) torque limits (N m); the sum is cut to them.
-    inertia : (n,) that a joint moves when all others are free, the least of it (kg m²).
+    leak : time constant with which the expected motion approaches the measured one (s).
+    limit : (n,) torque limits (N m); the sum is clipped to them.
+    inertia : (n,) smallest effective inertia of each joint with all others free (kg m²).
     dt : control period (s).
     """
 
@@ -49,17 +47,17 @@ class JointImpedance:
         self._v = np.zeros(len(limit))
 
     def rehearse(self) -> None:
-        """Ask for torques once and forget it: compiled code is loaded where it is first called."""
+        """Call `torque` once without effect, to load the compiled kernel before the run."""
         none = np.zeros(len(self._v))
         self.torque(none, none, none, none)
         self._q = None
 
     def meet(self, v: np.ndarray) -> None:
-        """Expect the velocities (n,) that are measured: a patch has met its support, and these have changed at once."""
+        """Reset the expected velocities (n,) to the measured ones, which jump when a patch hits its support."""
         self._v[:] = v
 
     def torque(self, q: np.ndarray, v: np.ndarray, vd: np.ndarray, tau: np.ndarray) -> np.ndarray:
-        """Return the torques to send (n,), N m.
+        """Return the commanded torques (n,), N m.
 
         Parameters
         ----------
@@ -74,26 +72,27 @@ class JointImpedance:
 
 
 AHEAD = 0.05
-"""s: a joint at rest is about to move as its acceleration says after such a time; on the way it moves as it does."""
+"""s: time over which the speed of a joint is predicted with its last commanded acceleration, for the sign of friction:
+a joint at rest is about to move in that direction."""
 
 SLOW = 0.05
-"""rad/s (m/s): at slower speeds a joint is given less than its whole friction, so that it does not jump to and fro."""
+"""rad/s (m/s): below this speed the friction compensation is reduced, so that it does not chatter."""
 
 
 class JointFriction:
-    """Gives what friction and damping take of the joints' torques.
+    """Compensation of friction and viscous damping in the joints.
 
         tau = share (d (v + dt vd) + c tanh((v + T vd_last) / e)),   T = 0.05 s, e = 0.05 rad/s
 
-    The damping is that of the end of a tick, so that ``dt d`` counts as inertia: the wrist of a small robot is damped
-    within less than a tick. ``vd_last`` is what was last asked of the joint: at rest its friction is made up for where
-    it is to move.
+    Damping is implicit (taken at the end of the tick), so ``dt d`` adds to the inertia: the wrist of a small robot is
+    damped within less than a tick. ``vd_last`` is the last commanded acceleration: at rest it determines the direction
+    of the friction that is compensated.
 
     Parameters
     ----------
     robot : with damping d (N m s/rad) and friction c (N m) of its joints.
-    share : of them that is made up for, 0 to 1.
-    dt : time from one tick to the next (s).
+    share : fraction that is compensated, 0 to 1.
+    dt : control period (s).
     """
 
     def __init__(self, robot: Robot, share: float, dt: float):
@@ -103,11 +102,11 @@ class JointFriction:
         self._any = bool(self.damping.any() or self.friction.any())
 
     def __bool__(self) -> bool:
-        """Whether there is anything to make up for."""
+        """Whether there is friction or damping to compensate."""
         return self._any
 
     def add(self, M: np.ndarray, h: np.ndarray, v: np.ndarray, vd: np.ndarray) -> None:
-        """Add to the mass matrix and to the nonlinear effects, at speeds (n,) and accelerations (n,) last asked for."""
+        """Add to mass matrix and nonlinear effects, at joint speeds and last commanded accelerations (n,)."""
         joints = self._joints
         M[joints, joints] += self._inertia
         h[joints] += self.damping * v + self.friction * np.tanh((v + AHEAD * vd) / SLOW)

@@ -1,4 +1,4 @@
-"""The finite-state machine: the states of a plan, each until its criterion is met, which says what follows."""
+"""Finite-state machine: runs the states of a plan; the criterion that ends a state determines its successor."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -15,12 +15,12 @@ Result = TypeVar("Result")
 
 @dataclass
 class PhaseEvent:
-    """One phase as it happened.
+    """Record of one executed phase.
 
     name : verb and patch.
     stance : index of the stance of the plan that it leads to.
-    start, end : s; end is None while it lasts.
-    ended_by : label of the criterion that ended it, None while it lasts.
+    start, end : s; end is None during the phase.
+    ended_by : label of the criterion that ended it; None during the phase.
     """
 
     name: str
@@ -31,17 +31,17 @@ class PhaseEvent:
 
 
 class Machine:
-    """Runs states. Where the robot is too far from the plan, a state plans its motion again before it begins.
+    """Finite-state machine. A state replans its motion before it begins if the robot is too far from the plan.
 
     Parameters
     ----------
-    states : in their order; a phase alone is a state that ends as it says and leads to the next one.
-    motion : what the phases command.
+    states : in order; a bare phase is a state with its default criterion that leads to the next one.
+    motion : references and contacts that the phases set.
 
     Attributes
     ----------
-    events : what has happened, the present state last.
-    done : whether the machine has come to its end.
+    events : the executed phases, the present one last.
+    done : whether the last state has ended.
     """
 
     def __init__(self, states: Sequence[State | Phase], motion: Motion):
@@ -57,12 +57,12 @@ class Machine:
 
     @property
     def phases(self) -> tuple[Phase, ...]:
-        """What the states do."""
+        """The phases of the states."""
         return tuple(state.phase for state in self.states)
 
     @property
     def index(self) -> int:
-        """Of the present state."""
+        """Index of the present state."""
         return max(self._index, 0)
 
     @property
@@ -77,7 +77,7 @@ class Machine:
 
     @property
     def start_time(self) -> float:
-        """When the present phase began (s)."""
+        """Time at which the present phase began (s)."""
         return self.events[-1].start if self.events else 0.0
 
     def update(self, t: float, measurement: Measurement, now: MeasuredState) -> bool:
@@ -86,7 +86,7 @@ class Machine:
         Raises
         ------
         SimulationFailed
-            Its transition is to fail, or has been taken as often as it may.
+            The transition leads to ``fail``, or has been taken more often than allowed.
         """
         if self.done:
             return False
@@ -110,7 +110,7 @@ class Machine:
         return self._begin(t, now)
 
     def _go_to(self, onward: int) -> None:
-        """Make a state the present one; what may be done in any stance is done in that of the state before."""
+        """Make a state the present one; a state without stance gets that of the previous state."""
         state, stance = self.states[onward], self.phase.stance
         if state.anywhere and isinstance(state.phase, CustomPhase):
             here = replace(state, phase=replace(state.phase, stance=stance))
@@ -118,7 +118,7 @@ class Machine:
         self._index = onward
 
     def divert(self, t: float, now: MeasuredState, phases: Sequence[Phase], why: str, onward: int) -> None:
-        """Break off the present state at time t (s), do something else first, and go on with another one then."""
+        """Interrupt the present state at time t (s), run ``phases``, then continue with state ``onward``."""
         here = self._index
         new = [self._with_criterion(State(phase)) for phase in phases]
         moved = here + 1 + len(new) - onward
@@ -129,7 +129,7 @@ class Machine:
         self._begin(t, now)
 
     def _with_criterion(self, state: State) -> State:
-        """Return a state that says when it ends, as its phase does where it does not: before its tick comes."""
+        """Return a state with its termination criterion, by default that of its phase: computed before the run."""
         return state if state.until is not None else replace(state, until=state.phase.until(self.motion.settings))
 
     def _begin(self, t: float, now: MeasuredState) -> bool:
@@ -141,18 +141,18 @@ class Machine:
         return True
 
     def _attempt(self, t: float, action: Callable[[], Result]) -> Result:
-        """Do what a state does; after a jump patches may not be where it needs them."""
+        """Run the action of a state, and explain errors after a jump: patches may not be as the state needs them."""
         try:
             return action()
         except KeyError as error:
             if not self._jumped:
                 raise
             state = f"{self.phase.name} of stance {self.phase.stance} at t = {t:g} s"
-            lacks = f"{error.args[0]} is not in contact, or not on its way, as this state needs it"
+            lacks = f"{error.args[0]} is not in contact, or not in motion, as this state needs it"
             raise SimulationFailed(f"{state}: after a jump {lacks}") from error
 
     def _successor(self, label: str, t: float) -> int:
-        """Return the state that follows one that ended by a criterion; their number is the end."""
+        """Return the index of the state after one that ended by a criterion; ``len(states)`` is the end."""
         here, jump = self._index, self.state.jump(label)
         what = f"{self.phase.name} of stance {self.phase.stance} ended by {label} at t = {t:g} s"
         taken = self._taken[here, label] = self._taken.get((here, label), 0) + 1

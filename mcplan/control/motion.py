@@ -1,8 +1,7 @@
-"""What the state machine commands and the controller carries out: references in time, and contacts with their load.
+"""Whole-body references over time, and the closed contacts with their force limits.
 
-A planned motion that begins where the references are: what they differ from its beginning fades on the way.
-
-The angular momentum that a planned motion has about its centre of mass.
+The state machine sets them, the controller tracks them. A planned motion starts from the present references: their
+offset from its first posture is blended out along it. Its angular momentum about the centre of mass is a reference too.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -36,24 +35,24 @@ from mcplan.settings.pace import used
 from mcplan.util.text import format_length_or_angle
 
 SAME = 1e-12
-"""rad, m, and their rates: references that differ by less are where a planned motion begins."""
+"""rad, m, and their rates: references that differ by less count as the beginning of a planned motion."""
 
 AHEAD = 0.3
-"""Part of the time between two knots within which a knot is left out where a motion begins late: through places that
-are next to each other in time no curve is smooth."""
+"""Fraction of the knot spacing. A motion that begins late drops knots closer to its new start than this: a spline
+through nearly coincident knots is not smooth."""
 
 
 def faded(
     robot: Robot, segment: Segment, begin: PostureSample, com: ReferenceSample, t: float, late: float = 0.0
 ) -> tuple[PostureSpline, Spline]:
-    """Return posture and centre of mass along a segment, begun as their references are at time t (s).
+    """Return posture and CoM curves along a segment that start from the references at time t (s).
 
-    They count from t on, or from 0 where a law says when they are where.
+    Their parameter is time from t on; with a time parameterization it is the path parameter, from 0 on.
 
     Parameters
     ----------
     begin, com : the references at t.
-    late : s, for how long the law has run by then: what lies behind is left out.
+    late : delay of the start (s): the curves begin at the path parameter that is due by then.
     """
     law, times, q, centre = segment.law, segment.times, segment.q, segment.com
     start = t if law is None else 0.0
@@ -79,18 +78,18 @@ def faded(
 
 @lru_cache
 def _left(count: int) -> tuple[float, ...]:
-    """Return which part of a difference is left at each of so many knots."""
+    """Return the fraction of an initial offset that remains at each of ``count`` knots."""
     return tuple(1.0 - minimum_jerk(share)[0] for share in np.linspace(0.0, 1.0, count))
 
 
 STEP = 1e-3
-"""Part of its time within which a motion that does not begin or end at rest is looked at for the derivatives there."""
+"""Step of the finite differences at the ends of a motion, as a fraction of its duration."""
 
 
 def spin_along(robot: Robot, segment: Segment) -> Spline:
-    """Return the angular momentum about the centre of mass along a segment, per unit of its rate.
+    """Return the angular momentum about the centre of mass along a segment, per unit of path rate.
 
-    It is zero at rest, and so are its derivatives there.
+    At rest it is zero, and so are its derivatives.
     """
     h = STEP * segment.duration
     begin = None if segment.begin is None else _rates(_spin(robot, segment, h * np.arange(3)), h)
@@ -107,22 +106,22 @@ def _spin(robot: Robot, segment: Segment, s: np.ndarray) -> np.ndarray:
 
 
 def _rates(y: np.ndarray, h: float) -> Rates:
-    """Return the derivatives of a curve at the first of three places h apart."""
+    """Return first and second derivative of a curve at the first of three samples, h apart."""
     return (-1.5 * y[0] + 2.0 * y[1] - 0.5 * y[2]) / h, (y[0] - 2.0 * y[1] + y[2]) / h**2
 
 
 STRAYED = 0.1
-"""rad or m: a limb whose joints are farther from their references is held up by something."""
+"""Joint error (rad or m) beyond which a limb counts as blocked."""
 
 STILL = 0.3
-"""rad/s or m/s: a limb whose joints move faster is not held up."""
+"""Joint speed (rad/s or m/s) above which a limb does not count as blocked."""
 
 FEEDBACK = 0.25
-"""Part of what a quick motion leaves of the limits of a grip that the program may use to follow it. Where contacts
-give, a grip bears up to one and a half times what it is asked for when the load changes quickly."""
+"""Fraction of a grip's unused force and moment limits that the whole-body program may use for feedback. With compliant
+contacts a grip bears up to 1.5 times the commanded force when the load changes quickly."""
 
 LATEST = 0.5
-"""Part of a motion that is skipped at most where it begins late."""
+"""Largest fraction of a motion that is skipped when it begins late."""
 
 Path = LimbPath | PosturePath | TimedPath | Descent | StepPath
 """The reference of a limb."""
@@ -135,32 +134,32 @@ NONE = np.zeros(3)
 class Motion:
     """References of CoM, posture and free limbs, and the closed contacts.
 
-    Every new reference continues the one before with its velocity and acceleration, so no target ever steps.
+    Every new reference continues the previous one with its velocity and acceleration: no reference jumps.
 
     Parameters
     ----------
     robot, environment, settings : of the run.
     q : (nq,) posture at the beginning.
-    found_with : settings with which motions are found anew: those of the plan; None: ``settings``.
-    handled : mass of the objects that the robot handles, kg: contacts may bear it besides.
+    found_with : settings for replanning motions: those of the plan; None: ``settings``.
+    handled : mass of the objects that the robot handles (kg): contacts may bear it in addition to the robot.
 
     Attributes
     ----------
     com : CoM reference (m).
     posture : whole posture; its base orientation is the reference of the trunk.
-    limbs : by patch, the reference of a patch frame that moves or is held in the air.
+    limbs : by patch, the reference of a patch frame that swings or is held in the air.
     contacts : by patch, in the order of the robot's patches.
-    released : by patch, the contact that a patch in ``limbs`` was released from and has not moved away from yet.
-    targets : by patch, the contact that a patch in ``limbs`` is on its way to.
-    waiting : patches among the targets that do not touch before another patch of their limb does.
-    objects : by name, the reference of an object that moves, or that is held in the air.
-    rests : by name of an object, its contact with what it lies on.
-    held : names of the objects that the robot has taken: what it has on them holds them.
-    stretch : slows motions with a law down while the robot is behind them.
-    passing : whether the motion does not begin and end at rest: time cannot be stretched where rest is no way out.
-    spin : angular momentum about the centre of mass that a quick motion has; None: it is damped.
-    sought : patches that come down along the normal and feel for their support.
-    notices : what happened that the plan did not foresee.
+    released : by patch, the contact that a patch in ``limbs`` has just left and not moved away from yet.
+    targets : by patch, the contact to which a patch in ``limbs`` moves.
+    waiting : patches among the targets that must not touch before another patch of their limb does.
+    objects : by name, the reference of an object that moves or is held in the air.
+    rests : by name of an object, the contact with its support.
+    held : names of the objects that the robot has taken: its contacts alone hold them.
+    stretch : reference clock; slows time-parameterized motions down while the robot lags behind.
+    passing : whether the motion begins or ends without rest: then its time must not be stretched.
+    spin : angular momentum reference of a time-parameterized motion; None: angular momentum is damped.
+    sought : patches that descend along the normal until they touch their support.
+    notices : events that the plan did not foresee.
     """
 
     def __init__(
@@ -198,12 +197,12 @@ class Motion:
         self.full_load = 2.0 * (robot.mass + handled) * GRAVITY
 
     def note(self, t: float, text: str, bodies: tuple[str, ...] = (), amount: float | None = None) -> None:
-        """Keep what happened at time t (s), as a `Notice` has it."""
+        """Record an event at time t (s) as a `Notice`."""
         self.notices.append(Notice(t, text, bodies, amount))
 
     def close(self, contact: Contact, t: float, duration: float, force: float = 0.0, place: Pose | None = None) -> None:
-        """Close a contact, at ``place``; what it may carry rises from ``force`` (N) within ``duration`` s."""
-        # a fixed base bears all that the robot presses against, too
+        """Close a contact at ``place``; its force limit rises from ``force`` (N) within ``duration`` s."""
+        # a fixed base bears every force that the robot exerts elsewhere, too: no limit
         most = np.inf if contact.patch == MOUNT else self.full_load
         full = min(most, self.settings.contact.force_fraction * contact.max_force)
         self.contacts[contact.patch] = LoadedContact(contact, Ramp(min(force, full), full, t, duration), full, place)
@@ -215,19 +214,19 @@ class Motion:
         self._spare_rims(t, duration)
 
     def unload(self, patch: str, t: float, duration: float, force: float) -> None:
-        """Let what a contact may carry sink from ``force`` (N), what it carries now, to nothing."""
+        """Ramp the force limit of a contact from ``force`` (N), its present load, down to zero."""
         self.contacts[patch].leaving = True
         self._spare_rims(t, duration)
         self.contacts[patch].limit = Ramp(force, 0.0, t, duration)
 
     def reload(self, t: float, duration: float) -> None:
-        """Let contacts that were on their way off bear again what they may."""
+        """Restore the force limits of contacts that were being unloaded."""
         for loaded in (one for one in self.contacts.values() if one.leaving):
             loaded.leaving, loaded.limit = False, Ramp(loaded.limit.value(t), loaded.full, t, duration)
         self._spare_rims(t, duration)
 
     def _spare_rims(self, t: float, duration: float) -> None:
-        """Let edges of links that lie on a face bear nothing, and again what they may when that is on its way off."""
+        """Set the force limit of an edge to zero while a face of the same link is in contact; restore it afterwards."""
         staying = [loaded for loaded in self.contacts.values() if not loaded.leaving]
         bearing = {contact.patch for contact in largest_per_link(self.robot, [loaded.contact for loaded in staying])}
         for loaded in staying:
@@ -236,17 +235,17 @@ class Motion:
                 loaded.limit = Ramp(loaded.limit.value(t), 0.0 if idle else loaded.full, t, duration)
 
     def open(self, patch: str, t: float, place: Pose | None = None) -> None:
-        """Open a contact; the patch is held where it is (``place``, or where it was planned)."""
+        """Open a contact and hold the patch in place (at ``place``, or at the planned pose)."""
         contact = self.contacts.pop(patch).contact
         if self._alone(patch):
             self.limbs[patch] = self._hold(place or (contact.R, contact.p), t)
             self.released[patch] = contact
 
     def advance_reference(self, t: float, q: np.ndarray, speed: np.ndarray) -> None:
-        """Let the next way begin where limbs in the air are that something holds up, at the configuration q (7+n,).
+        """Reset the posture reference of blocked limbs in the air to the measured configuration q (7+n,).
 
-        Those whose joints move, at ``speed`` (n,), are on their way to their references. A reference that went on
-        without its limb may be beyond what stopped that: a way from there would lead through it.
+        Otherwise the next motion would begin beyond the obstacle that blocks the limb, and lead through it. Limbs whose
+        joints still move, at ``speed`` (n,), are not blocked.
         """
         reference = self.posture.sample(t)
         if np.max(np.abs(q[7:] - reference.q[7:]), initial=0.0) <= STRAYED:
@@ -264,24 +263,25 @@ class Motion:
 
     @property
     def finder(self) -> TransitionFinder:
-        """Finds motions anew, from where the references are now."""
+        """Planner of transitions that start from the present references."""
         if self._finder is None:
             self._finder = TransitionFinder(self.robot, self.environment, self._found_with)
         return self._finder
 
     def departure(self, t: float) -> Departure:
-        """Return where a motion that is found anew begins."""
+        """Return the start state of a replanned motion."""
         return Departure(self.posture.sample(t).q, self.closed, dict(self.released))
 
     def distance_to(self, segment: Segment, t: float) -> float:
-        """Return how far the reference of the posture is from where a planned motion begins (m, rad)."""
+        """Return the largest offset of the posture reference from the beginning of a planned motion (m, rad)."""
         return float(np.max(np.abs(self.robot.difference(segment.q[0], self.posture.sample(t).q))))
 
     def follow(self, segment: Segment, t: float, place: Callable[[str], Pose]) -> None:
         """Follow a planned motion from time t (s) on.
 
-        What the references differ from its beginning fades on the way. ``place`` gives the pose of a patch that has no
-        reference yet. Where the robot does not rest in between, a motion has begun already when a foot comes down late.
+        The offset of the references from its beginning is blended out. ``place`` gives the pose of a patch that has no
+        reference yet. A motion without rest before it does not wait for a foot that lands late: its first part is
+        skipped.
         """
         law, late = segment.law, 0.0
         self.passing = segment.passes
@@ -316,7 +316,7 @@ class Motion:
             self.released.pop(name, None)
 
     def rehearse(self, segment: Segment) -> None:
-        """Make the curves of a planned motion, which stay, and its references once: their code is loaded then."""
+        """Compute the curves of a planned motion before the run: they are cached, and their kernels loaded."""
         if segment.law is not None:
             self.spin_of(segment)
         posture, _ = faded(self.robot, segment, self.posture.sample(0.0), self.com.sample(0.0), 0.0)
@@ -324,9 +324,9 @@ class Motion:
             self._path(course, segment, posture, 0.0, (np.eye(3), NONE), 0.0).sample(posture.start_time)
 
     def rely(self, kept: float | None, t: float) -> None:
-        """Rely on contacts from t (s) on as far as a motion does that keeps a part of its reserve; None: it keeps none.
+        """Adapt grip limits and preloads from time t (s) on to the force reserve ``kept`` of a motion; None: none.
 
-        What grips may bear sinks gradually; as much of the preload of the others is asked for as the motion keeps.
+        Grip limits sink within ``load_time``. Other contacts get the fraction ``kept`` of their preload.
         """
         load_time = self.settings.timing.load_time
         self._reserve = Ramp(self._reserve.value(t), kept or 0.0, t, load_time)
@@ -338,15 +338,15 @@ class Motion:
         self._grips = Ramp(max(now, most), most, t, load_time)
 
     def grips(self, t: float) -> float:
-        """Return the part of the largest force and moment of a grip that the program may ask for at time t (s)."""
+        """Return the fraction of a grip's force and moment limits that the program may use at time t (s)."""
         return self._grips.value(t)
 
     def reserve(self, t: float) -> float:
-        """Return the part of the preload of contacts that is asked for at time t (s)."""
+        """Return the fraction of the contact preloads that is commanded at time t (s)."""
         return self._reserve.value(t)
 
     def spin_of(self, segment: Segment) -> Spline:
-        """Return the angular momentum about the centre of mass along a segment, per unit of its rate."""
+        """Return the cached `spin_along` of a segment."""
         if segment not in self._spins:
             self._spins[segment] = spin_along(self.robot, segment)
         return self._spins[segment]
@@ -354,7 +354,7 @@ class Motion:
     def _path(
         self, course: SwingSpec, segment: Segment, posture: PostureSpline, t: float, start: Pose, tightness: float
     ) -> Path:
-        """Return the reference of a patch along its course."""
+        """Return the reference path of a swinging patch."""
         contact, end, approach = course.target, None, course.approach
         if contact is not None:
             end, approach, height, speed = self._arrivals.of(course, contact, segment)
@@ -376,16 +376,16 @@ class Motion:
 
     @property
     def end_time(self) -> float:
-        """When the body, all limbs and all objects have arrived (s)."""
+        """Time at which the references of body, limbs and objects have ended (s)."""
         return max(path.end_time for path in (self.posture, *self.limbs.values(), *self.objects.values()))
 
     @property
     def closed(self) -> tuple[Contact, ...]:
-        """What is in contact."""
+        """The closed contacts."""
         return tuple(loaded.contact for loaded in self.contacts.values())
 
     def note_replanning(self, t: float, segment: Segment, away: float) -> None:
-        """Note that a motion was replanned, and what it lacks where it is not collision-free."""
+        """Record that a motion was replanned, and its largest collision violation if any."""
         off = format_length_or_angle(away)
         self.note(t, f"references were {off} from the plan: its motion was replanned, simulated time stood still")
         if segment.missed > MAX_DEFICIT_M:
@@ -394,7 +394,7 @@ class Motion:
     # -- objects ----------------------------------------------------------------------------------------------------
 
     def handle(self, thing: FreeObject) -> None:
-        """Let an object be as it is: at rest on what it lies on, or held in the air."""
+        """Register an object: at rest on its support, or held in the air."""
         rest = resting_contact(thing, self.environment)
         if rest is None:
             self.objects[thing.name] = self._hold((thing.R, thing.p), 0.0)
@@ -403,23 +403,23 @@ class Motion:
             self.rests[thing.name] = LoadedContact(rest, Ramp(np.inf, np.inf, 0.0, 0.0), np.inf)
 
     def take(self, name: str, t: float, duration: float, force: float) -> None:
-        """Let what an object lies on bear less and less of it, from ``force`` (N), what it bears now, to nothing."""
+        """Ramp the force of an object's support from ``force`` (N), its present load, down to zero."""
         self.rests[name].limit = Ramp(force, 0.0, t, duration)
         self.held.add(name)
 
     def transport(self, t: float, segment: Segment, starts: Mapping[str, Pose], lifted: Iterable[str]) -> None:
-        """Move objects straight to where a segment takes them, with the body; those ``lifted`` lie on nothing then."""
+        """Move objects along straight lines to their poses at the end of a segment; ``lifted`` ones leave supports."""
         self.follow(segment, t, lambda patch: (np.eye(3), NONE))
         self._send(t, segment, starts)
         for name in lifted:
             del self.rests[name]
 
     def press(self, t: float, segment: Segment, starts: Mapping[str, Pose]) -> None:
-        """Push the objects that a segment moves, which stay where they are until they have been pushed enough."""
+        """Push the objects that a segment slides; they start to move after ``load_time``, when friction is overcome."""
         self._send(t + self.settings.timing.load_time, segment, starts)
 
     def _send(self, t: float, segment: Segment, starts: Mapping[str, Pose]) -> None:
-        """Give objects their references from t (s) on, from where they are or where their references are then."""
+        """Start object references at time t (s), from the present references or the measured poses ``starts``."""
         for name, end in (segment.objects or {}).items():
             start, known = starts[name], self.objects.get(name)
             if known is not None:
@@ -429,9 +429,9 @@ class Motion:
             self.objects[name] = LimbPath(start, goal, NONE, NONE, UNLIMITED_TIMING, t, segment.duration)
 
     def settle_objects(self, environment: Environment, contacts: Iterable[Contact], t: float) -> None:
-        """Let the objects that have come to lie on something rest there; the contacts on them are those given.
+        """Hand objects that were put down over to their supports, whose force limits ramp up.
 
-        What bears an object that was put down bears more and more of it.
+        ``contacts`` are those of the robot, with the objects in their new poses.
         """
         for contact in contacts:
             self.contacts[contact.patch].contact = contact
@@ -446,13 +446,13 @@ class Motion:
             self.rests[thing.name] = LoadedContact(rest, limit, np.inf)
 
     def feels(self, contact: Contact) -> bool:
-        """Say whether a patch comes down until it feels its support; a grip closes where it is."""
+        """Whether a patch descends until it touches its support; a grip closes in place."""
         return feels(contact, self.settings)
 
     def _hold(self, pose: Pose, t: float) -> LimbPath:
         return LimbPath(pose, pose, np.zeros(3), np.zeros(3), self.timing, t)
 
     def _alone(self, patch: str) -> bool:
-        """Say whether no other patch of the same limb is in contact."""
+        """Whether no other patch of the same limb is in contact."""
         limb = self.robot.patches[patch].limb
         return all(self.robot.patches[name].limb != limb for name in self.contacts)

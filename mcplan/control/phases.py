@@ -1,4 +1,4 @@
-"""Phases of a plan: what each changes when it begins and ends, and the criterion that ends it."""
+"""Phases of a plan: actions at the begin and end of each, and its termination criterion."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,27 +25,26 @@ from mcplan.settings.control import ControlSettings
 from mcplan.settings.states import Joints, LimbMove, StateAction, Until
 
 COM_REST_SPEED_M_S, JOINT_REST_SPEED_RAD_S = 0.02, 0.02
-"""A motion of the body ends with a slower centre of mass, the run with slower joints, too."""
+"""Speeds below which a body motion (centre of mass) and the run (joints, too) end."""
 
 TOUCH_ERROR_M = {"rigid": 5e-4, "compliant": 4e-3}
 TOUCH_SPEED_M_S = {"rigid": 5e-3, "compliant": 0.02}
-"""A patch that does not measure a force touches when it is so near to its place and so slow."""
+"""Position error and speed below which a patch without force measurement counts as touching."""
 
 TOUCH_TIME_S = 3e-3
-"""A patch touches a compliant support when it has measured the touch force for so long in total."""
+"""Total time with the touch force measured after which a patch counts as touching a compliant support."""
 
 SEPARATION_TIME_S = 0.1
-"""Time in which a link parts from a compliant support while its limb rests on another patch, at the pace ``slow``."""
+"""Time for a link to separate from a compliant support while its limb rests on another patch, at the pace ``slow``."""
 
 TOO_FAR = 0.01
-"""m: a patch that is farther from its place, beyond the depth to which it searches, has missed it."""
+"""m: a patch that is farther from its contact than this plus its search depth has missed it."""
 
 FAR = 0.05
-"""rad or m: references that are farther from where a planned motion begins do not follow it: it is replanned."""
-
+"""rad or m: a planned motion whose beginning is farther from the references is replanned."""
 
 SLIDE_ERROR_M = {"rigid": 2e-3, "compliant": 0.01}
-"""An object that is pushed or pulled has arrived when it is so near to its place."""
+"""Position error below which an object that is pushed or pulled has arrived."""
 
 
 class MeasuredState(Protocol):
@@ -70,7 +69,7 @@ class MeasuredState(Protocol):
         ...
 
     def load(self, patch: str) -> float:
-        """Return the force limit (N) under which a contact still carries what it carries now."""
+        """Return the force limit (N) that just permits the present load of a contact."""
         ...
 
 
@@ -82,7 +81,7 @@ class Phase:
     stance : index of the stance of the plan that the phase leads to.
     verb : first word of its name.
     does : its effect, for listings.
-    subjects : patches or objects that it is about.
+    subjects : patches or objects concerned.
     """
 
     verb = ""
@@ -91,7 +90,7 @@ class Phase:
 
     @property
     def subjects(self) -> tuple[str, ...]:
-        """Patches or objects that the phase is about."""
+        """Patches or objects concerned."""
         return ()
 
     @property
@@ -100,7 +99,7 @@ class Phase:
         return " ".join((self.verb, *self.subjects))
 
     def replan(self, motion: Motion, t: float, now: MeasuredState) -> None:
-        """Plan the motion of the phase again where the robot is too far from the plan."""
+        """Replan the motion of the phase if the robot is too far from its beginning."""
 
     def enter(self, motion: Motion, t: float, now: MeasuredState) -> float:
         """Start references or ramps, and return their duration (s)."""
@@ -115,7 +114,7 @@ class Phase:
 
 
 class PatchPhase(Phase):
-    """A phase about one patch."""
+    """A phase of one patch."""
 
     patch: str
 
@@ -126,7 +125,7 @@ class PatchPhase(Phase):
 
 
 class ContactPhase(Phase):
-    """A phase about the patch of one contact."""
+    """A phase of the patch of one contact."""
 
     contact: Contact
 
@@ -137,7 +136,7 @@ class ContactPhase(Phase):
 
 
 class ObjectPhase(Phase):
-    """A phase about objects."""
+    """A phase of objects."""
 
     objects: tuple[str, ...]
 
@@ -148,14 +147,14 @@ class ObjectPhase(Phase):
 
 
 class PlannedMotion(Phase):
-    """A phase that follows a motion of the plan, replanned where the robot is too far from its beginning."""
+    """A phase that follows a motion of the plan, and replans it if the robot is too far from its beginning."""
 
     segment: Segment
 
     def replan(self, motion: Motion, t: float, now: MeasuredState) -> None:
-        """Plan the motion again from the references, if they are far from where it begins. Simulated time stands still.
+        """Replan the motion from the references if they are far from its beginning. Simulated time stands still.
 
-        A motion that passes a stance without rest is kept: a replanned one begins and ends at rest.
+        A motion that passes a stance without rest is not replanned: a new one would begin and end at rest.
         """
         if self.segment.passes:
             return
@@ -166,42 +165,42 @@ class PlannedMotion(Phase):
             motion.note_replanning(t, self.segment, away)
 
     def replanned(self, motion: Motion, t: float) -> Segment:
-        """Return the motion from where the references are at t (s)."""
+        """Return the motion that starts from the references at t (s)."""
         raise NotImplementedError
 
 
 def height_over(contact: Contact, p: np.ndarray) -> float:
-    """Return how far p (3,) is from the place of a contact along its normal (m); infinite if it is not over it."""
+    """Return the distance of p (3,) from a contact along its normal (m); infinite if p is not over the contact."""
     step = p - contact.p
     up = float(step @ contact.normal)
     return abs(up) if np.linalg.norm(step - up * contact.normal) <= TOO_FAR else np.inf
 
 
 def all_of(*criteria: Until) -> Until:
-    """Return the criterion that all of some are met."""
+    """Return the conjunction of criteria."""
     return Until(all=criteria)
 
 
 def arrived(s: ControlSettings) -> Until:
-    """Return the criterion that the references have run, and the centre of mass has followed them and is slow."""
+    """Return the criterion that the references have ended, and the centre of mass has arrived and is slow."""
     near = Until(error="com", below=s.timing.com_tolerance)
     return all_of(Until(finished=0.0), near, Until(speed="com", below=COM_REST_SPEED_M_S))
 
 
-def left_of(motion: Motion, t: float) -> float:
-    """Return how long a quick motion still takes at time t (s)."""
+def time_left(motion: Motion, t: float) -> float:
+    """Return the remaining time of a time-parameterized motion at time t (s); 0 for others."""
     return motion.posture.end_time - t if isinstance(motion.posture, TimedPath) else 0.0
 
 
 def separation_time(s: ControlSettings) -> float:
-    """Return the time in which a link parts from its support while its limb rests on another patch (s)."""
+    """Return the time for a link to separate from its support while its limb rests on another patch (s)."""
     if not s.compliant:
         return 0.0
     return SEPARATION_TIME_S if s.pace is None else 0.5 * s.pace.ramp
 
 
 def or_timeout(criterion: Until, s: ControlSettings) -> Until:
-    """Return the criterion that one is met, or has not been for too long."""
+    """Return the criterion, or a timeout if it is not met within ``phase_timeout``."""
     return Until(any=(criterion, Until(timeout=s.timing.phase_timeout)))
 
 
@@ -225,7 +224,7 @@ class Shift(PlannedMotion):
     stance: int
     segment: Segment
     unloads: bool = False
-    """Whether a contact is unloaded while its last part is gone: there a quick motion slows down, by the others."""
+    """Whether a contact is unloaded during the last part of the motion, where it brakes with the other contacts."""
     verb = "shift"
     does = "moves centre of mass, posture and free limbs to those of the stance"
 
@@ -239,33 +238,33 @@ class Shift(PlannedMotion):
         return motion.finder.shift(motion.departure(t), self.segment.q[-1])
 
     def until(self, settings: ControlSettings) -> Until:
-        """Wait until the references have run, the CoM follows and is slow; or it takes far too long."""
+        """Wait until the references have ended and the CoM has arrived and is slow, or for the timeout."""
         return or_timeout(Until(finished=0.0) if self.unloads else arrived(settings), settings)
 
 
 @dataclass
 class Unload(PatchPhase):
-    """Let the force of a contact sink to nothing, then open it."""
+    """Ramp the force limit of a contact to zero, then open it."""
 
     stance: int
     patch: str
     arriving: bool = False
-    """Whether what a quick shift has left is gone meanwhile."""
+    """Whether the last part of a quick shift ends during this phase."""
     kept: float | None = None
-    """Part of its reserve that the quick motion keeps which is next, without the contact."""
+    """Force reserve that the next motion, without the contact, keeps; None: it has no time parameterization."""
     passing: bool = False
-    """Whether the robot goes on without coming to rest: then the contact opens in time, whatever it still bears."""
+    """Whether the robot continues without rest: then the contact opens on time, even under load."""
     verb = "unload"
-    does = "lets the contact's force sink to nothing; then opens it"
+    does = "ramps the contact force to zero; then opens the contact"
 
     def enter(self, motion: Motion, t: float, now: MeasuredState) -> float:
-        """Start the ramp from the force carried now. What a quick motion has left it goes on with."""
+        """Start the ramp from the present load. A quick motion continues to its end."""
         motion.unload(self.patch, t, motion.settings.timing.unload_time, now.load(self.patch))
         motion.rely(self.kept, t)
-        return max(motion.settings.timing.unload_time, left_of(motion, t) if self.arriving else 0.0)
+        return max(motion.settings.timing.unload_time, time_left(motion, t) if self.arriving else 0.0)
 
     def until(self, settings: ControlSettings) -> Until:
-        """Wait until the contact carries next to nothing, and the centre of mass has arrived."""
+        """Wait until the load is below ``release_force``, and the centre of mass has arrived."""
         if self.passing:
             return Until(finished=0.0)
         light = Until(force=self.patch, below=settings.contact.release_force)
@@ -279,7 +278,7 @@ class Unload(PatchPhase):
 
 @dataclass
 class Retract(PatchPhase, PlannedMotion):
-    """Lift a patch that was released and has nowhere to go yet clear of its support."""
+    """Lift a released patch that has no next contact yet clear of its support."""
 
     stance: int
     patch: str
@@ -290,58 +289,58 @@ class Retract(PatchPhase, PlannedMotion):
     def enter(self, motion: Motion, t: float, now: MeasuredState) -> float:
         """Start the lift along the normal."""
         if self.segment is None or self.patch not in motion.released:
-            # its limb rests on another patch; collision avoidance parts the link from the support
+            # its limb rests on another patch; collision avoidance separates the link from the support
             return separation_time(motion.settings)
         motion.follow(self.segment, t, now.pose)
         return motion.limbs[self.patch].end_time - t
 
     def replan(self, motion: Motion, t: float, now: MeasuredState) -> None:
-        """Plan the lift again, where the references are far from where the planned one begins."""
+        """Replan the lift if the references are far from its beginning."""
         if self.segment is not None and self.patch in motion.released:
             super().replan(motion, t, now)
 
     def replanned(self, motion: Motion, t: float) -> Segment:
-        """Return the lift from where the references are."""
+        """Return the lift that starts from the references."""
         return motion.finder.retraction(motion.departure(t), self.patch)
 
 
 @dataclass
 class Lift(ContactPhase, PlannedMotion):
-    """Begin the way to a new contact: off the old one. The body moves along to the posture of the new stance."""
+    """Start the motion to a new contact: lift off the old one. The body moves to the posture of the new stance."""
 
     stance: int
     contact: Contact
     segment: Segment
     coming: tuple[Contact, ...] = ()
-    """Contacts that the limb makes next: at the end of the segment they are in place too."""
+    """Contacts that the limb closes next: at the end of the segment their patches are in place, too."""
     verb = "lift"
-    does = "takes the patch off, and the body along to the posture of the stance"
+    does = "lifts the patch off, and moves the body to the posture of the stance"
 
     def enter(self, motion: Motion, t: float, now: MeasuredState) -> float:
-        """Start limb and body together; the slower of the two sets the time."""
+        """Start the references of limb and body; the slower one sets the duration."""
         motion.follow(self.segment, t, now.pose)
         return motion.limbs[self.contact.patch].swing_time - t
 
     def replanned(self, motion: Motion, t: float) -> Segment:
-        """Return the motion from where the references are to the same contacts."""
+        """Return the motion from the references to the same contacts."""
         return motion.finder.swing(motion.departure(t), self.segment.q[-1], (self.contact, *self.coming))
 
 
 @dataclass
 class Swing(ContactPhase):
-    """Cross over to the new place."""
+    """Swing to above the new contact."""
 
     stance: int
     contact: Contact
     verb = "swing"
-    does = "crosses over to the new place"
+    does = "swings to above the new contact"
 
     def enter(self, motion: Motion, t: float, now: MeasuredState) -> float:
-        """Return how long it takes until the path comes down along the normal."""
+        """Return the time until the path descends along the normal (s)."""
         return motion.limbs[self.contact.patch].approach_time - t
 
     def until(self, settings: ControlSettings) -> Until:
-        """Wait for the end of the crossing, or meet the support before."""
+        """Wait for the end of the swing, or for an early touchdown."""
         s, patch, across = settings, self.contact.patch, Until(finished=0.0)
         if not s.compliant or self.contact.kind == "grasp":
             return across
@@ -352,25 +351,25 @@ class Swing(ContactPhase):
 
 @dataclass
 class Approach(ContactPhase):
-    """Come down along the normal and touch."""
+    """Descend along the normal and touch."""
 
     stance: int
     contact: Contact
     passing: bool = False
-    """Whether the robot goes on without coming to rest."""
+    """Whether the robot continues without rest."""
     verb = "approach"
-    does = "comes down along the normal; then closes the contact"
+    does = "descends along the normal; then closes the contact"
 
     def enter(self, motion: Motion, t: float, now: MeasuredState) -> float:
-        """Let the patch feel for its support."""
+        """Switch touch detection on."""
         if motion.feels(self.contact):
             motion.sought.add(self.contact.patch)
         return max(motion.limbs[self.contact.patch].end_time - t, 0.0)
 
     def until(self, settings: ControlSettings) -> Until:
-        """Wait for the touch: a force where touch is felt, else the patch in place and at rest.
+        """Wait for the touch: a force if touch is detected, else the patch in place and at rest.
 
-        What lies in its place with less force does not get more by waiting: another patch of its link bears it.
+        A patch in place and at rest needs less force: another patch of its link may bear the load.
         """
         s, patch = settings, self.contact.patch
         rest = Until(finished=0.0), Until(speed=patch, below=TOUCH_SPEED_M_S[s.contact.model])
@@ -387,14 +386,14 @@ class Approach(ContactPhase):
         return or_timeout(touch, s)
 
     def leave(self, motion: Motion, t: float, now: MeasuredState) -> None:
-        """Close the contact; it may carry more and more during ``load_time``.
+        """Close the contact; its force limit rises within ``load_time``.
 
-        Where contacts give it is kept where it happened, and begins with the force that it has.
+        A compliant contact closes at its measured pose, and starts from its measured force.
 
         Raises
         ------
         SimulationFailed
-            It has run out of time far from its place: a contact that closed there would carry nothing.
+            The patch is far from its contact after the timeout: a contact closed there would carry nothing.
         """
         s, patch = motion.settings, self.contact.patch
         pose = now.pose(patch)
@@ -412,21 +411,21 @@ class Approach(ContactPhase):
 
 @dataclass
 class Load(PatchPhase):
-    """Let the new contact take its share."""
+    """Load the new contact."""
 
     stance: int
     patch: str
     shifts: bool = False
-    """Whether a quick shift follows, which speeds up on the other contacts: it does not wait for the ramp."""
+    """Whether a quick shift follows: it accelerates with the other contacts, and does not wait for the ramp."""
     verb = "load"
-    does = "lets the contact take its share"
+    does = "loads the contact"
 
     def enter(self, motion: Motion, t: float, now: MeasuredState) -> float:
-        """Change nothing: the touch has started the ramp. What a quick motion has left when it touches it goes on with.
+        """Change nothing: the touchdown has started the ramp.
 
-        Its law leads to the posture of the stance, from which the next motion begins.
+        A quick motion continues to its end, the posture of the stance, from which the next motion begins.
         """
-        return max(0.0 if self.shifts else motion.settings.timing.load_time, left_of(motion, t))
+        return max(0.0 if self.shifts else motion.settings.timing.load_time, time_left(motion, t))
 
 
 @dataclass
@@ -442,7 +441,7 @@ class Settle(Phase):
         return motion.settings.timing.settle_time
 
     def until(self, settings: ControlSettings) -> Until:
-        """Wait until everything is slow and in place."""
+        """Wait until CoM and joints are slow, and the CoM is in place."""
         s = settings
         rest = all_of(
             Until(finished=0.0),
@@ -454,7 +453,7 @@ class Settle(Phase):
 
 
 class SegmentObjectsPhase(ObjectPhase):
-    """A phase about the objects that a segment moves."""
+    """A phase of the objects that a segment moves."""
 
     segment: Segment
 
@@ -466,15 +465,15 @@ class SegmentObjectsPhase(ObjectPhase):
 
 @dataclass
 class Take(ObjectPhase):
-    """Let what objects lie on bear less and less of them, until the robot bears them alone."""
+    """Unload the supports of objects until the robot alone bears them."""
 
     stance: int
     objects: tuple[str, ...]
     verb = "take"
-    does = "lifts objects off what bears them"
+    does = "unloads the supports of objects"
 
     def enter(self, motion: Motion, t: float, now: MeasuredState) -> float:
-        """Start the ramps from what their supports bear now."""
+        """Start the ramps from the present loads of their supports."""
         for name in self.objects:
             motion.take(name, t, motion.settings.timing.unload_time, now.load(name))
         return motion.settings.timing.unload_time
@@ -482,30 +481,30 @@ class Take(ObjectPhase):
 
 @dataclass
 class Press(SegmentObjectsPhase):
-    """Push objects that are to slide more and more, until friction holds them no longer."""
+    """Push objects with rising force until static friction is overcome."""
 
     stance: int
     segment: Segment
     verb = "press"
-    does = "presses against objects until they have been moved enough"
+    does = "pushes against objects until they slide"
 
     def enter(self, motion: Motion, t: float, now: MeasuredState) -> float:
-        """Say where they are to go, after the time in which a contact is loaded."""
+        """Start the object references after ``load_time``."""
         motion.press(t, self.segment, {name: now.pose(name) for name in self.objects})
         return motion.settings.timing.load_time
 
 
 @dataclass
 class Transport(SegmentObjectsPhase):
-    """Move objects with the contacts that are on them, and the body to the posture of the stance where they are."""
+    """Move objects by the contacts on them, and the body to the posture of the stance."""
 
     stance: int
     segment: Segment
     environment: Environment
     lifted: tuple[str, ...]
-    """Objects that are off what they have lain on from now on."""
+    """Objects that leave their supports."""
     verb: str
-    does = "moves objects, and the body with them"
+    does = "moves objects and the body"
 
     def enter(self, motion: Motion, t: float, now: MeasuredState) -> float:
         """Start the references."""
@@ -513,7 +512,7 @@ class Transport(SegmentObjectsPhase):
         return motion.end_time - t
 
     def until(self, settings: ControlSettings) -> Until:
-        """Wait until the references have run, CoM and objects follow, the CoM is slow; or it takes far too long."""
+        """Wait until the references have ended, CoM and objects have arrived and the CoM is slow; or for a timeout."""
         s = settings
         near = all_of(
             Until(finished=0.0),
@@ -524,58 +523,58 @@ class Transport(SegmentObjectsPhase):
         return or_timeout(near, s)
 
     def leave(self, motion: Motion, t: float, now: MeasuredState) -> None:
-        """Let the objects that lie on something rest; what is on them is where the stance has it."""
+        """Hand the objects over to their supports; contacts on the objects are those of the stance."""
         motion.settle_objects(self.environment, self.segment.contacts, t)
 
 
 @dataclass
 class Put(ObjectPhase):
-    """Let what objects have been put on bear more and more of them."""
+    """Load the supports on which objects were put down."""
 
     stance: int
     objects: tuple[str, ...]
     verb = "put"
-    does = "lets what is below bear objects"
+    does = "loads the supports of objects"
 
     def enter(self, motion: Motion, t: float, now: MeasuredState) -> float:
-        """Change nothing: coming to rest has started the ramps."""
+        """Change nothing: the end of the transport has started the ramps."""
         return motion.settings.timing.load_time
 
     def leave(self, motion: Motion, t: float, now: MeasuredState) -> None:
-        """Hold them no more: contacts on them are as on any support."""
+        """Release the objects: from now on contacts on them are as on any support."""
         motion.held.difference_update(self.objects)
 
 
 @dataclass
 class CustomPhase(Phase):
-    """A state of the scenario: centre of mass, posture, free limbs and force limits, on the contacts that there are.
+    """A state of the scenario: references of CoM, posture and free limbs, and force limits, on the present contacts.
 
     Parameters
     ----------
-    stance : index of the stance whose contacts are there.
+    stance : index of the stance with the present contacts.
     title : name of the state.
     action : its references and force limits.
-    criterion : that ends it.
+    criterion : termination criterion.
     """
 
     stance: int
     title: str
     action: StateAction
     criterion: Until
-    does = "your own"
+    does = "custom state"
 
     @property
     def name(self) -> str:
-        """The name that the scenario gives."""
+        """Name in the scenario."""
         return self.title
 
     def enter(self, motion: Motion, t: float, now: MeasuredState) -> float:
-        """Start the references, each from what it is now.
+        """Start the references, each from its present value.
 
         Raises
         ------
         SimulationFailed
-            A patch that should move is in contact, or one whose force is limited is not.
+            A patch with a motion is in contact, or a patch with a force limit is not.
         """
         action, T = self.action, self.action.over
         wrong = sorted(set(action.limbs) & set(motion.contacts)) + sorted(set(action.forces) - set(motion.contacts))
@@ -607,7 +606,7 @@ class CustomPhase(Phase):
 
 
 def _with_joints(motion: Motion, q: np.ndarray, posture: str | Joints) -> np.ndarray:
-    """Return q (7+n,) with the joints of a posture; the base stays, as contacts and centre of mass say where it is."""
+    """Return q (7+n,) with the joints of a posture; the base is left to contacts and centre of mass."""
     q, robot = np.array(q), motion.robot
     if isinstance(posture, str):
         q[7:] = robot.posture(posture)[7:]
@@ -624,7 +623,7 @@ def _goal(start: Pose, move: LimbMove) -> Pose:
 
 
 def phases_of(plan: Plan) -> list[Phase]:
-    """Return the phases that carry out a plan, from standing on its first stance to rest on its last."""
+    """Return the phases that execute a plan, from standing on its first stance to rest on its last."""
     phases: list[Phase] = [Stand(0)]
     for k, stance in enumerate(plan.stances[1:], start=1):
         if stance.transition is None:
@@ -657,12 +656,12 @@ def _phases_of_stance(k: int, plan: Plan, coming: tuple[Contact, ...]) -> list[P
 
 
 def _shifts_quickly(plan: Plan, k: int) -> bool:
-    """Say whether a shift of the body by a law comes after stance k."""
+    """Whether a time-parameterized shift of the body follows stance k."""
     return k + 1 < len(plan.stances) and plan.stances[k + 1].change != "add" and _law_of(plan, k) is not None
 
 
 def _law_of(plan: Plan, k: int, segments: Sequence[Segment] = ()) -> TimeParameterization | None:
-    """Return the law of what comes next: of the segments that are left, else of those that lead on from stance k."""
+    """Return the time parameterization of the next motion: of the remaining segments, else after stance k."""
     if not segments and k + 1 < len(plan.stances):
         transition = plan.stances[k + 1].transition
         segments = () if transition is None else transition.segments
@@ -674,8 +673,8 @@ def phases_of_transport(stance: int, segment: Segment, before: Environment, afte
 
     Parameters
     ----------
-    stance : that it leads to.
-    before, after : the scene with the objects where they are at its two ends.
+    stance : index of the stance at its end.
+    before, after : the scene with the objects as they are at its two ends.
     """
     names = tuple(segment.objects or {})
     ends = {name: (_rest(name, before), _rest(name, after)) for name in names}

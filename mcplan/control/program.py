@@ -1,4 +1,4 @@
-"""The states of the machine: those of the plan, with what the scenario adds, replaces and connects."""
+"""States of the finite-state machine: those of the plan, with the states and transitions of the scenario."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,23 +15,23 @@ from mcplan.settings.states import WORDS, Jump, StateSpec, Until
 from mcplan.util.spelling import did_you_mean_or_all
 
 Report = Callable[[int, str, str], None]
-"""Notes a problem: number of the state in the file, key, message."""
+"""Callback that records a problem: number of the state in the file, key, message."""
 
 ONWARD = Jump(state="next")
 
 
 @dataclass
 class State:
-    """A phase, and what the scenario says about it.
+    """A phase with the settings that the scenario gives it.
 
     Parameters
     ----------
-    phase : what it does.
-    until : when it ends; None leaves that to the phase.
-    jumps : by label of the criterion that ended it (empty: any), where it goes.
-    gains : weights and gains while it lasts, by their keys in ``control``, as ``gains.com_kp``.
+    phase : its action.
+    until : termination criterion; None: that of the phase.
+    jumps : successor by label of the criterion that ended it (empty: any).
+    gains : weights and gains during the state, by their keys in ``control``, such as ``gains.com_kp``.
     aside : whether it is entered by a transition only.
-    anywhere : whether that may be in any stance: its own is then that from which it was entered.
+    anywhere : whether it may be entered in any stance: it then takes the stance of the previous state.
     """
 
     phase: Phase
@@ -43,16 +43,16 @@ class State:
 
     @property
     def name(self) -> str:
-        """Of the phase."""
+        """Name of the phase."""
         return self.phase.name
 
     def jump(self, label: str) -> Jump:
-        """Return where it goes after it has ended by a criterion."""
+        """Return the successor after a criterion."""
         return self.jumps.get(label, self.jumps.get("", ONWARD))
 
 
 def find(states: Sequence[State], jump: Jump, here: int) -> int | None:
-    """Return the state that a jump from state ``here`` leads to: one of its stance, else ahead, else back."""
+    """Return the target of a jump from state ``here``: first in its stance, else ahead, else back."""
     stance = states[here].phase.stance
     named = [k for k, state in enumerate(states) if _called(state, jump.state, jump.stance)]
 
@@ -63,12 +63,12 @@ def find(states: Sequence[State], jump: Jump, here: int) -> int | None:
 
 
 def following(states: Sequence[State], here: int) -> int:
-    """Return the next state of the sequence; their number is the end."""
+    """Return the index of the next state of the sequence; ``len(states)`` is the end."""
     return next((k for k in range(here + 1, len(states)) if not states[k].aside), len(states))
 
 
 def program_of(phases: Sequence[Phase], scenario: Scenario, closed: Iterable[str]) -> list[State]:
-    """Return the states of a plan as the scenario wants them.
+    """Return the states of a plan with the changes of the scenario.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ def program_of(phases: Sequence[Phase], scenario: Scenario, closed: Iterable[str
     Raises
     ------
     ScenarioError
-        With all that is wrong, each with its line.
+        With all problems, each with its line.
     """
     states = [State(phase) for phase in phases]
     specs, problems = scenario.control.states, list[Problem]()
@@ -102,7 +102,7 @@ def program_of(phases: Sequence[Phase], scenario: Scenario, closed: Iterable[str
             )
     for k, spec in enumerate(specs):
         _check_jumps(states, spec, scenario, k, report)
-    _check_ways_on(states, scenario, report)
+    _check_successors(states, scenario, report)
     _check_actions(states, scenario, set(closed), report)
     if problems:
         raise ScenarioError(*dict.fromkeys(problems))
@@ -110,7 +110,7 @@ def program_of(phases: Sequence[Phase], scenario: Scenario, closed: Iterable[str
 
 
 def _add(states: list[State], spec: StateSpec, k: int, report: Report) -> None:
-    """Put a new state in its places."""
+    """Insert a new state, at every position that matches."""
     assert spec.do is not None
     assert spec.until is not None
     beside = spec.after or spec.before
@@ -135,7 +135,7 @@ def _check_jumps(states: list[State], spec: StateSpec, scenario: Scenario, k: in
         until = states[i].until or states[i].phase.until(scenario.control)
         labels = labels_of(until)
         if not scenario.control.compliant and states[i].until is None:
-            # where contacts give, the same phase ends on other criteria
+            # with compliant contacts the same phase ends on other criteria
             labels |= labels_of(states[i].phase.until(scenario.control.under("contact")))
         for label, jump in spec.jumps().items():
             if label and label not in labels:
@@ -145,35 +145,35 @@ def _check_jumps(states: list[State], spec: StateSpec, scenario: Scenario, k: in
                 report(k, "next", _unknown(states, jump.state, jump.stance, WORDS))
 
 
-def _check_ways_on(states: Sequence[State], scenario: Scenario, report: Report) -> None:
-    """Report states after which none comes, and that do not say so: the run would end as if the plan were done."""
+def _check_successors(states: Sequence[State], scenario: Scenario, report: Report) -> None:
+    """Report states without a successor, unless `end` is explicit: the run would end as if the plan were done."""
     for i, state in enumerate(states):
         if state.aside and following(states, i) == len(states):
             labels = labels_of(state.until or state.phase.until(scenario.control))
-            if unsaid := [label for label in sorted(labels) if state.jump(label).state == "next"]:
-                ends = f"say where it goes when it ends by {' or '.join(unsaid)}; `end` ends the run"
+            if undefined := [label for label in sorted(labels) if state.jump(label).state == "next"]:
+                ends = f"say where it goes when it ends by {' or '.join(undefined)}; `end` ends the run"
                 text = f"nothing comes after state `{state.name}`, which is entered by a transition only: {ends}"
                 report(_number(state.phase, scenario), "next", text)
 
 
 def _number(phase: Phase, scenario: Scenario) -> int:
-    """Return which of the file's states a new one is."""
+    """Return the index in the file of a new state."""
     assert isinstance(phase, CustomPhase)
     return next(k for k, spec in enumerate(scenario.control.states) if spec.do is phase.action)
 
 
 def opened_by(phase: Phase) -> set[str]:
-    """Return the patch whose contact a phase opens when it is left."""
+    """Return the patch whose contact a phase opens at its end."""
     return {phase.patch} if isinstance(phase, Unload) else set()
 
 
 def closed_by(phase: Phase) -> set[str]:
-    """Return the patch whose contact a phase closes when it is left."""
+    """Return the patch whose contact a phase closes at its end."""
     return {phase.contact.patch} if isinstance(phase, Approach) else set()
 
 
 def _called(state: State, name: str, stance: int | None) -> bool:
-    """Say whether a state has this name, in full or without its patch, and leads to this stance if one is given."""
+    """Whether a state has this name, with or without its patch, and this stance if one is given."""
     return name in (state.name, state.phase.verb) and stance in (None, state.phase.stance)
 
 
@@ -186,7 +186,7 @@ def _unknown(states: Sequence[State], name: str, stance: int | None, more: Seque
 
 
 def _check_actions(states: Sequence[State], scenario: Scenario, closed: set[str], report: Report) -> None:
-    """Report patches that a new state moves although they touch, or whose force it limits although they do not.
+    """Report patches in contact that a new state moves, and patches not in contact whose force it limits.
 
     Parameters
     ----------
@@ -204,12 +204,12 @@ def _check_actions(states: Sequence[State], scenario: Scenario, closed: set[str]
 
 
 def machine_of(plan: Plan) -> list[State]:
-    """Return the states that carry out a plan, the scenario's own included."""
+    """Return the states that execute a plan, including those of the scenario."""
     return program_of(phases_of(plan), plan.scenario, [contact.patch for contact in plan.stances[0].contacts])
 
 
 def entries_of(states: Sequence[State], settings: ControlSettings) -> list[dict[str, Any]]:
-    """Return the states as items of ``control.states``; ``next`` is what the machine would do, spelled out."""
+    """Return the states as items of ``control.states``, with explicit criteria and transitions."""
     entries = []
     for state in states:
         entry: dict[str, Any] = {"state": state.name} | ({} if state.anywhere else {"stance": state.phase.stance})
@@ -238,7 +238,7 @@ def entries_of(states: Sequence[State], settings: ControlSettings) -> list[dict[
 
 
 def listing(states: Sequence[State], settings: ControlSettings) -> str:
-    """Return the machine as YAML: an item per state, what it does and what follows in comments."""
+    """Return the machine as YAML: one item per state, its action and successor as a comment."""
     lines = ["control:", "  states:"]
     for k, (state, entry) in enumerate(zip(states, entries_of(states, settings), strict=True)):
         after = following(states, k)

@@ -4,16 +4,17 @@ A robot of mass m can come to rest on its contacts while its capture point (`mot
 
     xi = c + c' / w + w / (m g) (L_y, -L_x)
 
-with the angular momentum L about its centre of mass c, which has to be stopped too, is inside their support region
-(Koolen et al. 2012). Once it is well outside, a foot goes to where the capture point will be: while the foot swings,
-the pressure stays at the point u of the bearing contacts that is nearest to the capture point, which diverges from it,
+is inside their support region (Koolen et al. 2012). The term with the angular momentum L about the centre of mass c
+counts because L has to be stopped too. Once the capture point is well outside, a foot steps to where it will be. During
+the swing the centre of pressure stays at u, the point of the support region nearest to the capture point, which
+diverges from it:
 
     xi(T) = u + (xi_0 - u) e^(w T)
 
 Of all feet and durations T the robot takes the step after which the capture point is deepest in the new support region.
-A foot in the air continues from its present motion, and follows the capture point. Then the robot steps back to where
-its plan goes on: to the stance before a shift, to the one after a swing. These steps are slow: with the centre of mass
-over the feet that stay, one foot after the other goes to its planned place, and the body to its planned posture.
+A foot in the air continues from its present motion, and follows the capture point. Then the robot returns to a stance
+of its plan: the one before an interrupted shift, or the one after an interrupted swing. It leans over the other feet,
+puts one foot after the other back to its planned contact, then moves the body to its planned posture.
 """
 
 from collections.abc import Iterator, Sequence
@@ -66,27 +67,28 @@ from mcplan.settings.states import Until
 from mcplan.statics.support_region import SupportRegion, support_region
 
 RISE, DESCENT = 0.05, 0.1
-"""m, m/s: how high a foot is lifted, and how fast it goes on down where it has met nothing, for a robot of the size of
-HRP-2, as all lengths and times that follow, but for those that say otherwise."""
+"""m, m/s: swing height, and speed of descent below the planned touchdown. Like all lengths and times below they are
+those of HRP-2 and scale with the robot, unless stated otherwise."""
 
 LANDING = 0.05
-"""s, of any robot: within which a foot that has stepped out may bear everything."""
+"""s, not scaled: within this time after touchdown a foot that stepped out reaches its full force limit."""
 
 MISSED = 0.5
-"""s, of any robot: a foot that has met nothing so long after its time has missed its support."""
+"""s, not scaled: a foot that is so late has missed its support."""
 
 QUIET = 0.02
-"""m: on the way back the pressure is no farther from below the centre of mass."""
+"""m: largest distance of the centre of pressure from the projected CoM while the robot returns to its plan."""
 
 LEAST = 0.8
-"""s: for a step back, however short."""
+"""s: shortest duration of a step back."""
 
 STRETCHED = 0.97
-"""Part of its length that a leg may be long where the centre of mass is over the other one: else the body sinks."""
+"""Fraction of the leg length up to which a leg may be stretched while the CoM is over the other foot; beyond it the
+body is lowered."""
 
 
 class BalanceStep(NamedTuple):
-    """A step: the foot's new contact, its duration (s), and the room that it leaves the capture point (m)."""
+    """A step: new contact of the foot, duration (s), and depth of the capture point in the support region then (m)."""
 
     contact: Contact
     duration: float
@@ -95,7 +97,7 @@ class BalanceStep(NamedTuple):
 
 @dataclass
 class StepOut(Phase):
-    """Set a foot to where it catches the robot."""
+    """Step to the capture point."""
 
     stance: int
     step: BalanceStep
@@ -108,13 +110,13 @@ class StepOut(Phase):
         return f"{self.verb} {self.step.contact.patch}"
 
     def enter(self, motion: Motion, t: float, now: MeasuredState) -> float:
-        """Open the contact, if the foot is not in the air, and send the foot on its way.
+        """Open the contact unless the foot is in the air, and start its swing.
 
-        A foot that was to be lifted bears again, and a hand that was on its way to a support gives that up.
+        Feet that were being unloaded bear again; hands that were moving to a support stop.
         """
         contact, scale = self.step.contact, motion.robot.scale.leg
         patch, place, velocity = contact.patch, now.pose(contact.patch), None
-        motion.note(t, f"the capture point has left the feet: {patch} steps out", (patch,))
+        motion.note(t, f"the capture point has left the support region: {patch} steps out", (patch,))
         if patch in motion.contacts:
             motion.open(patch, t, place)
         else:
@@ -130,31 +132,31 @@ class StepOut(Phase):
         end = contact.R, contact.p
         self.path = StepPath(place, end, contact.normal, RISE * scale, self.step.duration, speed, t, velocity)
         _send(motion, contact, self.path)
-        if isinstance(motion.posture, TimedPath):  # what the plan goes on with does not wait
+        if isinstance(motion.posture, TimedPath):  # time-parameterized: it would run on during the step
             x = motion.posture.sample(t)
             motion.posture = PostureTrajectory(x.q, x.q, self.step.duration, x.v, x.vd, t)
         return self.step.duration
 
     def aim(self, contact: Contact, motion: Motion, t: float) -> None:
-        """Lead the foot to another place."""
+        """Redirect the swing to another contact."""
         assert self.path is not None
         self.step = self.step._replace(contact=contact)
         self.path.aim((contact.R, contact.p), t)
         motion.targets[contact.patch] = contact
 
     def until(self, settings: ControlSettings) -> Until:
-        """Wait until it touches."""
+        """Wait for the touchdown."""
         force = Until(force=self.step.contact.patch, above=settings.contact.touch_force)
         touch = Until(all=(Until(elapsed=0.5 * self.step.duration), force), altogether=TOUCH_TIME_S)
         return Until(any=(touch, Until(timeout=MISSED)))
 
     def leave(self, motion: Motion, t: float, now: MeasuredState) -> None:
-        """Close the contact where the foot is, and keep the legs as they are; trunk and arms go back to their posture.
+        """Close the contact at the measured pose of the foot; legs keep their posture, trunk and arms return to theirs.
 
         Raises
         ------
         SimulationFailed
-            The foot has met nothing.
+            The foot has touched nothing.
         """
         _land(self.step.contact, self.name, motion, t, now, LANDING)
         x = motion.posture.sample(t)
@@ -167,26 +169,26 @@ class StepOut(Phase):
 
 @dataclass
 class Regain(Phase):
-    """Come to rest over the feet where they are."""
+    """Come to rest over the feet, wherever they stand."""
 
     stance: int
     verb = "regain"
 
     def enter(self, motion: Motion, t: float, now: MeasuredState) -> float:
-        """Leave the centre of mass to what catches it."""
+        """Change nothing: `Stepping` sets the CoM reference."""
         return 0.0
 
     def until(self, settings: ControlSettings) -> Until:
-        """Wait until it is slow and in place."""
+        """Wait until the CoM is slow and in place."""
         rest = Until(error="com", below=settings.timing.com_tolerance), Until(speed="com", below=COM_REST_SPEED_M_S)
         return or_timeout(all_of(*rest), settings)
 
 
 @dataclass
 class Lean(ContactPhase):
-    """Bring the centre of mass over the feet that stay, so low that the leg of the other one is long enough.
+    """Move the CoM over the other feet, and joints to the planned posture, before a foot steps back.
 
-    It is to reach from where its foot is to where that will step. Joints go to where the stance of the plan has them.
+    The body is lowered until the leg reaches both the present and the planned place of its foot.
     """
 
     stance: int
@@ -195,34 +197,34 @@ class Lean(ContactPhase):
     verb = "lean off"
 
     def enter(self, motion: Motion, t: float, now: MeasuredState) -> float:
-        """Start the centre of mass."""
+        """Start the references of CoM and posture."""
         robot, x, patch = motion.robot, motion.com.sample(t), self.contact.patch
         region = support_region([contact for contact in motion.closed if contact.patch != patch], robot.mass)
         (leg,) = limbs_of(robot, now.q, (patch,)).values()
         hip = now.q[:3] + heading_rotation(now.q) @ leg.root
         hip[:2] += region.centre - x.value[:2]
-        ways = hip - np.array([now.pose(patch)[1], self.contact.p])
-        room = (STRETCHED * leg.length) ** 2 - np.sum(ways[:, :2] ** 2, axis=1)
-        sink = float(np.max(ways[:, 2] - np.sqrt(np.maximum(room, 0.0)), initial=0.0))
-        return _led_to(motion, t, np.append(region.centre, x.value[2] - sink), self.planned.q)
+        legs = hip - np.array([now.pose(patch)[1], self.contact.p])
+        squared_height = (STRETCHED * leg.length) ** 2 - np.sum(legs[:, :2] ** 2, axis=1)
+        sink = float(np.max(legs[:, 2] - np.sqrt(np.maximum(squared_height, 0.0)), initial=0.0))
+        return _move_body_to(motion, t, np.append(region.centre, x.value[2] - sink), self.planned.q)
 
     def until(self, settings: ControlSettings) -> Until:
-        """Wait until it is there."""
+        """Wait until the CoM has arrived and is slow."""
         return or_timeout(arrived(settings), settings)
 
 
 @dataclass
 class StepBack(ContactPhase):
-    """Swing a foot to the place that the plan has it in, and feel for the support there."""
+    """Swing a foot to its planned contact, and lower it until it touches."""
 
     stance: int
     contact: Contact
     verb = "step back"
 
     def enter(self, motion: Motion, t: float, now: MeasuredState) -> float:
-        """Send the foot on its way: up, across, and down along the normal."""
+        """Start the swing: up, across, and down along the normal."""
         s, patch, up = motion.settings, self.contact.patch, self.contact.normal
-        motion.note(t, f"{patch} steps back to where the plan has it", (patch,))
+        motion.note(t, f"{patch} steps back to its planned contact", (patch,))
         above = self.contact.R, self.contact.p + s.contact.touch_height * up
         lift, depth = s.avoidance.swing_clearance * up, s.contact.touch_height + s.contact.touch_depth
         over = LimbPath(now.pose(patch), above, lift, lift, motion.timing, t)
@@ -231,19 +233,19 @@ class StepBack(ContactPhase):
         return path.end_time - t
 
     def until(self, settings: ControlSettings) -> Until:
-        """Wait until it touches where it is to."""
+        """Wait for the touchdown near the height of the planned contact."""
         patch, s = self.contact.patch, settings.contact
         touch = all_of(Until(force=patch, above=s.touch_force), Until(over=patch, below=s.touch_height))
         return or_timeout(touch.model_copy(update={"altogether": TOUCH_TIME_S}), settings)
 
     def leave(self, motion: Motion, t: float, now: MeasuredState) -> None:
-        """Close the contact where the foot is."""
+        """Close the contact at the measured pose of the foot."""
         _land(self.contact, self.name, motion, t, now, motion.settings.timing.load_time)
 
 
 @dataclass
 class Restore(Phase):
-    """Go back to the posture of a stance of the plan, on its contacts."""
+    """Return to the planned posture of a stance, on its contacts."""
 
     stance: int
     planned: PlannedStance
@@ -251,15 +253,15 @@ class Restore(Phase):
 
     def enter(self, motion: Motion, t: float, now: MeasuredState) -> float:
         """Start the references."""
-        return _led_to(motion, t, motion.robot.com(self.planned.q), self.planned.q)
+        return _move_body_to(motion, t, motion.robot.com(self.planned.q), self.planned.q)
 
     def until(self, settings: ControlSettings) -> Until:
-        """Wait until the body is there."""
+        """Wait until the CoM has arrived and is slow."""
         return or_timeout(arrived(settings), settings)
 
 
 def _send(motion: Motion, contact: Contact, path: StepPath | Descent) -> None:
-    """Send a foot to a contact along a path, to feel for its support there."""
+    """Start the path of a foot to a contact, with touch detection at its end."""
     motion.limbs[contact.patch], motion.targets[contact.patch] = path, contact
     motion.released.pop(contact.patch, None)
     motion.waiting.discard(contact.patch)
@@ -267,69 +269,68 @@ def _send(motion: Motion, contact: Contact, path: StepPath | Descent) -> None:
 
 
 def _land(contact: Contact, name: str, motion: Motion, t: float, now: MeasuredState, duration: float) -> None:
-    """Close a contact where the foot is; it may bear more and more within ``duration`` (s)."""
+    """Close a contact at the measured pose of the foot; its force limit rises within ``duration`` (s)."""
     (R, p), force = now.pose(contact.patch), now.normal_force(contact.patch)
     if force <= 0.0:
-        raise SimulationFailed(f"{name} at t = {t:g} s: the foot has met nothing", "no contact")
+        raise SimulationFailed(f"{name} at t = {t:g} s: the foot touches no support", "no contact")
     down = float((p - contact.p) @ contact.normal) * contact.normal
     motion.close(replace(contact, p=p - down), t, duration, force, (R, p))
 
 
-def _led_to(motion: Motion, t: float, end: np.ndarray, q: np.ndarray) -> float:
-    """Lead centre of mass and posture to a place (3,) and q (nq,); return the time (s).
+def _move_body_to(motion: Motion, t: float, end: np.ndarray, q: np.ndarray) -> float:
+    """Move CoM and posture to a point (3,) and q (nq,) quasi-statically; return the duration (s).
 
-    The pressure stays close below the centre of mass.
-
-    A minimum-jerk motion over d within T accelerates by up to 5.77 d / T², which moves the pressure by 1 / w² of it.
+    The centre of pressure stays close to the projected CoM: a minimum-jerk motion over d within T accelerates by up to
+    5.77 d / T², which displaces the pressure by 1 / w² times that.
     """
     x, posture = motion.com.sample(t), motion.posture.sample(t)
-    way, scale = float(np.linalg.norm(end - x.value)), motion.robot.scale
+    distance, scale = float(np.linalg.norm(end - x.value)), motion.robot.scale
     omega = frequency(x.value, motion.closed, scale.leg)
-    gentle = np.sqrt(5.77 * way / (QUIET * scale.sole)) / omega
-    duration = max(15 / 8 * way / motion.settings.timing.com_speed, gentle, float(LEAST * np.sqrt(scale.leg)))
+    gentle = np.sqrt(5.77 * distance / (QUIET * scale.sole)) / omega
+    duration = max(15 / 8 * distance / motion.settings.timing.com_speed, gentle, float(LEAST * np.sqrt(scale.leg)))
     motion.com = Quintic(x.value, end, duration, x.velocity, x.acceleration, t)
     motion.posture = PostureTrajectory(posture.q, q, duration, posture.v, posture.vd, t)
     return duration
 
 
 DURATIONS = 0.25, 0.3, 0.35, 0.4, 0.45, 0.5
-"""s: how long a step may take, for a robot of the size of HRP-2, as all lengths, times and speeds that follow, but for
-those that say otherwise."""
+"""s: candidate step durations. Like all lengths, times and speeds below they are those of HRP-2 and scale with the
+robot, unless stated otherwise."""
 
 FASTEST = 2.4
-"""m/s: of a foot that steps."""
+"""m/s: largest speed of a stepping foot."""
 
 LONGEST, CLOSEST = 0.53, 0.02
-"""m: the most between two feet, and the least gap between them sideways."""
+"""m: largest distance between two feet, and smallest lateral gap between them."""
 
 UNEVEN = 0.1
-"""m: a support so far above or below a foot is none to step on."""
+"""m: largest height difference of a step."""
 
 ENOUGH = 0.04
-"""m: there need not be more room for a capture point inside the support region; then the quicker step is the better."""
+"""m: sufficient depth of the capture point in the support region; of all steps that reach it the quickest is taken."""
 
 LOST = 0.04
-"""m: a capture point no farther outside the support region comes back by a turn of the trunk. Of 80 hard pushes from
+"""m: a capture point no farther outside the support region is recovered by rotating the trunk. Of 80 hard pushes from
 which HRP-2 recovered without a step, none drove it out by more than 0.033 m; all others drove it beyond 0.18 m."""
 
 LEVEL = 0.9
-"""A support whose normal has a smaller part upwards is none to step on, or to stand on while one does."""
+"""Smallest vertical component of the normal of a support to step on, or to stand on during a step."""
 
 AIMED = 0.7
-"""Part of a step's duration in which its place follows the capture point."""
+"""Fraction of a step's duration in which its target follows the capture point."""
 
 BACK, INSIDE = 2.0, 0.01
-"""1/s of any robot, m: how quickly the capture point goes back to the middle of the support region at most, with the
-pressure so far inside its edge."""
+"""1/s (not scaled), m: largest rate at which the capture point returns to the centre of the support region, with the
+centre of pressure so far inside its edge."""
 
 ASTRAY, TURNED = TOO_FAR, 0.05
-"""m, rad, of any robot: a foot that is farther from where the plan has it steps back."""
+"""m, rad, not scaled: a foot that is farther from its planned contact steps back."""
 
 TRIES = 4
-"""Steps back in a row after which feet that are still astray do not come back."""
+"""Consecutive steps back after which the return to the plan is given up."""
 
 FALL = 0.999
-"""k / w of a fall about a point: at one the two exponentials of the pendulum are no solution of their own any more."""
+"""Rate of a fall about a pivot relative to w. At 1 the two exponential solutions of the pendulum coincide."""
 
 
 class _State(NamedTuple):
@@ -340,14 +341,14 @@ class _State(NamedTuple):
 
 
 class Diversion(NamedTuple):
-    """What is done instead of the present state, and the index of the state that comes after it."""
+    """Phases inserted in place of the present state, and the index of the state to continue with."""
 
     phases: list[Phase]
     onward: int
 
 
 class Stepping:
-    """Watches a robot that is on its feet alone for its capture point, and steps out where it would fall.
+    """Push recovery: monitors the capture point of a robot that stands on its feet, and steps before it falls.
 
     Parameters
     ----------
@@ -362,21 +363,21 @@ class Stepping:
         self._tries = 0
         self._contacts: tuple[Contact, ...] = ()
         self._regions: dict[frozenset[Contact], SupportRegion | None] = {}
-        # the programs of what the plan stands on are solved before the first tick
+        # the support regions of all planned stances are computed before the first tick
         for contacts in (*(stance.contacts for stance in plan.stances), *(part.contacts for part in plan.segments)):
             self._region(contacts)
 
     def look(self, t: float, terms: Terms, motion: Motion, machine: Machine) -> Diversion | None:
-        """Return what to do at time t (s) instead of the present state of the machine: a step, and what comes after it.
+        """Return the recovery step, or step back, to insert at time t (s); None: go on.
 
         Raises
         ------
         SimulationFailed
-            The robot has stepped out, and its feet do not come back to where the plan goes on.
+            The robot has stepped out, and its feet do not return to their planned contacts.
         """
         phase = machine.phase
         if isinstance(phase, StepOut):
-            self._lead(t, terms, motion, phase)
+            self._track_capture_point(t, terms, motion, phase)
             return None
         if isinstance(phase, StepBack) or not (self._left or isinstance(phase, Regain | Restore)):
             return None
@@ -384,21 +385,22 @@ class Stepping:
             return None
         state = self._state(terms)
         if isinstance(phase, Regain):
-            self._catch(t, terms, motion, region, state)
+            self._recover_com(t, terms, motion, region, state)
         lost = (depth := region.depth(state.xi)) < -LOST * self.robot.scale.sole
-        if lost and self._left and (on := self._way_on(motion, machine)) is not None:
+        if lost and self._left and (on := self._return_plan(motion, machine)) is not None:
             step = self._best(terms, state, self._in_the_air(phase, motion))
-            # not where as much is missing as if it stayed
+            # a step must leave the capture point less far outside than no step
             if step is not None and step.room >= depth * np.exp(state.omega * step.duration):
                 self._left, motion.spin = self._left - 1, None
                 return Diversion([StepOut(phase.stance, step), *on.phases], on.onward)
-        return self._back(t, terms, motion, machine) if isinstance(phase, Restore) else None
+        return self._step_back(t, terms, motion, machine) if isinstance(phase, Restore) else None
 
-    def _way_on(self, motion: Motion, machine: Machine) -> Diversion | None:
-        """Return what leads back to the plan from where a step has ended; None where nothing does.
+    def _return_plan(self, motion: Motion, machine: Machine) -> Diversion | None:
+        """Return the phases that lead back to the plan after a step; None: there are none.
 
-        Before a contact opens that is the stance before; later, the one in which the foot in the air will have come
-        down; a hand that was on its way begins it again. What is planned to begin in motion cannot begin from rest.
+        Before a contact opens the robot returns to the stance before; later, to the one in which the foot in the air
+        has landed. An interrupted hand motion starts again. A motion that is planned to begin in motion cannot begin
+        from rest.
         """
         states, here = machine.states, machine.index
         phase, following = states[here].phase, [state.phase for state in states[here + 1 :]]
@@ -429,43 +431,43 @@ class Stepping:
     def _restored(self, stance: int, onward: int) -> Diversion:
         return Diversion([Regain(stance), Restore(stance, self.stances[stance])], onward)
 
-    def _back(self, t: float, terms: Terms, motion: Motion, machine: Machine) -> Diversion | None:
-        """Return the step of a foot that is not where the plan has it, before the robot goes back there.
+    def _step_back(self, t: float, terms: Terms, motion: Motion, machine: Machine) -> Diversion | None:
+        """Return the step back of a foot that is not on its planned contact.
 
-        Of several, of the one that will be nearest to the other feet: a wide stance is hard to lean in.
+        Of several the one whose contact is nearest to the other feet: in a wide stance it is hard to lean.
         """
         stance = machine.phase.stance
-        astray = [contact for contact in self.stances[stance].contacts if _off(contact, terms) > 1.0]
+        astray = [contact for contact in self.stances[stance].contacts if _relative_error(contact, terms) > 1.0]
         if not astray:
             self._tries = 0
             return None
         feet = [contact.patch for contact in motion.closed]
-        wide = [max([0.0, *(_way(foot, one, terms) for foot in feet if foot != one.patch)]) for one in astray]
+        wide = [max([0.0, *(_distance(foot, one, terms) for foot in feet if foot != one.patch)]) for one in astray]
         contact = astray[int(np.argmin(wide))]
         patch = contact.patch
         self._tries += 1
         if self._tries > TRIES or patch not in motion.contacts or len(motion.contacts) < 2:
             raise SimulationFailed(
                 f"{machine.phase.name} of stance {stance} at t = {t:g} s: the robot has stepped out, and {patch} does "
-                "not come back to where the plan has it",
+                "not return to its planned contact",
                 "stepped out",
             )
         lean = Lean(stance, contact, self.stances[stance])
         return Diversion([lean, Unload(stance, patch), StepBack(stance, contact)], machine.index)
 
     def may_step(self, contacts: Sequence[Contact]) -> Iterator[str]:
-        """Go through the feet that may leave some contacts."""
+        """Yield the feet of some contacts that may step."""
         if self._left and len(contacts) > 1 and self._on_feet(contacts):
             limbs = [self.robot.patches[contact.patch].limb for contact in contacts]
             yield from (c.patch for c, limb in zip(contacts, limbs, strict=True) if limbs.count(limb) == 1)
 
     def _support(self, motion: Motion) -> SupportRegion | None:
-        """Return the support region of the closed contacts; None unless all are feet on what is about level."""
+        """Return the support region of the closed contacts; None unless all are feet on nearly level supports."""
         self._contacts = motion.closed
         return self._region(self._contacts)
 
     def _region(self, contacts: Sequence[Contact]) -> SupportRegion | None:
-        """Return the support region of feet on what is about level, found once; None of any other contacts."""
+        """Return the cached support region of feet on nearly level supports; None for other contacts."""
         key = frozenset(contacts)
         if key not in self._regions:
             stands = contacts and self._on_feet(contacts)
@@ -480,7 +482,7 @@ class Stepping:
         return None
 
     def _on_feet(self, contacts: Sequence[Contact]) -> bool:
-        """Say whether all contacts are feet on what is about level."""
+        """Whether all contacts are feet on nearly level supports."""
         return all(contact.patch in self.robot.feet and _level(contact) for contact in contacts)
 
     def _state(self, terms: Terms) -> _State:
@@ -488,10 +490,10 @@ class Stepping:
         spin = omega / (self.robot.mass * GRAVITY) * np.array([terms.momentum[4], -terms.momentum[3]])
         return _State(terms.com[:2] + terms.com_velocity[:2] / omega + spin, omega)
 
-    def _lead(self, t: float, terms: Terms, motion: Motion, phase: StepOut) -> None:
-        """Let the centre of mass fall about the pressure that delays it most, and the foot follow its capture point.
+    def _track_capture_point(self, t: float, terms: Terms, motion: Motion, phase: StepOut) -> None:
+        """Set the CoM reference to a fall about the pivot that delays it most, and aim the foot at the capture point.
 
-        What a stiffer reference would ask for beyond that turns the trunk, and turns it back when the foot lands.
+        A stiffer CoM reference would rotate the trunk, and back again at the landing.
         """
         region = self._support(motion)
         if region is None or phase.path is None:
@@ -501,12 +503,14 @@ class Stepping:
         motion.com = Pendulum(terms.com, terms.com_velocity, pivot, state.omega, -FALL * state.omega, t)
         left = phase.path.end_time - t
         if left > (1.0 - AIMED) * phase.path.duration:
-            contact = self._place(phase.step.contact.patch, _runs_to(state, pivot, left), terms, self._contacts)
+            contact = self._place(
+                phase.step.contact.patch, _capture_point_after(state, pivot, left), terms, self._contacts
+            )
             if contact is not None:
                 phase.aim(contact, motion, t)
 
-    def _catch(self, t: float, terms: Terms, motion: Motion, region: SupportRegion, state: _State) -> None:
-        """Let the capture point come back to the middle of the feet, as quickly as pressure inside their edges can."""
+    def _recover_com(self, t: float, terms: Terms, motion: Motion, region: SupportRegion, state: _State) -> None:
+        """Return the capture point to the centre of the support region, as fast as the centre of pressure allows."""
         if isinstance(motion.com, Pendulum) and motion.com.rate > 0.0:
             return
         rest = region.centre
@@ -517,29 +521,29 @@ class Stepping:
         motion.com = Pendulum(terms.com, terms.com_velocity, rest, state.omega, rate, t)
 
     def _best(self, terms: Terms, state: _State, moving: str | None) -> BalanceStep | None:
-        """Return the best step, of a foot in the air where one is ``moving``."""
+        """Return the best step; ``moving`` is the foot in the air, the only candidate then."""
         enough = ENOUGH * self.robot.scale.sole
         feet = self.may_step(self._contacts) if moving is None else [moving]
         steps = [step for patch in feet for step in self._steps(patch, terms, state)]
         return max(steps, key=lambda step: (min(step.room, enough), -step.duration), default=None)
 
     def _steps(self, patch: str, terms: Terms, state: _State) -> Iterator[BalanceStep]:
-        """Go through the steps of one foot, by their durations."""
+        """Yield the feasible steps of one foot, in order of duration."""
         bearing = [contact for contact in self._contacts if contact.patch != patch]
         pivot, root = _nearest(support_region(bearing, self.robot.mass), state.xi), np.sqrt(self.robot.scale.leg)
         for duration in root * np.array(DURATIONS):
-            xi = _runs_to(state, pivot, duration)
+            xi = _capture_point_after(state, pivot, duration)
             contact = self._place(patch, xi, terms, bearing)
             if contact is None:
                 continue
-            if 15 / 8 * _way(patch, contact, terms) <= FASTEST * root * duration:
+            if 15 / 8 * _distance(patch, contact, terms) <= FASTEST * root * duration:
                 room = support_region([*bearing, contact], self.robot.mass).depth(xi)
                 yield BalanceStep(contact, float(duration), room)
 
     def _place(self, patch: str, xi: np.ndarray, terms: Terms, bearing: Sequence[Contact]) -> Contact | None:
-        """Return the contact of a foot whose middle is as near to a point (2,) as legs allow; None: nothing is there.
+        """Return the contact of a foot centred as near to a point (2,) as the legs allow; None: no support there.
 
-        The foot keeps its heading and its side of the others.
+        The foot keeps its heading, and stays on its side of the other feet.
         """
         polygon, frame, scale = self.robot.patches[patch].polygon, terms.frame(patch), self.robot.scale.leg
         target = xi - frame.R[:2, :2] @ polygon.mean(axis=0)
@@ -547,37 +551,37 @@ class Stepping:
             side = contact.R[:2, 1] * np.sign(contact.R[:2, 1] @ (frame.p - contact.p)[:2])
             gap = side @ (target - contact.p[:2]) - np.ptp(polygon[:, 1]) - CLOSEST * scale
             target = target - min(gap, 0.0) * side
-            way = target - contact.p[:2]
-            target = contact.p[:2] + way * min(1.0, LONGEST * scale / float(np.linalg.norm(way)))
+            step = target - contact.p[:2]
+            target = contact.p[:2] + step * min(1.0, LONGEST * scale / float(np.linalg.norm(step)))
         foot = target + polygon @ frame.R[:2, :2].T
         over = [s for s in self._surfaces if len(clip(foot, *half_planes(s.corners[:, :2])))]
         heights = [_height_at(surface, target) for surface in over]
         if not over or abs(max(heights) - frame.p[2]) > UNEVEN * scale:
             return None
-        highest = int(np.argmax(heights))  # what the foot would meet first: on another surface it has no room
+        highest = int(np.argmax(heights))  # the foot would hit this one first: lower surfaces below it are out of reach
         surface = over[highest]
         place, heading = surface.R.T @ (np.append(target, heights[highest]) - surface.p), surface.R.T @ frame.R[:, 0]
         x, y, yaw = map(float, (*place[:2], np.arctan2(heading[1], heading[0])))
         spec = {"patch": patch, "surface": surface.name, "x": x, "y": y, "yaw": yaw}
         try:
             return make_contact(self.robot, self.environment, spec)
-        except InputError:  # it would reach over the edge
+        except InputError:  # the sole would overhang the edge
             return None
 
 
 def _height_at(surface: Surface, point: np.ndarray) -> float:
-    """Return how high a surface is over a horizontal point (2,), m."""
+    """Return the height (m) of a surface at a horizontal point (2,)."""
     return float(surface.p[2] - surface.normal[:2] @ (point - surface.p[:2]) / surface.normal[2])
 
 
 def _level(contact: Contact) -> bool:
-    """Say whether a contact is a face on a fixed support that is about level."""
+    """Whether a contact is a face on a fixed, nearly level support."""
     face = contact.kind == "surface" and len(contact.points) > 2
     return face and contact.carrier is None and bool(contact.normal[2] >= LEVEL)
 
 
-def _off(contact: Contact, terms: Terms) -> float:
-    """Return how far a foot is from its contact along its support, or turned, relative to what is too much."""
+def _relative_error(contact: Contact, terms: Terms) -> float:
+    """Return the larger of the tangential offset and rotation of a foot from its contact, relative to tolerances."""
     frame = terms.frame(contact.patch)
     step = frame.p - contact.p
     along = step - float(step @ contact.normal) * contact.normal
@@ -585,17 +589,17 @@ def _off(contact: Contact, terms: Terms) -> float:
     return max(float(np.linalg.norm(along)) / ASTRAY, float(np.linalg.norm(turn)) / TURNED)
 
 
-def _way(patch: str, contact: Contact, terms: Terms) -> float:
-    """Return how far a patch is from the place of a contact (m)."""
+def _distance(patch: str, contact: Contact, terms: Terms) -> float:
+    """Return the distance of a patch from the position of a contact (m)."""
     return float(np.linalg.norm(contact.p - terms.frame(patch).p))
 
 
 def _nearest(region: SupportRegion, point: np.ndarray) -> np.ndarray:
-    """Return the point (2,) of a region that is nearest to one."""
+    """Project a point (2,) onto a region."""
     found = nearest(point, region.A, region.b)
     return region.centre if found is None else found
 
 
-def _runs_to(state: _State, pivot: np.ndarray, duration: float) -> np.ndarray:
-    """Return where the capture point (2,) is after so many seconds about a pivot (2,)."""
+def _capture_point_after(state: _State, pivot: np.ndarray, duration: float) -> np.ndarray:
+    """Return the capture point (2,) after ``duration`` (s) about a pivot (2,)."""
     return np.asarray(pivot + (state.xi - pivot) * np.exp(state.omega * duration))

@@ -1,4 +1,4 @@
-"""Tasks and contact constraints of the whole-body program, filled from the references of the present time."""
+"""Tasks and contact constraints of the whole-body program, updated from the references at each tick."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -35,45 +35,45 @@ NONE: Mapping[str, float] = {}
 NO_SPIN = np.zeros(3)
 
 RETURN, SOME = 0.5, 0.02
-"""In how many seconds the stiffness of contacts comes back after it has been given up; with less than the second part
-of it there is none to give up. Preloads come back within as long, after as long."""
+"""`RETURN`: s, time in which the contact stiffness returns after it was dropped; preloads stay away as long, and return
+within as long. `SOME`: fraction of the stiffness below which there is nothing to drop."""
 
 LACKING, PART = 0.2, 0.2
-"""With less of its acceleration lacking (m/s²) the centre of mass is as it should be. Preloads give way where without
-them the program would cost less by more than this part of what lacks: a hand that pushes a bar with 10 N takes half of
-what keeps a robot on one foot from falling over."""
+"""`LACKING`: m/s², tolerated error of the CoM acceleration. `PART`: preloads are dropped if that lowers the cost of the
+program by more than this fraction of the cost of the CoM error. Example: a hand that pushes a bar with 10 N takes half
+of the balancing force of a robot on one foot."""
 
 HURRY = 4.0 / 3.0
-"""So many times as quickly torques change where nothing else is a solution: often hundredths of a N m are wanting."""
+"""Factor on the torque rate limit if the program is infeasible: often hundredths of a N m are missing."""
 
 POSTURE_INERTIA_KG_M2 = 0.2
-"""A joint that moves more than this inertia has a posture weight in proportion to it."""
+"""Above this effective inertia the posture weight of a joint is proportional to the inertia."""
 
 GRIP_FRICTION_FRACTION = 0.5
-"""Fraction of the friction of contacts that hold an object in the air, where contacts are compliant: less is a firmer
+"""Usable fraction of the friction of compliant contacts that hold an object in the air: a smaller one makes a firmer
 grip, which also keeps the object from turning about the line through two hands."""
 
 VELOCITY_FRACTION = 0.99
-"""Fraction of the joint velocity limits where contacts are compliant: the accelerations that torques cause differ a
-little from those of the program."""
+"""Usable fraction of the joint velocity limits with compliant contacts: accelerations differ slightly from those of the
+program."""
 
 LOOSE = 1e-5
-"""Weight of the orientation of a limb in the air relative to one that touches: less than the posture's."""
+"""Orientation weight of a limb in the air relative to one in contact: less than that of the posture."""
 
 
 class TaskSet:
-    """What the controller keeps from step to step: one task per wish, one constraint per contact, one pool of problems.
+    """Tasks, contact constraints and quadratic programs of the controller, which persist from step to step.
 
     Parameters
     ----------
     robot : Robot
-    environment : what the robot must not run into.
+    environment : obstacles and supports.
     settings : gains, weights and the solver.
     dt : control period (s).
-    q : (7+n,) a posture, for the inertia that each joint moves.
-    objects : that the robot handles.
-    further : tasks of the user's, beside those of the plan.
-    extra : terms of the user's in CVXPY (`whole_body.declaration.Extra`).
+    q : (7+n,) posture for the effective inertia of the joints.
+    objects : handled by the robot.
+    further : user-defined tasks, in addition to those of the plan.
+    extra : user-defined terms in CVXPY (`whole_body.declaration.Extra`).
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class TaskSet:
         self._gains: Mapping[str, float] = NONE
         self.com = ComTask(s.weights.com, s.gains.com_kp)
         self.trunk = LinkPoseTask(robot.link_names[0], position=False, weight=s.weights.trunk, kp=s.gains.trunk_kp)
-        # Without the inertia a light pull at a hand would move the chest, with its long lever, before the arm.
+        # without the inertia a light pull at a hand would move the chest (long lever) before the arm
         self._inertia = np.maximum(1.0, np.diag(robot.mass_matrix(q))[6:] / POSTURE_INERTIA_KG_M2)
         self.posture = PostureTask(q[7:], s.weights.posture * self._inertia, s.gains.posture_kp)
         self.posture.priority = s.posture_priority
@@ -116,7 +116,7 @@ class TaskSet:
                 solver=s.solver,
                 form=s.form,
                 velocity_fraction=VELOCITY_FRACTION if s.compliant else 1.0,
-                # as hard as the motion itself does: less would take it off its course near a limit
+                # as hard as the planned motion brakes: less would disturb it near a limit
                 braking=QPSettings.braking if s.pace is None else min(s.pace.acceleration, QPSettings.ceiling),
                 force_weight=s.weights.force,
                 force_rate_weight=s.weights.force_rate,
@@ -126,9 +126,9 @@ class TaskSet:
         )
 
     def declare(self, contacts: Sequence[Contact], limbs: Iterable[str]) -> None:
-        """Declare and compile the program of contacts, while limbs move by themselves: no tick has the time for it.
+        """Declare and compile the program of contacts and swinging limbs before the run: too slow for a tick.
 
-        The tick that first asks does it where objects take part, and for what slips.
+        With handled objects, and after a slip, it happens in the first tick that needs the program.
         """
         loaded = [LoadedContact(contact, Ramp(0.0, 0.0, 0.0, 0.0), 0.0) for contact in contacts]
         self.pool.get([self.held.close(closed) for closed in loaded], self._tasks(limbs, contacts), self._limits)
@@ -136,7 +136,7 @@ class TaskSet:
             self.avoidance.expect(contacts)
 
     def rehearse(self, terms: Terms, motion: Motion) -> None:
-        """Solve once and forget it: compiled code is loaded from its files where it is first called."""
+        """Solve once without effect, to load the compiled kernels before the run."""
         self.solve(0.0, terms, motion)
         self.pool.rehearse()
         self._previous, self._torque = {}, None
@@ -151,19 +151,18 @@ class TaskSet:
         planned: Mapping[str, np.ndarray] | None = None,
         steady: bool = True,
     ) -> Solution:
-        """Fill references and limits of time t, and solve for the state of the terms.
+        """Update references and limits to time t, and solve the program for the state in ``terms``.
 
-        ``gains`` are weights and gains that hold instead of those of the settings; to ``planned`` forces, by patch, the
-        contacts are drawn. What is not ``steady`` may need torques that jump.
+        ``gains`` override weights and gains of the settings; ``planned`` are force references by patch. If the state is
+        not ``steady``, torques may jump.
 
-        Where there is no solution, torques change quicker, then at will; then contacts go without their preload for a
-        while. Contacts that drift by fractions of a millimetre, each on its own, ask for accelerations that no motion
-        of the links between them has: next the program is solved without the stiffness of contacts, which then comes
-        back gradually; their damping stays.
+        If the program is infeasible, constraints are relaxed in this order: the torque rate limit is raised, then
+        dropped; preloads are dropped for a while; the contact stiffness is dropped and returns gradually (contacts that
+        drift by fractions of a millimetre may demand contradictory accelerations). Contact damping stays.
         """
         if gains != self._gains:
-            self._set(gains)
-        self._follow(t, motion)
+            self._apply_gains(gains)
+        self._update_references(t, motion)
         if self.held.stiff < 1.0:
             self.held.stiffen(min(1.0, self.held.stiff + self._dt / RETURN))
         self.held.bearing = motion.reserve(t) * min(max((t - self._relieved) / RETURN - 1.0, 0.0), 1.0)
@@ -190,7 +189,13 @@ class TaskSet:
         bounded, last = steady and self.settings.gains.torque_rate > 0.0, self._torque
         self._near = TorqueBand(last, self._steps) if bounded and last is not None else None
         problem, solution = self.pool.get(contacts, tasks, self._limits), None
-        for give_up in (None, self._hurry, self._free, lambda: self._relieve(t, contacts), self._loosen):
+        for give_up in (
+            None,
+            self._widen_torque_band,
+            self._drop_torque_band,
+            lambda: self._drop_preloads(t, contacts),
+            self._drop_stiffness,
+        ):
             if solution is None and (give_up is None or give_up()):
                 problem.update(terms, contacts, tasks, None, self._previous, self._limits, planned, self._near)
                 solution = problem.attempt()
@@ -201,10 +206,9 @@ class TaskSet:
         return solution
 
     def put_balance_first(self, t: float, terms: Terms, solution: Solution) -> bool:
-        """Let contacts go without their preload after time t (s), for a while, if these keep the centre of mass off.
+        """Drop the preloads for a while from time t (s) on if they disturb the balance; return whether they do.
 
-        Return whether they do: whether the solution, the last one, lacks some of the acceleration that it was to have,
-        and would cost so much less without preloads.
+        They do if the last solution misses part of the CoM acceleration, and would cost much less without preloads.
         """
         A, wanted = self.com.rows(terms)
         lacking = A @ solution.vd - wanted
@@ -215,33 +219,33 @@ class TaskSet:
         return first
 
     def _tasks(self, limbs: Iterable[str], closed: Sequence[Contact]) -> list[Task]:
-        """Return the tasks of limbs that move by themselves, patches, while contacts are closed."""
+        """Return all tasks, for the swinging patches ``limbs`` and the closed contacts."""
         patches = {contact.patch for contact in closed}
         own: list[Task] = [self.com, self.trunk, self.posture, self.momentum, *map(self._limb, limbs)]
-        # a force of what is not in contact is none
+        # force tasks need a closed contact
         further = [task for task in self.further if unknown_of(task) != "force" or task.patch in patches]
         return [*own, *further, *(self._angle(contact) for contact in closed if contact.rolls)]
 
     def _limb(self, patch: str) -> LinkPoseTask:
-        """Return the task of a limb that moves by itself."""
+        """Return the task of a swinging limb."""
         if patch not in self.limbs:
             self.limbs[patch] = LinkPoseTask(patch, weight=self.settings.weights.limb, kp=self.settings.gains.limb_kp)
         return self.limbs[patch]
 
-    def _hurry(self) -> bool:
-        """Let torques change somewhat quicker; say whether they may not change at will."""
+    def _widen_torque_band(self) -> bool:
+        """Raise the torque rate limit; return whether there is one."""
         if self._near is None:
             return False
         self._near = self._near._replace(step=HURRY * self._near.step)
         return True
 
-    def _free(self) -> bool:
-        """Let torques change at will; say whether they may not."""
+    def _drop_torque_band(self) -> bool:
+        """Drop the torque rate limit; return whether there was one."""
         bounded, self._near = self._near is not None, None
         return bounded
 
-    def _relieve(self, t: float, contacts: Sequence[ContactConstraint]) -> bool:
-        """Ask contacts to bear nothing in particular; say whether any was asked to."""
+    def _drop_preloads(self, t: float, contacts: Sequence[ContactConstraint]) -> bool:
+        """Drop the preloads of contacts; return whether there were any."""
         asked = any(contact.preload > 0.0 for contact in contacts)
         if asked:
             self._relieved = t
@@ -249,15 +253,15 @@ class TaskSet:
                 contact.preload = 0.0
         return asked
 
-    def _loosen(self) -> bool:
-        """Give the stiffness of contacts up; say whether there was any."""
+    def _drop_stiffness(self) -> bool:
+        """Drop the contact stiffness; return whether there was any."""
         if self.held.stiff <= SOME:
             return False
         self.held.stiffen(0.0)
         return True
 
-    def _set(self, gains: Mapping[str, float]) -> None:
-        """Take weights and gains, by their keys in the settings, instead of those of the settings."""
+    def _apply_gains(self, gains: Mapping[str, float]) -> None:
+        """Override weights and gains, by their keys in the settings."""
         self._gains, s = gains, self._plain.updated(gains)
         self.settings = s
         self.com.weight, self.trunk.weight = s.weights.com, s.weights.trunk
@@ -272,7 +276,7 @@ class TaskSet:
             limb.kp, limb.kd = s.gains.limb_kp, damping(s.gains.limb_kp, None)
         self.objects.take_gains(s)
 
-    def _follow(self, t: float, motion: Motion) -> None:
+    def _update_references(self, t: float, motion: Motion) -> None:
         com, posture = motion.com.sample(t), motion.posture.sample(t)
         self.com.position, self.com.velocity, self.com.acceleration = com
         self.posture.position, self.posture.velocity = posture.q[7:], posture.v[6:]
@@ -288,7 +292,7 @@ class TaskSet:
             task.weight[:3], task.weight[3:] = s.weights.limb, s.weights.limb * LOOSE ** (1.0 - tightness)
 
     def _angle(self, contact: Contact) -> LinkPoseTask:
-        """Return the task by which a sole on a bar keeps the angle of its contact: it could roll off it."""
+        """Return the task that holds the planned orientation of a sole on a bar, which could roll off."""
         s, patch = self.settings, contact.patch
         if patch not in self._angles:
             self._angles[patch] = LinkPoseTask(patch, position=False, weight=s.weights.trunk, kp=s.gains.trunk_kp)

@@ -1,6 +1,6 @@
-"""A controller that gives joint torques and nothing else, in the place of the whole-body controller.
+"""Adapter for custom torque controllers, which replace the whole-body controller.
 
-One's own controller is an object with one method::
+A custom controller is an object with one method::
 
     class Hold:
         frames = ("tip",)                              # whose terms it reads; may be left out
@@ -27,7 +27,7 @@ PHASE = "controlled"
 
 
 class TorqueController(Protocol):
-    """What gives the torques: see this module; ``frames`` (names of links and patches) may be left out."""
+    """Interface of a custom controller; ``frames`` (names of links and patches) is optional."""
 
     def torque(self, t: float, terms: Terms, wrenches: Mapping[str, np.ndarray]) -> np.ndarray:
         """Return the joint torques (n,), N m.
@@ -47,7 +47,7 @@ class _Phase(NamedTuple):
 
 
 class _Machine:
-    """One state, that ends with the time."""
+    """State machine with one state, which ends after ``duration``."""
 
     def __init__(self) -> None:
         self.phase, self.done = _Phase(), False
@@ -66,7 +66,7 @@ class _Place(NamedTuple):
 
 
 class _Motion:
-    """No reference: the centre of mass is where it is."""
+    """Stand-in for references: the CoM reference is the measured one."""
 
     def __init__(self, terms: Terms):
         self._terms, self.com = terms, self
@@ -77,13 +77,13 @@ class _Motion:
 
 
 class TorqueDriven:
-    """Hands the torques of a controller on, as far as they are torques.
+    """Run a custom torque controller in place of the whole-body controller, and validate its torques.
 
     Parameters
     ----------
-    plan : Plan; its first stance says which patches are in contact.
-    controller : gives the torques.
-    duration : s, after which the run is at its end.
+    plan : Plan; its first stance defines the patches in contact.
+    controller : computes the torques.
+    duration : of the run (s).
     """
 
     def __init__(self, plan: Plan, controller: TorqueController, duration: float):

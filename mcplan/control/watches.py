@@ -1,14 +1,12 @@
-"""Contacts that slide although they should hold: seen in measured velocities and forces, and counted on for less.
+"""Slip and lift-off detection of closed contacts.
 
-A contact that slides bears exactly its friction: the ratio of the measured forces along the support and across it is
-the coefficient ``mu = |f_t| / f_n``, whatever was believed of it. The program then counts on no more than that, so that
-it presses harder or pulls less, and holds the patch where it slid to instead of dragging it back.
+Slip: a sliding contact bears exactly its friction, so the measured tangential and normal forces give the friction
+coefficient ``mu = |f_t| / f_n``. From then on the program uses at most that coefficient, and holds the patch at its new
+position instead of dragging it back.
 
-Contacts that lift off: what carries nothing, although it is asked to or has risen, is set down again.
-
-Where contacts give, nothing holds a patch to its support but its load: stiffness along the normal would fight the give.
-A contact with little load may so be lifted by the errors of a millisecond, and creep away unnoticed while the program
-goes on counting on its force.
+Lift-off: a contact without force, although a force is commanded or the patch has risen, is lowered again. Compliant
+contacts have no stiffness along the normal, which would oppose their compression: only load keeps a patch on its
+support. Errors within a millisecond may lift a lightly loaded patch, and the program would go on using its force.
 """
 
 import math
@@ -27,17 +25,17 @@ from mcplan.scene.contact import Contact
 from mcplan.settings.control import ControlSettings
 
 SLIP_SPEED_M_S = 0.03
-"""A contact that slides faster has slipped, where forces are measured."""
+"""Sliding speed above which a contact counts as slipping."""
 
 LESS, LEAST = 0.9, 0.2
-"""A slide takes at least so much off the friction that is counted on; never below the second part of the planned."""
+"""A slip reduces the friction coefficient to at most `LESS` of its value, but not below `LEAST` of the planned one."""
 
 NOTHING = np.zeros(6)
-"""Wrench of a patch of which none is measured."""
+"""Wrench of a patch without measurement."""
 
 
 class _Middle(NamedTuple):
-    """What is known of the middle of a contact: the frame that moves it, B, and ``|B|``."""
+    """Velocity map of the centre of a contact: the frame that moves it, B, and ``|B|``."""
 
     contact: Contact
     frame: str
@@ -46,12 +44,12 @@ class _Middle(NamedTuple):
 
 
 class SlipWatch:
-    """Watches closed contacts for slides that last.
+    """Slip detection of closed contacts.
 
     Parameters
     ----------
-    settings : ``recovery.slip_time`` and the force from which on a patch touches.
-    frame_of : names the frame of a contact whose support moves; None for one that stands still.
+    settings : ``recovery.slip_time`` and the touch force.
+    frame_of : returns the frame of a contact whose support moves; None for a fixed support.
     """
 
     def __init__(self, settings: ControlSettings, frame_of: Callable[[Contact], str | None] = lambda _: None):
@@ -61,7 +59,7 @@ class SlipWatch:
         self._middles: dict[str, _Middle] = {}
 
     def look(self, t: float, terms: Terms, motion: Motion, wrenches: Mapping[str, np.ndarray]) -> None:
-        """Look at all contacts at time t (s), with the wrenches (6,) measured; grips hold in every direction."""
+        """Check all contacts at time t (s) with the measured wrenches (6,); grasps cannot slip."""
         self._since = {patch: since for patch, since in self._since.items() if patch in motion.contacts}
         for patch, loaded in tuple(motion.contacts.items()):
             contact = loaded.contact
@@ -81,10 +79,10 @@ class SlipWatch:
                 self._react(t, terms, motion, patch, _size_along(force, normal) / across)
 
     def _slides(self, terms: Terms, contact: Contact) -> bool:
-        """Say whether the middle of a contact moves along its support, in the directions that it is to hold.
+        """Whether the centre of a contact moves along its support, in the directions that the contact constrains.
 
-        Its velocity is ``v_c = R B (R'v, R'w)``, less the part along the normal; B is that of ``_middle_map``. Most
-        contacts stand still, which ``|v_c| <= |B| |(v, w)|`` shows at once.
+        Its velocity is ``v_c = R B (R'v, R'w)`` without the normal part; B is that of ``_middle_map``. Most contacts
+        stand still: the bound ``|v_c| <= |B| |(v, w)|`` settles that cheaply.
         """
         known = self._middles.get(contact.patch)
         if known is None or known.contact is not contact:
@@ -107,45 +105,45 @@ class SlipWatch:
         frame = terms.frame(patch)
         motion.contacts[patch] = replace(loaded, friction=friction, place=(frame.R.copy(), frame.p.copy()))
         if friction < counted:
-            said = f"{patch} slides: it is trusted with a friction of {friction:.2f} instead of {counted:.2f}"
-            motion.note(t, said, (patch,))
+            message = f"{patch} slides: friction coefficient reduced from {counted:.2f} to {friction:.2f}"
+            motion.note(t, message, (patch,))
 
 
 def _normal(contact: Contact, R: np.ndarray) -> np.ndarray:
-    """Return the normal (3,) where a patch has the rotation R: on a bar, and on an object, it turns with the patch."""
+    """Return the normal (3,) of a contact at the rotation R of its patch, with which it turns on bars and objects."""
     return (R @ contact.R.T @ contact.axes if contact.carrier is not None else contact.axes_at(R))[:, 2]
 
 
 def _size_along(vector: np.ndarray, normal: np.ndarray) -> float:
-    """Return the size of a vector's part along a support."""
+    """Return the norm of the tangential part of a vector."""
     along = vector - (vector @ normal) * normal
     return math.sqrt(along @ along)
 
 
 def _middle_map(contact: Contact) -> np.ndarray:
-    """Return B (3, 6): velocity of a contact's middle c in the directions that it is to hold, ``B = [1 -[c]] S'S``.
+    """Return ``B = [1 -[c]] S'S`` (3, 6): velocity of the centre c of a contact in the constrained directions.
 
-    It is applied to the velocity (linear, angular) of the patch, and both are in patch axes.
+    It is applied to the velocity (linear, angular) of the patch; both are in patch axes.
     """
     S = contact.selection
     return np.hstack([np.eye(3), -cross_matrix(contact.points.mean(axis=0))]) @ S.T @ S
 
 
 FELT = 0.25
-"""Part of the force with which a patch touches: a contact that is asked for more and bears less than a fifth of that
-has lifted; one that bears as much again has been set down."""
+"""Fraction of the touch force. A contact with a larger commanded force that bears less than a fifth of this has lifted
+off; once it bears this much it has touched down again."""
 
 RISEN = 2e-3
-"""m: a contact that bears nothing and is so far above where it touched has lifted, whether or not it is asked to bear:
-nothing else keeps it from creeping away."""
+"""m: a contact without force that is so far above its touchdown has lifted off, even if no force is commanded: else it
+would creep away."""
 
 
 class LiftWatch:
-    """Watches closed contacts for loads that are asked for and not felt, and for patches that rise without load.
+    """Lift-off detection of closed contacts: commanded forces that are not measured, and patches that rise.
 
     Parameters
     ----------
-    settings : ``recovery.lift_time`` and the force from which on a patch touches.
+    settings : ``recovery.lift_time`` and the touch force.
     """
 
     def __init__(self, settings: ControlSettings):
@@ -161,10 +159,10 @@ class LiftWatch:
         asked: Mapping[str, np.ndarray],
         felt: Mapping[str, np.ndarray],
     ) -> None:
-        """Look at all contacts at time t (s), with the wrenches (6,) that were asked for and those measured.
+        """Check all contacts at time t (s) with the commanded and the measured wrenches (6,).
 
-        A grip that lets go is not set down: it cannot close from elsewhere. Nor is what rests on an object that moves.
-        On rigid contacts touch is not felt.
+        Not for grasps, which cannot close again, nor for contacts on moving objects, nor with rigid contacts, which
+        have no touch detection.
         """
         if self._some == 0.0:
             return
@@ -184,7 +182,7 @@ class LiftWatch:
             elif t - self._since.setdefault(patch, t) >= self.settings.recovery.lift_time - 5e-10:
                 del self._since[patch]
                 motion.contacts[patch] = replace(loaded, lifted=True)
-                motion.note(t, f"{patch} carries nothing: it is set down again", (patch,))
+                motion.note(t, f"{patch} carries no load: it is lowered again", (patch,))
 
 
 def _across(contact: Contact, wrenches: Mapping[str, np.ndarray]) -> float:
@@ -193,9 +191,9 @@ def _across(contact: Contact, wrenches: Mapping[str, np.ndarray]) -> float:
 
 
 def _place(loaded: LoadedContact, frame: FrameTerms) -> Pose:
-    """Return the place of a contact that has been set down: where it was along its support, else it would wander.
+    """Return the pose of a contact after touchdown: its tangential position is kept, else it would wander.
 
-    A ball has rolled to where it is.
+    A ball has rolled: its measured pose counts.
     """
     if loaded.contact.radius:
         return frame.R.copy(), frame.p.copy()
@@ -205,6 +203,6 @@ def _place(loaded: LoadedContact, frame: FrameTerms) -> Pose:
 
 
 def _risen(loaded: LoadedContact, p: np.ndarray) -> float:
-    """Return how far a patch at p (3,) is above where it touched (m)."""
+    """Return the height of a patch at p (3,) above its touchdown (m)."""
     place = loaded.contact.p if loaded.place is None else loaded.place[1]
     return float((p - place) @ loaded.contact.normal)

@@ -128,7 +128,7 @@ def test_a_robot_is_behind_by_what_its_capture_point_is(lost, height):
         robot=SimpleNamespace(scale=SimpleNamespace(leg=1.0)),
         _t=0.0,
     )
-    assert measured._behind() == pytest.approx(abs(-0.002 - lost * np.sqrt(height / GRAVITY)), abs=1e-12)
+    assert measured._capture_point_error() == pytest.approx(abs(-0.002 - lost * np.sqrt(height / GRAVITY)), abs=1e-12)
 
 
 def test_joints_are_held_to_what_is_measured_once_a_patch_has_met_its_support(monkeypatch):
@@ -149,7 +149,7 @@ def test_balance_is_looked_after_where_the_capture_point_is_off_its_course(monke
     made = WholeBodyController(standing, 1e-3, "contact")
     calls = []
     monkeypatch.setattr(made.tasks, "put_balance_first", lambda *given: calls.append(given))
-    monkeypatch.setattr(made, "_behind", lambda: off * OFF * made.settings.timing.com_tolerance)
+    monkeypatch.setattr(made, "_capture_point_error", lambda: off * OFF * made.settings.timing.com_tolerance)
     q = standing.stances[0].q
     made.step(0.0, q, np.zeros(made.robot.nv))
     assert [(t, terms) for t, terms, _ in calls] == [(0.0, made.terms)] * looked

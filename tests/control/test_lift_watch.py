@@ -66,7 +66,7 @@ def test_a_load_that_is_asked_for_and_not_felt_for_some_time_sets_the_contact_do
     assert not standing.look(SETTINGS.recovery.lift_time - 2 * DT, 10.0, 0.0).lifted
     assert standing.look(5 * DT, 10.0, 0.0).lifted
     (notice,) = standing.motion.notices
-    assert "left_sole carries nothing" in notice.text
+    assert "left_sole carries no load" in notice.text
     assert standing.look(0.1, 10.0, 0.0).lifted
     loaded = standing.look(2 * DT, 10.0, FELT * SETTINGS.contact.touch_force + 1.0)
     assert not loaded.lifted

@@ -251,7 +251,7 @@ def test_feet_that_are_not_where_the_plan_has_them_step_back_and_are_given_up_wh
         lean, unload, back = robot.look(Restore(1, None))
         assert (lean.contact.patch, unload.patch, back.name) == ("left_sole", "left_sole", "step back left_sole")
         assert back.contact.p[0] == pytest.approx(robot.terms.frame("left_sole").p[0] + 0.2, abs=1e-6)
-    with pytest.raises(SimulationFailed, match=r"restore of stance 1 at t = 0 s: .* left_sole does not come back"):
+    with pytest.raises(SimulationFailed, match=r"restore of stance 1 at t = 0 s: .* left_sole does not return"):
         robot.look(Restore(1, None))
 
 

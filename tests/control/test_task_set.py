@@ -41,7 +41,7 @@ def test_tasks_follow_the_references_of_the_time(robot):
     )  # fmt: skip
     tasks = tasks_of(robot, settings)
     for t in (0.5, 1.3):
-        tasks._follow(t, motion)
+        tasks._update_references(t, motion)
         com, posture, hand = motion.com.sample(t), motion.posture.sample(t), limb.sample(t)
         assert np.array([tasks.com.position, tasks.com.velocity, tasks.com.acceleration]) == pytest.approx(
             np.array(com)
@@ -70,8 +70,8 @@ def test_gains_of_a_state_hold_as_long_as_it_and_damping_is_critical(robot):
     plain = tasks.posture.weight.copy()
     motion = Motion(robot, SCENE, settings, robot.posture("half_sitting"))
     motion.limbs["left_hand"] = motion._hold((np.eye(3), np.zeros(3)), 0.0)
-    tasks._follow(0.0, motion)
-    tasks._set(
+    tasks._update_references(0.0, motion)
+    tasks._apply_gains(
         {
             "weights.com": 7.0,
             "gains.com_kp": 16.0,
@@ -85,7 +85,7 @@ def test_gains_of_a_state_hold_as_long_as_it_and_damping_is_critical(robot):
     assert tasks.trunk.weight[0] == 3.0
     assert tasks.posture.weight == pytest.approx(3.0 * plain)
     assert (tasks.limbs["left_hand"].kp[0], tasks.limbs["left_hand"].kd[0]) == pytest.approx((25.0, 10.0))
-    tasks._set({"weights.angular_momentum": 0.7, "gains.angular_momentum_kd": 2.0})
+    tasks._apply_gains({"weights.angular_momentum": 0.7, "gains.angular_momentum_kd": 2.0})
     assert tasks.com.weight[0] == 100.0
     assert tasks.com.kp[0] == 50.0
     assert tasks.posture.weight == pytest.approx(plain)
@@ -98,9 +98,9 @@ def test_gains_of_a_state_hold_for_what_is_carried_too(robot):
     tasks = tasks_of(robot, settings, [contact_on(robot, "left_hand", "face", x=0.0, y=0.0, yaw=0.0)])
     path = LimbPath((np.eye(3), np.zeros(3)), (np.eye(3), np.zeros(3)), np.zeros(3), np.zeros(3))
     (box,) = tasks.objects.tasks(0.0, SimpleNamespace(objects={"box": path}))
-    tasks._set({"weights.limb": 50.0, "gains.limb_kp": 25.0})
+    tasks._apply_gains({"weights.limb": 50.0, "gains.limb_kp": 25.0})
     assert (box.weight[0], box.kp[0], box.kd[0]) == pytest.approx((50.0, 25.0, 10.0))
-    tasks._set({})
+    tasks._apply_gains({})
     assert (box.weight[0], box.kp[0]) == pytest.approx((300.0, 200.0))
 
 
@@ -146,9 +146,9 @@ def test_of_a_motion_as_much_preload_is_asked_for_as_it_keeps(robot):
 def test_where_there_is_no_solution_contacts_go_without_their_preload(robot):
     tasks = tasks_of(robot, ControlSettings(contact={"model": "compliant"}))
     asked = SimpleNamespace(preload=5.0)
-    assert tasks._relieve(2.0, [asked])
+    assert tasks._drop_preloads(2.0, [asked])
     assert asked.preload == 0.0
-    assert not tasks._relieve(2.0, [asked])
+    assert not tasks._drop_preloads(2.0, [asked])
 
 
 def leaning(robot, preload, away):

@@ -1,7 +1,7 @@
-"""The controllers of the textbooks: each gives joint torques, and `mcplan.simulate` takes each.
+"""Textbook torque controllers: joint space, operational space, task hierarchies, virtual model control.
 
-What they share is one method, ``torque(t, terms, wrenches)`` (`mcplan.control.torque_driven`). Equation numbers are
-those of S1, the robot dynamics lecture notes of ETH Zurich.
+`mcplan.simulate` accepts each of them. Their common interface is ``torque(t, terms, wrenches)``
+(`mcplan.control.torque_driven`). Equation numbers are those of S1, the robot dynamics lecture notes of ETH Zurich.
 """
 
 from mcplan.control.textbook.hierarchy import TaskHierarchy, hierarchical_least_squares, sequence_of_programs

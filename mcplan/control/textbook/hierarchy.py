@@ -1,17 +1,19 @@
-"""Least squares with strict priorities, in two ways that give the same answer.
+"""Hierarchical least squares (strict task priorities), by null-space projection or a sequence of quadratic programs.
+
+Null-space projection (algorithm 2):
 
     for i = 1 .. n:   x_i = (A_i N_i)^+ (b_i - A_i x),   x += N_i x_i,   N_{i+1} = null space of A_1 .. A_i
 
-is algorithm 2; with ``A_i = J_i`` and ``b_i = w_i - Jdot_i v`` it is the multi-task decomposition of accelerations
-(3.81 for one level, 3.82 for several). As a sequence of programs
+With ``A_i = J_i`` and ``b_i = w_i - Jdot_i v`` it is the multi-task decomposition of accelerations (3.81 for one level,
+3.82 for several). The sequence of programs
 
     min |A_i x - b_i|²    subject to    A_k x = A_k x_k*  for all k < i            (3.107)
 
-which may have inequalities ``G x <= g`` besides: limits of torques and friction, which the first way cannot keep.
+gives the same solution, and admits inequalities ``G x <= g``: limits of torques and friction.
 
 Source: S1, sec. 3.10.1-3.10.3.
 
-Tasks of a robot in strict order, as least squares over accelerations, contact forces and torques.
+Task hierarchy of a robot over accelerations, contact forces and torques:
 
     x = (vd, f, tau)                                                        (3.108)
     [M  -J'  -S'] x = -h                 equation of motion                 (3.109)
@@ -19,8 +21,8 @@ Tasks of a robot in strict order, as least squares over accelerations, contact f
     [A   0    0 ] x = b                  tasks, level by level              (3.110)
     [0   0    1 ] x = 0                  least torques                      (3.112)
 
-``f`` is what the environment exerts on the robot, along the directions that its contacts constrain. By algorithm 2
-nothing bounds forces and torques; as a sequence of programs torques keep their limits.
+``f`` are the forces of the environment on the robot along the constrained directions. Algorithm 2 bounds neither forces
+nor torques; the sequence of programs keeps the torque limits.
 
 Source: S1, sec. 3.10.4.
 """
@@ -41,21 +43,21 @@ from mcplan.util.text import summary
 from mcplan.whole_body.tasks.task import Task, unknown_of
 
 RANK = 1e-9
-"""Singular values below this share of the largest of their matrix do not count."""
+"""Relative tolerance of singular values for the rank."""
 
 UNSEEN = 1e-9
-"""Curvature of what a level does not see, beside 1 of what it does: its answer is then unique."""
+"""Curvature of the cost in the null space of a level (1 elsewhere): makes its solution unique."""
 
 Level = tuple[ArrayLike, ArrayLike]
 """``A`` (m, n) and ``b`` (m,) of a level."""
 
 
 def hierarchical_least_squares(levels: Sequence[Level]) -> np.ndarray:
-    """Return the ``x`` (n,) that meets each level as well as those before it allow, the least of these (algorithm 2).
+    """Return the hierarchical least-squares solution ``x`` (n,) of minimum norm (algorithm 2).
 
     Parameters
     ----------
-    levels : the first one goes first.
+    levels : in decreasing order of priority.
 
     Raises
     ------
@@ -77,13 +79,13 @@ def hierarchical_least_squares(levels: Sequence[Level]) -> np.ndarray:
 
 
 def sequence_of_programs(levels: Sequence[Level], G: ArrayLike | None = None, g: ArrayLike | None = None) -> np.ndarray:
-    """Return the same ``x`` (n,) by one quadratic program per level (3.107), within ``G x <= g`` if that is given.
+    """Return the hierarchical solution ``x`` (n,) by one quadratic program per level (3.107), within ``G x <= g``.
 
-    The last program takes, among the answers, the least.
+    A last program selects the solution of minimum norm.
 
     Parameters
     ----------
-    levels : the first one goes first.
+    levels : in decreasing order of priority.
     G, g : (k, n), (k,) inequalities that hold at all levels.
 
     Raises
@@ -114,7 +116,7 @@ def _program(
         n = len(A.T)
         kkt = np.block([[A.T @ A, V.T], [V, np.zeros((len(V), len(V)))]])
         return np.asarray(np.linalg.lstsq(kkt, np.concatenate([A.T @ b, V @ x]), rcond=RANK**1.5)[0][:n])
-    # in coordinates in which the rows left to the level are orthonormal: solved as it stands, the program loses digits
+    # in coordinates in which the rows of the level are orthonormal: better conditioned
     N = np.linalg.svd(V)[2][len(V) :].T if len(V) else np.eye(len(x))
     U, s, Vt = np.linalg.svd(A @ N)
     rank = int(np.count_nonzero(s > RANK * max(float(np.linalg.norm(A, 2)), np.finfo(float).tiny)))
@@ -130,7 +132,7 @@ def _program(
 
 
 def _row_space(A: np.ndarray) -> np.ndarray:
-    """Return orthonormal rows that span those of A."""
+    """Return an orthonormal basis of the row space of A."""
     _, s, Vt = np.linalg.svd(A, full_matrices=False)
     return np.asarray(Vt[s > RANK * max(float(s[0]), np.finfo(float).tiny)]) if len(A) else A
 
@@ -150,19 +152,19 @@ Method = Literal["least squares", "programs"]
 
 
 class TaskHierarchy:
-    """Gives the torques that fulfil tasks in strict order, the first level first.
+    """Task hierarchy control: torques that fulfil tasks with strict priorities.
 
     Parameters
     ----------
     robot : Robot
-    contacts : what holds; of a fixed base its ``fixed_base``.
-    levels : tasks of the accelerations (`mcplan.Task`), of each level; within one they weigh what their weights say.
+    contacts : closed contacts; of a fixed base its ``fixed_base``.
+    levels : acceleration tasks (`mcplan.Task`) of each level, the first one first; weights count within a level.
     method : ``least squares`` (algorithm 2), or ``programs`` (3.107), which keeps the torque limits.
 
     Raises
     ------
     InputError
-        A task is about forces or torques, or the method is neither.
+        A task is about forces or torques, or the method is unknown.
     """
 
     __repr__ = summary
@@ -178,7 +180,7 @@ class TaskHierarchy:
             raise InputError(f"method {method!r}: expected 'least squares' or 'programs'")
         wrong = [type(task).__name__ for level in levels for task in level if unknown_of(task) != "vd"]
         if wrong:
-            raise InputError(f"{wrong[0]} is no task of the accelerations")
+            raise InputError(f"{wrong[0]} is not an acceleration task")
         self.robot, self.contacts, self.levels, self.method = robot, tuple(contacts), [list(x) for x in levels], method
         self.frames = tuple(dict.fromkeys(frame for level in levels for task in level for frame in task.frames))
 
@@ -198,7 +200,7 @@ class TaskHierarchy:
         return sequence_of_programs(levels, np.vstack([G, -G]), np.tile(limit[bounded], 2))[-n:]
 
     def programs(self, terms: Terms) -> list[Level]:
-        """Return ``A`` and ``b`` of every level at a state: motion and contacts, the tasks, least torques."""
+        """Return ``A`` and ``b`` of every level: equation of motion and contacts, the tasks, minimum torques."""
         rows = contact_rows(self.robot, terms.q, terms.v, self.contacts)
         nv, k, n = self.robot.nv, len(rows), self.robot.n
         S = np.hstack([np.zeros((n, 6)), np.eye(n)])

@@ -1,14 +1,14 @@
-"""Control in the space of the joints: gravity compensation, impedance, inverse dynamics.
+"""Joint-space control: gravity compensation, impedance control, inverse dynamics.
 
     gravity        tau = g - kd qd
     impedance      tau = kp (q* - q) + kd (qd* - qd) + g                       (3.74)
     inverse        tau = M qdd + b + g,   qdd = qdd* + kp (q* - q) + kd (qd* - qd)     (3.75, 3.77)
 
-``M``, ``b`` and ``g`` are the rows and columns of the joints: those of a base that stands still.
+``M``, ``b`` and ``g`` are restricted to the joints: the base stands still.
 
 Source: S1, sec. 3.8.
 
-References in time for joints and frames: constant, or minimum-jerk from one place to the next.
+References for joints and frames are functions of time: constant, or minimum-jerk between poses.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -45,14 +45,14 @@ class FrameReference(NamedTuple):
 
 
 JointPath = Callable[[float], JointReference]
-"""From time (s) to what the joints should do then."""
+"""Joint reference as a function of time (s)."""
 
 FramePath = Callable[[float], FrameReference]
-"""From time (s) to what a frame should do then."""
+"""Frame reference as a function of time (s)."""
 
 
 def joints_at(position: np.ndarray) -> JointPath:
-    """Return the reference of joints that stand still."""
+    """Return a constant joint reference."""
     zero = np.zeros(len(position))
     still = JointReference(np.array(position, float), zero, zero)
     return lambda t: still
@@ -60,17 +60,17 @@ def joints_at(position: np.ndarray) -> JointPath:
 
 def joints_between(start: np.ndarray, end: np.ndarray, duration: float) -> JointPath:
     """Return the minimum-jerk motion of joints that begins at t = 0."""
-    start, way = np.array(start, float), np.asarray(end, float) - start
+    start, step = np.array(start, float), np.asarray(end, float) - start
 
     def path(t: float) -> JointReference:
         s, ds, dds = minimum_jerk(t / duration)
-        return JointReference(start + s * way, ds / duration * way, dds / duration**2 * way)
+        return JointReference(start + s * step, ds / duration * step, dds / duration**2 * step)
 
     return path
 
 
 def frame_through(poses: Sequence[tuple[np.ndarray, np.ndarray]], duration: float) -> FramePath:
-    """Return the motion through poses (R, p), from rest to rest between each, ``duration`` s each, then at rest."""
+    """Return the motion through poses (R, p), at rest in each of them, ``duration`` (s) from one to the next."""
     last = len(poses) - 1
     turns = [Rotation.from_matrix(b[0] @ a[0].T).as_rotvec() for a, b in pairwise(poses)]
 
@@ -80,15 +80,15 @@ def frame_through(poses: Sequence[tuple[np.ndarray, np.ndarray]], duration: floa
         if k == last:
             return FrameReference(np.asarray(R), np.asarray(p), np.zeros(6), np.zeros(6))
         s, ds, dds = minimum_jerk(t / duration - k)
-        way = np.concatenate([poses[k + 1][1] - p, turns[k]])
+        step = np.concatenate([poses[k + 1][1] - p, turns[k]])
         turned = Rotation.from_rotvec(s * turns[k]).as_matrix() @ R
-        return FrameReference(turned, p + s * way[:3], ds / duration * way, dds / duration**2 * way)
+        return FrameReference(turned, p + s * step[:3], ds / duration * step, dds / duration**2 * step)
 
     return path
 
 
 def gravity_torque(terms: Terms, mass: float) -> np.ndarray:
-    """Return ``g`` (nv,): the generalized force that holds a robot of some mass (kg) against gravity.
+    """Return ``g`` (nv,), the generalized force that compensates gravity on a robot of ``mass`` (kg).
 
     g = m g_0 J_com' e_z        (S4, gravity torque from the Jacobian of the centre of mass)
     """
@@ -96,7 +96,7 @@ def gravity_torque(terms: Terms, mass: float) -> np.ndarray:
 
 
 class GravityCompensation:
-    """Holds the robot's weight, and nothing else: it can be led by the hand.
+    """Gravity compensation: bears the robot's weight and nothing else, so it can be guided by hand.
 
     Parameters
     ----------
@@ -117,14 +117,14 @@ class GravityCompensation:
 
 
 class ImpedanceControl:
-    """Springs and dampers at the joints, with the weight compensated: at rest the stiffness is ``kp`` exactly.
+    """Joint impedance control with gravity compensation: at rest the stiffness is exactly ``kp``.
 
     Parameters
     ----------
     robot : Robot
-    reference : where the joints should be: (n,), or a function of time.
+    reference : of the joints: positions (n,), or a function of time.
     kp, kd : N m/rad and N m s/rad (N/m and N s/m): one number, or (n,).
-    gravity : False leaves the weight to the springs (3.72).
+    gravity : False: no gravity compensation, the springs bear the weight (3.72).
     """
 
     frames: tuple[str, ...] = ()
@@ -151,12 +151,12 @@ class ImpedanceControl:
 
 
 class InverseDynamicsControl:
-    """Makes every joint a decoupled oscillator of unit mass about its reference: ``omega = sqrt(kp)`` (3.78).
+    """Inverse dynamics control: each joint error is a decoupled oscillator with ``omega = sqrt(kp)`` (3.78).
 
     Parameters
     ----------
     robot : Robot
-    reference : where the joints should be: (n,), or a function of time.
+    reference : of the joints: positions (n,), or a function of time.
     kp, kd : 1/s² and 1/s: one number, or (n,); ``kd`` None is critical damping (3.79).
     """
 

@@ -1,4 +1,4 @@
-"""The controller of the textbooks that a scenario names."""
+"""Factory of textbook controllers from the settings of a scenario (``control.type``)."""
 
 from collections.abc import Callable
 
@@ -25,18 +25,18 @@ from mcplan.whole_body.tasks.posture import PostureTask
 
 
 def textbook_controller(plan: Plan) -> TorqueController | None:
-    """Return the controller that the scenario of a plan names, None for the whole-body program.
+    """Return the textbook controller of a plan's scenario; None: the whole-body controller.
 
     Raises
     ------
     InputError
-        It is one's own (``own``), which only `mcplan.simulate` can be given; or it lacks what it needs.
+        The type is ``own`` (a custom controller), which only `mcplan.simulate` accepts; or a setting is missing.
     """
     name = plan.scenario.control.type
     if name == "whole_body":
         return None
     if name == "own":
-        raise InputError("control.type is own: give simulate(..., controller=...) the object that gives the torques")
+        raise InputError("control.type is own: pass your controller to simulate(..., controller=...)")
     return _MAKERS[name](plan, plan.scenario.control.textbook)
 
 
@@ -93,7 +93,7 @@ _MAKERS: dict[str, Callable[[Plan, TextbookSpec], TorqueController]] = {
 
 
 class _FollowedPose(LinkPoseTask):
-    """A link's pose that follows a path in time."""
+    """Pose task of a link that follows a trajectory."""
 
     def __init__(self, frame: str, path: FramePath, kp: float, kd: float | None):
         super().__init__(frame, kp=kp, kd=kd)
@@ -104,7 +104,7 @@ class _FollowedPose(LinkPoseTask):
 
 
 def _joints(plan: Plan, spec: TextbookSpec) -> JointPath:
-    """Return the way of the joints from the first stance to where the scenario wants them."""
+    """Return the joint reference from the first stance to the posture of the scenario."""
     robot, start = plan.scenario.robot, plan.stances[0].q[7:]
     end = start.copy()
     if isinstance(spec.posture, str):
@@ -116,10 +116,10 @@ def _joints(plan: Plan, spec: TextbookSpec) -> JointPath:
 
 
 def _frame(plan: Plan, spec: TextbookSpec) -> tuple[str, FramePath]:
-    """Return the frame that is moved, and its way from the first stance on."""
+    """Return the controlled frame, and its reference from the first stance on."""
     if spec.frame is None:
         name = plan.scenario.control.type
-        raise InputError(f"control.textbook.frame is missing: which link or patch should {name} move?")
+        raise InputError(f"control.textbook.frame is missing: name the link or patch that {name} controls")
     X = plan.scenario.robot.frame_pose(plan.stances[0].q, spec.frame)
     poses = [(X[:3, :3], X[:3, 3])]
     poses += [(X[:3, :3] if pose.rpy is None and pose.quat_wxyz is None else pose.R, pose.p) for pose in spec.path]

@@ -1,16 +1,16 @@
-"""Control in the space of the end effector: its inertia, motion in some directions, force in the others.
+"""Operational space control: end-effector inertia, motion control in some directions, force control in the others.
 
     Lambda = (J M^-1 J')^-1                                                    (3.86)
     mu = Lambda (J M^-1 b - Jdot v),     p = Lambda J M^-1 g                    (3.87, 3.88)
     tau = J' (Lambda S_M w* + S_F F) + b - J' Lambda Jdot v + g                 (3.96 in the notation of 3.95)
     w*  = wd_ref + kp (r* - r, dphi) + kd (w_ref - w)                           (3.90)
 
-and, where the robot has more joints than the frame directions, in what they leave free
+and for redundant robots, in the null space of the frame's motion
 
     tau += (1 - J' Lambda J M^-1) tau_0,     tau_0 = M (kp_0 (q_0 - q) - kd_0 qd)
 
-``S_M`` selects the directions in which the frame moves, ``S_F = 1 - S_M`` those in which it exerts the force ``F`` on
-what it touches (Khatib's selection, 3.97-3.98).
+``S_M`` selects the directions of motion control, ``S_F = 1 - S_M`` those in which the frame exerts the force ``F`` on
+its environment (Khatib's selection matrices, 3.97-3.98).
 
 Source: S1, sec. 3.9; O. Khatib, A unified approach for motion and force control of robot manipulators, 1987.
 """
@@ -29,15 +29,15 @@ from mcplan.robot.terms import Terms
 from mcplan.util.text import summary
 
 DEPENDENT = 1e-6
-"""Of the largest eigenvalue of ``J M^-1 J'``: in a direction that weighs a million times as much as another, the frame
-cannot move: the arm is stretched."""
+"""Relative tolerance of eigenvalues of ``J M^-1 J'``: at a singularity (stretched arm) the frame cannot move in a
+direction whose apparent inertia is a million times larger."""
 
 Force = Callable[[float], np.ndarray]
-"""From time (s) to force and moment (6,) that a frame exerts on what it touches, world axes: N, N m."""
+"""Force and moment (6,) that a frame exerts on its environment, as a function of time (s); world axes, N, N m."""
 
 
 class EndEffectorDynamics(NamedTuple):
-    """``inertia wd + mu + p = F``: what a frame is felt to be by a force on it.
+    """End-effector dynamics ``inertia wd + mu + p = F`` of a frame under a force F on it.
 
     inertia : (6, 6) ``Lambda``: kg, kg m, kg m².
     mu, p : (6,) Coriolis and centrifugal, and gravity: N, N m.
@@ -49,7 +49,7 @@ class EndEffectorDynamics(NamedTuple):
 
 
 def end_effector_dynamics(terms: Terms, robot: Robot, frame: str) -> EndEffectorDynamics:
-    """Return the dynamics of a frame (3.85): of all coordinates of a floating base, of the joints of a fixed one."""
+    """Return the dynamics of a frame (3.85): over all coordinates, with a fixed base over the joints only."""
     first = 6 if robot.fixed else 0
     M, J, bias = terms.M[first:, first:], terms.frame(frame).J[:, first:], terms.frame(frame).bias
     gravity = gravity_torque(terms, robot.mass)[first:]
@@ -60,20 +60,20 @@ def end_effector_dynamics(terms: Terms, robot: Robot, frame: str) -> EndEffector
 
 
 class OperationalSpaceControl:
-    """Moves a frame along some directions and presses along the others.
+    """Operational space control of a frame: hybrid motion and force control.
 
     Parameters
     ----------
     robot : with a fixed base.
     frame : link or patch.
-    path : where the frame should be.
+    path : reference of the frame.
     force : (6,) force and moment that it should exert, or a function of time.
-    axes : (3,3) columns in the world: the axes in which ``motion`` is meant, ``C'`` of (3.98).
-    motion : six of 0 and 1, linear and angular along the axes: 1 where motion is controlled, 0 where force is.
+    axes : (3,3) columns in the world: the axes of ``motion``, ``C'`` of (3.98).
+    motion : six of 0 and 1, linear and angular along the axes: 1 for motion control, 0 for force control.
     kp, kd : 1/s², 1/s: one number, or (6,) in world axes; ``kd`` None is critical damping.
-    posture : (n,) joints that are drawn to these places where the frame leaves them free.
-    posture_kp : 1/s² of that.
-    press_damping : 1/s: what damps the motion along the directions of force, so that contact is made softly.
+    posture : (n,) joint reference in the null space of the frame's motion.
+    posture_kp : 1/s², its gain.
+    press_damping : 1/s, damping of the motion in the directions of force control, for a soft touch.
 
     Raises
     ------

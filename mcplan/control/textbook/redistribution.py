@@ -1,4 +1,4 @@
-"""Inverse dynamics on contacts: the least torques that give a motion, and those that change internal forces alone.
+"""Support-consistent inverse dynamics: minimum torques of a motion, and torques that change internal forces only.
 
     tau = (N_c' S')^+ N_c' (M vd* + h) + (1 - (N_c' S')^+ N_c' S') tau_0        (3.99, 3.100)
 
@@ -20,19 +20,19 @@ from mcplan.textbook.constraint.dynamics import ConstrainedDynamics
 from mcplan.util.text import summary
 
 DEPENDENT = 1e-8
-"""Of the largest singular value: torques that no contact lets act."""
+"""Relative tolerance of singular values in the pseudoinverse."""
 
 
 def support_torque(
     dynamics: ConstrainedDynamics, vd: ArrayLike, tau_0: ArrayLike | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the torques (n,) of an acceleration, and the projector (n, n) onto those that do not change it.
+    """Return the torques (n,) of an acceleration, and the projector (n, n) onto torques that do not change it.
 
     Parameters
     ----------
     dynamics : of the robot under its contacts.
-    vd : (nv,) acceleration; of one that the contacts forbid the allowed part comes about.
-    tau_0 : (n,) torques that are taken as far as the motion leaves them free; None for none: the least torques.
+    vd : (nv,) acceleration; only its part consistent with the contacts is realised.
+    tau_0 : (n,) torques, of which the part that does not change the motion is added; None: minimum torques.
     """
     Nt = dynamics.null_space.T
     acting = Nt[:, 6:]
@@ -43,17 +43,17 @@ def support_torque(
 
 
 class SupportedInverseDynamics:
-    """Moves the joints of a robot on its contacts, with the least torques or with others of the same motion.
+    """Support-consistent inverse dynamics control: minimum torques, or torques near to ``tau_0`` for the same motion.
 
     The joints follow ``qdd* = qdd_ref + kp (q* - q) + kd (qd* - qd)``; the base follows from the contacts.
 
     Parameters
     ----------
     robot : Robot
-    contacts : what holds; of a fixed base its ``fixed_base``.
-    reference : (n,) where the joints should be, or a function of time.
+    contacts : closed contacts; of a fixed base its ``fixed_base``.
+    reference : of the joints: positions (n,), or a function of time.
     kp, kd : 1/s² and 1/s: one number, or (n,); ``kd`` None is critical damping.
-    tau_0 : (n,) torques to come near to, or a function of time; None: the least torques.
+    tau_0 : (n,) desired torques, or a function of time; None: minimum torques.
     """
 
     frames: tuple[str, ...] = ()
@@ -83,7 +83,7 @@ class SupportedInverseDynamics:
         wanted = self.reference(t)
         back = self.kp * (wanted.position - terms.q[7:]) + self.kd * (wanted.velocity - terms.v[6:])
         joints = wanted.acceleration + back
-        # of all accelerations that the contacts allow, the one whose joints come nearest
+        # of all accelerations consistent with the contacts, the one nearest to the joint accelerations
         J = rows.J
         vd = -np.linalg.pinv(J, DEPENDENT) @ rows.bias
         N = np.eye(self.robot.nv) - np.linalg.pinv(J, DEPENDENT) @ J

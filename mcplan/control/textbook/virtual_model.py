@@ -1,11 +1,11 @@
-"""Virtual model control: springs and dampers that are not there pull at the body, and the contacts bear their forces.
+"""Virtual model control: virtual springs and dampers act on the body, and the contacts bear their forces.
 
     F = m kp (c* - c) - m kd c',      n = -k_r log(R R*') - k_w w                 virtual force and moment
     [1  ..  1; [r_1]x .. [r_k]x] f = (m g - ..., ...)                            (3.119), least forces f
     tau = g_j + J_v,j' F_v - J_c,j' f                                           (3.118, 3.120)
 
-Quasi-static: inertia and velocities do not count. Forces act at the corners of the contacts; nothing bounds them, so
-that the robot stands only as long as the least forces press.
+Quasi-static: inertia and velocity terms are neglected. Forces act at the corners of the contacts and are not bounded:
+the robot stands only while the forces of minimum norm press.
 
 Source: S1, sec. 3.11; Pratt, Chew, Torres, Dilworth & Pratt, Virtual model control, IJRR 2001.
 """
@@ -26,21 +26,21 @@ from mcplan.scene.contact import Contact
 from mcplan.util.text import summary
 
 WEIGHT = 1e-2
-"""m²: how much a grasp's moment counts against a force: 1 N m like 10 N."""
+"""m²: weight of a grasp's moment relative to a force: 1 N m counts like 10 N."""
 
 
 class VirtualModelControl:
-    """Holds a robot on its contacts by virtual springs at its centre of mass, its base and its joints.
+    """Virtual model control with springs at the centre of mass, the base and the joints.
 
     Parameters
     ----------
     robot : Robot
     contacts : that bear the robot; of a fixed base its ``fixed_base``.
-    q : (nq,) posture whose centre of mass, orientation of the base and joints the springs draw to.
-    com : (3,) other place of the centre of mass, m, reached in ``over`` s.
-    kp, kd : of the centre of mass as a share of the mass, 1/s² and 1/s; ``kd`` None is critical damping.
-    turn_kp, turn_kd : of the base, N m/rad and N m s/rad.
-    joint_kp, joint_kd : of the joints, N m/rad and N m s/rad: what the body does not determine.
+    q : (nq,) posture that gives the set-points of centre of mass, base orientation and joints.
+    com : (3,) other set-point of the centre of mass, m, reached within ``over`` s.
+    kp, kd : of the centre of mass, per unit of mass, 1/s² and 1/s; ``kd`` None is critical damping.
+    turn_kp, turn_kd : of the base orientation, N m/rad and N m s/rad.
+    joint_kp, joint_kd : of the joints, N m/rad and N m s/rad.
     """
 
     __repr__ = summary
@@ -90,7 +90,7 @@ class VirtualModelControl:
         return np.asarray(force)
 
     def contact_map(self, terms: Terms) -> np.ndarray:
-        """Return (nv, k): generalized force per unit of the forces of the contacts' points, and of grasps' wrenches."""
+        """Return the map (nv, k) from point forces, and wrenches of grasps, to the generalized force."""
         columns = []
         for contact in self.contacts:
             at = terms.frame(contact.patch)

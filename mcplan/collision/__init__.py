@@ -1,1 +1,1 @@
-"""Distances between a robot's links and what is around them."""
+"""Collision checking: distances between the links of a robot and its environment."""

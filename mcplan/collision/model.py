@@ -1,13 +1,8 @@
-"""Collision model: signed distances between a robot's links and their surroundings at a configuration.
+"""Collision model: signed distances between the links of a robot and their environment, as functions of q.
 
-What is near what: the answers of a CollisionModel.
-
-What the things around a robot are to the kernels of distances.
-
-Faces of surfaces, above which all corners of a link count: one nearest point does not hold a flat face off another.
-
-Where two faces are almost parallel the nearest point jumps from corner to corner. A row for one of them alone is then
-obeyed by turning about it, and the next one comes too near.
+Between a link and the face of a surface all corners of the link count, not only the nearest point. With almost parallel
+faces the nearest point jumps from corner to corner, and a constraint on one of them is met by rotating about it, until
+the next one comes too near.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -35,13 +30,13 @@ from mcplan.scene.environment import Bar, Environment, Surface, coplanar_surface
 from mcplan.util.arrays import read_only
 
 ALLOWED_PENETRATION = 0.002
-"""How deep a link may sink into the support that one of its patches rests on (m)."""
+"""Allowed penetration of a link into the support on which one of its patches rests (m)."""
 
 
 class Pair(NamedTuple):
-    """Two shapes by the names of what they belong to: a link, and a link or something in the environment.
+    """Names of two bodies: a link, and another link or a body of the environment.
 
-    ``in_contact`` tells that a patch of this link rests on it.
+    ``in_contact``: whether a patch of the link rests on the other body.
     """
 
     a: str
@@ -64,11 +59,11 @@ class Distance(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class PairDistances:
-    """Pairs within a margin, in the model's order: ``distance = normal' (point_a - point_b)``.
+    """Pairs within a margin, in the order of the model: ``distance = normal' (point_a - point_b)``.
 
     Parameters
     ----------
-    pairs : (k) names; links with several shapes come up once for each of them.
+    pairs : (k) names; a link with several shapes occurs once per shape.
     distance : (k,) signed, m.
     normal : (k,3) unit vectors from b to a.
     point_a, point_b : (k,3) nearest points, or the deepest ones where the shapes overlap, m.
@@ -88,15 +83,15 @@ class PairDistances:
 
     @property
     def room(self) -> np.ndarray:
-        """Distance to what is allowed (k,): contact for most, ``ALLOWED_PENETRATION`` for a link and its support."""
+        """Distance minus the allowed one (k,): 0 for most, ``-ALLOWED_PENETRATION`` for a link and its support."""
         return self.distance + ALLOWED_PENETRATION * np.array([pair.in_contact for pair in self.pairs], float)
 
 
 class ConstraintRows(NamedTuple):
-    """Rows for a solver: no pair comes nearer than it may as long as ``distance + rows @ dv >= 0``.
+    """Linearised distance constraints: ``distance + rows @ dv >= 0`` keeps every pair at its least distance.
 
-    ``distance`` (k,) is what remains above the clearance asked for (above minus ``ALLOWED_PENETRATION`` for a link and
-    its support), ``rows`` (k, nv) its derivative with respect to v, ``pairs`` (k) the names.
+    ``distance`` (k,) is the distance minus the least allowed one: the clearance, or ``-ALLOWED_PENETRATION`` for a link
+    and its support. ``rows`` (k, nv) is its derivative with respect to v, ``pairs`` (k) are the names.
     """
 
     distance: np.ndarray
@@ -127,26 +122,27 @@ def bar_solid(bar: Bar) -> Solid:
 
 
 Touch = Contact | tuple[str, str]
-"""A contact, or a link and what it may touch, by name."""
+"""A contact, or the names of a link and of the body that it may touch."""
 
 
 class CollisionModel:
-    """Every shape of a robot that collides, every solid of its environment, and the pairs that could meet.
+    """Collision shapes of a robot and its environment, and the pairs that can collide.
 
-    Links collide with each other unless they are neighbours, ignored by the robot, or touch in every configuration; and
-    with every obstacle, bar, object and slab below a surface; of these a fixed base meets objects only. A mesh stands
-    for its convex hull. Nothing is kept between calls, so that the same question always has the same answer.
+    Link pairs are excluded if the links are neighbours, ignored by the robot, or touch in every configuration. Links
+    collide with all obstacles, bars, objects and slabs below surfaces; a fixed base only with objects. A mesh is
+    represented by its convex hull. Results do not depend on earlier calls.
 
     Parameters
     ----------
     robot : Robot
-    environment : nothing but the robot itself by default
+    environment : empty by default
 
     Attributes
     ----------
-    pairs : names of the pairs of shapes, in the order of every answer
+    pairs : names of the pairs of shapes; all results have this order
     indices : (P, 2) the shapes of each pair
-    shapes : the packed shapes, objects at their initial poses; ``place`` : index of what is around the robot, by name
+    shapes : the packed shapes, objects at their initial poses
+    place : by name, the shape index of a body of the environment
     """
 
     def __init__(self, robot: Robot, environment: Environment | None = None):
@@ -166,7 +162,7 @@ class CollisionModel:
             (i, j)
             for i in range(len(links))
             for j in range(len(links), len(names))
-            if not (robot.fixed and bodies[i] == 0) or names[j] in free  # it stands where somebody has put it up
+            if not (robot.fixed and bodies[i] == 0) or names[j] in free  # the base was mounted there on purpose
         ]
         indices = np.concatenate([self_pairs(robot), np.array(outside, np.int64).reshape(-1, 2)])
         self.indices = read_only(indices)
@@ -191,8 +187,8 @@ class CollisionModel:
         ----------
         q : (nq,)
         margin : m
-        contacts : contacts, or pairs (link, name), whose ``Pair.in_contact`` is to be set
-        objects : pose (R, p) of objects by name, where they are not at their initial one
+        contacts : contacts, or pairs (link, name), whose ``Pair.in_contact`` is set
+        objects : pose (R, p) by name of objects that are not at their initial one
         """
         touching, q = self.pairs_of(contacts), self._checked(q)
         return self._distances(q, *self._within(q, margin, objects), touching)
@@ -204,16 +200,16 @@ class CollisionModel:
         contacts: Iterable[Touch] = (),
         objects: Mapping | None = None,
     ) -> Distance | None:
-        """Return the pair of least distance, or None when there is none.
+        """Return the pair with the smallest distance, or None.
 
-        A link in contact and its support count only once they overlap by more than ``ALLOWED_PENETRATION``.
+        A link in contact and its support count only if they overlap by more than ``ALLOWED_PENETRATION``.
 
         Parameters
         ----------
         q : (nq,)
-        ignore : pairs of names to leave out
-        contacts : contacts, or pairs (link, name), that are allowed
-        objects : pose (R, p) of objects by name, where they are not at their initial one
+        ignore : pairs of names to exclude
+        contacts : allowed contacts, or pairs (link, name)
+        objects : pose (R, p) by name of objects that are not at their initial one
         """
         margins = np.full(len(self.pairs), np.inf)
         touching = self.pairs_of(contacts)
@@ -225,14 +221,14 @@ class CollisionModel:
     def least(
         self, q, margins: np.ndarray, objects: Mapping | None = None, touching: Collection[int] = ()
     ) -> Distance | None:
-        """Return the pair of least distance among those within their margins, or None.
+        """Return the pair with the smallest distance among those within their margins, or None.
 
         Parameters
         ----------
         q : (nq,)
-        margins : (P,) of ``pairs``, m; minus infinity leaves a pair out
-        objects : pose (R, p) of objects by name, where they are not at their initial one
-        touching : indices of the pairs whose ``Pair.in_contact`` is to be set
+        margins : (P,) of ``pairs``, m; minus infinity excludes a pair
+        objects : pose (R, p) by name of objects that are not at their initial one
+        touching : indices of the pairs whose ``Pair.in_contact`` is set
         """
         q, space = self._checked(q), self._space()
         count = find_smallest(
@@ -248,7 +244,7 @@ class CollisionModel:
         clearance: float = 0.0,
         objects: Mapping | None = None,
     ) -> ConstraintRows:
-        """Return what keeps pairs apart to first order, for every pair nearer than ``margin``.
+        """Return the linearised distance constraints of all pairs nearer than ``margin``.
 
         ``d(distance)/dt = row v`` with ``row = n' (J_a - J_b)``, n from b to a, J at the nearest points.
 
@@ -256,9 +252,9 @@ class CollisionModel:
         ----------
         q : (nq,)
         margin : m
-        contacts : contacts, or pairs (link, name): allowed to overlap by ``ALLOWED_PENETRATION``, without a clearance
-        clearance : distance that all other pairs are to keep, m
-        objects : pose (R, p) of objects by name, where they are not at their initial one
+        contacts : contacts, or pairs (link, name), that may overlap by ``ALLOWED_PENETRATION``
+        clearance : least distance of all other pairs, m
+        objects : pose (R, p) by name of objects that are not at their initial one
         """
         touching = self.pairs_of(contacts)
         found, distance, rows = self.near(q, margin, objects)
@@ -276,12 +272,12 @@ class CollisionModel:
         return space.found[:count].copy(), space.values[:count, DISTANCE].copy(), space.rows[:count].copy()
 
     def nearer(self, q, margin: float, objects: Mapping | None = None) -> tuple[np.ndarray, np.ndarray]:
-        """Return the same without the rates, in half of the time: indices into ``pairs`` (k,), distances (k,)."""
+        """Return the result of `near` without the rates, in half of the time."""
         found, values = self._within(self._checked(q), margin, objects)
         return found.copy(), values[:, DISTANCE].copy()
 
     def around(self, margin: float) -> PostureSurroundings:
-        """Return the scene as searches of postures look at it: pairs nearer than ``margin`` (m); objects stay."""
+        """Return the scene for the posture solver: pairs nearer than ``margin`` (m), objects at their initial poses."""
         space = _Space(self.robot, len(self.shapes.index), len(self.pairs))
         count, nv = space.rows.shape
         return PostureSurroundings(
@@ -290,9 +286,9 @@ class CollisionModel:
         )  # fmt: skip
 
     def pairs_of(self, contacts: Iterable[Touch]) -> set[int]:
-        """Return the indices of the pairs of any link that is rigidly connected to one in contact, with its support.
+        """Return the indices of the pairs of links in contact, or rigidly connected to one, with their supports.
 
-        A patch that stands out from its link touches alone: the link keeps its distance.
+        A patch that stands out from its link touches alone: the link keeps its clearance.
         """
         found: set[int] = set()
         for contact in contacts:
@@ -312,9 +308,8 @@ class CollisionModel:
     def fixed_by(self, contacts: Iterable[Contact]) -> set[int]:
         """Return the indices of the pairs whose distance contacts fix.
 
-        A contact that constrains all six directions fixes its link to what it is on: a free object, or what stands
-        fast, as objects do that no contact is on. Links and things that are fixed to the same do not move against each
-        other.
+        A contact that constrains all six directions fixes its link to its support: a free object, or the fixed
+        environment (which includes objects without contacts). Bodies fixed to the same support have no relative motion.
         """
         bodies, moving, on = self._bodies, set[str](), dict[int, set[str | None]]()
         for c in contacts:
@@ -333,14 +328,14 @@ class CollisionModel:
         return set(np.flatnonzero(found).tolist())
 
     def shapes_at(self, objects: Mapping | None) -> Shapes:
-        """Return the shapes with objects at the poses given."""
+        """Return the shapes with objects at given poses."""
         if not objects:
             return self.shapes
         offset = self.shapes.offset.copy()
         for name, (R, p) in objects.items():
             if name not in self._initial:
                 raise InputError(f"there is no object `{name}`; there are: {', '.join(self._initial) or 'none'}")
-            # the shape's frame may lie off the object's: by as much as at the initial pose
+            # the shape's frame may have an offset from the object's: that of the initial pose
             i = self.place[name]
             R0, p0 = self._initial[name]
             turn = np.asarray(R, float) @ R0.T
@@ -349,14 +344,14 @@ class CollisionModel:
         return self.shapes._replace(offset=read_only(offset))
 
     def between(self, a: str, b: str) -> list[int]:
-        """Return the pairs of shapes of two bodies, indices into ``pairs``; none where they are never compared."""
+        """Return the indices of the pairs of two bodies; empty if they cannot collide."""
         for name in (a, b):
             if name not in self._bodies and name not in self.place:
-                raise InputError(f"there is no link or thing `{name}` that could collide")
+                raise InputError(f"there is no link or body `{name}` that could collide")
         return self._of_names.get(frozenset((a, b)), [])
 
     def _within(self, q: np.ndarray, margin: float, objects: Mapping | None) -> tuple[np.ndarray, np.ndarray]:
-        """Return the pairs nearer than ``margin`` and their values, until this thread asks again."""
+        """Return the pairs nearer than ``margin`` and their values, valid until the next call in this thread."""
         space = self._space()
         count = fill_distances(
             self.robot.tree, self.shapes_at(objects), self.indices, space.within(margin), q, space.scratch,
@@ -409,7 +404,7 @@ class _Space:
 
 
 def _around(environment: Environment) -> Iterable[tuple[str, Solid]]:
-    """Yield name and solid of everything in the environment; an object's surfaces are sides of its own solid."""
+    """Yield name and solid of all bodies of the environment; the surfaces of an object belong to its solid."""
     for surface in environment.surfaces:
         yield surface.name, slab(surface)
     for bar in environment.bars:
@@ -421,7 +416,7 @@ def _around(environment: Environment) -> Iterable[tuple[str, Solid]]:
 
 
 def faces_of(model: CollisionModel, surfaces: Sequence[Surface]) -> Faces:
-    """Return the faces of surfaces that are fixed in the world, by the shapes of the model."""
+    """Return the faces of fixed surfaces, indexed by the shapes of the model."""
     shapes, sizes = len(model.shapes.index), [len(surface.polygon) for surface in surfaces]
     span, frame = np.zeros((shapes, 2), np.int64), np.zeros((shapes, 12))
     for surface, first, size in zip(surfaces, np.cumsum([0, *sizes]), sizes, strict=False):

@@ -1,4 +1,4 @@
-"""Collision pairs of a robot's links: neither neighbours, nor ignored ones, nor those that always touch."""
+"""Self-collision pairs of a robot, without neighbours, ignored pairs and pairs that always touch."""
 
 from functools import lru_cache
 
@@ -14,22 +14,22 @@ from mcplan.robot.solid import pack, solid
 from mcplan.util.arrays import read_only
 
 SAMPLES = 300
-"""Random configurations in which a pair must touch, without exception, to count as always touching."""
+"""Number of random configurations; a pair that touches in all of them counts as always touching."""
 
 STANDS_OUT = 0.004
-"""m: a patch farther than this from all shapes of its link bears alone."""
+"""m: a patch farther than this from all shapes of its link touches without the link."""
 
 POINT = 1e-6
-"""m: radius of the ball that stands for a point."""
+"""m: radius of the ball that represents a point."""
 
 
 def always_touching(robot: Robot) -> frozenset[frozenset[str]]:
-    """Return the pairs of links, among the candidates, that touch in every one of ``SAMPLES`` random configurations."""
+    """Return the candidate pairs of links that touch in all of ``SAMPLES`` random configurations."""
     return _always_touching(_ByIdentity(robot))
 
 
 class _ByIdentity:
-    """A robot that equals another one of the same files, meshes included."""
+    """Cache key of a robot: equal for robots of the same files, meshes included."""
 
     def __init__(self, robot: Robot):
         self.robot = robot
@@ -62,7 +62,7 @@ def _always_touching(key: _ByIdentity) -> frozenset[frozenset[str]]:
 
 
 def self_pairs(robot: Robot) -> np.ndarray:
-    """Return the pairs (P,2) of the shapes of ``link_solids`` that are worth a look."""
+    """Return the self-collision pairs (P,2) of the shapes of ``link_solids``."""
     links, _, _ = link_solids(robot)
     always = always_touching(robot)
     pairs = candidate_pairs(robot)
@@ -71,10 +71,10 @@ def self_pairs(robot: Robot) -> np.ndarray:
 
 
 def standing_out(robot: Robot) -> frozenset[str]:
-    """Return the patches that stand out from the shapes of their link by more than ``STANDS_OUT``: grasps do not count.
+    """Return the patches (not grasps) that stand out from the shapes of their link by more than ``STANDS_OUT``.
 
-    Only such a patch touches; a link whose shape ends at its patch, anywhere on it, touches with it: of a polygon
-    around a rounded sole no corner is near the sole.
+    Such a patch touches alone. If any point of a patch is near its link's shape, the link touches with it: the corners
+    alone do not suffice, as around a rounded sole none of them is near the sole.
     """
     return _standing_out(_ByIdentity(robot))
 
@@ -106,7 +106,7 @@ def _standing_out(key: _ByIdentity) -> frozenset[str]:
 
 
 def _spread(corners: np.ndarray) -> np.ndarray:
-    """Return points all over a polygon (k,3): its corners, the middles of its edges, its own, and halfway there."""
+    """Return sample points of a polygon (k,3): corners, midpoints of edges, centre, and midpoints towards it."""
     outline = np.vstack([corners, 0.5 * (corners + np.roll(corners, -1, axis=0))])
     middle = corners.mean(axis=0)
     return np.vstack([outline, 0.5 * (outline + middle), middle])

@@ -1,1 +1,1 @@
-"""Settings of planner, controller and simulation."""
+"""Settings of planner, controller and simulation: the sections of a scenario file."""

@@ -72,7 +72,7 @@ class TimingSettings(Spec):
     load_time: Positive = 0.3
     """Time in which the force limit of a contact increases after it closed, s."""
     phase_timeout: Positive = 4.0
-    """A phase that misses its criterion for so long after its references ended is given up, s."""
+    """Timeout of a phase after its references ended, s."""
     min_shift_duration: Positive = 0.8
     """Least duration of a motion of the body, s."""
     com_speed: Positive = 0.25
@@ -82,23 +82,23 @@ class TimingSettings(Spec):
     """Largest speeds of the references: centre of mass (m/s), base orientation (rad/s), joints (rad/s), moving patch
     (m/s)."""
     swing_blend: Annotated[float, Field(ge=0, le=1)] = 0.0
-    """Least fraction of the swing time for lift and approach (0.4 unless the pace is ``slow``). What of them overlaps
-    the swing rounds the corners of the path."""
+    """Least fraction of the swing time for lift and approach (0.4 unless the pace is ``slow``). They overlap the swing,
+    which rounds the corners of the path."""
     descent_speed: Positive = 0.02
     """Speed at which a patch searches for a compliant support, m/s."""
     com_tolerance: Positive = 0.01
-    """A motion of the body ends when the centre of mass is so near to its target, m."""
+    """Distance of the centre of mass from its target at which a motion of the body ends, m."""
 
 
 class ContactSettings(Spec):
     """Contact model, and the fractions of friction, force and area that the program relies on."""
 
     model: Literal["rigid", "compliant"] = "rigid"
-    """``rigid``: a patch touches when it is in its place and at rest. ``compliant``: supports give and differ from the
-    plan, so a patch searches for its support and touches when it measures a force (``contact``, ``mujoco``)."""
+    """``rigid``: a patch touches when it is in place and at rest. ``compliant``: supports are soft and differ from the
+    plan, so a patch descends until it measures a force (``contact``, ``mujoco``)."""
     friction_faces: Annotated[int, Field(ge=4, le=32, multiple_of=2)] = 8
-    """Faces of the pyramid inscribed in the friction cone, an even number: rows come in opposite pairs. Time laws use
-    the same pyramid, postures no friction outside it."""
+    """Number of faces of the pyramid inscribed in the friction cone; even, as rows come in opposite pairs. Time
+    parameterizations use the same pyramid, and postures no friction outside it."""
     friction_fraction: Share = 1.0
     """Fraction of the friction that the program relies on (``contact``, ``mujoco``: 0.95). Postures of plans use up to
     0.9 of the friction, and no more than this fraction."""
@@ -109,45 +109,44 @@ class ContactSettings(Spec):
     """Distance of the contact forces from the edge of a patch in the program, m (``contact``, ``mujoco``: 0.005).
     Postures are planned with the same distance, 0.005 at least."""
     cop_margin: Positive = 0.05
-    """Distance by which a shift may move the centre of pressure from below the centre of mass, m. Less is slower."""
+    """Largest distance of the centre of pressure from the projected centre of mass during a shift, m. Less is
+    slower."""
     preload_force: NotNegative = 10.0
-    """Least normal force of every closed contact except grips, N, spread over its points. Friction is relied on only
-    for the force beyond it. Time laws leave it to every contact, and the program asks for it where contacts are
-    compliant: errors of a millimetre would turn, shift and lift a contact with less load."""
+    """Least normal force of every closed contact except grips, N, spread over its points. Only the force beyond it
+    counts for friction. Time parameterizations leave it to every contact, and the program demands it with compliant
+    contacts: errors of a millimetre would turn, shift and lift a contact with less load."""
     release_force: NotNegative = 1.0
-    """A contact opens when it carries no more than this, N (``contact``, ``mujoco``: 20)."""
+    """Force below which a contact opens, N (``contact``, ``mujoco``: 20)."""
     touch_force: Positive = 20.0
-    """A patch touches a compliant support when it measures this force, N."""
+    """Measured force at which a patch touches a compliant support, N."""
     touch_height: NotNegative = 0.01
     touch_depth: NotNegative = 0.02
-    """The search for a compliant support begins so far above it and ends so far below it, m."""
+    """Height above and depth below a compliant support at which the search for it begins and ends, m."""
 
 
 class AvoidanceSettings(Spec):
     """Collision avoidance and clearances."""
 
     pairs: Annotated[int, Field(ge=0, le=64)] = 8
-    """Number of pairs of shapes that are kept apart at a time, at most half of them of the same two bodies. 0 switches
-    collision avoidance off."""
+    """Largest number of constrained pairs of shapes, at most half of them of the same two bodies. 0 switches collision
+    avoidance off."""
     clearance: NotNegative = 0.005
-    """Distance between bodies that do not touch on purpose, m."""
+    """Least distance between bodies that are not in contact, m."""
     swing_clearance: NotNegative = 0.05
-    """Distance of a moving patch from its supports along their normals, m."""
+    """Clearance of a swinging patch over its supports, along their normals, m."""
     edge_clearance: NotNegative = 0.05
-    """The same for a patch that passes over the edge of its support, coming through the air or leaving for a lower
-    place, m (``contact``, ``mujoco``: 0.08)."""
+    """Clearance of a patch that passes over the edge of its support, m (``contact``, ``mujoco``: 0.08)."""
 
 
 class RecoverySettings(Spec):
-    """Reactions to slips, lost contacts and pushes, where contacts are compliant."""
+    """Reactions to slips, lost contacts and pushes, with compliant contacts."""
 
     max_steps: Annotated[int, Field(ge=0, le=20)] = 4
-    """Number of recovery steps that a robot on its feet may take in a run. Then it steps back to where its plan goes
-    on."""
+    """Largest number of recovery steps of a robot on its feet in a run. After a step it returns to its plan."""
     slip_time: Positive = 0.01
-    """The friction estimate of a contact is reduced after it has slid for so long, s."""
+    """Time of sliding after which the friction estimate of a contact is reduced, s."""
     lift_time: Positive = 0.05
-    """A contact that should bear load and has borne none for so long is set down again, s."""
+    """Time without load after which a contact that should bear load is lowered again, s."""
 
 
 LIMB_ANGULAR_SPEED_RAD_S = 1.2
@@ -160,7 +159,7 @@ class ControlSettings(Spec):
     states: tuple[StateSpec, ...] = ()
     """New states of the state machine, and changes to those of the plan."""
     tasks: tuple[TaskSpec, ...] = ()
-    """Tasks of the whole-body program besides those of the plan."""
+    """Tasks of the whole-body program in addition to those of the plan."""
     rate: Positive | None = None
     """Rate of the controller, Hz: 1 / ``simulation.dt`` or an integer fraction of it; None is every step. Torques stay
     constant in between (``contact``, ``mujoco``)."""
@@ -178,15 +177,15 @@ class ControlSettings(Spec):
     quaternion, ``projected`` or with a ``multiplier``, or in the rotation ``matrix`` with six. The optimum is the same;
     all but ``mixed`` are solved by CVXPY itself."""
     pace: PaceOrSlow = Pace()
-    """Time law of the motions: ``slow``, with the speeds of ``timing``; ``fast`` (the default), in the least time that
-    friction, torques, areas and velocities allow with the margins of `mcplan.settings.pace.Pace`; ``fastest``, with
-    smaller margins; or a mapping of margins, where those left out are those of ``fast``. Except for ``slow`` the
-    defaults of ramps and of the search for supports follow from the margins."""
+    """Time parameterization of the motions: ``slow``, with the speeds of ``timing``; ``fast`` (the default), in the
+    least time that friction, torques, areas and velocities allow with the margins of `mcplan.settings.pace.Pace`;
+    ``fastest``, with smaller margins; or a mapping of margins, with those of ``fast`` as defaults. Except for ``slow``
+    the defaults of ramps and of the search for supports follow from the margins."""
     walking: Literal["static", "dynamic"] = "static"
-    """Steps from foot to foot on level ground: from rest to rest; or, where ``pace`` is not ``slow`` and that is
-    quicker, without coming to rest in between."""
+    """Walking on level ground: ``static``, from rest to rest; or ``dynamic``, without rest between steps if that is
+    quicker and ``pace`` is not ``slow``."""
     posture_priority: Annotated[int, Field(ge=1, le=9)] = 1
-    """Level of the posture task: from 2 on it only has what the plan's other tasks leave, whatever its weight."""
+    """Priority level of the posture task: from 2 on it acts in the null space of the other tasks of the plan."""
     weights: WeightSettings = WeightSettings()
     """Task weights."""
     gains: GainSettings = GainSettings()
@@ -212,12 +211,12 @@ class ControlSettings(Spec):
         return self.contact.model == "compliant"
 
     def value(self, key: str) -> Any:
-        """Return a setting by its key, as ``gains.com_kp``."""
+        """Return a setting by its key, such as ``gains.com_kp``."""
         group, _, name = key.rpartition(".")
         return getattr(getattr(self, group) if group else self, name)
 
     def updated(self, values: Mapping[str, Any]) -> "ControlSettings":
-        """Return the settings with other values, by keys as ``gains.com_kp``; they are not validated."""
+        """Return the settings with other values, by keys such as ``gains.com_kp``, without validation."""
         changes: dict[str, dict[str, Any]] = {}
         for key, value in values.items():
             group, _, name = key.rpartition(".")
@@ -227,12 +226,12 @@ class ControlSettings(Spec):
         return self.model_copy(update=plain | groups)
 
     def is_set(self, key: str) -> bool:
-        """Say whether a file or caller has given a setting, by its key as ``gains.com_kp``."""
+        """Whether a file or caller has set a value, by its key such as ``gains.com_kp``."""
         group, _, name = key.rpartition(".")
         return name in (getattr(self, group) if group else self).model_fields_set
 
     def under(self, physics: str, scale: RobotScale = HRP2_SCALE) -> "ControlSettings":
-        """Return the settings for a back end: keys that are not given take that back end's defaults.
+        """Return the settings for a back end: keys that are not set take its defaults.
 
         ``scale`` is the robot's. Defaults in `FROUDE_EXPONENTS` scale like motions under gravity (Froude): lengths with
         the size, speeds with its root, stiffnesses with its inverse, forces with the mass.
@@ -262,7 +261,7 @@ COMPLIANT_DEFAULTS: Mapping[str, Any] = {
     "contact.release_force": 20.0,
     "avoidance.edge_clearance": 0.08,
 }
-"""Defaults in the physics ``contact`` and ``mujoco``, where contacts give and slip."""
+"""Defaults in the physics ``contact`` and ``mujoco``, with compliant contacts that can slip."""
 
 FROUDE_EXPONENTS: Mapping[str, tuple[str, float]] = {
     "avoidance.swing_clearance": ("leg", 1.0),
@@ -284,7 +283,6 @@ FROUDE_EXPONENTS: Mapping[str, tuple[str, float]] = {
     "contact.release_force": ("mass", 3.0),
     "gains.torque_rate": ("mass", 3.5),
 }
-"""Size of the robot, and its power, with which a default scales. All others are the same for every robot. Accuracies,
-times and fractions should not scale. Some should, but do not (a file may set them for a robot of another size): speeds
-at contacts and of objects, angular speeds, the feedback of contacts, and the weights of momenta and forces against
-accelerations."""
+"""Scale of the robot and exponent of each default that scales. All others are the same for every robot. Accuracies,
+times and fractions should not scale. Not scaled, although they should be (set them for a robot of another size): speeds
+at contacts and of objects, angular speeds, contact gains, and weights of momenta and forces against accelerations."""

@@ -1,4 +1,4 @@
-"""What the controller counts on of a contact: a part of its friction, its limits and its area."""
+"""Contact margins of the controller: usable fractions of friction and force limits, and of the contact area."""
 
 from dataclasses import replace
 
@@ -9,7 +9,7 @@ from mcplan.settings.control import ControlSettings
 
 
 def counted_on(contact: Contact, settings: ControlSettings) -> Contact:
-    """Return the contact as the program may load it."""
+    """Return the contact reduced by the margins of the program."""
     return replace(
         contact,
         friction=settings.contact.friction_fraction * contact.friction,
@@ -20,9 +20,9 @@ def counted_on(contact: Contact, settings: ControlSettings) -> Contact:
 
 
 def shrunk(points: np.ndarray, margin: float, most: float = 1 / 3) -> np.ndarray:
-    """Return contact points (k,3) drawn towards their middle by ``margin`` (m) along each axis of the patch.
+    """Return contact points (k,3) moved inwards by ``margin`` (m) along each axis of the patch.
 
-    Never by more than a part of the way, ``most``, so that a small patch stays one.
+    By at most the fraction ``most`` of the distance to the centre, so that a small patch keeps an area.
     """
     middle = (points.min(axis=0) + points.max(axis=0)) / 2
     half = (points.max(axis=0) - points.min(axis=0)) / 2

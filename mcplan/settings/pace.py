@@ -1,4 +1,4 @@
-"""Time laws of motions: ``slow``, ``fast`` (the default), ``fastest``, or margins to the limits.
+"""Pace of motions (time parameterization): ``slow``, ``fast`` (the default), ``fastest``, or custom margins.
 
 For example::
 
@@ -8,9 +8,9 @@ For example::
     control:
       pace: {friction: 0.6, touchdown_speed: 0.1}
 
-``slow`` moves with the speeds of ``control``. Otherwise each motion between two stances takes the least time within the
-margins below, with the full dynamics of the robot: the rest of each limit is left to feedback. Margins that a mapping
-leaves out are those of ``fast``. ``fastest`` uses nearly all that contacts and joints can give.
+``slow`` moves with the speeds of ``control.timing``. Otherwise each motion between two stances is time-optimal within
+the margins below, with the full dynamics of the robot: the rest of each limit is left to feedback. A mapping has the
+margins of ``fast`` as defaults. ``fastest`` uses contacts and joints almost up to their limits.
 """
 
 from collections.abc import Mapping
@@ -25,59 +25,57 @@ Share = Annotated[float, Field(gt=0, le=1)]
 
 
 class Pace(Spec):
-    """Margins of motions that take the least time."""
+    """Margins of time-optimal motions."""
 
     friction: Share = 0.7
-    """Part of every friction coefficient that a motion uses."""
+    """Fraction of every friction coefficient that a motion uses."""
     force: Share = 0.5
-    """Part of every contact's largest force and moment: where contacts give, a grip bears more than it is asked for.
-    Of what is left of grips the controller uses a quarter to follow the motion."""
+    """Fraction of every contact's largest force and moment that a motion uses. Compliant grips bear more than the
+    commanded force; feedback may use a quarter of the rest of their limits."""
     torque: Share = 0.8
-    """Part of the joints' torque limits."""
+    """Fraction of the joint torque limits."""
     weight: Share = 0.25
-    """Part of the weight that a motion takes off all contacts together, or adds to them: what bears little slips and
-    lifts off."""
+    """Largest change of the total contact force, as a fraction of the weight: lightly loaded contacts slip and lift
+    off."""
     pressure: NotNegative = 0.01
-    """How far forces keep inside the edge of a patch, m."""
+    """Distance of contact forces from the edge of a patch, m."""
     velocity: Share = 0.8
-    """Part of the joints' velocity limits."""
+    """Fraction of the joint velocity limits."""
     acceleration: Positive = 40.0
-    """Largest acceleration of a joint and of the turning base, rad/s² (m/s² of a joint that slides)."""
+    """Largest acceleration of joints and of the base rotation, rad/s² (prismatic joints: m/s²)."""
     jerk: Positive = 1000.0
-    """Largest change of these accelerations with which a motion begins and ends, per s: they build up within
+    """Largest rate of these accelerations at the begin and end of a motion, per s: they build up within
     ``acceleration / jerk``."""
     com_jerk: Positive = 30.0
-    """How quickly the acceleration of the centre of mass builds up where a motion begins, is turned around in its
-    middle, and dies down where it ends, m/s³."""
+    """Largest jerk of the centre of mass at the begin, middle and end of a motion, m/s³."""
     touchdown_speed: Positive = 0.12
-    """Normal speed at which a patch meets its support, m/s; less where the impact would be much for a grip that holds
-    the robot."""
+    """Normal speed of a patch at touchdown, m/s; less if the impact would overload a grip that holds the robot."""
     ramp: Positive = 0.1
-    """How long the force of a contact sinks before it opens, s; after it closed its limit rises within half of that. No
-    motion takes less than four of it."""
+    """Time in which the force of a contact decreases before it opens, s; after it closed its limit rises within half of
+    that. Every motion takes at least four times as long."""
 
     def defaults(self) -> dict[str, float]:
-        """Return what settings of the control are at this pace where a file leaves them out."""
+        """Return the defaults of control settings at this pace."""
         return {
             "timing.unload_time": self.ramp,
             "timing.load_time": 0.5 * self.ramp,
-            # corners of a path are taken slowly: round ones cost a sixth of the time of `walk`
+            # time-optimal motions slow down at sharp corners: rounding them saves a sixth of the time of `walk`
             "timing.swing_blend": 0.4,
             "timing.descent_speed": self.touchdown_speed,
             "contact.touch_height": 0.005,
             "contact.touch_depth": 0.01,
-            # patches that body weight is swung over drift, and are drawn back before they lift
+            # patches drift while the body swings over them; stiff gains return them before they lift
             "gains.contact_kp": 400.0,
             "gains.contact_normal_kp": 400.0,
-            # the momentum of limbs is part of what contacts bear: they go as planned
+            # contact forces include the momentum of limbs: they must follow the planned posture
             "weights.posture": 0.5,
         }
 
 
 def used(paced: float, counted: float, kept: float) -> float:
-    """Return the share of a limit that a motion uses which keeps a part of its reserve (`TimeParameterization.kept`).
+    """Return the fraction of a limit that a motion with the reserve ``kept`` uses (`TimeParameterization.kept`).
 
-    ``paced`` is that of the pace, ``counted`` what the controller counts on.
+    ``paced`` is the fraction of the pace, ``counted`` that of the controller.
     """
     least = min(paced, counted)
     return min(least + (1.0 - kept) * (counted - least), 1.0)
@@ -90,11 +88,11 @@ NAMED: Final[Mapping[str, Mapping[str, float] | None]] = MappingProxyType(
         "fastest": {"friction": 0.9, "force": 0.8, "torque": 0.95, "velocity": 0.95, "pressure": 0.005},
     }
 )
-"""Paces that have a name, by what they set."""
+"""Margins of the named paces."""
 
 
 def _named(value: Any) -> Any:
-    """Return what the name of a pace stands for; a mapping stays what it is."""
+    """Return the margins of a named pace; pass mappings through."""
     if value is None or isinstance(value, dict | Pace):
         return value
     if isinstance(value, str) and value in NAMED:
@@ -104,7 +102,7 @@ def _named(value: Any) -> Any:
 
 
 class _Names:
-    """Add the names to the JSON Schema of a pace."""
+    """Adds the names to the JSON Schema of a pace."""
 
     @staticmethod
     def __get_pydantic_json_schema__(schema: Any, handler: GetJsonSchemaHandler) -> dict[str, Any]:

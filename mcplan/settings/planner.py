@@ -8,20 +8,20 @@ from mcplan.scene.spec import PoseSpec, Spec
 
 
 class PlannerSettings(Spec):
-    """Limits of the search for stances, and hints to it."""
+    """Limits and hints of the stance search."""
 
     require: tuple[str | tuple[str, ...], ...] = ()
-    """Patches that must carry over 5 N in some stance, for a robot of the mass of HRP-2 and in proportion for others; a
-    list among them means one of these."""
+    """Patches that must carry more than 5 N in some stance (HRP-2; scales with the mass of the robot). A nested list
+    requires one of its patches."""
     patches: tuple[str, ...] = ()
-    """Patches that may make contacts besides those of start and goal; empty: all of the robot's."""
+    """Patches that may make contacts, in addition to those of start and goal; empty: all patches of the robot."""
     max_nodes: Annotated[int, Field(ge=1)] = 5000
     """Largest number of stances that the search examines."""
     max_calls: Annotated[int, Field(ge=1)] = 3000
     """Largest number of calls of the posture generator in the search."""
     step: Annotated[float, Field(gt=0, le=2)] = 0.4
     """Distance by which a contact is first placed ahead of the others along the path, m; later attempts go farther. The
-    default is for a robot of the size of HRP-2, and in proportion for others."""
+    default is for a robot of the size of HRP-2, and scales with the robot."""
     guide: tuple[PoseSpec, ...] = ()
-    """Waypoints of the base on the path to the first goal, where the straight path is blocked. A waypoint without
-    ``rpy`` and ``quat_wxyz`` takes the heading between its neighbours."""
+    """Waypoints of the base on the path to the first goal, if the straight path is blocked. A waypoint without ``rpy``
+    and ``quat_wxyz`` takes the heading between its neighbours."""

@@ -13,18 +13,18 @@ class ContactLaw(Spec):
     """Contact model of the physics ``contact``."""
 
     compliance: Annotated[float, Field(gt=0, le=1)] = 1e-4
-    """Of hard contacts, as a fraction of the inverse mass that a contact sees: it makes the forces of redundant
-    contacts unique, and is far too small to be seen."""
+    """Compliance of hard contacts, as a fraction of the effective inverse mass: regularizes the forces of redundant
+    contacts, without visible motion."""
     recovery: Annotated[float, Field(gt=0, le=1)] = 0.1
     recovery_speed: NotNegative = 0.2
-    """Fraction of a penetration that a step removes, and the largest speed at which it does, m/s."""
+    """Fraction of a penetration removed per step, and largest speed of that correction, m/s."""
     restitution: Annotated[float, Field(ge=0, le=1)] = 0.0
     bounce_speed: NotNegative = 0.02
-    """Normal speed after an impact over the speed before, of impacts faster than this, m/s."""
+    """Coefficient of restitution, for impacts faster than ``bounce_speed``, m/s."""
     soft: bool = False
     stiffness: Positive = 1e5
     damping: NotNegative = 1e3
-    """Springs and dampers instead of hard contacts: N/m and N s/m of every contact point, in all directions."""
+    """Springs and dampers instead of hard contacts: N/m and N s/m per contact point, in all directions."""
     grasp_reach: NotNegative = 0.03
     """Largest distance from the surface of a bar at which a hand can close on it, m."""
 
@@ -39,18 +39,20 @@ class SimulationSettings(Spec):
     time_limit: Positive = 300.0
     """Duration after which the run stops even if the plan is not finished, s."""
     max_infeasible_time: Positive = 0.5
-    """The run fails when the program has had no solution for more than half of this time, s."""
+    """The run fails if the program is infeasible for more than half of this time, s."""
 
     contact: ContactLaw = ContactLaw()
     """Contact model of the physics ``contact``."""
     joint_friction: Annotated[float, Field(ge=0, le=1)] = 0.0
     joint_damping: NotNegative = 0.0
-    """Of every joint, besides that of the URDF: Coulomb friction as a fraction of the torque limit, and N m s/rad."""
+    """Coulomb friction as a fraction of the torque limit, and damping in N m s/rad, of every joint, in addition to
+    those of the URDF."""
     torque_limits: bool = True
     """Whether motor torques are clipped to their limits (``contact``)."""
     pushes: tuple[Push, ...] = ()
     """External forces."""
     payloads: tuple[Payload, ...] = ()
-    """Masses that the controller does not know."""
+    """Masses unknown to the controller."""
     imperfections: Imperfections = Imperfections()
-    """Errors and noise. These and the four above need a physics that torques drive: ``contact`` or ``mujoco``."""
+    """Model errors and noise. These and the four settings above need a physics driven by torques: ``contact`` or
+    ``mujoco``."""

@@ -1,4 +1,4 @@
-"""The state machine as a scenario writes it, and as ``mcplan info --fsm`` prints it.
+"""Settings of the state machine (``control.states`` of a scenario), in the format of ``mcplan info --fsm``.
 
 For example::
 
@@ -9,7 +9,7 @@ For example::
           stance: 2
           until: {any: [{force: left_sole, above: 30, lasting: 0.005}, {timeout: 2, label: late}]}
           next: {late: {state: lift left_sole, times: 2}}
-        - state: look                                 # a state of one's own: it says what to do
+        - state: look                                 # a custom state, with its action
           after: shift
           stance: 1
           do: {posture: {joints: {HEAD_JOINT0: 0.5}}, over: 0.8}
@@ -31,31 +31,31 @@ class Until(Spec):
     all: "tuple[Until, ...] | None" = None
     """Criteria that hold at the same time."""
     any: "tuple[Until, ...] | None" = None
-    """Criteria that hold at the same time; or the first of them that holds."""
+    """Criteria of which the first one that holds counts."""
     error: str | None = None
-    """Of ``com`` or a patch on its way, ``below`` a bound: m or rad."""
+    """Of ``com`` or a moving patch, ``below`` a bound: m or rad."""
     speed: str | None = None
-    """Of ``com``, ``joints`` (speed) or a patch on its way, ``below`` a bound: m or rad, m/s or rad/s."""
+    """Of ``com``, ``joints`` or a moving patch, ``below`` a bound: m/s or rad/s."""
     force: str | None = None
     """Of a patch, ``above`` or ``below`` a bound, N."""
     over: str | None = None
-    """A patch on its way is over its place, ``below`` a height, m."""
+    """A moving patch is over its contact, ``below`` a height, m."""
     below: NotNegative | None = None
     """The bound: m, rad, m/s, rad/s or N."""
     above: NotNegative | None = None
-    """The same."""
+    """Lower bound of a force, N."""
     elapsed: NotNegative | None = None
-    """s since the state began."""
+    """Time since the state began, s."""
     finished: NotNegative | None = None
-    """s since its references ended."""
+    """Time since its references ended, s."""
     timeout: NotNegative | None = None
-    """The same, for what has not come about."""
+    """Time since its references ended, s, as a timeout for other criteria."""
     lasting: Positive | None = None
-    """How long it has to hold without a break, s."""
+    """Time for which it has to hold without interruption, s."""
     altogether: Positive | None = None
-    """How long it has to hold altogether, s; a break takes back a tenth of its length."""
+    """Total time for which it has to hold, s; an interruption subtracts a tenth of its length."""
     label: str | None = None
-    """By which ``next`` and the record know it."""
+    """Name of the criterion in ``next`` and in the record."""
 
     @model_validator(mode="after")
     def _one_kind(self) -> "Until":
@@ -79,18 +79,18 @@ class Until(Spec):
 
 
 class Jump(Spec):
-    """A transition: to a state by name, and how many times at most; after that the run fails."""
+    """A transition to a state, and how often it may be taken."""
 
     state: str
-    """Its name."""
+    """Name of the next state."""
     stance: Annotated[int, Field(ge=0)] | None = None
-    """None: the nearest of that name, in the same stance if there is one."""
+    """Its stance; None: the nearest state of that name, in the same stance if possible."""
     times: Annotated[int, Field(ge=1)] | None = None
-    """At most; after that the run fails."""
+    """Largest number of times; then the run fails."""
 
 
 class LimbMove(Spec):
-    """Where a patch that touches nothing goes: to a pose, or by so much from where it is (m, world axes)."""
+    """Motion of a patch in the air: to a pose, or by a displacement (m, world axes)."""
 
     to: PoseSpec | None = None
     """A pose in the world."""
@@ -105,30 +105,29 @@ class LimbMove(Spec):
 
 
 class Joints(Spec):
-    """Joints that move; the others stay."""
+    """Positions of some joints; the others stay."""
 
     joints: dict[str, float]
     """Positions by joint, rad or m."""
 
 
 class StateAction(Spec):
-    """What a state of one's own does; with nothing in it, it waits. The contacts stay as they are."""
+    """Action of a custom state; an empty one waits. The contacts stay as they are."""
 
     com: Triple | None = None
     """Centre of mass, world, m."""
     posture: str | Joints | None = None
-    """A posture of the robot, or some joints: their references. What the contacts and the centre of mass need goes
-    first."""
+    """References of joints: a posture of the robot, or some joints. Contacts and centre of mass take precedence."""
     limbs: dict[str, LimbMove] = Field(default_factory=dict)
-    """Where patches go that touch nothing."""
+    """Motions of patches in the air."""
     forces: dict[str, NotNegative] = Field(default_factory=dict)
-    """The most that a contact may carry from then on, N."""
+    """Force limits of contacts from then on, N."""
     over: Positive = 1.0
-    """How long the references take, s."""
+    """Duration of the references, s."""
 
 
 class StateWeights(Spec):
-    """Task weights that hold in a state, as in ``control.weights``."""
+    """Task weights during a state, as in ``control.weights``."""
 
     com: NotNegative | None = None
     trunk: NotNegative | None = None
@@ -139,7 +138,7 @@ class StateWeights(Spec):
 
 
 class StateGains(Spec):
-    """Task gains that hold in a state, as in ``control.gains``."""
+    """Task gains during a state, as in ``control.gains``."""
 
     com_kp: NotNegative | None = None
     trunk_kp: NotNegative | None = None
@@ -151,27 +150,28 @@ class StateGains(Spec):
 
 
 class StateSpec(Spec):
-    """A state that is new (it has ``do``), or what is different about those of the plan that have this name."""
+    """A new state (with ``do``), or changes to the states of the plan with this name."""
 
     state: str
-    """As ``mcplan info --fsm`` prints it: ``lift left_sole``, or without the patch for all of them."""
+    """Name as ``mcplan info --fsm`` prints it: ``lift left_sole``, or ``lift`` for all patches."""
     stance: Annotated[int, Field(ge=0)] | None = None
-    """Index of the stance of the plan; None is every stance."""
+    """Index of the stance of the plan; None: every stance."""
     after: str | None = None
-    """A new state comes right after this one."""
+    """State after which a new state is inserted."""
     before: str | None = None
-    """Where a new state goes; without either it is entered by a transition only, and ``next`` says what follows it."""
+    """State before which a new state is inserted. Without ``after`` and ``before`` it is entered by a transition only,
+    and ``next`` gives its successor."""
     do: StateAction | None = None
-    """What a new state does."""
+    """Action of a new state."""
     until: Until | None = None
-    """What ends it."""
+    """Termination criterion."""
     next: str | dict[str, str | Jump] | None = None
-    """By the label of the criterion that ended the state: the state that follows, or ``next``, ``again``, ``end``,
-    ``fail``. A name alone holds for every label. What leads elsewhere than to the next state leaves undone what the
-    state would do at its end: open a contact, or close it."""
+    """Successor by the label of the criterion that ended the state: a state, or ``next``, ``again``, ``end``, ``fail``.
+    A name alone holds for every label. A transition elsewhere than to the next state skips the final action of the
+    state: opening or closing a contact."""
     weights: StateWeights | None = None
     gains: StateGains | None = None
-    """Weights and gains that hold in it."""
+    """Weights and gains during the state."""
 
     @model_validator(mode="after")
     def _new_or_not(self) -> "StateSpec":
@@ -184,7 +184,7 @@ class StateSpec(Spec):
         return self
 
     def task_values(self) -> dict[str, float]:
-        """Return the weights and gains that hold in it, by their keys in ``control``."""
+        """Return its weights and gains, by their keys in ``control``."""
         groups = {"weights": self.weights, "gains": self.gains}
         given = {group: {} if each is None else each.model_dump(exclude_none=True) for group, each in groups.items()}
         return {f"{group}.{key}": value for group, values in given.items() for key, value in values.items()}
@@ -196,10 +196,10 @@ class StateSpec(Spec):
 
 
 WORDS = ("next", "again", "end", "fail")
-"""Where a transition leads beside the states."""
+"""Targets of transitions other than states."""
 
 VERBS = (
     "stand", "shift", "unload", "retract", "lift", "swing", "approach", "load", "settle",
     "take", "press", "slide", "carry", "put",
 )  # fmt: skip
-"""First words of the names of all states that a plan may have."""
+"""Verbs: first words of the names of the states of plans."""

@@ -1,4 +1,4 @@
-"""Further tasks of the whole-body program, as a scenario writes them beside those of its plan.
+"""Settings of user-defined tasks of the whole-body program: ``control.tasks`` of a scenario.
 
 For example::
 
@@ -18,7 +18,7 @@ from mcplan.scene.spec import NotNegative, PoseSpec, Spec, Triple
 
 
 class LookAtSpec(Spec):
-    """An axis of a link, through a point of it, points at a target in the world, or in another link."""
+    """Point an axis of a link at a target in the world, or on another link."""
 
     frame: str
     """Link or patch."""
@@ -27,9 +27,9 @@ class LookAtSpec(Spec):
     target_frame: str | None = None
     """Link or patch that carries the target."""
     axis: Triple = (1.0, 0.0, 0.0)
-    """Of the frame, that points at the target."""
+    """Axis of the frame that points at the target."""
     eye: Triple = (0.0, 0.0, 0.0)
-    """Point of the frame from which it does, m."""
+    """Origin of the axis in the frame, m."""
 
     @model_validator(mode="after")
     def _points_somewhere(self) -> "LookAtSpec":
@@ -39,16 +39,16 @@ class LookAtSpec(Spec):
 
 
 class LinkPoseSpec(Spec):
-    """A link or patch keeps a pose in the world; where none is given, that of the first stance."""
+    """Hold a link or patch at a pose in the world, by default that of the first stance."""
 
     frame: str
     """Link or patch."""
     pose: PoseSpec | None = None
-    """That it keeps."""
+    """Pose to hold."""
     position: bool = True
-    """Whether its position is asked for."""
+    """Whether the position is controlled."""
     orientation: bool = True
-    """Whether its orientation is."""
+    """Whether the orientation is controlled."""
 
     @model_validator(mode="after")
     def _asks_for_something(self) -> "LinkPoseSpec":
@@ -58,23 +58,23 @@ class LinkPoseSpec(Spec):
 
 
 class RelativePoseSpec(LinkPoseSpec):
-    """The same in another link or patch."""
+    """Hold a link or patch at a pose relative to another link or patch."""
 
     reference: str
-    """Link or patch in which the pose is meant."""
+    """Link or patch to which the pose is relative."""
 
 
 class ContactForceSpec(Spec):
-    """The force of the environment on a patch while it is in contact: as a vector, or its normal part alone, N."""
+    """Force of the environment on a patch in contact: a vector, or its normal component only, N."""
 
     patch: str
-    """In contact."""
+    """Patch in contact."""
     force: Triple | None = None
-    """(3,) N."""
+    """Force vector, N."""
     axes: Literal["world", "contact", "patch"] = "world"
-    """Of ``force``."""
+    """Axes of ``force``."""
     normal: float | None = None
-    """Normal part alone, N."""
+    """Normal component, N."""
 
     @model_validator(mode="after")
     def _one(self) -> "ContactForceSpec":
@@ -84,31 +84,31 @@ class ContactForceSpec(Spec):
 
 
 class TorqueSpec(Spec):
-    """The torques are small: each in N m, or ``by_limit`` as a share of its limit."""
+    """Minimise the torques: in N m, or with ``by_limit`` relative to their limits."""
 
     by_limit: bool = False
-    """Each torque counts as a share of its limit."""
+    """Whether each torque is divided by its limit."""
 
 
 class TaskSpec(Spec):
-    """One task: of which kind, how much it weighs, which level it has, and in which states."""
+    """One task: kind, weight, priority level, and the states in which it acts."""
 
     look_at: LookAtSpec | None = None
-    """A link looks at a point."""
+    """Point a link at a target."""
     link_pose: LinkPoseSpec | None = None
-    """A link keeps a pose in the world."""
+    """Hold a link at a pose in the world."""
     relative_pose: RelativePoseSpec | None = None
-    """A link keeps a pose in another."""
+    """Hold a link at a pose relative to another."""
     contact_force: ContactForceSpec | None = None
-    """The force at a contact."""
+    """Force at a contact."""
     torque: TorqueSpec | None = None
-    """Small torques."""
+    """Minimise the torques."""
     weight: NotNegative | None = None
-    """Against the other tasks of its priority; each kind has a default."""
+    """Weight relative to the other tasks of its priority; each kind has a default."""
     kp: NotNegative | None = None
-    """1/s²; damping is critical."""
+    """Stiffness, 1/s²; damping is critical."""
     priority: Annotated[int, Field(ge=1, le=9)] = 1
-    """A lower number goes strictly before a higher one; the plan's own tasks have 1."""
+    """Priority level; lower numbers take strict precedence. Tasks of the plan have 1."""
     during: tuple[str, ...] = ()
     """States as ``mcplan info --fsm`` prints them (``swing left_sole``, ``swing``); empty: always."""
 
@@ -122,7 +122,7 @@ class TaskSpec(Spec):
 
     @property
     def kinds(self) -> list[str]:
-        """The kinds that are given: one."""
+        """The kinds that are set: one."""
         return [kind for kind in KINDS if getattr(self, kind) is not None]
 
 

@@ -1,4 +1,4 @@
-"""What a scenario asks of a controller of the textbooks.
+"""Settings of textbook controllers: ``control.textbook`` of a scenario.
 
 For example, an arm that presses on a wall and moves along it::
 
@@ -30,22 +30,23 @@ ControlType = Literal[
 
 
 class TextbookSpec(Spec):
-    """What to do; each controller reads what concerns it, and begins where the plan's first stance is."""
+    """Task of a textbook controller, which starts in the first stance of the plan; each one reads its own keys."""
 
     kp: NotNegative | None = None
     kd: NotNegative | None = None
     """Stiffness and damping. ``joint_impedance``: N m/rad, N m s/rad (default 200, 30). ``inverse_dynamics``,
     ``operational_space``, ``hierarchical``: 1/s², 1/s (100 and critical damping). ``virtual_model``: of the centre of
-    mass, as a share of the mass, 1/s² and 1/s (40, critical). ``gravity_compensation``: ``kd`` alone, N m s/rad (0)."""
+    mass, per unit of mass, 1/s² and 1/s (40, critical). ``gravity_compensation``: ``kd`` only, N m s/rad (0)."""
     posture: str | Joints | None = None
-    """``joint_impedance``, ``inverse_dynamics``: where the joints go; the others stay."""
+    """``joint_impedance``, ``inverse_dynamics``: final positions of joints; the others stay."""
     com: Triple | None = None
-    """``virtual_model``: where the centre of mass goes, world, m."""
+    """``virtual_model``: final position of the centre of mass, world, m."""
     frame: str | None = None
-    """``operational_space``, ``hierarchical``: the link or patch that is moved."""
+    """``operational_space``, ``hierarchical``: the controlled link or patch."""
     path: tuple[PoseSpec, ...] = ()
-    """Its poses, one after the other; a pose without an orientation keeps that of the beginning."""
+    """Its poses in order; a pose without an orientation keeps that of the first stance."""
     over: Positive = 2.0
-    """How long each motion takes, s."""
+    """Duration of each motion, s."""
     press: Triple | None = None
-    """``operational_space``: force that the frame exerts, world, N; along it force is controlled instead of motion."""
+    """``operational_space``: force of the frame on its environment, world, N; force control replaces motion control in
+    this direction."""

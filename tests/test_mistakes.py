@@ -99,7 +99,7 @@ PYTHON = {
     "mc.make_physics('sway', 'contact')": r"make_physics: scenario: expected a Scenario, not 'sway'; mcplan",
     "mc.simulate(plan, physics='mujco')": r"no physics 'mujco'; did you mean `mujoco`\?",
     "mc.simulate(plan, seed='a')": r"seed: expected a whole number from 0 on, not 'a'",
-    "mc.simulate(plan, tasks=['com'])": r"tasks\[0\]: 'com' is no task: it has no weight, .* rows",
+    "mc.simulate(plan, tasks=['com'])": r"tasks\[0\]: 'com' is not a task: it has no weight, .* rows",
     "mc.simulate(plan, tasks=mc.ComTask())": r"tasks: expected a list of tasks",
     "mc.simulate(plan, observers=[print])": r"observers\[0\]: expected an Observer",
     "mc.Simulation(scenario)": r"plan: expected a Plan, not Scenario\('sway'.*; mcplan\.plan\(\.\.\.\)",

@@ -1,1 +1,1 @@
-"""Curves in time: of vectors, rotations, postures and limbs."""
+"""Trajectories of vectors, rotations, postures and limbs, and time parameterization of paths."""

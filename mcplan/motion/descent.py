@@ -6,23 +6,23 @@ from mcplan.motion.limb_path import LimbPath, PoseSample, PosturePath
 from mcplan.motion.time_parameterization import TimedPath
 
 DESCENT_RAMP_S = 0.2
-"""Time in which a descent gets up to speed (s)."""
+"""Time to accelerate to the descent speed (s)."""
 
 
 class Descent:
-    """A path that ends above its support, and goes on down at a constant speed.
+    """A path that ends above its support, followed by a descent at constant speed.
 
         p(t) = p_path(t) - n d(t),   d = v T (r^3 - r^4 / 2) for r = s / T < 1, then v (s - T/2)
 
-    s seconds after the end of the path: its acceleration rises and falls without a jump.
+    s seconds after the end of the path. The acceleration is continuous.
 
     Parameters
     ----------
     path : swing path that ends above the support.
     normal : (3,) of the support.
     speed : ``v``, m/s.
-    depth : where it stops if nothing is met (m below the end of the path).
-    ramp : T, the time in which it gets up to speed (s).
+    depth : of the descent if there is no touch (m below the end of the path).
+    ramp : T, time to accelerate to the descent speed (s).
     """
 
     def __init__(
@@ -40,17 +40,17 @@ class Descent:
 
     @property
     def swing_time(self) -> float:
-        """Time at which the lift is over (s)."""
+        """Time at which the lift ends (s)."""
         return self.path.swing_time
 
     @property
     def approach_time(self) -> float:
-        """Time from which the limb moves along the normal of its new place only (s)."""
+        """Time from which the limb moves only along the normal of its new contact (s)."""
         return self.path.approach_time
 
     @property
     def end_time(self) -> float:
-        """Time at which it stops where it has met nothing (s)."""
+        """Time at which the descent ends if there is no touch (s)."""
         return self.path.end_time + self.depth / self.speed + self.ramp / 2
 
     def sample(self, t: float) -> PoseSample:

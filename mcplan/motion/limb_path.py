@@ -1,4 +1,4 @@
-"""Swing paths of limbs: lift, swing and approach; along a posture; to a step target; and the turn of a patch."""
+"""Swing trajectories of limbs: lift, swing and approach; along a posture; to a step target; patch orientation."""
 
 from typing import NamedTuple, Protocol
 
@@ -19,7 +19,7 @@ __all__ = ["CachedPath", "Pose", "PoseSample"]
 class PoseSample(NamedTuple):
     """A pose reference: R (3,3) and p (3,) with velocity and acceleration (6,), linear then angular.
 
-    ``tightness`` in [0, 1] says how much the orientation matters.
+    ``tightness`` in [0, 1]: relative weight of the orientation.
     """
 
     R: np.ndarray
@@ -30,13 +30,13 @@ class PoseSample(NamedTuple):
 
 
 class CachedPath:
-    """Base of paths; computes a sample by ``compute`` and keeps the last one."""
+    """Base class of paths: caches the last sample of ``compute``."""
 
     _time = float("nan")
     _sample: PoseSample
 
     def sample(self, t: float) -> PoseSample:
-        """Return the reference at time t; the end is held. The arrays are not to be written to."""
+        """Return the reference at time t; the end is held. Do not modify the arrays."""
         if t != self._time:
             self._sample, self._time = self.compute(t), t
         return self._sample
@@ -47,14 +47,14 @@ class CachedPath:
 
 
 class Timing(NamedTuple):
-    """How fast limbs move.
+    """Speed limits and timing of limb paths.
 
     speed : largest linear speed of a piece (m/s).
     angular_speed : largest angular speed of the swing (rad/s).
-    shortest : least time of a piece (s).
-    overlap : part of the lift and of the approach that runs while the swing does.
-    share : least part of the swing's time that lift and approach take: the corners of a long swing would be sharp
-        otherwise, and are taken slowly by a law of time.
+    shortest : least duration of a piece (s).
+    overlap : fraction of lift and approach that overlaps the swing.
+    share : least duration of lift and approach as a fraction of the swing's. Otherwise a long swing has sharp corners,
+        at which a time-optimal motion slows down.
     """
 
     speed: float = 0.5
@@ -64,7 +64,7 @@ class Timing(NamedTuple):
     share: float = 0.0
 
     def duration(self, distance: float, angle: float = 0.0) -> float:
-        """Return the time of a minimum-jerk piece whose largest speeds are within the bounds."""
+        """Return the duration of a minimum-jerk piece within the speed limits."""
         if distance <= 0.0 and angle <= 0.0:
             return 0.0
         return max(self.shortest, 15 / 8 * distance / self.speed, 15 / 8 * angle / self.angular_speed)
@@ -75,7 +75,7 @@ UNLIMITED_TIMING = Timing(np.inf, np.inf, 1e-3)
 
 
 class OrientationReference(Protocol):
-    """A reference of an orientation."""
+    """An orientation reference."""
 
     def sample(self, t: float) -> ReferenceSample:
         """Return R (3,3), angular velocity and acceleration (3,) at time t."""
@@ -83,27 +83,27 @@ class OrientationReference(Protocol):
 
 
 class LimbPath(CachedPath):
-    """A smooth path of a pose, made of a lift, a swing and an approach.
+    """Smooth pose trajectory of a lift, a swing and an approach.
 
     Three minimum-jerk pieces s1, s2, s3 overlap in time, each from rest to rest:
 
         p(t) = pA + nA hA s1(t) + (pB + nB hB - pA - nA hA) s2(t) - nB hB s3(t)
 
-    The swing (s2) begins when the lift (s1) is past its middle, and the approach (s3) begins before the swing ends, so
-    that the corners are rounded, p is twice continuously differentiable, the first part is a motion along nA alone and
-    the last one along nB alone, with zero velocity and acceleration at both ends. The orientation turns during the
-    swing, and so does its tightness: in the air a limb with few joints is left to turn as its posture does.
+    The swing (s2) begins when the lift (s1) is past its middle, and the approach (s3) begins before the swing ends.
+    This rounds the corners: p is twice continuously differentiable, with zero velocity and acceleration at both ends.
+    The first part is a motion along nA only, the last one along nB only. Orientation and tightness change during the
+    swing: in the air a limb with few joints keeps the orientation of its posture.
 
     Parameters
     ----------
     start, end : poses (R, p) of the patch frame.
-    lift, approach : (3,) nA hA and nB hB (m): how far the path leaves along the normal of the old place, and from how
-        far it comes to the new one; zero where there is nothing to leave or to meet.
-    timing : how fast.
+    lift, approach : (3,) nA hA and nB hB (m): displacement along the normal of the old and of the new contact; zero
+        without such a contact.
+    timing : speed limits.
     start_time : s.
-    least_duration : s; a path that would be faster is slowed down as a whole.
+    least_duration : s; a faster path is slowed down as a whole.
     tightness : of the orientation, at the start and at the end.
-    turn : reference of the orientation; None: it turns during the swing, by the smallest angle.
+    turn : orientation reference; None: rotation by the smallest angle during the swing.
     """
 
     def __init__(
@@ -125,7 +125,7 @@ class LimbPath(CachedPath):
         displacements = np.array([lift, p1 + approach - self._p - lift, -np.asarray(approach)], float)
         angles = (0.0, float(np.linalg.norm(rotation_vector(R1 @ R0.T))), 0.0)
         distances = np.linalg.norm(displacements, axis=1).tolist()
-        # numbers of Python: paths begin within ticks, and arrays of three cost ten times as much
+        # Python floats: paths are created within ticks, and arrays of three cost ten times as much
         up, over, down = map(timing.duration, distances, angles)
         up, down = (max(T, timing.share * over) if T > 0.0 else 0.0 for T in (up, down))
         leaves = (1 - timing.overlap) * up if over > 0.0 else 0.0
@@ -155,39 +155,39 @@ class LimbPath(CachedPath):
 
     @property
     def swing_time(self) -> float:
-        """Time at which the lift is over (s)."""
+        """Time at which the lift ends (s)."""
         return self._begin[0] + self._T[0]
 
     @property
     def approach_time(self) -> float:
-        """Time from which the limb moves along the normal of its new place only (s)."""
+        """Time from which the limb moves only along the normal of its new contact (s)."""
         return max(self._begin[1] + self._T[1], self.swing_time)
 
 
 MAX_APPROACH_SHARE = 0.5
-"""The most of the posture's time that the approach takes."""
+"""Largest duration of the approach, as a fraction of the duration of the posture motion."""
 
 
 class PosturePath(CachedPath):
-    """The pose of a patch in a posture reference, with offsets along the normals.
+    """Trajectory of a patch by forward kinematics of a posture reference, with offsets along the normals.
 
         p(t) = p_FK(q(u)) + sum of pieces d_i s_i(t),   R(t) = R_FK(q(u)),   u = t + a s(t)
 
-    The limb goes ahead of the body, in the end by ``a``, so that it is above its new support before the body has
-    arrived, and meets it when the body does: with the body at the end, a limb may not reach the place above its own.
-    The pieces are minimum jerk: the lift off the old support and its return to zero, the rise to the height of the
-    approach and the approach itself, and the small corrections that make start and end exact. A limb that follows its
-    own posture asks nothing of the other joints, and stays within the joint limits as both ends of the posture do.
+    The limb runs ahead of the body, in the end by the time ``a``: it is above its new support before the body arrives,
+    and touches when the body arrives. With the body at its end, the point above the support may be out of reach. The
+    pieces are minimum jerk: lift off the old support and return to zero offset; rise to the approach height and
+    approach; small corrections that make start and end exact. A limb that follows its own posture does not disturb the
+    other joints, and stays within the joint limits.
 
     Parameters
     ----------
     robot : Robot
     patch : the patch that moves.
-    posture : reference of the whole posture; the limb lifts before it begins, and arrives when it ends.
-    start : (3,) position now.
-    end : (R, p) of the contact to meet, or None for the pose of the patch at the end of the posture.
-    lift, approach : (3,) offsets along the normals of old and new support; zero where there is none.
-    timing : how fast.
+    posture : whole-body reference; the limb lifts before it begins, and arrives when it ends.
+    start : (3,) present position.
+    end : (R, p) of the new contact, or None for the pose of the patch at the end of the posture.
+    lift, approach : (3,) offsets along the normals of old and new support; zero without such a support.
+    timing : speed limits.
     start_time : s.
     tightness : of the orientation, at the start and at the end.
     """
@@ -254,9 +254,9 @@ class PosturePath(CachedPath):
 
 
 class StepPath(CachedPath):
-    """Over a bump to a place, and on down along its normal n until something is met.
+    """Swing trajectory of a recovery step: over a bump to the target, then down along its normal n until touchdown.
 
-        p(t) = p_way(t) + n h 64 s³ (1 - s)³   for s = (t - t0) / T < 1,   then   p_end - n v (t - t0 - T)
+        p(t) = p_path(t) + n h 64 s³ (1 - s)³   for s = (t - t0) / T < 1,   then   p_end - n v (t - t0 - T)
 
     Parameters
     ----------
@@ -286,7 +286,7 @@ class StepPath(CachedPath):
         self._turn = RotationTrajectory(start[0], end[0], duration, start_time=start_time)
 
     def aim(self, end: Pose, t: float) -> None:
-        """Go to another place from time t (s) on, from how the foot moves then."""
+        """Change the target from time t (s) on; position, velocity and acceleration are continuous."""
         x = self._path.sample(t)
         self._path = Quintic(x.value, end[1], self.end_time - t, x.velocity, x.acceleration, t)
         self.end, self._time = end, float("nan")
@@ -308,27 +308,29 @@ class StepPath(CachedPath):
 
     @property
     def end_time(self) -> float:
-        """When it is at its place (s)."""
+        """Time at which the target is reached (s)."""
         return self.start_time + self.duration
 
     @property
     def swing_time(self) -> float:
-        """End of the lift, which is not separate (s)."""
+        """End of the swing: the lift is not separate (s)."""
         return self.end_time
 
     @property
     def approach_time(self) -> float:
-        """Start of the approach, which is not separate (s)."""
+        """End of the swing: the approach is not separate (s)."""
         return self.end_time
 
 
 class PatchTurn:
-    """``R(t) = exp((1 - sigma(t)) phi) R_FK(q(t))``: the initial error phi vanishes along the motion.
+    """Orientation of a patch along a posture reference, with the initial error phi blended out.
+
+        R(t) = exp((1 - sigma(t)) phi) R_FK(q(t))
 
     Parameters
     ----------
-    robot, patch : whose orientation.
-    posture : reference of the whole posture.
+    robot, patch : the patch whose orientation it is.
+    posture : whole-body reference.
     start : (3,3) orientation at its beginning.
     """
 

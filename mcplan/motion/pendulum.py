@@ -1,7 +1,7 @@
-"""Linear inverted pendulum: the centre of mass of a robot that falls or is caught.
+"""Linear inverted pendulum: CoM references of a robot that falls or recovers its balance.
 
-At a height z above its centre of pressure u the centre of mass c follows ``c'' = w² (c - u)``, ``w² = g / z``, and its
-capture point ``xi = c + c' / w`` runs away from the pressure, ``xi' = w (xi - u)``: with the pressure there the robot
+At a height z above its centre of pressure u the centre of mass c follows ``c'' = w² (c - u)``, ``w² = g / z``. Its
+capture point ``xi = c + c' / w`` diverges from the pressure, ``xi' = w (xi - u)``: with the pressure at xi the robot
 comes to rest (Pratt et al. 2006; Englsberger et al. 2011).
 """
 
@@ -14,27 +14,27 @@ from mcplan.motion.quintic import ReferenceSample
 from mcplan.scene.contact import Contact
 
 LEAST_HEIGHT = 0.1
-"""m: so high above its lowest contact a centre of mass is taken to be at least, for a robot of the size of HRP-2."""
+"""m: lower bound of the CoM height above the lowest contact, for a robot of the size of HRP-2."""
 
 
 def frequency(com: np.ndarray, contacts: Sequence[Contact], size: float = 1.0) -> float:
-    """Return w (1/s) of a centre of mass (3,) on some contacts, of a robot of a size: ``w² = g / z``."""
+    """Return w (1/s) of a centre of mass (3,) on some contacts: ``w² = g / z``; ``size`` is that of the robot."""
     ground = min((contact.ground for contact in contacts), default=np.inf)
     return float(np.sqrt(GRAVITY / max(float(com[2]) - ground, size * LEAST_HEIGHT)))
 
 
 class Pendulum:
-    """Reference of a centre of mass whose capture point leaves a point r, or comes to rest there.
+    """CoM reference whose capture point diverges from a point r, or converges to it.
 
         xi(t) = r + (xi_0 - r) e^(-k t),   c' = w (xi - c)
         c(t)  = r + A e^(-k t) + (c_0 - r - A) e^(-w t),   A = w (xi_0 - r) / (w - k)
 
-    The pressure that this takes is at ``u = xi + k / w (xi - r)``. With ``k = -w`` it stays at r, over which the robot
-    falls; with ``k = 0`` it is at the capture point, and neither moves.
+    It needs the centre of pressure ``u = xi + k / w (xi - r)``. With ``k = -w`` the pressure stays at r, and the robot
+    falls about it; with ``k = 0`` it is at the capture point, and both rest.
 
     Parameters
     ----------
-    com, velocity : (3,) at the start (m, m/s); the height stays.
+    com, velocity : (3,) at the start (m, m/s); the height is constant.
     rest : (2,) r, horizontal (m).
     omega : w (1/s).
     rate : k < w (1/s).
@@ -61,5 +61,5 @@ class Pendulum:
 
     @property
     def end_time(self) -> float:
-        """It comes to rest gradually."""
+        """The start time: the reference converges asymptotically and has no end (s)."""
         return self.start_time

@@ -1,4 +1,4 @@
-"""Minimum-jerk motion of a whole posture on R³ x SO(3) x R^n."""
+"""Minimum-jerk trajectory of a whole-body posture on R³ x SO(3) x R^n."""
 
 from typing import NamedTuple
 
@@ -18,7 +18,7 @@ class PostureSample(NamedTuple):
 
 
 class PostureTrajectory:
-    """Base position and joints by quintics, base orientation by a quintic rotation vector.
+    """Posture trajectory: quintics for base position and joints, a quintic rotation vector for the base orientation.
 
     Parameters
     ----------

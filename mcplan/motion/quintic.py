@@ -1,4 +1,4 @@
-"""Minimum-jerk motion in R^n and in SO(3), from any state of motion to rest."""
+"""Minimum-jerk trajectories in R^n and SO(3): quintics from any velocity and acceleration to rest."""
 
 from typing import NamedTuple
 
@@ -114,7 +114,7 @@ def vector_rates(phi: np.ndarray, velocity: np.ndarray, acceleration: np.ndarray
 
 
 class RotationTrajectory:
-    """``R(t) = exp(phi(t)) R(start)`` with phi of degree five: the shortest turn when it starts at rest.
+    """``R(t) = exp(phi(t)) R(start)`` with phi of degree five; from rest, the rotation by the smallest angle.
 
     Parameters
     ----------

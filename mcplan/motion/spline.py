@@ -1,4 +1,4 @@
-"""Smooth motion through given values at given times: splines of degree five in R^n, and whole postures by them."""
+"""Quintic interpolating splines in R^n, and of whole-body postures."""
 
 from bisect import bisect_right
 from copy import copy
@@ -22,8 +22,8 @@ class Spline:
 
     Parameters
     ----------
-    times : (k,) s, increasing; before them the first value is held, after them it goes on at the last velocity.
-    values : (k, n), six at least.
+    times : (k,) s, increasing; before them the first value is held, after them the last velocity.
+    values : (k, n), at least six.
     begin, finish : (n,) velocity and acceleration at the start and at the end; None is rest.
 
     Attributes
@@ -56,7 +56,7 @@ class Spline:
         self._stops = not last.any()
 
     def begun(self, t: float) -> "Spline":
-        """Return the same curve, its time counted from t (s)."""
+        """Return the curve shifted in time to begin at t (s)."""
         curve = copy(self)
         curve.times, curve._time = self.times + t, float("nan")
         curve._starts, curve._finish = curve.times[:-1].tolist(), float(curve.times[-1])
@@ -78,13 +78,13 @@ class Spline:
         return self.values[-1]
 
     def piece(self, t: float) -> tuple[int, float, float]:
-        """Return the piece of a time, the share of it that is over, and its length (s)."""
+        """Return the piece at a time, the fraction of it that has passed, and its length (s)."""
         i = max(bisect_right(self._starts, t) - 1, 0)
         length = self._lengths[i]
         return i, min(max((t - self._starts[i]) / length, 0.0), 1.0), length
 
     def pieces(self, t: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the same of times (m,), each (m,)."""
+        """Return `piece` of times (m,), each result (m,)."""
         i = np.maximum(np.searchsorted(self._starts, t, side="right") - 1, 0)
         length = np.diff(self.times)[i]
         return i, np.clip((t - self.times[i]) / length, 0.0, 1.0), length
@@ -96,7 +96,7 @@ class Spline:
         return ReferenceSample(out[:, 0], out[:, 1], out[:, 2])
 
     def sample(self, t: float) -> ReferenceSample:
-        """Return the reference at time t. The arrays are not to be written to."""
+        """Return the reference at time t. Do not modify the arrays."""
         if t != self._time or self._sample is None:
             self._sample, self._time = self._compute(t), t
         return self._sample
@@ -118,7 +118,7 @@ class Spline:
 
 
 class PostureSpline:
-    """A whole posture through given ones: what `PostureTrajectory` is between two.
+    """Spline through whole-body postures; `PostureTrajectory` connects two.
 
     Parameters
     ----------
@@ -153,14 +153,14 @@ class PostureSpline:
         self._time, self._sample = float("nan"), self._last
 
     def begun(self, t: float) -> "PostureSpline":
-        """Return the same curve, its time counted from t (s)."""
+        """Return the curve shifted in time to begin at t (s)."""
         curve = copy(self)
         curve._flat, curve._phi, curve._time = self._flat.begun(t), self._phi.begun(t), float("nan")
         curve._scratch = self._scratch.copy()
         return curve
 
     def sample(self, t: float) -> PostureSample:
-        """Return the reference at time t. The arrays are not to be written to."""
+        """Return the reference at time t. Do not modify the arrays."""
         if t != self._time:
             self._sample, self._time = self._compute(t), t
         return self._sample
@@ -184,7 +184,7 @@ class PostureSpline:
         return PostureSample(q, v, vd)
 
     def _onward(self, dt: float) -> PostureSample:
-        """Return what it goes on to within dt (s) after its end."""
+        """Extrapolate with the last velocity to dt (s) after its end."""
         q, v = self.end.copy(), self._last.v
         integrate(self.end, v, dt, q)
         return PostureSample(q, v, self._last.vd)

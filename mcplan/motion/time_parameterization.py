@@ -1,7 +1,7 @@
-"""Time parameterization of paths (TOPP): when a reference is at which point of its path, and the references in time.
+"""Time parameterization of paths (TOPP), and trajectories by it.
 
-A path has a parameter s, the time that it would take at its nominal speed. A time parameterization s(t) turns a
-reference x(s) into x(s(t)) with
+A path has a parameter s, the time at nominal speed. A time parameterization s(t) turns a reference x(s) into x(s(t))
+with
 
     d/dt x = x' sd,   d²/dt² x = x'' sd² + x' sdd
 
@@ -21,15 +21,15 @@ from mcplan.robot.pose import Pose
 
 
 class TimeParameterization:
-    """s(t) of degree five between nodes, twice differentiable, rising from 0 to the end of the path.
+    """Time parameterization s(t): quintic pieces, twice differentiable, increasing from 0 to the end of the path.
 
     Parameters
     ----------
-    times : (k,) s, rising from 0.
-    path : (k,) parameter s at these times, rising from 0.
-    rate, change : (k,) sd (positive) and sdd (1/s) there.
-    kept : part of the reserve of friction, torque, forces and area that it keeps: 1 is all that the pace asks for, 0 is
-        what the controller counts on.
+    times : (k,) s, increasing from 0.
+    path : (k,) parameter s at these times, increasing from 0.
+    rate, change : (k,) sd (positive) and sdd (1/s) at these times.
+    kept : fraction of the reserve of friction, torque, forces and area that the motion keeps. 1: the margins of the
+        pace; 0: the limits of the controller.
     """
 
     def __init__(self, times: np.ndarray, path: np.ndarray, rate: np.ndarray, change: np.ndarray, kept: float = 1.0):
@@ -40,12 +40,12 @@ class TimeParameterization:
 
     @property
     def duration(self) -> float:
-        """How long it takes (s)."""
+        """Duration of the motion (s)."""
         return self._starts[-1]
 
     @cached_property
     def _pieces(self) -> list[tuple[float, ...]]:
-        """Length of each piece (s), and the coefficients of the powers of its share, see `mcplan.motion.quintic`."""
+        """Length of each piece (s), and its polynomial coefficients in t / length, see `mcplan.motion.quintic`."""
         T = np.diff(self.times)
         x0, v0, a0 = self.path[:-1], T * self.rate[:-1], T * T * self.change[:-1]
         gap = self.path[1:] - x0 - v0 - 0.5 * a0
@@ -54,7 +54,7 @@ class TimeParameterization:
         return [tuple(row) for row in np.stack(rows, axis=1).tolist()]
 
     def at(self, t: float) -> tuple[float, float, float]:
-        """Return s, sd and sdd at a time from its beginning on (s); after its end it goes on at its last rate."""
+        """Return s, sd and sdd at a time (s) after its beginning; after its end it continues at the last rate."""
         if t != self._time:
             self._time, self._sample = t, self._compute(t)
         return self._sample
@@ -74,13 +74,13 @@ class TimeParameterization:
         )
 
     def slopes(self, velocity: np.ndarray, acceleration: np.ndarray, t: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
-        """Return the derivatives by s, at a time from its beginning on (s), of a reference that has these in time."""
+        """Return the derivatives with respect to s at time t (s) of a reference with these time derivatives."""
         _, rate, change = self.at(t)
         slope = velocity / rate
         return slope, (acceleration - change * slope) / (rate * rate)
 
     def time_of(self, s: float) -> float:
-        """Return when it is at a place of its path (s)."""
+        """Return the time (s) of a path parameter."""
         if s <= 0.0:
             return 0.0
         if s >= self.path[-1]:
@@ -105,7 +105,7 @@ RATE_TIME_CONSTANT_S = 0.03
 """s: time constant of the rate, so that neither velocities nor accelerations jump."""
 
 RATE_TOLERANCE = 1e-6
-"""A rate that differs by less from 1 is 1."""
+"""A rate that differs by less from 1 is set to 1."""
 
 
 class ReferenceClock:
@@ -137,7 +137,7 @@ class ReferenceClock:
 
 
 class _Timing:
-    """A time parameterization that begins at a time, slowed down by a clock."""
+    """A time parameterization with a start time and a reference clock."""
 
     def __init__(self, law: TimeParameterization, start_time: float, stretch: ReferenceClock | None):
         self.law, self.start_time, self.stretch = law, start_time, stretch or ReferenceClock()
@@ -156,14 +156,14 @@ class _Timing:
 
 
 class TimedPath:
-    """x(s(t)) with its derivatives in time.
+    """Trajectory x(s(t)) with its time derivatives.
 
     Parameters
     ----------
-    path : x(s), its parameter from 0 on.
+    path : x(s), with its parameter from 0 on.
     law : s(t).
-    start_time : when it begins (s).
-    stretch : what slows it down; it is sampled at the present time only, for what is to come is not known.
+    start_time : s.
+    stretch : reference clock. Samples are valid at the present time only: later rates of the clock are unknown.
     """
 
     def __init__(
@@ -178,13 +178,13 @@ class TimedPath:
         self._time, self._sample = float("nan"), None
 
     def sample(self, t: float) -> Any:
-        """Return the reference at time t, a sample as the path has it; the end is held."""
+        """Return the reference at time t, of the sample type of the path; the end is held."""
         if t != self._time or self._sample is None:
             self._time, self._sample = t, self._compute(t)
         return self._sample
 
     def foreseen(self, t: float) -> Any:
-        """Return the reference at time t after its beginning (s), unless something slows it down."""
+        """Return the reference t (s) after its beginning, if the clock does not slow it down."""
         return self._at(*self.law.at(t))
 
     def _compute(self, t: float) -> Any:
@@ -200,12 +200,12 @@ class TimedPath:
 
     @property
     def end(self) -> Pose:
-        """Where it ends."""
+        """Pose at its end."""
         return self.path.end  # type: ignore[return-value]
 
     @property
     def knots(self) -> Sequence[np.ndarray]:
-        """Those of a whole posture."""
+        """Knots of a whole-body posture."""
         return self.path.knots  # type: ignore[return-value, union-attr]
 
     @property
@@ -215,12 +215,12 @@ class TimedPath:
 
     @property
     def swing_time(self) -> float:
-        """Time at which the lift of a limb is over (s)."""
+        """Time at which the lift of a limb ends (s)."""
         return self._when(self.path.swing_time)  # type: ignore[union-attr]
 
     @property
     def approach_time(self) -> float:
-        """Time from which a limb moves along the normal of its new place only (s)."""
+        """Time from which a limb moves only along the normal of its new contact (s)."""
         return self._when(self.path.approach_time)  # type: ignore[union-attr]
 
     def _when(self, s: float) -> float:
@@ -228,14 +228,14 @@ class TimedPath:
 
 
 class TimedRate:
-    """What is proportional to the speed along a path, as momentum is: y(s) sd, and its derivative y' sd² + y sdd.
+    """Quantity proportional to the path rate, such as momentum: y(s) sd, with its derivative y' sd² + y sdd.
 
     Parameters
     ----------
-    path : y(s), its parameter from 0 on.
+    path : y(s), with its parameter from 0 on.
     law : s(t).
-    start_time : when it begins (s).
-    stretch : what slows it down.
+    start_time : s.
+    stretch : reference clock.
     """
 
     def __init__(

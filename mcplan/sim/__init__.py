@@ -1,1 +1,1 @@
-"""Simulation: physics back ends, the record of a run, and its independent verification."""
+"""Simulation: physics back ends, simulation loop, recorder, observers."""

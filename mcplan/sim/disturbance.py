@@ -1,4 +1,4 @@
-"""Disturbances between controller and physics: pushes, delayed and noisy torques, sensor noise; their validation."""
+"""Disturbances of a simulation and their validation: pushes, torque delay and noise, sensor noise."""
 
 from collections import deque
 
@@ -15,14 +15,14 @@ from mcplan.whole_body.settings import solver_options
 
 
 class Disturbance:
-    """Pushes, and the imperfect actuators and sensors of one run.
+    """Pushes, actuator errors and sensor noise of one run.
 
     Parameters
     ----------
     robot : Robot; its limits bound the noisy torques.
     settings : of the simulation.
     dt : physics step (s).
-    seed : of all noise. Torques and measurements have separate generators.
+    seed : of all noise; torques and measurements have separate generators.
     """
 
     def __init__(self, robot: Robot, settings: SimulationSettings, dt: float, seed: int):
@@ -33,7 +33,7 @@ class Disturbance:
         self._late: deque[np.ndarray] = deque(maxlen=1 + round(self._flaws.torque_delay / dt))
 
     def measured(self, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the state (7+n,), (6+n,) as the controller sees it; where a fixed base stands is known."""
+        """Return the measured state (7+n,), (6+n,); the pose of a fixed base is exact."""
         if self._flaws.position_noise:
             q = self.robot.integrate(q, self._noise(self._flaws.position_noise), 1.0)
         if self._flaws.velocity_noise:
@@ -41,16 +41,16 @@ class Disturbance:
         return q, v
 
     def _noise(self, deviation: float) -> np.ndarray:
-        """Return errors (6+n,) of sensors; the same are drawn whether the base is fixed or free."""
+        """Return sensor errors (6+n,); the number of draws does not depend on whether the base is fixed."""
         noise = deviation * self._sensor_rng.standard_normal(self.robot.nv)
         if self.robot.fixed:
             noise[:6] = 0.0
         return noise
 
     def delivered(self, tau: np.ndarray) -> np.ndarray:
-        """Return the torques (n,) that act during a step in which ``tau`` is commanded.
+        """Return the torques (n,) that act in a step with the command ``tau``.
 
-        Until the first command has arrived, that command acts.
+        During the initial delay the first command acts.
         """
         if self._late.maxlen != 1:
             self._late.append(tau)
@@ -77,12 +77,12 @@ def push_force(robot: Robot, q: np.ndarray, push: Push) -> np.ndarray:
 
 
 def steps_per_tick(scenario: Scenario) -> int:
-    """Return how many physics steps one step of the controller lasts.
+    """Return the number of physics steps per control step.
 
     Raises
     ------
     ScenarioError
-        ``control.rate`` is not that of the physics or a whole fraction of it.
+        ``control.rate`` is not the rate of the physics divided by an integer.
     """
     rate, dt = scenario.control.rate, scenario.simulation.dt
     steps = 1 if rate is None else round(1 / (rate * dt))
@@ -94,16 +94,16 @@ def steps_per_tick(scenario: Scenario) -> int:
 
 
 def validate_disturbances(scenario: Scenario, physics: str, own: bool = False) -> None:
-    """Refuse disturbances and freedoms that a back end does not support, or that are impossible.
+    """Reject disturbances and free contact directions that are impossible or not supported by a back end.
 
     Parameters
     ----------
-    own : whether a custom controller gives the torques, for which free directions of contacts do not matter.
+    own : whether a custom controller computes the torques: then free contact directions do not matter.
 
     Raises
     ------
     ScenarioError
-        Naming every line.
+        With all problems, each with its line.
     """
     settings, document = scenario.simulation, scenario.document
     problems: list[Problem] = []

@@ -1,4 +1,4 @@
-"""Failure detection in a simulation: falls, and a program without solutions for too long."""
+"""Failure detection in a simulation: falls, and a whole-body program that stays infeasible."""
 
 import math
 from collections import deque
@@ -9,17 +9,17 @@ from mcplan.certificate.tolerances import FALL, NEGLIGIBLE_VIOLATION
 from mcplan.planning.plan import Plan
 
 MAX_COM_ERROR_M = 0.3
-"""A robot whose centre of mass is farther from its reference has lost it."""
+"""Distance of the centre of mass from its reference beyond which the robot counts as fallen."""
 
 
 class FailureDetector:
-    """Watches a simulation for its end.
+    """Detects failures of a simulation.
 
     Parameters
     ----------
     plan : Plan; its lowest centre of mass is the measure of a fall.
     dt : s.
-    max_infeasible_time : s, over which failures of the program are counted.
+    max_infeasible_time : s, length of the window in which failures of the program are counted.
     """
 
     def __init__(self, plan: Plan, dt: float, max_infeasible_time: float):
@@ -30,7 +30,7 @@ class FailureDetector:
         self._since, self._why = 0.0, ""
 
     def fell(self, com: np.ndarray, reference: np.ndarray) -> str:
-        """Say how the robot has fallen: (3,) centre of mass and its reference, m; empty if it has not."""
+        """Return a message if the robot has fallen, else an empty text; centre of mass and its reference (3,), m."""
         place = com.tolist()
         if place[2] < self._lowest:
             return f"fell: the centre of mass is at a height of {place[2]:.2f} m"
@@ -38,10 +38,10 @@ class FailureDetector:
         return f"fell: the centre of mass is {away:.2f} m from its reference" if away > MAX_COM_ERROR_M else ""
 
     def no_solution(self, t: float, status: int, message: str, violation: float = np.inf) -> str:
-        """Count the failures of the program (status 0: solved); return since when and why, once they are too many.
+        """Count failures of the program (status 0: solved); return a message once there are too many.
 
-        A step fails by the ``violation`` of its rows, not by its status: a robot at rest whose contacts differ from
-        their references by rounding has lost nothing.
+        A step fails by its constraint ``violation``, not by its status: rounding errors of the contacts of a robot at
+        rest are no failure.
         """
         failed = status != 0 and violation > NEGLIGIBLE_VIOLATION
         if failed and not self._count:
@@ -53,4 +53,4 @@ class FailureDetector:
         self._count += self._failed[-1]
         if 2 * self._count <= most:
             return ""
-        return f"no solution of the program since {self._since:.3f} s: {self._why}"
+        return f"the whole-body program has no solution since t = {self._since:.3f} s: {self._why}"

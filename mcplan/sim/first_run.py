@@ -1,7 +1,7 @@
-"""Compile kernels of control in a second process, while the first one compiles those of planning.
+"""Parallel compilation on the first run: a second process compiles control kernels, the first those of planning.
 
-Numba compiles on one core. What one process has compiled, the other finds in the cache; so the second one begins with
-the kernels that the first needs last. If it fails, the first process compiles the rest.
+Numba compiles on one core. Both processes share the kernel cache, so the second one begins with the kernels that the
+first needs last. If it fails, the first process compiles the rest.
 """
 
 import subprocess
@@ -29,12 +29,12 @@ from mcplan.whole_body.tasks.task import Task
 from mcplan.whole_body.whole_body import WholeBodyQP
 
 SCENARIO = "table_hand"
-"""Its first step asks for every kernel of control: surfaces, obstacles, contacts that change."""
+"""Scenario whose first step uses every control kernel: surfaces, obstacles, changing contacts."""
 
 
 @contextmanager
 def compiling_ahead(physics: str) -> Iterator[bool]:
-    """Compile ahead, unless it has been done, until the block ends; yield whether that is so."""
+    """Run the compilation during the block unless the cache is complete; yield whether it runs."""
     if is_cached(fill) and is_cached(search_posture):
         yield False
         return
@@ -48,7 +48,7 @@ def compiling_ahead(physics: str) -> Iterator[bool]:
 
 
 def compile_all(physics: str) -> None:
-    """Solve a program, search a posture, and take a step: in the order in which the first process is far from them."""
+    """Solve a program, search a posture, simulate a step: in the order in which the first process needs them last."""
     scenario = load_scenario(SCENARIO)
     _solve_a_program(scenario)
     _search_a_posture(scenario)
@@ -76,7 +76,7 @@ def _search_a_posture(scenario: Scenario) -> None:
 
 
 def _take_a_step(scenario: Scenario, physics: str) -> None:
-    """Execute a hand-made plan: standing, then without the last contact, in the posture of the start."""
+    """Execute a minimal plan: standing, then without the last contact, in the initial posture."""
     q, contacts = scenario.start.q, scenario.start.contacts
     nothing, rest = {contact.patch: np.zeros(6) for contact in contacts}, np.zeros(len(q) - 7)
     standing = PlannedStance(contacts, "start", None, q, nothing, rest, {})

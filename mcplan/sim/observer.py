@@ -12,18 +12,18 @@ from mcplan.util.text import summary
 
 @dataclass(slots=True)
 class StepSample:
-    """A step of a simulation, as observers see it.
+    """One simulation step, for observers.
 
     Attributes
     ----------
-    index, t : number of the step and its time (s).
+    index, t : index of the step and its time (s).
     q, v : (7+n,), (6+n,) state at t.
     tau : (n,) joint torques on [t, t + dt) (N m).
     wrenches : by patch, (6,) at the patch origin in world axes.
-    forces : by patch (k,3) at the contact's points, or the points as the back end found them.
+    forces : by patch (k,3) at the contact's points, or the contact points of the back end.
     status : 0 solved, 1 slack form, 2 hold, 3 no program.
-    objects : (O, 7) poses of the scene's free objects at t, None where there are none.
-    phase, phases : index of the present phase and how many there are; ``phase / phases`` is a measure of progress.
+    objects : (O, 7) poses of the scene's free objects at t; None: there are none.
+    phase, phases : index of the present phase and number of phases; ``phase / phases`` measures the progress.
     """
 
     index: int
@@ -42,19 +42,19 @@ class StepSample:
 
 
 class Observer:
-    """Base of observers: override the methods of interest. An exception in an observer ends the simulation."""
+    """Base class of observers: override the methods of interest. An exception in an observer ends the simulation."""
 
     def on_world(self, world: World) -> None:
-        """Hear what the physics is made of, with its payloads and imperfections, before `on_start`."""
+        """Handle the world of the physics, with payloads and imperfections, before `on_start`."""
 
     def on_start(self, steps_per_second: float, phases: int) -> None:
-        """Hear of the simulation before its first step."""
+        """Handle the start, before the first step."""
 
     def on_step(self, sample: StepSample) -> None:
-        """Hear of every step."""
+        """Handle a step."""
 
     def on_phase(self, event: PhaseEvent) -> None:
-        """Hear of a phase when it begins (``ended_by`` is None) and when it has ended."""
+        """Handle a phase that begins (``ended_by`` is None) or has ended."""
 
     def on_end(self, stopped: str | None) -> None:
-        """Hear of the end; ``stopped`` says why the simulation had to stop, None when it reached its end."""
+        """Handle the end; ``stopped`` is the reason of a failure, None if the simulation reached its end."""

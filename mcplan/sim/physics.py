@@ -1,6 +1,6 @@
-"""Interface of physics back ends: a state, actions that drive it, and the outcome of each step.
+"""Interface of physics back ends: state, actions, and the outcome of each step.
 
-Back ends know neither plan nor controller: they judge them.
+Back ends are independent of plan and controller, so that they can validate them.
 """
 
 from collections.abc import Callable, Mapping
@@ -14,7 +14,7 @@ from mcplan.record.world import World
 
 
 class PointForces(NamedTuple):
-    """Contact points as a physics back end finds them, K of them, in the world.
+    """K contact points of a physics back end, in the world.
 
     Parameters
     ----------
@@ -33,16 +33,16 @@ class PointForces(NamedTuple):
 
 
 class Action(NamedTuple):
-    """Commands for one step; a back end takes those that its physics has.
+    """Commands for one step; each back end uses the fields that apply to it.
 
     tau : (n,) joint torques (N m).
-    vd : (6+n,) accelerations that a model-based controller expects.
-    wrenches, forces : by patch, expected of the contacts; (6,) at the patch origin and (k,3) at the contact's
-        points, world axes.
-    active : patches that it has in contact.
-    external : (6+n,) generalised force that acts on the robot from outside, world axes, or None.
-    object_vd : (O,6) accelerations of the free objects that it expects, None for none.
-    object_points : forces that it expects of their supports.
+    vd : (6+n,) accelerations expected by a model-based controller.
+    wrenches, forces : expected contact forces by patch; (6,) at the patch origin and (k,3) at the contact's points,
+        world axes.
+    active : patches in contact according to the controller.
+    external : (6+n,) external generalised force on the robot, world axes, or None.
+    object_vd : (O,6) expected accelerations of the free objects; None: there are none.
+    object_points : expected forces of their supports.
     """
 
     tau: np.ndarray
@@ -56,12 +56,12 @@ class Action(NamedTuple):
 
 
 def action_of(action: Action | ArrayLike, n: int) -> Action:
-    """Return an action; joint torques (n,) alone are one, of which nothing is expected.
+    """Return an action; joint torques (n,) become one without expectations.
 
     Raises
     ------
     InputError
-        They have another shape, or are not all numbers.
+        The torques have another shape, or are not finite.
     """
     if isinstance(action, Action):
         return action
@@ -72,12 +72,12 @@ def action_of(action: Action | ArrayLike, n: int) -> Action:
 
 
 class StepOutcome(NamedTuple):
-    """Motion and forces of a step that began in state (q, v).
+    """Motion and forces of a step from the state (q, v).
 
     vd : (6+n,) with v+ = v + dt vd.
     tau_ext : (6+n,) generalised forces other than the commanded torques and the wrenches on patches, or None.
     wrenches : by patch, (6,) at the patch origin in world axes.
-    forces : by patch (k,3) at the contact's points, or the points as the back end found them.
+    forces : by patch (k,3) at the contact's points, or the contact points of the back end.
     active : patches in contact.
     object_points : contact points of the objects that are not among ``forces``.
     """
@@ -113,9 +113,9 @@ class Physics(Protocol):
         ...
 
     def step(self, action: Action | ArrayLike, dt: float = 1e-3) -> StepOutcome:
-        """Advance ``q`` and ``v`` by dt (s), under an action, or under joint torques (n,) where torques drive."""
+        """Advance ``q`` and ``v`` by dt (s), under an action, or under joint torques (n,) if driven by torques."""
         ...
 
 
 Maker = Callable[[World], Physics]
-"""Makes a back end."""
+"""Factory of a back end."""

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class _Shown:
-    """A context in which one task is shown, and what the work reports."""
+    """Context manager that displays one task, and the activity that the work reports."""
 
     name: str
 
@@ -34,12 +34,12 @@ class _Shown:
         BARS.remove(self._task)
 
     def show(self, what: str, share: float | None) -> None:
-        """Show the present activity and how much of it is done."""
+        """Show the present activity and its progress."""
         BARS.update(self._task, what, share)
 
 
 class Working(_Shown):
-    """Shows that something goes on, what, and for how long."""
+    """Progress display of an activity of unknown length: name and elapsed time."""
 
     def __init__(self, name: str) -> None:
         super().__init__()
@@ -47,17 +47,17 @@ class Working(_Shown):
 
 
 class PlanningProgress(_Shown):
-    """Shows clock time; in a search stances and postures looked at, and how far the nearest stance is from the goal."""
+    """Progress display of planning: clock time, examined stances and postures, moves left to the goal."""
 
     name = "planning"
 
     def update(self, nodes: int, calls: int, least: float) -> None:
-        """Show stances, calls of the posture generator, and the least potential so far (about the moves left)."""
+        """Show stances, calls of the posture generator, and the smallest potential so far (about the moves left)."""
         BARS.update(self._task, f"{nodes} stances, {calls} postures, ~{max(least, 0.0):.1f} moves to go")
 
 
 class ProgressBar(Observer, _Shown):
-    """Shows simulated time, how fast it passes, when it will end, and the phase; an observer and a context manager."""
+    """Progress bar of a simulation, an observer: simulated time, real-time factor, time left, phase."""
 
     name = "simulating"
 
@@ -66,11 +66,11 @@ class ProgressBar(Observer, _Shown):
         self._phase, self._began, self._drawn = "", time.monotonic(), -1.0
 
     def on_start(self, steps_per_second: float, phases: int) -> None:
-        """Begin to count time."""
+        """Start the clock."""
         self._began = time.monotonic()
 
     def on_step(self, sample: StepSample) -> None:
-        """Show a sample; heard at every step, drawn ten times per second."""
+        """Show a sample; called at every step, drawn ten times per second."""
         now = time.monotonic()
         if now - self._drawn < 0.1:
             return

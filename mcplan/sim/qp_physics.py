@@ -1,4 +1,4 @@
-"""Physics ``qp``: the accelerations of the whole-body program come true."""
+"""Physics ``qp``: integration of the accelerations of the whole-body program."""
 
 from collections.abc import Sequence
 
@@ -20,15 +20,15 @@ class QpPhysics:
 
         v+ = v + dt vd,   q+ = integrate(q, v+, dt)
 
-    The contacts exert what the program says, so nothing slips or falls unless the program lets it. Semi-implicit Euler:
-    first order in dt.
+    Contact forces are those of the program, so contacts slip and the robot falls only if the program allows it.
+    Semi-implicit Euler: first order in dt.
 
     Parameters
     ----------
     robot : Robot
-    q : (7+n,) first configuration.
-    v : (6+n,) first velocity; None is rest.
-    objects : free objects; those that the program does not know stay where they are.
+    q : (7+n,) initial configuration.
+    v : (6+n,) initial velocity; None is rest.
+    objects : free objects; those not in the program do not move.
 
     Source: S0, sec. 7 (the simulation by the program's accelerations).
     """
@@ -54,7 +54,7 @@ class QpPhysics:
         Raises
         ------
         InputError
-            The action is torques: these accelerations come from the whole-body program.
+            The action consists of torques only, without accelerations.
         """
         if not isinstance(action, Action):
             raise InputError("physics qp integrates the accelerations of a program; torques drive contact and mujoco")

@@ -21,7 +21,7 @@ from mcplan.version import __version__
 
 
 class RunRecorder:
-    """Collects the samples of one simulation.
+    """Recorder of the samples of one simulation.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ class RunRecorder:
         return self._rows.count
 
     def set_world(self, world: WorldRecord, robot: Robot) -> None:
-        """Set how the physics differs from the plan, and the robot that it moves, whose centre of mass is recorded."""
+        """Set the model errors of the physics, and its robot, whose centre of mass is recorded."""
         self._world, self.robot = world, robot
 
     def append(
@@ -86,7 +86,7 @@ class RunRecorder:
         object_points: PointForces | None = None,
         violation: float = 0.0,
     ) -> None:
-        """Record one sample: the state at t, and what acts from t to t + dt.
+        """Record one sample: the state at t, and torques and forces from t to t + dt.
 
         Parameters
         ----------
@@ -95,15 +95,15 @@ class RunRecorder:
         tau : (n,) N m.
         tau_ext : (6+n,) other generalised forces; None for none.
         wrenches : per patch (6,) at the patch origin, world axes.
-        forces_at_points : per patch (k, 3) at the planned contact's points, world axes (left out for a grasp); or the
-            points themselves.
+        forces_at_points : per patch (k, 3) at the planned contact's points, world axes (not for a grasp); or contact
+            points.
         active : names of the patches in contact.
         phase : name of the state machine's phase, and index of the plan's stance that it leads to.
         qp_status : 0 solved, 1 slack form, 2 hold, 3 none.
-        timing : clock times by name, s; of what there was in this step.
-        objects : poses (O, 7) and velocities (O, 6) of the free objects at t; needed when there are any.
-        object_points : contact points of the objects, where ``forces_at_points`` goes by patch.
-        violation : by how much the program's rows are missed where it was not solved.
+        timing : computing times of this step by name, s.
+        objects : poses (O, 7) and velocities (O, 6) of the free objects at t; required if there are any.
+        object_points : contact points of the objects, if ``forces_at_points`` is by patch.
+        violation : constraint violation of the program if it was not solved.
         """
         self._enter(phase)
         if isinstance(forces_at_points, PointForces):
@@ -134,7 +134,7 @@ class RunRecorder:
                 self._timing[name].append(seconds)
 
     def object_points(self, loads: Mapping[str, tuple[np.ndarray, np.ndarray, np.ndarray]]) -> PointForces | None:
-        """Return the contact points of objects, each with its points' places, normals and forces (k, 3)."""
+        """Return the contact points of objects, given their positions, normals and forces (k, 3) by object."""
         if not loads:
             return None
         first = len(self._robot_record.links)
@@ -144,7 +144,7 @@ class RunRecorder:
         return PointForces(links, np.full(len(links), -1), xyz, normal, force)
 
     def end_phase(self, criterion: str) -> None:
-        """Set which criterion ended the current phase; the next sample begins another one, even of the same name."""
+        """Set the criterion that ended the present phase; the next sample begins another one, even of the same name."""
         if self._phase >= 0:
             self._phases[self._phase] = self._phases[self._phase].model_copy(update={"ended_by": criterion})
             self._phase_index.clear()
@@ -155,8 +155,8 @@ class RunRecorder:
 
         Parameters
         ----------
-        stopped : None when the state machine reached its end, else why the simulation had to stop.
-        notices : what the plan did not foresee.
+        stopped : reason of a failure; None if the state machine reached its end.
+        notices : events that the plan did not foresee.
 
         Raises
         ------
@@ -209,7 +209,7 @@ class RunRecorder:
         self._phase, self._present = self._phase_index[phase], phase
 
     def _planned_points(self, patch: str, count: int) -> "_PlannedPoints":
-        """Return the points of the planned contact of a patch in this phase, if it has so many."""
+        """Return the points of the planned contact of a patch in this phase, if their number is ``count``."""
         stance = self._phases[self._phase].stance
         key = (patch, stance, count)
         if key not in self._planned:
@@ -223,7 +223,7 @@ class RunRecorder:
         return self._planned[key]
 
     def _add_patch_points(self, patch: str, forces: np.ndarray) -> None:
-        """Take the forces; ``finish`` places all the points of a planned contact at once."""
+        """Store the forces; ``finish`` computes all positions of a planned contact at once."""
         count = np.size(forces) // 3
         planned, first = self._planned_points(patch, count), self._points.append(count)
         self._points.data["point_force"][first : first + count] = forces
@@ -238,7 +238,7 @@ class RunRecorder:
         data["point_force"][rows] = points.force
 
     def _place_points(self, arrays: dict[str, np.ndarray]) -> None:
-        """Contact points follow their patch: ``R_WP points + p_WP`` at the sample's configuration."""
+        """Compute contact points from the pose of their patch: ``R_WP points + p_WP`` at each sample."""
         for planned in self._planned.values():
             rows = np.array(planned.first)[:, None] + np.arange(len(planned.points))
             q = arrays["q"][planned.samples]
@@ -251,7 +251,7 @@ class RunRecorder:
             arrays["point_xyz"][rows] = planned.points @ R.transpose(0, 2, 1) + X[:, None, :3, 3]
 
     def _carrier(self, planned: "_PlannedPoints", arrays: dict[str, np.ndarray]) -> np.ndarray | None:
-        """Return the poses (k, 7) of the object that a planned contact is on, at its samples, or None."""
+        """Return the poses (k, 7) of the object that carries a planned contact, at its samples, or None."""
         names = [body.name for body in self._plan.bodies]
         if planned.contact.carrier not in names or "object_q" not in arrays:
             return None
@@ -259,7 +259,7 @@ class RunRecorder:
 
 
 class _PlannedPoints:
-    """The points of one planned contact: in patch axes, and at which samples and rows they occur."""
+    """Points of one planned contact: in patch axes, with the samples and rows in which they occur."""
 
     def __init__(self, patch: str, link: int, contact: ContactRecord):
         self.patch, self.link, self.contact, self.points = patch, link, contact, np.array(contact.points)
@@ -271,8 +271,8 @@ class _PlannedPoints:
 
         Parameters
         ----------
-        R : (k, 3, 3) rotations of the patch, with which the normal of one that rolls turns.
-        carrier : (k, 7) poses of the object that the contact is on, with which it turns, or None.
+        R : (k, 3, 3) rotations of the patch; the normal of a rolling contact turns with it.
+        carrier : (k, 7) poses of the object that carries the contact; the normal turns with it; or None.
         """
         normal, turn = np.array(self.contact.axes)[:, 2], np.eye(3)
         if self.contact.rolls:
@@ -284,7 +284,7 @@ class _PlannedPoints:
 
 
 class _Table:
-    """Arrays with as many rows each, zero at first; they double when they are full."""
+    """Growing arrays with a common number of rows, initially zero; the capacity doubles when they are full."""
 
     def __init__(self, shapes: Mapping[str, tuple[int, ...]]):
         self.data = {name: np.zeros((1024, *shape), dtype_of(name)) for name, shape in shapes.items()}
@@ -296,11 +296,11 @@ class _Table:
         while self.count > self._room:
             self._room *= 2
             for name, data in self.data.items():
-                # the zeros are not touched, so that they cost nothing before they are used
+                # zeros cost no memory until they are written
                 self.data[name] = np.zeros((self._room, *data.shape[1:]), data.dtype)
                 self.data[name][: len(data)] = data
         return first
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """Return the rows that are in use."""
+        """Return the used rows."""
         return {name: data[: self.count].copy() for name, data in self.data.items()}

@@ -1,4 +1,4 @@
-"""The simulation loop: controller, physics, record."""
+"""Simulation loop: controller, physics, recorder."""
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -32,7 +32,7 @@ from mcplan.whole_body.tasks.task import Task
 
 
 def find_back_end(name: str) -> BackEnd:
-    """Refuse a back end that there is not, or whose library is not installed, before any work; return it."""
+    """Return a back end; raise an error if it does not exist or its library is not installed."""
     if name not in BACK_ENDS:
         raise InputError(f"there is no physics {name!r}{did_you_mean_or_all(str(name), BACK_ENDS)}")
     found = BACK_ENDS[name]
@@ -42,22 +42,22 @@ def find_back_end(name: str) -> BackEnd:
 
 
 TASK = ("weight", "dimension", "key", "diagonal", "frames", "rows")
-"""What a task has (`whole_body.tasks.task.Task`)."""
+"""Attributes of a task (`whole_body.tasks.task.Task`)."""
 
 
 def back_end(physics: str | Maker | None, default: str) -> tuple[str, Maker]:
-    """Return the name and the maker of a back end; a custom one is a class made of a ``World``, with a ``name``.
+    """Return name and factory of a back end; a custom one is a class with a ``name``, constructed from a ``World``.
 
     Raises
     ------
     InputError
-        There is none of this name, or the object makes none.
+        There is no back end of this name, or the object is not a factory.
     """
     chosen = default if physics is None else physics
     if isinstance(chosen, str):
         return chosen, load_object(find_back_end(chosen).made_by).of_world
     if not callable(chosen):
-        expected = f"{', '.join(BACK_ENDS)}, or a class that is made of a World"
+        expected = f"{', '.join(BACK_ENDS)}, or a class constructed from a World"
         raise InputError(f"physics: expected {expected}, not {type(chosen).__name__}")
     return str(getattr(chosen, "name", None) or getattr(chosen, "__name__", type(chosen).__name__)), chosen
 
@@ -65,7 +65,7 @@ def back_end(physics: str | Maker | None, default: str) -> tuple[str, Maker]:
 def make_physics(
     scenario: Scenario, physics: str | Maker | None = None, q: ArrayLike | None = None, seed: int = 0
 ) -> Physics:
-    """Return a back end alone: a robot in its environment, driven by custom torques.
+    """Return a back end without controller: a robot in its environment, driven by your torques.
 
         physics = mc.make_physics(scenario, "contact")
         while True:
@@ -73,16 +73,16 @@ def make_physics(
 
     Parameters
     ----------
-    scenario : gives robot, environment and ``simulation``, payloads and imperfections included; pushes, noise and delay
-        are what comes between a controller and the physics in a `Simulation`.
-    physics : name of a back end, or a custom one; None takes the scenario's.
-    q : (nq,) first posture; None takes the scenario's start.
-    seed : of imperfections that are drawn.
+    scenario : robot, environment and ``simulation``, with payloads and model errors. Pushes, noise and delay act only
+        in a `Simulation`.
+    physics : name of a back end, or a custom one; None: that of the scenario.
+    q : (nq,) initial posture; None: the start of the scenario.
+    seed : of random model errors.
 
     Raises
     ------
     InputError
-        There is no such back end; no Scenario.
+        There is no such back end, or ``scenario`` is not a Scenario.
     """
     scenario = instance("make_physics", "scenario", scenario, Scenario)
     _, maker = back_end(physics, scenario.simulation.physics)
@@ -101,19 +101,18 @@ class Simulation:
     Parameters
     ----------
     plan : Plan
-    physics : name of a back end, or a custom one (`back_end`); None takes the scenario's.
+    physics : name of a back end, or a custom one (`back_end`); None: that of the scenario.
     observers : called at every step and phase.
-    seed : of everything random; recorded with the run.
-    tasks, extra : the user's, as of `control.controller.WholeBodyController`.
-    controller : gives the torques in its place (`control.torque_driven.TorqueController`); None takes the one that the
-        scenario names.
-    duration : s, of a run under such a controller; None takes the scenario's.
+    seed : of all random numbers; recorded with the run.
+    tasks, extra : user-defined tasks and terms, see `control.controller.WholeBodyController`.
+    controller : custom controller (`control.torque_driven.TorqueController`); None: that of the scenario.
+    duration : s, of a run under a custom controller; None: that of the scenario.
 
     Attributes
     ----------
-    controller, physics : what drives and what answers; ``physics.q`` and ``physics.v`` are the state.
-    disturbance : what comes between the two.
-    t : time (s); the product of the step's number and dt, so that it does not accumulate rounding.
+    controller, physics : of the run; ``physics.q`` and ``physics.v`` are the state.
+    disturbance : disturbances between the two.
+    t : time (s), the product of step index and dt, so that rounding does not accumulate.
     """
 
     def __init__(
@@ -137,7 +136,7 @@ class Simulation:
         if own is not None and (name == "qp" or tasks or extra is not None):
             what = "physics qp integrates" if name == "qp" else "further tasks and terms are part of"
             raise InputError(
-                f"{type(own).__name__} gives torques alone, and {what} the whole-body program; "
+                f"{type(own).__name__} computes torques only, and {what} the whole-body program; "
                 "choose contact or mujoco, without tasks and extra"
             )
         if own is None and duration is not None:
@@ -185,13 +184,13 @@ class Simulation:
         return self.controller.machine.done
 
     def step(self) -> StepSample | None:
-        """Advance by one step and return what happened, or None when the state machine has reached its end.
+        """Advance by one step; return its sample, or None when the state machine has reached its end.
 
         Raises
         ------
         SimulationFailed
-            A value is not a number, the robot has fallen, its program found no solution for too long, a patch did not
-            find its support, or the time limit is reached; ``finish`` returns the record.
+            A value is not a number, the robot has fallen, the program was infeasible for too long, a patch missed its
+            support, or the time limit is reached; ``finish`` returns the record.
         """
         t, q, v = self.t, self.physics.q, self.physics.v
         if self.index >= self._limit:
@@ -243,7 +242,7 @@ class Simulation:
         return sample
 
     def finish(self, stopped: str | None = None) -> Run:
-        """Return the record of all steps so far; ``stopped`` says why there are no more, None for the end."""
+        """Return the record of all steps so far; ``stopped`` is the reason of a failure, None at the end."""
         for observer in self.observers:
             observer.on_end(stopped)
         return self.recorder.finish(stopped, self.controller.motion.notices)
@@ -253,7 +252,7 @@ class Simulation:
         return f"{phase.name!r} of stance {phase.stance}"
 
     def _notify_phases(self) -> None:
-        """Pass on the phases that have ended or begun since the last step; every phase lasts a step at least."""
+        """Notify observers of the phases that ended or began since the last step; each lasts at least one step."""
         events, known = self.controller.machine.events, self._known
         ended = events[known - 1] if known and events[known - 1].ended_by is not None else None
         began = events[known] if len(events) > known else None
@@ -267,12 +266,14 @@ class Simulation:
 
 
 def _tasks(tasks: Sequence[Task]) -> Sequence[Task]:
-    """Refuse objects that are no tasks."""
+    """Return the tasks; raise an error if an object is not a task."""
     if hasattr(tasks, "rows") or isinstance(tasks, str) or not isinstance(tasks, Sequence):
         raise InputError(f"tasks: expected a list of tasks, not {shown(tasks)}")
     for number, task in enumerate(tasks):
         if missing := [name for name in TASK if not hasattr(task, name)]:
-            raise InputError(f"tasks[{number}]: {shown(task)} is no task: it has no {', '.join(missing)} (mcplan.Task)")
+            raise InputError(
+                f"tasks[{number}]: {shown(task)} is not a task: it has no {', '.join(missing)} (mcplan.Task)"
+            )
     return tasks
 
 
@@ -292,18 +293,18 @@ def simulate(
     ----------
     plan : a Plan; or a Scenario or the name of a bundled one, which is planned first.
     physics : back end: a name (``qp``, ``contact``, ``mujoco``), or a custom class (`back_end`);
-        None takes the scenario's.
+        None: that of the scenario.
     observers : called at every step and phase.
-    seed : of everything random.
-    tasks : further tasks beside those of the plan (`mcplan.Task`): a class with ``rows`` is one.
-    extra : further terms of each tick's program, in CVXPY.
-    controller : gives the torques instead of the program: an object with ``torque(t, terms, wrenches)``.
-    duration : s, of a run under such a controller; None takes ``control.duration`` of the scenario.
+    seed : of all random numbers.
+    tasks : additional tasks (`mcplan.Task`): objects with ``rows``.
+    extra : additional terms of the program of each tick, in CVXPY.
+    controller : custom controller in place of the whole-body controller: an object with ``torque(t, terms, wrenches)``.
+    duration : s, of a run under a custom controller; None: ``control.duration`` of the scenario.
 
     Raises
     ------
     SimulationFailed
-        The simulation had to stop; ``run`` of the exception is the record up to there, or None if there is nothing.
+        The simulation failed; ``run`` of the exception is the record up to that time, or None if it is empty.
     """
     if isinstance(plan, Scenario | str):
         plan = make_plan(plan)

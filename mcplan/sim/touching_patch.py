@@ -1,4 +1,4 @@
-"""Which patch of a link a contact point belongs to."""
+"""Assignment of contact points to the patches of a link."""
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -9,10 +9,10 @@ from mcplan.robot.description import Geometry, MeshShape, Sphere
 from mcplan.robot.patch import Patch
 
 BEYOND = 3e-3
-"""m: how far a rounded foot may reach beyond the ball that stands for it."""
+"""m: largest extent of a rounded foot beyond the ball that represents it."""
 
 NEAR = 5e-3
-"""A point so near to a patch belongs to it (m)."""
+"""Distance within which a point belongs to a patch (m)."""
 
 
 def touching_patch(
@@ -23,7 +23,7 @@ def touching_patch(
     normal: np.ndarray,
     active: Sequence[str],
 ) -> str | None:
-    """Return the patch that a point lies in, or None: one that is meant to touch, then the one that faces the support.
+    """Return the patch that contains a point, or None: first one meant to touch, then the one that faces the support.
 
     A sole that stands on its front edge touches with the toe.
 
@@ -47,7 +47,7 @@ def touching_patch(
 
 
 def ball_covers_shape(patch: Patch, link: str, geometry: Geometry) -> bool:
-    """Whether a ball stands for a shape of its link: nothing of that reaches beyond it."""
+    """Whether a ball represents the shapes of its link: none of them extends beyond it."""
     shape = geometry.shape
     if not patch.radius or patch.link != link or not isinstance(shape, Sphere | MeshShape):
         return False
@@ -58,8 +58,8 @@ def ball_covers_shape(patch: Patch, link: str, geometry: Geometry) -> bool:
 
 
 def distance(local: np.ndarray, polygon: np.ndarray) -> float:
-    """Distance (m) of a point in patch axes from a convex polygon, an edge or a point."""
-    x, y, z = local.tolist()  # numbers, because arrays of four corners take longer than their arithmetic
+    """Return the distance (m) of a point in patch axes from a convex polygon, an edge or a point."""
+    x, y, z = local.tolist()  # Python floats: overhead of arrays exceeds the arithmetic of four corners
     corners = polygon.tolist()
     inside, nearest = len(corners) > 2, math.inf
     for k, (ax, ay) in enumerate(corners):

@@ -74,7 +74,7 @@ def test_a_fall_is_a_verdict_with_its_cause(experiment_file):
 
 def test_a_run_that_had_to_stop_is_no_success_though_all_that_it_has_is_certified(experiment_file, monkeypatch):
     def stopping(plan, seed=0):
-        failure = SimulationFailed("the contact physics lost the state at t = 1 s", "not a number")
+        failure = SimulationFailed("the state of physics contact is not finite at t = 1 s", "not a number")
         failure.run = simulate(plan, seed=seed)
         raise failure
 

@@ -1,1 +1,1 @@
-"""Physics ``contact``: the project's own bodies in contact, driven by torques."""
+"""Physics ``contact``: built-in rigid-body dynamics with contacts, driven by joint torques."""

@@ -1,4 +1,4 @@
-"""Physics ``contact``: torques in, motion and contact forces out."""
+"""Physics ``contact``: rigid-body dynamics with Coulomb contacts, driven by joint torques."""
 
 from collections.abc import Iterable, Sequence
 from functools import cache
@@ -45,7 +45,7 @@ from mcplan.util.text import summary
 
 
 def law_array(settings: ContactLaw) -> np.ndarray:
-    """Return the numbers (LAW_SIZE,) of a contact law, read-only."""
+    """Return the parameters (LAW_SIZE,) of a contact law, read-only."""
     law = np.zeros(LAW_SIZE)
     law[[COMPLIANCE, RECOVERY, RECOVERY_SPEED]] = settings.compliance, settings.recovery, settings.recovery_speed
     law[[RESTITUTION, BOUNCE_SPEED]] = settings.restitution, settings.bounce_speed
@@ -58,21 +58,21 @@ class ContactPhysics:
 
     Parameters
     ----------
-    robot, environment : what there is.
-    q : (7+n,) first configuration; v : (6+n,) first velocity, None for rest.
-    patches : names of the patches that the record knows, in its order; None takes all of the robot's.
-    settings : what contacts and joints are like.
-    contacts : of patches with supports, whose own friction, force limits and free directions hold wherever the two
-        touch; of several see ``pair_frictions`` and ``closing_grasp``.
+    robot, environment : the bodies.
+    q : (7+n,) initial configuration; v : (6+n,) initial velocity, None for rest.
+    patches : names of the recorded patches, in the order of the record; None: all patches of the robot.
+    settings : of contacts and joints.
+    contacts : planned contacts; their friction, force limits and free directions apply wherever the same patch and
+        support touch. For several of the same two see ``pair_frictions`` and ``closing_grasp``.
 
     Attributes
     ----------
     q, v : state of the robot.
-    object_q, object_v : (O, 7), (O, 6) of the objects: pose and velocity of their frames, world axes.
+    object_q, object_v : (O, 7), (O, 6) pose and velocity of the objects' frames, world axes.
     t : s.
-    centre_q, centre_v : the same of their centres of mass.
-    counted, iterations : contacts and Newton steps of the last step.
-    settled : whether its fixed point of Coulomb's law was found.
+    centre_q, centre_v : pose and velocity of their centres of mass.
+    counted, iterations : number of contacts and Newton iterations of the last step.
+    settled : whether the fixed point of Coulomb's law was found in the last step.
     """
 
     name = "contact"
@@ -121,21 +121,21 @@ class ContactPhysics:
 
     @property
     def counted(self) -> int:
-        """Contacts that were looked at in the last step."""
+        """Number of contacts in the last step."""
         return int(self._counts[0])
 
     @property
     def iterations(self) -> int:
-        """Newton steps of the last step."""
+        """Newton iterations of the last step."""
         return int(self._counts[1])
 
     @property
     def settled(self) -> bool:
-        """Whether the last step's fixed point of Coulomb's law was found."""
+        """Whether the fixed point of Coulomb's law was found in the last step."""
         return bool(self._counts[5])
 
     def step(self, action: Action | ArrayLike, dt: float = 1e-3) -> StepOutcome:
-        """Advance the state by dt (s), under an action or under joint torques (n,) alone."""
+        """Advance the state by dt (s), under an action or under joint torques (n,)."""
         action = action_of(action, self.robot.n)
         if self._holding:
             self._update_grasps(action.active)
@@ -152,11 +152,11 @@ class ContactPhysics:
         _, _, count, finite, lost, _ = self._counts.tolist()
         if lost:
             raise SimulationFailed(
-                f"the contact physics holds {SPACE} contacts at a time, and at t = {self.t:g} s there are more",
+                f"more than {SPACE} simultaneous contacts at t = {self.t:g} s, the limit of physics contact",
                 "too many contacts",
             )
         if not finite:
-            raise SimulationFailed(f"the contact physics lost the state at t = {self.t:g} s", "not a number")
+            raise SimulationFailed(f"the state of physics contact is not finite at t = {self.t:g} s", "not a number")
         index, value = self._touch.report_index[:count].copy(), self._touch.report[:count].copy()
         if self._link_mates:
             self._attribute(index, value, meant, begun)
@@ -169,9 +169,9 @@ class ContactPhysics:
         return StepOutcome(vd, self._tau_ext.copy(), wrenches, points, tuple(wrenches))
 
     def _attribute(self, index: np.ndarray, value: np.ndarray, meant: Sequence[str], begun: np.ndarray) -> None:
-        """Give points that lie in several patches of a link, such as a sole and its toe, to the one that touches.
+        """Assign points that lie in several patches of a link, such as a sole and its toe, to the one that touches.
 
-        A patch that alone of its link is meant to touch keeps its points.
+        If only one patch of the link is meant to touch, it keeps its points.
         """
 
         @cache
@@ -195,7 +195,7 @@ class ContactPhysics:
                 row[3:] += cross(value[k, :3] - pose(patch)[1], force)
 
     def _update_grasps(self, active: Iterable[str]) -> None:
-        """Close the hands that the robot closes on a bar within reach; open the others."""
+        """Close the active grasps on bars within reach; open the others."""
         for name in self._holding:
             row = self.grasps[self.patches.index(name)]
             if name not in active:
@@ -208,16 +208,16 @@ class ContactPhysics:
                 row[FREE : FREE + 6] = 0.0 if hold is None else ~hold.selection.any(axis=0)
 
     def _hold(self, name: str, q: np.ndarray, most: tuple[float, float]) -> None:
-        """Hold a patch where it is at q, by no more than a force (N) and a moment (N m)."""
+        """Hold a patch at its pose at q, up to a force (N) and a moment (N m)."""
         if name not in self.patches:
-            raise InputError(f"physics contact: the patch {name} of {self.robot.name} is not among those it is given")
+            raise InputError(f"physics contact: patch {name} of {self.robot.name} is not in `patches`")
         row, X = self.grasps[self.patches.index(name)], self.robot.frame_pose(q, name)
         row[HELD] = 1.0
         row[ANCHOR : ANCHOR + 9], row[ANCHOR + 9 : ANCHOR + 12] = X[:3, :3].ravel(), X[:3, 3]
         row[BOUND : BOUND + 2] = most
 
     def _within_reach(self, name: str) -> str | None:
-        """Name of the nearest bar on which the patch can close."""
+        """Return the name of the nearest bar within reach of the patch."""
         p = self.robot.frame_pose(self.q, name)[:3, 3]
         best, nearest = None, self.settings.contact.grasp_reach
         for bar in self.environment.bars:
@@ -245,7 +245,7 @@ class ContactPhysics:
 
 
 def _link_mates(robot: Robot, patches: Sequence[str]) -> dict[int, list[str]]:
-    """Return, by index, the patches that share their link with others, and all of that link."""
+    """Return, by index of a patch that shares its link with others, all patches of that link."""
     by_link: dict[str, list[str]] = {}
     for name in patches:
         if robot.patches[name].kind != "grasp":

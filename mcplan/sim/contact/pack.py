@@ -1,4 +1,4 @@
-"""Packed scene of the contact kernels: patches, bumps (corners, balls, rims), shapes, and the pairs that may meet."""
+"""Packed scene of the contact kernels: patches, bumps (corners, balls, rims), shapes, and the pairs that can touch."""
 
 from collections.abc import Iterable, Sequence
 from itertools import combinations
@@ -32,9 +32,9 @@ Bump = tuple[int, np.ndarray, float, np.ndarray]
 
 
 def shape_bumps(shape: Shape, R: np.ndarray, p: np.ndarray) -> list[Bump]:
-    """Return the bumps of a shape whose frame has the pose ``R``, ``p``: what of it can touch a plane first.
+    """Return the bumps of a shape whose frame has the pose ``R``, ``p``: the features that can touch a plane first.
 
-    A cylinder touches with the lowest points of its rims; three more points on each rim hold it when it stands on end.
+    A cylinder touches with the lowest points of its rims; three more points on each rim support it upright.
     """
     nowhere = np.zeros(3)
     if isinstance(shape, Sphere):
@@ -59,10 +59,10 @@ def shape_bumps(shape: Shape, R: np.ndarray, p: np.ndarray) -> list[Bump]:
 
 
 FRICTION = 0.7
-"""Of links and obstacles, which no plan touches."""
+"""Friction of links and obstacles, which no plan touches."""
 
 ROUGH = 2e-3
-"""Links that overlap by more than this (m) in the first posture are roughly modelled, not in contact."""
+"""Overlap of links in the initial posture (m) beyond which their shapes count as inaccurate, not as in contact."""
 
 
 class PackedShapes(NamedTuple):
@@ -81,7 +81,7 @@ class PackedShapes(NamedTuple):
 
 
 def pack_shapes(robot: Robot, environment: Environment, q: np.ndarray) -> PackedShapes:
-    """Pack the shapes of everything, and the pairs that may meet; q (7+n,) is the first posture."""
+    """Pack all shapes, and the pairs that can touch; q (7+n,) is the initial posture."""
     names, solids, bodies = link_solids(robot)
     order = np.argsort(bodies, kind="stable").astype(int)
     place = np.argsort(order, kind="stable")
@@ -108,7 +108,7 @@ def pack_shapes(robot: Robot, environment: Environment, q: np.ndarray) -> Packed
     stops = np.searchsorted(bodies, np.arange(count + len(environment.objects) + 1))
     span = np.column_stack([stops[:-1], stops[1:]])
     if robot.fixed:
-        span[0] = 0  # slabs and bars do not meet a base that is fixed to the world
+        span[0] = 0  # a fixed base does not collide with slabs and bars
     pair = np.array(found, np.int64).reshape(-1, 2)
     bodies += [-1] * still
     return PackedShapes(
@@ -122,7 +122,7 @@ def pack_shapes(robot: Robot, environment: Environment, q: np.ndarray) -> Packed
 
 
 def _pairs_apart(robot: Robot, q: np.ndarray) -> np.ndarray:
-    """Return the pairs (K,2) of ``link_solids`` that may meet and do not overlap at q."""
+    """Return the pairs (K,2) of ``link_solids`` that can touch and do not overlap at q."""
     _, solids, bodies = link_solids(robot)
     pairs = self_pairs(robot)
     if not len(pairs):
@@ -135,11 +135,12 @@ def _pairs_apart(robot: Robot, q: np.ndarray) -> np.ndarray:
 
 
 RIGID = 1e-6
-"""How much less what holds a fixed base gives than a contact does: to nine digits, joints move as if it did not."""
+"""Compliance of the mounting of a fixed base relative to that of a contact: joints move as if it were rigid, to nine
+digits."""
 
 
 WITHIN = 1e-3
-"""m: how far inside the edge that bears it an object that overhangs has a point which it rests on."""
+"""m: distance inside the edge of its support of the extra support points of an overhanging object."""
 
 
 def pack_scene(
@@ -150,13 +151,13 @@ def pack_scene(
     q: np.ndarray,
     contacts: Iterable[Contact] = (),
 ) -> ContactScene:
-    """Pack everything that may touch.
+    """Pack the scene of the contact kernels.
 
     Parameters
     ----------
-    patches : names of the robot's patches that are used; the rest of a link touches by its collision shapes.
-    q : (7+n,) first posture; the inertia of the limbs that scales the compliance is taken there.
-    contacts : with their own friction; objects that carry some lie where these say.
+    patches : names of the patches in use; the rest of a link touches by its collision shapes.
+    q : (7+n,) initial posture, at which the inertia of the limbs scales the compliance.
+    contacts : planned contacts, with their own friction; they also define how objects rest on supports.
     """
     bodies, objects = len(robot.tree.topology), environment.objects
     places = object_places(environment)
@@ -236,12 +237,12 @@ def pack_scene(
 
 
 def _corners(patch: Patch) -> np.ndarray:
-    """Return the corners (k, 2) with which a patch touches; a ball has none, it is a bump."""
+    """Return the contact corners (k, 2) of a patch; none for a ball, which is a bump."""
     return np.zeros((0, 2)) if patch.radius else patch.polygon
 
 
 def _frictions(patches: Sequence[str], supports: Sequence[Support], contacts: Iterable[Contact]) -> np.ndarray:
-    """Friction (P, S + B) of patches on supports: the support's, or that of contacts of the two."""
+    """Return the friction (P, S + B) of patches on supports: that of the support, or of a contact of the two."""
     table = np.tile(np.array([support.friction for support in supports], float), (len(patches), 1))
     names = [support.name for support in supports]
     for (patch, support), friction in pair_frictions(contacts).items():
@@ -250,11 +251,11 @@ def _frictions(patches: Sequence[str], supports: Sequence[Support], contacts: It
 
 
 Placed = tuple[int, Bump, float, int]
-"""A bump in its body: the link or object that it belongs to, the bump, its greatest friction, its patch or -1."""
+"""A bump on its body: index of the link or object, the bump, its largest friction, its patch or -1."""
 
 
 def _robot_bumps(robot: Robot, patches: Sequence[str]) -> list[list[Placed]]:
-    """Bumps of the collision shapes, body by body, and the balls of patches, which stand for those of their links."""
+    """Return the bumps of collision shapes by body, and the balls of patches, which replace those of their links."""
     found: list[list[Placed]] = [[] for _ in robot.tree.topology]
     for i, link in enumerate(robot.link_names):
         body, offset = robot.frame(link)
@@ -276,7 +277,7 @@ def _robot_bumps(robot: Robot, patches: Sequence[str]) -> list[list[Placed]]:
 
 
 def _object_bumps(environment: Environment, links: int, contacts: Iterable[Contact]) -> list[list[Placed]]:
-    """Bumps of the free objects, about their centres of mass: their own, and where an edge bears what overhangs."""
+    """Return the bumps of free objects relative to their centres of mass, and support points of overhanging ones."""
     carriers = [contact.carrier for contact in contacts if contact.carrier is not None]
     found = []
     for i, thing in enumerate(environment.objects):
@@ -292,9 +293,9 @@ def _object_bumps(environment: Environment, links: int, contacts: Iterable[Conta
 
 
 def _at_edges(rests: Iterable[Contact | None], corners: np.ndarray) -> np.ndarray:
-    """Return the points (k,3) of an object's rests, in its axes, that are none of its corners (c,3).
+    """Return the support points (k,3) of an object, in its axes, that are not corners (c,3) of it.
 
-    They are drawn in a little, over what bears them.
+    They are moved slightly inwards, onto the support.
     """
     found = [np.zeros((0, 3))]
     for rest in rests:
@@ -305,7 +306,7 @@ def _at_edges(rests: Iterable[Contact | None], corners: np.ndarray) -> np.ndarra
 
 
 def object_places(environment: Environment) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Return pose ``R``, ``p`` of each object's body at the start: the frame at its centre of mass."""
+    """Return the initial pose ``R``, ``p`` of the centre-of-mass frame of each object."""
     return [(o.R, o.p + o.R @ shape_inertia(o.shape, o.mass)[0]) for o in environment.objects]
 
 
@@ -318,7 +319,7 @@ def _surface_row(s: Surface, place: tuple[np.ndarray, np.ndarray] | None) -> lis
 
 
 def _chain(robot: Robot, body: int) -> list[int]:
-    """Velocities that move a body, ascending."""
+    """Return the velocity indices that move a body, ascending."""
     topology = robot.tree.topology
     found = set(range(6))
     while body > 0:
@@ -328,7 +329,7 @@ def _chain(robot: Robot, body: int) -> list[int]:
 
 
 def _parents(robot: Robot, objects: int) -> np.ndarray:
-    """Next velocity towards the root; a full matrix where joints mimic others."""
+    """Return the next velocity index towards the root; with mimic joints, for a full matrix."""
     topology, nv = robot.tree.topology, robot.nv
     parent = np.arange(nv + 6 * objects) - 1
     if len(topology) + 5 == nv:
@@ -340,7 +341,7 @@ def _parents(robot: Robot, objects: int) -> np.ndarray:
 
 
 def _eases(robot: Robot, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Inverse mass seen at each body's centre of mass, mean over directions; inverse inertia of each velocity."""
+    """Return the effective inverse mass at each body's CoM, averaged over directions, and of each velocity."""
     tree = robot.tree
     inverse = np.linalg.inv(robot.mass_matrix(q))
     ease = np.zeros(len(tree.topology))
@@ -358,7 +359,7 @@ def _eases(robot: Robot, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _joints(robot: Robot, settings: SimulationSettings, ease: np.ndarray) -> np.ndarray:
-    """Rows of ``Scene.joint`` for the robot; the base has no limits and no friction."""
+    """Return the rows of ``Scene.joint`` of the robot; the base has neither limits nor friction."""
     rows = _free(robot.nv)
     limits = robot.limits
     rows[6:, 0], rows[6:, 1] = limits.lower, limits.upper
@@ -377,7 +378,7 @@ def _free(count: int) -> np.ndarray:
 
 
 def _ball(points: list[tuple[np.ndarray, float]]) -> np.ndarray:
-    """Middle (3) and radius of a ball around balls."""
+    """Return the centre (3) and radius of a ball around balls."""
     if not points:
         return np.array([0.0, 0.0, 0.0, 0.0])
     centres = np.array([p for p, _ in points])

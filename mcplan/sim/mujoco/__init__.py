@@ -1,1 +1,1 @@
-"""The MuJoCo back end: the same robot and scene handed over, torques applied, the state and the forces read back."""
+"""Physics ``mujoco``: robot and scene as a MuJoCo model, driven by torques; state and contact forces are read back."""

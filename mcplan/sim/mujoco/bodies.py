@@ -1,13 +1,12 @@
-"""The robot as MuJoCo bodies: the bodies of its tree, joints with motors, collision shapes, patches and grips.
+"""MuJoCo model of the robot: bodies, joints with motors, collision shapes, patches and grips.
 
-Ball joints: unit quaternions and turns about the child's axes in MuJoCo, rotation vectors and their rates here.
-
-With ``E`` the map of the rates to the angular velocity in the child's axes, ``w = E phi'``::
+Ball joints have unit quaternions and angular velocities in the child's axes in MuJoCo, rotation vectors and their rates
+here. With ``E`` the map of the rates to the angular velocity, ``w = E phi'``::
 
     w' = E phi'' + E' phi'         forces on phi: E' (transposed) times the moment
 
-MuJoCo's step gives w'; what follows for phi'' is integrated as the coordinates of all joints are, ``phi'+ = phi' + dt
-phi''``, ``phi+ = phi + dt phi'+``, and MuJoCo's state is put where that leads. Its own, from w, differs by ``dt²``.
+MuJoCo's step gives w'. The resulting phi'' is integrated like all joint coordinates, ``phi'+ = phi' + dt phi''``,
+``phi+ = phi + dt phi'+``, and MuJoCo's state is set to the result. MuJoCo's own integration of w differs by ``dt²``.
 """
 
 import warnings
@@ -51,7 +50,7 @@ from mcplan.textbook.coordinates.rotation_vector import ROTATION_VECTOR
 
 
 def ball_name(coordinate: str) -> str:
-    """Return the name of the joint in the URDF of the first coordinate's, ``hip`` of ``hip_x``."""
+    """Return the URDF name of a ball joint by that of its first coordinate: ``hip`` for ``hip_x``."""
     return coordinate.removesuffix("_x")
 
 
@@ -60,8 +59,8 @@ class Ball:
 
     Parameters
     ----------
-    column : of its first coordinate among the robot's joints.
-    place, rate : where its quaternion and its turn begin in MuJoCo's ``qpos`` and ``qvel``.
+    column : index of its first coordinate among the robot's joints.
+    place, rate : first index of its quaternion in MuJoCo's ``qpos`` and of its angular velocity in ``qvel``.
     """
 
     def __init__(self, column: int, place: int, rate: int):
@@ -75,7 +74,7 @@ class Ball:
         data.qvel[self.rate] = self.E @ speed
 
     def settle(self, data: Any, dt: float) -> None:
-        """Move on by the step that MuJoCo has made from the state that was put."""
+        """Integrate the step that MuJoCo has made from the state set by ``put``."""
         turning = (data.qvel[self.rate] - self.E @ self.speed) / dt
         growth = np.linalg.solve(self.E, turning - ROTATION_VECTOR.E_rate(self.phi, self.speed, "base") @ self.speed)
         speed = self.speed + dt * growth
@@ -92,13 +91,13 @@ def balls_of(robot: Robot, model: Any) -> list[Ball]:
 
 
 ROUNDING, WARNED, LEAST_WARNED = 1e-9, 1e-6, 1e-12
-"""Margin of the greatest principal moment; errors that are corrected without a warning: relative to it, and kg m²."""
+"""Margin of the largest principal moment of inertia; errors corrected without a warning, relative to it and kg m²."""
 
 RIGID = (0.9999, 0.9999, 0.001, 0.5, 2.0)
-"""``solimp`` of the coupling of mimic joints: it gives by a ten-thousandth of its load."""
+"""``solimp`` of the coupling of mimic joints: almost rigid."""
 
 LEAST_RANGE, LEAST_TORQUE = 1e-9, 1e-12
-"""rad or m, N m or N: MuJoCo refuses joints whose limits are one, and motors that give nothing; so little is unfelt."""
+"""rad or m, N m or N: MuJoCo rejects equal joint limits and motors without torque; these values are negligible."""
 
 PATCH_DEPTH = 0.01
 """Thickness of the solid behind a patch (m)."""
@@ -107,20 +106,20 @@ EDGE_RADIUS = 2e-3
 """Rounding of an edge that touches (m)."""
 
 POINT_RADIUS = 1e-3
-"""The same of a point, which touches up to twice as far from its place when its link is upside down (m)."""
+"""Radius of the ball of a point (m); upside down, the point touches up to twice as far from its position."""
 
 
 def add_robot(spec: Any, robot: Robot, base: np.ndarray) -> dict[str, tuple[str, ...]]:
-    """Add bodies, joints, motors and geoms; return the equalities that hold its grips: a weld, and two pins.
+    """Add bodies, joints, motors and geoms; return the equality constraints of its grips: a weld and two pins each.
 
-    ``base`` (7,) is the place of a fixed base, which has no joint.
+    ``base`` (7,) is the pose of a fixed base, which has no joint.
     """
     tree = robot.tree
     bodies: list[Any] = []
     names, hung = joint_names(robot), hung_on(tree)
     for i, (place, joint, inertia) in enumerate(zip(tree.topology, tree.joint, tree.inertia, strict=True)):
         parent, kind = int(hung[i]), int(place[TYPE])
-        if kind in (BALL, BALL + 1):  # they weigh nothing, and all that hangs on them is the third, the link
+        if kind in (BALL, BALL + 1):  # massless; their only child is the third body, the link
             bodies.append(None)
             continue
         owner = spec.worldbody if parent < 0 else bodies[parent]
@@ -178,7 +177,7 @@ def _add_follower(
 ) -> None:
     """Add a joint that mimics joint k: ``position = multiplier * position of k + offset`` as an equality constraint.
 
-    Its limits, its damping and its friction are in those of joint k already.
+    Its limits, damping and friction are already included in those of joint k.
     """
     body.add_joint(
         name=f"joint:{name}", axis=axis,
@@ -193,7 +192,7 @@ def _add_follower(
 
 
 def _planes(robot: Robot, body: int, R_L: np.ndarray, p_L: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Return normal and a point of the planes of a body's patches, in the link (R_L, p_L) of it."""
+    """Return the planes (normal, point) of the patches of a body, in the frame of its link (R_L, p_L)."""
     planes = []
     for name, patch in robot.patches.items():
         owner, offset = robot.frame(name)
@@ -203,10 +202,10 @@ def _planes(robot: Robot, body: int, R_L: np.ndarray, p_L: np.ndarray) -> list[t
 
 
 def _realisable(inertia: np.ndarray, robot: Robot, body: int) -> np.ndarray:
-    """Return the inertia (6,) xx yy zz xy xz yz of a rigid body that is nearest to one that a file gives.
+    """Return the physically consistent inertia (6,), xx yy zz xy xz yz, nearest to the given one.
 
-    No principal moment of a body is greater than the sum of the two others; MuJoCo refuses a file in which one is,
-    if only by its rounding. ``d`` added to all three mends ``C = A + B + d``.
+    No principal moment exceeds the sum of the two others (triangle inequality); MuJoCo rejects violations, even by
+    rounding. ``d`` added to all three corrects ``C = A + B + d``.
     """
     xx, yy, zz, xy, xz, yz = inertia
     A, B, C = np.linalg.eigvalsh([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
@@ -247,7 +246,7 @@ def _add_joint(spec: Any, body: Any, robot: Robot, k: int, kind: int, axis: np.n
 
 
 def _add_ball(spec: Any, body: Any, robot: Robot, first: int) -> None:
-    """Add a ball joint. Its limits, and its motors', are of rotation vectors, which MuJoCo does not know."""
+    """Add a ball joint, without limits: those of rotation vectors do not exist in MuJoCo."""
     name = ball_name(robot.joint_names[first])
     joint = robot.description.joints[robot.joint_names[first]]
     if joint.friction or joint.damping:
@@ -262,7 +261,7 @@ def _add_ball(spec: Any, body: Any, robot: Robot, first: int) -> None:
 
 
 def _add_patch(spec: Any, body: Any, patch: Patch, R_L: np.ndarray, p_L: np.ndarray) -> None:
-    """Add what touches for a patch: a thin solid behind its polygon, a rounded edge, or a small ball."""
+    """Add the contact geom of a patch: a thin solid behind its polygon, a rounded edge, or a small ball."""
     R, p = R_L @ patch.R, R_L @ patch.p + p_L
     options = contact_options(ROBOT, EVERYTHING) | {"name": f"patch:{patch.name}"}
     polygon = patch.polygon
@@ -282,7 +281,7 @@ def _add_patch(spec: Any, body: Any, patch: Patch, R_L: np.ndarray, p_L: np.ndar
 
 
 def _is_edge_of(patch: Patch, others: list[Patch]) -> bool:
-    """Say whether an edge or a point is part of another patch, whose solid touches for both."""
+    """Whether an edge or a point is part of another patch, whose solid touches for both."""
     if len(patch.polygon) > 2:
         return False
     corners = patch.p + patch.points @ patch.R.T
@@ -291,9 +290,9 @@ def _is_edge_of(patch: Patch, others: list[Patch]) -> bool:
 
 
 def _exclude(spec: Any, robot: Robot) -> None:
-    """Bodies whose links may or must overlap do not collide (MuJoCo leaves out parent and child by itself)."""
+    """Exclude collisions of bodies whose links may overlap (MuJoCo itself excludes parent and child)."""
     done = set()
-    if robot.fixed:  # but not a body on one that is part of the world
+    if robot.fixed:  # MuJoCo does not exclude children of a body that is fixed to the world
         kinds = robot.tree.topology[:, TYPE]
         for i in np.flatnonzero((hung_on(robot.tree) == 0) & (kinds != BALL) & (kinds != BALL + 1)).tolist():
             done.add((0, i))
@@ -306,7 +305,7 @@ def _exclude(spec: Any, robot: Robot) -> None:
 
 
 def _add_holds(spec: Any, robot: Robot, patch: str) -> tuple[str, ...]:
-    """Add, switched off, the weld by which a grip can hold on to the world, and two pins by which it can hinge."""
+    """Add the inactive equality constraints of a grip to the world: a weld, and two pins for a hinge."""
     kinds = {"weld": mujoco.mjtEq.mjEQ_WELD, "pin0": mujoco.mjtEq.mjEQ_CONNECT, "pin1": mujoco.mjtEq.mjEQ_CONNECT}
     for name, kind in kinds.items():
         spec.add_equality(

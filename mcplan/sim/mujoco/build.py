@@ -1,4 +1,4 @@
-"""The robot and its environment as one MuJoCo model."""
+"""Builder of the MuJoCo model of robot and environment."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -32,21 +32,21 @@ from mcplan.sim.mujoco.shapes import (
 )
 
 OBSTACLE_FRICTION = 0.7
-"""Of an obstacle, which no plan touches."""
+"""Friction of an obstacle, which no plan touches."""
 
 LEAST_MASS, LEAST_INERTIA = 1e-12, 1e-13
-"""kg, kg m²: of any body that moves. A robot whose links are parted by twenty massless ones, thrown around at 1,000
-rad/s², still obeys its own equation of motion to 1e-8 N m."""
+"""kg, kg m²: lower bounds for every moving body. They are negligible: a robot with twenty massless bodies between its
+links, accelerated at 1,000 rad/s², satisfies its equation of motion to 1e-8 N m."""
 
 
 @dataclass
 class Built:
-    """A model, and what its geoms stand for.
+    """A MuJoCo model, and the links and patches of its geoms.
 
     Attributes
     ----------
     model : mujoco.MjModel.
-    spec : mujoco.MjSpec that it was compiled from.
+    spec : mujoco.MjSpec of the model.
     link : per geom, index of the robot's link; links are followed by objects; -1 for the environment.
     patch : per geom, name of the patch, or None.
     grasps : by patch, the numbers of the weld and of the two pins that can hold it.
@@ -64,22 +64,21 @@ def build(
 ) -> Built:
     """Build the model.
 
-    ``q`` (7+n,) says where a fixed base stands; None puts it at the world's origin. Of ``contacts`` those that slide
-    are let slide without hopping.
+    ``q`` (7+n,) gives the pose of a fixed base; None: the world origin. ``contacts`` that may slide get friction
+    parameters without hopping.
 
-    The bodies are those of the robot's tree, so that fixed and locked joints are merged as they are there, with the
-    rotor inertias as armature. Contacts have no torsional friction (condim 3): a patch turns by its
-    points, and the recorded point forces are then all that acts.
+    The bodies are those of the robot's tree, with the same merged fixed and locked joints, and rotor inertias as
+    armature. Contacts have no torsional friction (condim 3), so the recorded point forces are complete.
 
     Raises
     ------
     InputError
-        MuJoCo refuses the robot.
+        MuJoCo rejects the robot.
     """
     spec = mujoco.MjSpec()
     spec.compiler.degree = False
     spec.compiler.autolimits = False
-    # massless links that move, as between the axes of a joint, are refused otherwise; so little is never felt
+    # MuJoCo rejects massless moving links, such as between the axes of a joint; these bounds are negligible
     spec.compiler.boundmass, spec.compiler.boundinertia = LEAST_MASS, LEAST_INERTIA
     option = spec.option
     option.gravity = [0.0, 0.0, -GRAVITY]
@@ -94,7 +93,7 @@ def build(
     try:
         model = spec.compile()
     except ValueError as error:
-        raise InputError(f"MuJoCo refuses robot {robot.name!r}: {error}") from error
+        raise InputError(f"MuJoCo rejects robot {robot.name!r}: {error}") from error
     names = [model.geom(i).name for i in range(model.ngeom)]
     order = {name: i for i, name in enumerate([*robot.link_names, *(thing.name for thing in environment.objects)])}
     link = np.array([_link_of(name, robot, order) for name in names], int)
@@ -120,7 +119,7 @@ def _add_environment(spec: Any, environment: Environment) -> None:
         R = np.linalg.svd(z[None])[2][[1, 2, 0]].T
         R[:, 2] = z
         R[:, 1] = np.cross(z, R[:, 0])
-        # a box meets a capsule in two points, which hold a sole on a rung, but a cylinder in one; rounded at its ends
+        # capsule: a box touches it in two points, which support a sole on a rung; a cylinder only in one
         shape = Capsule(bar.radius, max(bar.length - 2 * bar.radius, 1e-3))
         options = contact_options(WORLD, 0, bar.friction) | {"name": f"world:{bar.name}"}
         add_shape(spec, world, shape, R, bar.ends.mean(axis=0), **options)
@@ -141,7 +140,7 @@ def _add_slab(spec: Any, body: Any, surface: Surface, R: np.ndarray, p: np.ndarr
 
 
 def _add_pairs(spec: Any, environment: Environment, contacts: Sequence[Contact]) -> None:
-    """Let patches slide that are to, and have the friction that a contact has instead of that of its support."""
+    """Set the friction of planned contacts in place of that of their supports, and allow planned sliding."""
     fixed = [support.name for support in environment.surfaces] + [bar.name for bar in environment.bars]
     supports = {name: f"world:{name}" for name in fixed}
     for thing in environment.objects:
@@ -161,7 +160,7 @@ def _add_pairs(spec: Any, environment: Environment, contacts: Sequence[Contact])
 
 
 def _let_slide(spec: Any, geom: str, other: str, friction: float) -> None:
-    """Let an object or a patch slide on another geom without hopping, see ``SLIDING``."""
+    """Set friction parameters with which an object or a patch slides on another geom without hopping (`SLIDING`)."""
     pair = spec.add_pair(geomname1=other, geomname2=geom, condim=3)
     pair.friction = [friction, friction, 0.0, 0.0, 0.0]
     pair.solref, pair.solimp, pair.solreffriction = SOLREF, STIFF, SLIDING
@@ -171,7 +170,7 @@ def _add_object(spec: Any, thing: FreeObject) -> None:
     body = spec.worldbody.add_body(name=f"object:{thing.name}", pos=thing.p, quat=quat_wxyz(thing.R))
     body.add_joint(type=mujoco.mjtJoint.mjJNT_FREE, name=f"object:{thing.name}", align=False)
     body.explicitinertial, body.mass = True, thing.mass
-    body.ipos, body.inertia = shape_inertia(thing.shape, thing.mass)  # of the shape, not of what recedes from its faces
+    body.ipos, body.inertia = shape_inertia(thing.shape, thing.mass)  # of the original shape, not of the receded one
     planes = [(thing.R.T @ s.R[:, 2], thing.R.T @ (s.p - thing.p)) for s in thing.surfaces]
     shape, p = recede(thing.shape, np.eye(3), np.zeros(3), planes)
     options = contact_options(OBJECT, WORLD | OBJECT, thing.friction) | {"name": f"object:{thing.name}", "priority": 2}

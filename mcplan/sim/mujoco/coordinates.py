@@ -1,4 +1,4 @@
-"""Where a robot's coordinates are among MuJoCo's, and what ball joints and joints that mimic others make of them."""
+"""Conversion between the robot's coordinates and MuJoCo's, with ball joints and mimic joints."""
 
 from typing import Any
 
@@ -13,20 +13,20 @@ from mcplan.sim.mujoco.bodies import Ball, balls_of, joint_names
 class Coordinates:
     """The map ``q_all = G q + c`` of a robot's coordinates to those of all of its joints in MuJoCo.
 
-    A joint that mimics another one is held to it by an equality constraint, which gives a little within a step. After
-    the step its velocities are made those of ``G`` with the momentum along ``G`` kept,
+    A mimic joint follows its master by an equality constraint, which is slightly violated within a step. After the step
+    the velocities are projected onto ``G``, with the momentum along ``G`` conserved:
 
         G' M_all (G v - v_all) = 0
 
-    which adds no force to the equation of motion: that of the constraint has no part along ``G``.
+    This adds no force to the equation of motion: the constraint force has no component along ``G``.
 
     Attributes
     ----------
-    place, rate : (7+n,), (6+n,) indices of the robot's own coordinates in ``qpos`` and ``qvel``; the base's first. Of a
-        fixed base those of the joints alone. At the coordinates of a ball joint are MuJoCo's, which ``put``, ``state``,
-        ``forces`` and ``moments`` convert.
+    place, rate : (7+n,), (6+n,) indices of the robot's coordinates in ``qpos`` and ``qvel``, the base first; with a
+        fixed base of the joints only. At the indices of a ball joint are MuJoCo's coordinates; ``put``, ``state``,
+        ``forces`` and ``moments`` convert them.
     balls : ball joints, each with its rows among those of ``rate``.
-    first : where the joints begin among the robot's velocities where ``rate`` leaves the base out, else 0.
+    first : index of the first joint among the robot's velocities if ``rate`` excludes the base, else 0.
     """
 
     def __init__(self, robot: Robot, model: Any):
@@ -50,26 +50,26 @@ class Coordinates:
         self._offset = robot.tree.joint[followers, OFFSET] if followers else np.zeros(0)
 
     def put(self, data: Any, q: np.ndarray, v: np.ndarray) -> None:
-        """Set the state: q (7+n,) and v (6+n,) with the base's turn in its own axes; of a fixed base the joints'."""
+        """Set the state: q (7+n,) and v (6+n,), base angular velocity in body axes; with a fixed base of the joints."""
         data.qpos[self.place], data.qvel[self.rate] = q, v
         for ball, _ in self.balls:
             ball.put(data, q[len(q) - self._n :][ball.joints], v[len(v) - self._n :][ball.joints])
         self._couple(data)
 
     def _couple(self, data: Any) -> None:
-        """Put the followers where their masters say."""
+        """Set mimic joints from their masters."""
         data.qpos[self._place] = self._multiplier * data.qpos[self.place[self._master_place]] + self._offset
         data.qvel[self._rate] = self._multiplier * data.qvel[self.rate[self._master]]
 
     def state(self, data: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Return q and v, as ``put`` takes them."""
+        """Return q and v in the convention of ``put``."""
         q, v = data.qpos[self.place], data.qvel[self.rate]
         for ball, _ in self.balls:
             q[len(q) - self._n :][ball.joints], v[len(v) - self._n :][ball.joints] = ball.phi, ball.speed
         return q, v
 
     def moments(self, force: np.ndarray) -> np.ndarray:
-        """Return forces (6+n,) on coordinates, of a fixed base (n,), as MuJoCo has them: moments in balls' axes."""
+        """Convert generalised forces (6+n,), with a fixed base (n,), to MuJoCo: ball joints have moments."""
         if not self.balls:
             return force
         force = np.array(force)
@@ -78,19 +78,19 @@ class Coordinates:
         return force
 
     def forces(self, moments: np.ndarray) -> np.ndarray:
-        """Return the inverse of ``moments``."""
+        """Convert generalised forces from MuJoCo: the inverse of ``moments``."""
         for ball, rows in self.balls:
             moments[rows] = ball.E.T @ moments[rows]
         return moments
 
     def reduced(self, force: np.ndarray) -> np.ndarray:
-        """Return the force (6+n,) ``G' f`` on the robot's own coordinates of one on all of MuJoCo's."""
+        """Project a force on all of MuJoCo's coordinates onto those of the robot: ``G' f`` (6+n,)."""
         own = force[self.rate]
         np.add.at(own, self._master, self._multiplier * force[self._rate])
         return self.forces(own)
 
     def settle(self, data: Any, place: np.ndarray, dt: float) -> None:
-        """Let followers and ball joints move on exactly after a step that began at ``place`` (nq,) of MuJoCo."""
+        """Correct mimic and ball joints after a step that began at ``place`` (nq,) of MuJoCo."""
         if len(self._rate):
             self._follow(data, place, dt)
         for ball, _ in self.balls:
@@ -112,7 +112,7 @@ class Coordinates:
 
 
 def _joint_places(robot: Robot, model: Any, balls: list[Ball]) -> tuple[list[int], list[int]]:
-    """Return where each coordinate of the joints is in ``qpos`` and ``qvel``; of a ball's three the places are its."""
+    """Return the indices of the joint coordinates in ``qpos`` and ``qvel``; the three of a ball share its index."""
     of_balls = {ball.joints.start + k: (ball, k) for ball in balls for k in range(3)}
     place, rate = [], []
     for column, name in enumerate(robot.joint_names):

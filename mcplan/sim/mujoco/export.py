@@ -1,4 +1,4 @@
-"""A run as a MuJoCo scene with keyframes: one XML file that ``mujoco.MjModel.from_xml_path`` and the viewer open."""
+"""Export of a run as a MuJoCo scene with keyframes: one MJCF file, as for ``mujoco.MjModel.from_xml_path``."""
 
 import re
 from pathlib import Path
@@ -17,15 +17,15 @@ RATE = 20.0
 """Keyframes per second."""
 
 WORLD = "world"
-"""The name of the body that everything of MuJoCo stands in."""
+"""Name of MuJoCo's root body."""
 
 
 def write(run: Run, path: Path, rate: float | None = None) -> list[Path]:
     """Write robot, environment and keyframes as MJCF; return the path.
 
-    Bodies have the names of the links (one that is called ``world`` has its number instead, ``body:0``), joints and
-    actuators those of the robot's joints (one that is called ``base`` as the free joint is ``joint:base``). A keyframe
-    has time, qpos, qvel and, as ctrl, the joint torques; its name is the number of its sample and its phase.
+    Bodies have the names of the links (a link ``world`` becomes ``body:0``, by its index), joints and actuators those
+    of the robot's joints (a joint ``base`` becomes ``joint:base``, as the free joint is ``base``). A keyframe has time,
+    qpos, qvel and, as ctrl, the joint torques; its name is the index of its sample and its phase.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ def write(run: Run, path: Path, rate: float | None = None) -> list[Path]:
 
 
 def _with_names_of(robot: Robot, xml: str) -> str:
-    """Return the scene with bodies called as their links, joints and motors as the robot's joints."""
+    """Rename bodies to their links, joints and motors to the robot's joints."""
     # MuJoCo's own world has this name already
     names = enumerate(Maximal(robot).bodies)
     links = [f"body:{i}" if name == WORLD else escape(name, {'"': "&quot;"}) for i, name in names]
@@ -61,7 +61,7 @@ def _with_names_of(robot: Robot, xml: str) -> str:
 
 
 def _place(joint, data, q: np.ndarray, v: np.ndarray) -> None:
-    """Set a free joint; MuJoCo's angular velocity is in body axes, ``R' w``."""
+    """Set the state of a free joint; MuJoCo's angular velocity is in body axes, ``R' w``."""
     w, u = q[3], q[4:7]
     turn = 2.0 * np.cross(u, np.cross(u, v[3:]) - w * v[3:])
     joint_q, joint_v = int(joint.qposadr[0]), int(joint.dofadr[0])

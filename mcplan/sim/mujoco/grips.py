@@ -1,4 +1,4 @@
-"""Grips that hold on to bars: welds or hinges, switched on while the controller grasps and the hand is at the bar."""
+"""Grips on bars in MuJoCo: equality constraints, active while the controller grasps and the hand is at the bar."""
 
 from collections import deque
 from collections.abc import Sequence
@@ -20,33 +20,33 @@ if TYPE_CHECKING:
     from mcplan.sim.mujoco.touch import ContactReader
 
 REACH = 0.01
-"""How far from the bar's axis a grip still closes around it (m)."""
+"""Largest distance from the bar's axis at which a grip closes (m)."""
 
 ASKEW = float(np.cos(np.deg2rad(10)))
-"""Cosine of the angle between grip and bar beyond which it does not."""
+"""Cosine of the largest angle between grip and bar at which it closes."""
 
 
 HALF_PIN = 0.05
-"""Distance of the two points that a hinge holds from the origin of the grip, along its axis (m)."""
+"""Distance of the two points of a hinge from the origin of the grip, along its axis (m)."""
 
 
 class Grips:
     """The grips of a robot.
 
-    A grip closes where it is: a weld holds the pose that the hand has at that moment. Where the contact is free to turn
-    about an axis, two points of this axis are held instead; where it is free to turn at all, one. It opens when the
-    controller lets go, or when the pull exceeds what its contact can hold: that of the patch, or of the rung. Like the
-    certificate it takes the mean over an impact: a foot that touches down jerks at a stiff hold for single steps.
+    A grip closes at the present pose of the hand: a weld holds that pose. If the contact is free to rotate about one
+    axis, two points on it are held instead; if it is free to rotate about all axes, one. A grip opens when the
+    controller opens it, or when its load exceeds the limit of its contact (patch or rung). Like in the certificate the
+    load is averaged over an impact: the touchdown of a foot causes peaks of single steps in a stiff constraint.
 
     Parameters
     ----------
     robot, environment, built : the robot, its bars, and their model.
-    contacts : grasps, whose free directions and limits count; of several of the same patch the nearest.
+    contacts : grasps with free directions and limits; of several of the same patch the nearest counts.
 
     Raises
     ------
     InputError
-        A grasp slides, or turns about two axes, which neither can.
+        A grasp slides, or rotates about two axes: not supported.
     """
 
     def __init__(self, robot: Robot, environment: Environment, built: Built, contacts: Sequence[Contact] = ()):
@@ -67,13 +67,13 @@ class Grips:
         self.closed: set[str] = set()
 
     def reset(self) -> None:
-        """Start with all grips open, as MuJoCo's data are when they are reset."""
+        """Open all grips, as in MuJoCo's data after a reset."""
         self.closed.clear()
         self._lost.clear()
         self._felt.clear()
 
     def follow(self, data: Any, q: np.ndarray, active: Sequence[str]) -> None:
-        """Close and open as the controller's contacts say, and as far as the hands are at the bars."""
+        """Close the grips of ``active`` patches whose hands are at the bars, and open the others."""
         self._lost &= set(active)
         for patch, holds in self._built.grasps.items():
             wanted = patch in active and patch not in self._lost
@@ -84,9 +84,9 @@ class Grips:
                 self.closed.discard(patch)
 
     def wrenches(self, data: Any, touch: "ContactReader") -> dict[str, np.ndarray]:
-        """Return by patch what the bars did to the grips, (6,) at the patch origins in world axes.
+        """Return by patch the wrench of the bar on the grip, (6,) at the patch origin in world axes.
 
-        The base of the robot is free, so the first six generalised forces of a hold are its wrench, about the base.
+        The base of the robot is free, so the first six generalised forces of a grip are its wrench about the base.
         """
         found: dict[str, np.ndarray] = {}
         if not self.closed:
@@ -120,7 +120,7 @@ class Grips:
         return False
 
     def _close(self, data: Any, q: np.ndarray, patch: str, holds: tuple[int, ...]) -> None:
-        """Hold the hand's body where it is in the world: anchors at the grip, so that forces act there."""
+        """Hold the body of the hand at its present pose, with anchors at the grip, where the forces act."""
         model, offset = self._built.model, self.robot.frame(patch)[1]
         R_L, p_L = offset[:9].reshape(3, 3), offset[9:]
         X = self.robot.frame_pose(q, patch)
@@ -131,14 +131,14 @@ class Grips:
         weld, *pins = holds
         if not turns.any():
             quat = np.zeros(4)
-            # the data of a weld: anchor in the second body and in the first, orientation of the second in the first
+            # data of a weld: anchor in the second body and in the first, orientation of the second in the first
             mujoco.mju_mat2Quat(quat, np.ascontiguousarray((X[:3, :3] @ R_L.T).T).ravel())
             model.eq_data[weld, :10] = [*X[:3, 3], *p_L, *quat]
             data.eq_active[weld] = 1
         else:
             axis = np.zeros(3) if turns.all() else HALF_PIN * turns
             for pin, arm in zip(pins, (axis, -axis) if axis.any() else (axis,), strict=False):
-                # the data of a pin: anchor in the first body and in the second
+                # data of a pin: anchor in the first body and in the second
                 model.eq_data[pin, :6] = [*(p_L + R_L @ arm), *(X[:3, 3] + X[:3, :3] @ arm)]
                 data.eq_active[pin] = 1
         self._felt.pop(patch, None)
@@ -146,5 +146,5 @@ class Grips:
 
 
 def _free(contact: Contact) -> np.ndarray:
-    """Return which patch axes (6,) a contact leaves free, linear then angular."""
+    """Return a mask (6,) of the free patch axes of a contact, linear then angular."""
     return np.logical_not(contact.selection.any(axis=0))

@@ -25,24 +25,23 @@ FRICTION = int(mujoco.mjtConstraint.mjCNSTR_FRICTION_DOF)
 
 
 class MujocoPhysics:
-    """The robot in MuJoCo, driven by its joint torques alone.
+    """Robot in MuJoCo, driven by joint torques only.
 
         M (v+ - v) / dt + h = S' tau + sum J' w + tau_ext,   q+ = integrate(q, v+, dt)
 
-    MuJoCo's velocity of a free joint is linear in world axes and angular in body axes. The base turns by
-    ``quat * exp(dt omega)``, which leaves ``omega`` where it is in both axes, so that ``vd`` in world axes is
-    MuJoCo's acceleration rotated, and both equations above hold as they stand. The integrator ``implicitfast`` adds
-    joint damping to ``M`` in the first equation; this part is counted into ``tau_ext``, as is what
-    motors at their limits do not give of ``tau``.
+    MuJoCo's velocity of a free joint is linear in world axes and angular in body axes. The base is integrated by
+    ``quat * exp(dt omega)``, which does not change ``omega`` in either axes. So ``vd`` in world axes is MuJoCo's
+    acceleration rotated, and both equations above hold. The integrator ``implicitfast`` adds joint damping to ``M`` in
+    the first equation; this part is included in ``tau_ext``, as is the part of ``tau`` beyond motor limits.
 
-    A fixed base has no joint there; the wrench that it bears is what its six rows of the equation leave.
+    A fixed base has no joint in MuJoCo; its wrench is the residual of its six rows of the equation of motion.
 
     Parameters
     ----------
-    robot, environment : the robot and its surroundings.
-    q, v : (7+n,), (6+n,) first state; v None is rest.
-    patches : names, in the order in which contact points count them.
-    contacts : grasps that leave some direction free.
+    robot, environment : the bodies.
+    q, v : (7+n,), (6+n,) initial state; v None is rest.
+    patches : names, in the order of the patch indices of contact points.
+    contacts : grasps with free directions.
 
     Attributes
     ----------
@@ -85,12 +84,12 @@ class MujocoPhysics:
 
     @classmethod
     def of_world(cls, world: World) -> "MujocoPhysics":
-        """Return the back end of a world, whose friction and damping of joints are the robot's there."""
+        """Return the back end of a world; joint friction and damping are included in its robot."""
         robot = with_losses(world.robot, world.settings)
         return cls(robot, world.environment, world.q, patches=world.patches, contacts=world.contacts)
 
     def reset(self, q: np.ndarray, v: np.ndarray | None = None) -> None:
-        """Start from a state; objects go back to where they were."""
+        """Set the state; objects return to their initial poses."""
         mujoco.mj_resetData(self.model, self.data)
         self._grips.reset()
         v = np.zeros(self.robot.nv) if v is None else v
@@ -113,9 +112,9 @@ class MujocoPhysics:
         return v
 
     def step(self, action: Action | ArrayLike, dt: float = 1e-3) -> StepOutcome:
-        """Advance the state by dt (s), under an action or under joint torques (n,) alone.
+        """Advance the state by dt (s), under an action or under joint torques (n,).
 
-        Torques beyond the limits of the motors are cut to them.
+        Torques are clipped to the limits of the motors.
         """
         action = action_of(action, self.robot.n)
         data, q, v = self.data, self.q, self.v
@@ -143,25 +142,25 @@ class MujocoPhysics:
         return StepOutcome((self.v - v) / dt, tau_ext, wrenches, points, tuple(touching))
 
     def advance(self, tau: np.ndarray, dt: float) -> None:
-        """Let MuJoCo make its step and no more; ``q`` and ``v`` stay behind until ``read_state``."""
+        """Run one MuJoCo step only; ``q`` and ``v`` are updated by ``read_state``."""
         self.model.opt.timestep = dt
         self.data.ctrl[self._motor] = self.controls(tau)
         mujoco.mj_step(self.model, self.data)
 
     def controls(self, tau: np.ndarray) -> np.ndarray:
-        """Return the controls of the motors for torques (n,) on the coordinates; those of balls are cut to limits."""
+        """Return the motor controls for torques (n,) on the coordinates; those of balls are clipped to limits."""
         if not self._coordinates.balls:
             return tau
         whole = np.concatenate([np.zeros(6 - self._first), self._within_limits(tau)])
         return self._coordinates.moments(whole)[6 - self._first :]
 
     def _within_limits(self, tau: np.ndarray) -> np.ndarray:
-        """Return what the motors give of torques (n,), N m."""
+        """Clip torques (n,) to the motor limits, N m."""
         limit = self.robot.limits.torque
         return np.clip(tau, -limit, limit)
 
     def _push(self, external: np.ndarray | None) -> None:
-        """Set the generalised force (6+n,) from outside, given in world axes."""
+        """Set the external generalised force (6+n,), given in world axes."""
         force = np.zeros(self.robot.nv) if external is None else np.array(external)
         force[3:6] = _rotation(self.q[3:7]).T @ force[3:6]
         self.data.qfrc_applied[self._rate] = self._coordinates.moments(force[self._first :])
@@ -192,7 +191,7 @@ class MujocoPhysics:
     def _borne_by_base(
         self, q: np.ndarray, v: np.ndarray, vd: np.ndarray, wrenches: Mapping[str, np.ndarray], other: np.ndarray
     ) -> np.ndarray:
-        """Return the wrench (6,) of the world on a fixed base: what its rows of the equation of motion leave."""
+        """Return the wrench (6,) of the world on a fixed base: the residual of its rows of the equation of motion."""
         borne = (self.robot.inverse_dynamics(q, v, vd) - other)[:6]
         for patch, wrench in wrenches.items():
             arm = self._touch.pose(self.data, patch)[1] - q[:3]

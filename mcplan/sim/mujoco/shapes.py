@@ -1,7 +1,4 @@
-"""How things touch in MuJoCo: who meets whom, how stiff, with which friction.
-
-Shapes as MuJoCo geoms, and the solids behind surfaces and patches.
-"""
+"""Collision geoms in MuJoCo: shapes, collision bits, contact stiffness and friction, solids of surfaces and patches."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -12,23 +9,23 @@ import numpy as np
 from mcplan.robot.description import Box, Capsule, Cylinder, MeshShape, Shape, Sphere
 
 ROBOT, WORLD, OBJECT, OBJECT_SURFACE = 1, 2, 4, 8
-"""Collision bits. What does not move never collides with its like; an object's surface meets the robot only."""
+"""Collision bits. Fixed bodies do not collide with each other; an object's surface collides only with the robot."""
 
 EVERYTHING = ROBOT | WORLD | OBJECT | OBJECT_SURFACE
 
 SOLREF, SOLIMP = (0.005, 1.0), (0.0, 0.99, 3e-5, 0.5, 2.0)
-"""Time constant (s) and damping ratio; force grows with depth, and contacts are stiff from 0.03 mm on.
+"""Time constant (s) and damping ratio; the force grows with depth, and contacts are stiff from 0.03 mm on.
 
-MuJoCo takes the part that ``SOLIMP`` begins with off the acceleration at which bodies approach, however little they
-overlap. With its default of 0.9 a sole that is about to lift off loses a hundred newtons within a step, the other one
-gets them, and both chatter while weight is shifted. Where depths are ten times as large, light contacts creep."""
+MuJoCo reduces the approach acceleration by the first value of ``SOLIMP``, at any depth. With its default of 0.9 a sole
+that is about to lift off loses a hundred newtons within a step, the other sole gets them, and both chatter during a
+weight shift. With depths ten times as large, light contacts creep."""
 
 STIFF = (0.95, 0.99, 0.001, 0.5, 2.0)
 """``SOLIMP`` of grips, which hold at no depth, and of objects, which must not creep."""
 
 SLIDING = (0.1, 1.0)
-"""Time constant and damping ratio of the friction below an object. MuJoCo's contacts answer what they take off a
-sliding speed ``v`` within this time by lifting it with ``mu v / time``, times two: a box of HRP-2's size at 0.2 m/s
+"""Time constant and damping ratio of the friction below an object. In MuJoCo's contact model friction that removes a
+sliding speed ``v`` within this time also lifts the object, with ``2 mu v / time``: a box of HRP-2's size at 0.2 m/s
 would hop with 5 ms. With 0.1 s it stays down, and creeps by 0.1 mm/s under half of the force that would move it."""
 
 
@@ -36,11 +33,11 @@ def contact_options(bit: int, meets: int, friction: float | None = None) -> dict
     """Return the options of a geom.
 
     The friction of a contact is that of the support, which has priority over the robot's. Contacts have no torsional
-    friction (condim 3): a patch turns by its points, whose recorded forces are then all that acts.
+    friction (condim 3), so the recorded point forces are complete.
 
     Parameters
     ----------
-    bit, meets : bits of the geom, and of those that it collides with.
+    bit, meets : bits of the geom, and of the geoms with which it collides.
     friction : of a support; None for the robot.
     """
     return {
@@ -50,10 +47,10 @@ def contact_options(bit: int, meets: int, friction: float | None = None) -> dict
 
 
 RECESS = 2e-3
-"""How far a face of a link steps back behind a patch in its plane (m), so that the patch is what touches."""
+"""Distance by which a face of a link recedes behind a patch in its plane (m), so that the patch touches first."""
 
 LEVEL = 4e-3
-"""m: a shape that ends no farther than this from a patch's plane is meant to end in it, as in ``STANDS_OUT``."""
+"""m: a shape that ends within this distance of a patch's plane counts as ending in it, as in ``STANDS_OUT``."""
 
 GEOM = mujoco.mjtGeom
 
@@ -70,7 +67,7 @@ def add_shape(spec: Any, body: Any, shape: Shape, R: np.ndarray, p: np.ndarray, 
 
     Parameters
     ----------
-    spec, body : the model that is being built, and a body of it.
+    spec, body : the model under construction, and a body of it.
     shape, R, p : the shape and its pose in the body.
     options : other fields of the geom.
     """
@@ -86,7 +83,7 @@ def add_shape(spec: Any, body: Any, shape: Shape, R: np.ndarray, p: np.ndarray, 
 
 
 THINNEST, FLAT = 1e-3, 1e-6
-"""m: MuJoCo has no solids without volume; a face that was given no thickness, or a mesh below the other, has this much.
+"""m: MuJoCo has no solids without volume. Thickness of a face without one; a mesh thinner than the second gets it, too.
 """
 
 
@@ -95,15 +92,15 @@ def _mesh(spec: Any, shape: MeshShape) -> str:
     for axis in np.linalg.svd(vertices - vertices.mean(axis=0), full_matrices=False)[2]:
         if np.ptp(vertices @ axis) < FLAT:
             vertices = np.concatenate([vertices + THINNEST / 2 * axis, vertices - THINNEST / 2 * axis])
-            faces = np.zeros((0, 3), int)  # MuJoCo takes those of the hull
+            faces = np.zeros((0, 3), int)  # MuJoCo uses those of the hull
     spec.add_mesh(name=name, uservert=vertices.ravel(), userface=faces.ravel())
     return name
 
 
 def slab(polygon: np.ndarray, thickness: float) -> tuple[Shape, np.ndarray]:
-    """Return the solid below a convex polygon (k,2) in the plane ``z = 0``, and the place (3,) of its frame.
+    """Return the solid below a convex polygon (k,2) in the plane ``z = 0``, and the position (3,) of its frame.
 
-    A rectangle along the axes becomes a box, whose contacts MuJoCo finds exactly; another polygon a convex mesh.
+    An axis-aligned rectangle becomes a box, with exact contacts in MuJoCo; another polygon a convex mesh.
     """
     low, high = polygon.min(axis=0), polygon.max(axis=0)
     corners = {(float(x), float(y)) for x in (low[0], high[0]) for y in (low[1], high[1])}
@@ -126,10 +123,10 @@ def slab(polygon: np.ndarray, thickness: float) -> tuple[Shape, np.ndarray]:
 def recede(
     shape: Shape, R: np.ndarray, p: np.ndarray, planes: Iterable[tuple[np.ndarray, np.ndarray]]
 ) -> tuple[Shape, np.ndarray]:
-    """Move what a shape has in given planes back by ``RECESS``; return the shape and its new place.
+    """Move the faces of a shape in given planes back by ``RECESS``; return the shape and its new position.
 
-    A box along the plane gives up its face, a mesh its points there, any other shape steps back as a whole. A shape
-    that stands out of a plane by more than ``LEVEL`` does not end there, and stays.
+    Of a box the face in the plane is moved, of a mesh its points there, any other shape as a whole. A shape that
+    extends beyond a plane by more than ``LEVEL`` does not end there, and is not changed.
 
     Parameters
     ----------
@@ -158,7 +155,7 @@ def recede(
 
 
 def _reach(shape: Shape, direction: np.ndarray) -> float:
-    """Return how far a shape reaches from its frame in a direction (3,) in its axes."""
+    """Return the extent of a shape from its frame in a direction (3,) in its axes (support function)."""
     x, y, z = np.abs(direction)
     if isinstance(shape, MeshShape):
         return float((shape.vertices @ direction).max())

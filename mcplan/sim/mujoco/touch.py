@@ -1,4 +1,4 @@
-"""MuJoCo's contacts as points of patches, wrenches, and generalised forces."""
+"""Contact reader of MuJoCo: contact points by patch, wrenches, and generalised forces."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
@@ -32,9 +32,9 @@ from mcplan.sim.touching_patch import touching_patch
 class StepContacts(NamedTuple):
     """Contacts of one step.
 
-    points : contact points that carry something.
+    points : contact points with a force.
     wrenches : by patch, (6,) at the patch origin in world axes.
-    other : (6+n,) generalised force of the contacts that are no patch's, world axes.
+    other : (6+n,) generalised force of the contacts without a patch, world axes.
     """
 
     points: PointForces
@@ -43,13 +43,13 @@ class StepContacts(NamedTuple):
 
 
 class ContactReader:
-    """Reads contacts.
+    """Reads the contacts of a step from MuJoCo's data.
 
     Parameters
     ----------
     robot, built : the robot and its model.
-    coordinates : where the robot's are in MuJoCo's, of a fixed base those of the joints alone.
-    patches : names, in the order in which contact points count them.
+    coordinates : conversion of coordinates.
+    patches : names, in the order of the patch indices of contact points.
     """
 
     def __init__(self, robot: Robot, built: Built, coordinates: Coordinates, patches: Sequence[str]):
@@ -73,7 +73,7 @@ class ContactReader:
         self._several = SEVERAL in self._patch_of
 
     def _default_patch(self, geom: int) -> int:
-        """Return the patch of the points on a geom: its own, none, or one of several, by where they are."""
+        """Return the patch of the points on a geom: its own, none, or one of several by their positions."""
         near, own = self._on_link.get(int(self._built.link[geom]), []), self._built.patch[geom]
         return SEVERAL if near and near != [own] else self._index.get(own or "", NO_PATCH)
 
@@ -82,7 +82,7 @@ class ContactReader:
         return data.xmat[self._base].reshape(3, 3)
 
     def base_place(self, data: Any) -> np.ndarray:
-        """Place (3,) of the base at the beginning of the step."""
+        """Position (3,) of the base at the beginning of the step."""
         return data.xpos[self._base]
 
     def pose(self, data: Any, patch: str) -> Pose:
@@ -92,7 +92,7 @@ class ContactReader:
         return R_body @ R, data.xpos[body] + R_body @ p
 
     def read(self, data: Any, active: Sequence[str]) -> StepContacts:
-        """Return what touched during the step that began in the state of the poses in ``data``."""
+        """Return the contacts of the step that began at the poses in ``data``."""
         found, forces = data.contact, data.efc_force
         rows, frames = found.efc_address.astype(np.int64), np.ascontiguousarray(found.frame)
         index, point = np.empty((2 * len(rows), INDEX_SIZE), np.int64), np.empty((2 * len(rows), POINT_SIZE))
@@ -122,7 +122,7 @@ class ContactReader:
         return StepContacts(points, {self.patches[p]: wrench[p] for p in np.flatnonzero(touched).tolist()}, other)
 
     def with_grips(self, data: Any, points: PointForces, held: Mapping[str, np.ndarray]) -> PointForces:
-        """Return the points with one more for each grip: its force acts at its origin, its moment is no point's."""
+        """Add one point per grip: its force acts at the patch origin; its moment is in the wrench only."""
         if not held:
             return points
         poses = [self.pose(data, name) for name in held]
@@ -138,7 +138,7 @@ class ContactReader:
     def _generalised(self, data: Any, first: np.ndarray) -> np.ndarray:
         """Return the generalised force (6+n,) of contacts whose rows begin at ``first``, world axes.
 
-        Of a fixed base MuJoCo knows no rows; they are left zero.
+        With a fixed base MuJoCo has no rows for it; they stay zero.
         """
         rows = (first[:, None] + np.arange(3)).ravel()
         J = data.efc_J.reshape(len(data.efc_force), self._built.model.nv)[rows]
@@ -151,14 +151,14 @@ class ContactReader:
     def _patch(
         self, pose: Callable[[str], Pose], geom: int, xyz: np.ndarray, normal: np.ndarray, active: Sequence[str]
     ) -> int:
-        """Return the patch that a point on a geom belongs to: one that it lies in, else the geom's own, or none."""
+        """Return the patch of a point on a geom: one that contains it, else that of the geom, or none."""
         near, own = self._on_link[self._built.link[geom]], self._built.patch[geom]
         found = touching_patch(near, self.robot.patches, pose, xyz, normal, active)
         return self._index.get(found or own or "", NO_PATCH)
 
 
 def _touching_links(robot: Robot, patch: str) -> list[str]:
-    """Return the links whose shapes touch for a patch: its own; if that is a mere frame, those it is fixed to."""
+    """Return the links whose shapes touch for a patch: its own, or those rigidly connected to a link without shapes."""
     own, body = robot.patches[patch].link, robot.frame(patch)[0]
     if any(geometry.role != "visual" for geometry in robot.geometry[own]):
         return [own]
@@ -166,6 +166,6 @@ def _touching_links(robot: Robot, patch: str) -> list[str]:
 
 
 def _moment(arm: np.ndarray, force: np.ndarray) -> np.ndarray:
-    """Sum of ``arm x force`` (3,) over rows; ``np.cross`` costs ten times as much."""
+    """Return the sum of ``arm x force`` (3,) over rows, ten times as fast as ``np.cross``."""
     (x, y, z), (a, b, c) = arm.T, force.T
     return np.array([y @ c - z @ b, z @ a - x @ c, x @ b - y @ a])

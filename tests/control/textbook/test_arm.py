@@ -258,5 +258,5 @@ def test_a_physics_of_ones_own_carries_a_plan_out_and_is_certified_like_the_othe
     assert report.success, report.failures
     np.testing.assert_allclose(runs[0].q[-1], runs[1].q[-1], atol=1e-6)
     assert isinstance(mc.make_physics(plan.scenario, Ideal), Ideal)
-    with pytest.raises(InputError, match="or a class that is made of a World"):
+    with pytest.raises(InputError, match="or a class constructed from a World"):
         mc.simulate(plan, physics=3)

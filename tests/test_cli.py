@@ -67,7 +67,7 @@ def test_a_doubt_is_told_once(capsys):
         return 0
 
     assert _run(Namespace(quiet=False, command="info", execute=twice)) == 0
-    assert capsys.readouterr().err.splitlines() == [f"{name}.urdf: odd (a doubt, not a mistake)" for name in "ab"]
+    assert capsys.readouterr().err.splitlines() == [f"{name}.urdf: odd (a warning, not an error)" for name in "ab"]
 
 
 @pytest.mark.parametrize("arguments", [[], ["fly"], ["run"], ["run", "sway", "--physics", "magic"]])

@@ -24,7 +24,7 @@ class Regions:
         self._known: dict[tuple, SupportRegion] = {}
 
     def __call__(self, contacts: Sequence[Contact]) -> SupportRegion:
-        """Return the region of these contacts."""
+        """Return the support region of these contacts."""
         key = contacts_key(contacts)
         if key not in self._known:
             self._known[key] = support_region(contacts, self._mass)
@@ -32,7 +32,7 @@ class Regions:
 
 
 def contacts_key(contacts: Sequence[Contact]) -> tuple:
-    """Return a cache key of contacts: places, rotations, friction and limits."""
+    """Return a cache key of contacts: poses, friction and force limits."""
     return tuple(contact_key(contact) for contact in contacts)
 
 
@@ -46,13 +46,13 @@ def contact_spans(run: Run) -> list[tuple[int, int, tuple[Contact, ...]]]:
 def com_limits(run: Run) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the static limits of the centre of mass within the support region.
 
-    Along each horizontal axis, the other coordinate where it is: with the region ``A c <= b``, the limits of ``c_i``
-    are the nearest of ``(b_j - A_jk c_k) / A_ji`` on each side. Friction and mass are those that the physics had.
+    The region is ``A c <= b``. The limits of ``c_i`` hold with the other coordinate ``c_k`` fixed: on each side, the
+    nearest of ``(b_j - A_jk c_k) / A_ji``. Mass and friction are those of the simulation.
 
     Returns
     -------
-    low, high : (N, 2) m; NaN in the air, infinite where a region has no bound, and where it is left.
-    depth : (N,) m to the nearest edge of the region, negative outside; NaN in the air.
+    low, high : (N, 2) limits, m; NaN without contacts, infinite in directions in which the region is unbounded.
+    depth : (N,) distance to the nearest edge of the region, m; negative outside, NaN without contacts.
     """
     low, high = np.full((len(run), 2), np.nan), np.full((len(run), 2), np.nan)
     depth = np.full(len(run), np.nan)

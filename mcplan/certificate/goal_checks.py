@@ -1,13 +1,14 @@
 """Goal checks of a run or a plan against the scenario: each item in order, each key.
 
-They do not use the planner's representation of the goal: places of contacts come from the surfaces and bars of the
-scenario, and are compared with the recorded poses of the patches. Item i is reached at a state ``k_i``,
-``k_1 <= k_2 <= ...``, the last one at the last state; states are the stances of a plan or the samples of a run. A
-scenario without a goal is checked against its contact sequence: contacts, centre of mass and objects of each item.
+They do not use the planner's representation of the goal. Poses of contacts are computed from the surfaces and bars of
+the scenario and compared with the recorded poses of the patches. A state is a stance of a plan or a sample of a run.
+Item i is reached at a state ``k_i`` with ``k_1 <= k_2 <= ...``, the last item at the last state. A scenario without a
+goal is checked against its contact sequence: contacts, centre of mass and objects of each item.
 
-Places of contacts: a surface's frame S has its normal along z; in contact ``R_SP = Rz(yaw) Rx(pi)`` and (x, y) is the
-patch's origin on it. A bar's direction is the patch's y axis; ``angle`` turns about it from where z_P is nearest to
-down (to world x on a vertical bar). Keys that are left out are free, and so are directions that a contact leaves free.
+Conventions. A surface frame S has z along the normal; in contact ``R_SP = Rz(yaw) Rx(pi)``, and (x, y) is the patch's
+origin on the surface. On a bar the patch's y axis is along the bar; ``angle`` is the rotation about it. At zero the
+patch's z axis is as close to straight down as possible (on a vertical bar, to world x). Missing keys and the free
+directions of a contact are not checked.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -37,13 +38,13 @@ def surface_errors(
     carried: np.ndarray | None = None,
     radius: float = 0.0,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return errors (K,) in m and rad of a patch (polygon (k, 3) in its axes) on a surface.
+    """Return the position and angle errors (K,), m and rad, of a patch (polygon (k, 3) in its axes) on a surface.
 
     Parameters
     ----------
     R, p : (K, 3, 3), (K, 3) poses of the patch.
     carried : (K, 7) poses of the object that the surface is on; the surface is then given in the object's frame.
-    radius : of a ball, whose centre p is, m.
+    radius : of a spherical patch, whose centre is p, m.
     """
     local_R, local_p = surface.R.T @ R, (p - surface.p) @ surface.R
     if carried is not None:
@@ -52,7 +53,7 @@ def surface_errors(
         local_R = R_S.transpose(0, 2, 1) @ R
         local_p = np.einsum("kji,kj->ki", R_S, p - p_S)
     local_touch = local_p[:, None]
-    if radius:  # where its lowest point would be if it were upright: it rolls from there
+    if radius:  # the contact point of the upright sphere, from which it rolls
         c, s = np.cos(spec.yaw or 0.0), np.sin(spec.yaw or 0.0)
         phi = rotation_vector(local_R @ np.array([[c, s, 0.0], [s, -c, 0.0], [0.0, 0.0, -1.0]]).T)
         local_p = local_p - radius * np.column_stack([phi[:, 1], -phi[:, 0], np.ones(len(phi))])
@@ -82,13 +83,13 @@ def surface_errors(
 def bar_errors(
     spec: ContactSpec, kind: str, polygon: np.ndarray, bar: Bar, R: np.ndarray, p: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return errors (K,) in m and rad of a patch on a bar: a grasp, a line under a flat patch, or a point."""
+    """Return the position and angle errors (K,), m and rad, of a patch on a bar: grasp, line contact or point."""
     d, reach = bar.direction, p - bar.ends[0]
     if kind == "point":
         along = reach @ d
         off = np.abs(np.linalg.norm(reach - along[:, None] * d, axis=1) - bar.radius)
         turn = np.zeros(len(p))
-        if spec.angle is not None:  # where on its round: opposite to the z axis that a grasp there would have
+        if spec.angle is not None:  # position around the bar: opposite to the z axis of a grasp with this angle
             sides = [1.0, -1.0] if spec.flip is None else [-1.0 if spec.flip else 1.0]
             places = [along[:, None] * d - bar.radius * _grip(s * d[None], spec.angle) for s in sides]
             off = np.min([np.linalg.norm(reach - place, axis=1) for place in places], axis=0)
@@ -103,7 +104,7 @@ def bar_errors(
         if spec.angle is not None and "y" not in spec.hinge:
             turn = np.maximum(turn, _between(R[:, :, 2], _grip(sense[:, None] * d, spec.angle)))
     elif kind == "surface":
-        # the axis in patch axes, where it passes the patch's x axis
+        # intersection of the bar axis, in patch axes, with the plane y = 0
         origin, axis = -np.einsum("kji,kj->ki", R, reach), np.einsum("kji,j->ki", R, d)
         t = -origin[:, 1] / np.where(np.abs(axis[:, 1]) > 1e-9, axis[:, 1], 1e-9)
         here = origin + t[:, None] * axis
@@ -133,7 +134,10 @@ def _between(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def beyond(corners: np.ndarray, polygon: np.ndarray, overhang: bool) -> np.ndarray:
-    """Return how far corners (K, c, 2) reach out of a convex polygon; with ``overhang`` how far off it all are, m."""
+    """Return the distance (K,) by which corners (K, c, 2) leave a convex polygon, m.
+
+    Without ``overhang`` the farthest corner counts, with it the nearest.
+    """
     edge = np.roll(polygon, -1, axis=0) - polygon
     out = np.stack([edge[:, 1], -edge[:, 0]], axis=1) / np.linalg.norm(edge, axis=1)[:, None]
     far = np.einsum("kci,ei->kce", corners, out) - np.sum(polygon * out, axis=1)
@@ -145,7 +149,7 @@ SOMETHING = "*"
 
 
 class GoalStates(NamedTuple):
-    """K states, in order, to compare with goals.
+    """K consecutive states to compare with goals.
 
     Parameters
     ----------
@@ -153,7 +157,7 @@ class GoalStates(NamedTuple):
     R, p : by patch, (K, 3, 3) and (K, 3): pose of its frame, m.
     supports : by patch, (K,) name of its support; "" without contact, ``SOMETHING`` if unknown.
     objects : by name, (K, 7) poses.
-    name : of a state, as text.
+    name : label of a state, for messages.
     """
 
     q: np.ndarray
@@ -166,7 +170,7 @@ class GoalStates(NamedTuple):
 
 
 class GoalTolerances(NamedTuple):
-    """Tolerances of goals: places of contacts (m, rad), centre of mass (m), objects (m, rad)."""
+    """Tolerances of goals: poses of contacts (m, rad), centre of mass (m), poses of objects (m, rad)."""
 
     place: float
     angle: float
@@ -190,7 +194,7 @@ class GoalChecker:
 
     Parameters
     ----------
-    record, robot : the same robot as recorded numbers, and for its named postures.
+    record, robot : the recorded robot, and the same robot with its named postures.
     environment : surfaces and bars at their actual poses, and objects at their initial pose.
     states, tolerances : the states to check, and their tolerances.
     """
@@ -208,7 +212,7 @@ class GoalChecker:
         self.patches = {patch.name: patch for patch in record.patches}
 
     def checks(self, document: Mapping[str, Any]) -> Iterator[Check]:
-        """Yield the checks of start and goal of a scenario's document."""
+        """Yield the checks of the start and goal in a scenario document."""
         start = document.get("start")
         contacts = start.get("contacts") if isinstance(start, Mapping) else None
         if contacts:
@@ -230,7 +234,7 @@ class GoalChecker:
             ratio = np.where(np.isnan(ratio), np.inf, ratio)
             at = len(ratio) - 1 if last else first + int(np.argmin(ratio[first:]))
             lines = [self._line(title, each, at, last) for each in found]
-            if title.startswith("item"):  # for a sequence show failures, or the check nearest to its tolerance
+            if title.startswith("item"):  # of a sequence list the failures, or else the check closest to its tolerance
                 wrong = [line for line in lines if not line.passed]
                 shares = [each.error[at] / each.bound if each.bound else 0.0 for each in found]
                 lines = wrong or [lines[int(np.argmax(shares))]]
@@ -263,7 +267,7 @@ class GoalChecker:
         return Check(name, shown, unit, f"<= {bound:.4g}", passed, where, failure)
 
     def contact_errors(self, spec: ContactSpec) -> tuple[np.ndarray, np.ndarray]:
-        """Return the errors (K,) m and rad of a patch from a contact; infinite without contact."""
+        """Return the position and angle errors (K,), m and rad, of a goal contact; infinite without contact."""
         states, K = self.states, len(self.states.q)
         support = self.environment.supports.get(spec.surface)
         patch = self.patches.get(spec.patch)
@@ -352,7 +356,7 @@ def _objects(checker: GoalChecker, objects: Any, item: Mapping[str, Any]) -> Ite
 
 
 class KeySpec(NamedTuple):
-    """A key of goal items: its name, and a function (checker, value, item) that yields the errors of states."""
+    """Key of a goal item: its name, and a function (checker, value, item) that yields its errors."""
 
     name: str
     errors: Callable[[GoalChecker, Any, Mapping[str, Any]], Iterator[GoalError]]
@@ -366,7 +370,7 @@ KEYS = (
     KeySpec("com", _com),
     KeySpec("objects", _objects),
 )
-"""Keys in the order of the checks. Add a row for a further kind of goal."""
+"""Keys in the order of the checks. A new kind of goal needs a row here."""
 
 
 def _specs(contacts: Any) -> list[ContactSpec]:
@@ -374,13 +378,13 @@ def _specs(contacts: Any) -> list[ContactSpec]:
 
 
 def _turned(quat_wxyz: np.ndarray, R: np.ndarray) -> np.ndarray:
-    """Return the angles (K,) between orientations (K, 4) and one, rad."""
+    """Return the angles (K,) between orientations (K, 4) and a rotation matrix, rad."""
     now = rotation_of(quat_wxyz.T).transpose(2, 0, 1)
     return np.asarray(np.linalg.norm(rotation_vector(now @ R.T), axis=1))
 
 
 def posture_joints(robot: Robot, posture: Any) -> np.ndarray:
-    """Return the joints (n,) of a document's posture, NaN where it is free: a name, joints, or a name and joints."""
+    """Return the joint positions (n,) of a goal posture: a name, joints, or both; NaN for joints that are not given."""
     spec: dict[str, Any] = {"name": posture} if isinstance(posture, str) else dict(posture)
     wanted = np.full(robot.n, np.nan)
     if spec.get("name") is not None:
@@ -398,7 +402,7 @@ def place_errors(
     p: np.ndarray,
     carried: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return how far (K,) m and rad patches at poses (K, 3, 3), (K, 3) are from a contact as a scenario describes it.
+    """Return the position and angle errors (K,), m and rad, of patch poses (K, 3, 3), (K, 3) from a contact.
 
     Parameters
     ----------
@@ -412,7 +416,7 @@ def place_errors(
 
 
 def goal_items(document: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
-    """Return the items of a scenario's goal with their titles; those of its hand-written sequence if it has no goal."""
+    """Return the goal items of a scenario with titles; without a goal, the items of its contact sequence."""
     goal = document.get("goal")
     if isinstance(goal, Mapping):
         goal = [goal]
@@ -420,13 +424,13 @@ def goal_items(document: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
         count = len(goal)
         return [(f"goal {i} of {count}" if count > 1 else "goal", dict(item)) for i, item in enumerate(goal, 1)]
     stances = document.get("stances") or ()
-    if any("q" in item for item in stances):  # a plan keeps the user's sequence beside its own stances
+    if any("q" in item for item in stances):  # a plan file stores the user's sequence separately
         stances = (document.get("plan") or {}).get("sequence") or ()
     return [(f"item {i} of {len(stances)}", item) for i, item in enumerate(_with_all_contacts(stances), 1)]
 
 
 def _with_all_contacts(stances: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Yield the items of a sequence with all their contacts, which are the only ones."""
+    """Yield the items of a sequence, each with its complete set of contacts (changes applied)."""
     contacts: dict[str, Any] = {}
     for item in stances:
         if item.get("contacts") is not None:

@@ -1,8 +1,8 @@
-"""Object checks: equations of motion, friction, support by the ground or the robot, and clearance of free objects.
+"""Object checks: equations of motion, friction, static support and clearance of free objects.
 
-In a run, objects must follow Newton-Euler under the recorded forces, with friction against sliding. In a plan, the
-support must carry their weight and the forces of the robot; in the air the robot alone does. Overlaps with environment
-or other objects beyond the contact tolerance are reported at all sampled times.
+In a run, objects must follow Newton-Euler under the recorded forces, and friction must oppose sliding. In a plan, the
+support must carry the weight of the object and the forces of the robot. An object without support is carried by the
+robot alone. Overlaps with the environment or other objects are checked at all sampled times.
 """
 
 from collections.abc import Iterator, Sequence
@@ -31,11 +31,11 @@ PARTS, PERIOD = 40, 0.02
 """Samples per segment of a plan, and sampling period of a run (s)."""
 
 FAR = 0.05
-"""m: distances are computed up to this value."""
+"""m: larger distances are not computed."""
 
 
 def track_clearance(environment: Environment, tracks: Sequence[TransitionTrack]) -> Check | None:
-    """Return the line of the certificate of a plan; None where no object moves."""
+    """Return the clearance check of moved objects in a plan; None if no object moves."""
     solids = _Solids(environment)
     least, where = np.inf, ""
     for track in tracks:
@@ -51,14 +51,14 @@ def track_clearance(environment: Environment, tracks: Sequence[TransitionTrack])
 
 
 def run_clearance(evidence: RecomputedRun) -> Check | None:
-    """Return the line of the certificate of a run in ``qp``, where nothing but the plan keeps objects off the world."""
+    """Return the clearance check of moved objects in a ``qp`` run, whose physics has no collisions of objects."""
     run = evidence.run
     if run.object_q is None or not len(evidence.record.objects) or evidence.record.physics != "qp":
         return None
     try:
         environment = with_imperfections(evidence.plan.scenario.environment, evidence.record.world)
     except RunError:
-        return None  # the lines on the goal say so
+        return None  # reported by the goal checks
     solids, names = _Solids(environment), evidence.record.objects
     rows = np.unique([*range(0, len(run), max(1, round(PERIOD / run.dt))), len(run) - 1])
     q = run.object_q[rows]
@@ -81,7 +81,7 @@ def _line(name: str, least: float, where: str, tolerance: float) -> Check | None
 
 
 class _Solids:
-    """The objects of a scene, and what stands around them."""
+    """Convex solids of the objects and of the environment."""
 
     def __init__(self, environment: Environment):
         found = list(environment_solids(environment, 0))
@@ -89,7 +89,7 @@ class _Solids:
         self.world: dict[str, Convex] = {name: solid for name, owner, solid in found if owner == WORLD}
 
     def least(self, name: str, poses: dict[str, tuple[np.ndarray, np.ndarray]]) -> tuple[float, int, str]:
-        """Return the least distance of an object (m), at which of the m times that is, and from what."""
+        """Return the least distance of an object to other solids (m), its time index, and the nearest solid."""
         R, p = poses[name]
         m, least, when, who = len(p), FAR, 0, ""
         still = np.broadcast_to(np.eye(3), (m, 3, 3)), np.zeros((m, 3))
@@ -106,14 +106,14 @@ class _Solids:
 
 
 SLIDING = 5e-3
-"""m/s: an object that is faster slides."""
+"""m/s: an object slides above this speed."""
 
 EDGE = 0.99
-"""Part of the largest friction that opposes an object that slides."""
+"""Share of the friction limit that must oppose sliding."""
 
 
 def object_checks(evidence: RecomputedRun) -> Iterator[Check]:
-    """Yield the lines of the certificate that concern objects; none when there are no objects."""
+    """Yield the object checks of a run; none without objects."""
     run, bodies = evidence.run, {body.name: body for body in evidence.record.plan.bodies}
     if run.object_q is None or run.object_v is None or len(run) < 2:
         return
@@ -128,7 +128,7 @@ def object_checks(evidence: RecomputedRun) -> Iterator[Check]:
 
 
 def stance_objects(plan: Plan) -> Iterator[Check]:
-    """Yield the line of the certificate of a plan that concerns objects; none when none is touched or moved."""
+    """Yield the static support check of objects in a plan; none if no object is touched or moved."""
     line = WorstCase("objects: held", "N, N m beyond what holds it", PLAN_FORCE)
     known = {thing.name for thing in plan.scenario.environment.objects}
     for k, stance in enumerate(plan.stances):
@@ -143,13 +143,13 @@ def stance_objects(plan: Plan) -> Iterator[Check]:
 
 
 def _carrier(plan: Plan, stance: PlannedStance, name: str) -> Carrier:
-    """Return an object as contacts on it have it; where there are none, as it lies in the stance."""
+    """Return the carrier of an object: from a contact on it, or else at its pose in the stance."""
     on = [c.carrier for c in stance.contacts if c.carrier is not None and c.carrier.name == name]
     return on[0] if on else carrier_of(plan.scenario.environment.placed(stance.objects), name)
 
 
 def _unsupported(stance: PlannedStance, carrier: Carrier) -> float:
-    """Return how far weight and contacts of an object are from what the ground below it can hold (N, N m)."""
+    """Return the part of the weight and contact wrenches of an object that its support cannot balance (N, N m)."""
     on = [c for c in stance.contacts if c.carrier is not None and c.carrier.name == carrier.name]
     asked = np.concatenate([-carrier.mass * STANDARD_GRAVITY, np.zeros(3)])
     for contact in on:
@@ -179,9 +179,9 @@ def _integration(evidence: RecomputedRun, q: np.ndarray, v: np.ndarray) -> Check
 def _balance(evidence: RecomputedRun, known: list[tuple[int, BodyRecord]], q: np.ndarray, v: np.ndarray) -> Check:
     """``m (a_c - g) = sum f`` and ``I alpha + w x I w + r x m (a_c - g) = sum n``, about the frame of every object.
 
-    What nothing touches in any sample, and the program does not know, has to stay where it is. Where in the step from
-    ``w`` to ``w + d`` an integrator takes the gyroscopic moment ``g(w) = w x I w`` is its own choice: the moments may
-    differ from those at the beginning of the step by ``|g(w + d) - g(w)| + |g(d)|``, of first and of second order.
+    In ``qp`` an object without contact points in the whole run must stay at rest. Integrators may evaluate the
+    gyroscopic moment ``g(w) = w x I w`` anywhere in the step from ``w`` to ``w + d``. Therefore moments may differ
+    from those at the beginning of the step by ``|g(w + d) - g(w)| + |g(d)|``, a first- and a second-order term.
     """
     run, bound = evidence.run, evidence.tolerances.eom
     off = np.zeros((len(run) - 1, max(len(known), 1)))
@@ -220,7 +220,7 @@ def _size(vectors: np.ndarray) -> np.ndarray:
 
 
 def _loads(evidence: RecomputedRun, i: int, origin: np.ndarray) -> tuple[np.ndarray, np.ndarray, bool]:
-    """Return force and moment about its frame's origin (N, 3) of all that touches an object, and whether any does."""
+    """Return the total contact force and moment (N, 3) on an object about its origin, and whether any exists."""
     run, count = evidence.run, len(evidence.run)
     mine = np.flatnonzero(run.point_link == len(evidence.record.links) + i)
     sample, f = evidence.point_sample[mine], run.point_force[mine]
@@ -230,10 +230,10 @@ def _loads(evidence: RecomputedRun, i: int, origin: np.ndarray) -> tuple[np.ndar
 
 
 def _friction(evidence: RecomputedRun, known: list[tuple[int, BodyRecord]], v: np.ndarray) -> Check:
-    """Judge that supports push within the cone, and at its edge against the motion while the object slides.
+    """Check that support forces stay within the friction cone, and on its boundary against the motion while sliding.
 
-    The support's part is what remains of the object's forces without the opposites of those that it exerts on the
-    robot.
+    The support force is the total force on the object minus the force of the robot, which is the opposite of the
+    object's force on the robot.
     """
     bound, name = evidence.tolerances.force, "objects: friction"
     largest, where, failure = 0.0, "", ""
@@ -260,7 +260,7 @@ def _friction(evidence: RecomputedRun, known: list[tuple[int, BodyRecord]], v: n
 
 
 def _on_robot(evidence: RecomputedRun, name: str) -> np.ndarray:
-    """Return the force (N, 3) of an object on the patches that are on it."""
+    """Return the force (N, 3) that an object exerts on the patches in contact with it."""
     run, target = evidence.run, evidence.point_target
     mine = np.array([contact.carrier == name for contact in evidence.contacts] + [False])[target]
     sample, f = evidence.point_sample[mine], run.point_force[mine]

@@ -7,18 +7,20 @@ from argparse import ArgumentParser, Namespace
 
 from mcplan.cli.options import add_json
 
-HELP = "measure kernels, the control tick and the closed loop, beside the peers if given"
+HELP = "measure kernels, the control tick and the closed loop; compare with other libraries"
 
 
 def declare(parser: ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("--peers", metavar="DIR", help="measure TSID and Pinocchio too: DIR/tsid and DIR/pin")
-    parser.add_argument("--quick", action="store_true", help="a look in seconds instead of a measurement in minutes")
+    parser.add_argument(
+        "--peers", metavar="DIR", help="also measure TSID and Pinocchio, installed in DIR/tsid and DIR/pin"
+    )
+    parser.add_argument("--quick", action="store_true", help="a rough measurement: seconds instead of minutes")
     add_json(parser)
 
 
 def run(arguments: Namespace) -> int:
-    """Measure, and compare with the peers."""
+    """Measure; compare with TSID and Pinocchio if given."""
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before NumPy is imported
     from mcplan.bench.measure import measure
     from mcplan.bench.peers import Peers

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from mcplan.errors import InputError, Problem
 
-HELP = "say everything that is wrong with scenario, plan, robot and experiment files"
+HELP = "list all errors in scenario, plan, robot and experiment files"
 
 
 def declare(parser: ArgumentParser) -> None:
@@ -16,12 +16,12 @@ def declare(parser: ArgumentParser) -> None:
 
 
 def plan_problems(path: Path) -> list[Problem]:
-    """Return the broken checks of the stances and motions of a plan file."""
+    """Return the failed checks of the stances and motions of a plan file."""
     from mcplan.planning.plan_file import load_plan
     from mcplan.sim.progress_bar import Working
 
     try:
-        with Working("reading"):  # motions that the file does not hold are found
+        with Working("reading"):  # motions missing in the file are computed
             load_plan(path)
     except InputError as error:
         return list(error.problems)
@@ -52,7 +52,7 @@ def run(arguments: Namespace) -> int:
         for problem in problems:
             print(problem, file=sys.stderr)
         for doubt in doubts:
-            print(f"{doubt} (a doubt, not a mistake)", file=sys.stderr)
+            print(f"{doubt} (a warning, not an error)", file=sys.stderr)
         if not problems:
             print(f"{file}: ok{about}")
     return 2 if found else 0

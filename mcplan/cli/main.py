@@ -151,7 +151,7 @@ def _run(parsed: argparse.Namespace) -> int:
             def show(message: Warning | str, *_: object, **__: object) -> None:
                 if str(message) not in shown:  # a file that is read twice gives one warning
                     shown.add(str(message))
-                    note(f"{message} (a doubt, not a mistake)")
+                    note(f"{message} (a warning, not an error)")
 
             warnings.showwarning = show
             if parsed.command in WORK:

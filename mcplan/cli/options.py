@@ -54,16 +54,16 @@ def refuse_port(port: int) -> None:
 def add_output(parser: ArgumentParser, what: str) -> None:
     """Add the output argument."""
     parser.add_argument("-o", "--output", metavar="PATH", help=what)
-    parser.add_argument("--force", action="store_true", help="write over what PATH already holds")
+    parser.add_argument("--force", action="store_true", help="overwrite PATH if it exists")
 
 
 def file_to_write(place: str | Path, force: bool, *endings: str, option: str = "-o") -> Path:
-    """Return the path of an output file; check before any work that it can be written and read again.
+    """Return the path of an output file; check before any work that it can be written.
 
     Parameters
     ----------
-    force : whether it may be written over.
-    endings : by which it is known what the file is; any without them.
+    force : whether an existing file may be overwritten.
+    endings : allowed file name extensions; without them, any.
     """
     path = Path(place)
     if endings and path.suffix.lower() not in endings:
@@ -73,8 +73,8 @@ def file_to_write(place: str | Path, force: bool, *endings: str, option: str = "
 
 
 def add_packages(parser: ArgumentParser) -> None:
-    """Add the package directories of robots."""
-    text = "where package://NAME is found: the package NAME, or what holds it (repeatable)"
+    """Add ``--package-dir``."""
+    text = "resolves package://NAME: the directory of the package NAME, or its parent (repeatable)"
     parser.add_argument("--package-dir", metavar="DIR", action="append", default=[], help=text)
 
 
@@ -90,13 +90,13 @@ def add_json(parser: ArgumentParser) -> None:
 
 def open_in_browser(place: Path | str) -> None:
     """Open a file, or an address, in the browser."""
-    import webbrowser  # not for every command line that is read
+    import webbrowser  # only when needed: the import is slow
 
     webbrowser.open(place if isinstance(place, str) else place.resolve().as_uri())
 
 
 def add_scenario(parser: ArgumentParser, plans: bool = False) -> None:
-    """Add a scenario and its overrides; with ``plans`` it may be a plan, which has robot and variant."""
+    """Add a scenario and its overrides; with ``plans`` also a plan, whose robot and variant are fixed."""
     metavar, text, not_of_a_plan = "SCENARIO", "name of a bundled scenario, or the path of a file", ""
     if plans:
         metavar, text, not_of_a_plan = "PLAN|SCENARIO", f"path of a plan; or {text}", " (not with a plan)"
@@ -109,16 +109,16 @@ def add_scenario(parser: ArgumentParser, plans: bool = False) -> None:
         default=[],
         help="override a field: environment.friction=0.4, simulation.dt=0.002, ... (repeatable)",
     )
-    text = f"another robot than the scenario's: a name, or a robot.yaml{not_of_a_plan}"
+    text = f"robot to use instead of the scenario's: a name, or a robot.yaml{not_of_a_plan}"
     parser.add_argument("--robot", metavar="ROBOT", help=text)
-    text = f"the scenario's variant of this seed, from 0 on{not_of_a_plan}"
+    text = f"seed of the scenario's variant, from 0 on{not_of_a_plan}"
     parser.add_argument("--variant", type=whole_number, metavar="N", help=text)
-    text = "seed: rerolls the search of the planner, draws noise and errors of the simulation (default 0)"
+    text = "seed of the planner's search, and of noise and model errors in the simulation (default 0)"
     parser.add_argument("--seed", type=whole_number, default=0, metavar="N", help=text)
 
 
 def overrides_of(arguments: Namespace) -> dict[str, str]:
-    """Return the values of ``--set`` by their keys."""
+    """Return the values of ``--set`` by key."""
     overrides = {}
     for item in arguments.overrides:
         key, equals, value = item.partition("=")
@@ -129,7 +129,7 @@ def overrides_of(arguments: Namespace) -> dict[str, str]:
 
 
 def scenario_of(arguments: Namespace) -> "Scenario":
-    """Return the scenario, its overrides and its variant in it."""
+    """Load the scenario with its overrides and variant."""
     from mcplan.cli.recognise import PLAN, SCENARIO, find
     from mcplan.scenario.lint import overridden_friction
     from mcplan.scenario.load import load_scenario
@@ -137,7 +137,7 @@ def scenario_of(arguments: Namespace) -> "Scenario":
 
     overrides = overrides_of(arguments)
     if arguments.robot is not None:
-        # a path is meant from here, and not from the scenario's folder
+        # relative to the working directory, not to the scenario's folder
         is_path = Path(arguments.robot).suffix or len(Path(arguments.robot).parts) > 1
         overrides["robot"] = str(Path(arguments.robot).resolve()) if is_path else arguments.robot
     scenario = load_scenario(find(arguments.scenario, SCENARIO, PLAN), overrides, arguments.variant)

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from mcplan.record.run import Run
 
-HELP = "write the report of a run: what happened, the closest calls, certificate, charts, replay"
+HELP = "write the report of a run: events, smallest margins, certificate, charts, replay"
 
 
 def declare(parser: ArgumentParser) -> None:
@@ -46,13 +46,13 @@ def recorded(path: Path) -> "Run":
     from mcplan.record.run_file import load_timing
 
     run, timing = load_run(path), load_timing(path)
-    return replace(run, timing=timing) if _fit(timing, run) else run
+    return replace(run, timing=timing) if _timing_matches(timing, run) else run
 
 
-def _fit(timing: "dict[str, np.ndarray]", run: "Run") -> bool:
-    """Whether the number of clock times equals that of steps or ticks; otherwise they belong to an earlier run.
+def _timing_matches(timing: "dict[str, np.ndarray]", run: "Run") -> bool:
+    """Whether the number of clock times equals that of steps or of control ticks; otherwise they are of an older run.
 
-    Where a controller has no program it is not known when it ran, except that this was once in a step at most.
+    A controller without a QP leaves no record of its ticks; then any number below that of the steps is accepted.
     """
     from mcplan.util.qp_status import NO_QP
 

@@ -1,4 +1,4 @@
-"""Run: samples of one simulation, with file and pandas table.
+"""Run: samples of one simulation; saving, loading and conversion to pandas.
 
 Sample k is the state at ``t[k]``; ``tau``, ``wrench`` and ``vd`` act on ``[t_k, t_k+1)``: ``v+ = v + dt vd``,
 ``q+ = integrate(q, v+, dt)``. With impacts ``vd = dv / dt`` and forces are impulse / dt.
@@ -33,22 +33,22 @@ class Run:
     t : (N,) s.
     q, v, vd : (N, 7+n), (N, 6+n), (N, 6+n) configuration, velocity, acceleration.
     tau : (N, n) joint torques, N m.
-    tau_ext : (N, 6+n) generalised forces that are neither torques nor contacts of patches: pushes, joint friction and
-        limits, unplanned contacts, the share that motors at their limit do not give.
+    tau_ext : (N, 6+n) generalised forces other than commanded torques and contacts of patches: pushes, joint friction
+        and limits, unplanned contacts, and the negative of commanded torque beyond the motor limits.
     wrench : (N, P, 6) of the environment on each patch, at its origin, world axes.
     active : (N, P) whether the patch is in contact.
     phase : (N,) index into ``record.phases``.
     com : (N, 3) centre of mass, m.
     qp_status : (N,) 0 solved, 1 slack form, 2 hold, 3 none.
-    qp_slack : (N,) by how much the program's rows were missed where it was not solved: m/s², rad/s², N; None in runs of
-        earlier versions.
+    qp_slack : (N,) constraint violation of the control program where it was not solved (m/s², rad/s², N); None in runs
+        of earlier versions.
     point_start : (N+1,) the points of sample k are ``point_start[k]:point_start[k+1]``.
     point_link : (K,) index into the links, then the objects.
     point_patch : (K,) index into the patches, -1 for an unplanned contact.
     point_xyz, point_normal, point_force : (K, 3) in the world; the normal leaves the support, the force is on the link.
     object_q, object_v : (N, O, 7), (N, O, 6) pose and velocity of the free objects.
     timing : clock times per sample, by name, s; kept in a separate file because they differ from run to run.
-    live_plan : the Plan in memory that was simulated; None for a run that was read.
+    live_plan : the simulated Plan object; None for a run loaded from a file.
     """
 
     record: RunRecord
@@ -81,7 +81,7 @@ class Run:
         Raises
         ------
         RunError
-            Naming every array that is wrong.
+            With a message for every inconsistent array.
         """
         problems = [*shape_problems(self.record, self.shapes()), *self._dtype_problems()]
         if not problems:
@@ -141,7 +141,7 @@ class Run:
 
     @cached_property
     def loaded_robot(self) -> Any:
-        """The Robot with the masses of the physics: payloads and imperfections of ``record.world``."""
+        """The Robot with the masses in the simulation: payloads and model errors of ``record.world``."""
         from mcplan.record.world import with_inertias
         from mcplan.robot.description import Inertia
 
@@ -152,7 +152,7 @@ class Run:
     def contacts(self, k: int) -> tuple[Any, ...]:
         """Return the planned contacts (``mcplan.scene.Contact``) of the patches that are in contact at sample k.
 
-        They are those of the stances that `stance_of` says, with the friction that the physics had.
+        They come from the stances given by `stance_of`, with the friction in the simulation.
         """
         key = int(self.phase[k]), self.active[k].tobytes()
         if key not in self._contacts:
@@ -162,7 +162,7 @@ class Run:
         return self._contacts[key]
 
     def _actual_contact(self, contact: Any) -> Any:
-        """Return a contact with the friction of the physics, also for the resting contact of its object."""
+        """Return a contact with the friction in the simulation, also for the resting contact of its object."""
         carrier = contact.carrier
         if carrier is not None and carrier.rest is not None:
             rest = replace(carrier.rest, friction=self._actual_friction(carrier.rest.friction, carrier.name))
@@ -170,16 +170,16 @@ class Run:
         return replace(contact, friction=self._actual_friction(contact.friction, contact.support), carrier=carrier)
 
     def _actual_friction(self, friction: float, support: str) -> float:
-        """Return the friction in the physics of a support or an object, from its value in the plan."""
+        """Return the friction of a support or object in the simulation, from its value in the plan."""
         return friction * self.record.world.friction.get(support, 1.0)
 
     @cached_property
     def _contacts(self) -> dict[tuple[int, bytes], tuple[Any, ...]]:
-        """Cache of `contacts` by phase and patches in contact: few combinations for many samples."""
+        """Cache of `contacts` by phase and patches in contact."""
         return {}
 
     def stance_of(self, k: int, patch: str) -> int:
-        """Return the stance with a contact of a patch that is nearest to the target stance of sample k."""
+        """Return the stance with a contact of the patch whose index is nearest to the target stance of sample k."""
         return self._nearest(self.phase[k], patch)
 
     def _nearest(self, phase: int, patch: str) -> int:
@@ -217,7 +217,7 @@ class Run:
 
         Parameters
         ----------
-        rate : 1/s; more than the run has gives all samples.
+        rate : 1/s; a rate above that of the run returns all samples.
 
         Raises
         ------
@@ -258,7 +258,7 @@ class Run:
 
         Parameters
         ----------
-        path : a file name ending in ``.npz``, or a directory, which then gets ``run.npz`` (and is made if need be).
+        path : a file name ending in ``.npz``, or a directory for ``run.npz``, created if necessary.
 
         Returns
         -------
@@ -267,7 +267,7 @@ class Run:
         Raises
         ------
         InputError
-            A path that is none, of a file that is no run, or of what cannot be written.
+            The path is invalid, is a file that is not a run, or cannot be written.
         """
         return write_run(path, self.record, self.arrays(), self.timing)
 

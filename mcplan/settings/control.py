@@ -21,7 +21,7 @@ class WeightSettings(Spec):
     """Weights of the tasks in the cost of the whole-body program."""
 
     com: NotNegative = 2000.0
-    """Centre of mass. It outweighs a limb: a limb that cannot follow its reference must not cost the balance."""
+    """Centre of mass. It outweighs a limb, so that a limb that cannot follow its reference does not disturb balance."""
     trunk: NotNegative = 5.0
     """Orientation of the base link."""
     posture: NotNegative = 0.05
@@ -32,7 +32,7 @@ class WeightSettings(Spec):
     angular_momentum: NotNegative = 0.1
     """Angular momentum about the centre of mass."""
     force: Positive = 1e-5
-    """Contact forces, 1/N²: their difference from those of the plan's stance."""
+    """Difference of the contact forces from those of the plan's stance, 1/N²."""
     force_rate: NotNegative = 1e-4
     """Change of the contact forces from step to step, 1/N²."""
 
@@ -57,8 +57,8 @@ class GainSettings(Spec):
     """Fraction of the joint friction and damping of the robot's file that the torques compensate (``contact``,
     ``mujoco``: 1; joints have no friction in ``qp``)."""
     torque_rate: NotNegative = 1500.0
-    """Largest rate of a joint torque, N m/s; of a prismatic joint, of its force over a lever of 0.2 m. Torques jump
-    where a patch touches, where the robot is pushed off its course, or where no other solution exists. 0: no limit."""
+    """Largest rate of a joint torque, N m/s; of a prismatic joint, of its force over a lever of 0.2 m. Torques may
+    jump when a patch touches, when the robot is pushed, or when no other solution exists. 0: no limit."""
 
 
 class TimingSettings(Spec):
@@ -72,7 +72,7 @@ class TimingSettings(Spec):
     load_time: Positive = 0.3
     """Time in which the force limit of a contact increases after it closed, s."""
     phase_timeout: Positive = 4.0
-    """Timeout of a phase after its references ended, s."""
+    """A phase fails if its end condition is not met within this time after the end of its references, s."""
     min_shift_duration: Positive = 0.8
     """Least duration of a motion of the body, s."""
     com_speed: Positive = 0.25
@@ -82,23 +82,23 @@ class TimingSettings(Spec):
     """Largest speeds of the references: centre of mass (m/s), base orientation (rad/s), joints (rad/s), moving patch
     (m/s)."""
     swing_blend: Annotated[float, Field(ge=0, le=1)] = 0.0
-    """Least fraction of the swing time for lift and approach (0.4 unless the pace is ``slow``). They overlap the swing,
-    which rounds the corners of the path."""
+    """Least fraction of the swing time for lift and approach (0.4 unless the pace is ``slow``). Their overlap with the
+    swing rounds the corners of the path."""
     descent_speed: Positive = 0.02
     """Speed at which a patch searches for a compliant support, m/s."""
     com_tolerance: Positive = 0.01
-    """Distance of the centre of mass from its target at which a motion of the body ends, m."""
+    """A motion of the body ends when the centre of mass is within this distance of its target, m."""
 
 
 class ContactSettings(Spec):
     """Contact model, and the fractions of friction, force and area that the program relies on."""
 
     model: Literal["rigid", "compliant"] = "rigid"
-    """``rigid``: a patch touches when it is in place and at rest. ``compliant``: supports are soft and differ from the
-    plan, so a patch descends until it measures a force (``contact``, ``mujoco``)."""
+    """``rigid``: a patch touches when it is at rest at its planned pose. ``compliant``: supports yield and differ from
+    the plan, so a patch searches for its support and touches when it measures a force (``contact``, ``mujoco``)."""
     friction_faces: Annotated[int, Field(ge=4, le=32, multiple_of=2)] = 8
-    """Number of faces of the pyramid inscribed in the friction cone; even, as rows come in opposite pairs. Time
-    parameterizations use the same pyramid, and postures no friction outside it."""
+    """Faces of the pyramid inscribed in the friction cone, an even number. Time-optimal motions use the same
+    pyramid, and the forces of postures stay inside it."""
     friction_fraction: Share = 1.0
     """Fraction of the friction that the program relies on (``contact``, ``mujoco``: 0.95). Postures of plans use up to
     0.9 of the friction, and no more than this fraction."""
@@ -112,16 +112,16 @@ class ContactSettings(Spec):
     """Largest distance of the centre of pressure from the projected centre of mass during a shift, m. Less is
     slower."""
     preload_force: NotNegative = 10.0
-    """Least normal force of every closed contact except grips, N, spread over its points. Only the force beyond it
-    counts for friction. Time parameterizations leave it to every contact, and the program demands it with compliant
-    contacts: errors of a millimetre would turn, shift and lift a contact with less load."""
+    """Least normal force of every closed contact except grips, N, spread over its points. Only the
+    force beyond it provides friction. Time-optimal motions keep it at every contact, and so does the program where
+    contacts are compliant: with less load an error of a millimetre would rotate, shift or lift a contact."""
     release_force: NotNegative = 1.0
     """Force below which a contact opens, N (``contact``, ``mujoco``: 20)."""
     touch_force: Positive = 20.0
     """Measured force at which a patch touches a compliant support, N."""
     touch_height: NotNegative = 0.01
     touch_depth: NotNegative = 0.02
-    """Height above and depth below a compliant support at which the search for it begins and ends, m."""
+    """Heights above and below its planned support between which a patch searches for it, m."""
 
 
 class AvoidanceSettings(Spec):
@@ -135,18 +135,19 @@ class AvoidanceSettings(Spec):
     swing_clearance: NotNegative = 0.05
     """Clearance of a swinging patch over its supports, along their normals, m."""
     edge_clearance: NotNegative = 0.05
-    """Clearance of a patch that passes over the edge of its support, m (``contact``, ``mujoco``: 0.08)."""
+    """The same for a patch that passes over the edge of a support, when it arrives from beside it or leaves for a lower
+    support, m (``contact``, ``mujoco``: 0.08)."""
 
 
 class RecoverySettings(Spec):
     """Reactions to slips, lost contacts and pushes, with compliant contacts."""
 
     max_steps: Annotated[int, Field(ge=0, le=20)] = 4
-    """Largest number of recovery steps of a robot on its feet in a run. After a step it returns to its plan."""
+    """Maximum number of recovery steps of a standing robot in a run. Afterwards it steps back to continue its plan."""
     slip_time: Positive = 0.01
-    """Time of sliding after which the friction estimate of a contact is reduced, s."""
+    """The friction estimate of a contact is reduced after it has slid for this time, s."""
     lift_time: Positive = 0.05
-    """Time without load after which a contact that should bear load is lowered again, s."""
+    """A contact that should carry load but has carried none for this time is set down again, s."""
 
 
 LIMB_ANGULAR_SPEED_RAD_S = 1.2
@@ -177,15 +178,15 @@ class ControlSettings(Spec):
     quaternion, ``projected`` or with a ``multiplier``, or in the rotation ``matrix`` with six. The optimum is the same;
     all but ``mixed`` are solved by CVXPY itself."""
     pace: PaceOrSlow = Pace()
-    """Time parameterization of the motions: ``slow``, with the speeds of ``timing``; ``fast`` (the default), in the
-    least time that friction, torques, areas and velocities allow with the margins of `mcplan.settings.pace.Pace`;
-    ``fastest``, with smaller margins; or a mapping of margins, with those of ``fast`` as defaults. Except for ``slow``
-    the defaults of ramps and of the search for supports follow from the margins."""
+    """Timing of the motions: ``slow``, with the speeds of ``timing``; ``fast`` (the default), in the least time that
+    friction, torques, areas and velocities allow with the margins of `mcplan.settings.pace.Pace`; ``fastest``, with
+    smaller margins; or a mapping of margins, where missing ones are those of ``fast``. Except for ``slow`` the
+    defaults of ramps and of the search for supports follow from the margins."""
     walking: Literal["static", "dynamic"] = "static"
     """Walking on level ground: ``static``, from rest to rest; or ``dynamic``, without rest between steps if that is
     quicker and ``pace`` is not ``slow``."""
     posture_priority: Annotated[int, Field(ge=1, le=9)] = 1
-    """Priority level of the posture task: from 2 on it acts in the null space of the other tasks of the plan."""
+    """Priority level of the posture task: from 2 on it acts only in the null space of the plan's other tasks."""
     weights: WeightSettings = WeightSettings()
     """Task weights."""
     gains: GainSettings = GainSettings()
@@ -226,7 +227,7 @@ class ControlSettings(Spec):
         return self.model_copy(update=plain | groups)
 
     def is_set(self, key: str) -> bool:
-        """Whether a file or caller has set a value, by its key such as ``gains.com_kp``."""
+        """Whether a file or caller has given a setting, by its key as ``gains.com_kp``."""
         group, _, name = key.rpartition(".")
         return name in (getattr(self, group) if group else self).model_fields_set
 
@@ -248,7 +249,7 @@ class ControlSettings(Spec):
 
 
 SETTING_GROUPS = ("weights", "gains", "timing", "contact", "avoidance", "recovery")
-"""Keys of the control that hold further settings."""
+"""Keys of groups of settings."""
 
 COMPLIANT_DEFAULTS: Mapping[str, Any] = {
     "gains.contact_kp": 100.0,
@@ -261,7 +262,7 @@ COMPLIANT_DEFAULTS: Mapping[str, Any] = {
     "contact.release_force": 20.0,
     "avoidance.edge_clearance": 0.08,
 }
-"""Defaults in the physics ``contact`` and ``mujoco``, with compliant contacts that can slip."""
+"""Defaults in the physics ``contact`` and ``mujoco``, where contacts yield and slip."""
 
 FROUDE_EXPONENTS: Mapping[str, tuple[str, float]] = {
     "avoidance.swing_clearance": ("leg", 1.0),
@@ -283,6 +284,7 @@ FROUDE_EXPONENTS: Mapping[str, tuple[str, float]] = {
     "contact.release_force": ("mass", 3.0),
     "gains.torque_rate": ("mass", 3.5),
 }
-"""Scale of the robot and exponent of each default that scales. All others are the same for every robot. Accuracies,
-times and fractions should not scale. Not scaled, although they should be (set them for a robot of another size): speeds
-at contacts and of objects, angular speeds, contact gains, and weights of momenta and forces against accelerations."""
+"""Size of the robot, and the power of it with which a default scales. All other defaults are the same for every robot.
+Accuracies, times and fractions should not scale. Some should scale but do not: speeds at contacts and of objects,
+angular speeds, feedback gains of contacts, and weights of momenta and forces. For a robot of another size, set them in
+the scenario."""

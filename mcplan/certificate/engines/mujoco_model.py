@@ -10,31 +10,31 @@ from mcplan.record.records import JointRecord, RobotRecord
 
 
 def add_links(spec: Any, robot: RobotRecord) -> list[Any]:
-    """Add a body per link, ``link:i``, and a joint per joint that moves, ``joint:i``; return the bodies."""
+    """Add a body ``link:i`` per link and a joint ``joint:i`` per movable joint; return the bodies."""
     bodies: dict[int, Any] = {0: spec.worldbody.add_body(name="link:0", **_PLACEHOLDER)}
     bodies[0].add_joint(type=mujoco.mjtJoint.mjJNT_FREE, name="base", align=False)
     for index, joint in enumerate(robot.joints):
         place = {"pos": joint.p, "quat": quat_wxyz(np.array(joint.R))}
         body = bodies[joint.parent].add_body(name=f"link:{joint.child}", **place, **_PLACEHOLDER)
         bodies[joint.child] = body
-        if _turns(joint):
+        if _has_joint(joint):
             body.add_joint(type=KINDS[joint.kind], name=f"joint:{index}", axis=joint.axis)
     return [bodies[i] for i in range(len(robot.links))]
 
 
 def places(model: Any, robot: RobotRecord) -> tuple[np.ndarray, np.ndarray]:
-    """Return where the entries of x and u are in MuJoCo's state."""
+    """Return the indices of x and u (see `contract`) in MuJoCo's qpos and qvel."""
     place, rate = [*range(7)], [*range(6)]
     for index in moving_joints(robot):
-        if _turns(robot.joints[index]):
+        if _has_joint(robot.joints[index]):
             ball, joint = robot.joints[index].kind == "ball", model.joint(f"joint:{index}")
             place += range(joint.qposadr[0], joint.qposadr[0] + (4 if ball else 1))
             rate += range(joint.dofadr[0], joint.dofadr[0] + (3 if ball else 1))
     return np.array(place, int), np.array(rate, int)
 
 
-def _turns(joint: JointRecord) -> bool:
-    """Whether there is a joint in MuJoCo: of the three parts of a ball joint it is the last one."""
+def _has_joint(joint: JointRecord) -> bool:
+    """Whether MuJoCo has a joint here: none for a fixed joint, one for the last of the three parts of a ball joint."""
     return joint.kind != "fixed" and joint.part in (None, 2)
 
 
@@ -48,8 +48,9 @@ _PLACEHOLDER: dict[str, Any] = {
     "mass": 1.0, "ipos": [0.1, 0.2, 0.3], "iquat": [0.5, 0.5, 0.5, 0.5], "inertia": [1.0, 1.1, 1.2],
     "explicitinertial": True,
 }  # fmt: skip
-"""The compiler refuses links without mass and inertias that no body has, both of which real robots' files have; the
-numbers of the record are put in afterwards. These ones make it take no short cuts (a frame at the centre of mass)."""
+"""Inertia of every body until `put_inertias`. MuJoCo's compiler rejects zero masses and physically impossible inertias;
+files of real robots contain both. The values are generic, so that the compiler does not simplify the body, as it would
+for a frame at the centre of mass."""
 
 
 def put_inertias(model: Any, robot: RobotRecord) -> None:

@@ -40,7 +40,7 @@ PROXIMAL_STEPS = 12
 
 @dataclass(frozen=True)
 class CompiledResiduals:
-    """How well a solution satisfies the optimality conditions of the whole, uncondensed QP.
+    """Residuals of the optimality conditions (KKT) of the original, uncondensed QP.
 
     Parameters
     ----------
@@ -72,11 +72,11 @@ class CompiledProblem:
     status : CVXPY's status of the last ``solve``.
     objective : the last solution's objective, as ``problem.value``.
     x : (size,) the variables of CVXPY's cone form (a view that the next ``solve`` overwrites).
-    dual : multipliers of its rows, lower bounds and upper bounds (a view too).
-    condensed : the program and workspace: sizes of the dense QP.
-    fallbacks : how often the fast path was left.
-    warm : whether a solve first tries the rows that were active in the one before. It is then sooner done, and the last
-        bits of its answer depend on earlier solves.
+    dual : multipliers of its rows, lower bounds and upper bounds (also a view).
+    condensed : the condensed dense QP with its workspace.
+    fallbacks : number of solves by the fallback solver.
+    warm : whether a solve starts from the active set of the previous one. That is faster, but the last bits of the
+        solution then depend on earlier solves.
     """
 
     def __init__(self, problem: cp.Problem):
@@ -120,7 +120,7 @@ class CompiledProblem:
         return self.theta[start : start + parameter.size].reshape(parameter.shape, order="F")
 
     def set(self, parameter: cp.Parameter, value) -> None:
-        """Set one parameter: same shape, finite or infinite; a NaN is found by the residual check."""
+        """Set one parameter; the shape must be the same. A NaN is detected by the residual check."""
         if parameter.id in self._program.param_id_to_col:
             self.parameter_view(parameter)[...] = value
         else:
@@ -128,10 +128,10 @@ class CompiledProblem:
             self.load()
 
     def share(self) -> dict[str, np.ndarray]:
-        """Let the CVXPY parameters live in ``theta``; return name -> the array that both forms then read.
+        """Store the CVXPY parameters in ``theta``; return the shared arrays by name.
 
-        Writing to these arrays in place sets the value for ``solve`` here and for ``problem.solve()`` alike.
-        Parameters in reduced form are left out.
+        Writing to these arrays in place sets the value both for ``solve`` here and for ``problem.solve()``.
+        Parameters in reduced form are not shared.
         """
         views = {}
         for parameter in self.problem.parameters():
@@ -153,18 +153,18 @@ class CompiledProblem:
             self.theta[start : start + parameter.size] = value.flatten(order="F")
 
     def solve(self, write: bool = True, prove: bool = True) -> str:
-        """Solve at the present ``theta``; return CVXPY's status.
+        """Solve at the current ``theta``; return CVXPY's status.
 
         Parameters
         ----------
         write : also set ``value`` of the CVXPY variables; multipliers and ``problem.value`` are set by ``write_back``.
-        prove : whether it is proven that there is no solution, by linear programs, which takes twenty times as long as
-            a solve; else DAQP's word is taken: ``infeasible_inaccurate``.
+        prove : whether to prove infeasibility by linear programs, which takes twenty times as long as a solve. Without
+            a proof the result of DAQP is returned as ``infeasible_inaccurate``.
         """
         c, solver = self.condensed, self._solver
         status = settings.SOLVER_ERROR
         if solver is not None:
-            if self.warm and self._hold(solver):
+            if self.warm and self._solve_previous_active_set(solver):
                 status = settings.OPTIMAL
             elif condense_factor.prepare(c.program, c.work, self.theta) == 0:
                 status = settings.OPTIMAL if self._solve_regular(solver) else status
@@ -189,13 +189,13 @@ class CompiledProblem:
         return status
 
     def rehearse(self) -> None:
-        """Solve at the present ``theta`` by each method that ``solve`` may use, and forget the results.
+        """Solve once at the current ``theta`` by every method of ``solve``, and discard the results.
 
-        Compiled code is loaded from its files where it is first called, which takes a hundred times as long as a solve.
+        The first call of compiled code loads it from disk, which takes a hundred times as long as a solve.
         """
         c, solver = self.condensed, self._solver
         if solver is not None:
-            self._hold(solver)
+            self._solve_previous_active_set(solver)
             if condense_factor.prepare(c.program, c.work, self.theta) == 0:
                 self._solve_regular(solver)
             self._solve_singular(solver)
@@ -203,13 +203,13 @@ class CompiledProblem:
         self._solve_dense(True)
         self.fallbacks -= 1
 
-    def _hold(self, solver: LeastDistance) -> bool:
-        """Solve with the rows that were active last held, which mostly are the ones of this solution."""
+    def _solve_previous_active_set(self, solver: LeastDistance) -> bool:
+        """Solve with the previous active set as equalities; most often it is the active set of this solution, too."""
         c = self.condensed
         return condense_held.hold(c.program, c.work, self.theta, solver.sense, solver.multiplier) <= TOLERANCE
 
     def _solve_regular(self, solver: LeastDistance) -> bool:
-        """Solve from the rows that were active last if wanted; if that does not succeed, from none."""
+        """Solve, with a warm start if requested; if that fails, with a cold start."""
         if self.warm and solver.solve() == SOLVED and self._finish(solver) <= TOLERANCE:
             return True
         solver.start_cold()
@@ -219,12 +219,12 @@ class CompiledProblem:
         return False
 
     def _finish(self, solver: LeastDistance) -> float:
-        """Recover the solution from that of the least-distance problem; return its largest residual."""
+        """Recover the QP solution from the least-distance solution; return the largest residual."""
         c = self.condensed
         return condense_check.finish(c.program, c.work, solver.u, solver.multiplier, solver.sense)
 
     def _solve_singular(self, solver: LeastDistance) -> bool:
-        """Solve by proximal-point iterations; variables without a quadratic cost make the Hessian singular."""
+        """Solve by proximal-point iterations: variables without a quadratic cost make the Hessian singular."""
         c = self.condensed
         if condense_factor.prepare_shifted(c.program, c.work, self.theta, PROXIMAL_WEIGHT) != 0:
             return False
@@ -238,7 +238,7 @@ class CompiledProblem:
         return False
 
     def _solve_dense(self, prove: bool) -> str:
-        """Solve off the fast path, and classify an infeasible program."""
+        """Solve by the fallback solver; if that fails, find out whether the QP is infeasible or unbounded."""
         self.fallbacks += 1
         c = self.condensed
         condense_factor.condense(c.program, c.work, self.theta)
@@ -274,7 +274,7 @@ class CompiledProblem:
         return settings.SOLVER_ERROR
 
     def _accept(self, z, multiplier) -> float:
-        """Take a solution of the dense QP and return its largest residual on the whole QP."""
+        """Store a solution of the dense QP; return its largest residual on the original QP."""
         c = self.condensed
         self._z[:] = z
         condense_check.recover(c.program, c.work, np.ascontiguousarray(multiplier))

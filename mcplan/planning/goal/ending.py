@@ -1,13 +1,13 @@
-"""Goal postures: the posture that ends a goal item on given contacts, and hints where it could be.
+"""Goal postures: the final posture of a goal item on given contacts, and initial guesses for it.
 
-Contacts outrank the base and the centre of mass, which are constraints; joints of a named posture are kept as near as
-the contacts allow. A part of each tolerance is left to the motion.
+Contacts, base and centre of mass are constraints, the contacts with priority. Joints of a named posture are tracked as
+closely as the contacts allow. The posture uses a share of each tolerance; the rest is left to the motion.
 
-Hints are a reference posture set down where the item asks for it, or near the robot:
+An initial guess (hint) is a reference posture placed at the goal or near the robot:
 
-base given      there, with its heading; else with the present heading, and the direction from here to there
-com given       where the centre of mass of the reference comes to its place
-posture alone   around the robot, the nearest first, on every level surface that its lowest patches find
+base given      at the base position, with its heading; without one, the current heading and that towards the goal
+com given       where the centre of mass of the reference posture is at the goal
+posture alone   on a grid around the robot, nearest first, at the height of each surface below the ground patches
 """
 
 from collections.abc import Iterator, Sequence
@@ -30,41 +30,41 @@ from mcplan.scene.environment import Environment, Surface
 from mcplan.scene.polygon import half_planes
 
 POSTURE_WEIGHTS = Weights(base_position=0.05, base_orientation=0.1, joints=10.0, com=0.5)
-"""Weights where joints are asked for: the base goes where they take it."""
+"""Weights when the goal contains joints: the base follows the joints."""
 
 TOLERANCE_SHARES = (0.5, 0.9)
-"""Shares of the base's tolerances that the plan uses; the rest is for the motion."""
+"""Shares of the base tolerances that the posture uses, tried in turn; the rest is for the motion."""
 
 POSTURE_FIELDS = ("base", "posture", "com")
-"""Fields of an item that the posture decides; the search decides the others."""
+"""Fields of an item that the posture determines; the stance search determines the others."""
 
 MAX_DISTANCE_M = 1.5
-"""How far from the robot a posture without a place is taken up."""
+"""Largest distance from the robot of guesses for a posture without a position."""
 
 GRID_M = 0.1
-"""Distance of the places that are tried."""
+"""Grid spacing of the positions."""
 
 MIN_HEADING_DISTANCE_M = 0.5
-"""Where the goal is farther than this, its direction is tried as a heading too."""
+"""Beyond this distance of the goal the heading towards it is also tried."""
 
 MIN_LEVEL_DISTANCE_M = 0.02
-"""Surfaces at heights that differ by less are at one level."""
+"""Surfaces whose heights differ by less count as one level."""
 
 MIN_GROUND_NORMAL_Z = 0.5
-"""Least vertical part of the normal of a surface to stand on."""
+"""Least vertical component of the normal of a surface to stand on."""
 
 SIDESTEPS_M = tuple(sorted(product((0.0, 0.1, -0.1), repeat=2), key=lambda step: abs(step[0]) + abs(step[1])))
-"""Where else contacts are looked for than right below a place."""
+"""Horizontal offsets of the base at which contacts are also searched, nearest first."""
 
 
 @dataclass(frozen=True)
 class GoalPosture:
-    """The posture that ends a goal item, or the nearest miss.
+    """Final posture of a goal item, or the closest posture if there is none.
 
     Attributes
     ----------
-    result : with contacts whose free coordinates are settled.
-    missing : what the item asks and is not met, in words; empty when the posture is found.
+    result : posture, and contacts with their free coordinates determined.
+    missing : description of the unmet parts of the item; empty if the posture is found.
     """
 
     result: PostureResult
@@ -82,19 +82,19 @@ class GoalPostureSolver:
     Parameters
     ----------
     feasibility : of the scene.
-    reference : (nq,) posture of the start: joints that a posture does not name are drawn there.
+    reference : (nq,) start posture, attracts the joints that the goal posture does not name.
     """
 
     def __init__(self, feasibility: Feasibility, reference: np.ndarray):
         self.feasibility, self.reference = feasibility, reference
-        self._posed = feasibility.generator(PostureSettings(weights=POSTURE_WEIGHTS))
+        self._posture_generator = feasibility.generator(PostureSettings(weights=POSTURE_WEIGHTS))
 
     def constrains(self, item: GoalItem) -> bool:
         """Whether an item asks for a base, joints or a centre of mass."""
         return item.base is not None or item.com is not None or item.posture is not None
 
     def guide(self, item: GoalItem, contacts: Sequence[Contact], q: np.ndarray) -> np.ndarray:
-        """Return the posture (nq,) that a goal posture is drawn to."""
+        """Return the reference (nq,) of the posture task."""
         guide = self.feasibility.references.guide(contacts, q).copy()
         if item.posture is not None:
             guide[7:] = item.posture.apply(self.feasibility.robot, self.reference)[7:]
@@ -115,9 +115,9 @@ class GoalPostureSolver:
 
         Parameters
         ----------
-        q : (nq,) the posture before; with ``held`` the goal posture is connected with it on the contacts.
-        hint : (nq,) a posture near which to search; by default the reference on the contacts.
-        free : coordinates of contacts that may still be chosen.
+        q : (nq,) previous posture. With ``held`` a motion on these contacts must lead from it to the goal posture.
+        hint : (nq,) initial guess; by default the result of `guide`.
+        free : contact coordinates that are still free.
         """
         contacts = tuple(sorted(contacts, key=lambda contact: contact.patch))
         guide = self.guide(item, contacts, q) if hint is None else hint
@@ -134,9 +134,9 @@ class GoalPostureSolver:
         return self._loaded(item, q, best) if held and best.found and not self.constrains(item) else best
 
     def _loaded(self, item: GoalItem, q: np.ndarray, end: GoalPosture) -> GoalPosture:
-        """Return a goal posture in which the listed contacts bear more, where some of them bear next to nothing.
+        """Return a goal posture with more force on the listed contacts, if some of them carry almost none.
 
-        Its centre of mass is drawn to those contacts: what carries nothing is soon no contact.
+        The centre of mass is attracted to those contacts: an unloaded contact opens easily.
         """
         listed = {spec.patch for spec in item.contacts}
         least = self.feasibility.min_load
@@ -158,7 +158,7 @@ class GoalPostureSolver:
             angle = None if R is None else share * item.base.angle_tolerance
             base = BaseTarget(np.array(item.base.xyz), share * item.base.tolerance, R, angle)
         com = None if item.com is None else np.array(item.com)
-        generator = self.feasibility.postures.generator if item.posture is None else self._posed
+        generator = self.feasibility.postures.generator if item.posture is None else self._posture_generator
         self.feasibility.budget.calls += 1
         result = generator.generate(contacts, None, guide, starts, free, com=com, base=base)
         return self._measured(item, result)
@@ -170,7 +170,7 @@ class GoalPostureSolver:
         return GoalPosture(result, describe_unmet([one for one in measures if one.field in POSTURE_FIELDS]))
 
     def _connected(self, item, contacts, q: np.ndarray, end: GoalPosture, share: float) -> GoalPosture:
-        """Return the goal posture, or a similar one that is connected with ``q``; or say that there is none."""
+        """Return the goal posture, or a similar one that is reachable from ``q``, or a result with the reason."""
         continuity = self.feasibility.postures.continuity
         if continuity.reaches(contacts, q, end.result.q):
             return end
@@ -178,12 +178,12 @@ class GoalPostureSolver:
         again = self._generate(item, contacts, end.result.q, [there], None, share)
         if again.found and continuity.reaches(contacts, q, again.result.q):
             return again
-        reason = "the contacts, which stay, do not let the robot come to the posture that meets it"
+        reason = "the robot cannot reach the goal posture with all contacts closed"
         return GoalPosture(end.result, reason)
 
 
 def _load(contact: Contact, result: PostureResult) -> float:
-    """Return the size of the force (N) of a contact in a posture that is found."""
+    """Return the magnitude of the force (N) of a contact in a feasible posture."""
     assert result.forces is not None
     return float(np.linalg.norm(result.forces.wrenches[contact.patch][:3]))
 
@@ -191,12 +191,12 @@ def _load(contact: Contact, result: PostureResult) -> float:
 def posture_hints(
     item: GoalItem, robot: Robot, environment: Environment, reference: np.ndarray, ground: Sequence[str], q: np.ndarray
 ) -> Iterator[np.ndarray]:
-    """Yield postures (nq,) near which the item could be met, the likeliest first.
+    """Yield initial guesses (nq,) for the goal posture, the likeliest first.
 
     Parameters
     ----------
-    reference : (nq,) the posture to set down; ``ground`` are the patches that it stands on.
-    q : (nq,) posture now.
+    reference : (nq,) the posture to place; ``ground`` are the patches that it stands on.
+    q : (nq,) current posture.
     """
     now = base_yaw(q)
     if item.base is not None:
@@ -233,20 +233,20 @@ def posture_hints(
 
 
 def place_posture(reference: np.ndarray, xyz: np.ndarray, heading: float) -> np.ndarray:
-    """Return a posture with its base at a place (3,), turned about the vertical to a heading (rad)."""
+    """Return a posture with its base at a position (3,), turned about the vertical to a heading (rad)."""
     turn = Rotation.from_euler("z", heading - base_yaw(reference))
     return with_base(reference, xyz, turn * base_orientation(reference))
 
 
 def _headings(now: float, ahead: np.ndarray, size: float) -> list[float]:
-    """Return the headings to try: as now, and the direction to a place that lies ahead by a vector (2,)."""
+    """Return the headings to try: the current one, and if the goal is far enough, along ``ahead`` (2,) towards it."""
     if np.hypot(*ahead) < size * MIN_HEADING_DISTANCE_M:
         return [now]
     return [now, float(np.arctan2(ahead[1], ahead[0]))]
 
 
 def _levels(robot: Robot, environment: Environment, q: np.ndarray, ground: Sequence[str]) -> Iterator[np.ndarray]:
-    """Yield a posture at each height at which all its ground patches find a surface, the nearest to now first."""
+    """Yield the posture moved vertically onto each level of the surfaces at its ground patches, nearest first."""
     places = np.array([robot.frame_pose(q, patch)[:3, 3] for patch in ground]).reshape(-1, 3)
     if not len(places):
         yield q
@@ -263,7 +263,7 @@ def _levels(robot: Robot, environment: Environment, q: np.ndarray, ground: Seque
 
 
 def _drop(surface: Surface, places: np.ndarray) -> np.ndarray:
-    """Return how far (m) places (k, 3) are above a surface; nan where they are not over it."""
+    """Return the vertical distance (m) of points (k, 3) above a surface; NaN if not above or below it."""
     if surface.normal[2] < MIN_GROUND_NORMAL_Z:
         return np.full(len(places), np.nan)
     drop = (places - surface.p) @ surface.normal / surface.normal[2]

@@ -1,11 +1,11 @@
-"""Torque gradient: how a change of posture relieves joints that exceed their torque limits.
+"""Torque gradient: derivative of the torque excess with respect to the posture.
 
     excess(q) = min s   over f, s,   subject to   balance of gravity at q,   f within its cones,
                                                   |h(q) - J(q)' f| <= (share + s) limit,  joint by joint
 
-At the optimum (f, s) with multipliers y of the rows, the derivative of ``excess`` is that of the rows, weighted with y
-and with f held still (the envelope theorem). It is taken by differences: the rows are cheap to make. The linearisations
-at several postures bound the excess from below where it is convex, and are made rows of the posture search together.
+At the optimum (f, s) with multipliers y, the derivative of ``excess`` is that of the rows weighted with y, for constant
+f (envelope theorem). It is computed by finite differences, since the rows are cheap. Linearisations at several postures
+bound a convex excess from below (cutting planes); all of them become rows of the posture search.
 
 Source: Kelley, The cutting-plane method for solving convex programs, J. SIAM 8(4), 1960.
 """
@@ -21,23 +21,23 @@ from mcplan.scene.contact import Contact
 from mcplan.statics.contact_forces import ForceUnknowns, TorqueRows, moments_about
 
 FORCE_PRICE = 1e-3
-"""Price of the size of the forces beside the excess: it chooses among forces that are equally good."""
+"""Weight of the squared forces relative to the excess; it makes the solution unique."""
 
 DIFFERENCE_STEP = 1e-6
-"""m, rad: of the differences, whose error is of the same order."""
+"""m, rad: step of the finite differences; their error is of the same order."""
 
 MAX_EXCESS_STEP = 0.15
-"""Share of a torque limit by which an excess falls at most in one step."""
+"""Largest decrease of the excess in one step, as a share of a torque limit."""
 
 EXCESS_MARGIN = 0.01
-"""Share of a torque limit: an excess is brought this far below zero."""
+"""Target of the excess below zero, as a share of a torque limit."""
 
 Linearization = tuple[np.ndarray, float, np.ndarray]
-"""A posture (nq,), its excess, and the derivative (nv,) of that."""
+"""A posture (nq,), its excess, and the gradient (nv,) of the excess."""
 
 
 def torque_rows(robot: Robot, q: np.ndarray, planes: Sequence[Linearization]) -> np.ndarray:
-    """Return rows (k, nv + 1) ``[L, l]`` with which ``L step >= l`` from q (nq,) makes linearised excesses vanish."""
+    """Return rows (k, nv + 1) ``[L, l]``: a step from q (nq,) with ``L step >= l`` removes the linearised excesses."""
     rows = []
     for at, excess, gradient in planes:
         here = excess + float(gradient @ robot.difference(at, q))
@@ -48,17 +48,17 @@ def torque_rows(robot: Robot, q: np.ndarray, planes: Sequence[Linearization]) ->
 def torque_excess(
     robot: Robot, q: np.ndarray, bearing: Sequence[Contact], share: float
 ) -> tuple[float, np.ndarray] | None:
-    """Return how much more of the torque limits than a share the worst joint needs, and its derivative (nv,).
+    """Return by how much the worst joint exceeds its usable torque, as a share of its limit, and the gradient (nv,).
 
     Parameters
     ----------
     q : (nq,).
     bearing : contacts that carry load, at the pose of their patches.
-    share : part of the torque limits that may be used; a negative excess is the unused part.
+    share : usable share of the torque limits; a negative excess is the unused part.
 
     Returns
     -------
-    excess, gradient : None when no forces balance the posture whatever the torques.
+    excess, gradient : or None if no contact forces balance the posture, even with unlimited torques.
     """
     unit = robot.mass * GRAVITY
     forces = ForceUnknowns(bearing, unit=unit)
@@ -68,7 +68,7 @@ def torque_excess(
     count, moments = len(torques.rhs), moments_about(forces.map, robot.com(q))
     still = np.vstack([moments, forces.equal])
     still_at = np.concatenate([[0.0, 0.0, 1.0, 0.0, 0.0, 0.0], forces.equal_to / unit])
-    # the rows say  map f <= share - h / limit  of the torque, and the other side is 2 share below
+    # upper torque limit: map f <= share - h / limit = room; lower limit: map f >= room - 2 share
     tau, room = unit * torques.map, torques.rhs
     none, one = np.zeros((len(still) + len(F), 1)), np.ones((count, 1))
     rows = np.block([[np.vstack([still, F]), none], [tau, -one], [-tau, -one]])
@@ -79,16 +79,16 @@ def torque_excess(
     if not answer.ok:
         return None
     f, y = answer.x[:size], answer.dual
-    of_torque = y[len(still) + len(F) :]
-    of_torque = of_torque[:count] - of_torque[count:]
+    torque_dual = y[len(still) + len(F) :]
+    torque_dual = torque_dual[:count] - torque_dual[count:]
 
-    def weighed(at: np.ndarray) -> float:
+    def weighted_rows(at: np.ndarray) -> float:
         torque = TorqueRows.at(robot, at, forces, share)
         return float(
-            y[:6] @ moments_about(forces.map, robot.com(at)) @ f + of_torque @ (unit * torque.map @ f - torque.rhs)
+            y[:6] @ moments_about(forces.map, robot.com(at)) @ f + torque_dual @ (unit * torque.map @ f - torque.rhs)
         )
 
-    here = weighed(q)
+    here = weighted_rows(q)
     steps = DIFFERENCE_STEP * np.eye(robot.nv)
-    gradient = np.array([weighed(robot.integrate(q, step, 1.0)) - here for step in steps]) / DIFFERENCE_STEP
+    gradient = np.array([weighted_rows(robot.integrate(q, step, 1.0)) - here for step in steps]) / DIFFERENCE_STEP
     return float(answer.x[size]), gradient

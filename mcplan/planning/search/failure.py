@@ -1,4 +1,4 @@
-"""Reasons why there is no plan: goals that cannot be met, found before any search, and what stopped a search."""
+"""Explanations of planning failures: infeasible goals, checked before the search, and failed searches."""
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
@@ -24,17 +24,17 @@ from mcplan.scene.placement import make_contact
 from mcplan.util.text import format_angle, format_length
 
 CONE_RAYS = 32
-"""Rays around a friction cone: their cone contains it."""
+"""Rays of the pyramid circumscribed about a friction cone."""
 
 MAX_REASONS = 6
-"""Reasons that are listed."""
+"""Maximum number of reasons that are listed."""
 
 BALANCE_KINDS = ("friction", "load")
-"""Kinds of violations that no posture cures: the contacts themselves cannot hold the robot."""
+"""Kinds of violations that no change of posture removes: the contacts cannot balance the robot."""
 
 
 def check_occupied(feasibility: Feasibility, item: GoalItem) -> str:
-    """Say which contact of a goal has no room at its place, or return an empty text."""
+    """Describe the goal contact that overlaps something at its place, or return an empty text."""
     for spec in item.contacts:
         try:
             contact = make_contact(feasibility.robot, feasibility.environment, spec)
@@ -49,11 +49,11 @@ def check_occupied(feasibility: Feasibility, item: GoalItem) -> str:
 
 
 def check_surface_size(goal: Goal, sampled: Mapping[str, Candidates], q: np.ndarray) -> str:
-    """Say which contact of the goal has no place on its support, and why, or return an empty text.
+    """Describe the goal contact that does not fit on its support, and why, or return an empty text.
 
     Parameters
     ----------
-    q : (nq,) posture from which the nearest place is looked for.
+    q : (nq,) posture of the search for the nearest place.
     """
     for patch, spec in goal.specs.items():
         found = sampled[patch]
@@ -76,9 +76,9 @@ def check_reachable(
     sampled: Mapping[str, Candidates],
     limbs: Mapping[str, Limb],
 ) -> str:
-    """Say which support of the goal cannot be reached from support to support, or return an empty text.
+    """Describe the goal support that no sequence of supports within reach leads to, or return an empty text.
 
-    Two limbs can be no farther apart than the lengths of both and the distance of their roots.
+    The contacts of two limbs can be apart by the lengths of both limbs plus the distance of their roots.
     """
     places: dict[str, list[np.ndarray]] = {}
     for contact in contacts:
@@ -111,17 +111,17 @@ def check_reachable(
 
 
 def _gap(a: np.ndarray, b: np.ndarray) -> float:
-    """Return the least distance of two sets of points (m)."""
+    """Return the least distance between two sets of points (m)."""
     step = max(1, len(a) * len(b) // 1_000_000)
     a = a[::step]
     return float(np.sqrt(((a[:, None, :] - b[None, :, :]) ** 2).sum(axis=2).min()))
 
 
 def check_friction(environment: Environment, goal: Goal, sampled: Mapping[str, Candidates]) -> str:
-    """Say that the contacts of the goal cannot bear the weight for want of friction, or return an empty text.
+    """Describe missing friction if the goal contacts cannot bear the weight, or return an empty text.
 
-    Only forces are looked at, not moments: sum of f_i = weight, |t' f_i| <= mu_i n' f_i, for the supports of the goal
-    and, unless nothing else may touch, for whatever the other patches find.
+    Necessary condition on forces alone, without moments: sum of f_i = weight, |t' f_i| <= mu_i n' f_i. It includes the
+    supports of the goal and, if other contacts are allowed, the supports of all candidate contacts.
     """
     names = {spec.surface for spec in goal.specs.values()}
     if not goal.item.only:
@@ -148,7 +148,7 @@ def check_friction(environment: Environment, goal: Goal, sampled: Mapping[str, C
 
 
 def _cone(R: np.ndarray, friction: float) -> np.ndarray:
-    """Return rays (3, CONE_RAYS) of a pyramid around the friction cone of a surface with the frame ``R`` (3,3)."""
+    """Return rays (3, CONE_RAYS) of the pyramid about the friction cone of a surface with the frame ``R`` (3, 3)."""
     angle = 2 * np.pi * np.arange(CONE_RAYS) / CONE_RAYS
     wide = friction / np.cos(np.pi / CONE_RAYS)
     return R @ np.array([wide * np.cos(angle), wide * np.sin(angle), np.ones(CONE_RAYS)])
@@ -161,9 +161,9 @@ def explain_failure(
 
     Parameters
     ----------
-    closest : the stance with the least potential.
+    closest : the stance with the lowest estimated cost to the goal.
     obstruction : what blocks the path of the base.
-    where : which goal of how many, or nothing.
+    where : number of the goal for the message, or an empty text.
     """
     lines = [f"no plan within the budget: {len(tree.nodes)} stances, {tree.calls} postures{where}"]
     if obstruction is not None:
@@ -184,11 +184,11 @@ def explain_failure(
 
 
 def explain_blocked_path(blocked: BlockedPath, where: str) -> str:
-    """Return what blocks the best path that was found.
+    """Return the summary of a search whose best path has motions in collision.
 
     Parameters
     ----------
-    where : which goal of how many, or nothing.
+    where : number of the goal for the message, or an empty text.
     """
     moves = len(blocked.path) - 1
     lines = [f"path of {moves} moves found{where}, but none within the budget with all motions collision-free"]
@@ -207,7 +207,7 @@ def explain_blocked_path(blocked: BlockedPath, where: str) -> str:
 
 
 def describe_shortfall(robot: Robot, rejection: Mapping[str, Any]) -> str:
-    """Return what a rejected move misses: ``step6 is 0.04 m beyond the right_leg's reach``."""
+    """Return by how much a rejected move fails: ``step6 is 0.04 m beyond the right_leg's reach``."""
     supports = {contact["patch"]: contact["surface"] for contact in rejection["contacts"]}
     support = supports.get(rejection["thing"]) or next(iter(supports.values()), None)
     if rejection["kind"] == "reach" and support is not None:
@@ -219,9 +219,9 @@ def describe_shortfall(robot: Robot, rejection: Mapping[str, Any]) -> str:
 
 
 def suggest_remedy(tree: SearchTree, obstruction: Obstruction | None, links: Collection[str] = ()) -> str:
-    """Return what would have to be otherwise, by what rejected most, see `_evidence`; empty when nothing was.
+    """Return the change that removes the most frequent reason of rejections, see `_evidence`; empty without any.
 
-    The share that was missing where the search had come nearest to its goal.
+    The missing amount is the smallest one at the rejected stance closest to the goal.
     """
     if obstruction is not None:
         x, y = obstruction.place[:2]
@@ -235,7 +235,7 @@ def suggest_remedy(tree: SearchTree, obstruction: Obstruction | None, links: Col
     things = Counter(r["thing"] for r in tree.rejected if r["kind"] == kind)
     thing = min(things, key=lambda name: (-things[name], name))
     stopped = [r for r in tree.rejected if r["kind"] == kind and r["thing"] == thing]
-    ahead = min(tree.nodes[r["parent"]]["h"] for r in stopped)  # what a search missed far from its goal did not stop it
+    ahead = min(tree.nodes[r["parent"]]["h"] for r in stopped)  # rejections far from the goal did not stop the search
     least = min(r["amount"] for r in stopped if tree.nodes[r["parent"]]["h"] == ahead)
     pair = thing.split(" and ")
     harmless = f"; if they overlap without harm: `collision: {{ignore: [[{', '.join(pair)}]]}}` in the robot's file"
@@ -252,10 +252,11 @@ def suggest_remedy(tree: SearchTree, obstruction: Obstruction | None, links: Col
 
 
 def _evidence(rejection: Mapping[str, Any]) -> int:
-    """Return the weight of a rejection as evidence for what stops a search.
+    """Return the weight of a rejection as evidence for the cause of a failure.
 
-    A place where a link is in collision is one of many, and costs nothing to reject: only where nothing else failed
-    is it the reason. A limb that cannot be lifted ends all its moves at once. Balance ends a move whatever the posture.
+    Link collisions at a candidate contact have weight 0: there are many candidates, so they count only if nothing else
+    failed. A limb that cannot be lifted counts more, since that rules out all of its moves. So does a violation of
+    balance, since no change of posture removes it.
     """
     if rejection["stage"] == "link":
         return 0

@@ -1,12 +1,12 @@
-"""Durations of body motions: within speed limits and the accelerations that contacts bear.
+"""Durations of body motions within speed limits and within the accelerations that the contact forces allow.
 
 A minimum-jerk shift of the centre of mass by D keeps the centre of pressure within ``m`` of its straight path when
 
     T >= sqrt(5.8 D / m) / w,   w² = g / z
 
-as its largest acceleration is 5.8 D / T²; z is the height of the centre of mass above the lowest contact point. Along
-knots this holds at every sample; there the horizontal acceleration and the whole wrench that moves the robot, moments
-of its limbs included, are within what contacts bear.
+since its largest acceleration is 5.8 D / T². Here z is the height of the centre of mass above the lowest contact point.
+On a path through knots the bound is applied at every sample. In addition the contacts must be able to exert the
+horizontal acceleration and the whole wrench of the motion, including the moments of moving limbs.
 """
 
 from collections.abc import Sequence
@@ -31,49 +31,49 @@ JOINT_SPEED_FRACTION = 0.4
 """Largest speed of a joint's reference as a fraction of its limit."""
 
 CHECKS_PER_PIECE = 3
-"""Times between two knots at which speeds and accelerations are looked at."""
+"""Samples per knot interval for checks of speed and acceleration."""
 
 COM_ROOM_SHARE = 0.6
-"""Share of the room of the centre of mass that its acceleration may take."""
+"""Usable share of the distance from the centre of mass to the edge of the support region."""
 
 MIN_COM_ROOM_M = 0.004
-"""m: least room that is assumed."""
+"""m: lower bound of the usable distance."""
 
 TORQUE_SHARES = (0.8, 0.9, 1.0)
-"""Shares of the torque limits, tried in turn: the first that holds both ends is to hold the whole motion."""
+"""Shares of the torque limits, in ascending order. The first that suffices at both ends must suffice in between."""
 
 MARGIN_SHARE = 0.7
-"""Share of the lesser balance margin of both ends that is kept along the motion."""
+"""Minimum equilibrium margin along a motion, as a share of the lesser margin of its ends."""
 
 BALANCE_CHECKS = 8
-"""Intervals of a motion at whose ends balance and torques are checked."""
+"""Number of equal intervals of a motion at whose ends balance and torques are checked."""
 
 OVERLOAD_CHECK_FACTOR = 4
-"""Refinement of these intervals to find what overloads a motion that is not held."""
+"""Subdivision of these intervals in the diagnosis of a motion without static equilibrium."""
 
 BORNE_SHARE = 0.8
-"""Share of what contacts bear that a motion may use."""
+"""Usable share of the acceleration and wrench that contacts allow."""
 
 MIN_ACCELERATION = 0.1
-"""m/s²: least horizontal acceleration that contacts are assumed to bear."""
+"""m/s²: lower bound of the horizontal acceleration that contacts allow."""
 
 MIN_WRENCH_SHARE = 0.05
-"""Least share of a wrench that contacts are assumed to exert."""
+"""Lower bound of the share of a wrench that contacts can exert."""
 
 WRENCH_CHECKS = 3
-"""Points of a motion, those of the largest wrenches, where the wrench is checked."""
+"""Number of samples, those with the largest wrenches, at which the wrench is checked."""
 
 MOMENT_LEVER_M = 0.1
-"""m: lever by which moments count as forces to find them."""
+"""m: lever arm that converts moments to forces in the comparison of wrenches."""
 
 
 class DurationModel:
-    """Durations of motions of one robot.
+    """Durations of the body motions of one robot.
 
     Parameters
     ----------
-    robot, settings : speeds and their limits, usable shares of contacts.
-    finder : knows the room of a centre of mass.
+    robot, settings : speed limits, and usable shares of contact forces.
+    finder : gives the distance from the centre of mass to the edge of the support region.
     """
 
     def __init__(self, robot: Robot, settings: ControlSettings, finder: KnotFinder):
@@ -81,10 +81,10 @@ class DurationModel:
         self.rates = np.minimum(joint_speeds(robot, JOINT_SPEED_FRACTION), settings.timing.joint_speed)
 
     def straight(self, q0: np.ndarray, q1: np.ndarray, contacts: Sequence[Contact]) -> float:
-        """Return the time (s) that centre of mass, trunk and joints need from q0 to q1 (nq,), straight.
+        """Return the duration (s) of a straight motion from q0 to q1 (nq,) by the limits of its speeds and balance.
 
-        The centre of mass speeds up at the start and slows down at the end: no more than a part of the room that the
-        contacts leave it there is used.
+        The centre of mass accelerates at the start and brakes at the end. So the distance to the edge of the support
+        region counts at both ends.
         """
         s, robot = self.settings, self.robot
         com, target = robot.com(q0), robot.com(q1)
@@ -97,16 +97,16 @@ class DurationModel:
         return max(s.timing.min_shift_duration, shift, rise, turn, joints)
 
     def room(self, contacts: Sequence[Contact], com: np.ndarray) -> float:
-        """Return how far the centre of pressure may be off a centre of mass (3,) that moves on contacts (m)."""
+        """Return the allowed horizontal distance (m) of the centre of pressure from a centre of mass (3,)."""
         least = self.robot.scale.sole * MIN_COM_ROOM_M
         return min(max(COM_ROOM_SHARE * self.finder.room(contacts, com), least), self.settings.contact.cop_margin)
 
     def bears(self, q: np.ndarray, contacts: Sequence[Contact]) -> tuple[np.ndarray, bool]:
-        """Return the horizontal acceleration that contacts bear at postures (k, nq) along a motion: (k,), m/s².
+        """Return the horizontal acceleration (k,), m/s², that contacts allow at postures (k, nq); whether they hold.
 
-        They bear it in every direction, with what the controller counts on of them. Also whether they hold the
-        robot, at rest, all along about as easily as at the ends: between two stances that are proven, a detour may need
-        torques, or forces of grips, that neither of them does.
+        The acceleration is the one possible in every direction, with the friction and forces that the controller relies
+        on. Contacts hold if the robot is in static equilibrium all along, with a margin and torques similar to those at
+        the ends: between two feasible stances a detour may need larger torques or grip forces than both.
         """
         if not contacts:
             return np.full(len(q), np.inf), True
@@ -120,7 +120,7 @@ class DurationModel:
         share = next(
             (share for share in TORQUE_SHARES if all(can_hold(robot, here, counted, share) for here in ends)), None
         )
-        if share is None:  # what the ends do not keep cannot be asked of the motion
+        if share is None:  # the ends exceed the torque limits themselves: torques are not checked in between
             return bears, True
         for here in q[1:-1]:
             if not can_hold(robot, here, counted, share):
@@ -128,33 +128,33 @@ class DurationModel:
         return bears, True
 
     def overload(self, segment: Segment) -> Shortfall | None:
-        """Return the shortfall of contacts or torques along a segment that is not held, None where there is none.
+        """Return the first violation of static equilibrium along a segment that is not held, or None.
 
-        Then all of the torques count, and what the controller counts on of contacts.
+        It uses the full torque limits, and the friction and forces that the controller relies on.
         """
         if segment.held:
             return None
         counted = [counted_on(contact, self.settings) for contact in segment.contacts]
-        looked = (
+        checked = (
             segment.posture.sample(t).q
             for t in np.linspace(0.0, segment.duration, OVERLOAD_CHECK_FACTOR * BALANCE_CHECKS + 1)
         )
-        return next(filter(None, (shortfall(self.robot, q, counted) for q in looked)), None)
+        return next(filter(None, (shortfall(self.robot, q, counted) for q in checked)), None)
 
     def stretch(self, com: Spline, posture: PostureSpline, contacts: Sequence[Contact], bears: np.ndarray) -> float:
-        """Return the factor on its duration that keeps a motion within speeds and accelerations; 1 at least.
+        """Return the factor, at least 1, on the duration of a motion that keeps speed and acceleration limits.
 
-        Speeds sink with the time, accelerations with its square. So do the forces and moments that it takes beyond the
-        weight: those of limbs count there, too.
+        Speeds decrease with the factor, accelerations and the wrench beyond the weight with its square. The wrench
+        includes the motion of the limbs.
 
         Parameters
         ----------
-        bears : (k,) what contacts bear at equal parts of the motion (m/s²).
+        bears : (k,) horizontal accelerations that contacts allow, equally spaced along the motion (m/s²).
         """
         s, times = self.settings, com.times
-        looked = np.linspace(times[0], times[-1], CHECKS_PER_PIECE * (len(times) - 1), endpoint=False)[1:]
-        q, v, vd = (np.array(column) for column in zip(*map(posture.sample, looked), strict=True))
-        place, velocity, bend = (np.array(column) for column in zip(*map(com.sample, looked.tolist()), strict=True))
+        checked = np.linspace(times[0], times[-1], CHECKS_PER_PIECE * (len(times) - 1), endpoint=False)[1:]
+        q, v, vd = (np.array(column) for column in zip(*map(posture.sample, checked), strict=True))
+        place, velocity, bend = (np.array(column) for column in zip(*map(com.sample, checked.tolist()), strict=True))
         speed = max(
             1.0,
             float(np.linalg.norm(velocity, axis=1).max()) / s.timing.com_speed,
@@ -162,18 +162,18 @@ class DurationModel:
             float(np.max(np.abs(v[:, 6:]) / self.rates, initial=0.0)),
         )
         a = np.hypot(bend[:, 0], bend[:, 1])
-        borne = BORNE_SHARE * np.interp(looked, np.linspace(times[0], times[-1], len(bears)), bears)
+        allowed = BORNE_SHARE * np.interp(checked, np.linspace(times[0], times[-1], len(bears)), bears)
         size = self.robot.scale.leg
-        reach = [frequency(c, contacts, size) ** 2 * self.room(contacts, c) for c in place]
-        taken = float(np.max(a / np.minimum(reach, np.maximum(borne, MIN_ACCELERATION))))
-        return max(speed, float(np.sqrt(max(taken, self._taken(q, self.robot.inverse_dynamics(q, v, vd), contacts)))))
+        at_pressure_limit = [frequency(c, contacts, size) ** 2 * self.room(contacts, c) for c in place]
+        taken = float(np.max(a / np.minimum(at_pressure_limit, np.maximum(allowed, MIN_ACCELERATION))))
+        return max(speed, float(np.sqrt(max(taken, self._usage(q, self.robot.inverse_dynamics(q, v, vd), contacts)))))
 
-    def _taken(self, q: np.ndarray, force: np.ndarray, contacts: Sequence[Contact]) -> float:
-        """Return the wrench of a motion beyond the weight, as a share of what contacts give: the greatest along it.
+    def _usage(self, q: np.ndarray, force: np.ndarray, contacts: Sequence[Contact]) -> float:
+        """Return the largest wrench of a motion beyond the weight, as a share of what contacts can exert.
 
         Parameters
         ----------
-        q, force : (m, nq), (m, nv) postures, and the generalised forces that move the robot through them.
+        q, force : (m, nq), (m, nv) postures, and the generalised forces of the motion.
         """
         robot = self.robot
         if robot.fixed or not contacts:

@@ -1,14 +1,20 @@
-"""Time-optimal parameterization (TOPP) of segments, from rest to rest, within the margins of a pace.
+"""Time-optimal path parameterization (TOPP) of segments, from rest to rest, within the margins of a pace.
 
-The forces are eliminated once per point of a grid along the path. There remains a polygon of pairs (u, x), sdd and
-sd² (`PathForces`), cut to the bounds of velocities and accelerations. The law is the quickest smooth one within all
-polygons (`mcplan.core.optimize.least_time`). In the middle of the path it would reverse all forces at once, which
-compliant contacts do not bear. So it is solved a second time, with a bound on the jerk of the centre of mass,
-``|c'| |u'| sd``, sd being that of the first solution: with the bound no part of the path is passed faster. The
-reference problem, with the forces as unknowns, is declared in `mcplan.optimize.path_program`.
+A parameterization s(t), here called law, is given by ``x = sd²`` and ``u = sdd`` on a grid along the path. At each grid
+point the contact forces are eliminated. The result is a polygon of feasible (u, x), see `PathForces`, intersected with
+the bounds of velocity and acceleration. The law is the fastest smooth one within all polygons
+(`mcplan.core.optimize.least_time`).
 
-Path and law divide the work: the curve q(s) begins and ends with q' = q'' = 0, so that any law with finite rates leads
-from rest to rest without a jump of accelerations.
+This solution switches from acceleration to braking in the middle of the path: all forces reverse at once, too fast for
+compliant contacts. Therefore the problem is solved again with a bound on the jerk of the centre of mass,
+``|c'| |u'| sd``, where sd is taken from the first solution. This is safe, because the bound makes no part of the path
+faster. `mcplan.optimize.path_program` declares the reference problem, with the forces as unknowns.
+
+The curve q(s) begins and ends with q' = q'' = 0. So every law with finite rates leads from rest to rest with continuous
+accelerations.
+
+The margins of a pace are a reserve. ``kept`` is the share of the reserve that a law keeps: 1 uses the limits of the
+pace, 0 the limits of the controller.
 """
 
 from dataclasses import replace
@@ -33,55 +39,55 @@ from mcplan.robot.robot import Robot
 from mcplan.settings.control import ControlSettings
 
 RESERVE_SHARES = (1.0, 2 / 3, 1 / 3, 0.0)
-"""Parts of the reserve that are tried in turn: a posture that needs more than a pace uses is still to be left."""
+"""Shares of the reserve to keep, tried in turn: at some postures static equilibrium needs more than the pace allows."""
 
 CREEP_ACCELERATION = 0.5
-"""m/s²: a segment that is gone with less acceleration, 4 L / T² where all mass goes as far as L, creeps: what it needs
-to be held at all leaves little to move. Then less reserve is tried, as long as it is gone the quicker for it."""
+"""m/s²: a segment with a mean acceleration below this, 4 L / T² for the travel L of the mass, is too slow: static
+equilibrium leaves little for the motion. Then less reserve is tried, as long as that is faster."""
 
 MIN_ACCELERATION_SHARE = 0.25
-"""Least part of the accelerations within all margins with which a segment is gone that keeps no reserve; otherwise that
-part is the root of what is kept, so that speeds go with the fourth root."""
+"""Lower bound of the share of the fastest accelerations that a law uses. The share is the square root of the reserve
+kept, so that speeds scale with its fourth root. A law without reserve uses the lower bound."""
 
 REFERENCE_TRAVEL_M = 0.05
-"""m: travel of the whole mass of a robot of the size of HRP-2 from which on `MIN_FORCE_RAMPS` holds in full. Below it
-the least time falls with the root of the travel, so that accelerations stay as large."""
+"""m: travel of the mass, for the size of HRP-2, from which on `MIN_FORCE_RAMPS` fully applies. For shorter travel the
+minimum time decreases with the square root of the travel, which keeps the accelerations."""
 
 MIN_FORCE_RAMPS = 4.0
-"""Least time of such a segment, in ramps of a contact's force: forces build up, turn to brake the body, and vanish. In
-less time compliant contacts bear much more than the reference forces."""
+"""Minimum time of such a segment, in force ramps of a contact: forces increase, reverse to brake the body, and vanish.
+In a shorter time the forces of compliant contacts greatly exceed the reference forces."""
 
 DURATION_ACCURACY = 1e-6
-"""Of the duration."""
+"""Accuracy of the duration, relative."""
 
 RESERVE_BETWEEN_NODES = 0.42
-"""Part of the reserve that a law may use up in the middles between its nodes; its certificate allows half of it
-in the middles of its times."""
+"""Share of the reserve that a law may use up midway between its nodes; the certificate allows half of the reserve
+midway in time."""
 
 MAX_ROUNDS = 3
-"""Times that limits are lowered around points between nodes where they are exceeded."""
+"""Maximum number of times that limits are lowered where they are exceeded between nodes."""
 
 FULL_SHARE = 0.98
-"""Share of the limits that counts as all of them; the rest slows the whole motion down."""
+"""A share of the limits above this counts as all of them; the remaining excess slows down the whole motion."""
 
 REST_SPEED = 1e-6
-"""m/s: a centre of mass that is slower stands still."""
+"""m/s: below this speed the centre of mass is at rest."""
 
 FORCE_RAMPS = "ramps of forces"
 JERK = "jerk"
 VELOCITY = "velocity"
 TOUCHDOWN = "touchdown"
 TORQUE_RATE = "torque rate"
-"""Bounds of the rate of a path that do not come from forces: see `Retimer.rates`."""
+"""Names of the bounds of sd that do not come from contact forces, see `Retimer.rates`."""
 
 TORQUE_RATE_SHARE = 2 / 3
-"""Part of ``control.gains.torque_rate`` for the bends of a swing; its acceleration and feedback take some, too."""
+"""Share of ``control.gains.torque_rate`` for the curvature of swing paths; acceleration and feedback need the rest."""
 
 GAUSS = np.polynomial.legendre.leggauss(4)
-"""Nodes and weights by which the time between two points is integrated."""
+"""Quadrature nodes and weights for the time between two grid points."""
 
 MIN_DURATION_S = 1e-3
-"""s: laws of segments that take less at their own speed are not looked for."""
+"""s: segments with a shorter duration keep their own timing."""
 
 
 class SlowerError(Exception):
@@ -89,11 +95,11 @@ class SlowerError(Exception):
 
 
 class Retimer:
-    """Finds laws of segments.
+    """Time-optimal parameterization of segments.
 
     Parameters
     ----------
-    robot, settings : the robot, and the usable shares of contacts; their pace is not ``slow``.
+    robot, settings : the robot, and settings with a pace other than ``slow``.
     """
 
     def __init__(self, robot: Robot, settings: ControlSettings):
@@ -109,7 +115,7 @@ class Retimer:
             return replace(segment, law=None, retiming_failure=str(reason))
 
     def law(self, segment: Segment) -> TimeParameterization:
-        """Return the law of a segment, with as much reserve as it can be gone with.
+        """Return the law of a segment with the largest reserve that makes it feasible and not too slow.
 
         Raises
         ------
@@ -146,11 +152,11 @@ class Retimer:
         return quickest
 
     def program(self, segment: Segment, kept: float = 1.0) -> PathProgram:
-        """Return the program whose optimum the law is, with a part of the reserve kept."""
+        """Return the program whose optimum is the law that keeps a share of the reserve."""
         return self._solve(*PathDynamics.pair(self.robot, segment), kept)[0]
 
     def solve(self, segment: Segment, kept: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
-        """Return x = sd² and u = sdd (m,) of the quickest law at the points of the grid.
+        """Return x = sd² and u = sdd (m,) of the fastest law at the grid points.
 
         Raises
         ------
@@ -160,10 +166,10 @@ class Retimer:
         return self._solve(*PathDynamics.pair(self.robot, segment), kept)[1:3]
 
     def _between(self, middles: PathDynamics, forces: PathForces, x: np.ndarray, u: np.ndarray) -> np.ndarray:
-        """Return by which part (m - 1,) of x and u = x' / 2 the law keeps half its reserve between nodes, too.
+        """Return the share (m - 1,) of x and u = x' / 2 at which the law keeps half of its reserve between nodes.
 
-        Where it brakes or speeds up the middle of the time between two nodes is not that of the path: both count.
-        Forces jump where a limb's path has a knot, so that even a small distance between them matters.
+        Two points per interval are checked, midway along the path and midway in time: while the law accelerates or
+        brakes they differ. Forces jump at the knots of a limb's path, so even a small difference matters.
         """
         length = middles.length
         h = length * np.diff(law_basis().s)
@@ -177,15 +183,15 @@ class Retimer:
     # -- parts ------------------------------------------------------------------------------------------------------
 
     def forces(self, path: PathDynamics, kept: float) -> PathForces:
-        """Return the forces that contacts and motors may give along a path where a part of the reserve is kept."""
+        """Return the limits of contact forces and torques along a path that keep a share of the reserve."""
         return PathForces(self.robot, self.settings, path, kept)
 
     def program_at(self, path: PathDynamics, forces: PathForces) -> PathProgram:
-        """Return the program along a path with the forces that may be given, its jerk not bounded."""
+        """Return the program along a path with these force limits, without a bound on the jerk."""
         pace, contacts = self.pace, forces.of_contacts
         F, upper = contacts.face_rows()
         x_max = np.min(list(self.rates(path, forces.kept).values()), axis=0) ** 2
-        # at rest a jerk j has built up the acceleration j t after j t³ / 6 of the path
+        # from rest, constant jerk j gives the acceleration j t after the distance j t³ / 6
         start = np.cbrt(6.0 * pace.com_jerk**2 * path.from_end)
         return PathProgram(
             path.length, path.v, path.vd, forces.hold, path.of_u, path.of_x, forces.G, F, upper, contacts.equal,
@@ -194,11 +200,10 @@ class Retimer:
         )  # fmt: skip
 
     def rates(self, path: PathDynamics, kept: float) -> dict[str, np.ndarray]:
-        """Return the bounds of sd (m,) that forces have no part in, by what sets them.
+        """Return the bounds of sd (m,) that do not come from contact forces, by name.
 
-        Of the jerk along a path, ``q''' sd³ + 3 q'' sd sdd + q' sddd``, the first term is what counts where it begins
-        and ends: there q' and q'' vanish, and any rate would be rest. So do torques of limbs in the air change where a
-        path is bent, by ``of_x' sd³``.
+        The jerk along a path is ``q''' sd³ + 3 q'' sd sdd + q' sddd``. At its ends q' and q'' vanish, so the first term
+        limits sd. In the same way the torques of swing limbs change at the rate ``of_x' sd³`` where a path is curved.
         """
         robot, pace = self.robot, self.pace
         part = path.travel / (robot.scale.leg * REFERENCE_TRAVEL_M)
@@ -221,48 +226,48 @@ class Retimer:
     def _solve(
         self, path: PathDynamics, middles: PathDynamics, kept: float, most: float = np.inf
     ) -> tuple[PathProgram, np.ndarray, np.ndarray, float]:
-        """Return the program with the bound of the jerk, x and u (m,) of its law, and which part of it is to be taken.
+        """Return the program with its bound on the jerk, x and u (m,) of the law, and the feasible share of both.
 
-        Where limits are not kept between two nodes less of them is used in both.
+        If limits are violated between two nodes, the limits at both nodes are lowered.
 
         Raises
         ------
         SlowerError
-            As soon as it is clear that the law takes ``most`` (s) or longer.
+            As soon as a lower bound of the duration reaches ``most`` (s).
         """
 
-        def look(time: float) -> None:
+        def check_duration(time: float) -> None:
             if time >= most * np.sqrt(_share(kept)):
                 raise SlowerError
 
         forces = self.forces(path, kept)
         program = self.program_at(path, forces)
-        look(path.length * float(law_basis().weights @ program.x_max**-0.5))
+        check_duration(path.length * float(law_basis().weights @ program.x_max**-0.5))
         rows, counts = forces.polygons(program)
-        x, u = self._quickest(program, rows, counts)
-        look(float(_times(path.length, x, u)[-1]))
+        x, u = self._fastest(program, rows, counts)
+        check_duration(float(_times(path.length, x, u)[-1]))
         speed = path.speed * np.sqrt(x)
         middle = law_basis().middle
         around = np.max([speed[middle - 1], speed[middle], speed[middle + 1]], axis=0)
         program = replace(program, bend=self.pace.com_jerk / np.maximum(around, REST_SPEED))
         bend = np.diff(u)[middle - 1] / (program.length * np.diff(law_basis().s)[middle - 1])
         if (np.abs(bend) > program.bend).any():
-            x, u = self._quickest(program, rows, counts)
+            x, u = self._fastest(program, rows, counts)
         between = self.forces(middles, kept - RESERVE_BETWEEN_NODES)
         part = self._between(middles, between, x, u)
         for _ in range(MAX_ROUNDS):
-            look(float(_times(path.length, x, u)[-1]))
+            check_duration(float(_times(path.length, x, u)[-1]))
             if part.min() >= FULL_SHARE:
                 break
             less = np.minimum(np.append(part, 1.0), np.append(1.0, part))
             program = replace(program, part=program.part * less)
             rows[:, :, 2] *= less[:, None]
-            x, u = self._quickest(program, rows, counts)
+            x, u = self._fastest(program, rows, counts)
             part = self._between(middles, between, x, u)
         return program, x, u, float(part.min())
 
-    def _quickest(self, program: PathProgram, rows: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return x and u (m,) of the quickest law within half-planes (m, most, 3) of (u, x)."""
+    def _fastest(self, program: PathProgram, rows: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return x and u (m,) of the fastest law within half-planes (m, most, 3) of (u, x)."""
         basis = law_basis()
         with np.errstate(divide="ignore", invalid="ignore"):
             along_x = np.where(rows[:, :, 1] > 0.0, rows[:, :, 2] / rows[:, :, 1], np.inf)
@@ -270,7 +275,7 @@ class Retimer:
         if not slowest.min() > 0.0:
             raise RetimingError(f"{grid_position(int(slowest.argmin()))}, {NO_RESERVE}")
         c, u_rows = np.full(n, 0.5 * float(slowest.min())), basis.u / program.length
-        # to the kernel, the bounds of u' are those of one more u at points that take no time
+        # the kernel knows bounds of u only: a bound of u' is one on an additional u, at a grid point of zero duration
         (bent,) = np.nonzero(np.isfinite(program.bend))
         at, bounds = basis.middle[bent], np.zeros((len(bent), *rows.shape[1:]))
         bounds[:, 0, 0], bounds[:, 1, 0], bounds[:, :2, 2] = 1.0, -1.0, program.bend[bent, None]
@@ -290,12 +295,12 @@ class Retimer:
 
 
 def _share(kept: float) -> float:
-    """Return the share of x and u that is used: a posture that needs reserve to be held is left slowly."""
+    """Return the share of x and u that a law uses: where static equilibrium takes the reserve, motions are slower."""
     return max(float(np.sqrt(kept)), MIN_ACCELERATION_SHARE)
 
 
 def _times(length: float, x: np.ndarray, u: np.ndarray) -> np.ndarray:
-    """Return when (m,) a law whose squared rates are x (m,), quadratic between the points of the grid, is there."""
+    """Return the times (m,) of the grid points for squared rates x (m,), quadratic between the points."""
     h = length * np.diff(law_basis().s)[:, None]
     r = 0.5 * (GAUSS[0] + 1.0)
     # x(s) is a parabola on every interval: x_i + 2 h u_i r + h (u_i+1 - u_i) r²
@@ -304,5 +309,5 @@ def _times(length: float, x: np.ndarray, u: np.ndarray) -> np.ndarray:
 
 
 def _law(length: float, x: np.ndarray, u: np.ndarray, kept: float = 1.0) -> TimeParameterization:
-    """Return the law whose squared rates at the points of the grid are x (m,), quadratic between them."""
+    """Return the law with squared rates x (m,) at the grid points, quadratic between them."""
     return TimeParameterization(_times(length, x, u), length * law_basis().s, np.sqrt(x), u, kept)

@@ -1,4 +1,4 @@
-"""Whole-body motions in time: near the straight path, raised halfway, or around an obstacle."""
+"""Timed whole-body motions: near the straight path, raised halfway, or around an obstacle."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -20,32 +20,32 @@ from mcplan.scene.environment import Environment
 from mcplan.settings.control import ControlSettings
 
 KNOT_INTERVALS = 24
-"""Pieces of a motion."""
+"""Number of knot intervals of a motion."""
 
 GOOD_DEFICIT_M = 3e-3
-"""m, rad: a motion with no greater deficit of clearance or contacts is accepted."""
+"""m, rad: accepted deficit of clearance or contact position."""
 
 LOST_DEFICIT_M = 0.03
-"""m, rad: a motion with a greater deficit is no better than the straight one."""
+"""m, rad: with a greater deficit a motion is given up in favour of the straight one."""
 
 STRETCH_TOLERANCE = 1.02
-"""A motion that would have to take this many times longer is slowed down."""
+"""A motion is slowed down if it needs a larger factor on its duration."""
 
 MAX_STRETCHES = 3
-"""Times that a motion is slowed down at most."""
+"""Maximum number of iterations of slowing a motion down."""
 
 BASE_PRICE_FACTOR = 100.0
-"""Price of moving base and centre of mass off the straight path, relative to that of planned postures: the body stays
-on it where limbs alone find a motion."""
+"""Factor on the weights of base and centre of mass for a steady body: it stays on the straight path if the limbs alone
+can make the motion collision-free."""
 
 MAX_STEADY_STRETCH = 1.5
-"""Where such a motion takes this many times longer, the body helps."""
+"""If the motion with a steady body needs a larger factor on its duration, the body moves, too."""
 
 MAX_FREE_STRETCH = 2.0
-"""Where a motion takes this many times longer, bodies that are close at both ends may stay so."""
+"""If a motion needs a larger factor on its duration, links may stay as close as they are at both ends."""
 
 MIN_LIFT_M = 8e-3
-"""m: height that all of a patch reaches at least once above the support that it leaves; below it the patch drags."""
+"""m: height above the old support that the lowest point of a patch must reach once; otherwise the patch drags."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +56,7 @@ class Departure:
     ----------
     q : (nq,) posture.
     closed : contacts that stay closed.
-    rising : by patch, open contacts that the patch has not left yet.
+    rising : opened contacts, by patch, on which the patch still rests.
     """
 
     q: np.ndarray
@@ -66,12 +66,12 @@ class Departure:
 
 @dataclass(frozen=True, eq=False)
 class BodyMotion:
-    """Knots in time.
+    """Timed knots of a body motion.
 
     Attributes
     ----------
-    stretch : factor on its duration that keeps speeds and accelerations within limits; 1 where they are.
-    held : whether its contacts hold the robot all along.
+    stretch : factor on the duration that brings speeds and accelerations within limits; 1 if they are.
+    held : whether the robot is in static equilibrium all along, see `DurationModel.bears`.
     """
 
     times: np.ndarray
@@ -86,12 +86,12 @@ class BodyMotion:
 
     @property
     def duration(self) -> float:
-        """How long it takes (s)."""
+        """Duration (s)."""
         return float(self.times[-1])
 
     @property
     def rank(self) -> tuple[bool, bool, float]:
-        """Order of choice: collision-free motions first, of them those that are held, of these the fastest."""
+        """Sort key: collision-free motions first, then those in static equilibrium, then the fastest."""
         free = self.missed <= GOOD_DEFICIT_M
         return not free, not self.held, self.stretch if free else self.missed
 
@@ -127,7 +127,7 @@ class MotionFinder:
         touching: tuple[Contact, ...],
         paths: Mapping[str, LimbPath | PosturePath],
     ) -> BodyMotion:
-        """Find knots: with a steady body, with a free body, then with the clearances of the ends."""
+        """Find a motion: with a steady body, with a moving body, then with no more clearance than at the ends."""
         times = np.linspace(0.0, duration, KNOT_INTERVALS + 1)
         best: BodyMotion | None = None
         for finder, keep_end_clearance, slow in (
@@ -163,7 +163,7 @@ class MotionFinder:
         count: int = KNOT_INTERVALS,
         keep_end_clearance: bool = False,
     ) -> Knots:
-        """Find knots near the straight motion, with patches on their paths."""
+        """Find knots near the straight motion, with patches on given paths."""
         times = np.linspace(0.0, duration, count + 1)
         leads = []
         for patch, path in paths.items():
@@ -174,12 +174,12 @@ class MotionFinder:
         return finder.find(guides, begin.closed, leads, touching, keep_end_clearance)
 
     def timed(self, knots: Knots, times: np.ndarray, contacts: tuple[Contact, ...]) -> BodyMotion:
-        """Find by how much knots at ``times`` (k,) are too fast, and whether contacts hold the robot along them."""
+        """Compute the stretch of knots at ``times`` (k,), and whether they are in static equilibrium."""
         if knots.missed > MAX_DEFICIT_M:  # no duration makes it collision-free
             return BodyMotion(times, knots, 1.0, False)
         posture, com = PostureSpline(times, knots.q), Spline(times, self.robot.com(knots.q))
-        looked = np.array([posture.sample(t).q for t in np.linspace(0.0, times[-1], BALANCE_CHECKS + 1)])
-        bears, held = self.law.bears(looked, contacts)
+        checked = np.array([posture.sample(t).q for t in np.linspace(0.0, times[-1], BALANCE_CHECKS + 1)])
+        bears, held = self.law.bears(checked, contacts)
         return BodyMotion(times, knots, self.law.stretch(com, posture, contacts, bears), held)
 
     def slowed(self, motion: BodyMotion, contacts: tuple[Contact, ...]) -> BodyMotion:
@@ -194,7 +194,7 @@ class MotionFinder:
     def risen(
         self, begin: Departure, old: Contact, q: np.ndarray, duration: float, touching: tuple[Contact, ...]
     ) -> BodyMotion:
-        """Find the motion of a patch off its support as the body moves it; halfway the body raises it."""
+        """Find a motion that lifts a patch off its support by moving the body, raised halfway, or else straight."""
         straight = straight_knots(self.robot, begin.q, q, KNOT_INTERVALS)
         halfway = straight[KNOT_INTERVALS // 2]
         place = self.robot.frame_pose(halfway, old.patch)[:3, 3]
@@ -216,7 +216,7 @@ class MotionFinder:
         return best
 
     def _with_lift_off(self, knots: Knots, old: Contact | None) -> Knots:
-        """Return the knots, as in collision where a patch does not rise by `MIN_LIFT_M` off its old support."""
+        """Return the knots, marked as in collision if a patch does not rise by `MIN_LIFT_M` above its old support."""
         if old is None:
             return knots
         X = self.robot.frame_pose(knots.q, old.patch)
@@ -233,7 +233,7 @@ class MotionFinder:
         touching: tuple[Contact, ...],
         old: Contact | None = None,
     ) -> BodyMotion:
-        """Find a motion around an obstacle; return the given one where it is collision-free, or no other is found.
+        """Find a motion around an obstacle; return ``direct`` if it is collision-free or no detour is found.
 
         Parameters
         ----------
@@ -250,7 +250,7 @@ class MotionFinder:
         return around if around.missed <= MAX_DEFICIT_M else direct
 
     def detour(self, begin: Departure, q: np.ndarray, touching: tuple[Contact, ...]) -> np.ndarray | None:
-        """Return the knots of a detour, None where there is none; the last one is cached."""
+        """Return the knots of a detour, or None; the last result is cached."""
         key = (begin.q.tobytes(), q.tobytes(), *(contact.patch for contact in (*begin.closed, *touching)))
         if key not in self._detours:
             self._detours = {key: Detour(self.knots, begin.q, q, begin.closed, touching).knots(KNOT_INTERVALS)}

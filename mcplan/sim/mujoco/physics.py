@@ -29,24 +29,25 @@ class MujocoPhysics:
 
         M (v+ - v) / dt + h = S' tau + sum J' w + tau_ext,   q+ = integrate(q, v+, dt)
 
-    MuJoCo's velocity of a free joint is linear in world axes and angular in body axes. The base is integrated by
-    ``quat * exp(dt omega)``, which does not change ``omega`` in either axes. So ``vd`` in world axes is MuJoCo's
-    acceleration rotated, and both equations above hold. The integrator ``implicitfast`` adds joint damping to ``M`` in
-    the first equation; this part is included in ``tau_ext``, as is the part of ``tau`` beyond motor limits.
+    In MuJoCo the velocity of a free joint has its linear part in world axes and its angular part in body axes. The base
+    rotates by ``quat * exp(dt omega)``. This rotation about ``omega`` does not change ``omega``, so the world and body
+    components of ``vd`` differ only by the rotation of the base, and both equations hold exactly. The integrator
+    ``implicitfast`` adds joint damping to ``M`` in the first equation. ``tau_ext`` contains this term, and the
+    negative of ``tau`` beyond the motor limits.
 
-    A fixed base has no joint in MuJoCo; its wrench is the residual of its six rows of the equation of motion.
+    A fixed base has no joint in MuJoCo. Its wrench is the residual of the six base rows of the equation of motion.
 
     Parameters
     ----------
-    robot, environment : the bodies.
+    robot, environment : the robot and its surroundings.
     q, v : (7+n,), (6+n,) initial state; v None is rest.
-    patches : names, in the order of the patch indices of contact points.
+    patches : names; contact points refer to patches by their index here.
     contacts : grasps with free directions.
 
     Attributes
     ----------
-    q, v : the state; change it with ``reset``.
-    model, data : MuJoCo's own.
+    q, v : the current state; set it with ``reset``.
+    model, data : MuJoCo's model and data.
     """
 
     name = "mujoco"
@@ -68,7 +69,7 @@ class MujocoPhysics:
         self.model, self.data = built.model, mujoco.MjData(built.model)
         self._coordinates = Coordinates(robot, self.model)
         self._place, self._rate = self._coordinates.place, self._coordinates.rate
-        self._first, self._stands = self._coordinates.first, np.array(q[:7], float)
+        self._first, self._base_pose = self._coordinates.first, np.array(q[:7], float)
         self._motor = np.array([self.model.actuator(f"motor:{name}").id for name in robot.joint_names], int)
         damping = self.model.dof_damping
         self._damping = (damping if damping.ndim == 1 else damping[:, 0])[self._rate]
@@ -84,12 +85,12 @@ class MujocoPhysics:
 
     @classmethod
     def of_world(cls, world: World) -> "MujocoPhysics":
-        """Return the back end of a world; joint friction and damping are included in its robot."""
+        """Return the back end of a world, with the joint friction and damping of that world."""
         robot = with_losses(world.robot, world.settings)
         return cls(robot, world.environment, world.q, patches=world.patches, contacts=world.contacts)
 
     def reset(self, q: np.ndarray, v: np.ndarray | None = None) -> None:
-        """Set the state; objects return to their initial poses."""
+        """Set the state of the robot; objects return to their initial poses."""
         mujoco.mj_resetData(self.model, self.data)
         self._grips.reset()
         v = np.zeros(self.robot.nv) if v is None else v
@@ -112,9 +113,9 @@ class MujocoPhysics:
         return v
 
     def step(self, action: Action | ArrayLike, dt: float = 1e-3) -> StepOutcome:
-        """Advance the state by dt (s), under an action or under joint torques (n,).
+        """Advance the state by dt (s) under an action, or joint torques (n,) alone.
 
-        Torques are clipped to the limits of the motors.
+        Torques are clipped to the motor limits.
         """
         action = action_of(action, self.robot.n)
         data, q, v = self.data, self.q, self.v
@@ -125,7 +126,7 @@ class MujocoPhysics:
         rate_change = (data.qvel[self._rate] - rate) / dt
         self._coordinates.settle(data, place, dt)
         self.read_state()
-        # MuJoCo leaves contacts, forces and poses as they were at the beginning of the step
+        # contacts, forces and poses in MuJoCo's data are those at the beginning of the step
         forces = self._touch.read(data, action.active)
         held = self._grips.wrenches(data, self._touch)
         points = self._touch.with_grips(data, forces.points, held)
@@ -142,34 +143,34 @@ class MujocoPhysics:
         return StepOutcome((self.v - v) / dt, tau_ext, wrenches, points, tuple(touching))
 
     def advance(self, tau: np.ndarray, dt: float) -> None:
-        """Run one MuJoCo step only; ``q`` and ``v`` are updated by ``read_state``."""
+        """Make one MuJoCo step; ``q`` and ``v`` are not updated until ``read_state``."""
         self.model.opt.timestep = dt
         self.data.ctrl[self._motor] = self.controls(tau)
         mujoco.mj_step(self.model, self.data)
 
     def controls(self, tau: np.ndarray) -> np.ndarray:
-        """Return the motor controls for torques (n,) on the coordinates; those of balls are clipped to limits."""
+        """Return the motor controls for joint torques (n,); with ball joints, torques are clipped first."""
         if not self._coordinates.balls:
             return tau
         whole = np.concatenate([np.zeros(6 - self._first), self._within_limits(tau)])
         return self._coordinates.moments(whole)[6 - self._first :]
 
     def _within_limits(self, tau: np.ndarray) -> np.ndarray:
-        """Clip torques (n,) to the motor limits, N m."""
+        """Return torques (n,) clipped to the motor limits, N m."""
         limit = self.robot.limits.torque
         return np.clip(tau, -limit, limit)
 
     def _push(self, external: np.ndarray | None) -> None:
-        """Set the external generalised force (6+n,), given in world axes."""
+        """Apply an external generalised force (6+n,), given in world axes."""
         force = np.zeros(self.robot.nv) if external is None else np.array(external)
         force[3:6] = _rotation(self.q[3:7]).T @ force[3:6]
         self.data.qfrc_applied[self._rate] = self._coordinates.moments(force[self._first :])
 
     def read_state(self) -> None:
-        """Take ``q`` and ``v`` from MuJoCo."""
+        """Update ``q`` and ``v`` from MuJoCo."""
         self.q, self.v = self._coordinates.state(self.data)
         if self.robot.fixed:
-            self.q, self.v = np.concatenate([self._stands, self.q]), np.concatenate([np.zeros(6), self.v])
+            self.q, self.v = np.concatenate([self._base_pose, self.q]), np.concatenate([np.zeros(6), self.v])
             return
         self.v[3:6] = _rotation(self.q[3:7]) @ self.v[3:6]
 

@@ -1,11 +1,14 @@
-"""``D f_t + margin <= mu f_n`` of every point, ``f_min <= sum f_n <= f_max`` of every surface or point contact.
+"""Constraints of contact forces and torques in the whole-body program.
 
-The first keeps normal forces positive, too. With ``margin = mu f_0 + e``, ``f_0`` is a point's part of the contact's
-preload, which it bears at least and of which no friction is counted on.
+``D f_t + margin <= mu f_n`` for every contact point: friction pyramid, which also keeps normal forces positive. With
+``margin = mu f_0 + e``, ``f_0`` is the point's share of the preload. The preload is a lower bound of the normal force,
+and only the force beyond it provides friction.
 
-``D3 f <= r_f, D3 m <= r_m``: force and moment of a grasp within balls, as polytopes.
+``f_min <= sum f_n <= f_max`` for every surface or point contact: limits of its normal force.
 
-``|tau - tau_0| <= step``: torques that stay close to given ones, such as those of the last tick.
+``D3 f <= r_f, D3 m <= r_m`` for every grasp: limits of its force and moment, balls approximated by polytopes.
+
+``|tau - tau_0| <= step``: limits of the change of torque, for example since the last tick.
 """
 
 from collections.abc import Iterator
@@ -21,11 +24,11 @@ from mcplan.whole_body.rows.block import Array, Conflict, Failure, Gradient, Row
 from mcplan.whole_body.settings import UNBOUNDED
 
 OVER = 1e-5
-"""N: a cone that is left by less is not named."""
+"""N: smaller violations of a friction cone are not reported."""
 
 
 class FrictionConeRows(RowBlock):
-    """Friction pyramids and bounds of the normal force of all contacts that are no grasps."""
+    """Friction pyramids and limits of the normal force of all contacts except grasps."""
 
     def __init__(self, d: ProblemData):
         shapes = zip(d.structure.shapes, d.structure.slices(), strict=True)
@@ -56,14 +59,14 @@ class FrictionConeRows(RowBlock):
         ]
 
     def add_gradient(self, data: Values, y: Values, gradient: Gradient) -> None:
-        """Add the multipliers along the faces of the pyramids, and along the normal forces."""
+        """Add the gradient of the friction pyramids and of the limits of normal forces."""
         if self.rows:
             mu = self._E @ data["friction"]
             gradient.f.append(self._T.T @ y["friction"] - self._N.T @ (mu * y["friction"]))
             gradient.f.append(self._total.T @ (y["normal_max"] - y["normal_min"]))
 
     def conflicts(self, failure: Failure) -> Iterator[Conflict]:
-        """Name forces that pull, that leave their cones, that are too small or too large."""
+        """Report pulling forces, violated friction cones, and normal forces outside their limits."""
         slack, i = failure.slack, 0
         for contact, place in zip(failure.contacts, failure.places, strict=True):
             if contact.shape.grasp:
@@ -86,7 +89,7 @@ HALVES = (("grasp_force", slice(0, 3)), ("grasp_moment", slice(3, 6)))
 
 
 class GraspBallRows(RowBlock):
-    """The balls of all grasps: first the forces, then the moments."""
+    """Limits of grasp forces, then of grasp moments, by polytopes of balls."""
 
     def __init__(self, d: ProblemData):
         shapes = zip(d.structure.shapes, d.structure.slices(), strict=True)
@@ -103,11 +106,11 @@ class GraspBallRows(RowBlock):
             self.rows.append(Rows(name, G @ d.force - each @ radius, False, spread=each))
 
     def add_gradient(self, data: Values, y: Values, gradient: Gradient) -> None:
-        """Add the multipliers along the faces of the balls."""
+        """Add the gradient of the grasp limits."""
         gradient.f.extend(self._faces[rows.name].T @ y[rows.name] for rows in self.rows)
 
     def conflicts(self, failure: Failure) -> Iterator[Conflict]:
-        """Name forces and moments that are too large."""
+        """Report grasp forces and moments above their limits."""
         grasps = [contact for contact in failure.contacts if contact.shape.grasp]
         for i, contact in enumerate(grasps):
             for (name, _), what, unit in zip(HALVES, ("force", "moment"), ("N", "N m"), strict=True):
@@ -117,21 +120,21 @@ class GraspBallRows(RowBlock):
 LOWER, UPPER = "torque_min", "torque_max"
 
 LEVER = 0.2
-"""m, of a robot of the size of HRP-2: the force of a prismatic joint counts as a torque over so much. It is about a
-third of the length of its limbs: so far from their axes its other joints push."""
+"""m: lever arm that converts the force of a prismatic joint to a torque, for a robot of the size of HRP-2. It is about
+a third of the length of a limb, a typical lever arm of revolute joints."""
 
 
 class TorqueBand(NamedTuple):
-    """Torques (n,), and how far from each of them those of the program may be (n,): N m, of prismatic joints N."""
+    """Centre (n,) and half width (n,) of the interval of each torque: N m, for prismatic joints N."""
 
     torque: Array
     step: Array
 
 
 class TorqueStepRows(RowBlock):
-    """The rows ``|tau - tau_0| <= step``; none where torques may be any.
+    """Rows ``|tau - tau_0| <= step``; none if the torque rate is not limited.
 
-    They are never relaxed: where they leave no solution the program is filled without them.
+    They are never relaxed: if they make the program infeasible, it is solved without them.
     """
 
     def __init__(self, d: ProblemData):
@@ -140,19 +143,19 @@ class TorqueStepRows(RowBlock):
             self.rows = [Rows(LOWER, lower - d.tau, False), Rows(UPPER, d.tau - upper, False)]
 
     def add_gradient(self, data: Values, y: Values, gradient: Gradient) -> None:
-        """Add the multipliers where the torques are."""
+        """Add the gradient of the torque limits."""
         if self.rows:
             gradient.tau.append(y[UPPER] - y[LOWER])
 
 
 def steps_of(robot: Robot, most: float) -> Array:
-    """Return by how much what joints exert may change (n,): ``most``, N m, of prismatic ones ``most / LEVER``, N."""
+    """Return the allowed change (n,) of joint torques: ``most``, N m; for prismatic joints ``most / LEVER``, N."""
     prismatic = [robot.description.joints[name].type == "prismatic" for name in robot.joint_names]
     return np.where(prismatic, most / (LEVER * robot.scale.leg), most)
 
 
 def fill_near(data: Values, near: TorqueBand | None) -> None:
-    """Fill the bounds of the torques; without ``near`` there are none."""
+    """Fill the torque bounds; without ``near`` they are infinite."""
     if LOWER in data:
         data[LOWER][:] = -UNBOUNDED if near is None else near.torque - near.step
         data[UPPER][:] = UNBOUNDED if near is None else near.torque + near.step

@@ -1,1 +1,1 @@
-"""The whole-body quadratic program of a control tick, in CVXPY and compiled."""
+"""Whole-body quadratic program of a control tick, in CVXPY and compiled."""

@@ -1,10 +1,7 @@
-"""A point of the whole-body program: checked against the rows as they were declared, and unpacked.
+"""Solutions of the whole-body program: residual check against the declared rows, and unpacking by contact.
 
-What a solved tick gives, and how right it is.
-
-Named tuples, as one is made in every tick: a frozen dataclass takes five times as long.
-
-The residual check: a solver's word is not enough.
+The residuals are checked independently of the solver's status. Results are named tuples, as one is created per tick: a
+frozen dataclass takes five times as long.
 """
 
 from typing import NamedTuple
@@ -28,9 +25,9 @@ class Residuals(NamedTuple):
     ----------
     motion : largest entry of ``M vd + h - S' tau - sum J' w - tau_ext``, N or N m.
     contact : largest error of the contact accelerations, m/s² or rad/s².
-    inequality : largest violation of a bound on forces, torques or accelerations (and of the user's constraints).
-    stationarity : largest entry of the Lagrangian's gradient relative to the largest of its terms; NaN when the solver
-        gave no multipliers or the user added terms.
+    inequality : largest violation of a bound on forces, torques or accelerations (and of user-defined constraints).
+    stationarity : largest entry of the Lagrangian's gradient relative to the largest of its terms; NaN without
+        multipliers of the solver, or with user-defined terms.
     """
 
     motion: float
@@ -49,11 +46,11 @@ class Solution(NamedTuple):
     tau : (n,) joint torques.
     forces : patch -> (k, 3) forces of the environment at the contact points, world axes, N.
     wrenches : patch -> (6,) their wrench at the patch origin, world axes.
-    unknowns : patch -> force unknowns in the contact's axes, as the program knows them.
-    residuals : of the problem as declared, also in the slack form (where they are its violations).
+    unknowns : patch -> force unknowns of the program, in the contact's axes.
+    residuals : of the declared problem, also in the slack form (then they are the violations).
     objective : value of the cost.
-    solve_time : s, clock time of ``solve``.
-    message : why the program as declared was not solved; empty if it was.
+    solve_time : s, computing time of ``solve``.
+    message : reason why the declared program was not solved; empty if it was.
     """
 
     status: int
@@ -75,12 +72,12 @@ class Solution(NamedTuple):
 
     @property
     def violation(self) -> float:
-        """By how much rows other than the equation of motion are missed: m/s², rad/s², N or N m."""
+        """Largest violation of rows other than the equation of motion: m/s², rad/s², N or N m."""
         return max(self.residuals.contact, self.residuals.inequality)
 
 
 STATIONARITY = 1e-4
-"""Relative gradient of the Lagrangian beyond which an answer is not taken for a minimiser."""
+"""Relative gradient of the Lagrangian beyond which an answer is not accepted as the minimiser."""
 
 
 class Answer:
@@ -88,13 +85,13 @@ class Answer:
 
     Parameters
     ----------
-    binding : of the program, filled.
-    vd, tau, f : (nv,), (n,), (unknowns,) contiguous, the caller's to keep.
+    binding : filled tables of the program.
+    vd, tau, f : (nv,), (n,), (unknowns,) contiguous, owned by the caller.
     objective : value of the cost in CVXPY's terms.
 
     Attributes
     ----------
-    inequality, stationarity : may be set by who knows more: the user's constraints, the multipliers.
+    inequality, stationarity : may be set by a caller that has user-defined constraints or multipliers.
     """
 
     def __init__(self, binding: BoundTables, vd: Array, tau: Array, f: Array, objective: float):
@@ -114,7 +111,7 @@ class Answer:
         return Residuals(self.motion, self.contact, self.inequality, self.stationarity)
 
     def is_wrong(self, tolerance: float, hard_only: bool = False) -> bool:
-        """Say whether it fails the check; with ``hard_only`` the equation of motion alone has to hold."""
+        """Whether it fails the residual check; with ``hard_only`` only the equation of motion counts."""
         size = max(1.0, self._acceleration)
         wrong = not self.motion <= tolerance * max(1.0, self._bias)
         if not hard_only:
@@ -130,13 +127,13 @@ class Answer:
 
 
 AT_BOUND = 1e-5
-"""N m: a torque this close to its limit may be held there by it."""
+"""N m: a torque this close to its limit counts as active at the limit."""
 
 
 def stationarity(
     d: Declaration, data: dict[str, Array], vd: Array, tau: Array, f: Array, duals: dict[str, Array]
 ) -> float:
-    """Return the largest entry of the Lagrangian's gradient over the largest of its terms, from the arrays alone.
+    """Return the largest entry of the Lagrangian's gradient over the largest of its terms, from the arrays only.
 
     Parameters
     ----------

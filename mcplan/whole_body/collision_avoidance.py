@@ -1,7 +1,4 @@
-"""Pairs of bodies keep their distance: an inequality on the accelerations, with a fixed number of rows.
-
-Inequalities on the accelerations that are added to the whole-body program.
-"""
+"""Collision avoidance constraint of the whole-body program: acceleration inequalities with a fixed number of rows."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -18,41 +15,39 @@ Array = NDArray[np.float64]
 
 
 class Indexed(Protocol):
-    """Anything that gives a name by its index: a list, or names that are made when they are asked for."""
+    """Names by index: a list, or names that are computed on access."""
 
     def __getitem__(self, i: int, /) -> str:
         """Return the name."""
 
 
 STOPPING, RETURN = 3.0, 0.1
-"""Deceleration of a distance that can be counted on (m/s²), and time constant of the return of a pair that is nearer
-than it should be (s)."""
+"""Available deceleration of a distance (m/s²), and time constant of the return of a pair that is too close (s)."""
 
 
 class CollisionAvoidance:
-    """``d'' >= a(d, d')`` for the pairs that are near; ``d' = J v``, ``d'' = J vd + bias``, ``J = n' (J_a - J_b)``.
+    """Rows ``d'' >= a(d, d')`` of nearby pairs; ``d' = J v``, ``d'' = J vd + bias``, ``J = n' (J_a - J_b)``.
 
     ``d`` is the distance of a pair and ``n`` the unit vector between its nearest points, from b to a. The lower bound
     is that of a joint at a limit (``viable_acceleration``): the pair can always be stopped before ``safe`` with the
-    deceleration ``braking``, and then needs no more than that; nearer than ``safe`` it parts again. Written out, with
-    ``g = d - safe`` and ``b = braking``::
+    deceleration ``braking``; nearer than ``safe`` it separates again. With ``g = d - safe`` and ``b = braking``::
 
         a = (-v_max(g) - d') / dt
         v_max = -b dt + sqrt((b dt)² + 2 b g)   (g >= 0),   g / recovery   (g < 0)
 
-    Rows without a pair say ``0 >= -1``, so that the declared problem is the same whatever is near. Distances and
-    gradients come from whoever knows them, at each tick; from a collision model::
+    Rows without a pair are ``0 >= -1``, so that the declared problem does not depend on the number of near pairs. The
+    caller provides distances and gradients at each tick, for example from a collision model::
 
         near = model.constraint_rows(q, influence, contacts)
         avoidance.set_pairs(near.distance, near.rows, names=[str(pair) for pair in near.pairs])
 
     Parameters
     ----------
-    slots : number of rows: as many pairs as may be near at a time.
-    safe : m, distance that is kept.
-    influence : m, pairs farther apart than this get no row. It must leave room to stop: ``v² / (2 braking)``.
-    braking : m/s², deceleration of the distance that can be counted on.
-    ceiling : m/s², the most that a row asks for.
+    slots : number of rows: largest number of near pairs.
+    safe : m, least distance.
+    influence : m, pairs farther apart than this get no row. It must exceed the stopping distance ``v² / (2 braking)``.
+    braking : m/s², available deceleration of the distance.
+    ceiling : m/s², largest acceleration that a row demands.
     recovery : s, time constant of the return from nearer than ``safe``.
     dt : s, control period.
     """
@@ -88,14 +83,14 @@ class CollisionAvoidance:
     def set_pairs(
         self, distance: ArrayLike, J: ArrayLike, bias: ArrayLike | None = None, names: Indexed | None = None
     ) -> None:
-        """Give the pairs of this tick; those within ``influence`` count.
+        """Set the pairs of this tick; those within ``influence`` count.
 
         Parameters
         ----------
         distance : (k,) m, negative when the bodies penetrate.
         J : (k, nv) gradients of the distances with respect to ``v``, or to its first entries, those of the robot.
         bias : (k,) ``Jdot v``, m/s²; None: neglected.
-        names : (k) of the pairs, for explanations: anything that gives them by index.
+        names : (k) of the pairs, by index, for explanations.
         """
         d, J = np.asarray(distance, dtype=np.float64), np.asarray(J, dtype=np.float64)
         if J.ndim != 2 or len(J) != len(d):
@@ -105,11 +100,11 @@ class CollisionAvoidance:
         self._pairs = names
 
     def rows(self, terms: Terms) -> tuple[Array, Array]:
-        """Return ``A`` and ``b`` of ``A vd >= b``; the pairs that ask for most, at their speeds, get the rows.
+        """Return ``A`` and ``b`` of ``A vd >= b``; the pairs with the largest lower bounds get the rows.
 
         Notes
         -----
-        ``active`` then says how many rows have a pair, ``ignored`` how many pairs found none, ``names`` which they are.
+        Sets ``active``, the number of rows with a pair, ``ignored``, the number of pairs without a row, and ``names``.
         """
         A, b = np.zeros((self.slots, len(terms.v))), np.full(self.slots, NEUTRAL)
         v = terms.v[: self._J.shape[1]]
@@ -129,7 +124,7 @@ class CollisionAvoidance:
 
 
 def row_names(pairs: Sequence[object], slots: int) -> list[str]:
-    """Return what each of ``slots`` rows keeps, of which the first have pairs."""
+    """Return the names of ``slots`` rows, of which the first have pairs."""
     return [f"distance of {pair}" for pair in pairs] + [f"distance, row {slot}" for slot in range(len(pairs), slots)]
 
 

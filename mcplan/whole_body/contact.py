@@ -1,6 +1,6 @@
-"""A contact as the whole-body program sees it: the accelerations that it forbids, and its admissible forces.
+"""Contact constraint of the whole-body program: constrained accelerations, friction cone and force limits.
 
-The rotation vector between two orientations, and how quickly it changes.
+Also the rotation error between two orientations, and its rate.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def rotation_error(target: ArrayLike, R: ArrayLike) -> NDArray[np.float64]:
 
 
 def rotation_error_rate(error: ArrayLike, spin: ArrayLike) -> NDArray[np.float64]:
-    """Return ``-d/dt log(R* R')`` (rad/s) where R turns with ``spin`` (3,), world axes, and the error is this."""
+    """Return ``-d/dt log(R* R')`` (rad/s) at an error, where R rotates with ``spin`` (3,), world axes."""
     rate = np.empty(3)
     core.rotation_error_rate(np.asarray(error, float), np.asarray(spin, float), rate)
     return rate
@@ -39,25 +39,26 @@ def rotation_error_rate(error: ArrayLike, spin: ArrayLike) -> NDArray[np.float64
 Array = NDArray[np.float64]
 
 SMALLEST_FRICTION = 1e-3
-"""Below, a point's force would have to exceed what the rows' inner margin leaves it."""
+"""Smallest friction coefficient: below it the cone lies within the inner margin of the rows."""
 
 
 DEPENDENT = 1e-2
-"""Where contacts that pin each other are off by millimetres their rows differ by as much."""
+"""Fraction of a contact row that must be independent of the others, else it is dropped: redundant contacts with errors
+of millimetres have almost dependent rows."""
 
 SIZE = 1e-6
-"""Price of the size of least forces beside the wrench that they miss, where points would have to pull."""
+"""Weight of the force norm relative to the wrench error in `least_forces`, if points would have to pull."""
 
 
 @dataclass(frozen=True)
 class ContactShape:
-    """What two contacts must share to be solved by the same declared problem."""
+    """Structure of a contact: contacts of equal shape share a declared problem."""
 
     grasp: bool
     points: int  # contact points; 1 for a grasp
     rows: int  # constrained directions
-    ball: bool  # whether it rolls, and its axes stay
-    released: int  # directions in which the forces must vanish although the points could bear some
+    ball: bool  # whether it rolls with fixed axes
+    released: int  # directions in which the total force must vanish although its points could bear some
     faces: int  # of the friction pyramid
     pyramid: str  # inscribed or circumscribed
     selection: tuple[float, ...]  # of a grasp: its wrench is selection' x unknowns
@@ -76,8 +77,8 @@ class ContactShape:
 class ContactConstraint(FlatParameters):
     """Contact at a patch: ``S R' (J vd + Jdot v) = S (kp e - kd V)`` and forces within their cone.
 
-    Of a ball R is R*, upright: it touches below its centre, however its link is turned. Where its drift is fed back,
-    the angular part of ``V`` is the rate of the drift: rolling is counted by its turn from upright.
+    For a ball R is R*, upright: it touches below its centre at any orientation of its link. With drift feedback the
+    angular part of ``V`` is the rate of the drift: rolling is measured by the rotation from upright.
 
     ``S`` selects the constrained directions in patch axes, ``e = (R'(p* - p), R' log(R* R'))`` is the drift from the
     place of the contact, ``V`` the patch's velocity in its axes. The unknowns of a ``surface`` or ``point`` contact are
@@ -93,24 +94,24 @@ class ContactConstraint(FlatParameters):
     contact : resolved contact of the scene.
     kp, kd : feedback on the drift, 1/s² and 1/s: one number, or (6,) in patch axes (linear, angular; z is along the
         normal).
-    min_force, max_force : bounds on the normal force of the whole contact, N. ``max_force`` comes on top of the
-        contact's own. For a grasp, ``max_force`` bounds the size of the force.
+    min_force, max_force : bounds on the normal force of the whole contact, N. ``max_force`` applies in addition to that
+        of the contact. For a grasp it bounds the magnitude of the force.
     faces, pyramid : friction pyramid, see ``friction_pyramid``.
-    frame : frame of the terms whose motion is meant; by default the patch's. For a contact on a free object its motion
-        relative to the object.
+    frame : frame of the terms whose motion is constrained; by default the patch. For a contact on a free object the
+        relative frame.
     slip : unit vector along which the patch is sliding, in the plane of the support, or None. Its points then exert
         ``fn (n - mu slip)``, the edge of the cone that opposes the motion (up to ``SMALLEST_FRICTION``).
 
     Attributes
     ----------
-    R, p : place held; at first the contact's, may be changed, as may gains, bounds and ``friction``.
-    dependent : (6,) a row of which no more than this part is new beside those of all other contacts is left out, in
-        patch axes; at first ``DEPENDENT``.
-    max_moment : largest size of a grasp's moment, N m.
-    lever : m; the program weighs a grasp's moment ``m`` as it does a force ``m / lever``: at first the contact's
-        largest moment over its largest force, so that both are used alike; 1 where one of them is unlimited.
-    preload : N along the normal that the points bear at least, each the same; friction is counted on of the
-        rest. At first none.
+    R, p : pose to hold; initially that of the contact. May be changed, like gains, bounds and ``friction``.
+    dependent : (6,) rows of which at most this fraction is independent of all other contacts are dropped, in patch
+        axes; initially ``DEPENDENT``.
+    max_moment : largest magnitude of a grasp's moment, N m.
+    lever : m; the program weights a grasp's moment ``m`` like a force ``m / lever``. Initially largest moment over
+        largest force of the contact, so that both are used alike; 1 if one of them is unlimited.
+    preload : N, least normal force, distributed equally over the points; only the rest counts for friction. Initially
+        zero.
     """
 
     kp, kd, dependent, R, p = View(), View(), View(), View(), View()
@@ -171,12 +172,12 @@ class ContactConstraint(FlatParameters):
         self.place_in_order = (repr(self.shape), self.patch)
 
     def slide(self, slip: Array) -> None:
-        """Let the points exert ``fn (n - mu slip)``; only of a contact that was made with a ``slip``."""
+        """Set ``slip``: the points exert ``fn (n - mu slip)``. Only for a contact created with a ``slip``."""
         self.axes[:, 2] = self.contact.axes[:, 2] - self.contact.friction * slip
 
     @property
     def limit(self) -> float:
-        """Largest normal force (grasp: size of the force) allowed now, N."""
+        """Largest normal force (grasp: magnitude of the force) at present, N."""
         return min(self.max_force, self.own_max_force)
 
     def wrench_map(self, terms: Terms) -> Array:
@@ -187,7 +188,7 @@ class ContactConstraint(FlatParameters):
         return _wrench_map(R, self.axes, self.points)
 
     def force_map(self, terms: Terms) -> Array:
-        """Return (nv, unknowns): the generalised force is this times the unknowns."""
+        """Return the map (nv, unknowns) from force unknowns to the generalised force."""
         return terms.frame(self.frame).J.T @ self.wrench_map(terms)
 
     def rows(self, terms: Terms) -> tuple[Array, Array]:
@@ -213,7 +214,7 @@ class ContactConstraint(FlatParameters):
 
 
 def _directions_without_force(contact: Contact, points: Array, selection: Array) -> Array:
-    """Return the free motions (rows, patch axes) on which the point forces could work: there they must not."""
+    """Return the free directions (rows, patch axes) in which point forces could do work: there they must cancel."""
     if len(selection) == 6:
         return np.zeros((0, 6))
     free = np.linalg.svd(selection)[2][len(selection) :]
@@ -222,14 +223,14 @@ def _directions_without_force(contact: Contact, points: Array, selection: Array)
 
 
 def count_unknowns(contact: Contact) -> int:
-    """Return how many force unknowns a contact has."""
+    """Return the number of force unknowns of a contact."""
     return len(contact.selection) if contact.kind == "grasp" else 3 * len(contact.points)
 
 
 def least_forces(contact: Contact, wrench: Array) -> Array:
-    """Return the smallest force unknowns of a contact in its place of which a wrench (6,) comes.
+    """Return the minimum-norm force unknowns of a contact at its planned pose that produce a wrench (6,).
 
-    No point pulls: where the wrench would ask for that, what comes as near to it as pressing points can.
+    No point pulls: a wrench that requires that is approximated as well as pressing points can.
     """
     if contact.kind == "grasp":
         return np.linalg.pinv(_rotate(contact.R, contact.selection.T)) @ wrench
@@ -255,5 +256,5 @@ def _wrench_map(R: Array, t: Array, points: Array) -> Array:
 
 
 def _rotate(R: Array, columns: Array) -> Array:
-    """Turn both halves of 6-vectors."""
+    """Rotate both halves of 6-vectors."""
     return np.vstack([R @ columns[:3], R @ columns[3:]])

@@ -1,14 +1,14 @@
-"""The whole-body quadratic program, written once, in CVXPY.
+"""Declaration of the whole-body quadratic program in CVXPY.
 
-The cost of the whole-body program.
+Its cost is
 
 ::
 
     |A vd - b|^2 + (vd' W vd - 2 g' vd) + (f' W_f f - 2 g_f' f) + |F f|^2 + w_tau |tau|^2
       + |A_f f - b_f|^2 + (tau' W_tau tau - 2 g_tau' tau)
 
-The weights of a diagonal task are in ``W`` and ``g = W b``, so it adds no unknowns; ``A`` and ``b`` carry the square
-root of the weight.
+The weights of a diagonal task are in ``W`` and ``g = W b``, so that it adds no unknowns; ``A`` and ``b`` of other tasks
+are multiplied by the square root of the weight.
 """
 
 from collections.abc import Callable, Sequence
@@ -58,11 +58,11 @@ class Declaration(ProblemData):
               tau_last - step <= tau <= tau_last + step     torque_min, torque_max, where their rate is bounded
               |tau| <= tau_max                              bounds of the variable
 
-    All that changes between ticks is a Parameter: matrices and vectors only, one per symbol.
+    Everything that changes between ticks is a Parameter, one matrix or vector per symbol.
 
     Attributes
     ----------
-    blocks : the kinds of rows, as `mcplan.whole_body.rows` has them.
+    blocks : the kinds of rows (`mcplan.whole_body.rows`).
     rows : the groups of rows of all blocks, ``motion`` first.
     objective : the cost.
     """
@@ -75,13 +75,13 @@ class Declaration(ProblemData):
 
 
 Extra = Callable[[Any], tuple[Sequence[cp.Expression], Sequence[cp.Constraint]]]
-"""The user's part: called once with the ``WholeBodyQP``, returns terms of the cost and constraints."""
+"""User-defined part: called once with the ``WholeBodyQP``, returns terms of the cost and constraints."""
 
 
 def check_convex(problem: cp.Problem, extra: Sequence[Any] = ()) -> None:
-    """Refuse a problem that CVXPY would have to build again at each solve, or that is no quadratic program.
+    """Reject a problem that is not a quadratic program, or that CVXPY would have to rebuild at each solve.
 
-    Of ``extra``, the user's constraints, both sides are needed to explain and relax an infeasible program.
+    ``extra``, the user-defined constraints, must have two sides, to explain and relax an infeasible program.
     """
     for given in extra:
         if not isinstance(given, cp.constraints.Equality | cp.constraints.Inequality):
@@ -93,7 +93,7 @@ def check_convex(problem: cp.Problem, extra: Sequence[Any] = ()) -> None:
 
 
 def declared_cost(d: ProblemData) -> cp.Expression:
-    """Return the cost; its parameters are added to the program's."""
+    """Return the cost; its parameters are added to the program."""
     s = d.structure
     weight, linear = d.parameter("acceleration_weight", s.nv, nonneg=True), d.parameter("acceleration_pull", s.nv)
     cost = weight @ cp.square(d.vd) - 2 * linear @ d.vd

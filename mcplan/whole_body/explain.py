@@ -1,8 +1,8 @@
-"""Why a whole-body program has no solution: the constraints that would have to be relaxed, by name and amount.
+"""Infeasible whole-body programs: explanation of conflicts, slack form, and damped hold.
 
-The slack form: the same program, in which contacts may slip and joints overrun rather than nothing be found.
-
-The last resort: damp the joints, carry the weight, obey the equation of motion.
+The explanation names the constraints that would have to be relaxed, and by how much. The slack form is the program with
+soft constraints: contacts may slip and joints overrun. The damped hold, the last resort, damps the joints, bears the
+weight and satisfies the equation of motion, without a solver.
 """
 
 import warnings
@@ -21,7 +21,7 @@ from mcplan.whole_body.rows.accelerations import MOTION
 from mcplan.whole_body.rows.block import Conflict, Failure
 
 EXTRA_PRICE = 100.0
-"""What one unit of violation of the user's rows costs, relative to 1 N or 1 N m (see `Rows.price`)."""
+"""Price of one unit of violation of user-defined rows, relative to 1 N or 1 N m (see `Rows.price`)."""
 
 
 class Explanation:
@@ -41,7 +41,7 @@ class Explanation:
             cost = cost + 1e-9 * cp.sum_squares(d.force)
         constraints = []
         for rows in d.rows:
-            if rows.name == MOTION:  # what torques exceed their limits by drives the joints, too
+            if rows.name == MOTION:  # torques beyond their limits drive the joints, too
                 constraints.append(rows.expression - d.actuation @ self._torque == 0)
                 continue
             slack = cp.Variable(rows.expression.shape if rows.spread is None else rows.spread.shape[1])
@@ -66,11 +66,11 @@ class Explanation:
         ----------
         contacts : the contacts, in the order of the declared problem.
         limits : names of the rows of the added limits.
-        threshold : violations below are not named.
+        threshold : smaller violations are not reported.
         """
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # an inaccurate answer still names the conflict
+                warnings.simplefilter("ignore")  # an inaccurate solution still shows the conflict
                 self._problem.solve(solver=cp.CLARABEL)
         except cp.SolverError:
             return ()
@@ -98,13 +98,13 @@ class Explanation:
 
 
 EXTRA_PENALTY = 1e3
-"""Cost of each squared violation of the user's rows (see `Rows.penalty`)."""
+"""Cost of each squared violation of user-defined rows (see `Rows.penalty`)."""
 
 
 def slack_problem(d: Declaration, objective: cp.Expression, extra: list[cp.Constraint]) -> cp.Problem:
     """Return the program with soft rows; it shares variables and parameters with the declared one.
 
-    It always has a solution: forces at the tips of their cones and no torque give some acceleration.
+    It is always feasible: forces at the tips of their cones and zero torques give some acceleration.
     """
     cost, constraints = objective, []
     for rows in d.rows:
@@ -124,13 +124,13 @@ def slack_problem(d: Declaration, objective: cp.Expression, extra: list[cp.Const
 
 
 class SlackForm:
-    """The slack form of a declared problem, compiled where that is possible: it is asked for tick after tick.
+    """The slack form of a declared problem, compiled if possible, as many consecutive ticks may need it.
 
     Parameters
     ----------
     problem : from `slack_problem`.
     compiled : whether to compile it.
-    solver, options : of CVXPY, where it is not compiled or that does not succeed.
+    solver, options : of CVXPY, if it is not compiled or compilation fails.
     """
 
     def __init__(self, problem: cp.Problem, compiled: bool, solver: str, options: dict[str, Any]):
@@ -143,7 +143,7 @@ class SlackForm:
                 self._compiled = None
 
     def solve(self) -> str:
-        """Solve at the present values of the parameters; the variables have their values then. Return the status."""
+        """Solve at the present values of the parameters, set the variables, and return the status."""
         if self._compiled is not None:
             self._compiled.load()
             if (status := self._compiled.solve()) == cp.OPTIMAL:
@@ -155,23 +155,22 @@ class SlackForm:
 
 
 DAMPING = 10.0
-"""1/s: the velocities are to decay at this rate."""
+"""1/s: decay rate of the velocities."""
 
 
 def damped_hold(
     terms: Terms, h: Array, contacts: Sequence[ContactConstraint], torque: Array
 ) -> tuple[Array, Array, list[Array]]:
-    """Return accelerations, torques and force unknowns that need no solver.
+    """Return accelerations, torques and force unknowns without a solver.
 
-    The forces are the smallest ones that carry the base through ``vd* = -damping v``, brought back into their cones;
-    the torques follow from the joints' rows and are cut at their limits; the accelerations are what the equation of
-    motion then gives, exactly.
+    The forces are the minimum-norm ones for the base acceleration ``vd* = -damping v``, projected into their cones. The
+    torques follow from the joint rows, clipped to their limits; the accelerations from the equation of motion, exactly.
 
     Parameters
     ----------
     terms : terms of the state.
     h : (nv,) bias forces less external ones.
-    contacts : contacts, in the order of the answer.
+    contacts : contacts, in the order of the result.
     torque : (n,) torque limits.
     """
     wanted = terms.M @ (-DAMPING * terms.v) + h
@@ -197,7 +196,7 @@ def damped_hold(
 
 
 def _into_cone(contact: ContactConstraint, f: Array) -> Array:
-    """Return the unknowns cut to what the contact can bear."""
+    """Project the unknowns into the admissible forces of the contact."""
     if contact.shape.grasp:
         wrench = contact.selection.T @ f
         force, moment = float(np.linalg.norm(wrench[:3])), float(np.linalg.norm(wrench[3:]))

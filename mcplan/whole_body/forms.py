@@ -1,7 +1,7 @@
-"""The equation of motion in the base coordinates of S0: the whole-body program in its forms of eq. 36, 37 and 38.
+"""Forms of the equation of motion in other base coordinates: S0 eq. 36, 37 and 38.
 
-The unknown is ``qddot`` (3 + d + n,) in place of ``vd``, which stays as a name for ``E qddot + Edot qdot``, so that
-tasks, contacts and limits are the same rows in every form:
+The unknown is ``qddot`` (3 + d + n,) instead of ``vd``, which stays defined as ``E qddot + Edot qdot``, so that tasks,
+contacts and limits have the same rows in every form:
 
     minimal      M qddot + N qdot = forces,                 roll, pitch, yaw (d = 3)               eq. 36
     projected    A (M qddot + N qdot - forces) = 0,         unit quaternion (d = 4), eq. 30        eq. 37
@@ -9,7 +9,7 @@ tasks, contacts and limits are the same rows in every form:
     matrix       M qddot + N qdot - S'c' lambda = forces,   rotation matrix (d = 9), c of eq. 30   eq. 38
 
 ``A`` is the orthogonal projector ``1 - S'S q q' S'S``; eq. 30 is ``theta' theta'' + theta_dot' theta_dot = 0``. The
-``mixed`` form of ``Declaration`` has the same optimum with fewer unknowns; these are there to be compared with it.
+``mixed`` form of ``Declaration`` has the same optimum with fewer unknowns; the others serve for comparison.
 """
 
 from types import MappingProxyType
@@ -38,20 +38,20 @@ CHARTS: Final[MappingProxyType[str, RotationChart]] = MappingProxyType(
 """The base's orientation in each form."""
 
 STEEPEST = 0.02
-"""rad from a chart's singularity below which its rates lose two digits; they lose all at it."""
+"""rad: distance to a chart's singularity below which its rates lose two digits of precision."""
 
 
 class BaseChart:
-    """The rows of the equation of motion in one of S0's forms, and what fills them.
+    """Rows of the equation of motion in one of S0's forms, and their parameters.
 
     Parameters
     ----------
-    d : the declared program; the parameters are added to its own.
-    robot : has the mechanism as ``tree``; without one it is a system of a robot and free objects.
+    d : the declared program, to which the parameters are added.
+    robot : robot with the mechanism ``tree``; a system of robot and free objects has none.
 
     Attributes
     ----------
-    rows : ``motion``, ``chart`` (what vd is) and, where the chart has constraints, ``unit`` (eq. 30).
+    rows : ``motion``, ``chart`` (definition of vd) and, if the chart has constraints, ``unit`` (eq. 30).
     qddot : the unknown.
     """
 
@@ -59,7 +59,7 @@ class BaseChart:
         s, form = d.structure, d.structure.settings.form
         tree: Tree | None = getattr(robot, "tree", None)
         if tree is None:
-            raise InputError(f"form {form!r} is of a robot alone, and here are free objects: take {MIXED!r}")
+            raise InputError(f"form {form!r} does not support free objects; use {MIXED!r}")
         self.chart = CHARTS[form]
         self._tree, self._work = tree, workspace(tree)
         self._theta = slice(3, 3 + self.chart.size)

@@ -1,4 +1,4 @@
-"""Numbers that change between ticks: one array that kernels read, and attributes that are parts of it."""
+"""Flat parameter vectors for kernels: attributes as views on one array."""
 
 from collections.abc import Sequence
 from operator import is_
@@ -11,10 +11,9 @@ Array = NDArray[np.float64]
 
 
 class View:
-    """An attribute that is a part of the owner's ``values``: reading gives a view, assigning writes into it.
+    """Attribute that is a view on the owner's ``values``: assignment writes into it.
 
-    So ``task.position[2] = 0.8`` and ``task.position = p`` both reach the kernels, and one number assigned to many is
-    taken for all of them.
+    So ``task.position[2] = 0.8`` and ``task.position = p`` both reach the kernels; scalars are broadcast.
     """
 
     def __set_name__(self, owner: type, name: str) -> None:
@@ -34,7 +33,7 @@ class View:
 
 
 class NumberView:
-    """A slot of one number, which reads as one."""
+    """Attribute that is one number in the owner's ``values``."""
 
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
@@ -48,23 +47,23 @@ class NumberView:
         return self if instance is None else instance.slots[self._name].item()
 
     def __set__(self, instance: Any, value: float) -> None:
-        """Change it."""
+        """Set the number."""
         instance.slots[self._name][...] = value
 
 
 class FlatParameters:
-    """Base of classes with views.
+    """Base class of objects with views.
 
     Attributes
     ----------
-    values : all its numbers, in the order in which they were allocated; never another array.
+    values : all numbers, in the order of allocation; always the same array.
     """
 
     values: Array
     slots: dict[str, Array]
 
     def allocate(self, **shapes: int | tuple[int, ...]) -> None:
-        """Make ``values`` and the views on it, one per slot, zero at first."""
+        """Allocate ``values``, initially zero, with one view per argument."""
         sizes = [int(np.prod(shape)) for shape in shapes.values()]
         self.values = np.zeros(sum(sizes))
         parts = np.split(self.values, np.cumsum(sizes)[:-1])
@@ -72,5 +71,5 @@ class FlatParameters:
 
 
 def is_unchanged(given: Sequence[object], kept: Sequence[object]) -> bool:
-    """Say whether two sequences hold the same objects; whether equal ones would do is theirs to know."""
+    """Whether two sequences hold identical objects (compared by identity, not equality)."""
     return len(given) == len(kept) and all(map(is_, given, kept))

@@ -1,4 +1,4 @@
-"""One declared problem per structure, built once."""
+"""Cache of declared whole-body programs, one per structure."""
 
 from collections.abc import Sequence
 
@@ -14,14 +14,14 @@ from mcplan.whole_body.whole_body import WholeBodyQP, ordered
 
 
 class ProblemPool:
-    """Hands out the problem for the present contacts and tasks.
+    """Cache of problems by contacts and tasks.
 
-    Patches and frames that call for the same rows share a problem (the left foot alone and the right foot alone do),
-    unless the user adds terms, which may name a patch.
+    Contacts and tasks with the same rows share a problem (standing on the left foot and on the right foot do), except
+    with user-defined terms, which may name a patch.
 
     Parameters
     ----------
-    robot, settings, extra : as of ``WholeBodyQP``.
+    robot, settings, extra : see ``WholeBodyQP``.
     """
 
     def __init__(self, robot: HasLimits, settings: QPSettings | None = None, extra: Extra | None = None):
@@ -35,9 +35,9 @@ class ProblemPool:
     def get(
         self, contacts: Sequence[ContactConstraint], tasks: Sequence[Task], limits: Sequence[AccelerationLimit] = ()
     ) -> WholeBodyQP | PrioritisedQP:
-        """Return the problem, declared now if it is the first of its structure.
+        """Return the problem; declare it if it is the first of its structure.
 
-        Tasks of different ``priority`` make it a ``PrioritisedQP``.
+        With tasks of different ``priority`` it is a ``PrioritisedQP``.
         """
         given = (*contacts, None, *tasks, None, *limits, *map(priority_of, tasks))
         if self._last is not None and is_unchanged(given, self._last[0]):
@@ -56,6 +56,6 @@ class ProblemPool:
         return self._problems[key]
 
     def rehearse(self) -> None:
-        """Let the problem that was handed out last, filled, be solved by every method."""
+        """Solve the last returned problem, filled, by every method, to load their kernels."""
         if self._last is not None:
             self._last[1].rehearse()

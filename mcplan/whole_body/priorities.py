@@ -1,8 +1,8 @@
-"""Strict priorities: tasks of a level count only where those above leave the accelerations free.
+"""Strict task priorities: each level acts in the null space of the levels above it.
 
-The levels are whole-body programs solved one after the other. DAQP's own hierarchical mode (``break_points``) is not
-used: with active inequalities, version 0.11 keeps more of them active for the levels below than optimality asks for,
-and its second level came out up to 15 % worse than the constrained least-squares problem that defines it.
+The levels are whole-body programs solved in sequence. DAQP's hierarchical mode (``break_points``) is not used: with
+active inequalities, version 0.11 keeps more of them active for the levels below than optimality requires, and the cost
+of its second level was up to 15 % above that of the constrained least-squares problem that defines it.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,24 +28,24 @@ from mcplan.whole_body.whole_body import WholeBodyQP
 Array = NDArray[np.float64]
 
 BAND = 1e-9
-"""m/s², rad/s²: what a level reached is kept to this, relative beyond 1: rows that repeat others never contradict."""
+"""m/s², rad/s²: tolerance (relative above 1) with which the result of a level is kept, so that redundant rows do not
+conflict."""
 
 RANK = 1e-7
-"""Singular values below this do not count, relative beyond 1."""
+"""Tolerance of singular values for the rank, relative above 1."""
 
 ACCELERATION_WEIGHT, FORCE_WEIGHT = 1e-5, 1e-8
-"""``delta`` and ``delta_f``: they damp a level that is singular, so that it does not leave the levels below a sliver of
-wild accelerations, and make its minimiser unique. With a hundredth of them some saturated programs of HRP-2 were lost
-to rounding."""
+"""``delta`` and ``delta_f``: regularization of a level, which makes its minimiser unique and avoids large accelerations
+near singularities. With a hundredth of them some saturated programs of HRP-2 failed by rounding."""
 
 
 def levels_of(tasks: Sequence[Task]) -> list[int]:
-    """Return the priorities that occur, the first in rank first."""
+    """Return the priorities of the tasks, in ascending order."""
     return sorted({priority_of(task) for task in tasks})
 
 
 def sizes_of(tasks: Sequence[Task]) -> tuple:
-    """Return the priorities with their numbers of rows: what makes the levels of two sets of tasks interchangeable."""
+    """Return the priorities with their numbers of rows: task sets that agree in them share the levels."""
     groups = [(level, [task for task in tasks if priority_of(task) == level]) for level in levels_of(tasks)]
     return tuple(
         (level, row_counts(group, ()), sum(task.dimension for task in group if task.diagonal))
@@ -53,11 +53,11 @@ def sizes_of(tasks: Sequence[Task]) -> tuple:
     )
 
 
-class Kept:
-    """``|V' (vd - vd*)| <= band``: the rows of the levels above stay as they came out.
+class HigherLevelRows:
+    """Rows ``|V' (vd - vd*)| <= band``, which keep the results of the levels above.
 
-    With ``Z`` a basis of what the contacts leave free, ``V'`` are orthonormal rows that span those of ``A Z Z'``, so
-    that none repeats another or a contact's.
+    With ``Z`` a basis of the null space of the contacts, ``V'`` is an orthonormal basis of the rows of ``A Z Z'``: no
+    row depends on others or on contact rows.
 
     Parameters
     ----------
@@ -73,11 +73,11 @@ class Kept:
 
     @property
     def dimension(self) -> int:
-        """Both sides of each row."""
+        """Number of rows: two per task row."""
         return 2 * self.count
 
     def hold(self, tasks: Sequence[Task], terms: Terms, vd: Array, contacts: Array) -> None:
-        """Keep what the tasks reached with ``vd``; a row without weight was no wish and is left free.
+        """Keep the task accelerations reached with ``vd``, except of rows with zero weight.
 
         Parameters
         ----------
@@ -105,7 +105,7 @@ def _matrix(task: Task, terms: Terms) -> Array:
 
 
 def _row_space(A: Array) -> Array:
-    """Return orthonormal rows that span those of ``A``."""
+    """Return an orthonormal basis of the row space of ``A``."""
     if not len(A):
         return A
     _, s, Vt = np.linalg.svd(A, full_matrices=False)
@@ -113,20 +113,20 @@ def _row_space(A: Array) -> Array:
 
 
 class PrioritisedQP:
-    """The whole-body program with levels of tasks, in the order of ``task.priority`` (1 where a task says nothing).
+    """The whole-body program with levels of tasks, in the order of ``task.priority`` (default 1).
 
-    The rows of the program, contacts, limits and the user's constraints, come before all levels. Then::
+    The rows of the program (contacts, limits, user-defined constraints) take precedence over all levels. Then::
 
         level 1   vd_1 = argmin |A_1 vd - b_1|² + delta |vd|² + delta_f |f|²    subject to the rows
         level k   vd_k = argmin |A_k vd - b_k|² + ...     subject to them and to A_j vd = A_j vd_j, j < k
 
-    Within a level the weights count as ever. The last level has, instead of ``delta`` and ``delta_f``, the settings'
-    costs of accelerations, forces and torques; the user's terms of the cost and tasks on forces and torques belong to
-    it. It is used like ``WholeBodyQP``.
+    Within a level the weights count as usual. The last level has the costs of accelerations, forces and torques of the
+    settings instead of ``delta`` and ``delta_f``; user-defined cost terms, and tasks on forces and torques, belong to
+    it. The interface is that of ``WholeBodyQP``.
 
     Parameters
     ----------
-    robot, contacts, tasks, settings, extra, limits : as of ``WholeBodyQP``.
+    robot, contacts, tasks, settings, extra, limits : see ``WholeBodyQP``.
 
     Attributes
     ----------
@@ -161,11 +161,11 @@ class PrioritisedQP:
         )
         self.problems: list[WholeBodyQP] = []
         self.solutions: list[Solution] = []
-        self._kept: list[Kept | None] = []
+        self._kept: list[HigherLevelRows | None] = []
         above = 0
         for level, group in zip(self.levels, groups, strict=True):
             last = level == self.levels[-1]
-            kept = Kept(above, robot.nv) if above else None
+            kept = HigherLevelRows(above, robot.nv) if above else None
             self._kept.append(kept)
             self.problems.append(
                 WholeBodyQP(
@@ -200,7 +200,7 @@ class PrioritisedQP:
         planned: Mapping[str, Array] | None = None,
         near: TorqueBand | None = None,
     ) -> None:
-        """Take the state and the tasks, see ``WholeBodyQP.update``."""
+        """Set state and tasks, see ``WholeBodyQP.update``."""
         groups = self._groups(tasks)
         self._inputs: tuple[Any, ...] = (terms, contacts, groups, tau_ext, previous, limits, planned, near)
         self._update(0)
@@ -214,7 +214,7 @@ class PrioritisedQP:
         self.problems[k].update(terms, contacts, groups[k], tau_ext, previous, _with(limits, kept), *drawn)
 
     def attempt(self) -> Solution | None:
-        """Solve level after level; return None where one has no solution, see ``WholeBodyQP.attempt``."""
+        """Solve all levels; return None if one has no solution, see ``WholeBodyQP.attempt``."""
         for _, problem in self._filled():
             if (solution := problem.attempt()) is None:
                 return None
@@ -222,10 +222,10 @@ class PrioritisedQP:
         return self._of_all()
 
     def solve(self) -> Solution:
-        """Solve level after level; a level that cannot be solved ends it with the answer of the one above.
+        """Solve all levels; if one has no solution, return that of the level above.
 
-        The answer then has status 1 (slack form) and says which level failed; when already the first level has no
-        solution it is that of ``WholeBodyQP.solve``.
+        It then has status 1 (slack form), with a message that names the failed level. If the first level fails, it is
+        the result of ``WholeBodyQP.solve``.
         """
         for k, problem in self._filled():
             solution = problem.solve()
@@ -238,7 +238,7 @@ class PrioritisedQP:
         return self._of_all()
 
     def _filled(self) -> Iterator[tuple[int, WholeBodyQP]]:
-        """Yield each level with its program, filled with what those above have reached."""
+        """Yield each level with its program, filled with the results of the levels above."""
         self.solutions = []
         for k, problem in enumerate(self.problems):
             if k:
@@ -246,7 +246,7 @@ class PrioritisedQP:
             yield k, problem
 
     def preload_price(self) -> float:
-        """Return what the first level would cost less without preloads, see ``WholeBodyQP.preload_price``."""
+        """Return the cost of the preloads in the first level, see ``WholeBodyQP.preload_price``."""
         return self.problems[0].preload_price()
 
     def rehearse(self) -> None:
@@ -258,10 +258,10 @@ class PrioritisedQP:
         return self.solutions[-1]._replace(solve_time=sum(solution.solve_time for solution in self.solutions))
 
 
-def _with(limits: Sequence[AccelerationLimit], kept: Kept | None) -> list[AccelerationLimit]:
+def _with(limits: Sequence[AccelerationLimit], kept: HigherLevelRows | None) -> list[AccelerationLimit]:
     return [*limits] if kept is None else [*limits, kept]
 
 
 def _constraints_of(extra: Extra) -> Extra:
-    """Return the user's part without its terms of the cost."""
+    """Return the user-defined part without its cost terms."""
     return lambda qp: ((), extra(qp)[1])

@@ -1,4 +1,4 @@
-"""Structure of the whole-body program, its variables and its parameters."""
+"""Structure, variables and parameters of the whole-body program."""
 
 from dataclasses import dataclass
 from itertools import pairwise
@@ -14,12 +14,12 @@ from mcplan.whole_body.settings import QPSettings
 
 @dataclass(frozen=True)
 class Structure:
-    """What fixes the declared problem: sizes, limits that never change, options."""
+    """Structure of a declared problem: sizes, constant limits, options."""
 
     nv: int
     shapes: tuple[ContactShape, ...]
     task_rows: int
-    torque: tuple[float, ...]  # (n,) bounds on the torques, inf where there are none
+    torque: tuple[float, ...]  # (n,) bounds on the torques, inf: none
     bounded: tuple[int, ...]  # joints whose acceleration is bounded
     settings: QPSettings
     force_rows: int = 0  # of the tasks on contact forces
@@ -28,16 +28,16 @@ class Structure:
 
     @property
     def n(self) -> int:
-        """Number of joints; what ``nv`` has beyond the base and them moves freely."""
+        """Number of joints; further velocities, beyond base and joints, are those of free objects."""
         return len(self.torque)
 
     @property
     def row_counts(self) -> tuple[int, int, bool, int]:
-        """Rows of tasks on accelerations, on forces, whether there are any on torques, rows of limits."""
+        """Rows of tasks on accelerations and on forces, whether there is a torque task, rows of limits."""
         return self.task_rows, self.force_rows, self.torque_task, self.limit_rows
 
     def slices(self) -> list[slice]:
-        """Return the place of each contact among the force unknowns."""
+        """Return the slice of each contact among the force unknowns."""
         ends = np.cumsum([0, *(shape.unknowns for shape in self.shapes)])
         return [slice(int(a), int(b)) for a, b in pairwise(ends)]
 
@@ -68,11 +68,11 @@ class ProblemData:
 
     @property
     def variables(self) -> tuple[Any, ...]:
-        """The accelerations, the torques and, where there are contacts, the forces."""
+        """The accelerations, the torques and, with contacts, the forces."""
         return (self.vd, self.tau) if self.force is None else (self.vd, self.tau, self.force)
 
     @property
     def actuation(self) -> Array:
-        """``S'`` (nv, n): the torques act on the joints, neither on the base nor on free objects."""
+        """Actuation matrix ``S'`` (nv, n): torques act on joints only."""
         s = self.structure
         return np.vstack([np.zeros((6, s.n)), np.eye(s.n), np.zeros((s.nv - 6 - s.n, s.n))])

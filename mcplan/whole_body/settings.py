@@ -1,7 +1,4 @@
-"""Options of the whole-body program, and the solvers by name.
-
-What the program needs of a robot: its joints and their limits.
-"""
+"""Options of the whole-body program, its solvers, and its interface to the robot's joints and limits."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -24,20 +21,20 @@ SOLVERS: Final = MappingProxyType(
         "PIQP": {"eps_abs": 1e-9, "eps_rel": 1e-10},
     }
 )
-"""Solvers that CVXPY calls for us, and the options that make their answers pass the residual check."""
+"""Solvers called through CVXPY, with options that make their solutions pass the residual check."""
 
 MIXED: Final = "mixed"
 FORMS: Final = get_args(Form)
 """Forms of the equation of motion: in mixed velocities, and those of S0 eq. 36, 37, 38."""
 
 UNBOUNDED: Final = 1e6
-"""N, N m: stands for an infinite limit of a force or a torque, which not every solver can read."""
+"""N, N m: represents an infinite limit of a force or a torque, which some solvers do not accept."""
 
 MODULES: Final = MappingProxyType({"DAQP": "daqp", "OSQP": "osqp", "CLARABEL": "clarabel", "PIQP": "piqp"})
 
 
 def solver_options(name: str) -> dict[str, Any]:
-    """Return the options of a solver; an unknown or missing one is refused, with the command that installs it."""
+    """Return the options of a solver; raise an error if it is unknown, or not installed (with the command to do so)."""
     if name not in SOLVERS:
         raise InputError(f"solver {name!r}: one of {', '.join(SOLVERS)}")
     if find_spec(MODULES[name]) is None:
@@ -47,7 +44,7 @@ def solver_options(name: str) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class QPSettings:
-    """Options that are fixed when a problem is declared.
+    """Options of a declared problem.
 
     Parameters
     ----------
@@ -55,23 +52,23 @@ class QPSettings:
     solver : DAQP, OSQP, CLARABEL or PIQP.
     form : of the equation of motion: mixed, minimal, projected, multiplier or matrix; see ``forms``.
     acceleration_weight : cost of each acceleration squared.
-    force_weight, force_rate_weight : cost of each force unknown squared, and of its change since the last one, 1/N². A
-        force along a support counts as the pressure that its friction takes, so that little of it is used.
-    torque_weight : cost of each torque squared; 0 leaves the torques to be substituted out.
-    wrench_weight : (6) cost of each component of a contact's wrench squared, at the origin and in the axes of the
+    force_weight, force_rate_weight : cost of each squared force unknown, and of its squared change per tick, 1/N². A
+        tangential force counts like the normal force that its friction needs, so that little of it is used.
+    torque_weight : cost of each squared torque; with 0 the torques are eliminated.
+    wrench_weight : (6) cost of each squared component of a contact's wrench, at the origin and in the axes of the
         contact's link or of ``wrench_frame``; None: no such cost.
-    wrench_frame : patch -> frame in which ``wrench_weight`` is meant; a patch that is not there takes its own frame.
-    torque_limits, velocity_limits, position_limits : whether to keep them.
-    torque_margin : torque kept back from each limit, N m.
+    wrench_frame : patch -> frame of ``wrench_weight``; default: the frame of the patch.
+    torque_limits, velocity_limits, position_limits : whether they are constraints.
+    torque_margin : margin to each torque limit, N m.
     near_torques : whether torques can be kept close to given ones, such as the last.
-    velocity_fraction : part of each velocity limit that may be used.
-    position_margin : distance kept from each position limit, rad or m.
-    braking : deceleration that the joint limits count on, rad/s²; see ``viable_acceleration``.
-    ceiling : largest acceleration that the joint limits ask for, rad/s².
-    inner_margin : N; forces stay inside their cones by this, as solvers may miss a row by 1e-6.
-    tolerance : residual of rows beyond which a solution is not one; rad/s², N, N m, relative beyond 1.
-    compiled : whether the problem is compiled (mixed form with DAQP only; all else CVXPY solves). The answers are the
-        same.
+    velocity_fraction : usable fraction of each velocity limit.
+    position_margin : margin to each position limit, rad or m.
+    braking : available deceleration at joint limits, rad/s²; see ``viable_acceleration``.
+    ceiling : largest acceleration demanded by joint limits, rad/s².
+    inner_margin : N; margin of forces inside their cones, as solvers may violate a row by 1e-6.
+    tolerance : largest accepted residual of rows; rad/s², N, N m, relative above 1.
+    compiled : whether the problem is compiled (mixed form with DAQP only; otherwise CVXPY solves). The solutions are
+        the same.
     explain : whether a failure is explained: ``always``, ``first`` (of an episode) or ``never``.
     """
 
@@ -119,27 +116,27 @@ class QPJoints(Protocol):
 
     @property
     def lower(self) -> Array:
-        """Least positions."""
+        """Lower position limits."""
 
     @property
     def upper(self) -> Array:
-        """Largest positions."""
+        """Upper position limits."""
 
     @property
     def velocity(self) -> Array:
-        """Largest speeds."""
+        """Velocity limits."""
 
     @property
     def torque(self) -> Array:
-        """Largest torques."""
+        """Torque limits."""
 
 
 class HasLimits(Protocol):
-    """What the program needs of a robot."""
+    """Interface of a robot for the program."""
 
     @property
     def nv(self) -> int:
-        """Size of a velocity."""
+        """Dimension of the velocity."""
 
     @property
     def joint_names(self) -> Sequence[str]:
@@ -147,11 +144,11 @@ class HasLimits(Protocol):
 
     @property
     def limits(self) -> QPJoints:
-        """Their limits."""
+        """Limits of the joints."""
 
 
 def bounds(robot: HasLimits, joints: Sequence[int], settings: QPSettings) -> Array:
-    """Return lower and upper position and velocity (j, 3) that the accelerations of joints are to keep."""
+    """Return the limits (j, 3) of joints: lower and upper position, velocity."""
     limits = robot.limits
     table = np.column_stack([limits.lower, limits.upper, settings.velocity_fraction * limits.velocity])
     table[:, :2] += np.array([1.0, -1.0]) * settings.position_margin

@@ -1,6 +1,6 @@
-"""The declared program as the kernels see it: places of its parameters, constants, tables of contacts and tasks.
+"""Kernel tables of the whole-body program: parameter offsets, constants, contacts and tasks; and its compiled form.
 
-The whole-body program compiled: its parameters live in the compiled form's flat vector.
+The parameters are views on the flat parameter vector of the compiled form.
 """
 
 import warnings
@@ -27,7 +27,7 @@ EXTERNAL, WEIGHT, PULL = range(3)
 
 
 class StructureTable:
-    """What the kernels need to know of a structure.
+    """Kernel tables of a structure: layout and constants.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ class StructureTable:
     Attributes
     ----------
     layout, constants : see ``core.qp_layout``.
-    faces : of each contact, where its pyramid begins in ``constants``.
+    faces : of each contact, the offset of its pyramid in ``constants``.
     """
 
     def __init__(self, d: Declaration, theta: Array, data: Mapping[str, Array], limits: Array):
@@ -76,14 +76,14 @@ class StructureTable:
 
 
 class BoundTables:
-    """What the kernels need to know of the contacts and tasks that a program is filled from, as long as they stay.
+    """Kernel tables of the present contacts and tasks, valid until these change.
 
     Parameters
     ----------
     sheet : of the program.
-    terms : the terms that will be read.
-    contacts : in the order of the program; tasks : all of them.
-    settings : say which frames the cost of a wrench refers to.
+    terms : the terms to read.
+    contacts : in the order of the program; tasks : all tasks.
+    settings : with the frames of the wrench cost.
 
     Attributes
     ----------
@@ -136,11 +136,11 @@ class BoundTables:
 
     @property
     def constant(self) -> float:
-        """The part of the cost that the parameters do not hold."""
+        """Constant part of the cost, which is not in the parameters."""
         return self.G[6, -1].item()
 
     def _append(self, owner: Any) -> int:
-        """Take in the numbers of a task or contact; return where they begin."""
+        """Append the numbers of a task or contact; return their offset."""
         start = self._length
         self._parts.append(owner.values)
         self._length += len(owner.values)
@@ -182,7 +182,7 @@ class BoundTables:
         return table
 
     def _frame(self, name: str) -> int:
-        self.terms.frame(name)  # refuses an unknown one
+        self.terms.frame(name)  # raises an error if it is unknown
         return self.terms.frame_names.index(name)
 
 
@@ -192,11 +192,11 @@ def _offset(theta: Array, part: Array) -> int:
 
 
 class FastForm:
-    """The compiled problem and the places of the program's parameters and variables in it.
+    """The compiled problem, with the offsets of the program's parameters and variables.
 
     Parameters
     ----------
-    compiled : the compiled form of the declared problem, with the user's terms.
+    compiled : the compiled form of the declared problem, with user-defined terms.
     d : the declaration.
 
     Attributes
@@ -206,7 +206,7 @@ class FastForm:
 
     def __init__(self, compiled: CompiledProblem, d: Declaration):
         self.compiled, self.theta = compiled, compiled.theta
-        compiled.warm = True  # one tick is much like the one before
+        compiled.warm = True  # consecutive ticks are similar
         self.data: dict[str, Array] = {}
         for name, parameter in d.parameters.items():
             self.data[name] = compiled.parameter_view(parameter)
@@ -217,7 +217,7 @@ class FastForm:
         self._no_force = np.zeros(0)
 
     def solve(self, prove: bool = True) -> str:
-        """Solve at the present parameters, the user's included; see ``CompiledProblem.solve``."""
+        """Solve at the present parameters, including user-defined ones; see ``CompiledProblem.solve``."""
         for parameter in self._users:
             if parameter.value is None:
                 raise InputError(f"parameter {parameter.name()} has no value")
@@ -225,13 +225,13 @@ class FastForm:
         return self.compiled.solve(prove=prove)
 
     def point(self) -> tuple[Array, Array, Array]:
-        """Return vd, tau and the force unknowns of the last solution; the caller owns them."""
+        """Return copies of vd, tau and the force unknowns of the last solution."""
         values = [variable.value for variable in self._variables]
         return values[0], values[1], values[2] if len(values) > 2 else self._no_force
 
 
 def fast_form(problem: cp.Problem, d: Declaration) -> FastForm | None:
-    """Return the compiled form, or None, with a warning that says why, where there is none."""
+    """Return the compiled form; None, with a warning that gives the reason, if it cannot be compiled."""
     try:
         return FastForm(compile_problem(problem), d)
     except CannotCompile as reason:
@@ -245,7 +245,7 @@ def fast_form(problem: cp.Problem, d: Declaration) -> FastForm | None:
 
 
 def place_parameters(d: Declaration, data: dict[str, Array]) -> Array:
-    """Let the parameters live in a flat vector, which is returned; fill ``data`` with the views on it."""
+    """Move the parameters into a flat vector and return it; fill ``data`` with views on it."""
     theta = np.zeros(sum(parameter.size for parameter in d.parameters.values()))
     first = 0
     for name, parameter in d.parameters.items():

@@ -1,7 +1,7 @@
-"""The whole-body quadratic program of one tick: accelerations, torques and contact forces (S0 eq. 36-37).
+"""Whole-body quadratic program of one tick: accelerations, torques and contact forces (S0 eq. 36-37).
 
-Declared once per structure, filled at each tick from the terms of the state, solved, checked. When there is no
-solution it is explained, then replaced by its slack form, then by a damped hold: every answer says which it is.
+It is declared once per structure, filled at each tick from the terms of the state, solved and checked. An infeasible
+program is explained, then replaced by its slack form, then by a damped hold; the status tells which one was solved.
 """
 
 import time
@@ -42,7 +42,7 @@ from mcplan.whole_body.tasks.effort_terms import fill_efforts, row_counts, split
 from mcplan.whole_body.tasks.task import Task, checked_rows, weights
 
 CALM = 100
-"""So many solutions in a row end an episode of failures; the next failure is explained again."""
+"""Number of consecutive solutions that end an episode of failures; the next failure is explained again."""
 
 
 def ordered(contacts: Sequence[ContactConstraint]) -> list[ContactConstraint]:
@@ -57,7 +57,7 @@ def structure_of(
     settings: QPSettings,
     limits: Sequence[AccelerationLimit] = (),
 ) -> Structure:
-    """Return what the declared problem depends on: not which patches and frames, but how many rows of which kind."""
+    """Return the structure of the declared problem: the numbers of rows by kind, not patches and frames."""
     joint = robot.limits
     torque = joint.torque - settings.torque_margin if settings.torque_limits else np.full_like(joint.torque, np.inf)
     bounded = np.zeros(len(torque), dtype=bool)
@@ -84,17 +84,17 @@ class WholeBodyQP:
 
     Parameters
     ----------
-    robot, contacts, tasks, settings : fix the structure; of contacts and tasks no value is kept.
+    robot, contacts, tasks, settings : define the structure; values of contacts and tasks are not stored.
     extra : called once with this object; returns terms of the cost and constraints in CVXPY, on ``vd``, ``tau``,
-        ``force`` or ``force_of(patch)`` and on parameters of the user's own.
-    limits : inequalities on the accelerations, such as ``CollisionAvoidance``; of them too only the sizes are kept.
+        ``force`` or ``force_of(patch)`` and user-defined parameters.
+    limits : inequalities on the accelerations, such as ``CollisionAvoidance``; only their sizes are stored.
 
     Attributes
     ----------
     problem : the CVXPY problem.
-    parameters : name -> its Parameter; data : name -> the array that the Parameter holds, written in place.
+    parameters : name -> Parameter; data : name -> array of the Parameter, written in place.
     vd, tau, force : the variables.
-    fast : the compiled form, None where CVXPY solves.
+    fast : the compiled form; None: CVXPY solves.
     """
 
     def __init__(
@@ -161,17 +161,17 @@ class WholeBodyQP:
         Parameters
         ----------
         terms : terms of the state, with the frames of the contacts and tasks.
-        contacts, tasks, limits : of the structure given at construction; their present gains, bounds and targets count.
-            What contacts determine is not asked of limits: nothing that is solved for changes it.
+        contacts, tasks, limits : of the declared structure, with their present gains, bounds and targets. Components of
+            limits that the contacts determine are removed: no unknown changes them.
         tau_ext : (nv,) known external generalised force.
         previous : patch -> force unknowns of the last solution (``Solution.unknowns``), for the force rate.
-        planned : patch -> force unknowns that the cost of forces is counted from; without, they are counted from zero.
-        near : what torques stay close to; None where they may change at will.
+        planned : patch -> reference of the force unknowns in the cost; default zero.
+        near : torque rate limit; None: torques may jump.
 
         Raises
         ------
         InputError : another structure than the declared one.
-        SimulationFailed : a value that is not a number, by name.
+        SimulationFailed : a value is not a number; the message names it.
         """
         self._filled = False
         self._binding = b = self._bind(terms, contacts, tasks, limits)
@@ -198,7 +198,7 @@ class WholeBodyQP:
         tasks: Sequence[Task],
         limits: Sequence[AccelerationLimit],
     ) -> BoundTables:
-        """Return the tables of these contacts and tasks: those of the last tick, unless others are given."""
+        """Return the tables of these contacts and tasks; reuse those of the last tick if these are the same."""
         given = (terms, *contacts, None, *tasks, None, *limits)
         if self._binding is not None and is_unchanged(given, self._bound):
             return self._binding
@@ -211,7 +211,7 @@ class WholeBodyQP:
         return BoundTables(self._sheet, terms, in_order, motions, self.settings)
 
     def _fill_others(self, b: BoundTables, terms: Terms) -> float:
-        """Fill the rows of the tasks that have no kernel; return what the parameters do not hold of their cost."""
+        """Fill the rows of tasks without a kernel; return the constant part of their cost."""
         b.given[WEIGHT:] = constant = 0.0
         for task, rows in b.others:
             A, wanted = checked_rows(task, task.rows(terms), self.structure.nv)
@@ -227,7 +227,7 @@ class WholeBodyQP:
         return constant
 
     def _draw(self, b: BoundTables, previous: Mapping[str, Array], planned: Mapping[str, Array]) -> None:
-        """Draw forces to the last ones, of the contacts that had some, and to those that are planned.
+        """Set the linear cost of forces from the planned forces, and the last forces of contacts that had some.
 
         ::
 
@@ -247,7 +247,7 @@ class WholeBodyQP:
                 b.drawn[0, place] += weight * planned[contact.patch]
 
     def _culprit(self, terms: Terms, tasks: Sequence[Task]) -> str:
-        """Name the NaN: an entry of the state, or a parameter and the task or contact that it is from."""
+        """Return the name of the NaN: an entry of the state, or a parameter with its task or contact."""
         for what, vector, base in (("q", terms.q, 7), ("v", terms.v, 6)):
             for i in np.flatnonzero(~np.isfinite(vector)).tolist():
                 joint, names = i - base, self.robot.joint_names
@@ -265,16 +265,16 @@ class WholeBodyQP:
         return wrong
 
     def attempt(self) -> Solution | None:
-        """Solve the filled program; return None where none is found in time (no proof of infeasibility)."""
+        """Solve the filled program; return None if no solution is found in time (no proof of infeasibility)."""
         start = time.perf_counter()
         answer = self._solve_declared(self._bound_program(), prove=False)[1]
         return None if answer is None else self._solved(answer, start)
 
     def solve(self) -> Solution:
-        """Solve the filled program; always returns an answer, whose ``status`` says of which kind.
+        """Solve the filled program; always return a solution, whose ``status`` tells its kind.
 
-        An infeasible program is explained and replaced. That takes up to half a second where it happens first: who has
-        another program to turn to asks for an ``attempt``.
+        An infeasible program is explained and replaced, which takes up to half a second the first time. Use ``attempt``
+        if there is another program to try.
         """
         start, b = time.perf_counter(), self._bound_program()
         failure, answer = self._solve_declared(b)
@@ -297,9 +297,9 @@ class WholeBodyQP:
         return self._solution(HOLD, answer, start, f"{message}; slack form: {failure}", conflicts)
 
     def preload_price(self) -> float:
-        """Return what the last solution would cost less if contacts had no preload, to first order.
+        """Return the cost of the preloads in the last solution, to first order.
 
-        ``y' m``: the multipliers of the cones times what preloads add to their margins.
+        It is ``y' m``: multipliers of the cones times the contribution of preloads to their margins.
         """
         cones, s = self._rows.get("friction"), self.fast.compiled if self.fast else self.problem
         if cones is None or s.status != cp.OPTIMAL:
@@ -309,12 +309,12 @@ class WholeBodyQP:
         return float(y @ (spread @ self.data["friction_margin"]))
 
     def rehearse(self) -> None:
-        """Solve the filled program by every method of the compiled form, so that the code of each is loaded."""
+        """Solve the filled program by every method of the compiled form, to load their kernels."""
         if self.fast:
             self.fast.compiled.rehearse()
 
     def write_back(self) -> None:
-        """Set what a compiled solve leaves out: multipliers of the constraints, ``problem.status`` and ``.value``."""
+        """Set the CVXPY results after a compiled solve: multipliers, ``problem.status`` and ``.value``."""
         if self.fast:
             self.fast.compiled.write_back()
 
@@ -329,7 +329,7 @@ class WholeBodyQP:
         return self._solution(SOLVED, answer, start)
 
     def _solve_declared(self, b: BoundTables, prove: bool = True) -> tuple[str, Answer | None]:
-        """Solve the program as declared, compiled where it can be, by CVXPY where that comes to no verdict."""
+        """Solve the declared program, compiled if possible; by CVXPY if that gives no verdict."""
         if self.fast is not None:
             failure, answer = self._attempt_fast(b, self.fast, prove)
             if answer is not None or failure in (cp.INFEASIBLE, cp.INFEASIBLE_INACCURATE):
@@ -351,7 +351,7 @@ class WholeBodyQP:
     def _attempt(
         self, b: BoundTables, form: cp.Problem | SlackForm, with_duals: bool, hard_only: bool = False
     ) -> tuple[str, Answer | None]:
-        """Solve one form; return why it failed, or an answer that passed the check."""
+        """Solve one form; return the reason of a failure, or an answer that passed the residual check."""
         try:
             if isinstance(form, SlackForm):
                 status = form.solve()

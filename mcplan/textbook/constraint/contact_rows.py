@@ -1,4 +1,4 @@
-"""Contact Jacobians: ``J v = 0``, and the rate of ``J`` with which ``J vd + Jdot v = 0``.
+"""Contact Jacobians, ``J v = 0`` and ``J vd + Jdot v = 0``, and the rank of a stance.
 
     point      J = J_p                                  3 rows, velocity of a point of a link, world axes
     surface    J = [J_p; J_w]                           6 rows, velocity of a frame, linear and angular, world axes
@@ -8,7 +8,7 @@
 
 A point without rotation constrains three directions, a sole six (S1 eq. 2.253-2.255; S4, contact constraints).
 
-How far contacts determine a robot's motion: the ranks of their Jacobian.
+The ranks of the Jacobian tell how far contacts determine the motion of a robot:
 
     J_c = [J_cb  J_cj]            rank J_c            independent constraints
                                   rank J_cb           constraints of the base; 6: the joints control where it is
@@ -93,7 +93,7 @@ def contact_rows(robot: Robot, q: ArrayLike, v: ArrayLike, contacts: Sequence[Co
     Parameters
     ----------
     q, v : (nq,), (nv,) state.
-    contacts : contacts; where they are supposed to be does not matter, which directions they constrain does.
+    contacts : contacts; only the directions that they constrain matter, not their planned poses.
 
     Raises
     ------
@@ -127,7 +127,7 @@ NEGLIGIBLE = 1e-7
 
 @dataclass(frozen=True)
 class StanceRank:
-    """What the contacts of a stance constrain at a posture.
+    """Ranks of the contact Jacobian of a stance at a posture.
 
     Attributes
     ----------
@@ -161,7 +161,7 @@ class StanceRank:
 
 
 def stance_rank(robot: Robot, q: ArrayLike, contacts: Sequence[Contact]) -> StanceRank:
-    """Return the ranks of a stance: how much its contacts hold, and what they leave free.
+    """Return the ranks of a stance: numbers of constraints and of free directions.
 
     Parameters
     ----------

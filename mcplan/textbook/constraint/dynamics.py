@@ -8,9 +8,9 @@
     v+   = N_c v-,    impulse = -Lambda J v-                                         (3.66, 3.69)
     loss = 1/2 (J v-)' Lambda (J v-)                                                 (3.71)
 
-The document counts the force of the robot on its environment; here ``f`` is that of the environment on the robot, as
-everywhere in this library. Where rows depend on each other (two soles on a floor and a closed chain through them) the
-force is the least one, and motion, projector and loss are the same for all.
+S1 uses the force of the robot on its environment; here ``f`` is that of the environment on the robot, as everywhere in
+this library. With dependent rows (two soles on a floor form a closed chain) the force is the minimum-norm one; motion,
+projector and loss do not depend on the choice.
 
 Source: S1, sec. 3.7.1-3.7.3.
 """
@@ -25,18 +25,18 @@ from mcplan.textbook.constraint.contact_rows import ContactRows
 from mcplan.util.text import summary
 
 DEPENDENT = 1e-10
-"""Of the largest eigenvalue of ``J M^-1 J'``: smaller ones are rounding."""
+"""Relative tolerance of eigenvalues of ``J M^-1 J'``."""
 
 
 @dataclass(frozen=True)
 class Impact:
-    """What happens when constraints come into force at once, without rebound.
+    """Inelastic impact: constraints become active instantaneously, without rebound.
 
     Attributes
     ----------
     v : (nv,) velocity after it.
     impulse : (k,) of the environment on the robot along the rows, N s or N m s.
-    loss : kinetic energy that is gone, J.
+    loss : lost kinetic energy, J.
     """
 
     v: np.ndarray
@@ -53,12 +53,12 @@ class ConstrainedDynamics:
     ----------
     robot : Robot
     q, v : (nq,), (nv,) state.
-    rows : what holds (`contact_rows`).
+    rows : the constraints (`contact_rows`).
 
     Attributes
     ----------
     M, h : (nv, nv), (nv,) mass matrix; Coriolis and gravity forces.
-    inertia : (k, k) ``Lambda``, what the constraints' directions are felt to weigh, kg or kg m².
+    inertia : (k, k) ``Lambda``, effective inertia in the constrained directions, kg or kg m².
     null_space : (nv, nv) ``N_c``: velocities and accelerations that keep the constraints.
     """
 
@@ -87,7 +87,7 @@ class ConstrainedDynamics:
         return self.null_space.T @ (self.M @ np.asarray(vd, float) + self.h - self._generalized(tau))
 
     def impact(self) -> Impact:
-        """Return what happens when the constraints come into force at this velocity, (3.66)-(3.71)."""
+        """Return the impact when the constraints become active at this velocity, (3.66)-(3.71)."""
         hit = self.rows.J @ self.v
         impulse = -self.inertia @ hit
         return Impact(self.null_space @ self.v, impulse, -0.5 * float(impulse @ hit))

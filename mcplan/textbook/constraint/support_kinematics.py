@@ -1,8 +1,8 @@
-"""Support-consistent inverse kinematics: limbs and centre of mass move, contacts stay where they are.
+"""Support-consistent inverse kinematics: limbs and centre of mass move, contacts stay in place.
 
     u = N_c (J_t N_c)^+ w_t,      N_c = 1 - J_c^+ J_c
 
-Source: S1, sec. 2.10.5, eq. 2.257-2.260; iterated as in sec. 2.9.3, with the drift of the contacts taken back first.
+Source: S1, sec. 2.10.5, eq. 2.257-2.260; iterated as in sec. 2.9.3, correcting the drift of the contacts first.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,49 +21,49 @@ from mcplan.util.arguments import each, instance, vector, whole
 from mcplan.util.text import summary
 
 LONGEST = 0.2
-"""m, rad: of a step; beyond, a Jacobian says little."""
+"""m, rad: largest step, for which the linearisation is accurate enough."""
 
 SETTLE = 15
-"""Last steps, half of them all at most, in which only the contacts are brought back to their places: where a target is
-out of reach."""
+"""Number of final steps, at most half of all, that only correct the drift of the contacts, if a target is out of
+reach."""
 
 DAMPING = 1e-6
-"""Of the squares of the targets' singular values: steps stay bounded where a target is out of reach or held."""
+"""Damping of the targets' squared singular values: bounds the steps if a target is out of reach or blocked."""
 
 ROUNDING = 1e-9
-"""rad, m: a joint so near to its limit is there."""
+"""rad, m: distance to a limit within which a joint counts as at the limit."""
 
 DEPENDENT = 1e-7
-"""Relative: rows of contacts that say no more than others."""
+"""Relative tolerance for dependent contact rows."""
 
 
 def support_velocity(robot: Robot, q: ArrayLike, contacts: Sequence[Contact], J: ArrayLike, w: ArrayLike) -> np.ndarray:
-    """Return the velocity (nv,) that keeps the contacts and comes nearest to ``J v = w`` (eq. 2.260).
+    """Return the velocity (nv,) consistent with the contacts that is nearest to ``J v = w`` (eq. 2.260).
 
     Parameters
     ----------
     robot, q : the robot, and its posture (nq,) with the contacts in place.
-    contacts : that stay.
-    J, w : (k, nv), (k,) what is wanted: a Jacobian, and the velocity of what it is of, m/s or rad/s.
+    contacts : the closed contacts.
+    J, w : (k, nv), (k,) Jacobian and desired velocity of a task, m/s or rad/s.
     """
     instance("support_velocity", "robot", robot, Robot)
     contacts = each("support_velocity", "contacts", contacts, Contact)
     Jc = contact_rows(robot, q, np.zeros(robot.nv), contacts).J
     N, J = np.eye(robot.nv) - np.linalg.pinv(Jc, DEPENDENT) @ Jc, np.asarray(J, float)
-    # judged by the size of J: what contacts hold completely leaves rounding of J N, which must not be divided by
+    # tolerance by the size of J: for a task blocked by contacts J N is rounding, and must not be inverted
     return N @ pseudo_inverse(J @ N, float(np.linalg.norm(J, 2))) @ np.asarray(w, float)
 
 
 @dataclass(frozen=True)
 class SupportPosture:
-    """A posture found on a support.
+    """Result of support-consistent inverse kinematics.
 
     Attributes
     ----------
     q : (nq,).
     error : largest distance to a target, m or rad.
-    slip : largest distance of a contact from its place, in the directions that it constrains, m or rad.
-    iterations : steps taken.
+    slip : largest drift of a contact in its constrained directions, m or rad.
+    iterations : number of steps.
     """
 
     q: np.ndarray
@@ -82,16 +82,16 @@ def support_inverse_kinematics(
     tolerance: float = 1e-6,
     iterations: int = 200,
 ) -> SupportPosture:
-    """Move links, patches or the centre of mass to targets while the contacts stay where they are at ``q``.
+    """Move links, patches or the centre of mass to targets while the contacts stay in place.
 
-    Joint limits are kept by stopping joints there.
+    Joints stop at their limits.
 
     Parameters
     ----------
-    robot, q : Robot, and the posture (nq,) to begin with, its contacts in place.
-    contacts : that stay.
+    robot, q : Robot, and the initial posture (nq,), with the contacts in place.
+    contacts : the closed contacts.
     targets : by link or patch a pose (4, 4) or a position (3,); by ``com`` a position (3,), m.
-    tolerance, iterations : m and rad; steps at most.
+    tolerance, iterations : m and rad; largest number of steps.
 
     Raises
     ------
@@ -121,7 +121,7 @@ def support_inverse_kinematics(
             first = pinv_c @ back
             A = Jt @ N
             S = A @ A.T
-            # by the size of J, not of J N: of what contacts hold completely nothing but rounding is left there
+            # tolerance by the size of J, not of J N, which is rounding for a task blocked by contacts
             damped = S + DAMPING * np.trace(J @ J.T) / max(len(S), 1) * np.eye(len(S))
             asked = np.clip(w - Jt @ first, -LONGEST, LONGEST) if k < iterations - settle else np.zeros(len(w))
             step = first + N @ A.T @ np.linalg.solve(damped, asked)
@@ -160,7 +160,7 @@ def _task(robot: Robot, q: np.ndarray, targets: Mapping[str, ArrayLike]) -> tupl
 
 
 def _drift(robot: Robot, q: np.ndarray, contacts: Sequence[Contact], held: Mapping[str, np.ndarray]) -> np.ndarray:
-    """Return what takes every contact back to its place, in the directions that it constrains."""
+    """Return the errors of all contacts in their constrained directions."""
     found = [np.zeros(0)]
     for contact in contacts:
         X, home = robot.frame_pose(q, contact.patch), held[contact.patch]
@@ -171,5 +171,5 @@ def _drift(robot: Robot, q: np.ndarray, contacts: Sequence[Contact], held: Mappi
 
 
 def _turn(R: np.ndarray, goal: np.ndarray) -> np.ndarray:
-    """Return the rotation vector (3,), world axes, that turns R into the goal."""
+    """Return the rotation vector (3,), world axes, from R to the goal."""
     return np.asarray(Rotation.from_matrix(goal @ R.T).as_rotvec())

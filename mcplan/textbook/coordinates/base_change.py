@@ -1,7 +1,7 @@
 """Base change: any frame, the centre of mass or the average velocity as the base of a robot (S2 sections 4 and 5).
 
-The robot's own base B gives way to the frame D of a link or patch, or to a frame E[F] with the origin of one and the
-orientation of another (lemma 3, eq. 17-28). The joints stay as they are, and so does their order. ::
+The base B of the robot is replaced by the frame D of a link or patch, or by a frame E[F] with the origin of one and the
+orientation of another (lemma 3, eq. 17-28). Joints and their order do not change. ::
 
     import numpy as np
     import mcplan as mc
@@ -44,13 +44,13 @@ def configuration_in(robot: Robot, q: ArrayLike, frame: str) -> Array:
 
 
 def configuration_from(robot: Robot, q_D: ArrayLike, frame: str) -> Array:
-    """Return the robot's own q (nq,) from the pose of another frame and the joints: the inverse of S2 eq. 17a.
+    """Return the robot's q (nq,) from the pose of another frame and the joints: the inverse of S2 eq. 17a.
 
     Parameters
     ----------
     robot : the robot.
     q_D : (nq,) position and quaternion w x y z of the frame, then the joints.
-    frame : link or patch that it is of.
+    frame : the link or patch.
     """
     q_D = numbers(q_D, (robot.nq,), "q_D")
     shape = q_D.copy()
@@ -79,9 +79,8 @@ def to_mixed_frame(robot: Robot, q: ArrayLike, v: ArrayLike, origin: str, orient
     ----------
     robot : the robot.
     q, v : (nq,), (nv,) state.
-    origin, orientation : links or patches: whose linear and whose angular velocity it is.
-    origin : frame E, whose origin's velocity comes first.
-    orientation : frame F, whose angular velocity comes next.
+    origin : link or patch E, whose linear velocity comes first.
+    orientation : link or patch F, whose angular velocity follows.
     """
     q = numbers(q, (robot.nq,), "q")
     J = np.vstack([robot.frame_jacobian(q, origin)[:3], robot.frame_jacobian(q, orientation)[3:]])
@@ -112,8 +111,8 @@ def locked_inertia(robot: Robot, q: ArrayLike) -> Array:
 def average_velocity(robot: Robot, q: ArrayLike, v: ArrayLike) -> Array:
     """Return the velocity (6,) of the centre of mass and the average angular velocity, ``I_C^-1 h``: S2 eq. 32.
 
-    The angular part is the one with which the robot would turn if all joints locked at once; it is the rate of no
-    orientation.
+    The angular part is the angular velocity that the robot would have if all joints locked at once; it is not the rate
+    of an orientation.
 
     Parameters
     ----------

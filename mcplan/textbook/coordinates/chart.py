@@ -18,10 +18,10 @@ from mcplan.util.arguments import shown
 Array = NDArray[np.float64]
 
 Axes = Literal["world", "base"]
-"""In which axes an angular velocity is written: the world's, or those of the frame that turns."""
+"""Axes of an angular velocity: those of the world, or of the rotating frame."""
 
 SINGULAR = 1e-9
-"""A chart nearer than this to a singularity (rad, m) has no inverse map: its condition exceeds 1e9."""
+"""Distance to a singularity (rad, m) below which there is no inverse map: its condition number exceeds 1e9."""
 
 
 def real(value: ArrayLike, what: str) -> Array:
@@ -29,7 +29,7 @@ def real(value: ArrayLike, what: str) -> Array:
 
     Raises
     ------
-    InputError : it is ragged, or has an entry that is no finite number.
+    InputError : it is ragged, or an entry is not finite.
     """
     try:
         array = np.asarray(value, dtype=np.float64)
@@ -41,11 +41,11 @@ def real(value: ArrayLike, what: str) -> Array:
 
 
 def numbers(value: ArrayLike, shape: tuple[int | None, ...], what: str) -> Array:
-    """Return ``value`` as an array of the shape that is wanted, in which None is any length.
+    """Return ``value`` as an array of a given shape, in which None is any length.
 
     Raises
     ------
-    InputError : it has another shape, or an entry that is no finite number.
+    InputError : it has another shape, or an entry is not finite.
     """
     array = np.ascontiguousarray(real(value, what))
     if array.shape != shape and (
@@ -83,16 +83,16 @@ def angular_map(R: Array, dR: Array) -> Array:
 
 
 class RotationChart(ABC):
-    """Numbers theta (d,) for a rotation, S0 table I and S1 section 2.4.5.
+    """Parameterization of rotations by numbers theta (d,), S0 table I and S1 section 2.4.5.
 
     ``R = rho(theta)``,  ``omega = E(theta) theta_rate``                              (S0 eq. 2 and S1 eq. 2.82)
 
-    ``E`` is ``J_omega`` of S0. Charts with more than three numbers keep ``d - 3`` constraints (S0 table II), and their
-    rates are tangent to them; ``E`` is meant for such rates.
+    ``E`` is ``J_omega`` of S0. Charts with more than three numbers have ``d - 3`` constraints (S0 table II); ``E``
+    applies to rates tangent to them.
 
     Attributes
     ----------
-    name : what it is called.
+    name : of the chart.
     symbols : a name for each number.
     """
 
@@ -104,25 +104,25 @@ class RotationChart(ABC):
 
     @property
     def size(self) -> int:
-        """How many numbers: d."""
+        """Number of parameters: d."""
         return len(self.symbols)
 
     @abstractmethod
     def rotation(self, theta: ArrayLike) -> Array:
-        """Return ``R = rho(theta)`` (3, 3), from the axes that turn to the world's."""
+        """Return ``R = rho(theta)`` (3, 3), from the axes of the rotating frame to the world."""
 
     @abstractmethod
     def parameters(self, R: ArrayLike) -> Array:
         """Return theta (d,) of a rotation (3, 3)."""
 
     def _equals(self, theta: Array) -> list[Array]:
-        """Return other numbers for the same rotation, those that may be nearer to some numbers given."""
+        """Return other parameters of the same rotation, which may be nearer to given ones."""
         return []
 
     def parameters_near(self, R: ArrayLike, theta: ArrayLike) -> Array:
-        """Return the numbers (d,) of a rotation (3, 3) that are nearest to theta, where several mean the same.
+        """Return the parameters (d,) of a rotation (3, 3) that are nearest to theta, if they are not unique.
 
-        A difference of them is then a small one where the rotations are near.
+        So parameters of similar rotations differ little.
         """
         near, first = self._numbers(theta), self.parameters(R)
         return min([first, *self._equals(first)], key=lambda other: float(np.linalg.norm(other - near)))
@@ -135,7 +135,7 @@ class RotationChart(ABC):
     def E(self, theta: ArrayLike, axes: Axes = "world") -> Array:
         """Return ``E`` (3, d), the map from the rate of theta to angular velocity, rad/s per unit of theta.
 
-        ``E = R3 R2' dR1 + R1 R3' dR2 + R2 R1' dR3`` (S0 eq. 10); in the axes that turn ``R' E`` (S0 eq. 13).
+        ``E = R3 R2' dR1 + R1 R3' dR2 + R2 R1' dR3`` (S0 eq. 10); in the axes of the frame ``R' E`` (S0 eq. 13).
         """
         return self._in_axes(theta, angular_map(self.rotation(theta), self.derivatives(theta)), axes)
 
@@ -146,7 +146,7 @@ class RotationChart(ABC):
     def E_rate(self, theta: ArrayLike, rate: ArrayLike, axes: Axes = "world") -> Array:
         """Return the rate of ``E`` (3, d) in a motion: ``omega_rate = E theta_rate_rate + E_rate theta_rate``.
 
-        In the axes that turn it is ``R' (E_rate - [omega x] E)``.
+        In the axes of the frame it is ``R' (E_rate - [omega x] E)``.
         """
         theta, rate = self._numbers(theta), numbers(rate, (self.size,), f"rate of {self.name}")
         Edot = self._world_rate(theta, rate)
@@ -156,7 +156,7 @@ class RotationChart(ABC):
         return self._in_axes(theta, Edot, axes)
 
     def E_inverse(self, theta: ArrayLike, axes: Axes = "world") -> Array:
-        """Return the map (d, 3) from angular velocity to the rate that keeps the constraints: ``E E_inverse = 1``.
+        """Return the map (d, 3) from angular velocity to rates tangent to the constraints: ``E E_inverse = 1``.
 
         Raises
         ------
@@ -172,14 +172,14 @@ class RotationChart(ABC):
 
     @abstractmethod
     def distance_to_singularity(self, theta: ArrayLike) -> float:
-        """Return how far, in rad, theta is from where E loses its rank; infinite for a chart without such places."""
+        """Return the distance (rad) of theta to a rank loss of E; infinite for a chart without singularities."""
 
     def require_regular(self, theta: ArrayLike, distance: float = SINGULAR) -> None:
-        """Refuse theta within a distance (rad) of a singularity.
+        """Raise an error if theta is within a distance (rad) of a singularity.
 
         Raises
         ------
-        InputError : it is.
+        InputError : theta is nearer than ``distance``.
         """
         found = self.distance_to_singularity(theta)
         if found < distance:
@@ -201,12 +201,12 @@ class RotationChart(ABC):
         return np.zeros((self.size - 3, self.size))
 
     def projector(self, theta: ArrayLike) -> Array:
-        """Return ``1 - c' (c c')^-1 c`` (d, d) with the constraint's rows c: it keeps what is tangent to them."""
+        """Return the projector ``1 - c' (c c')^-1 c`` (d, d) onto the tangent space of the constraint with rows c."""
         rows = self.constraint_rows(theta)
         return np.asarray(np.eye(self.size) - rows.T @ np.linalg.solve(rows @ rows.T, rows))
 
     def nearest(self, theta: ArrayLike) -> Array:
-        """Return theta (d,) put back on its constraints."""
+        """Return the nearest theta (d,) that satisfies the constraints."""
         return self._numbers(theta).copy()
 
     def from_quaternion(self, quat: ArrayLike) -> Array:

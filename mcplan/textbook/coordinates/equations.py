@@ -1,6 +1,6 @@
 """Equations of motion as matrices, their three derivations, and linear changes of the velocity (S1, S2).
 
-Three derivations of ``M vd + b + g = force`` give the same, so that each is a check of the others (S1, sec. 3.3-3.5):
+Three derivations of ``M vd + b + g = force`` agree, and serve as checks of each other (S1, sec. 3.3-3.5):
 
     projected        M = sum J_S' m J_S + J_R' I J_R                                  (3.43)
                      b = sum J_S' m Jdot_S v + J_R' (I Jdot_R v + w x I w)            (3.44)
@@ -9,9 +9,9 @@ Three derivations of ``M vd + b + g = force`` give the same, so that each is a c
                      g = ID(q, 0, 0),  b = ID(q, v, 0) - g,  M e_i = ID(q, 0, e_i) - g
     lagrange         d/dt (dT/dv) - dT/dq + dU/dq = force,  T = 1/2 v' M v,  U = sum m g_0 z        (3.27)
 
-The velocity of the base is no derivative of coordinates; about the axes of the world ``d(theta) = w dt`` gives Hamel's
-form of the third, ``d/dt (dT/dw) + dT/dw x w - dT/dtheta`` for its three rows, where dT/dtheta is along a rotation with
-``v`` held. Its derivatives are central differences, with an error of 1e-9 of the largest entry.
+The angular velocity of the base is not a derivative of coordinates. With ``d(theta) = w dt`` about the world axes, its
+three rows of the third derivation have Hamel's form, ``d/dt (dT/dw) + dT/dw x w - dT/dtheta``, where dT/dtheta is along
+a rotation at constant ``v``. Derivatives are central differences, with an error of 1e-9 of the largest entry.
 """
 
 from dataclasses import dataclass
@@ -71,11 +71,11 @@ class EquationsOfMotion:
 
 
 def equations_of_motion(robot: Robot, q: ArrayLike, v: ArrayLike) -> EquationsOfMotion:
-    """Return M, C and G of a robot in its own velocity v.
+    """Return M, C and G of a robot in its velocity v.
 
     ``C = sum J_t' m J_t_rate + J_r' I J_r_rate - J_r' [I w x] J_r`` over the bodies (S0 eq. 26, with the mixed velocity
-    in the place of a chart's rates), which is the choice that makes ``M_rate - 2 C`` skew-symmetric; ``C v`` is the
-    same for all choices. ``G = -M [g; 0; 0]`` (S2 eq. 12).
+    instead of a chart's rates). This choice makes ``M_rate - 2 C`` skew-symmetric; ``C v`` is the same for all choices.
+    ``G = -M [g; 0; 0]`` (S2 eq. 12).
 
     Parameters
     ----------
@@ -92,9 +92,9 @@ def equations_of_motion(robot: Robot, q: ArrayLike, v: ArrayLike) -> EquationsOf
 
 
 def refuse_massless_root(robot: Robot) -> None:
-    """Refuse a held robot whose root link has no mass, where the coordinates leave that link free.
+    """Raise an error for a fixed-base robot with a massless root link, which these coordinates leave free.
 
-    It has an armature there (`model.assemble`), which stands for no body: free to move, what it does is undefined.
+    The root has an armature (`model.assemble`) that represents no body, so its free motion is undefined.
     """
     if robot.tree.armature[:6].any():
         root = robot.description.root
@@ -110,7 +110,7 @@ def gravity_acceleration(size: int) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class VelocityChange:
-    """A change of the velocity, ``nu_D = T nu_B``, and what it does to all that is written with it (S2 section 4).
+    """Change of velocity coordinates, ``nu_D = T nu_B``, applied to forces, Jacobians and equations (S2 section 4).
 
     Attributes
     ----------
@@ -124,12 +124,12 @@ class VelocityChange:
 
     @property
     def inverse(self) -> "VelocityChange":
-        """The change back: ``T^-1``, whose rate is ``-T^-1 T_rate T^-1``."""
+        """The inverse change: ``T^-1``, whose rate is ``-T^-1 T_rate T^-1``."""
         back = np.asarray(np.linalg.inv(self.T), dtype=np.float64)
         return VelocityChange(back, -back @ self.T_rate @ back)
 
     def __matmul__(self, first: "VelocityChange") -> "VelocityChange":
-        """Return the two changes one after the other, the right one first."""
+        """Return the composition of two changes, the right one first."""
         return VelocityChange(self.T @ first.T, self.T_rate @ first.T + self.T @ first.T_rate)
 
     def velocity(self, nu: ArrayLike) -> Array:
@@ -164,7 +164,7 @@ class VelocityChange:
 DerivationMethod = Literal["projected", "newton-euler", "lagrange"]
 
 STEP = 1e-5
-"""rad, m: of central differences; their truncation and rounding are then of the same size."""
+"""rad, m: step of central differences, at which truncation and rounding errors are of the same size."""
 
 
 class EquationOfMotion(NamedTuple):
@@ -196,7 +196,7 @@ def derive_equation_of_motion(
     Raises
     ------
     InputError
-        There is no such method, or the state is none.
+        The method is unknown, or the state is invalid.
     """
     q, v = numbers(q, (robot.nq,), "q").copy(), numbers(v, (robot.nv,), "v").copy()
     if method == "projected":

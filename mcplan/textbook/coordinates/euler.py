@@ -1,4 +1,4 @@
-"""Euler angles: three turns, one after the other, about coordinate axes (S1 eq. 2.32 to 2.45 and 2.83 to 2.93)."""
+"""Euler angles: sequences of three rotations about coordinate axes (S1 eq. 2.32 to 2.45 and 2.83 to 2.93)."""
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -8,20 +8,21 @@ from mcplan.robot.pose import axis_rotation, cross_matrix
 from mcplan.textbook.coordinates.chart import Array, RotationChart, numbers
 
 ALONG = 1e-12
-"""Sine or cosine of the middle angle below which the outer two turn about one line, and only their sum is known."""
+"""Sine or cosine of the middle angle below which the outer axes count as parallel: only the sum of the outer angles is
+determined."""
 
 
 class EulerAngles(RotationChart):
-    """``R = R_i(a) R_j(b) R_k(c)``: turns about axes that move along, or the same in reverse about fixed axes.
+    """``R = R_i(a) R_j(b) R_k(c)``: intrinsic rotations, or in reverse order extrinsic (about fixed axes).
 
-    The map to angular velocity has the axes of the three turns as its columns, and is singular where the first and the
-    last are one line: at ``cos b = 0`` for three different axes, at ``sin b = 0`` where the first comes again.
+    The columns of the map to angular velocity are the axes of the three rotations. It is singular where the first and
+    the last axis are parallel: at ``cos b = 0`` for three different axes, at ``sin b = 0`` if the first is repeated.
 
     Parameters
     ----------
-    sequence : three letters of x, y, z, no letter beside itself: ``zyx``, ``zyz``, ...
-    fixed : the axes stay those of the world, so that the first number is the turn that is made first.
-    symbols : of the three numbers; by default the letters, numbered where one comes twice.
+    sequence : three letters of x, y, z, without adjacent equal ones: ``zyx``, ``zyz``, ...
+    fixed : extrinsic rotations, about the world axes: the first number is the first rotation.
+    symbols : of the three numbers; by default the letters, numbered if one is repeated.
     """
 
     def __init__(self, sequence: str, fixed: bool = False, symbols: tuple[str, str, str] | None = None):
@@ -57,14 +58,14 @@ class EulerAngles(RotationChart):
         return A @ B @ C
 
     def derivatives(self, theta: ArrayLike) -> Array:
-        """Return ``dR / dtheta`` (3, 3, 3) by the product rule; a turn grows by ``[axis x]`` of itself."""
+        """Return ``dR / dtheta`` (3, 3, 3) by the product rule; the derivative of a factor is ``[axis x]`` times it."""
         A, B, C = self._turns(theta)
         da, db, dc = (cross_matrix(np.eye(3)[i]) for i in (self._i, self._j, self._last))
         rows = [da @ A @ B @ C, A @ db @ B @ C, A @ B @ dc @ C]
         return np.stack(rows[::-1] if self.fixed else rows, axis=2)
 
     def _world_rate(self, theta: Array, rate: Array) -> Array:
-        """Return the rate of E: each axis turns with the turns before it."""
+        """Return the rate of E: each axis rotates with the rotations before it."""
         E, speed = self.E(theta), rate
         if self.fixed:
             E, speed = E[:, ::-1], rate[::-1]
@@ -75,8 +76,8 @@ class EulerAngles(RotationChart):
     def parameters(self, R: ArrayLike) -> Array:
         """Return the angles (3,), the outer two within pi; S1 eq. 2.35, 2.39, 2.42, 2.45.
 
-        The middle one is within pi/2 of zero, or from 0 to pi where the first axis comes again. At a singularity the
-        last turn of the product is zero.
+        The middle one is within pi/2 of zero, or from 0 to pi if the first axis is repeated. At a singularity the last
+        angle of the product is zero.
         """
         R = numbers(R, (3, 3), "rotation")
         i, j, k, sign = self._i, self._j, self._k, self._sign
@@ -94,21 +95,21 @@ class EulerAngles(RotationChart):
         return np.array([c, b, a] if self.fixed else [a, b, c])
 
     def parameters_near(self, R: ArrayLike, theta: ArrayLike) -> Array:
-        """Return the angles (3,) of a rotation (3, 3), each by whole turns nearest to theta.
+        """Return the angles (3,) of a rotation (3, 3), each shifted by multiples of 2 pi to be nearest to theta.
 
-        The second set of angles of every rotation is on the other side of a singularity and is left out.
+        The second set of angles of every rotation, on the other side of a singularity, is ignored.
         """
         near, found = self._numbers(theta), self.parameters(R)
         return np.asarray(found + 2 * np.pi * np.round((near - found) / (2 * np.pi)))
 
     def distance_to_singularity(self, theta: ArrayLike) -> float:
-        """Return how far, in rad, the middle angle is from where the outer two axes are one line."""
+        """Return the distance (rad) of the middle angle to where the outer axes are parallel."""
         b = self._numbers(theta)[1]
         return float(np.arcsin(min(1.0, abs(np.sin(b) if self._last == self._i else np.cos(b)))))
 
 
 ROLL_PITCH_YAW = EulerAngles("xyz", fixed=True, symbols=("roll", "pitch", "yaw"))
-"""``R = Rz(yaw) Ry(pitch) Rx(roll)``: what files and S0 table I call roll, pitch and yaw."""
+"""``R = Rz(yaw) Ry(pitch) Rx(roll)``: roll, pitch and yaw of files and S0 table I."""
 
 ZYX, XYZ, ZYZ, ZXZ = EulerAngles("zyx"), EulerAngles("xyz"), EulerAngles("zyz"), EulerAngles("zxz")
-"""The sets of S1 section 2.4.5, about axes that move along."""
+"""The intrinsic sets of S1 section 2.4.5."""

@@ -1,7 +1,7 @@
-"""Fixed-base dynamics: a robot held by one frame, as a manipulator on it, and the holding wrench (S2 section 6).
+"""Fixed-base dynamics: a robot held by one frame, like a manipulator, and the holding wrench (S2 section 6).
 
-``M s_rate_rate + C s_rate + G = tau + sum J' f`` for the joints alone (lemma 5, eq. 46 and 47). On which frame may
-change from step to step: nothing but a change of base is needed. ::
+``M s_rate_rate + C s_rate + G = tau + sum J' f`` for the joints only (lemma 5, eq. 46 and 47). The frame may change
+from step to step by a change of base. ::
 
     import numpy as np
     import mcplan as mc
@@ -88,9 +88,9 @@ class FixedBase:
     def contact_wrench(self, tau: ArrayLike, wrenches: Mapping[str, ArrayLike] | None = None) -> Array:
         """Return the force and moment (6,) by which the world holds the frame, at its origin in world axes: S2 eq. 48.
 
-        ``f = (J M^-1 J')^-1 J M^-1 (C nu + G - [0; tau] - sum J' f)`` with ``J = [1 0]``. Corollary 1 says that the
-        matrix to be inverted is the composite inertia and therefore regular; that is true of ``J M J'``, which eq. 48
-        does not contain. The inverse of ``J M^-1 J'`` is the articulated inertia ``I_C - F H^-1 F'``, regular too.
+        ``f = (J M^-1 J')^-1 J M^-1 (C nu + G - [0; tau] - sum J' f)`` with ``J = [1 0]``. Corollary 1 calls the
+        inverted matrix the composite inertia, hence regular; that holds for ``J M J'``, which is not in eq. 48. The
+        inverse of ``J M^-1 J'`` is the articulated inertia ``I_C - F H^-1 F'``, also regular.
         """
         eom = self.floating
         drive = eom.C @ eom.nu + eom.G - self._applied(tau, wrenches)
@@ -107,7 +107,7 @@ class FixedBase:
 
 
 def fixed_base(robot: Robot, q: ArrayLike, joint_rates: ArrayLike, frame: str) -> FixedBase:
-    """Return a robot one of whose frames is at rest.
+    """Return the fixed-base dynamics of a robot with one frame at rest.
 
     Parameters
     ----------

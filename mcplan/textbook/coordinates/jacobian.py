@@ -1,6 +1,6 @@
-"""Jacobians of points and frames: anywhere on a link, in any axes, relative to the base, of any coordinates.
+"""Jacobians of points and frames: geometric and analytic, in world or local axes, relative to the base.
 
-S0 eq. 14 to 20, S1 section 2.8. A Jacobian has linear rows above angular ones.
+S0 eq. 14 to 20, S1 section 2.8. Linear rows are above angular ones.
 """
 
 from typing import Literal
@@ -54,9 +54,9 @@ def point_jacobian(
 def relative_jacobian(
     robot: Robot, q: ArrayLike, frame: str, point: ArrayLike = ORIGIN, axes: Literal["base", "local"] = "base"
 ) -> Array:
-    """Return the Jacobian (6, n) of a point relative to the base, for joint rates: the hatted ones of S0.
+    """Return the Jacobian (6, n) of a point relative to the base, with respect to joint rates: hatted in S0.
 
-    It depends on the joints alone.
+    It depends on the joints only.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ def frame_jacobian_rate(robot: Robot, q: ArrayLike, v: ArrayLike, frame: str) ->
         else:
             turning = cross_matrix(V_body[3:])
             linear, angular = turning @ s[:3] + cross_matrix(V_body[:3]) @ s[3:], turning @ s[3:]
-        # the screws are about the base origin as a point at rest, which the frame's origin passes with its own velocity
+        # the screws refer to the base origin as a fixed point, relative to which the frame's origin moves
         out[:3, row[V]] += linear + np.cross(angular, r) + np.cross(s[3:], velocity[:3])
         out[3:, row[V]] += angular
         body = int(row[PARENT])
@@ -150,14 +150,14 @@ def geometric_jacobian(
 
 
 def _with_base_at_rest(robot: Robot, q: ArrayLike) -> Array:
-    """Return q with the base in the world's frame: what depends on the joints alone is the same there."""
+    """Return q with the base at the world frame, for quantities that depend on the joints only."""
     shape = numbers(q, (robot.nq,), "q").copy()
     shape[:7] = 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0
     return shape
 
 
 def _turned(J: Array, R: Array, axes: str, kept: str) -> Array:
-    """Return J in the axes of the frame, whose rotation is R, if these are asked for."""
+    """Return J in the axes of the frame with rotation R, if ``axes`` is ``local``."""
     if axes == kept:
         return J
     if axes != "local":

@@ -3,7 +3,7 @@
     M(q) q_rate_rate + N(q, q_rate) q_rate = M(q) [g; 0; 0] + forces + S' c(theta)' lambda            (S0 eq. 32)
 
 ``q = (x0, theta, joints)`` has ``3 + d + n`` numbers; ``c`` is half the gradient of the chart's constraint. Bouyarmane
-and Kheddar (2012). The link to the robot's own velocity is ``v = E q_rate``, and ``E'`` for generalized forces.
+and Kheddar (2012). The robot's velocity is ``v = E q_rate``; generalized forces are mapped by ``E'``.
 """
 
 from collections.abc import Callable, Mapping
@@ -25,12 +25,12 @@ from mcplan.textbook.coordinates.rotation_vector import ROTATION_VECTOR
 from mcplan.util.text import summary
 
 STABILISATION = 5.0
-"""1/s, rate at which a violated constraint of the chart decays in a simulation (Baumgarte 1972). The stages of a step
-leave the constraint by ``dt^2``, and a faster decay answers to that more than to what the steps leave behind."""
+"""1/s, decay rate of the constraint violation in a simulation (Baumgarte 1972). The stages of a step violate the
+constraint by ``dt^2``; a faster decay would mostly react to that."""
 
 
 NEAR = 1e-3
-"""rad from a singularity at which a simulation stops at the latest; it stops before if one step could lead across."""
+"""rad: distance to a singularity at which a simulation stops; it stops earlier if one step could cross it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,8 +53,8 @@ class Trajectory:
 class Lagrangian:
     """Dynamics of a robot in the coordinates ``(x0, theta, joints)``.
 
-    The mass matrix is singular where a chart has constraints: accelerations are unique only with these. A ball joint
-    is treated as the base is, its rotation in a chart of its own with the chart's constraint (S0 sec. VII).
+    The mass matrix is singular if a chart has constraints: accelerations are unique only with these. Each ball joint is
+    treated like the base, with a separate chart and its constraint (S0 sec. VII).
 
     Parameters
     ----------

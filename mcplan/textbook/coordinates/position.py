@@ -14,7 +14,7 @@ class PositionChart(ABC):
 
     Attributes
     ----------
-    name : what it is called.
+    name : of the chart.
     symbols : a name for each number.
     """
 

@@ -3,7 +3,7 @@
 A pose ``X_AB`` (4, 4) takes coordinates in B to coordinates in A; poses in a chain multiply, ``X_AC = X_AB X_BC``
 (S1 eq. 2.112), with ``@``.
 
-One velocity of a frame in three ways of writing it (S2 section 2.4, Traversaro, Pucci and Nori 2017).
+The velocity of a frame has three representations (S2 section 2.4, Traversaro, Pucci and Nori 2017).
 
     inertial   [o_rate - omega x o; omega]      of the body's point at the world's origin (right-trivialised)
     body       [R' o_rate; R' omega]            in the axes of the frame (left-trivialised)

@@ -1,7 +1,7 @@
-"""Inverse differential kinematics: joint rates for wanted velocities (S1 sections 2.9.1 and 2.9.2).
+"""Inverse differential kinematics: joint rates for desired velocities (S1 sections 2.9.1 and 2.9.2).
 
-A task is a Jacobian J (m, k) and the velocity w (m,) that ``J rate`` should be. Tasks side by side share the error; in
-order of priority each takes what those before it leave free. ::
+A task is a Jacobian J (m, k) and a desired velocity w (m,) of ``J rate``. Stacked tasks share the error; prioritised
+ones act in the null space of those before. ::
 
     import numpy as np
     from mcplan.textbook.kinematics import VelocityTask, prioritised
@@ -22,18 +22,17 @@ from mcplan.textbook.coordinates.chart import Array, numbers, real
 from mcplan.util.text import summary
 
 SMALLEST = 1e-9
-"""Singular values below this part of the Jacobian's largest count as zero: what is left of a task in the null space of
-others is rounding there."""
+"""Relative tolerance of singular values: a task projected into the null space of others has rounding errors."""
 
 
 @dataclass(frozen=True, eq=False)
 class VelocityTask:
-    """A velocity that is wanted: S1 eq. 2.200.
+    """A velocity task: S1 eq. 2.200.
 
     Attributes
     ----------
     J : (m, k) Jacobian.
-    w : (m,) wanted velocity.
+    w : (m,) desired velocity.
     """
 
     J: Array
@@ -54,11 +53,11 @@ class VelocityTask:
 
 
 def pseudo_inverse(J: ArrayLike, scale: float = 0.0) -> Array:
-    """Return ``J+`` (k, m) of Moore and Penrose: the least rates with the least error (S1 eq. 2.194 and 2.196).
+    """Return the Moore-Penrose pseudoinverse ``J+`` (k, m): minimum rates of minimum error (S1 eq. 2.194 and 2.196).
 
     Parameters
     ----------
-    scale : size by which small singular values are judged, where J is a part of something larger.
+    scale : reference size for small singular values, if J is a part of a larger matrix.
     """
     U, s, Vt = np.linalg.svd(_matrix(J), full_matrices=False)
     keep = s > SMALLEST * max(scale, float(s.max(initial=0.0)))
@@ -68,7 +67,7 @@ def pseudo_inverse(J: ArrayLike, scale: float = 0.0) -> Array:
 def damped_inverse(J: ArrayLike, damping: float) -> Array:
     """Return ``J' (J J' + damping^2 1)^-1`` (k, m), which minimises ``|w - J rate|^2 + damping^2 |rate|^2``.
 
-    S1 eq. 2.195 prints a minus before the damping, with which it would not be a minimum.
+    S1 eq. 2.195 has a minus before the damping, which would not give a minimum.
     """
     J = _matrix(J)
     return np.asarray(np.linalg.solve(J @ J.T + damping**2 * np.eye(len(J)), J).T, dtype=np.float64)
@@ -77,7 +76,7 @@ def damped_inverse(J: ArrayLike, damping: float) -> Array:
 def weighted_inverse(J: ArrayLike, weights: ArrayLike) -> Array:
     """Return ``(J' W J)^-1 J' W`` (k, m) with ``W = diag(weights)``: S1 eq. 2.202.
 
-    Where J has fewer rows than columns it is the least of the rates that minimise ``|W^(1/2) (w - J rate)|``.
+    If J has fewer rows than columns, the rates have minimum norm among the minimisers of ``|W^(1/2) (w - J rate)|``.
     """
     J = _matrix(J)
     root = _roots(weights, len(J))
@@ -85,30 +84,30 @@ def weighted_inverse(J: ArrayLike, weights: ArrayLike) -> Array:
 
 
 def null_space(J: ArrayLike, scale: float = 0.0) -> Array:
-    """Return ``N = 1 - J+ J`` (k, k), whose rates do not move the task: S1 eq. 2.199.
+    """Return the null-space projector ``N = 1 - J+ J`` (k, k): S1 eq. 2.199.
 
     Parameters
     ----------
     J : (m, k) Jacobian.
-    scale : size by which small singular values are judged, where J is a part of something larger.
+    scale : reference size for small singular values, if J is a part of a larger matrix.
     """
     J = _matrix(J)
     return np.asarray(np.eye(J.shape[1]) - pseudo_inverse(J, scale) @ J)
 
 
 def with_null_space(task: VelocityTask, rate: ArrayLike) -> Array:
-    """Return ``J+ w + N rate`` (k,): the task, and of another wish what does not disturb it (S1 eq. 2.197)."""
+    """Return ``J+ w + N rate`` (k,): the task, and other rates projected into its null space (S1 eq. 2.197)."""
     N = null_space(task.J)
     return np.asarray(pseudo_inverse(task.J) @ task.w + N @ numbers(rate, N.shape[1:], "rate"))
 
 
 def stacked(tasks: Sequence[VelocityTask], weights: Sequence[float] | None = None, damping: float = 0.0) -> Array:
-    """Return the rates (k,) for tasks of equal rank, or weighted against each other (S1 eq. 2.201 and 2.202).
+    """Return the rates (k,) of stacked tasks, equally or individually weighted (S1 eq. 2.201 and 2.202).
 
     Parameters
     ----------
-    weights : one for each task, of its squared error; all one by default.
-    damping : weight (its root) of the squared rates.
+    weights : of the squared error of each task; all one by default.
+    damping : root of the weight of the squared rates.
     """
     _require(tasks)
     roots = np.ones(len(tasks)) if weights is None else _roots(weights, len(tasks))
@@ -125,7 +124,7 @@ def prioritised(tasks: Sequence[VelocityTask], damping: float | Sequence[float] 
 
     Parameters
     ----------
-    damping : of the inverses, one for all or one each; it lets a task give near a singularity, and never disturbs the
+    damping : of the inverses, one for all or one each; it relaxes a task near a singularity, and never disturbs the
         tasks before it.
 
     Raises
@@ -143,7 +142,7 @@ def prioritised(tasks: Sequence[VelocityTask], damping: float | Sequence[float] 
         scale = float(np.linalg.norm(task.J, 2)) if task.J.size else 0.0
         inverse = damped_inverse(free, float(damped)) if damped else pseudo_inverse(free, scale)
         rate = rate + N @ (inverse @ task.error(rate))
-        # N is the null space of the stack: the part of this task that was free leaves it
+        # N becomes the null space of the stack including this task
         N = N @ null_space(free, scale)
     return rate
 
@@ -155,7 +154,7 @@ def _require(tasks: Sequence[VelocityTask]) -> None:
 
 
 def _matrix(J: ArrayLike) -> Array:
-    """Return a Jacobian (m, k) as it lies in memory."""
+    """Return a Jacobian (m, k) as an array, without changing its memory order."""
     given = real(J, "J")
     if given.ndim != 2:
         raise InputError(f"J has the shape {given.shape}; expected (m, k)")

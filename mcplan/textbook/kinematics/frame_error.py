@@ -14,18 +14,18 @@ from mcplan.textbook.kinematics.differential import VelocityTask
 
 @dataclass(frozen=True, eq=False)
 class FrameTarget:
-    """A pose, position or orientation that a link or patch should take.
+    """Target pose, position or orientation of a link or patch.
 
     Attributes
     ----------
     frame : link or patch.
-    position : (3,) wanted, m; None leaves it free.
-    rotation : (3, 3) wanted; None leaves it free.
-    chart : the difference of this chart's numbers is taken for the error of the rotation, with its analytic Jacobian
-        (S1 algorithm 1); None takes the rotation vector from here to there, and the geometric one, which is the right
-        error: its way is the shortest (S1 eq. 2.235 to 2.237).
-    near : of the chart's numbers for the wanted rotation take those nearest to where the frame is, so that a small turn
-        is a small difference; S1 takes those that the chart's own formulas give.
+    position : (3,) target, m; None: free.
+    rotation : (3, 3) target; None: free.
+    chart : the rotation error is the difference of this chart's parameters, with the analytic Jacobian (S1 algorithm
+        1). None: the rotation vector between the two, with the geometric Jacobian, which follows the shortest rotation
+        (S1 eq. 2.235 to 2.237).
+    near : use the chart's parameters of the target that are nearest to the present ones, so that small rotations are
+        small differences; S1 uses those of the chart's formulas.
     """
 
     frame: str
@@ -35,7 +35,7 @@ class FrameTarget:
     near: bool = False
 
     def off(self, X: Array) -> tuple[float, float]:
-        """Return the distances from a pose (4, 4): m, and rad of the shortest turn; 0 for what is free."""
+        """Return the distances to a pose (4, 4): m, and rad of the shortest rotation; 0 for free components."""
         distance = 0.0 if self.position is None else float(np.linalg.norm(self.position - X[:3, 3]))
         turn = np.zeros(3) if self.rotation is None else rotation_error(self.rotation, X[:3, :3])
         return distance, float(np.linalg.norm(turn))
@@ -61,21 +61,21 @@ class FrameTarget:
 
 
 def rotation_error(target: ArrayLike, R: ArrayLike) -> Array:
-    """Return ``log(R* R')`` (3,), rad, in world axes: the shortest turn from R to R* (S1 eq. 2.236).
+    """Return ``log(R* R')`` (3,), rad, in world axes: the shortest rotation from R to R* (S1 eq. 2.236).
 
     Parameters
     ----------
-    target, R : (3, 3) R*, and the rotation that is to become it.
+    target, R : (3, 3) target R*, and present rotation.
     """
     return ROTATION_VECTOR.parameters(numbers(target, (3, 3), "target") @ numbers(R, (3, 3), "rotation").T)
 
 
 def frame_target(robot: Robot, frame: str, value: ArrayLike, chart: RotationChart | None = None) -> FrameTarget:
-    """Return the target that a pose (4, 4), a position (3,) or a rotation (3, 3) says.
+    """Return the target of a pose (4, 4), a position (3,) or a rotation (3, 3).
 
     Raises
     ------
-    InputError : it is none of these, or the robot has no such frame.
+    InputError : ``value`` is none of these, or the robot has no such frame.
     """
     robot.frame(frame)
     given = real(value, f"target of {frame!r}")

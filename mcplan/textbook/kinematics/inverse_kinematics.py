@@ -1,4 +1,4 @@
-"""Inverse kinematics: the configuration that puts frames where they should be (S1 section 2.9.3, algorithm 1).
+"""Inverse kinematics: a configuration in which frames reach target poses (S1 section 2.9.3, algorithm 1).
 
 ::
 
@@ -27,28 +27,28 @@ from mcplan.textbook.kinematics.frame_error import FrameTarget, frame_target
 Method = Literal["damped", "pseudo_inverse", "transpose"]
 
 LARGEST_STEP = 0.5
-"""rad or m that a coordinate moves in one step at most: beyond, the Jacobian says little."""
+"""rad or m: largest change of a coordinate in one step, for which the linearisation is accurate enough."""
 
 BIAS = 1e-3
-"""Damping that is left when the error is gone. With the error e its square grows by ``|e|^2 / 2``: about what the
-curvature of the forward kinematics adds, which decides where a target is out of reach (Sugihara 2011)."""
+"""Damping at zero error. With the error e its square grows by ``|e|^2 / 2``, about the curvature of the forward
+kinematics, which matters if a target is out of reach (Sugihara 2011)."""
 
 STALLED = 1e-10
-"""A step below this (rad, m) leads nowhere any more."""
+"""Step size (rad, m) below which the search stops."""
 
 
 @dataclass(frozen=True, eq=False)
 class InverseKinematics:
-    """What the search came to.
+    """Result of inverse kinematics.
 
     Attributes
     ----------
     q : (nq,) configuration, joints within their limits.
-    reached : whether every target is met.
-    errors : for each target how far it is off: m, and rad of the shortest turn.
-    iterations : steps taken.
+    reached : whether all targets are reached.
+    errors : of each target: m, and rad of the shortest rotation.
+    iterations : number of steps.
     path : (iterations + 1, nq) configurations from the start on.
-    message : what was reached or missed, by how much.
+    message : summary with the largest error.
     """
 
     q: Array
@@ -80,34 +80,34 @@ def inverse_kinematics(
     attempts: int = 5,
     seed: int = 0,
 ) -> InverseKinematics:
-    """Find a configuration in which links and patches are where they should be.
+    """Find a configuration in which links and patches reach their targets.
 
     Parameters
     ----------
     robot : the robot.
     targets : for each link or patch a pose (4, 4), a position (3,) or a rotation (3, 3) in the world.
-    start : (nq,) where the search starts; by default the neutral configuration.
-    fixed_base : only the joints move; by default where the robot's own base is fixed.
+    start : (nq,) initial configuration; default: the neutral one.
+    fixed_base : only the joints move; default: whether the robot has a fixed base.
     method : ``damped`` (its damping falls with the error), ``pseudo_inverse`` (S1 algorithm 1), ``transpose``
         (S1 eq. 2.231).
-    gain : part of the step that is made: k of S1 eq. 2.230 and 2.237; for ``transpose`` of the step that would be best.
+    gain : step length factor: k of S1 eq. 2.230 and 2.237; for ``transpose`` relative to the optimal step.
     weights : of the squared errors of targets, 1 by default.
-    priorities : 0 for those that come first (default), 1 for those that get what these leave free, and so on (S1
-        eq. 2.207). Targets of one number are weighted against each other.
-    posture : (nq,) joints that are wanted where nothing else decides: the last priority (S1 eq. 2.197).
-    rotation : a chart whose numbers' difference is taken as the error of rotations, as S1's algorithm 1 does it; by
-        default the shortest turn, which has no singularities on the way (S1 eq. 2.237).
+    priorities : 0 for the first priority (default), 1 for the next, which acts in the null space of the first, and so
+        on (S1 eq. 2.207). Targets of equal priority are weighted.
+    posture : (nq,) desired joints, at the last priority (S1 eq. 2.197).
+    rotation : chart whose parameter difference is the rotation error, as in S1's algorithm 1; by default the shortest
+        rotation, without singularities (S1 eq. 2.237).
     limits : keep the joints within their limits.
     tolerance : m and rad.
-    max_iterations : steps at most from one start.
-    attempts : starts at most: the one that is given, then its base with random joints. If all miss, the answer is the
-        one that misses the first priority least, then the second.
+    max_iterations : largest number of steps from one start.
+    attempts : largest number of starts: the given one, then its base with random joints. If all fail, the result is the
+        one with the smallest error of the first priority, then of the second.
     seed : of the random joints.
 
     Raises
     ------
-    InputError : a target, name or option that cannot be used, or a chart that is singular on the way. That targets are
-        out of reach is no exception: see ``reached`` and ``message`` of the result.
+    InputError : an invalid target, name or option, or a singularity of the chart during the search. Unreachable targets
+        raise no exception: see ``reached`` and ``message`` of the result.
     """
     aims = [frame_target(robot, name, value, rotation) for name, value in targets.items()]
     if not aims:
@@ -140,7 +140,7 @@ def inverse_kinematics(
 
 
 class _Search:
-    """Steps toward the targets in which no joint leaves its range."""
+    """Iterative search within the joint limits."""
 
     def __init__(
         self,
@@ -158,7 +158,7 @@ class _Search:
         self._lower, self._upper = np.concatenate([-base, lower]), np.concatenate([base, upper])
 
     def path(self, q: Array, aims: list[FrameTarget], gain: float, tolerance: float, most: int) -> Array:
-        """Return the configurations (., nq) from q on, until the targets are met and the posture rests."""
+        """Return the configurations (., nq) from q on, until the targets are reached and the posture has converged."""
         before = np.zeros(self.robot.nv)
         path, reach = [self.moved(q, before)], LARGEST_STEP
         for _ in range(most):
@@ -167,7 +167,7 @@ class _Search:
             if met and self.posture is None:
                 break
             dq = self.step(q, gain, reach)
-            # steps to and fro are too long for the linearisation: where targets cannot be met they go on for ever
+            # oscillating steps are too long for the linearisation; with unreachable targets they would never end
             reach = 0.5 * reach if before @ dq < 0.0 else min(LARGEST_STEP, 1.5 * reach)
             before = dq
             if np.abs(dq).max() < (tolerance if met else STALLED):
@@ -176,10 +176,10 @@ class _Search:
         return np.array(path)
 
     def step(self, q: Array, gain: float, reach: float) -> Array:
-        """Return the step (nv,) from q, in ``integrate``'s sense: the gain's part of what should put all right.
+        """Return the step (nv,) from q, as for ``integrate``: ``gain`` times the full step.
 
-        No coordinate moves by more than ``reach``. One that would leave its range goes to its end, and the others do
-        without it.
+        No coordinate moves by more than ``reach``. A joint that would leave its range stops at its limit, and the step
+        of the others is computed without it.
         """
         tasks = [self._level(q, level) for level in self.levels]
         if self.posture is not None:
@@ -198,18 +198,18 @@ class _Search:
             value, given = np.where(over, np.clip(dq, low, high), value), given | over
 
     def moved(self, q: Array, dq: Array) -> Array:
-        """Return q after a step, its joints in their ranges to the last digit."""
+        """Return q after a step, with joints clipped to their limits."""
         q = self.robot.integrate(q, dq, 1.0)
         q[7:] = np.clip(q[7:], self._lower[6:], self._upper[6:])
         return q
 
     def _level(self, q: Array, level: list[tuple[FrameTarget, float]]) -> VelocityTask:
-        """Return the tasks of one priority as one, each times the root of its weight."""
+        """Return the stacked tasks of one priority, each multiplied by the root of its weight."""
         parts = [(aim.task(self.robot, q), np.sqrt(weight)) for aim, weight in level]
         return VelocityTask(np.vstack([r * t.J for t, r in parts]), np.concatenate([r * t.w for t, r in parts]))
 
     def _damping(self, tasks: list[VelocityTask]) -> list[float]:
-        """Return the damping of each task; the posture is linear and needs none but the least."""
+        """Return the damping of each task; the posture task is linear and needs only the minimum."""
         if self.method != "damped":
             return [0.0] * len(tasks)
         errors = [float(np.linalg.norm(t.w)) for t in tasks[: len(self.levels)]]
@@ -221,7 +221,7 @@ class _Search:
         J, w = np.vstack([t.J for t in tasks]), np.concatenate([t.w for t in tasks])
         pull = J.T @ w
         effect = J @ pull
-        # the step along J'w with the least error; twice as far is where S1's alpha stops to converge
+        # the step along J'w of minimum error; S1's alpha converges up to twice that step
         return np.asarray(pull * float(effect @ w) / max(float(effect @ effect), 1e-300))
 
 

@@ -26,18 +26,18 @@ from mcplan.textbook.kinematics.frame_error import frame_target
 from mcplan.util.text import summary
 
 Reference = Callable[[float], tuple[ArrayLike, ArrayLike]]
-"""At a time: the wanted pose (4, 4), and the wanted velocity (6,), linear then angular, world axes."""
+"""Desired pose (4, 4) and velocity (6,), linear then angular, world axes, as a function of time."""
 
 
 @dataclass(frozen=True, eq=False)
 class Tracked:
-    """A motion that follows.
+    """Result of trajectory tracking.
 
     Attributes
     ----------
     t : (N,) s.
     q : (N, nq) configurations.
-    error : (N, 2) distance in m and shortest turn in rad from the reference.
+    error : (N, 2) distance in m and shortest rotation in rad from the reference.
     """
 
     t: Array
@@ -59,18 +59,18 @@ def tracking_velocity(
     fixed_base: bool = True,
     damping: float = 0.0,
 ) -> Array:
-    """Return the robot's velocity (nv,) that brings a frame to its reference and moves on with it.
+    """Return the robot's velocity (nv,) with which a frame tracks its reference.
 
     ``J+ [r_rate* + k dr; omega* + k dphi]``                                                (S1 eq. 2.241 and 2.242)
 
     Parameters
     ----------
     robot, q : the robot, and its configuration (nq,).
-    frame : link or patch that follows.
-    pose, velocity : (4, 4) and (6,) wanted; a position (3,) or a rotation (3, 3) instead of the pose is tracked alone.
+    frame : the link or patch.
+    pose, velocity : (4, 4) and (6,) desired; with a position (3,) or a rotation (3, 3) only that is tracked.
     gain : k, 1/s.
-    rotation : a chart in whose numbers the orientation is tracked, ``J_A+ (theta_rate* + k (theta* - theta))``; by
-        default along the shortest turn.
+    rotation : chart in whose parameters the orientation is tracked, ``J_A+ (theta_rate* + k (theta* - theta))``; by
+        default along the shortest rotation.
     fixed_base : only the joints move.
     damping : of the inverse, for references near singularities.
     """
@@ -104,16 +104,16 @@ def track(
     fixed_base: bool = True,
     damping: float = 0.0,
 ) -> Tracked:
-    """Follow a reference from a configuration (nq,) on, in steps of constant velocity.
+    """Track a reference from a configuration (nq,) on, in steps of constant velocity.
 
     Parameters
     ----------
     robot : the robot.
     start : (nq,) configuration at t = 0.
-    frame : link or patch that follows.
-    gain, rotation, fixed_base, damping : as of ``tracking_velocity``.
-    reference : wanted pose and velocity at a time; see ``tracking_velocity`` for the rest.
-    duration, dt : s. ``gain * dt`` must stay below 2, or the feedback overshoots more at each step.
+    frame : the link or patch.
+    reference : desired pose and velocity as a function of time.
+    duration, dt : s. ``gain * dt`` must stay below 2, else the feedback diverges.
+    gain, rotation, fixed_base, damping : see ``tracking_velocity``.
 
     Raises
     ------

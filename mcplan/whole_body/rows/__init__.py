@@ -1,1 +1,1 @@
-"""The rows of the whole-body program, declared, priced for relaxation, checked, named."""
+"""Constraint rows of the whole-body program: declaration, prices of relaxation, gradients, names of conflicts."""

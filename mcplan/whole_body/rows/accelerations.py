@@ -1,10 +1,9 @@
-"""``M vd + h = S' tau + J_f f``: the equation of motion, which is never relaxed.
+"""Acceleration rows: equation of motion, contacts, joint limits, and added limits.
 
-``J_c vd = a_c``: contacts stay where they are; ``R f = 0``: in directions that they leave free they bear nothing.
-
-``a_min <= vd_j <= a_max``: joints keep their limits of position and velocity (`core.algebra.joint_bounds`).
-
-``A_l vd >= b_l``: limits that are added, such as distances of bodies that are to be kept.
+- ``M vd + h = S' tau + J_f f``: the equation of motion, which is never relaxed.
+- ``J_c vd = a_c``: contacts do not move; ``R f = 0``: they bear no force in free directions.
+- ``a_min <= vd_j <= a_max``: position and velocity limits of joints (`core.algebra.joint_bounds`).
+- ``A_l vd >= b_l``: added limits, such as collision avoidance.
 """
 
 from collections.abc import Iterator, Sequence
@@ -40,7 +39,7 @@ class EquationOfMotionRows(RowBlock):
 
 
 class HeldContactRows(RowBlock):
-    """The accelerations of all contacts in the directions in which they are held."""
+    """The accelerations of all contacts in the constrained directions."""
 
     def __init__(self, d: ProblemData):
         if count := sum(shape.rows for shape in d.structure.shapes):
@@ -54,7 +53,7 @@ class HeldContactRows(RowBlock):
             gradient.vd.append(data["contact_jacobian"].T @ y["contact"])
 
     def conflicts(self, failure: Failure) -> Iterator[Conflict]:
-        """Name by how much each contact would have to accelerate."""
+        """Yield the required acceleration of each contact."""
         row = 0
         for contact in failure.contacts:
             motion = contact.selection.T @ failure.slack["contact"][row : row + contact.shape.rows]
@@ -64,7 +63,7 @@ class HeldContactRows(RowBlock):
 
 
 class FreeDirectionRows(RowBlock):
-    """The forces of all contacts in the directions that they leave free."""
+    """The forces of all contacts in their free directions."""
 
     def __init__(self, d: ProblemData):
         if count := sum(shape.released for shape in d.structure.shapes):
@@ -77,7 +76,7 @@ class FreeDirectionRows(RowBlock):
             gradient.f.append(data["release"].T @ y["release"])
 
     def conflicts(self, failure: Failure) -> Iterator[Conflict]:
-        """Name what each contact would have to bear where it is free."""
+        """Yield the required force of each contact in its free directions."""
         row = 0
         for contact in (contact for contact in failure.contacts if contact.shape.released):
             value = failure.slack["release"][row : row + contact.shape.released]
@@ -89,7 +88,7 @@ LOWER, UPPER = "acceleration_min", "acceleration_max"
 
 
 class AccelerationBounds(RowBlock):
-    """The bounds of the accelerations of those joints that have limits."""
+    """The acceleration bounds of joints with limits."""
 
     def __init__(self, d: ProblemData):
         self._joints = joints = np.array(d.structure.bounded, dtype=int)
@@ -103,14 +102,14 @@ class AccelerationBounds(RowBlock):
         ]
 
     def add_gradient(self, data: Values, y: Values, gradient: Gradient) -> None:
-        """Add the multipliers where the joints are."""
+        """Add the multipliers at the joints."""
         if self.rows:
             held = np.zeros(len(data["h"]))
             held[6 + self._joints] = y[UPPER] - y[LOWER]
             gradient.vd.append(held)
 
     def conflicts(self, failure: Failure) -> Iterator[Conflict]:
-        """Name the joints and the sides."""
+        """Yield the violated bounds, by joint and side."""
         for rows, side in zip(self.rows, ("lower", "upper"), strict=False):
             for joint, excess in zip(self._joints, failure.slack[rows.name], strict=True):
                 what = f"{side} acceleration bound of {failure.joints[joint]} (position and velocity limits)"
@@ -118,7 +117,7 @@ class AccelerationBounds(RowBlock):
 
 
 class AddedLimitRows(RowBlock):
-    """The rows of all added limits, one below the other."""
+    """The stacked rows of all added limits."""
 
     def __init__(self, d: ProblemData):
         if count := d.structure.limit_rows:
@@ -131,14 +130,14 @@ class AddedLimitRows(RowBlock):
             gradient.vd.append(-data["limit_matrix"].T @ y["limit"])
 
     def conflicts(self, failure: Failure) -> Iterator[Conflict]:
-        """Name what each row keeps."""
+        """Yield the violated rows by name."""
         if self.rows:
             for name, amount in zip(failure.limits, failure.slack["limit"].tolist(), strict=False):
                 yield Conflict(name, amount, "m/s²")
 
 
 def fill_limits(data: dict[str, Array], terms: Terms, limits: Sequence[AccelerationLimit]) -> None:
-    """Write the rows of all limits; ``InputError`` where one has rows of another shape than it says."""
+    """Write the rows of all limits; ``InputError`` if their shape differs from the declared one."""
     row = 0
     for limit in limits:
         block = slice(row, row + limit.dimension)
@@ -148,5 +147,5 @@ def fill_limits(data: dict[str, Array], terms: Terms, limits: Sequence[Accelerat
 
 
 def limit_names(limits: Sequence[AccelerationLimit]) -> list[str]:
-    """Return what the rows keep."""
+    """Return the names of the rows."""
     return [name for limit in limits for name in limit.names]

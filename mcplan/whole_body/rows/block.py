@@ -1,7 +1,7 @@
-"""Blocks of rows of the whole-body program.
+"""Base class of blocks of constraint rows of the whole-body program.
 
-A new kind of rows is one more file here, and one more line in `mcplan.whole_body.declaration.BLOCKS`; numbers that a
-kernel writes have an entry in `mcplan.core.whole_body.layout`.
+To add a kind of rows, add a class here in `rows` and to `mcplan.whole_body.declaration.BLOCKS`; numbers that a kernel
+writes need an entry in `mcplan.core.whole_body.layout`.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,14 +21,14 @@ Values = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Rows:
-    """A group of rows ``expression == 0`` or ``expression <= 0`` that share a meaning.
+    """A group of rows ``expression == 0`` or ``expression <= 0`` of one kind.
 
     Attributes
     ----------
-    penalty : cost of each squared violation in the slack form; None: they stay hard.
-    price : what one unit of violation costs where a failure is explained, relative to 1 N or 1 N m: limits of forces
-        and torques are named first, a slipping contact last.
-    spread : (rows, k) those that are relaxed together, by one amount each: the faces of one cone.
+    penalty : cost of each squared violation in the slack form; None: hard.
+    price : price of one unit of violation in the explanation of a failure, relative to 1 N or 1 N m: limits of forces
+        and torques are relaxed first, contacts slip last.
+    spread : (rows, k) groups of rows relaxed by one common amount: the faces of one cone.
     """
 
     name: str
@@ -43,7 +43,7 @@ class Rows:
         return self.expression == 0 if self.equality else self.expression <= 0
 
     def relaxed(self, slack: cp.Expression) -> cp.Constraint:
-        """Return the rows as a constraint that may be missed by ``slack``."""
+        """Return the rows as a constraint relaxed by ``slack``."""
         return self.expression == slack if self.equality else self.expression <= slack
 
 
@@ -70,13 +70,13 @@ class Gradient:
 
 @dataclass(frozen=True)
 class Failure:
-    """A program without a solution: what its rows would have to be missed by.
+    """An infeasible program: the violations with which it becomes feasible.
 
     Attributes
     ----------
-    slack : name of the rows -> by how much each, or each group that is relaxed together.
-    contacts : in the order of the declared problem; places : of each among the force unknowns.
-    force : the force unknowns with which it would do.
+    slack : name of the rows -> violation of each row, or of each group relaxed together.
+    contacts : in the order of the declared problem; places : slice of each among the force unknowns.
+    force : the force unknowns of the relaxed program.
     joints : names.
     limits : names of the rows of the added limits.
     """
@@ -90,15 +90,15 @@ class Failure:
 
 
 class RowBlock:
-    """Rows that are declared together.
+    """A block of constraint rows.
 
     Parameters
     ----------
-    d : the program that they become part of: its variables, and where parameters are added.
+    d : variables of the program, and where parameters are added.
 
     Attributes
     ----------
-    rows : none where the structure has none of the kind.
+    rows : empty if the structure has none of the kind.
     """
 
     rows: Sequence[Rows] = ()
@@ -107,7 +107,7 @@ class RowBlock:
         raise NotImplementedError
 
     def add_gradient(self, data: Values, y: Values, gradient: Gradient) -> None:
-        """Add the rows' part of the Lagrangian's gradient.
+        """Add the contribution of the rows to the Lagrangian's gradient.
 
         Parameters
         ----------
@@ -117,5 +117,5 @@ class RowBlock:
         raise NotImplementedError
 
     def conflicts(self, failure: Failure) -> Iterator[Conflict]:
-        """Name the rows that would have to be relaxed, and by how much."""
+        """Yield the rows that would have to be relaxed, and by how much."""
         yield from ()

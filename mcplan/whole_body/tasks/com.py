@@ -1,7 +1,4 @@
-"""The centre of mass follows a reference.
-
-The angular momentum about the centre of mass is damped, or follows a reference.
-"""
+"""Tasks of the centre of mass and of the angular momentum about it."""
 
 from collections.abc import Sequence
 

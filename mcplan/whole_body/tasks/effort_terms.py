@@ -1,4 +1,4 @@
-"""The rows of tasks: how many a program declares, and those on what the robot exerts, contact forces and torques."""
+"""Row counts of tasks, and cost terms of tasks on contact forces and torques."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -29,15 +29,15 @@ def split_tasks(tasks: Sequence[Any]) -> tuple[list[Any], list[Any]]:
 def row_counts(
     tasks: Sequence[Any], limits: Sequence[AccelerationLimit], joints: int | None = None
 ) -> tuple[int, int, bool, int]:
-    """Return the rows of tasks on accelerations and on forces, whether there are any on torques, the rows of limits.
+    """Return the rows of tasks on accelerations and on forces, whether there is a torque task, the rows of limits.
 
     Parameters
     ----------
-    joints : number of joints, which tasks on all of them have to have as well: kernels read that many numbers.
+    joints : number of joints; tasks on all joints must have the same, as kernels read that many numbers.
 
     Raises
     ------
-    InputError : a task on all joints is for another number of them; one on torques is not diagonal; one on forces is.
+    InputError : a task on all joints has another number of them; a torque task is not diagonal; a force task is.
     """
     for task in tasks:
         unknown = unknown_of(task)
@@ -65,12 +65,12 @@ def fill_efforts(
     terms: Terms,
     tasks: Sequence[Any],
 ) -> float:
-    """Write the terms ``|A_f f - b_f|²`` and ``tau' W tau - 2 g' tau``; return the constant that the latter leaves out.
+    """Write the terms ``|A_f f - b_f|²`` and ``tau' W tau - 2 g' tau``; return the constant part of the latter.
 
     Parameters
     ----------
     data : name -> array of the declared problem's parameters.
-    slices, contacts : the contacts in the order of the problem, and their places among the unknowns.
+    slices, contacts : the contacts in the order of the problem, and their slices of the unknowns.
     terms : terms of the state.
     tasks : of contact forces and torques.
 

@@ -1,7 +1,4 @@
-"""The force of a contact follows a reference.
-
-The torques stay small, or near a reference.
-"""
+"""Tasks on contact forces and joint torques."""
 
 from collections.abc import Sequence
 
@@ -22,8 +19,7 @@ class ContactForceTask:
     """``(R' w)_i = w*_i``: chosen components of a contact's wrench at the patch origin, in axes ``R``.
 
     The program's unknowns are the forces ``f`` of the contact's points, or the wrench of a grasp; with ``w = G f`` the
-    rows are ``A f = b``, ``A = (R' G)_i``. What the cone, the robot's weight and other tasks leave of the wish is
-    decided by the weights.
+    rows are ``A f = b``, ``A = (R' G)_i``. Its weight counts against other tasks, within the friction cone.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""An axis of a link points at a point of the world, or of another link."""
+"""Look-at task: an axis of a link points at a point of the world, or of another link."""
 
 from typing import NamedTuple
 
@@ -11,7 +11,7 @@ from mcplan.util.text import summary
 from mcplan.whole_body.tasks.task import Array, damping
 
 NEAREST = 0.02
-"""m: a target that is nearer than this is treated as if it were this far; its direction turns too fast."""
+"""m: lower bound of the target distance: the direction to a nearer target rotates too fast."""
 
 
 class Point(NamedTuple):
@@ -24,13 +24,13 @@ class Point(NamedTuple):
 
 
 class LookAtTask:
-    """``B' (w - w_s)`` is driven so that the angle between the axis and the target's direction goes to zero.
+    """Task that drives the angle between an axis and the direction to a target to zero, by ``B' (w - w_s)``.
 
-    With the eye's point ``o`` and the target ``t``, ``D = |t - o|``, ``s = (t - o) / D``, ``u = tdot - odot`` and the
+    With the eye point ``o`` and the target ``t``, ``D = |t - o|``, ``s = (t - o) / D``, ``u = tdot - odot`` and the
     axis ``a = R a_L`` of the link::
 
-        w_s = s x u / D                                   how fast the direction turns
-        e = angle(a, s) * (a x s) / |a x s|               rotation vector that turns the axis onto it
+        w_s = s x u / D                                   angular velocity of the direction
+        e = angle(a, s) * (a x s) / |a x s|               rotation vector from the axis to the direction
         B' (wd - wd_s) + B' (w x w_s) = kp B' e - kd B' (w - w_s)
 
     ``B (3, 2)`` spans the plane normal to the axis and is fixed in the link; the rotation about the axis stays free.
@@ -39,10 +39,10 @@ class LookAtTask:
 
     Parameters
     ----------
-    frame : name of the link that looks.
+    frame : name of the link with the axis.
     axis : (3,) the axis in the link, of any length.
-    eye : (3,) m, the point of the link that the axis goes through.
-    target_frame : link or patch with the target; None: the target is given in the world.
+    eye : (3,) m, origin of the axis in the link.
+    target_frame : link or patch with the target; None: the target is in the world.
     weight, kp, kd : cost weight, stiffness (1/s²), damping (1/s; critical when None).
 
     Attributes
@@ -80,7 +80,7 @@ class LookAtTask:
 
     @property
     def frames(self) -> tuple[str, ...]:
-        """The frame that looks, and the one looked at."""
+        """The frame with the axis, and that of the target."""
         return (self.frame,) if self.target_frame is None else (self.frame, self.target_frame)
 
     @property
@@ -94,7 +94,7 @@ class LookAtTask:
         return ("look at", 2)
 
     def error(self, terms: Terms) -> Array:
-        """Return ``B' e``, rad: as long as the angle between the axis and the target's direction."""
+        """Return ``B' e``, rad; its norm is the angle between the axis and the direction to the target."""
         return self._plane.T @ self._turn(self._direction(terms)[0], terms)
 
     def rows(self, terms: Terms) -> tuple[Array, Array]:

@@ -1,7 +1,4 @@
-"""A link or a patch follows a reference pose.
-
-A frame of the robot follows a reference pose in another of its frames.
-"""
+"""Pose tasks of links and patches: in the world, and relative to another frame of the robot."""
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,18 +15,18 @@ from mcplan.whole_body.tasks.task import Array, KernelTask, damping
 class LinkPoseTask(KernelTask):
     """``J vd = a* + kp e + kd (v* - J v) - Jdot v`` at the origin of a frame, in world axes.
 
-    ``e = (p* - p, log(R* R'))``: the rotation vector turns the frame onto its reference.
+    ``e = (p* - p, log(R* R'))``: the rotation vector rotates the frame onto its reference.
 
     Parameters
     ----------
     frame : name of a link or patch.
-    position, orientation : which of the two halves count.
+    position, orientation : whether each is controlled.
     weight : cost weight, one number or one per row.
     kp, kd : stiffness (1/s²) and damping (1/s; critical when None), one number or (6,).
 
     Attributes
     ----------
-    R, p : reference pose, (3, 3) and (3,); identity and zero until set (``control.tasks`` sets the first stance's).
+    R, p : reference pose, (3, 3) and (3,); identity and zero until set (``control.tasks``: pose in the first stance).
     velocity, acceleration : (6,) feed-forward, linear then angular, world axes. Change them at will.
     """
 
@@ -83,7 +80,7 @@ class LinkPoseTask(KernelTask):
 
 
 class RelativePoseTask:
-    """``J_BA vd = a* + kp e + kd (v* - v_BA) - Jdot_BA v``: the motion of A as an observer in B sees it, in B's axes.
+    """``J_BA vd = a* + kp e + kd (v* - v_BA) - Jdot_BA v``: the motion of A relative to B, in B's axes.
 
     With ``r = p_A - p_B`` and ``u = v_A - v_B - w_B x r`` (world axes)::
 
@@ -96,7 +93,7 @@ class RelativePoseTask:
     Parameters
     ----------
     frame, reference : names of the links or patches A and B.
-    position, orientation : which of the two halves count.
+    position, orientation : whether each is controlled.
     weight, kp, kd : cost weight (one number, or one per row), stiffness (1/s²), damping (1/s; critical when None).
 
     Attributes

@@ -1,4 +1,4 @@
-"""The joints follow a reference posture."""
+"""Posture task: the joints follow a reference."""
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray

@@ -1,4 +1,4 @@
-"""What the whole-body program asks of a task."""
+"""Interface of tasks of the whole-body program."""
 
 from abc import abstractmethod
 from collections.abc import Callable
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 else:
 
     class member:  # noqa: N801 (used like property)
-        """What a task has unless it has its own: like a property, but an object may be given another value."""
+        """Default member of a task: like a property, but an object may override the value."""
 
         def __init__(self, default: Callable):
             self.__doc__ = default.__doc__
@@ -41,11 +41,11 @@ else:
 
 
 class Task(Protocol):
-    """A wish for the accelerations, with the cost ``sum_i w_i (A vd - b)_i^2``.
+    """Task on the accelerations, with the cost ``sum_i w_i (A vd - b)_i^2``.
 
-    A class with these members is a task, filled by its ``rows``. One that derives from ``Task`` need only have
-    ``dimension`` and ``rows``, as attributes of the class or set in ``__init__``; one that derives from ``KernelTask``
-    is filled by a kernel. ``weight``, gains and targets may be changed between ticks; ``key`` may not.
+    Every class with these members is a task. A subclass of ``Task`` needs only ``dimension`` and ``rows``, as class
+    attributes or set in ``__init__``; the rows of a ``KernelTask`` are computed by a kernel. ``weight``, gains and
+    targets may change between ticks; ``key`` may not.
 
     Examples
     --------
@@ -60,7 +60,7 @@ class Task(Protocol):
 
     @member
     def weight(self) -> float | Array:
-        """``w``: one number, or one per row; 1 unless given."""
+        """Weight ``w``: one number, or one per row; default 1."""
         return 1.0
 
     @member
@@ -70,7 +70,7 @@ class Task(Protocol):
 
     @member
     def key(self) -> tuple:
-        """Return what makes tasks interchangeable in one declared problem: name of the class and number of rows."""
+        """Return the structure key: tasks with equal keys share a declared problem. Class name and number of rows."""
         return type(self).__qualname__, self.dimension
 
     @member
@@ -80,7 +80,7 @@ class Task(Protocol):
 
     @member
     def frames(self) -> tuple[str, ...]:
-        """Frames whose terms it reads; none unless given."""
+        """Frames whose terms it reads; default none."""
         return ()
 
     @abstractmethod
@@ -89,12 +89,12 @@ class Task(Protocol):
 
 
 class KernelTask(FlatParameters):
-    """Base of the tasks whose rows ``core.qp_tasks`` knows how to fill from their packed numbers.
+    """Base class of tasks whose rows a kernel (``core.qp_tasks``) computes from their flat parameters.
 
     Attributes
     ----------
-    code : which of the kernel's tasks it is.
-    selected : which rows of that task, of three or six, it has; not of a diagonal one.
+    code : kind of task in the kernel.
+    selected : rows in use, of three or six; not for a diagonal task.
     weight : (m,) weight of each row; one number may be assigned.
     priority : level, see `priority_of`.
     """
@@ -109,17 +109,17 @@ class KernelTask(FlatParameters):
 
 
 def filled_by_kernel(task: KernelTask) -> bool:
-    """Say whether a kernel fills a task: not one of a class whose ``rows`` are others than those the kernel makes."""
+    """Whether a kernel computes the rows of a task: not if a subclass overrides ``rows``."""
     known: Any = next(kind for kind in type(task).__mro__ if "code" in vars(kind))
     return getattr(type(task), "rows", None) is known.rows
 
 
 def checked_rows(owner: Any, rows: tuple[Any, Any], columns: int) -> tuple[Any, Any]:
-    """Return what a task or a limit gave as its rows: ``A (m, columns)``, of a diagonal one ``(m,)``, and ``b (m,)``.
+    """Validate the rows of a task or a limit: ``A (m, columns)``, if diagonal ``(m,)``, and ``b (m,)``.
 
     Raises
     ------
-    InputError : they have other shapes, which numpy would broadcast, or refuse without saying whose they are.
+    InputError : other shapes, which numpy would broadcast, or reject without naming the task.
     """
     given, m = (np.shape(rows[0]), np.shape(rows[1])), owner.dimension
     expected = ((m,) if getattr(owner, "diagonal", False) else (m, columns), (m,))
@@ -131,17 +131,17 @@ def checked_rows(owner: Any, rows: tuple[Any, Any], columns: int) -> tuple[Any, 
 
 
 def unknown_of(task: Any) -> str:
-    """Return what the rows of a task multiply: ``vd``, or for a task that says so ``force`` or ``torque``."""
+    """Return the unknown of a task: ``vd`` (default), ``force`` or ``torque``."""
     return getattr(task, "unknown", "vd")
 
 
 def priority_of(task: Any) -> int:
-    """Return the level of a task: its ``priority``, 1 where it has none; a lower number goes before a higher one."""
+    """Return the ``priority`` of a task, default 1; lower numbers take precedence."""
     return getattr(task, "priority", 1)
 
 
 def damping(kp: ArrayLike, kd: ArrayLike | None) -> Array:
-    """Return ``kd``, or critical damping ``2 sqrt(kp)`` where it is not given."""
+    """Return ``kd``, by default critical damping ``2 sqrt(kp)``."""
     return 2.0 * np.sqrt(np.asarray(kp, dtype=np.float64)) if kd is None else np.asarray(kd, dtype=np.float64)
 
 

@@ -1,1 +1,1 @@
-"""Dense programs, polytopes, and CVXPY problems compiled; nothing here knows a robot."""
+"""Optimization, independent of robots: dense quadratic programs, polytopes, compiled CVXPY problems."""

@@ -1,4 +1,4 @@
-"""A plain dense quadratic program, solved by DAQP and checked: for the posture generator, for statics, for tests."""
+"""Dense quadratic programs, solved by DAQP with a residual check: for posture generator, statics and tests."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -27,14 +27,14 @@ MEANING: Final = {
 
 @dataclass(frozen=True)
 class DenseSolution:
-    """Answer of ``solve_dense``; ``ok`` is true only if the residuals are small as well.
+    """Result of ``solve_dense``; ``ok`` requires small residuals, too.
 
     Parameters
     ----------
-    x : (n,) minimiser (what the solver left when not ``ok``).
-    dual : (n or 0 + rows,) multipliers of the bounds, when given, then of the rows: ``H x + g + A' dual = 0``, positive
-        where the upper side holds.
-    status : ``solved`` or the reason why not.
+    x : (n,) minimiser (last iterate of the solver if not ``ok``).
+    dual : (n or 0 + rows,) multipliers of the bounds, if given, then of the rows: ``H x + g + A' dual = 0``, positive
+        where the upper side is active.
+    status : ``solved`` or the reason of the failure.
     primal_residual : largest violation of a row or bound.
     stationarity : largest entry of ``H x + g + A' dual``.
     """
@@ -68,8 +68,8 @@ def solve_dense(
     g : (n,)
     A : (rows, n); lower, upper : (rows,), infinite where a side is absent, equal for an equality.
     x_lower, x_upper : (n,) bounds on the unknowns.
-    tolerance : asked of the solver. A row may be violated by ``tolerance * max(1, |bound|)``, stationarity by ``100 *
-        tolerance`` of the gradient's size; beyond, the answer is not ``ok`` whatever the solver says.
+    tolerance : of the solver. Accepted errors are ``tolerance * max(1, |bound|)`` in a row, and ``100 * tolerance`` of
+        the gradient's size in stationarity; beyond, the result is not ``ok``, whatever the solver's status.
 
     Raises
     ------
@@ -103,7 +103,7 @@ def solve_dense(
             x, _, flag, info = daqp.solve(P, gradient, matrix, up, low, sense.copy(), **options)
             x, dual, iterations = np.asarray(x), np.asarray(info["lam"]), int(info["iterations"])
             if not (np.isfinite(x).all() and np.isfinite(dual).all()):
-                # it broke down, whatever it says: the residuals of zero tell so, too
+                # numerical breakdown, whatever the exit flag: the residuals at zero show it, too
                 x, dual = np.zeros(n), np.zeros(len(low))
         value = full @ x
         primal = float(np.max(np.maximum(low - value, value - up), initial=0.0))
@@ -141,7 +141,7 @@ def _refuse_nan(P, g, A, low, up) -> None:
 
 
 def _unconstrained(P, g):
-    """Minimise without rows, where DAQP has nothing to do: a descent direction of zero curvature is unboundedness."""
+    """Minimise without rows (not supported by DAQP); unbounded if a descent direction has zero curvature."""
     x = -np.linalg.lstsq(P, g, rcond=1e-12)[0]
     unbounded = np.max(np.abs(P @ x + g), initial=0.0) > 1e-6 * max(1.0, float(np.max(np.abs(g), initial=0.0)))
     return x, np.zeros(0), -3 if unbounded else 1, 0

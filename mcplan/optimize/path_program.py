@@ -1,18 +1,16 @@
-"""The numbers of the program of least time along a path, and the basis of its law (`mcplan.optimize.path_program`).
+"""Time-optimal path parameterization (TOPP) with contact forces, as a convex program.
 
-The least time along a path on which contacts bear what forces they can: a convex program.
-
-Along postures q(s) with tangents v = q'(s) and their derivatives vd, the law s(t) is known by x(s) = sd². With
-u = sdd = x'(s) / 2, in every point of a grid
+Along postures q(s) with tangents v = q'(s) and their derivatives vd, the time parameterization s(t) is represented by
+x(s) = sd². With u = sdd = x'(s) / 2, at every grid point
 
     g + m u + c x = sum of G f on the base,   |g + m u + c x - G f| <= limit on the joints,   F f <= upper,  E f = e,
     0 <= x <= x_max,   |u| <= u_max,   |v_j u + vd_j x| <= acceleration,   |z' u + z'' x| <= rise,
     |l' u + l'' x| <= start,   |u'| <= bend
 
-where g is the force that gravity takes, m = M v, c = M vd + h(q, v) - g, z is the height of the centre of mass, and l
-how far it has gone: linear in (u, x, f). All but the last hold for u / part and x / part: a part of the
-range beyond rest is used. x is a spline of degree two over pieces of the path, so that u, and with it every
-acceleration, is continuous; the time, ``integral of ds / sqrt(x)``, is taken by the trapezoidal rule.
+where g is the gravity force, m = M v, c = M vd + h(q, v) - g, z the height of the centre of mass, and l its path
+length: linear in (u, x, f). All but the last hold for u / part and x / part: only a fraction of the range beyond rest
+is used. x is a quadratic spline over pieces of the path, so that u, and with it every acceleration, is continuous. The
+time, ``integral of ds / sqrt(x)``, is approximated by the trapezoidal rule.
 
 Source: Verscheure et al. (2009), IEEE T-AC 54(10), sec. II; the spline instead of a piecewise linear x is ours.
 """
@@ -30,11 +28,11 @@ BREAKS = np.concatenate(
     [np.linspace(0.0, 1 / 24, 2, endpoint=False), np.linspace(1 / 24, 23 / 24, 22, endpoint=False),
      np.linspace(23 / 24, 1.0, 3)]
 )  # fmt: skip
-"""Where the pieces of the spline end, as parts of the path: in the knots of segments, between which postures vary, and
-closer at its ends, where patches leave and meet supports."""
+"""Breakpoints of the spline, as fractions of the path: the knots of segments, and closer at both ends, where patches
+lift off and touch down."""
 
 PIECES, POINTS = len(BREAKS) - 1, 2
-"""Pieces, and points of the grid per piece."""
+"""Number of pieces, and of grid points per piece."""
 
 DEGREE = 2
 
@@ -45,11 +43,11 @@ class LawBasis:
 
     Attributes
     ----------
-    s : (m,) points of the grid, from 0 to 1.
-    x, u : (m, 3) what the coefficients from ``start`` on contribute to x, and to x'(s) / 2.
+    s : (m,) grid points, from 0 to 1.
+    x, u : (m, 3) contributions of the coefficients from ``start`` on to x, and to x'(s) / 2.
     start : (m,) first coefficient of each row.
     bend : (pieces, 3) contribution to u'(s), constant along a piece; ``start`` is that of its
-        middle.
+        midpoint.
     weights : (m,) of the trapezoidal rule.
     """
 
@@ -62,7 +60,7 @@ class LawBasis:
 
     @property
     def middle(self) -> np.ndarray:
-        """Points in the middle of the pieces."""
+        """Midpoints of the pieces."""
         return np.arange(PIECES) * POINTS + POINTS // 2
 
     @property
@@ -94,7 +92,7 @@ def law_basis() -> LawBasis:
 
 @dataclass(frozen=True, eq=False)
 class PathProgram:
-    """The numbers of the program, at the m points of the grid, see `mcplan.optimize.path_program`.
+    """Data of the program at the m grid points, see `mcplan.optimize.path_program`.
 
     Attributes
     ----------
@@ -103,15 +101,15 @@ class PathProgram:
     hold, of_u, of_x : (m, nv) the forces g, m and c.
     forces : (m, nv, size) G: generalised force of each unit of the unknown contact forces.
     faces, upper, equal, equal_to : F (k, size), upper (k,), E (j, size), e (j,).
-    limited, limit : (n,) joints whose torque is limited, and what of that is used (N m).
+    limited, limit : (n,) joints with torque limits, and the usable limits (N m).
     x_max, u_max : (m,) bounds.
     acceleration : bound of accelerations from coordinate 3 on.
     height : (m, 2) first and second derivative of the height of the centre of mass.
-    rise : bound of its acceleration up and down.
-    along : (m, 2) first and second derivative of how far the centre of mass has gone.
-    start : (m,) bound of its acceleration along its path, which builds up where it starts and dies down where it stops.
+    rise : bound of its vertical acceleration.
+    along : (m, 2) first and second derivative of the path length of the centre of mass.
+    start : (m,) bound of its acceleration along its path, smaller near the start and the end.
     bend : (pieces,) bound of u' on each piece of the spline.
-    part : (m,) of what any limit but ``bend`` allows that is used.
+    part : (m,) usable fraction of all limits but ``bend``.
     """
 
     length: float
@@ -142,8 +140,8 @@ class PathProgram:
 
         Parameters
         ----------
-        i : point of the grid.
-        asked : (nv,) generalised force. Of A, the rows of the faces stand before those of the joints, ``-G`` and ``G``.
+        i : grid point.
+        asked : (nv,) generalised force. In A the rows of the faces precede those of the joints, ``-G`` and ``G``.
         """
         joints, G = 6 + self.limited, self.forces[i]
         return (
@@ -155,18 +153,18 @@ class PathProgram:
 
 
 def least_time(program: PathProgram) -> tuple[float, np.ndarray, np.ndarray]:
-    """Solve the program as it is declared; return the time (s), and x and u (m,) at the points of the grid.
+    """Solve the program; return the time (s), and x and u (m,) at the grid points.
 
     Raises
     ------
     SolverFailed
-        There is no law, or none was found.
+        The program is infeasible, or no solution was found.
     """
     basis, m = law_basis(), len(program.v)
     rows = np.repeat(np.arange(m), DEGREE + 1), (basis.start[:, None] + np.arange(DEGREE + 1)).ravel()
     X, D = np.zeros((m, basis.size)), np.zeros((m, basis.size))
     X[rows], D[rows] = basis.x.ravel(), basis.u.ravel() / program.length
-    # in units of the size of one: forces in weights, x in its bounds on the path, all else in its limit
+    # scaled to order one: forces by the weight, x by its bounds on the path, everything else by its limit
     unit, scale = float(np.abs(program.hold[:, :3]).max()), float((basis.weights @ program.x_max**-0.5) ** -2)
     c = cp.Variable(basis.size)
     squared, change = X @ c, D @ c

@@ -1,4 +1,4 @@
-"""Faces that stand for a friction cone and for a ball: matrices without units that multiply forces."""
+"""Polyhedral approximations of friction cones and balls: dimensionless matrices of face normals."""
 
 from functools import cache
 from itertools import combinations, product

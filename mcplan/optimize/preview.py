@@ -1,14 +1,14 @@
-"""The centre of mass of a walk whose steps and heights are known: a convex program over its whole time.
+"""Preview control of walking: CoM trajectory for given footsteps and CoM heights, as one convex program.
 
-With the place c of the centre of mass, its height z(t) given, and forces f_i at the corners p_i of the soles that are
-down, per unit of mass, in every sample
+With the position c of the centre of mass, its given height z(t), and forces f_i at the corners p_i of the soles in
+contact, per unit of mass, the constraints of every sample
 
     c'' = sum of f_i (horizontal),   z'' + g = sum of f_i (vertical),
     l' = sum of (p_i - (c, z)) x f_i (horizontal part),   |f_x|, |f_y| <= friction f_z,   sum of f_z of a sole <= cap
 
-are linear in (c, c', c'', f), as z and the spin l' of swinging legs are known: what contacts bear is kept all along,
-and nothing is approximated by a pendulum of constant height. Least is the jerk of c, and what the point of pressure is
-off the middle of a sole that stands alone.
+are linear in (c, c', c'', f), as z and the angular momentum rate l' of swinging legs are given. So contact limits hold
+throughout, without the approximation of a pendulum of constant height. The cost is the jerk of c, and the distance of
+the centre of pressure from the centre of the sole in single support.
 
 Source: Audren et al. (2014), IROS, on preview with contact forces; Kajita et al. (2003), ICRA, on the jerk as input.
 """
@@ -22,22 +22,22 @@ import numpy as np
 from mcplan.core.rigid_body.tree import GRAVITY
 
 JERK = 2e-4
-"""s⁴: price of the square of the jerk against that of the square of what the pressure is off the middle of a sole."""
+"""s⁴: weight of the squared jerk relative to that of the squared distance of the pressure from the sole's centre."""
 
 
 class Preview(NamedTuple):
-    """Given data of a walk, in N + 1 samples that are dt apart.
+    """Given data of a walk, in N + 1 samples with the period dt.
 
     Attributes
     ----------
     dt : s.
-    ends : (2, 2) places of the centre of mass at the beginning and the end, at rest.
-    z, zdd : (N + 1,) its height and the acceleration of it (m, m/s²).
-    spin : (N + 1, 2) change of the horizontal angular momentum about it per unit of mass (m²/s²).
-    corners : (N + 1, F, V, 3) of the soles, where they stand or stood last.
-    cap : (N + 1, F) most that each bears per unit of mass (m/s²), 0 where it is up.
+    ends : (2, 2) positions of the centre of mass at the beginning and the end, at rest.
+    z, zdd : (N + 1,) its height and vertical acceleration (m, m/s²).
+    spin : (N + 1, 2) rate of the horizontal angular momentum about it per unit of mass (m²/s²).
+    corners : (N + 1, F, V, 3) of the soles, at their present or last contact.
+    cap : (N + 1, F) force limit of each per unit of mass (m/s²), 0 in the air.
     friction : coefficient along either of two directions.
-    middle : (N + 1, 2) where the pressure is wanted; NaN where two soles are down.
+    middle : (N + 1, 2) reference of the centre of pressure; NaN in double support.
     """
 
     dt: float
@@ -52,7 +52,7 @@ class Preview(NamedTuple):
 
 
 def centre_of_mass(known: Preview) -> np.ndarray | None:
-    """Solve the program; return the places (N + 1, 3) of the centre of mass, or None where no motion is balanced."""
+    """Solve the program; return the positions (N + 1, 3) of the centre of mass, or None if it is infeasible."""
     dt, z, lift = known.dt, known.z, known.zdd + GRAVITY
     n, soles, per_sole, _ = known.corners.shape
     c, v, a, jerk = cp.Variable((n, 2)), cp.Variable((n, 2)), cp.Variable((n, 2)), cp.Variable((n - 1, 2))
@@ -80,7 +80,7 @@ def centre_of_mass(known: Preview) -> np.ndarray | None:
     )
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # of an inaccurate answer, which is none
+            warnings.simplefilter("ignore", UserWarning)  # inaccurate solutions are rejected anyway
             problem.solve(solver=cp.CLARABEL)
     except cp.SolverError:
         return None
@@ -95,9 +95,9 @@ def _moment(p: np.ndarray, f: cp.Variable, q: np.ndarray, g: cp.Variable) -> cp.
 
 
 def _off_middle(known: Preview, c: cp.Variable, a: cp.Variable) -> cp.Expression:
-    """Return the integral of the square of what the pressure is off the middle of the sole that stands alone.
+    """Return the integral of the squared distance of the pressure from the centre of the sole in single support.
 
-    Its place is ``c - ((z - ground) c'' + (l_y', -l_x')) / (z'' + g)``.
+    The centre of pressure is ``c - ((z - ground) c'' + (l_y', -l_x')) / (z'' + g)``.
     """
     alone = np.flatnonzero(np.isfinite(known.middle[:, 0]))
     lift = known.zdd[alone, None] + GRAVITY

@@ -1,1 +1,1 @@
-"""Static equilibrium of a stance and its support region."""
+"""Static equilibrium: contact forces, balance, support regions, wrench sets."""

@@ -1,12 +1,12 @@
-"""The region of the centre of mass, in three dimensions, that the contacts balance while it accelerates.
+"""Robust CoM region in three dimensions: positions of the centre of mass that contacts balance while it accelerates.
 
     { c :  for every d of a set,  forces within cones and limits add up to m g (d_x, d_y, 1) through c }
 
-    d = (a_x, a_y, g) / g,   |a| <= acceleration, in so many directions around
+    d = (a_x, a_y, g) / g,   |a| <= acceleration, in `DIRECTIONS` directions
 
-At rest the height of the centre of mass does not matter; the more it accelerates (or is pushed), the less room it has
-the higher it is. For one ``d`` the region is a prism along ``d``, whose section is found like the support region's; the
-region of all of them is where the prisms meet.
+At rest the height of the centre of mass does not matter; under acceleration (or a push) the region shrinks with the
+height. For one ``d`` it is a prism along ``d``, whose section is found like the support region; the whole region is the
+intersection of the prisms.
 
 Source: Audren & Kheddar, 3-D robust stability polyhedron in multicontact, IEEE T-RO 34(2), 2018.
 """
@@ -29,7 +29,7 @@ from mcplan.util.arguments import each, vector
 from mcplan.util.text import summary
 
 DIRECTIONS = 8
-"""Horizontal directions in which the centre of mass may accelerate."""
+"""Number of horizontal directions in which the centre of mass may accelerate."""
 
 
 @dataclass(frozen=True)
@@ -38,10 +38,10 @@ class ComPolyhedron:
 
     Attributes
     ----------
-    A, b : (k, 3), (k,): ``A c <= b``, m; rows of unit length. One row that nothing meets when the region is empty.
-    acceleration : m/s², in any horizontal direction, that the contacts bear anywhere in it.
-    reference : (3,) the middle of the contacts, m; sections lie within `REACH` of it.
-    cut : (k,) whether a face is there because the region was cut at `REACH`, not because the contacts bear no more.
+    A, b : (k, 3), (k,): ``A c <= b``, m; rows of unit length. An empty region has one unsatisfiable row.
+    acceleration : m/s², in any horizontal direction, that the contacts balance anywhere in it.
+    reference : (3,) the centre of the contacts, m; sections lie within `REACH` of it.
+    cut : (k,) whether a face comes from the cut at `REACH`, not from the contacts.
     """
 
     A: np.ndarray
@@ -53,29 +53,29 @@ class ComPolyhedron:
     __repr__ = summary
 
     def depth(self, point: np.ndarray) -> float:
-        """Return the distance (m) from a place (3,) to the nearest face; negative outside."""
+        """Return the distance (m) from a point (3,) to the nearest face; negative outside."""
         return float((self.b - self.A @ vector("depth", "point", point, 3)).min())
 
     def section(self, height: float) -> SupportRegion:
-        """Return the region at a height (m): where the centre of mass may be over the horizontal plane."""
+        """Return the horizontal section of the region at a height (m)."""
         A, b = self.A[:, :2], self.b - self.A[:, 2] * height
         size = np.linalg.norm(A, axis=1)
         if (b[size < 1e-9] < 0.0).any():
             return region_of(np.zeros((0, 2)), True)
         kept = size >= 1e-9
         A, b, cut = A[kept] / size[kept, None], b[kept] / size[kept], self.cut[kept]
-        # prisms of opposite accelerations lean in opposite directions: where they meet is within REACH at any height
+        # prisms of opposite accelerations lean in opposite directions: their intersection is within REACH at any height
         square = self.reference[:2] + 2.0 * REACH * np.array([[-1.0, -1.0], [1.0, -1.0], [1.0, 1.0], [-1.0, 1.0]])
         corners = np.asarray(clip(square, A, b)).reshape(-1, 2)
         return region_of(corners, not bool((corners @ A[cut].T > b[cut] - 1e-6).any()))
 
     def vertices(self, low: float, high: float) -> np.ndarray:
-        """Return the corners (j, 3) of the part between two heights (m); none when it is empty or flat."""
+        """Return the corners (j, 3) of the part between two heights (m); none if it is empty or flat."""
         if np.isneginf(self.b).any():
             return np.zeros((0, 3))
         A = np.vstack([self.A, [0.0, 0.0, -1.0], [0.0, 0.0, 1.0]])
         b = np.concatenate([self.b, [-low, high]])
-        # the middle of the largest ball inside: Qhull needs a point there
+        # Qhull needs an interior point: the Chebyshev centre
         size = np.linalg.norm(A, axis=1)
         found = linprog([0.0, 0.0, 0.0, -1.0], np.column_stack([A, size]), b, bounds=[(None, None)] * 3 + [(0.0, 1.0)])
         if not found.success or found.x[3] < 1e-9:
@@ -90,15 +90,15 @@ def com_polyhedron(
     faces: int = 8,
     limited: tuple[Robot, np.ndarray, float] | None = None,
 ) -> ComPolyhedron:
-    """Return where the centre of mass may be while it accelerates.
+    """Return the region of the centre of mass that contacts balance while it accelerates.
 
     Parameters
     ----------
-    contacts : those that carry load, where they are.
+    contacts : those that carry load.
     mass : kg.
-    acceleration : m/s², in any horizontal direction; a push of that times the mass is the same.
+    acceleration : m/s², in any horizontal direction; equivalent to a push of ``mass * acceleration``.
     faces : faces of each friction pyramid.
-    limited : robot, posture (nq,) and share of the torque limits that hold as well, see
+    limited : robot, posture (nq,) and usable fraction of the torque limits, as additional constraints; see
         `mcplan.statics.support_region.torque_support_region`.
 
     Raises
@@ -136,9 +136,9 @@ def com_polyhedron(
 
 
 def _cut_faces(polygon: SupportRegion) -> np.ndarray:
-    """Return which faces (k,) of a region about the reference have all their corners on one side of the square of it.
+    """Return a mask (k,) of the faces whose corners all lie on one side of the square of size `REACH`.
 
-    The end of a segment has one corner, and need not lie along the side that cuts it.
+    The end face of a segment has one corner, and need not be parallel to that side.
     """
     apart = polygon.b[:, None] - polygon.A @ polygon.vertices.T > SAME_POINT
     sides = np.vstack([polygon.vertices.T, -polygon.vertices.T]) > REACH - 1e-6

@@ -1,7 +1,7 @@
-"""The forces that a set of contacts can exert: the unknowns of static equilibrium, and what bounds them.
+"""Contact force unknowns of static equilibrium, with friction cones, force limits and torque limits.
 
-The stacked unknown ``f`` holds, contact by contact, either the force at each contact point in the contact's axes
-``(t1, t2, n)``, or for a grasp one wrench at the patch origin in the patch's axes. The admissible set has two forms:
+The stacked unknown ``f`` contains for each contact the forces at its points in the contact's axes ``(t1, t2, n)``, or
+for a grasp one wrench at the patch origin in the patch's axes. The admissible set has two forms:
 
     by faces    F f <= upper                          pyramids of ``faces`` faces, for quadratic programs
     by rays     f = V x,  x >= 0,  C x <= 1           the same set, for the simplex method
@@ -9,16 +9,15 @@ The stacked unknown ``f`` holds, contact by contact, either the force at each co
     pyramid     cos(a) ft1 + sin(a) ft2 <= mu cos(pi / faces) fn,   a = 2 pi k / faces      (inscribed in the true cone)
     ray         (mu cos(b), mu sin(b), 1),                          b = (2 k + 1) pi / faces
 
-A contact on a free object loads what the object lies on: its support presses on the object's corners with unknown
-forces, which hold up its weight and the forces of the robot. So the robot leans on a box only as far as
-that neither slides nor tips; and a box in the air hangs on the robot's contacts alone (S0, sec. 11: robot and object
-are one system).
+A contact on a free object loads the support of the object: unknown support forces at the object's corners bear its
+weight and the forces of the robot. So the robot may lean on a box only if the box neither slides nor tips; a box in the
+air is borne by the robot's contacts only (S0, sec. 11: robot and object are one system).
 
 A grasp may pull: force and moment each lie in a polytope of 26 faces inscribed in the ball of ``max_force`` or
-``max_moment``. Pyramid and polytope are those of the controller; `mcplan.core.statics.rays` writes the rays, and those
-of the exact cones and balls where a linear program asks for them.
+``max_moment``. Pyramid and polytope are those of the controller; `mcplan.core.statics.rays` computes the rays, and
+those of exact cones and balls as a linear program needs them.
 
-Torque limits as rows of a linear program over contact forces.
+Torque limits are rows of a linear program over contact forces:
 
 tau = h(q) - sum J_i' f_i,   |tau| <= share limit
 as   -J' f / limit + s = share - h / limit,   0 <= s <= 2 share
@@ -40,30 +39,30 @@ from mcplan.scene.contact import Carrier, Contact
 from mcplan.scene.polygon import area
 
 UNBOUNDED_GRASP = 1e4
-"""N, N m: stands for the limit of a grasp that has none, so that its set stays a polytope."""
+"""N, N m: limit of a grasp without one, so that its set is a polytope."""
 
 SOLE_AREA = 0.03
-"""m²: a contact of this area has weight 1 in the size of the forces."""
+"""m²: a contact of this area has weight 1 in the norm of the forces."""
 
 LEAST_AREA = 0.002
-"""m²: stands for the area of edges, points and grasps."""
+"""m²: nominal area of edges, points and grasps."""
 
 
 @cache
 def ball_rays() -> np.ndarray:
     """Return the vertices (k, 3) of the polytope inscribed in the unit ball."""
-    facets = ConvexHull(ball_polytope()).equations  # the polar: the facet n x = -b stands for the vertex n / -b
+    facets = ConvexHull(ball_polytope()).equations  # polar dual: the facet n x = -b corresponds to the vertex n / -b
     return np.unique(np.round(facets[:, :3] / -facets[:, 3:], 12), axis=0)
 
 
 @dataclass(frozen=True)
 class ContactUnknowns:
-    """One contact's share of the unknowns.
+    """Unknowns of one contact.
 
     Attributes
     ----------
     contact : the contact.
-    place : slice of ``f``.
+    place : its slice of ``f``.
     map : (6, size) wrench in world axes about the world's origin, per unit of each unknown.
     """
 
@@ -78,10 +77,10 @@ class ContactUnknowns:
 
     @property
     def norm(self) -> np.ndarray:
-        """Weight of each unknown in the size of the forces (size,): in effect the pressure, so that soles carry most.
+        """Weight of each unknown in the norm of the forces (size,): in effect the pressure, so that soles carry most.
 
-        ``f^2`` times the area of a sole over the area of the contact. A tangential force counts twice as much as a
-        normal one, so that friction is called upon late; a grasp's moment of 1 N m counts like 5 N.
+        It is the area of a sole over the area of the contact. A tangential force counts twice as much as a normal one,
+        so that friction is used little; a grasp's moment of 1 N m counts like 5 N.
         """
         corners = self.contact.points[:, :2]
         weight = SOLE_AREA / max(abs(area(corners)), LEAST_AREA)
@@ -91,14 +90,14 @@ class ContactUnknowns:
 
 
 def moments_about(map_: np.ndarray, point: np.ndarray) -> np.ndarray:
-    """Return a wrench map (6, k) about the world's origin as one about ``point``."""
+    """Shift a wrench map (6, k) from the world's origin to ``point``."""
     moved = map_.copy()
     moved[3:] -= cross_matrix(point) @ map_[:3]
     return moved
 
 
 def _axes(axes: object) -> tuple[str, ...]:
-    """Return axis names as files give them: one name, several, or nothing."""
+    """Return axis names of a file entry: one name, several, or none."""
     return tuple(str(axis) for axis in axes) if isinstance(axes, (str, list, tuple)) else ()
 
 
@@ -114,11 +113,11 @@ class ForceUnknowns:
     Attributes
     ----------
     size : number of unknowns.
-    triples, caps : what bounds the unknowns, three by three, and the number of caps.
+    triples, caps : bounds of the unknowns in groups of three, and the number of caps.
     map : (6, size) from ``f`` to the wrench on the robot about the world's origin (force, then moment), world axes.
-    equal, equal_to : (k, size), (k,): ``equal f = equal_to``. The wrenches along directions that a contact leaves free
-        (``slide``, ``hinge``), in patch axes at the patch origin, vanish; what acts on an object, about its centre of
-        mass in world axes, holds up its weight (N, N m).
+    equal, equal_to : (k, size), (k,): ``equal f = equal_to``. The wrenches of a contact in its free directions
+        (``slide``, ``hinge``), in patch axes at the patch origin, vanish; the wrench on an object, about its centre of
+        mass in world axes, balances its weight (N, N m).
     """
 
     def __init__(self, contacts: Sequence[Contact], faces: int = 8, unit: float = 1.0):
@@ -166,13 +165,13 @@ class ForceUnknowns:
         for carrier in carriers.values():
             equal.append(self._object_rows(carrier, rests.get(carrier.name)))
             equal_to.append(np.array([0.0, 0.0, carrier.mass * GRAVITY, 0.0, 0.0, 0.0]))
-        self.map[:, ends[of_robot] :] = 0.0  # what supports objects reaches the robot through its own contacts alone
+        self.map[:, ends[of_robot] :] = 0.0  # supports of objects act on the robot only through its contacts
         self.equal = np.vstack(equal) if equal else np.zeros((0, self.size))
         self.equal_to = np.concatenate(equal_to) if equal else np.zeros(0)
 
     @cached_property
     def norm(self) -> np.ndarray:
-        """Weights (size,) of ``f^2`` in the size of the forces, see `Block.norm`."""
+        """Weights (size,) of ``f^2`` in the norm of the forces, see `ContactUnknowns.norm`."""
         return np.concatenate([np.zeros(0), *(block.norm for block in (*self.blocks, *self._rests))])
 
     @property
@@ -182,7 +181,7 @@ class ForceUnknowns:
         return (3 * smooth[:, None] + np.arange(2)).ravel()
 
     def load_rows(self) -> np.ndarray:
-        """Return (k, size) the force of each contact of the robot along its normal; of a grasp, upwards."""
+        """Return the rows (k, size) of the normal force of each contact of the robot; of a grasp, the upward force."""
         rows = np.zeros((len(self.blocks), self.size))
         for row, block in zip(rows, self.blocks, strict=True):
             normal = [0.0, 0.0, 1.0] if block.is_grasp else block.contact.normal
@@ -214,7 +213,7 @@ class ForceUnknowns:
     def wrenches(self, f: np.ndarray, origins: dict[str, np.ndarray] | None = None) -> dict[str, np.ndarray]:
         """Return each patch's wrench (6,) at its origin in world axes (N, N m).
 
-        ``origins`` gives the patch origins at a posture; they differ from the contact's own when a rotation is free.
+        ``origins`` gives the patch origins at a posture; they differ from those of the contact if a rotation is free.
         """
         result = {}
         for block in self.blocks:
@@ -235,7 +234,7 @@ class ForceUnknowns:
         return result
 
     def face_rows(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return ``(F, upper)``, (k, size) and (k,), of the form by faces."""
+        """Return ``(F, upper)``, (k, size) and (k,), of the face form."""
         pyramid, ball = friction_pyramid(self.faces), ball_polytope()
         grasped = int((self.triples.kind == BALL).sum())
         pressing = len(self.triples.kind) - grasped
@@ -247,13 +246,13 @@ class ForceUnknowns:
 
 @dataclass(frozen=True)
 class TorqueRows:
-    """The rows of the joints whose torque is limited; torques in units of their limits.
+    """Rows of joints with torque limits, scaled by the limits.
 
     Attributes
     ----------
     map : (k, size) ``-J' / limit``.
     rhs : (k,) ``share - h / limit``; the slack of each row lies between 0 and ``2 share``.
-    share : part of the limits that may be used.
+    share : usable fraction of the limits.
     joints : (k,) indices of the joints.
     """
 
@@ -272,15 +271,15 @@ class TorqueRows:
         return cls(force_map, share - hold, share, joints)
 
     def push(self, robot: Robot, q: np.ndarray) -> np.ndarray:
-        """Return what a force at the centre of mass (N) adds to the rows (k, 3).
+        """Return the map (k, 3) from a force at the centre of mass (N) to the rows.
 
-        The links share it in proportion to their mass, like a tilt of gravity.
+        The force is distributed over the links in proportion to their mass, like a tilt of gravity.
         """
         return -robot.com_jacobian(q)[:, 6:].T[self.joints] / robot.usable_torque[self.joints][:, None]
 
 
 def joint_torque_map(robot: Robot, q: np.ndarray, forces: ForceUnknowns) -> np.ndarray:
-    """Return ``J'`` (n, size): joint torques that the contact forces exert by themselves."""
+    """Return ``J'`` (n, size), the map from contact forces to joint torques."""
     result = np.zeros((robot.n, forces.size))
     for block in forces.blocks:
         J = robot.frame_jacobian(q, block.contact.patch)

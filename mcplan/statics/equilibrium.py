@@ -1,13 +1,13 @@
-"""Static equilibrium of the whole robot: the smallest contact forces that hold it, and how hard it may be pushed.
+"""Static equilibrium of the whole robot: minimum-norm contact forces, and margins of stability.
 
     sum f_i = m g e_z,   sum (r_i - c) x f_i = 0,   tau = h(q) - sum J_i' f_i,   |tau| <= limit
 
-The forces of a planned stance are those of least size (in effect, pressure): load is shared, friction used little.
-Each contact bears a little where it can: one that bears nothing lifts off, and creeps away.
+The forces of a planned stance have minimum norm (in effect, pressure): load is shared, friction used little. Each
+contact bears a minimum load if possible: an unloaded one lifts off and creeps away.
 
     minimise   1/2 f' N f + p/2 sum max(0, least - n_i . f_i)^2
 
-How far a posture with its forces is from what would end it. One name per margin, the same in plans and reports.
+Margins of a posture with its forces, under the same names in plans and reports:
 
 equilibrium         largest push at the centre of mass that is balanced (N), least over 16 directions
 equilibrium_torque  the same within the torque limits (N)
@@ -35,25 +35,25 @@ from mcplan.util.html_table import html_of, html_table, numbers
 from mcplan.util.text import summary
 
 INSIDE = 1e-7
-"""Of the weight: how far inside their cones forces are sought, so that rounding leaves them within."""
+"""Margin of forces inside their cones, relative to the weight, larger than rounding errors."""
 
 ACCURACY = 1e-8
-"""Of the weight: by how much the quadratic program may miss a row; less than `INSIDE`."""
+"""Tolerance of the quadratic program, relative to the weight; less than `INSIDE`."""
 
 LEAST_LOAD = 0.05
-"""Of the weight: what each contact bears at least, where that is possible."""
+"""Minimum load of each contact, relative to the weight, if possible."""
 
 TOO_LIGHT = 1e3
-"""Price of the squared load that is missing to that; the force of a sole costs 1."""
+"""Weight of the squared deficit of that load; the force of a sole has weight 1."""
 
 DIRECTIONS = 16
-"""Horizontal directions of the push that defines the equilibrium margin."""
+"""Number of horizontal directions of the push that defines the equilibrium margin."""
 
 MOST_PUSH = 10.0
-"""Weights: contacts that can squeeze without limit (facing walls) withstand any push, and this value is reported."""
+"""Largest reported push, in weights: contacts that can squeeze without limit (facing walls) withstand any push."""
 
 LEAST_MISSING = 1e-8
-"""Weights: a residual of this size is rounding."""
+"""Residual that counts as zero, in weights."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Equilibrium:
     Attributes
     ----------
     feasible : whether admissible forces balance gravity.
-    torque_feasible : whether they do so within the asked share of the torque limits.
+    torque_feasible : whether they do so within ``torque_share`` of the torque limits.
     wrenches : {patch: (6,)} at the patch origin in world axes; zero for a contact without load (N, N m).
     point_forces : {patch: (k, 3)} at the contact points, world axes (N); loaded contacts only.
     tau : (n,) joint torques (N m).
@@ -94,16 +94,16 @@ def balance(
     faces: int = 8,
     motion: tuple[np.ndarray, np.ndarray] | None = None,
 ) -> Equilibrium:
-    """Find the least forces under friction pyramids and torque limits that hold the robot at ``q``, no contact idle.
+    """Find the minimum-norm forces within friction pyramids and torque limits that hold the robot at ``q``.
 
     Parameters
     ----------
     q : (nq,).
     contacts : all contacts; ``loaded`` names the patches that carry load (default: all).
-    torque_share : part of `Robot.usable_torque` that may be used; when that is too little, the torques go unbounded and
+    torque_share : usable fraction of `Robot.usable_torque`; if infeasible, the torques are unbounded and
         ``torque_feasible`` is False.
     faces : of each friction pyramid.
-    motion : v and vd (nv,) with which the robot moves there, which the forces then give; None is rest.
+    motion : v and vd (nv,) of the robot, for the forces of a motion; None: rest.
 
     Raises
     ------
@@ -129,14 +129,14 @@ def balance(
     equal = np.vstack([A, forces.equal, np.eye(forces.size)[smooth]])
     equal_to = np.concatenate([weight, forces.equal_to, np.zeros(len(smooth))])
     F, upper = forces.face_rows()
-    # faces of a pyramid without friction say that it bears nothing sideways; each a little inside, they contradict
+    # without friction opposite faces are equalities: with the margin `INSIDE` they would contradict each other
     sloped = ~F[:, smooth].any(axis=1)
     F, upper = F[sloped], upper[sloped] - INSIDE * robot.mass * GRAVITY
     limit = torque_share * robot.usable_torque
     loads = forces.load_rows()
     summary = np.eye(len(loads))
 
-    # Unknowns in newtons would leave an objective of 1e5 beside constraints of order one.
+    # scaled by the weight: in newtons the objective would be 1e5, with constraints of order one
     unit = robot.mass * GRAVITY
     f, torque_feasible = None, False
     for within in (True, False):
@@ -173,18 +173,18 @@ def balance(
 
 
 def equilibrium_margin(com: np.ndarray, contacts: Sequence[Contact], mass: float) -> float:
-    """Return the largest horizontal push at ``com`` (N) that the contacts balance, the least over 16 directions.
+    """Return the largest horizontal push at ``com`` (N) that the contacts balance, minimum over 16 directions.
 
-    Exact cones and force limits, no torque limits; never more than `MOST_PUSH` weights. Without any equilibrium: minus
-    the smallest residual, a force at the centre of mass plus a moment counted as force at 1 m.
+    Exact cones and force limits, no torque limits; at most `MOST_PUSH` weights. Without equilibrium: minus the smallest
+    residual, a force at the centre of mass plus a moment divided by 1 m.
     """
     return _margin(np.asarray(com, dtype=float), contacts, mass, None, None)
 
 
 def equilibrium_torque_margin(robot: Robot, q: np.ndarray, contacts: Sequence[Contact]) -> float:
-    """Return the margin of `equilibrium_margin` with the torque limits as well.
+    """Return the margin of `equilibrium_margin` with torque limits.
 
-    The push is shared by the links in proportion to their mass, like a tilt of gravity.
+    The push is distributed over the links in proportion to their mass, like a tilt of gravity.
     """
     return _margin(robot.com(q), contacts, robot.mass, robot, q)
 
@@ -204,7 +204,7 @@ def _margin(
         rows, rhs = np.vstack([rows, limited.map]), np.concatenate([rhs, limited.rhs])
         push = np.vstack([push, limited.push(robot, q) * weight])
 
-    # variables: slacks of the torques, missing force and moment, pushes that are let free one after the other
+    # variables: slacks of the torques, residual force and moment, pushes that are released in sequence
     directions = ball_polytope().T / np.linalg.norm(ball_polytope(), axis=1)
     angle = 2.0 * np.pi * np.arange(DIRECTIONS) / DIRECTIONS
     k = directions.shape[1]
@@ -227,15 +227,15 @@ def _margin(
 
 
 LEAST_FORCE = 1.0
-"""N: points that carry less say nothing about friction."""
+"""N: points with less load are ignored in the friction margins."""
 
 
 def margins(
     robot: Robot, q: np.ndarray, loaded: Sequence[Contact], equilibrium: Equilibrium, still: bool = True
 ) -> dict[str, float | None]:
-    """Return the margins of the module's docstring; None for one that has no finite value.
+    """Return the margins of the module's docstring; None if one is not finite.
 
-    Where the robot is not ``still``, what pushes it might bear says nothing, and is None.
+    If the robot is not ``still``, the push margins are meaningless, and None.
     """
     friction, ratio = friction_margin(loaded, equilibrium.point_forces)
     limits = robot.limits

@@ -1,14 +1,13 @@
-"""Whether contacts can hold the robot at all: the bare test of static equilibrium, without choosing forces.
+"""Feasibility test of static equilibrium, and explanation of infeasible stances.
 
     exists f:   sum f_i = m g e_z,   sum (r_i - c) x f_i = 0,   f within cones and limits   (and |tau| <= share limit)
 
-It is the first phase of a linear program; `mcplan.statics.equilibrium.balance` chooses the forces.
+The test is the first phase of a linear program; `mcplan.statics.equilibrium.balance` computes the forces.
 
-For a stance that does not hold: the closest violation, by name and amount.
-
-The reasons are tried in the order in which a person would remove them: the centre of mass is moved into the support
-region; without any region, friction grows at one contact or at all; then the force limits grow; contacts that fail even
-so press in the wrong directions. A stance that balances fails by its torques, at the joint that binds.
+For an infeasible stance the smallest violation is reported. Causes are tried in the order of the usual remedies: move
+the centre of mass into the support region; if there is none, raise friction at one contact or at all; then raise the
+force limits. If all that fails, the contacts press in the wrong directions. A balanced stance fails by its torques, at
+the joint that needs the largest fraction of its limit.
 """
 
 from collections.abc import Callable, Sequence
@@ -30,7 +29,7 @@ LEAST_WRENCH = 1e-9
 """Weights, and weights at 1 m: smaller values count as zero."""
 
 GRAVITY_ALONE = np.array([0.0, 0.0, 1.0, 0.0, 0.0, 0.0])
-"""What the contacts balance, in weights."""
+"""Wrench that the contacts balance, in weights."""
 
 
 def can_balance(com: np.ndarray, contacts: Sequence[Contact], mass: float, faces: int = 8, exact: bool = False) -> bool:
@@ -49,11 +48,11 @@ def part_exerted(
     most: float = 1.0,
     faces: int = 8,
 ) -> float:
-    """Return the largest part, up to ``most``, of a wrench that contacts exert in addition to another one.
+    """Return the largest fraction, up to ``most``, of a wrench that contacts can exert in addition to another one.
 
         maximise p   subject to   sum of wrenches = first + p further,   p <= most,   f within cones and limits
 
-    0 where they do not even exert the first. Both (6,) are about ``point`` (3,), N and N m.
+    0 if they cannot exert the first. Both (6,) are about ``point`` (3,), N and N m.
     """
     size = float(np.abs(further).max()) / (mass * GRAVITY)
     if size < LEAST_WRENCH:
@@ -93,20 +92,20 @@ def can_hold(
 
 
 MOST_FACTOR = 100.0
-"""Friction or a force limit that has to grow by more than this is not the cause."""
+"""Largest factor on friction or force limits that is tried as a remedy."""
 
 
 @dataclass(frozen=True)
 class Shortfall:
-    """The closest violation.
+    """The smallest violation.
 
     Attributes
     ----------
-    kind : ``com`` (m outside the region), ``friction`` or ``force`` (factor by which it has to grow), ``contacts``
-        (N that are missing), ``torque`` (share of the limit that is needed).
+    kind : ``com`` (m outside the region), ``friction`` or ``force`` (required factor), ``contacts`` (missing force, N),
+        ``torque`` (required fraction of the limit).
     name : the contacts or the joint.
     amount : see ``kind``.
-    text : a sentence with all of it.
+    text : message with kind, name and amount.
     """
 
     kind: str
@@ -121,13 +120,13 @@ class Shortfall:
 def shortfall(
     robot: Robot, q: np.ndarray, contacts: Sequence[Contact], torque_share: float = 1.0, faces: int = 8
 ) -> Shortfall | None:
-    """Return why the contacts cannot hold the robot at ``q``, or None when they can.
+    """Return the reason why the contacts cannot hold the robot at ``q``, or None if they can.
 
     Parameters
     ----------
     robot, q : Robot, and its posture (nq,).
     contacts : those that carry load.
-    torque_share : part of the torque limits that the joints may use.
+    torque_share : usable fraction of the torque limits.
     faces : of each friction pyramid.
     """
     instance("shortfall", "robot", robot, Robot)
@@ -151,7 +150,7 @@ def shortfall(
 
 
 def _growth(mass: float, com: np.ndarray, contacts: Sequence[Contact], names: str, faces: int) -> Shortfall:
-    """Return by how much friction or force limits have to grow before there is a region."""
+    """Return the factor on friction or force limits for which a support region exists."""
 
     def rougher(factor: float, patches: Sequence[str]) -> list[Contact]:
         return [replace(c, friction=factor * c.friction) if c.patch in patches else c for c in contacts]
@@ -188,7 +187,7 @@ def _growth(mass: float, com: np.ndarray, contacts: Sequence[Contact], names: st
 
 
 def _least_factor(holds: Callable[[float], bool]) -> float | None:
-    """Return the least factor in [1, MOST_FACTOR] for which ``holds``, to a thousandth; None without any."""
+    """Return the smallest factor in [1, MOST_FACTOR] for which ``holds``, to a thousandth; None: there is none."""
     low, high = 1.0, MOST_FACTOR
     if not holds(high):
         return None
@@ -199,7 +198,7 @@ def _least_factor(holds: Callable[[float], bool]) -> float | None:
 
 
 def _torque(robot: Robot, q: np.ndarray, contacts: Sequence[Contact], allowed: float, faces: int) -> Shortfall:
-    """Return the least share ``s`` of all torque limits that holds the posture, and the joint that binds.
+    """Return the smallest fraction ``s`` of all torque limits that holds the posture, and the critical joint.
 
     minimise  s   subject to   |tau_j| <= s limit_j
     """

@@ -1,9 +1,9 @@
-"""A linear program over contact forces, with pyramids or with the exact friction cones.
+"""Linear programs over contact forces, with friction pyramids or exact cones (column generation).
 
     minimise  c' z   subject to   rows f + columns z = rhs,   equal f = equal_to,   0 <= z <= upper,   f admissible
 
-The forces are expanded in rays; for the exact cones, rays are added where the duals ask for them, so that at the end no
-ray of the true cone or ball would lower the cost (`mcplan.core.statics.program`).
+The forces are combinations of rays. For exact cones, rays with negative reduced cost are added until no ray of the true
+cone or ball would lower the cost (`mcplan.core.statics.program`).
 """
 
 from dataclasses import dataclass
@@ -18,12 +18,12 @@ from mcplan.statics.contact_forces import ForceUnknowns, ball_rays
 
 RESIDUAL_TOLERANCE = 1e-7
 ROOM = 12
-"""New rays per triple of unknowns before those that are not in use are forgotten."""
+"""Number of new rays per triple of unknowns before unused ones are dropped."""
 
 
 @dataclass(frozen=True)
 class StaticOptimum:
-    """A minimum: its value (-inf when unbounded), the forces ``f`` (size,), the variables ``z``, the row prices."""
+    """A minimum: its value (-inf if unbounded), the forces ``f`` (size,), the variables ``z``, the dual values."""
 
     value: float
     f: np.ndarray
@@ -36,11 +36,11 @@ class StaticProgram:
 
     Parameters
     ----------
-    forces : the unknown forces and what bounds them.
+    forces : the unknown forces and their bounds.
     rows, columns, rhs : (k, size), (k, e), (k,), scaled to the order of one.
     exact : use the true cones and balls instead of the inscribed polytopes.
     upper : (e,) bounds of ``z``; infinite by default.
-    slack : (k,): which ``z`` has 1 in this row and nothing elsewhere, or -1: the rows of inequalities.
+    slack : (k,): index of the ``z`` that is the slack variable of an inequality row, or -1.
 
     Attributes
     ----------
@@ -92,14 +92,14 @@ class StaticProgram:
         self.feasible = status == simplex.OPTIMAL
 
     def hold_at_zero(self, first: int, last: int) -> None:
-        """Bound the variables ``z`` from ``first`` to ``last - 1``, which are zero at the present minimum, by zero."""
+        """Fix the variables ``z`` from ``first`` to ``last - 1`` at zero, their value at the present minimum."""
         caps = int(self.work.first[0])
         simplex.hold_at_zero(self.work.program, caps + first, caps + last)
 
     def least_reach(self, first: int, last: int, most: float) -> float:
-        """Return how far each variable ``z`` from ``first`` to ``last - 1`` can be raised alone, the least of them.
+        """Return the minimum over ``z`` from ``first`` to ``last - 1`` of the maximum of each one alone.
 
-        They are held at zero before and after, and are counted up to ``most``.
+        The others are fixed at zero; values are capped at ``most``.
 
         Raises
         ------
@@ -116,7 +116,7 @@ class StaticProgram:
         return float(reach)
 
     def minimise(self, cost: np.ndarray, exact: bool | None = None) -> StaticOptimum:
-        """Minimise ``cost' z``; the next call starts from the minimum. ``exact=False``: over the rays that are there.
+        """Minimise ``cost' z``; the next call starts from the minimum. ``exact=False``: over the present rays only.
 
         Raises
         ------

@@ -1,17 +1,16 @@
-"""The region of the centre of mass over which a set of contacts can balance gravity.
+"""Support region of contacts (CoM projections in static equilibrium), and ZMP support area.
 
     { (cx, cy) :  sum f + m g = 0,   sum r x f + c x m g = 0,   f within cones and limits }
 
-is the projection of a polytope and does not depend on the height of the centre of mass. It is found vertex by vertex:
-a linear program in direction ``a`` gives the farthest point along ``a``; each edge of the polygon so far is either
-confirmed by the program along its normal or split at the point that it returns.
+is the projection of a polytope and does not depend on the height of the centre of mass. It is computed vertex by
+vertex: a linear program gives the farthest point in a direction ``a``. The program along the normal of each edge either
+confirms the edge or returns a point that splits it.
 
 Source: Bretl & Lall, Testing static equilibrium for legged robots, IEEE T-RO 24(4), 2008.
 
-The places of the zero-tilting-moment point that contacts of any orientation allow.
-
-While the centre of mass stays at its height and the angular momentum constant (the pendulum mode), the contact forces
-have a resultant ``(fx, fy, m g)`` through the centre of mass ``c``, which meets the plane ``z = height`` at
+ZMP support area: positions of the zero-tilting-moment point for contacts of any orientation. At constant CoM height and
+angular momentum (the pendulum mode) the contact forces have a resultant ``(fx, fy, m g)`` through the centre of mass
+``c``, which intersects the plane ``z = height`` at
 
     p = c_xy + (height - c_z) (fx, fy) / (m g),     c_xy'' = g (c_xy - p) / (c_z - height)
 
@@ -38,7 +37,7 @@ from mcplan.statics.static_program import StaticProgram
 from mcplan.util.arguments import each, instance, vector
 
 REACH = 5.0
-"""m around the contacts: a region that extends farther (facing walls can squeeze without limit) is cut there."""
+"""m around the contacts: larger regions (facing walls can squeeze without limit) are cut there."""
 
 SAME_POINT = 1e-7
 """m: points closer than this are one vertex."""
@@ -52,9 +51,9 @@ class SupportRegion:
 
     Attributes
     ----------
-    vertices : (k, 2) counter-clockwise, m; no rows when no centre of mass can be balanced.
+    vertices : (k, 2) counter-clockwise, m; empty if no position of the centre of mass can be balanced.
     A, b : (j, 2), (j,): the region is ``A c <= b`` with unit rows. A segment or point has four rows.
-    bounded : False when it was cut at `REACH`.
+    bounded : False if it was cut at `REACH`.
     """
 
     vertices: np.ndarray
@@ -64,7 +63,7 @@ class SupportRegion:
 
     @property
     def empty(self) -> bool:
-        """Whether no place of the centre of mass can be balanced."""
+        """Whether no position of the centre of mass can be balanced."""
         return len(self.vertices) == 0
 
     @property
@@ -75,7 +74,7 @@ class SupportRegion:
 
     @property
     def centre(self) -> np.ndarray:
-        """Centroid (2,) of the area, or the middle of a segment."""
+        """Centroid (2,) of the area, or the midpoint of a segment."""
         area = self.area
         if area < 1e-10:
             return self.vertices.mean(axis=0)
@@ -105,8 +104,8 @@ class SupportRegion:
     def inset(self, margin: float, share: float = 0.5) -> np.ndarray:
         """Return ``b`` of the region shrunk by ``margin`` (m).
 
-        A thin region cannot be shrunk so far: each pair of opposite bounds gives up at most ``share`` of its
-        half-width, and the whole is relaxed until it holds a point.
+        A thin region is shrunk less: each pair of opposite bounds by at most ``share`` of its half-width, and the whole
+        is relaxed until it contains a point.
         """
         if self.empty:
             return self.b
@@ -127,11 +126,11 @@ def support_region(
     Parameters
     ----------
     contacts : those that carry load.
-    mass : kg; it matters with force limits, and with free objects among the supports.
-    faces : faces of each friction pyramid (ignored when ``exact``, but for the first rays).
-    exact : use the true cones, whose region may be round.
-    tolerance : an edge is final when the region extends no farther beyond it (m); the polygon lies inside the region.
-        By default 1e-7, or 1e-3 when ``exact``.
+    mass : kg; it matters with force limits, and with free objects as supports.
+    faces : faces of each friction pyramid (with ``exact`` only for the initial rays).
+    exact : use the exact cones, whose region may be round.
+    tolerance : largest distance of the region beyond an edge of the polygon, which lies inside it (m). By default 1e-7,
+        or 1e-3 with ``exact``.
     """
     contacts = each("support_region", "contacts", contacts, Contact)
     forces = ForceUnknowns(contacts, faces, mass * GRAVITY)
@@ -141,14 +140,14 @@ def support_region(
 def region_at(
     robot: Robot, q: np.ndarray, contacts: Sequence[Contact], torque_share: float | None = None, exact: bool = False
 ) -> SupportRegion:
-    """Return where the centre of mass of a robot in a posture may be, its contacts where they are there.
+    """Return the support region of a robot in a posture, with its contacts at their poses there.
 
     Parameters
     ----------
-    q : (nq,) posture; contacts that leave directions free have turned with it.
+    q : (nq,) posture; contacts with free directions move with it.
     contacts : those that carry load.
-    torque_share : part of the torque limits that the joints may use (`torque_support_region`); None leaves them out.
-    exact : use the true friction cones instead of pyramids of 8 faces.
+    torque_share : usable fraction of the torque limits (`torque_support_region`); None: no torque limits.
+    exact : use the exact friction cones instead of pyramids with 8 faces.
     """
     instance("support_region", "robot", robot, Robot)
     contacts = each("support_region", "contacts", contacts, Contact)
@@ -159,7 +158,7 @@ def region_at(
 
 
 def has_support_region(contacts: Sequence[Contact], mass: float = 50.0, faces: int = 8) -> bool:
-    """Return whether there is any place of the centre of mass that the contacts balance: the region is not sought."""
+    """Whether the support region is not empty, without computing it."""
     if not contacts:
         return False
     forces = ForceUnknowns(contacts, faces, mass * GRAVITY)
@@ -180,13 +179,13 @@ def torque_support_region(
 
         { (cx, cy) :  forces balance gravity at c,   |h(q) - sum J_i' f_i| <= share limit }
 
-    The torques of gravity and the Jacobians are those of ``q`` wherever the centre of mass is thought to be, so the
-    region is exact at the centre of mass of ``q`` and an approximation around it.
+    Gravity torques and Jacobians are those of ``q`` for all positions of the centre of mass, so the region is exact at
+    the centre of mass of ``q`` and an approximation around it.
 
     Parameters
     ----------
-    torque_share : part of the torque limits that may be used.
-    contacts, faces, exact, tolerance : as for `support_region`.
+    torque_share : usable fraction of the torque limits.
+    contacts, faces, exact, tolerance : see `support_region`.
 
     Source: Orsolino et al., Feasible region: an actuation-aware extension of the support region, IEEE T-RO 36(4), 2020.
     """
@@ -212,7 +211,7 @@ def _region_over(
 
 
 def _equilibria(forces: ForceUnknowns, contacts: Sequence[Contact]) -> tuple[np.ndarray, ...]:
-    """Return ``rows, columns, rhs`` of all equilibria as `project` takes them, and the place (3,) where u is zero."""
+    """Return ``rows, columns, rhs`` of all equilibria for `project`, and the position (3,) at which u is zero."""
     reference = np.mean([contact.p for contact in contacts], axis=0)
     # c = reference + u - REACH: (c - reference) x (0, 0, -1) = (-cy, cx, 0)
     columns = np.zeros((6, 2))
@@ -238,7 +237,7 @@ def project(
     Parameters
     ----------
     rows, columns, rhs : (6, size), (6, 2), (6,), scaled to the order of one.
-    limited : torque limits that hold as well.
+    limited : torque limits as additional constraints.
     """
     upper, slack = np.full(2, 2.0 * reach), np.full(len(rhs), -1)
     if limited is not None:
@@ -284,7 +283,7 @@ def region_of(p: np.ndarray, bounded: bool) -> SupportRegion:
 
 
 MOST_PUSH = 10.0
-"""Weights: horizontal force at which the area is cut (facing walls can squeeze without limit)."""
+"""Horizontal force, in weights, at which the area is cut (facing walls can squeeze without limit)."""
 
 
 def zmp_area(
@@ -296,7 +295,7 @@ def zmp_area(
     exact: bool = False,
     tolerance: float | None = None,
 ) -> SupportRegion:
-    """Return where the zero-moment point may be: the area of the module's docstring.
+    """Return the ZMP support area, see the module's docstring.
 
     Parameters
     ----------

@@ -27,10 +27,10 @@ def test_a_run_is_lost_when_most_of_the_time_had_no_solution_and_says_since_when
     text = [loss.no_solution(0.2 + 0.01 * k, 0, "") for k in range(10)]
     text = [loss.no_solution(0.5 + 0.01 * k, 1, f"reason {k}") for k in range(6)]
     assert text[:5] == [""] * 5
-    assert "since 0.500 s: reason 0" in text[5]
+    assert "since t = 0.500 s: reason 0" in text[5]
 
 
 def test_a_program_that_misses_its_rows_by_next_to_nothing_has_not_failed(loss):
     assert [loss.no_solution(0.01 * k, 1, "rounding", 0.2 * NEGLIGIBLE_VIOLATION) for k in range(40)] == [""] * 40
     text = [loss.no_solution(0.4 + 0.01 * k, 1, "torque", 2.0 * NEGLIGIBLE_VIOLATION) for k in range(8)]
-    assert "since 0.400 s: torque" in text[-1]
+    assert "since t = 0.400 s: torque" in text[-1]

@@ -1,4 +1,4 @@
-"""Any DPP-compliant CVXPY QP, compiled once per structure into kernels and a condensed QP for a direct solver.
+"""Compiler of DPP-compliant CVXPY QPs: once per structure, into kernels and a condensed QP for a direct solver.
 
 compiled = compile_problem(problem)
 compiled.parameter_view(p)[...] = value        # or compiled.set(p, value), compiled.load()

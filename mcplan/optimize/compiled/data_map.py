@@ -1,4 +1,4 @@
-"""CVXPY's own map from parameter values to the data of a QP, taken once per structure.
+"""Data map of a CVXPY QP: from parameter values to matrices, extracted once per structure.
 
 In the cone form that CVXPY hands to QP solvers, with the parameter vector ``theta`` (matrices flattened in Fortran
 order, the last entry the constant 1), every number of
@@ -9,11 +9,9 @@ order, the last entry the constant 1), every number of
 is linear in ``theta``. ``DataMap`` holds those linear maps as one sparse matrix ``S``: ``values = S theta``, in the
 order ``A`` (by columns), ``b``, ``P`` (symmetrised, by columns), ``q``, ``d``, ``lower``, ``upper``.
 
-Where the user's variables and multipliers sit in CVXPY's cone form, found by sending numbered entries through it.
-
-CVXPY's own inversion of its reductions is applied to the vector 1, 2, 3, …; each entry of the answer then names the
-entry that it was copied from, whatever the reductions did (symmetric, diagonal, sparse variables). Its sign is kept,
-and a zero is a constant zero.
+The positions of variables and multipliers in the cone form are found by numbered entries: CVXPY's inversion of its
+reductions is applied to the vector 1, 2, 3, …; each entry of the result then gives the index from which it was copied,
+for symmetric, diagonal and sparse variables, too. The sign is preserved, and a zero is a constant zero.
 """
 
 from dataclasses import dataclass
@@ -68,7 +66,7 @@ class DataMap:
 
     @cached_property
     def _constants(self) -> tuple[list[bool], list[float]]:
-        """Of all numbers at once, whether they are constant, and their constant parts: they are asked for by one."""
+        """Whether each number is constant, and its constant part; computed for all numbers at once."""
         S, last = self.S, self.S.shape[1] - 1
         row, constant = np.repeat(np.arange(S.shape[0]), np.diff(S.indptr)), S.indices == last
         varying = np.bincount(row[~constant], minlength=S.shape[0])
@@ -76,7 +74,7 @@ class DataMap:
 
     @cached_property
     def _lists(self) -> tuple[list[int], list[int], list[float]]:
-        """The maps of all numbers: NumPy takes long over a handful of each."""
+        """The maps of all numbers as lists: faster than NumPy for a few entries each."""
         return self.S.indptr.tolist(), self.S.indices.tolist(), self.S.data.tolist()
 
     @cached_property
@@ -250,7 +248,7 @@ class EntryMaps:
 
 
 def find_places(problem: cp.Problem, program, chain, inverse, data: DataMap) -> EntryMaps:
-    """Send numbered vectors through CVXPY's inversion."""
+    """Find the positions of variables and multipliers by CVXPY's inversion of numbered vectors."""
     x = np.arange(1.0, data.size + 1)
     multipliers = np.concatenate([np.zeros(data.size), np.arange(1.0, data.rows + 1)])
     raw = (x, 0.0, 1, {"solve_time": 0.0, "setup_time": 0.0, "iterations": 0, "lam": multipliers})
@@ -272,7 +270,7 @@ def find_places(problem: cp.Problem, program, chain, inverse, data: DataMap) -> 
 
 
 def _place(numbered, shape, size: int, item) -> EntryMap:
-    """Read the numbers back."""
+    """Convert numbered entries to an `EntryMap`."""
     numbered = numbered.toarray() if hasattr(numbered, "toarray") else np.asarray(numbered, dtype=float)
     shape = numbered.shape if shape is None else shape
     numbered = numbered.reshape(shape, order="F")

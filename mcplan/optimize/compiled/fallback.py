@@ -1,6 +1,6 @@
-"""Solutions off the fast path: linear costs, large residuals, and telling infeasible from unbounded.
+"""Fallback solvers of compiled QPs: linear costs, large residuals, infeasible and unbounded problems.
 
-All functions take the dense QP ``minimise 1/2 z'Hz + g'z, lower <= Gz <= upper``; time does not matter here.
+All functions take the dense QP ``minimise 1/2 z'Hz + g'z, lower <= Gz <= upper``; they are not optimized for speed.
 """
 
 import daqp
@@ -12,7 +12,7 @@ from mcplan.optimize.compiled.least_distance import EQUALITY, SOLVED
 
 FEASIBILITY_TOLERANCE = 1e-7
 UNBOUNDED_SLOPE = 1e-7
-"""Slope of the cost, relative to its steepest, that counts as falling."""
+"""Slope of the cost, relative to the steepest, beyond which it counts as unbounded."""
 
 
 def _scaled(G, lower, upper):
@@ -26,7 +26,7 @@ def _scaled(G, lower, upper):
 def solve_dense(H, g, G, lower, upper, equality) -> tuple[int, np.ndarray, np.ndarray]:
     """Solve by DAQP's Python function (proximal iterations when H is singular); return flag, z and multipliers.
 
-    A linear program is HiGHS's: DAQP cycles on some, or takes them for infeasible.
+    Linear programs are solved by HiGHS: DAQP cycles on some, or reports them as infeasible.
     """
     A, low, high, length = _scaled(G, lower, upper)
     if not np.any(H):
@@ -36,7 +36,7 @@ def solve_dense(H, g, G, lower, upper, equality) -> tuple[int, np.ndarray, np.nd
         H, np.ascontiguousarray(g), np.ascontiguousarray(A), np.minimum(high, BIG), np.maximum(low, -BIG), sense,
         primal_tol=PRIMAL_TOLERANCE,
     )  # fmt: skip
-    if flag <= 0:  # the multipliers are then whatever was in the memory
+    if flag <= 0:  # the multipliers are undefined then
         return flag, np.zeros(len(g)), np.zeros(len(length))
     return flag, np.array(z, dtype=float), np.array(info["lam"], dtype=float) / length
 
@@ -78,7 +78,7 @@ def _solve_linear(g, A, low, high, length, equality) -> tuple[int, np.ndarray, n
 
 def _highs(g, A, low, high, equality, size=np.inf):
     """Minimise ``g'z`` over the rows and ``|z_i| <= size``; return also which sides of rows are bounded."""
-    from scipy.optimize import linprog  # takes 0.2 s, and few programs come here
+    from scipy.optimize import linprog  # slow import (0.2 s), rarely needed
 
     above, below = ~equality & (high < BIG), ~equality & (low > -BIG)
     result = linprog(
@@ -90,9 +90,9 @@ def _highs(g, A, low, high, equality, size=np.inf):
 
 
 def is_feasible(G, lower, upper, equality) -> bool:
-    """Tell whether some z satisfies the rows: the one of least length is sought and its violations are looked at.
+    """Whether some z satisfies the rows: compute the one of least norm and check its violations.
 
-    Where it violates some, HiGHS has the last word: least squares with weights from 1e-12 to 1 can miss a point.
+    If it violates some, HiGHS decides: least squares with weights from 1e-12 to 1 can miss a feasible point.
     """
     A, low, high, _ = _scaled(G, lower, upper)
     n = G.shape[1]
@@ -107,7 +107,7 @@ def is_feasible(G, lower, upper, equality) -> bool:
 
 
 def _satisfies(z, A, low, high) -> bool:
-    """Tell whether z keeps the rows, each relative to 1 plus its magnitudes."""
+    """Whether z satisfies the rows, each relative to 1 plus its magnitudes."""
     if not np.isfinite(z).all():
         return False
     violation = np.maximum(A @ z - high, low - A @ z)
@@ -127,7 +127,7 @@ def _least_violation(A, low, high) -> np.ndarray:
 
 
 def is_unbounded(H, g, G, lower, upper, equality) -> bool:
-    """Tell whether a feasible QP falls without bound.
+    """Whether a feasible QP is unbounded below.
 
     It does when ``g'd < 0`` for a direction ``d`` with ``H d = 0``, ``(G d)_i <= 0`` where an upper bound is finite and
     ``>= 0`` where a lower one is: a linear program in the null space of H, with bounds on its coordinates.

@@ -1,9 +1,9 @@
-"""DAQP as the solver of least-distance problems ``minimise 1/2 |u|^2, lower <= M u <= upper``, by its C interface.
+"""DAQP through its C interface, for least-distance problems ``minimise 1/2 |u|^2, lower <= M u <= upper``.
 
-DAQP's Python functions spend more time on converting and factoring than on solving. Its shared library exports the C
-interface; given neither Hessian nor gradient it solves the least-distance problem as it is, in a workspace that lives
-as long as the object. The library's layout is that of the versions that begin with ``KNOWN``; one is used when it
-passes the test of ``native_available``: defaults, workspace, and a problem with a known solution.
+DAQP's Python functions spend more time on conversion and factorization than on solving. Without Hessian and gradient
+the C interface solves the least-distance problem directly, in a persistent workspace. The memory layout is that of the
+versions that begin with ``KNOWN``; a library is used only if it passes the test of ``native_available``: defaults,
+workspace, and a problem with a known solution.
 """
 
 import ctypes
@@ -27,7 +27,7 @@ SOLVED, NO_POINT = 1, -1
 
 _UPDATE_D, _UPDATE_SENSE = 8, 16
 _WORD_OF_M = 3
-"""Place of the pointer to the rows in DAQP's workspace: after the problem's and three sizes."""
+"""Index of the pointer to the rows in DAQP's workspace: after that of the problem and three sizes."""
 _NO_REDUCTION = -1
 _WORKSPACE_BYTES = 4096
 _double_pointer, _int_pointer = ctypes.POINTER(ctypes.c_double), ctypes.POINTER(ctypes.c_int)
@@ -63,9 +63,9 @@ class _Settings(ctypes.Structure):
 
 
 class LeastDistance:
-    """A workspace of DAQP for one size; the arrays are the caller's and are read at every ``solve``.
+    """DAQP workspace of one size; the arrays belong to the caller and are read at every ``solve``.
 
-    DAQP would copy and normalise ``M`` at each update, which costs more than to solve; so its pointer is set to ours.
+    DAQP would copy and normalise ``M`` at each update, which costs more than a solve; so its pointer is set to ``M``.
 
     Parameters
     ----------
@@ -125,7 +125,7 @@ class LeastDistance:
         self._own_M, words[_WORD_OF_M] = words[_WORD_OF_M], M.ctypes.data
 
     def start_cold(self) -> None:
-        """Let the next ``solve`` start from the equalities alone."""
+        """Make the next ``solve`` a cold start, from the equalities only."""
         self.sense[:] = self._cold
 
     def solve(self) -> int:
@@ -167,7 +167,7 @@ def _library():
 
 @functools.cache
 def native_available() -> bool:
-    """Tell whether the C interface can be used; warn, once, that programs take longer where it cannot."""
+    """Whether the C interface can be used; else warn, once, that programs take longer."""
     version = importlib.metadata.version("daqp")
     reason = _unfit(version)
     if reason:

@@ -1,18 +1,16 @@
-"""The program of a compiled QP: its data map, substitutions and rows as the packed arrays of core.condense_layout.
+"""Condensation of a compiled QP: data map, substitutions and rows as the packed arrays of core.condense_layout.
 
-The inequalities of a QP as two-sided rows: ``lower <= a'x <= upper``.
+Two-sided rows: the inequalities of a QP become ``lower <= a'x <= upper``.
 
 One-sided rows and variable bounds with the same left-hand side up to a constant factor, for all parameter values,
 become one row; its bounds are the tightest of theirs. The number of rows halves.
 
-Which variables an equality gives explicitly, found by structure alone.
-
-Equality ``r`` gives variable ``j`` when its coefficient ``a_rj`` depends on no parameter and is not zero:
+Elimination: equality ``r`` gives variable ``j`` explicitly if its coefficient ``a_rj`` is constant and nonzero:
 
     x_j = -(b_r + sum_{k != j} a_rk x_k) / a_rj.
 
-Each equality and each variable is used at most once, and the substitutions are acyclic: walked in the returned order,
-every right-hand side holds only variables that are kept or were given before.
+Each equality and each variable is used at most once, and the substitutions are acyclic: in the returned order every
+right-hand side contains only variables that are kept or were substituted before.
 """
 
 from dataclasses import dataclass, field
@@ -134,7 +132,7 @@ def eliminate(data: DataMap) -> Elimination:
 
 
 def _reaches(target: int, start: list[int], source: dict[int, tuple[int, int]], entries) -> bool:
-    """Tell whether evaluating one of ``start`` needs ``target``."""
+    """Whether the evaluation of one of ``start`` depends on ``target``."""
     stack, seen = list(start), set(start)
     while stack:
         variable = stack.pop()
@@ -149,7 +147,7 @@ def _reaches(target: int, start: list[int], source: dict[int, tuple[int, int]], 
 
 
 def _evaluation_order(source: dict[int, tuple[int, int]], entries) -> list[int]:
-    """Return the given variables such that each comes after those that it needs."""
+    """Return the substituted variables in topological order."""
     order: list[int] = []
     done: set[int] = set()
     for first in sorted(source):
@@ -175,7 +173,7 @@ WIDE_FRACTION = 0.4
 
 @dataclass(frozen=True)
 class Condensed:
-    """The packed program, a fresh workspace, and what the solver needs to know about the rows.
+    """The packed program, a new workspace, and the types of its rows.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The test that every compilation undergoes: CVXPY's internals may move, and then a wrong answer must not come out."""
+"""Self-test of every compilation: guards against wrong solutions after changes of CVXPY's internals."""
 
 import numpy as np
 
@@ -10,7 +10,7 @@ RELATIVE = 1e-9
 
 
 def self_test(compiled: CompiledProblem, seed: int = 0) -> None:
-    """Compare at random parameter values the gathered data with CVXPY's, and the condensed QP with the whole one.
+    """Compare the data map with CVXPY's data, and the condensed QP with the full one, at random parameter values.
 
     Raises
     ------
@@ -58,7 +58,7 @@ def _compare_data(compiled: CompiledProblem):
 
 
 def _compare_condensed(compiled: CompiledProblem, values, generator) -> None:
-    """At a random z: cost and equalities of the whole QP against those of the condensed one."""
+    """Compare cost and equalities of the full and the condensed QP at a random z."""
     P, q, d, A, b = values
     c, equalities = compiled.condensed, compiled.data_map.equalities
     H, g, G, lower, _ = compiled.dense()

@@ -1,8 +1,8 @@
 """Maximal coordinates: one pose per body and joint constraints, as physics engines use them (S3 section 6).
 
 S3 is Liu and Jain, "A quick tutorial on multibody dynamics". Each body has the position of its centre of mass and a
-rotation; its velocities stand together as ``V = [v_1 ... v_m, w_1 ... w_m]`` (eq. 60), in world axes. Links that fixed
-joints hold together are one body, named by the first of them. ::
+rotation; the velocities are stacked as ``V = [v_1 ... v_m, w_1 ... w_m]`` (eq. 60), in world axes. Links connected by
+fixed joints are one body, named after the first of them. ::
 
     import numpy as np
     import mcplan as mc
@@ -44,12 +44,12 @@ from mcplan.textbook.coordinates.rotation_vector import ROTATION_VECTOR
 from mcplan.util.text import summary
 
 ATTAINABLE = 1e-6
-"""A residual of velocities (m/s, rad/s), or of poses (m, rad), above which joints would have to give."""
+"""Largest residual of velocities (m/s, rad/s), or of poses (m, rad), that counts as consistent with the joints."""
 
 
 @dataclass(frozen=True, eq=False)
 class BodyPoses:
-    """Where the bodies are.
+    """Poses of the bodies.
 
     Attributes
     ----------
@@ -64,7 +64,7 @@ class BodyPoses:
 
 
 class Maximal:
-    """A robot seen as bodies.
+    """A robot in maximal coordinates.
 
     Attributes
     ----------
@@ -91,7 +91,7 @@ class Maximal:
     # -- positions ------------------------------------------------------------------------------------------------
 
     def poses(self, q: ArrayLike) -> BodyPoses:
-        """Return where the bodies are at a configuration (nq,)."""
+        """Return the poses of the bodies at a configuration (nq,)."""
         q = numbers(q, (self.robot.nq,), "q")
         X = np.array([self.robot.frame_pose(q, name) for name in self.bodies])
         return BodyPoses(np.einsum("kij,kj->ki", X[:, :3, :3], self.com) + X[:, :3, 3], X[:, :3, :3].copy())

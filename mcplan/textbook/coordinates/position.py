@@ -47,7 +47,7 @@ class PositionChart(ABC):
 
     @abstractmethod
     def distance_to_singularity(self, chi: ArrayLike) -> float:
-        """Return how far, in m, the point is from where E loses its rank; infinite where there is no such place."""
+        """Return the distance (m) of the point to a rank loss of E; infinite without singularities."""
 
     def E_inverse(self, chi: ArrayLike) -> Array:
         """Return the inverse of E (3, 3), the map from velocity to rates (S1 eq. 2.11).

@@ -1,7 +1,4 @@
-"""Unit quaternion chart: four numbers and one constraint, without singularities.
-
-The rotation matrix as nine coordinates with six constraints, without singularities.
-"""
+"""Charts of rotations without singularities: unit quaternion (one constraint) and rotation matrix (six constraints)."""
 
 import numpy as np
 from numpy.typing import ArrayLike

@@ -10,8 +10,8 @@ from mcplan.robot.pose import cross_matrix
 from mcplan.textbook.coordinates.chart import Array, Axes, RotationChart, numbers
 
 TERMS = range(12)
-"""Of the series of ``(1 - cos t) / t^2`` and ``(t - sin t) / t^3``, which are exact to rounding below one radian, where
-the quotients and their derivatives lose digits."""
+"""Terms of the series of ``(1 - cos t) / t^2`` and ``(t - sin t) / t^3``, exact to rounding below one radian, where the
+quotients and their derivatives lose precision."""
 
 
 def _coefficients(t: float) -> tuple[float, float, float, float]:
@@ -67,7 +67,7 @@ class RotationVector(RotationChart):
         return np.asarray(grown, dtype=np.float64)
 
     def distance_to_singularity(self, theta: ArrayLike) -> float:
-        """Return how far, in rad, the angle is from a full turn or several; no turn at all is regular."""
+        """Return the distance (rad) of the angle to nonzero multiples of 2 pi; zero is regular."""
         angle = float(np.linalg.norm(self._numbers(theta)))
         turns = max(1.0, float(np.round(angle / (2 * np.pi))))
         return abs(angle - 2 * np.pi * turns)
@@ -133,7 +133,7 @@ class AngleAxis(RotationChart):
         return np.vstack([theta[1:], -0.5 / np.tan(0.5 * theta[0]) * K @ K - 0.5 * K])
 
     def distance_to_singularity(self, theta: ArrayLike) -> float:
-        """Return how far, in rad, the angle is from no turn or full turns."""
+        """Return the distance (rad) of the angle to multiples of 2 pi, zero included."""
         angle = self._numbers(theta)[0]
         return float(abs(angle - 2 * np.pi * np.round(angle / (2 * np.pi))))
 

@@ -51,7 +51,7 @@ def transformed(X: ArrayLike, point: ArrayLike) -> Array:
 def velocity_transform(X: ArrayLike) -> Array:
     """Return ``[R [p x] R; 0 R]`` (6, 6): a 6D velocity written in B, in A (S2 section 2.2).
 
-    S2 prints ``o`` for the upper right block, and means ``[o x] R``.
+    S2 has a misprint: the upper right block is ``[o x] R``, not ``o``.
 
     Parameters
     ----------

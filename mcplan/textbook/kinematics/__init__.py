@@ -1,4 +1,4 @@
-"""Inverse kinematics: joint rates for wanted velocities, configurations for wanted poses, trajectory tracking."""
+"""Inverse kinematics: joint rates for desired velocities, configurations for target poses, trajectory tracking."""
 
 from mcplan.textbook.kinematics.differential import (
     VelocityTask,

@@ -203,7 +203,7 @@ def test_a_controller_of_ones_own_drives_a_plan_and_says_what_is_wrong():
     assert wave.far > 0.3
     with pytest.raises(InputError, match="own"):
         mc.simulate(plan)
-    with pytest.raises(InputError, match="torques alone"):
+    with pytest.raises(InputError, match="torques only"):
         mc.simulate(plan, physics="qp", controller=wave)
     with pytest.raises(InputError, match="has a method torque"):
         mc.simulate(plan, controller=object())

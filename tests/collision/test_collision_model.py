@@ -231,6 +231,24 @@ def test_a_link_may_touch_what_its_patch_rests_on(robot, model, sunk, allowed):
     np.testing.assert_array_equal(raw.room >= 0, [d >= (-0.002 if p.in_contact else 0) for p, d in by_pair(raw)])
 
 
+@pytest.mark.parametrize("own", ["left", "right"])
+@pytest.mark.parametrize(("height", "level"), [(0.0, True), (0.01, False), (-0.01, False)])
+def test_a_sole_on_a_seam_may_touch_all_plates_of_its_plane(robot, own, height, level):
+    """Whichever of them it is planned on, and none that lies higher or lower; nor may the other foot."""
+    q = robot.posture("half_sitting").copy()
+    q[2] -= robot.frame_pose(q, "left_sole")[2, 3] + 0.5 * ALLOWED_PENETRATION
+    seam = robot.frame_pose(q, "left_sole")[1, 3]
+    other = "right" if own == "left" else "left"
+    plates = [
+        Surface(name, EYE, np.array([0.0, seam + side, height if name == other else 0.0]), rectangle(1, 1))
+        for name, side in (("left", 1.0), ("right", -1.0))
+    ]
+    model = CollisionModel(robot, Environment(surfaces=tuple(plates)))
+    found = model.distances(q, np.inf, [resting("left_sole", own)])
+    touching = {(pair.a, pair.b) for pair in found.pairs if pair.in_contact}
+    assert touching == {("LLEG_LINK5", name) for name in ((own, other) if level else (own,))}
+
+
 def by_pair(distances):
     return list(zip(distances.pairs, distances.distance, strict=True))
 

@@ -153,3 +153,18 @@ def test_balance_is_looked_after_where_the_capture_point_is_off_its_course(monke
     q = standing.stances[0].q
     made.step(0.0, q, np.zeros(made.robot.nv))
     assert [(t, terms) for t, terms, _ in calls] == [(0.0, made.terms)] * looked
+
+
+def test_time_and_error_of_a_phase_are_those_of_references_that_wait_for_the_robot():
+    """A robot that does not move: what it should do goes on more and more slowly, and so does the phase."""
+    dt, planned = 0.005, shared.planned("step", control__pace="fast")
+    made, q = WholeBodyController(planned, dt), planned.stances[0].q
+    still = np.zeros(made.robot.nv)
+    for t in dt * np.arange(120):
+        made.step(t, q, still)
+        measured, clock = made.measure(t), made.motion.stretch
+        away = made.robot.com(q) - made.motion.com.sample(t).value
+        assert measured.error["com"] == pytest.approx(np.linalg.norm(away), abs=1e-12)
+        assert measured.elapsed == pytest.approx(t - made.machine.start_time - clock.late, abs=1e-12)
+    assert measured.error["com"] > 0.02
+    assert clock.late > 0.1

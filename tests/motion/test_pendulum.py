@@ -1,7 +1,9 @@
 import numpy as np
 import pytest
 
-from mcplan.motion.pendulum import Pendulum
+from mcplan.core.rigid_body.tree import GRAVITY
+from mcplan.motion.pendulum import Pendulum, frequency
+from tests.statics.contacts import surface_contact
 
 OMEGA, REST = 3.4, np.array([0.3, -0.1])
 COM, VELOCITY = np.array([0.1, 0.02, 0.8]), np.array([0.5, -0.2, 0.3])
@@ -49,3 +51,13 @@ def test_with_no_rate_the_pressure_stays_at_the_capture_point_and_the_robot_come
     goal = COM[:2] + VELOCITY[:2] / OMEGA
     np.testing.assert_allclose(pressure(path.sample(2.5)), goal, atol=1e-12)
     np.testing.assert_allclose(path.sample(7.0).value[:2], goal, atol=1e-6)
+
+
+@pytest.mark.parametrize("floor", [0.0, -0.3])
+def test_its_frequency_is_that_of_its_height_above_the_lowest_contact(floor):
+    """A hand on a table, or a foot on a step, does not make the robot fall faster."""
+    foot, step, hand = (surface_contact(str(z), (0.2, z, floor + z)) for z in (0.0, 0.2, 0.7))
+    com = COM + [0.0, 0.0, floor]
+    for contacts in ([foot], [foot, step], [step, foot], [foot, hand], [hand, step, foot]):
+        assert frequency(com, contacts) == pytest.approx(np.sqrt(GRAVITY / COM[2]))
+    assert frequency(com, [hand, step]) == pytest.approx(np.sqrt(GRAVITY / (COM[2] - 0.2)))

@@ -40,6 +40,19 @@ def test_aimed_elsewhere_it_goes_on_as_it_moves_and_arrives_there_at_the_same_ti
     np.testing.assert_allclose(path.sample(1.4).p, goal[1], atol=1e-9)
 
 
+@pytest.mark.parametrize("later", [1.3, 1.4, 1.5])
+def test_what_was_asked_before_it_was_aimed_elsewhere_does_not_matter(path, later):
+    """Neither a time that is still to come nor the one of the aim."""
+    goal = END[0], END[1] + [0.1, -0.02, 0.01]
+    asked, fresh = path, StepPath(START, END, UP, 0.05, 0.4, 0.1, 1.0)
+    asked.sample(later)
+    for each in (asked, fresh):
+        each.aim(goal, 1.15)
+    for found, expected in zip(asked.sample(later), fresh.sample(later), strict=True):
+        np.testing.assert_array_equal(found, expected)
+    assert np.linalg.norm(asked.sample(later).p - StepPath(START, END, UP, 0.05, 0.4, 0.1, 1.0).sample(later).p) > 0.01
+
+
 def test_from_the_air_it_goes_on_as_the_foot_moves():
     velocity = np.array([0.5, -0.2, 0.1])
     path = StepPath(START, END, UP, 0.05, 0.4, 0.1, 1.0, velocity)

@@ -97,20 +97,23 @@ def test_points_that_stand_out_from_their_link_bear_alone(tmp_path):
     assert standing_out(load_robot("hrp2")) == set()
 
 
-ROUND_FOOT = """<robot name="r"><link name="a"><inertial><mass value="1"/>
+ROUND_FOOT = """<robot name="r"><link name="shin"/><joint name="weld" type="fixed"><parent link="shin"/>
+<child link="a"/><origin xyz="0.1 0 0.2" rpy="{}"/></joint><link name="a"><inertial><mass value="1"/>
 <inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>
 <collision><geometry><cylinder radius="0.05" length="0.04"/></geometry></collision></link></robot>"""
 
 
+@pytest.mark.parametrize("turned", ["0 0 0", "0.4 -0.7 1.1"])
 @pytest.mark.parametrize(
     ("half", "depth", "stands_out"), [(0.03, 0.02, set()), (0.03, 0.03, {"sole"}), (0.05, 0.02, set())]
 )
 def test_a_polygon_touches_with_its_foot_or_where_corners_are_off_a_rounded_one_with_its_plate(
-    tmp_path, half, depth, stands_out
+    tmp_path, half, depth, stands_out, turned
 ):
-    (tmp_path / "r.urdf").write_text(ROUND_FOOT)
+    """However its link is fixed to the one above."""
+    (tmp_path / "r.urdf").write_text(ROUND_FOOT.format(turned))
     (tmp_path / "r.yaml").write_text(
-        "mcplan: 1\nname: r\nurdf: r.urdf\nbase: a\npatches:\n  sole:\n    link: a\n    limb: leg\n"
+        "mcplan: 1\nname: r\nurdf: r.urdf\npatches:\n  sole:\n    link: a\n    limb: leg\n"
         f"    pose: {{xyz: [0, 0, {-depth}], quat_wxyz: [0, 1, 0, 0]}}\n"
         f"    polygon: [[{-half}, {-half}], [{half}, {-half}], [{half}, {half}], [{-half}, {half}]]\n"
     )

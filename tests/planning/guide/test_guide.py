@@ -193,6 +193,24 @@ def test_the_base_stands_as_high_above_what_carries_it_as_at_the_start(passage, 
     assert 0.3 < near.stretch < 0.7
 
 
+@pytest.mark.parametrize("yaw", [0.7, -2.0, np.pi / 2])
+def test_supports_are_found_alike_whichever_way_the_robot_heads(passage, walker, yaw):
+    """The plate turns along with it: the same foot finds as much of it, or misses it by as much."""
+    _, q, limbs, _ = walker
+    R, reach = turn(yaw), MAX_REACH_SHARE * min(limb.length for limb in limbs.values())
+    ahead, turned = (passage([Surface("plate", A, np.zeros(3), 0.5 * SQUARE)]) for A in (np.eye(3), R))
+    missing = set()
+    for place in ([0.5 + 0.5 * reach, 0.2], [0.3, -0.5], [0.3, 0.5], [0.0, 0.5 + reach], [0.0, -0.5 - reach]):
+        expected = ahead.support(*place, 0.0, q[2])
+        found = turned.support(*(R[:2, :2] @ place), yaw, q[2])
+        assert found.limb == expected.limb
+        assert found.stretch == pytest.approx(expected.stretch, abs=1e-9)
+        assert found.height == pytest.approx(expected.height, abs=1e-9, nan_ok=True)
+        assert expected.stretch > 0.0
+        missing.add(found.limb)
+    assert missing == {"", "left_leg", "right_leg"}
+
+
 def test_what_stands_in_the_way_costs_by_its_distance_and_bars_where_it_overlaps(passage, walker):
     _, q, *_ = walker
     clear = passage([plate("floor", 0.0, half=3.0)])

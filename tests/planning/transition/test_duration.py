@@ -115,6 +115,22 @@ def test_a_straight_path_takes_as_long_as_its_fastest_joint_needs(scene, way):
     assert finder.law.straight(q, turned, contacts) == pytest.approx(15 / 8 * 2.0 / finder.law.rates[joint])
 
 
+@pytest.mark.parametrize("way", [-1.0, 1.0])
+@pytest.mark.parametrize(("axis", "near", "far"), [(0, 0.05, 0.09), (0, 0.07, 0.10), (1, 0.11, 0.15)])
+def test_a_shift_takes_as_long_as_its_end_with_the_least_room_asks_for(scene, axis, near, far, way):
+    """There and back, to either side: ``T = sqrt(5.8 D / room) / w``."""
+    robot, finder, contacts, q = scene
+    ends = np.tile(q, (2, 1))
+    ends[:, axis] += way * np.array([near, far]) + np.mean([c.p for c in contacts], axis=0)[axis] - robot.com(q)[axis]
+    rooms = [finder.law.room(contacts, robot.com(end)) for end in ends]
+    assert rooms[1] < 0.9 * rooms[0]
+    expected = np.sqrt(5.8 * (far - near) / rooms[1] * robot.com(q)[2] / GRAVITY)
+    for start, end in (ends, ends[::-1]):
+        found = finder.law.straight(start, end, contacts)
+        assert found == pytest.approx(max(expected, finder.settings.timing.min_shift_duration))
+    assert expected > finder.settings.timing.min_shift_duration
+
+
 def test_what_limbs_take_besides_the_weight_counts_too(scene):
     """The trunk turns to and fro over one sole: the centre of mass stays, and friction has to turn the robot."""
     robot, finder, contacts, q = scene

@@ -8,11 +8,13 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from mcplan.certificate.independent import integrate
-from mcplan.certificate.object_checks import _balance, _friction, _integration, _unsupported
+from mcplan.certificate.object_checks import FAR, _balance, _friction, _integration, _unsupported, run_clearance
 from mcplan.certificate.recomputed_run import NONE
 from mcplan.certificate.transition_track import TransitionTrack
+from mcplan.record.world import WorldRecord
+from mcplan.robot.description import Box
 from mcplan.scene.contact import Carrier
-from mcplan.scene.environment import Environment, Surface
+from mcplan.scene.environment import Environment, FreeObject, Surface
 from tests.statics.contacts import surface_contact
 
 G, BOX, DT, LINKS = 9.81, 20.0, 0.001, 3
@@ -178,6 +180,36 @@ def test_sliding_objects_stay_above_one_plane(floor, shift, turn, does, monkeypa
         assert (found.carrier.rest is not None) == (does or t != 1.0)
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_hands_go_along_with_an_object_however_it_lies_and_turns(seed):
+    """Each stays where it is in the frame of the object, and ends where that frame does."""
+    rng = np.random.default_rng(seed)
+    begin, end = (
+        np.concatenate([rng.normal(size=3), Rotation.random(random_state=rng).as_quat(scalar_first=True)])
+        for _ in range(2)
+    )
+    held = Carrier("box", BOX, begin[:3], None)
+    hands = tuple(
+        replace(surface_contact(f"hand{k}", rng.normal(size=3), rng.normal([0, 0, 3])), carrier=held) for k in range(2)
+    )
+    segment, curve = SimpleNamespace(contacts=hands), SimpleNamespace(times=np.array([0.0, 2.0]))
+    track = TransitionTrack(1, 0, "", segment, curve, hands, (), {"box": begin}, {"box": end}, Environment())
+    times = np.linspace(0.0, 2.0, 5)
+    R, p = track.object_poses("box", times)
+    np.testing.assert_allclose(p[[0, -1]], [begin[:3], end[:3]], atol=1e-12)
+    np.testing.assert_allclose(R[-1], Rotation.from_quat(end[3:], scalar_first=True).as_matrix(), atol=1e-9)
+    for k, hand in enumerate(hands):
+        turned, place = track.place(hand, times)
+        np.testing.assert_allclose(
+            np.einsum("kji,kj->ki", R, place - p), np.tile(R[0].T @ (hand.p - p[0]), (5, 1)), atol=1e-9
+        )
+        np.testing.assert_allclose(np.swapaxes(R, 1, 2) @ turned, np.tile(R[0].T @ hand.R, (5, 1, 1)), atol=1e-9)
+        there = [track.closed_at(t)[k] for t in times]
+        np.testing.assert_allclose([c.p for c in there], place, atol=1e-9)
+        np.testing.assert_allclose([c.R for c in there], turned, atol=1e-9)
+        np.testing.assert_allclose([c.carrier.com for c in there], p, atol=1e-9)
+
+
 @pytest.mark.parametrize("shift", [-1.0, 1.0])
 def test_friction_holds_back_what_slides(shift):
     q, v = moving(np.zeros(6), speed=(shift * 0.2, 0, 0, 0, 0, 0))
@@ -185,3 +217,23 @@ def test_friction_holds_back_what_slides(shift):
         force = [shift * share * 0.4 * BOX * G, 0.0, BOX * G]
         found = _friction(evidence(q, v, [(1, PLACES[1], force)]), [(1, BODY)], v)
         assert found.passed == passes
+
+
+@pytest.mark.parametrize("moves", [(0, 1), (1, 0), (1, 1)], ids=["second", "first", "both"])
+@pytest.mark.parametrize("yaw", [0.0, np.pi / 4])
+@pytest.mark.parametrize("gap", [0.3, 0.03, -0.05])
+def test_objects_keep_apart_from_each_other_where_each_of_them_is(moves, yaw, gap):
+    """Two cubes, one of them turned: they come to a gap from far apart, or go along with it, whichever is moved."""
+    half = 0.1 * (1.0 + max(abs(np.cos(yaw)), 1.0 if yaw == 0.0 else np.sqrt(2.0)))
+    ends = np.array([[0.0, 0.5, 1.0], [half + gap, 0.5, 1.0]])
+    along = np.array([0.0, 0.0, 1.0]) if moves == (1, 1) else np.array([2.0 * moves[1] - 1.0, 0.0, 0.0])
+    q = np.zeros((5, 2, 7))
+    q[:, :, :3] = ends + np.linspace(0.5, 0.0, 5)[:, None, None] * np.array(moves)[:, None] * along
+    q[:, 0, 3], q[:, 1, 3:] = 1.0, [np.cos(yaw / 2), 0.0, 0.0, np.sin(yaw / 2)]
+    cubes = tuple(FreeObject(name, Box((0.2,) * 3), np.eye(3), np.zeros(3), 1.0, 0.4) for name in ("first", "second"))
+    made = evidence(q, np.zeros((5, 2, 6)), physics="qp")
+    made.plan = SimpleNamespace(scenario=SimpleNamespace(environment=Environment(objects=cubes)))
+    made.run.object_q, made.record.world, made.tolerances.overlap = q, WorldRecord(), 1e-5
+    found = run_clearance(made)
+    assert found.value == pytest.approx(min(gap, FAR), abs=1e-6)
+    assert found.passed == (gap > 0.0)

@@ -6,8 +6,12 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
+from mcplan.certificate.independent import Mechanism
 from mcplan.certificate.recomputed_run import RecomputedRun
+from mcplan.certificate.transition_balance import Balance
 from mcplan.certificate.transition_checks import transition_checks
+from mcplan.certificate.transition_dynamics import dynamics
+from mcplan.certificate.transition_track import tracks_of
 from mcplan.motion.time_parameterization import TimeParameterization
 from mcplan.planning.chain import paced
 from mcplan.planning.transition.transition import SwingSpec
@@ -307,11 +311,15 @@ def fast(step):
     return replace(step, scenario=scenario, stances=paced(scenario, step.stances))
 
 
+def replace_law(old, **changes):
+    """Another law."""
+    named = {name: getattr(old, name) for name in ("times", "path", "rate", "change", "kept")}
+    return TimeParameterization(**(named | changes))
+
+
 def law(plan, k, **changes):
     """The plan with another law of a segment."""
-    old = segment(plan, k).law
-    named = {name: getattr(old, name) for name in ("times", "path", "rate", "change", "kept")}
-    return forged(plan, k, law=TimeParameterization(**(named | changes)))
+    return forged(plan, k, law=replace_law(segment(plan, k).law, **changes))
 
 
 def quicker(plan, k, factor):
@@ -346,6 +354,22 @@ LAWS = {
 def test_a_forged_law_is_caught_by_name(fast, name):
     forge, lines = LAWS[name]
     assert lines <= broken(forge(fast))
+
+
+def test_a_law_is_held_to_the_reserve_that_it_says_it_keeps(fast):
+    """The less of it a motion keeps, the more it may take of torques, and of contacts on ice."""
+    robot, settings = fast.scenario.robot, fast.scenario.transition_settings
+    record = record_robot(robot)
+    balance, given = Balance(record, Mechanism(record)), next(t for t in tracks_of(fast)[0] if t.stance == GO)
+    icy = replace(given, closed=tuple(replace(contact, friction=0.03) for contact in given.closed))
+    shares, lacks = [], []
+    for kept in (1.0, 0.0):
+        law = replace_law(given.segment.law, kept=kept)
+        dry, slippery = (replace(t, segment=replace(t.segment, law=law)) for t in (given, icy))
+        shares.append(max(sample.share for sample in dynamics(dry, balance, settings)))
+        lacks.append(max(sample.missing for sample in dynamics(slippery, balance, settings)))
+    assert shares[1] == pytest.approx(settings.pace.torque * shares[0])
+    assert 0.0 < lacks[1] < 0.99 * lacks[0]
 
 
 def test_honest_laws_pass_and_slower_ones_too(fast):

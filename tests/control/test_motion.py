@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
+from mcplan.control.arrival import Arrivals
 from mcplan.control.controller import ARM, WholeBodyController
 from mcplan.control.criteria import Measurement, criterion_of
 from mcplan.control.motion import Motion
@@ -31,6 +32,8 @@ from mcplan.control.phases import (
 from mcplan.control.watches import FELT
 from mcplan.errors import SimulationFailed
 from mcplan.motion.posture import PostureTrajectory
+from mcplan.motion.time_parameterization import TimeParameterization
+from mcplan.planning.timing.touchdown import touchdown_speed
 from mcplan.planning.transition.finder import TransitionFinder
 from mcplan.robot.description import Box
 from mcplan.robot.patch import MOUNT
@@ -38,6 +41,7 @@ from mcplan.robot.robot_file import load_robot
 from mcplan.scene.environment import Environment, FreeObject, Surface
 from mcplan.scene.placement import make_contact
 from mcplan.settings.control import ControlSettings
+from tests import shared
 
 SQUARE = np.array([[-2.0, -2], [2, -2], [2, 2], [-2, 2]])
 FLOOR = Environment((Surface("floor", np.eye(3), np.zeros(3), SQUARE),))
@@ -327,6 +331,23 @@ def test_what_lies_at_rest_in_its_place_touches_with_a_part_of_the_force(short):
     assert ends(1.5) == ["", "time and speed foot and above foot and force foot"]
     off = {} if short == "time" else {short: (0.99 if short == "force" else 1.01) * values[short]}
     assert ends(0.9 if short == "time" else 1.5, **off) == ["", ""]
+
+
+def test_a_patch_comes_down_as_quickly_as_the_reserve_that_its_motion_keeps_lets_it():
+    """Where it may be as quick as balance bears: each motion by its own law, whichever was asked about before."""
+    planned = shared.planned("step", control__pace="fast")
+    scenario = planned.scenario.replace(control={"pace": {"touchdown_speed": 3.0}})
+    robot, settings = scenario.robot, scenario.control_in("contact")
+    segment = next(s for s in planned.segments if any(c.target and not c.hold for c in s.courses))
+    (course,) = (c for c in segment.courses if c.target and not c.hold)
+    arrivals, found, old = Arrivals(robot, settings), [], segment.law
+    for kept in (1.0, 0.0):
+        law = TimeParameterization(old.times, old.path, old.rate, old.change, kept)
+        found.append(arrivals.of(replace(course), course.target, replace(segment, law=law)).speed)
+        most, q, closed = settings.timing.descent_speed, segment.q[-1], segment.contacts
+        assert found[-1] == touchdown_speed(robot, q, closed, course.target, settings.pace, most, kept)
+    assert settings.timing.descent_speed == 3.0
+    assert 0.0 < 1.5 * found[1] < found[0] < 3.0
 
 
 # -- what is measured -----------------------------------------------------------------------------------------------

@@ -58,11 +58,12 @@ def test_unknowns_of_a_wrench_have_that_wrench_and_are_the_smallest(contact):
     assert null @ found == pytest.approx(np.zeros(len(found)), abs=1e-9)
 
 
+@pytest.mark.parametrize("along", [(0.0, 0.0), (40.0, 0.0), (-40.0, 0.0), (0.0, 40.0), (0.0, -40.0)])
 @pytest.mark.parametrize("margin", [0.0, 0.005])
-def test_points_press_where_a_wrench_is_near_an_edge_and_have_it_where_they_can(margin):
-    """The least forces of all would pull at the heel where the pressure is at the toes."""
-    x = FOOT.points[:, 0].max() - 0.008
-    wrench = np.r_[FOOT.normal * 200.0, np.cross(FOOT.R @ [x, 0.01, FOOT.points[0, 2]], FOOT.normal * 200.0)]
+def test_points_press_where_a_wrench_is_near_an_edge_and_have_it_where_they_can(margin, along):
+    """The least forces of all would pull at the heel where the pressure is at the toes, whatever acts along."""
+    x, force = FOOT.points[:, 0].max() - 0.008, FOOT.axes @ [*along, 200.0]
+    wrench = np.r_[force, np.cross(FOOT.R @ [x, 0.01, FOOT.points[0, 2]], force)]
     settings = ControlSettings(contact={"pressure_margin": margin})
     forces = PlannedForces(plan_of([(FOOT, wrench)]), 1e-3, settings)._stances[0]["left_sole"]
     contact = counted_on(FOOT, settings)

@@ -57,7 +57,7 @@ def test_with_no_rate_the_pressure_stays_at_the_capture_point_and_the_robot_come
 def test_its_frequency_is_that_of_its_height_above_the_lowest_contact(floor):
     """A hand on a table, or a foot on a step, does not make the robot fall faster."""
     foot, step, hand = (surface_contact(str(z), (0.2, z, floor + z)) for z in (0.0, 0.2, 0.7))
-    com = COM + [0.0, 0.0, floor]
+    com = COM + np.array([0.0, 0.0, floor])
     for contacts in ([foot], [foot, step], [step, foot], [foot, hand], [hand, step, foot]):
         assert frequency(com, contacts) == pytest.approx(np.sqrt(GRAVITY / COM[2]))
     assert frequency(com, [hand, step]) == pytest.approx(np.sqrt(GRAVITY / (COM[2] - 0.2)))

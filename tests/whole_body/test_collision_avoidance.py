@@ -179,6 +179,21 @@ def test_the_pairs_that_ask_for_most_get_the_rows(standing):
     assert b[1] < 0
 
 
+def test_what_the_velocity_alone_adds_to_a_distance_need_not_be_asked_for(standing):
+    """``J vd + bias >= a``: of each pair, in whatever row it is."""
+    nv, bias = standing.robot.nv, {"a": -0.7, "b": 0.4, "c": 1.5}
+    random_state(standing)
+    J = 0.01 * np.random.default_rng(3).normal(size=(3, nv))
+    avoidance, least = CollisionAvoidance(4), []
+    for given in (None, list(bias.values())):
+        avoidance.set_pairs([0.1, 0.05, 0.2], J, given, list("abc"))
+        _, b = avoidance.rows(standing.terms)
+        assert avoidance.active == 3
+        least.append(dict(zip(avoidance.names, b.tolist(), strict=True)))
+    for name, more in bias.items():
+        assert least[0][f"distance of {name}"] - least[1][f"distance of {name}"] == pytest.approx(more)
+
+
 @pytest.mark.parametrize("order", [[0, 1, 2, 3, 4, 5], [5, 4, 3, 2, 1, 0], [3, 5, 0, 4, 1, 2]])
 def test_rows_of_one_pair_of_bodies_do_not_crowd_out_the_others(order):
     """Four corners of a sole ask for more than two other pairs: of four rows the corners get two."""

@@ -46,11 +46,15 @@ def clearance(scene, knots):
     )
 
 
-def test_a_hand_goes_around_a_board(scene):
+@pytest.mark.parametrize("up", [True, False])
+def test_a_hand_goes_around_a_board(scene, up):
+    """Bit by bit from its start to its end, whichever of them the path is found from."""
     robot, environment, held, below, above = scene
-    assert clearance(scene, straight_knots(robot, below, above, KNOTS)) < -0.02
-    knots = Detour(KnotFinder(robot, environment), below, above, held, []).knots(KNOTS)
-    np.testing.assert_allclose(knots[[0, -1]], (below, above), atol=1e-12)
+    ends = (below, above) if up else (above, below)
+    assert clearance(scene, straight_knots(robot, *ends, KNOTS)) < -0.02
+    knots = Detour(KnotFinder(robot, environment), *ends, held, []).knots(KNOTS)
+    np.testing.assert_allclose(knots[[0, -1]], ends, atol=1e-12)
+    assert max(np.abs(robot.difference(a, b)).max() for a, b in pairwise(knots)) < 0.15
     assert clearance(scene, knots) > -0.01  # what smoothing takes is won back about these guides
 
 

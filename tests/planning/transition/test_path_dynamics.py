@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from mcplan.planning.timing.path_dynamics import PathDynamics, RetimingError
+from mcplan.planning.timing.path_dynamics import PathDynamics, RetimingError, margined
 from mcplan.planning.timing.retiming import Retimer
+from mcplan.settings.margins import counted_on
 
 POINTS = (1, 17, 24, 40)
 
@@ -97,3 +98,23 @@ def test_a_retiming_failure_names_reason_and_place(step, retimer):
         RetimingError, match=r"^\d+ % along it, standing still takes all that contacts and joints have$"
     ):
         forces.polygons(retimer.program_at(path, forces))
+
+
+def test_a_motion_loads_contacts_by_what_is_counted_on_less_the_reserve_that_it_keeps(step, retimer):
+    """Without a reserve by all of that, with all of it by the part of the pace, and halfway in between."""
+    settings, pace = retimer.settings, retimer.pace
+    contact = replace(step.stances[0].contacts[0], max_force=1500.0, max_moment=60.0)
+    none, half, full = (margined(contact, pace, settings, kept) for kept in (0.0, 0.5, 1.0))
+    counted = counted_on(contact, settings)
+    paced = {"friction": pace.friction, "max_force": pace.force, "max_moment": pace.force}
+    for name, part in paced.items():
+        assert getattr(none, name) == pytest.approx(getattr(counted, name))
+        assert getattr(full, name) == pytest.approx(part * getattr(contact, name))
+        assert getattr(half, name) == pytest.approx((getattr(none, name) + getattr(full, name)) / 2)
+        assert getattr(full, name) < getattr(counted, name)
+    np.testing.assert_allclose(none.points, counted.points, atol=1e-12)
+    np.testing.assert_allclose(half.points, (none.points + full.points) / 2, atol=1e-12)
+    sides = [np.abs(each.points - contact.points)[:, :2].max(axis=0) for each in (none, full)]
+    np.testing.assert_allclose(
+        sides, np.tile([[settings.contact.pressure_margin], [pace.pressure]], (1, 2)), atol=1e-12
+    )

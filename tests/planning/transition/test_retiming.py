@@ -144,6 +144,23 @@ def test_half_the_reserve_is_kept_in_the_middle_of_path_and_time_between_nodes(s
         assert u_there == pytest.approx(u[k] + half * (u[k + 1] - u[k]), abs=0.3 * np.abs(u).max())
 
 
+def test_a_law_that_takes_too_much_between_its_nodes_is_slowed_down_as_a_whole(step, retimer, monkeypatch):
+    """No limit is lowered about the points where it does, and no reserve may be used there."""
+    monkeypatch.setattr(retiming, "MAX_ROUNDS", 0)
+    monkeypatch.setattr(retiming, "RESERVE_BETWEEN_NODES", 0.0)
+    segment = step.segments[3]
+    law, (x, u) = retimer.law(segment), retimer.solve(segment)
+    share = law.rate**2 / x
+    assert np.ptp(share) < 1e-9
+    assert share[0] < 0.99
+    np.testing.assert_allclose(law.change, share[0] * u, atol=1e-12)
+    t = 0.5 * (law.times[:-1] + law.times[1:])
+    s, rate, change = np.array([law.at(each) for each in t]).T
+    path, _ = PathDynamics.pair(retimer.robot, segment)
+    there = path.at(retimer.robot, s / segment.duration)
+    assert retimer.forces(there, law.kept).reach(rate**2, change).min() > 1.0 - 1e-3
+
+
 def test_contacts_keep_their_part_of_the_weight(step):
     segment, scenario = step.segments[1], step.scenario
     times = []

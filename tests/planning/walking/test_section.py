@@ -1,11 +1,12 @@
-"""Which stances are a walk."""
+"""Which stances are a walk, and what friction it takes."""
 
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from mcplan.planning.walking.gait import WalkSection, walk_sections
+from mcplan.core.rigid_body.tree import GRAVITY
+from mcplan.planning.walking.gait import Gait, WalkSection, walk_sections
 from tests import shared
 
 
@@ -50,3 +51,17 @@ def test_a_foot_that_steps_twice_a_hand_and_a_slope_end_a_walk(stances):
 
 def test_where_no_foot_steps_there_is_no_walk(stances):
     assert not list(walk_sections(stances[:2]))
+
+
+@pytest.mark.parametrize(("friction", "slips"), [(0.35, False), (0.23, True)])
+def test_the_centre_of_mass_of_a_walk_stays_within_the_cone_in_every_direction(stances, friction, slips):
+    """Also along the diagonals, ahead and aside at once; where that is too little there is no walk."""
+    planned, dt = shared.planned("walk", parameters__distance=1.0), 0.024
+    settings = planned.scenario.replace(control={"pace": "fast", "walking": "dynamic"}).transition_settings
+    icy = [replace(s, contacts=tuple(replace(c, friction=friction) for c in s.contacts)) for s in stances]
+    walk = Gait(planned.scenario.robot, settings, icy, next(walk_sections(icy))).walk(dt, 0.06)
+    if walk is not None:
+        bend = np.diff(walk.com, n=2, axis=0) / dt**2
+        taken = np.hypot(bend[:, 0], bend[:, 1]) / (GRAVITY + bend[:, 2])
+        assert 0.5 < taken.max() / (settings.pace.friction * friction) < 1.0
+    assert (walk is None) == slips

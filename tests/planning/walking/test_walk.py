@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import mcplan as mc
+from mcplan.collision.model import CollisionModel
 from mcplan.control.motion import Motion, faded
 from mcplan.control.phases import FAR, phases_of
 from mcplan.errors import ScenarioError
@@ -47,6 +48,16 @@ def test_it_is_faster_than_steps_from_rest_to_rest_and_certified(scenario, walk)
     passed = [stance.passing is not None for stance in walk.stances]
     assert passed == [False, *[True] * (len(passed) - 2), False]
     assert walk.scenario.planner.step == scenario.planner.step
+
+
+def test_each_motion_knows_where_bodies_come_nearest_along_it(walk):
+    """The nearest of all its postures, in which feet touch what they leave and come to."""
+    scenario = walk.scenario
+    model = CollisionModel(scenario.robot, scenario.environment)
+    for before, stance in itertools.pairwise(walk.stances[:-1]):
+        (segment,) = stance.transition.segments
+        found = [model.smallest(q, contacts=(*before.contacts, *stance.contacts)) for q in segment.q]
+        assert segment.near.distance == pytest.approx(min(one.distance for one in found), abs=1e-9)
 
 
 def test_it_cannot_stand_still_on_one_foot(walk):

@@ -24,6 +24,7 @@ as   -J' f / limit + s = share - h / limit,   0 <= s <= 2 share
 """
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass
 from functools import cache, cached_property
 
@@ -168,6 +169,12 @@ class ForceUnknowns:
         self.map[:, ends[of_robot] :] = 0.0  # supports of objects act on the robot only through its contacts
         self.equal = np.vstack(equal) if equal else np.zeros((0, self.size))
         self.equal_to = np.concatenate(equal_to) if equal else np.zeros(0)
+
+    def without_equalities(self) -> "ForceUnknowns":
+        """Return the same unknowns without ``equal``, for programs in which those rows may be missed."""
+        free = copy(self)
+        free.equal, free.equal_to = np.zeros((0, self.size)), np.zeros(0)
+        return free
 
     @cached_property
     def norm(self) -> np.ndarray:

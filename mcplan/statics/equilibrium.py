@@ -175,8 +175,9 @@ def balance(
 def equilibrium_margin(com: np.ndarray, contacts: Sequence[Contact], mass: float) -> float:
     """Return the largest horizontal push at ``com`` (N) that the contacts balance, minimum over 16 directions.
 
-    Exact cones and force limits, no torque limits; at most `MOST_PUSH` weights. Without equilibrium: minus the smallest
-    residual, a force at the centre of mass plus a moment divided by 1 m.
+    Exact cones and force limits, no torque limits; never more than `MOST_PUSH` weights. Without any equilibrium: minus
+    the smallest residual, a force at the centre of mass plus a moment counted as force at 1 m; of an object that
+    contacts cannot hold, what it lacks.
     """
     return _margin(np.asarray(com, dtype=float), contacts, mass, None, None)
 
@@ -216,9 +217,18 @@ def _margin(
     columns[:, pushes] = push[:, :2] @ np.vstack([np.cos(angle), np.sin(angle)])
     upper = np.concatenate([np.full(torques, 2.0), np.full(2 * k, np.inf), np.zeros(DIRECTIONS)])
     slack = np.concatenate([np.full(6, -1), np.arange(torques)])
-    program = StaticProgram(forces, rows, columns, rhs, True, upper, slack)
     cost = np.zeros(pushes.stop)
     cost[missing] = 1.0
+    program = StaticProgram(forces, rows, columns, rhs, True, upper, slack)
+    if not program.feasible:  # nothing holds an object, whatever holds the robot
+        k = len(forces.equal)
+        columns = np.block(
+            [[columns, np.zeros((len(rhs), 2 * k))], [np.zeros((k, pushes.stop)), np.eye(k), -np.eye(k)]]
+        )
+        rows, rhs = np.vstack([rows, forces.equal / weight]), np.append(rhs, forces.equal_to / weight)
+        upper, slack = np.append(upper, np.full(2 * k, np.inf)), np.append(slack, np.full(k, -1))
+        program = StaticProgram(forces.without_equalities(), rows, columns, rhs, True, upper, slack)
+        cost = np.append(cost, np.ones(2 * k))
     least = program.minimise(cost).value
     if least > LEAST_MISSING:
         return -least * weight

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from mcplan.certificate.verify import verify
-from mcplan.errors import ScenarioError
+from mcplan.errors import PlanningFailed, ScenarioError
 from mcplan.planning.plan import Plan
 from mcplan.planning.plan_file import load_plan, save_plan
 from mcplan.planning.planner import plan
+from mcplan.planning.sequence import complete_sequence
 from mcplan.scenario.load import load_scenario
 from mcplan.sim.simulate import simulate
 from tests import shared
@@ -49,6 +50,14 @@ def test_in_the_air_the_hands_bear_the_box(lift):
     heavy = [carried(stance, mass=8.0) for stance in lift.stances]
     failed = {check.name: check.failure for check in verify(replace(lift, stances=tuple(heavy))).checks}
     assert "box, stance 3: it would fall" in failed["objects: held"]
+
+
+@pytest.mark.parametrize("hand", HANDS)
+def test_a_hand_that_lets_go_of_a_box_in_the_air_is_named_with_its_stance(hand):
+    items = load_scenario("lift").document.data["stances"][:4]
+    dropped = load_scenario("lift", {"stances": [*items, {"remove": hand}]})
+    with pytest.raises(PlanningFailed, match=rf"stances\[4\]: remove {hand}: .* N are missing"):
+        complete_sequence(dropped)
 
 
 def test_contacts_on_a_box_that_turns_turn_with_it(lift):

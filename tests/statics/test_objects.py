@@ -7,6 +7,7 @@ import pytest
 
 from mcplan.scene.contact import Carrier
 from mcplan.statics.contact_forces import ForceUnknowns, moments_about
+from mcplan.statics.equilibrium import equilibrium_margin
 from mcplan.statics.feasibility import can_balance
 from mcplan.statics.static_program import StaticProgram
 from mcplan.statics.support_region import support_region
@@ -130,3 +131,17 @@ def test_a_box_in_the_air_is_held_by_two_hands_and_not_by_one():
     for share, holds in ((1.01, True), (0.99, False)):  # half the weight each, by friction on what presses
         hands = [replace(hand, max_force=share * hand.max_force) for hand in bounded]
         assert can_balance(com, [feet, *hands], MASS, exact=True) == holds
+
+
+@pytest.mark.parametrize("mass", [5.0, BOX])
+def test_an_object_in_the_air_that_nothing_holds_lacks_its_weight(mass):
+    """One hand cannot squeeze it, two can."""
+    carrier = Carrier("box", mass, np.array([0.6, 0.0, 0.8]), None)
+    feet = surface_contact("feet", [0.0, 0.0, 0.0], half=(0.5, 0.5), friction=0.8)
+    near, far = (
+        replace(surface_contact(f"hand{x}", [x, 0.0, 0.8], (normal, 0.0, 0.0), friction=0.8), carrier=carrier)
+        for x, normal in ((0.5, -1.0), (0.7, 1.0))
+    )
+    assert equilibrium_margin(COM, [feet, near], MASS) == pytest.approx(-mass * GRAVITY)
+    assert equilibrium_margin(COM, [feet, far], MASS) == pytest.approx(-mass * GRAVITY)
+    assert equilibrium_margin(COM, [feet, near, far], MASS) > 0.0

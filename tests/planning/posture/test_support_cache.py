@@ -22,6 +22,7 @@ CHANGES = {
     "no object": lambda hand: replace(hand, carrier=None),
     "mass of the object": lambda hand: replace(hand, carrier=replace(BOX, mass=80.0)),
     "place of the object": lambda hand: replace(hand, carrier=replace(BOX, com=BOX.com + 0.1 * np.eye(3)[0])),
+    "nothing below the object": lambda hand: replace(hand, carrier=replace(BOX, rest=None)),
     "friction below the object": lambda hand: replace(hand, carrier=replace(BOX, rest=replace(BOX.rest, friction=0.1))),
 }
 

@@ -30,6 +30,8 @@ PYTHON = {
     # things
     "mc.Surface('floor')": r"give either size=\(length, width\) or polygon=",
     "mc.Surface('floor', size=4)": r"surface `floor`: size: expected 2 finite numbers, not 4",
+    "mc.Surface('floor', size=(4, np.nan))": r"size: expected 2 finite numbers, not \(4, nan\)",
+    "mc.Surface('floor', size=(-np.inf, 4))": r"size: expected 2 finite numbers, not \(-inf, 4\)",
     "mc.Surface('floor', size=(4, -4))": r"size is -4 m, expected more than 0",
     "mc.Surface('floor', size=('a', 4))": r"size: expected 2 finite numbers, not \('a', 4\)",
     "mc.Surface('floor', size=(4, 4), friction=-1)": r"friction is -1, expected 0 or more",
@@ -37,6 +39,7 @@ PYTHON = {
     "mc.Surface('floor', size=(4, 4), friction='ice')": r"friction: expected a finite number, not 'ice'",
     "mc.Surface('floor', size=(4, 4), xyz=(0, 0))": r"xyz: expected 3 finite numbers, not \(0, 0\)",
     "mc.Surface('floor', size=(4, 4), quat_wxyz=(1, 1, 0, 0))": r"quat_wxyz has length 1\.41421, expected 1",
+    "mc.Surface('floor', size=(4, 4), quat_wxyz=(0.9, 0, 0, 0))": r"quat_wxyz has length 0\.9, expected 1",
     "mc.Surface(3, size=(4, 4))": r"name: expected a text, not 3",
     "mc.Bar('rail', ends=((0, 0, 1), (0, 0, 1)), radius=0.02)": r"the two ends are the same point",
     "mc.Bar('rail', ends=((0, 0, 1), (1, 0, 1)), radius=-1)": r"radius is -1 m, expected more than 0",

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -149,6 +150,21 @@ def test_kernels_that_are_compiled_are_among_those_that_are_declared():
     assert len(compiled) > 50
     assert compiled <= declared_kernels()
     assert len(declared_kernels(["contact"])) < len(declared_kernels())
+
+
+def test_the_seconds_of_compiling_are_those_of_all_kernels_and_of_kernels_within_kernels_once(monkeypatch, capsys):
+    clock = 100.0
+    monkeypatch.setattr("mcplan.util.compiling.time", SimpleNamespace(monotonic=lambda: clock))
+    watch = Compiling()
+    for seconds in (2.0, 3.0):
+        watch.begins("outer")
+        clock += 0.5 * seconds
+        watch.begins("inner")
+        clock += 0.5 * seconds
+        watch.ends()
+        watch.ends()
+        clock += 10.0
+    assert watch.seconds == pytest.approx(5.0)
 
 
 def test_a_first_run_is_told_from_a_later_one(tmp_path, monkeypatch, capsys):

@@ -162,3 +162,8 @@ def test_verdicts():
     assert Row("g", "n", 6.0, judged="value", required=5.0, aim=8.0, larger_is_better=True).verdict == "ok"
     assert Row("g", "n", 4.0, judged="value", required=5.0, aim=8.0, larger_is_better=True).verdict == "short"
     assert Agreement(1e-5, 1.0).holds
+
+
+def test_the_real_time_factor_is_how_often_the_simulated_time_holds_that_of_the_clock():
+    for simulated, taken, factor in ((3.0, 1.5, 2.0), (1.5, 3.0, 0.5)):
+        assert closed_loop.ClosedLoop(simulated, taken, 3000, 900.0, {}).real_time_factor == factor

@@ -33,10 +33,11 @@ def nearest(model, q):
 
 
 def corners(model, faces, q, pair, distance):
-    heights, rates, scratch = np.zeros(MOST), np.zeros((MOST, ROBOT.nv)), new_scratch(ROBOT, len(model.shapes.index), 2)
-    place_shapes(ROBOT.tree, model.shapes, q, scratch)
+    robot = model.robot
+    heights, rates, scratch = np.zeros(MOST), np.zeros((MOST, robot.nv)), new_scratch(robot, len(model.shapes.index), 2)
+    place_shapes(robot.tree, model.shapes, q, scratch)
     count = add_corner_rows(
-        ROBOT.tree, model.shapes, faces, *model.indices[pair], q, scratch, distance, 0, heights, rates,
+        robot.tree, model.shapes, faces, *model.indices[pair], q, scratch, distance, 0, heights, rates,
         np.zeros(PAIR_SIZE), np.zeros(MOST, np.int64),
     )  # fmt: skip
     return heights[:count], rates[:count]
@@ -76,3 +77,23 @@ def test_only_the_face_counts():
     own = next(p for p, names in enumerate(model.pairs) if names[1] != "floor")
     assert not len(corners(model, faces, q, pair, 0.3)[0])
     assert not len(corners(model, faces, q, own, 0.0)[0])
+
+
+def test_the_ends_of_a_capsule_are_as_high_as_its_surface(tmp_path):
+    """Not as its axis: by its radius less."""
+    inertial = '<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>'
+    (tmp_path / "rod.urdf").write_text(
+        f'<robot name="rod"><link name="rod">{inertial}<collision><geometry><capsule radius="0.03" length="0.2"/>'
+        f'</geometry></collision></link><link name="hook">{inertial}</link><joint name="hinge" type="continuous">'
+        '<parent link="rod"/><child link="hook"/><axis xyz="0 0 1"/></joint></robot>'
+    )
+    robot = load_robot(tmp_path / "rod.urdf")
+    floor = Surface("floor", size=(2, 2))
+    model = CollisionModel(robot, Environment(surfaces=(floor,)))
+    lying = Rotation.from_euler("y", np.pi / 2 - 0.1)
+    q = np.concatenate([[0.1, 0.2, 0.06], lying.as_quat(scalar_first=True), [0.0]])
+    (pair,), (distance,), _ = model.near(q, 0.05)
+    ends = 0.06 + 0.1 * lying.as_matrix()[2, 2] * np.array([-1.0, 1.0])
+    heights, _ = corners(model, faces_of(model, (floor,)), q, pair, distance)
+    np.testing.assert_allclose(heights, ends - 0.03, atol=1e-9)
+    assert heights[0] == pytest.approx(distance, abs=1e-9)

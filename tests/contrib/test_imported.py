@@ -1,6 +1,7 @@
 """Contacts of other programs end where those have them, and sequences are carried over step by step."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -137,6 +138,50 @@ def test_step_lists_one_after_the_other_keep_their_places(robot, tmp_path):
     assert right.surface == next(thing.name for thing in first.surfaces if thing.name != "floor")
     contact = mc.contact(robot, "right_sole", second.environment.support(right.surface), x=right.x, y=right.y)
     np.testing.assert_allclose(middle(contact)[2], 0.05, atol=1e-9)
+
+
+def test_lists_of_several_states_follow_one_another(robot, tmp_path):
+    """Times begin again in each state: a later one comes later, and within each the order is that of times."""
+    _, first, second, *hand = re.split(r"(?m)^(?= {8}- )", STEPS)
+    said = []
+    for text in (
+        STEPS,
+        f"states:\n  a:\n    stepCommandList:\n{first}{second}  b:\n    stepCommandList:\n{''.join(hand)}",
+        f"states:\n  a:\n    stepCommandList:\n{second}{first}  b:\n    stepCommandList:\n{''.join(hand)}".replace(
+            "startTime: 5.0, endTime: 7.0", "startTime: 0.0, endTime: 1.0"
+        ),
+    ):
+        file = tmp_path / "steps.yaml"
+        file.write_text(text)
+        stances = mc.read_step_list(file, robot, *scene(robot)).stances
+        said.append([item.remove or item.add.patch for item in stances if item.contacts is None])
+    assert said[0] == said[1] == said[2]
+
+
+def test_steps_follow_one_another_as_they_begin_whenever_they_end(robot, tmp_path):
+    """A hand that moves beside both feet, and begins before them."""
+    file = tmp_path / "steps.yaml"
+    file.write_text(STEPS.replace("startTime: 5.0, endTime: 7.0", "startTime: 1.0, endTime: 8.5"))
+    stances = mc.read_step_list(file, robot, *scene(robot)).stances[1:]
+    feet = ["left_sole", "left_sole", "right_sole", "right_sole"]
+    assert [item.remove or item.add.patch for item in stances] == ["left_grip", *feet, "left_grip"]
+
+
+@pytest.mark.parametrize("frictions", [(0.5, 0.8), (0.8, 0.5)])
+def test_a_surface_that_is_made_holds_all_its_contacts_and_has_the_least_of_their_frictions(robot, frictions, tmp_path):
+    feet = {
+        name: {"friction": friction, "pos": [0.0, y, 0.3]}
+        for name, y, friction in (("left_foot", 0.6, frictions[0]), ("right_foot", -0.6, frictions[1]))
+    }
+    file = tmp_path / "double.json"
+    file.write_text(json.dumps(feet))
+    stance = mc.read_pymanoid_stance(file, robot)
+    (surface,) = stance.environment.surfaces
+    assert surface.friction == 0.5
+    for contact, friction in zip(stance.contacts, frictions, strict=True):
+        assert contact.friction == friction
+        inside = (contact.world_points - surface.p) @ surface.R[:, :2]
+        assert np.all(np.abs(inside - surface.polygon.mean(axis=0)) < np.ptp(surface.polygon, axis=0) / 2)
 
 
 @pytest.mark.parametrize(

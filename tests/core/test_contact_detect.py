@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from mcplan.core.contact.detect import is_over, off_bar
+from mcplan.core.contact.detect import DEEPEST, depth, is_over, off_bar
 from mcplan.core.contact.model import BAR_END, BAR_RADIUS, HALF, MIDDLE, SURFACE_SIZE, THICKNESS
 from tests.core.random_trees import random_rotation
 
@@ -57,6 +57,13 @@ def test_a_ball_beyond_the_margin_of_the_box_is_not(slab, rng):
             far += 1
             assert not is_over(scene, scene.surface, 0, *world(x), radius, 1e-3)
     assert far > 50
+
+
+def test_a_point_below_a_slab_is_not_in_it(slab):
+    scene, _ = slab
+    for thickness, deepest in ((0.004, 0.004), (0.5, DEEPEST), (0.0, DEEPEST)):
+        scene.surface[0, THICKNESS] = thickness
+        assert depth(scene, 0) == deepest
 
 
 def test_a_point_is_off_a_bar_as_far_as_off_a_cylinder_with_flat_ends(rng):

@@ -135,3 +135,12 @@ def test_the_way_of_the_base_covers_its_turn_and_not_much_more():
         assert 2.0 * np.sin(angle / 2) <= base_way(watch, q) + 1e-6 <= 1.01 * angle + 2e-6
         q[3:7] *= -3.0  # the same rotation
         assert 2.0 * np.sin(angle / 2) <= base_way(watch, q) + 1e-6
+
+
+@pytest.mark.parametrize("change", [np.asarray, np.transpose, np.asfortranarray, lambda a: a[:, ::2]])
+def test_what_is_given_to_kernels_is_contiguous_and_read_only_whatever_it_is_made_of(change):
+    given = change(np.arange(12.0).reshape(3, 4))
+    found = read_only(given)
+    np.testing.assert_array_equal(found, given)
+    assert found.flags.c_contiguous
+    assert not found.flags.writeable

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from mcplan.core.algebra.polygon import clip_polygon
+from mcplan.core.algebra.polygon import clip_polygon, nearest_on_border
 
 UNIT = np.array([[0.0, 0], [1, 0], [1, 1], [0, 1]])
 
@@ -30,3 +30,16 @@ def test_what_lies_inside_stays_and_what_lies_outside_goes():
     triangle = [[0.2, 0.2, 1.0], [0.8, 0.3, 2.0], [0.4, 0.9, 3.0]]
     assert cut(triangle) == pytest.approx(np.array(triangle))
     assert len(cut(np.add(triangle, [2.0, 0.0, 0.0]))) == 0
+
+
+def test_the_nearest_point_of_a_border_is_at_most_at_the_ends_of_its_edges():
+    """From outside a square it is the point clipped to it; from inside one on the nearest side."""
+    rng = np.random.default_rng(0)
+    for place in (*rng.uniform(-2.0, 3.0, (200, 2)), *rng.uniform(0.0, 1.0, (50, 2))):
+        found = np.array(nearest_on_border(UNIT, 0, len(UNIT), *place))
+        inside = np.minimum(place, 1.0 - place).min()
+        if inside < 0.0:
+            np.testing.assert_allclose(found, np.clip(place, 0.0, 1.0), atol=1e-12)
+        else:
+            assert np.linalg.norm(found - place) == pytest.approx(inside)
+            assert np.minimum(found, 1.0 - found).min() == pytest.approx(0.0, abs=1e-12)

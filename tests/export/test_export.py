@@ -178,6 +178,31 @@ def test_foxglove_frames_put_links_and_forces_where_the_run_has_them(run, tmp_pa
             total += turn.apply([arrow["shaft_length"] / NEWTON, 0.0, 0.0])
         np.testing.assert_allclose(total, run.wrench[k, :, :3].sum(axis=0), atol=1e-6)
         assert [joint["effort"] for joint in joints["joints"]] == run.tau[k].tolist()
+        changes = [*forces["entities"], *forces["deletions"]]
+        for stamp in [item["timestamp"] for item in (joints, *frames["transforms"], *changes)]:
+            assert 0 <= stamp["nsec"] < 10**9
+            assert stamp["sec"] + 1e-9 * stamp["nsec"] == pytest.approx(run.t[k], abs=1e-9)
+
+
+def test_a_foxglove_scene_has_each_solid_with_its_size_at_its_place_on_its_link(run):
+    _, _, scene = foxglove.scene(run)
+    drawn = {entity["id"]: entity for entity in scene["entities"]}
+    sizes = {
+        mc.Box: ("cubes", lambda box: box.size),
+        mc.Sphere: ("spheres", lambda ball: [2 * ball.radius] * 3),
+        mc.Cylinder: ("cylinders", lambda rod: [2 * rod.radius, 2 * rod.radius, rod.length]),
+    }
+    seen = {link: [each for each in all_ if each.role == "visual"] for link, all_ in run.robot.geometry.items()}
+    for link, geometries in seen.items():
+        for k, each in enumerate(geometries):
+            kind, size = sizes[type(each.shape)]
+            (solid,) = drawn[f"{link} {k}"][kind]
+            assert [solid["size"][axis] for axis in "xyz"] == pytest.approx(size(each.shape))
+            assert [solid["pose"]["position"][axis] for axis in "xyz"] == pytest.approx(each.p)
+            turn = Rotation.from_quat([solid["pose"]["orientation"][part] for part in "xyzw"])
+            np.testing.assert_allclose(turn.as_matrix(), each.R, atol=1e-9)
+            assert drawn[f"{link} {k}"]["frame_id"] == link
+    assert {type(each.shape) for geometries in seen.values() for each in geometries} == set(sizes)
 
 
 def test_a_root_link_that_is_called_world_is_not_the_world_of_the_other_program(tmp_path):

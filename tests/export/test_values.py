@@ -26,9 +26,9 @@ def run():
     changed = {name: rng.normal(size=getattr(run, name).shape) for name in names}
     objects = {"object_q": rng.normal(size=(len(run), 2, 7)), "object_v": rng.normal(size=(len(run), 2, 6))}
     link = run.point_link.copy()
-    link[5] = len(run.record.links) + 1  # a point on the second object, of a contact that nobody planned
+    link[::3] = len(run.record.links) + 1  # points on the second object, of contacts that nobody planned
     patch = run.point_patch.copy()
-    patch[5] = -1
+    patch[::3] = -1
     record = run.record.model_copy(update={"objects": ["crate", "ball"]})
     live = SimpleNamespace(scenario=SimpleNamespace(name="box", robot=None))
     return replace(run, record=record, live_plan=live, point_link=link, point_patch=patch, **changed, **objects)
@@ -73,6 +73,7 @@ def test_each_contact_point_is_a_row_with_its_body_and_patch(run, tmp_path):
         rows = list(csv.DictReader(stream))
     assert tuple(rows[0]) == POINTS
     k = 0
+    assert {row["patch"] for row in rows} == {"sole", "tip", ""}
     for sample in run.every(rate):
         for i in range(run.point_start[sample], run.point_start[sample + 1]):
             row = rows[k]

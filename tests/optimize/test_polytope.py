@@ -14,6 +14,15 @@ def test_inscribed_pyramid_lies_in_the_cone_and_touches_it(faces):
     assert np.min(reach) == pytest.approx(np.cos(np.pi / faces), abs=1e-12)
 
 
+def test_faces_of_a_pyramid_stand_in_opposite_pairs_so_their_number_is_even():
+    for faces in (4, 6, 8):
+        D = friction_pyramid(faces)
+        np.testing.assert_allclose(D[: faces // 2], -D[faces // 2 :], atol=1e-12)
+    for faces in (2, 3, 5, 7):
+        with pytest.raises(ValueError, match=f"even number of faces, 4 or more, not {faces}"):
+            friction_pyramid(faces)
+
+
 def test_circumscribed_four_faces_bound_each_component():
     D = friction_pyramid(4, "circumscribed")
     assert {tuple(row) for row in D} == {(1.0, 0.0), (0.0, 1.0), (-1.0, 0.0), (0.0, -1.0)}

@@ -5,6 +5,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from mcplan.errors import InputError
+from mcplan.scene.contact import Carrier
 from mcplan.scene.placement import make_contact
 
 SURFACES = ["floor", "ramp", "wall"]
@@ -246,3 +247,20 @@ def test_a_share_of_a_contact_bears_that_share_of_all_that_it_may(robot, environ
     assert (strong.max_force, strong.max_moment) == (0.8 * whole.max_force, 0.8 * whole.max_moment)
     sole = place(robot, environment, patch="sole", surface="floor", x=0.1, y=0.2, yaw=0)
     assert sole.with_margin(0.8).friction == pytest.approx(0.8 * sole.friction)
+
+
+@pytest.mark.parametrize("rests", [True, False])
+def test_an_object_keeps_its_centre_of_mass_and_what_it_rests_with_as_it_is_moved(robot, environment, rests):
+    rest = place(robot, environment, patch="sole", surface="floor", x=0.1, y=0.2, yaw=0.3)
+    box = Carrier("box", 20.0, np.array([0.4, -0.3, 0.5]), rest)
+    begin = Rotation.from_euler("xyz", [0.1, 0.2, 0.3]).as_matrix(), np.array([0.3, -0.2, 0.4])
+    end = Rotation.from_euler("xyz", [-0.5, 0.4, 2.0]).as_matrix(), np.array([-1.0, 0.6, 0.7])
+    moved = box.moved(begin, end, rests)
+    np.testing.assert_allclose(end[0].T @ (moved.com - end[1]), begin[0].T @ (box.com - begin[1]), atol=1e-12)
+    assert (moved.name, moved.mass) == (box.name, box.mass)
+    if not rests:
+        assert moved.rest is None
+        return
+    np.testing.assert_allclose(end[0].T @ (moved.rest.p - end[1]), begin[0].T @ (rest.p - begin[1]), atol=1e-12)
+    for name in ("R", "axes"):
+        np.testing.assert_allclose(end[0].T @ getattr(moved.rest, name), begin[0].T @ getattr(rest, name), atol=1e-12)

@@ -5,6 +5,7 @@ import pytest
 
 import mcplan as mc
 from mcplan.errors import ScenarioError
+from mcplan.robot.pose import rotation_from_rpy
 from mcplan.scenario.assemble import RESTS
 from mcplan.scene.posture_contacts import Reach, resting_contacts
 from tests.sim.other_robots import BALL, humanoid, quadruped
@@ -33,6 +34,21 @@ def test_the_patches_that_rest_are_those_of_the_posture(posture, patches):
     for contact in found.contacts:
         off = robot.frame_pose(found.q, contact.patch)[:3, 3] - contact.p
         assert np.linalg.norm(off) < 0.03
+
+
+@pytest.mark.parametrize("rpy", [(0.0, 0.0, 2.5), (0.1, -0.2, 0.3)])
+def test_a_base_that_is_turned_with_its_floor_rests_on_the_same_patches(rpy):
+    level, q = start("half_sitting"), mc.load_robot("hrp2").posture("half_sitting")
+    R = rotation_from_rpy(np.array(rpy))
+    floor = {"surfaces": [{"name": "floor", "size": [4, 4], "pose": {"rpy": list(rpy)}}]}
+    base = {"xyz": (R @ q[:3]).tolist(), "rpy": list(rpy)}
+    turned = mc.load_scenario(HEAD | {"environment": floor, "start": {"posture": "half_sitting", "base": base}}).start
+    robot = mc.load_robot("hrp2")
+    for patch in robot.patches:
+        X, Y = robot.frame_pose(level.q, patch), robot.frame_pose(turned.q, patch)
+        np.testing.assert_allclose(Y[:3, :3], R @ X[:3, :3], atol=1e-9)
+        np.testing.assert_allclose(Y[:3, 3], R @ X[:3, 3], atol=1e-9)
+    assert [contact.patch for contact in turned.contacts] == [contact.patch for contact in level.contacts]
 
 
 def test_a_start_in_the_air_is_refused():

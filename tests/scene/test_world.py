@@ -132,6 +132,22 @@ def test_a_plane_of_sdf_has_a_size_and_a_normal(tmp_path):
     assert np.linalg.norm(vertices - [0, 0, 1], axis=1) == pytest.approx(np.sqrt(2) * np.ones(4))
 
 
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("w.xml", '<mujoco><worldbody><geom type="plane" size="1 3 1" pos="0 0 0.2" euler="0 0 90"/>'
+                  "</worldbody></mujoco>"),
+        ("w.sdf", """<sdf version="1.6"><model name="m"><static>true</static><link name="l"><collision name="c">
+         <pose>0 0 0.2 0 0 1.5707963267948966</pose>
+         <geometry><plane><normal>0 0 1</normal><size>2 6</size></plane></geometry></collision></link></model></sdf>"""),
+    ],
+)  # fmt: skip
+def test_an_oblong_plane_is_as_long_and_as_wide_as_its_file_says(tmp_path, name, text):
+    vertices, _ = read_world(written(tmp_path, name, text)).triangles()
+    np.testing.assert_allclose(np.ptp(vertices, axis=0), [6.0, 2.0, 0.0], atol=1e-6)
+    np.testing.assert_allclose(vertices.mean(axis=0), [0.0, 0.0, 0.2], atol=1e-6)
+
+
 def test_models_and_meshes_in_the_folder_are_included(tmp_path):
     (tmp_path / "step").mkdir()
     trimesh.creation.box((1, 1, 1)).export(tmp_path / "step" / "box.stl")

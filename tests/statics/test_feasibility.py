@@ -127,6 +127,9 @@ def test_the_torque_that_is_named_is_the_least_that_holds(robot, crawl):
     assert not can_hold(robot, q, stance, found.amount - 1e-6)
     held = balance(robot, q, stance, torque_share=found.amount + 1e-6)
     assert np.abs(held.tau / robot.limits.torque).max() == pytest.approx(found.amount, abs=1e-5)
+    for allowed in (0.02, 0.03):
+        text = str(shortfall(robot, q, stance, allowed))
+        assert f"{found.name} needs {found.amount:.0%} of its torque limit, {allowed:.0%} are allowed" in text
 
 
 def test_the_centre_of_mass_is_said_to_be_off_to_the_side_on_which_it_is(robot):

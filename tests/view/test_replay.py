@@ -12,6 +12,7 @@ from matplotlib.text import Text
 from mcplan.record.run import load_run
 from mcplan.view.arrow import NEWTON
 from mcplan.view.drawing import Drawing
+from mcplan.view.film import lowest
 from mcplan.view.page import SCRIPTS, Page, band_items, part
 from mcplan.view.palette import phase_bands
 from mcplan.view.plots import FIGURES, save_plots
@@ -54,6 +55,12 @@ def test_arrows_carry_the_weight_of_the_robot(run, tracks):
         place = at(tracks[f"forces/n:{foot}/shaft"][".position"], 0)
         assert place[2] == pytest.approx(0.0, abs=1e-4)
         assert at(tracks[f"forces/n:{foot}/head"][".position"], 0)[2] > 0.2
+
+
+def test_the_ground_is_as_high_as_the_lowest_point_in_contact_and_stays_there_without_one():
+    heights = [[0.3, 0.1, 0.2], [], [], [-0.2, 0.4], [0.5]]
+    points = [np.array([[0.1, -0.2, z] for z in frame]).reshape(-1, 3) for frame in heights]
+    assert lowest(points).tolist() == [0.1, 0.1, 0.1, -0.2, 0.5]
 
 
 def test_the_page_needs_no_network_and_names_every_phase(run):

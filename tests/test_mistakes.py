@@ -87,11 +87,13 @@ PYTHON = {
     "scenario.replace(envronment=env)": r"no part 'envronment'; did you mean `environment`\?",
     "scenario.replace(environment=floor)": r"environment: expected an Environment, not Surface\('floor'",
     "scenario.save(3)": r"save: expected the path of a file, not 3",
+    "mc.support_region(robot, q, [*soles, 'floor'])": r"contacts\[2\]: expected a Contact, not 'floor'",
     # plans and runs
     "mc.plan('stp')": r"no scenario `stp`; did you mean `step`\?",
     "mc.plan(robot)": r"plan: expected a Scenario, .* not Robot\('hrp2'",
     "mc.plan(mc.Scenario(robot, env, start=soles))": r"neither `goal:` nor `stances:`; there is nothing to plan",
     "mc.plan('sway', seed=-1)": r"plan: seed: expected a whole number from 0 on, not -1",
+    "mc.plan('sway', seed=True)": r"plan: seed: expected a whole number from 0 on, not True",
     "mc.load_plan('step')": r"not an item of a plan; plan the scenario first",
     "mc.load_plan(scenario)": r"load_plan: expected the path of a file, not Scenario\('sway'",
     "mc.load_run('nothing')": r"nothing: no such run",

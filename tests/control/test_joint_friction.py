@@ -1,14 +1,20 @@
 """What joints take of their torques by friction and damping is given to them."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from mcplan import Surface, contact
 from mcplan.control.controller import WholeBodyController
 from mcplan.control.joint_torques import JointFriction
 from mcplan.planning.planner import plan as make_plan
 from mcplan.planning.timing.path_dynamics import DAMPING_TORQUE_SHARE, joint_speeds
 from mcplan.robot.robot_file import load_robot
 from mcplan.scenario.load import load_scenario
+from mcplan.statics.equilibrium import balance, equilibrium_torque_margin
+from mcplan.statics.feasibility import can_hold
+from mcplan.statics.support_region import torque_support_region
 from tests.sim.other_robots import humanoid
 
 RUBS = {"l_elbow": (0.4, 1.5), "r_knee": (0.0, 2.0), "waist": (0.7, 0.0)}
@@ -106,3 +112,22 @@ def test_motions_are_planned_with_what_friction_and_damping_leave(path):
             speeds[k] = min(speeds[k], DAMPING_TORQUE_SHARE * torque[k] / RUBS[name][0])
         np.testing.assert_allclose(joint_speeds(robot, part), speeds)
     assert not np.allclose(speeds, 100.0 * velocity)  # damping bounds the last ones
+
+
+@pytest.mark.parametrize("share", [1.0, 0.4, 0.2])
+def test_stances_are_held_with_what_friction_leaves_of_torques(path, tmp_path, share):
+    """As by a robot without friction whose motors give less by as much."""
+    rubs, smooth = load_robot(path), load_robot(humanoid(tmp_path))
+    weaker = replace(smooth, limits=replace(smooth.limits, torque=rubs.usable_torque))
+    q, floor = rubs.posture("ready"), Surface("floor", size=(2, 2))
+    feet = [contact(rubs, f"{side}_sole", floor, near=q) for side in ("left", "right")]
+    regions = [torque_support_region(robot, q, feet, share) for robot in (rubs, weaker)]
+    assert regions[0].area == pytest.approx(regions[1].area, abs=1e-9)
+    assert can_hold(rubs, q, feet, share) == can_hold(weaker, q, feet, share)
+    forces = [balance(robot, q, feet, torque_share=share) for robot in (rubs, weaker)]
+    assert forces[0].torque_feasible == forces[1].torque_feasible
+    np.testing.assert_allclose(forces[0].tau, forces[1].tau, atol=1e-6)
+    pushes = [equilibrium_torque_margin(robot, q, feet) for robot in (rubs, weaker)]
+    assert pushes[0] == pytest.approx(pushes[1])
+    if share < 1.0:  # here the torques bind
+        assert regions[0].area < torque_support_region(smooth, q, feet, share).area - 1e-5

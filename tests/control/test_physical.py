@@ -13,7 +13,7 @@ from mcplan.motion.limb_path import LimbPath
 from mcplan.robot.anatomy import RobotScale
 from mcplan.scenario.load import load_scenario
 from mcplan.settings.control import COMPLIANT_DEFAULTS, ControlSettings
-from mcplan.settings.margins import shrunk
+from mcplan.settings.margins import counted_on, shrunk
 from mcplan.settings.states import Until
 
 SOLE = np.array([[-0.1, -0.075, 0], [0.13, -0.075, 0], [0.13, 0.056, 0], [-0.1, 0.056, 0]])
@@ -48,6 +48,19 @@ def test_settings_of_a_file_outrank_those_of_the_physics():
     rest = {name: value for name, value in COMPLIANT_DEFAULTS.items() if name != "contact.friction_fraction"}
     assert {name: under.value(name) for name in rest} == rest
     assert ControlSettings.model_validate(under.model_dump()) == under
+
+
+@pytest.mark.parametrize("physics", ["qp", "mujoco"])
+def test_of_a_contact_the_same_part_of_its_force_and_of_its_moment_is_counted_on(soles, physics):
+    settings = ControlSettings().under(physics)
+    own = settings.contact
+    grip = replace(soles[0], kind="grasp", max_force=200.0, max_moment=30.0)
+    counted = counted_on(grip, settings)
+    assert (counted.max_force, counted.max_moment) == (200.0 * own.force_fraction, 30.0 * own.force_fraction)
+    assert counted.friction == grip.friction * own.friction_fraction
+    np.testing.assert_array_equal(counted.points, shrunk(grip.points, own.pressure_margin))
+    assert counted_on(soles[0], settings).max_force == np.inf
+    assert physics == "qp" or own.force_fraction != own.friction_fraction
 
 
 def test_contact_points_are_drawn_in_by_the_margin_and_keep_their_middle():

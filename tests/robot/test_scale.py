@@ -57,6 +57,17 @@ def test_settings_follow_the_size_as_motions_under_gravity_do():
     assert half.model_dump(exclude=groups) == whole.model_dump(exclude=groups)
 
 
+def test_settings_of_soles_follow_soles_and_those_of_motions_the_legs():
+    whole = ControlSettings().under("contact")
+    lengths = {"sole": ["contact.cop_margin", "contact.pressure_margin", "timing.com_tolerance"]}
+    lengths["leg"] = ["avoidance.swing_clearance", "contact.touch_height", "timing.limb_speed", "gains.com_kp"]
+    lengths["mass"] = ["contact.touch_force", "contact.preload_force"]
+    for part in ("leg", "arm", "sole", "mass"):
+        one = ControlSettings().under("contact", RobotScale(**{part: 0.5}))
+        for other, keys in lengths.items():
+            assert all((one.value(key) != whole.value(key)) == (other == part) for key in keys)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "s"), [("walk", 0.5), ("walk", 1.5), ("stairs", 1.5), ("table", 0.5)])
 def test_a_robot_of_another_size_plans_the_same_stances(name, s, tmp_path):

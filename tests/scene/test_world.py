@@ -139,7 +139,8 @@ def test_a_plane_of_sdf_has_a_size_and_a_normal(tmp_path):
                   "</worldbody></mujoco>"),
         ("w.sdf", """<sdf version="1.6"><model name="m"><static>true</static><link name="l"><collision name="c">
          <pose>0 0 0.2 0 0 1.5707963267948966</pose>
-         <geometry><plane><normal>0 0 1</normal><size>2 6</size></plane></geometry></collision></link></model></sdf>"""),
+         <geometry><plane><normal>0 0 1</normal><size>2 6</size></plane></geometry></collision></link>
+         </model></sdf>"""),
     ],
 )  # fmt: skip
 def test_an_oblong_plane_is_as_long_and_as_wide_as_its_file_says(tmp_path, name, text):

@@ -1,6 +1,7 @@
 """``mcplan sweep`` and ``mcplan check EXPERIMENT``."""
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, replace
 
 import pytest
 
@@ -10,6 +11,7 @@ from mcplan.sweep.case import code_version
 from mcplan.sweep.experiment import load_experiment
 from mcplan.sweep.results import collect_results
 from mcplan.sweep.store import DONE, CaseOutcome, Store
+from mcplan.sweep.sweep import work_of
 from mcplan.util.bars import be_quiet
 
 TEXT = "scenarios: [sway]\nsteps: plan\ngrid: {environment.friction: [0.5, 0.7]}\nexpect: {success: '%s'}\n"
@@ -27,6 +29,19 @@ def test_check_says_how_many_cases_and_how_long(experiment_file, capsys):
     out = capsys.readouterr().out
     assert f"{file}: ok, 20 cases; 20 to run; about " in out
     assert "a guess" in out
+
+
+def test_a_sweep_takes_the_time_of_its_cases_shared_by_its_workers(experiment_file, tmp_path):
+    def duration(count, workers, seconds):
+        experiment = load_experiment(experiment_file(f"scenarios: [sway]\nsteps: plan\nseeds: {{count: {count}}}\n"))
+        work = replace(work_of(experiment, tmp_path / "out"), seconds=seconds)
+        found = re.match(r"about (\d+) s on (\d+) worker", command.estimate(experiment, work, workers))
+        assert int(found[2]) == workers
+        return int(found[1])
+
+    assert duration(10, 1, 4.0) == duration(20, 2, 4.0) == duration(10, 2, 8.0) == 40
+    assert duration(20, 8, 4.0) == 10
+    assert duration(40, 2, None) == duration(20, 1, None) == 2 * duration(20, 2, None)  # a guess
 
 
 def test_check_takes_packages_that_only_the_workers_have(experiment_file, capsys, monkeypatch):

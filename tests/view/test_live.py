@@ -6,6 +6,7 @@ import struct
 import threading
 import urllib.error
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -38,8 +39,10 @@ def parts(message):
     return status, set_to
 
 
-def test_frames_put_the_links_where_the_simulation_has_them(plan):
+def test_frames_put_the_links_where_the_simulation_has_them(plan, monkeypatch):
     frames, ready = [], threading.Event()
+    clock = 100.0
+    monkeypatch.setattr("mcplan.view.live.time", SimpleNamespace(perf_counter=lambda: clock))
 
     async def listen(url):
         socket = await websocket_connect(url.replace("http", "ws") + "frames")
@@ -52,6 +55,8 @@ def test_frames_put_the_links_where_the_simulation_has_them(plan):
 
     class Keep(mc.Observer):
         def on_step(self, sample):
+            nonlocal clock
+            clock = 100.0 + 4.0 * sample.t  # a quarter of real time
             samples[round(sample.t, 9)] = sample.q.copy()
 
     with mc.LiveView(plan) as view:
@@ -67,6 +72,8 @@ def test_frames_put_the_links_where_the_simulation_has_them(plan):
         for link in ("BODY", "LLEG_LINK5", "HEAD_LINK1"):
             expected = run.robot.frame_pose(q, link)
             np.testing.assert_allclose(set_to[f"/meshcat/robot/n:{link}"], expected, atol=1e-6)
+        assert status["factor"] == pytest.approx(0.25 if status["t"] > 0.0 else 0.0)
+        assert status["phase"] == run.phases[run.phase[np.abs(run.t - status["t"]).argmin()]]
     last, _ = frames[-1]
     assert last["ended"] == "the simulation has ended"
     assert last["t"] == pytest.approx(run.t[-1])

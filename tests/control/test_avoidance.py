@@ -111,7 +111,7 @@ def test_a_sole_may_come_near_its_floor_only_near_its_place(hrp2):
         place = {"patch": "left_sole", "surface": "floor", "x": sole[0] + ahead, "y": sole[1], "yaw": 0.0}
         motion.targets["left_sole"] = make_contact(hrp2, environment, place)
         limit = Avoidance(hrp2, environment, settings, 1e-3)
-        for _ in range(300):  # what is asked rises bit by bit
+        for _ in range(300):  # the goal rises gradually
             limit.update(terms, motion)
         b = limit.rows(terms)[1]
         least.append(max(b[i] for i, name in enumerate(limit.names) if name == "distance of LLEG_LINK5 and floor"))
@@ -178,7 +178,7 @@ def test_a_tick_allocates_nothing_in_its_one_kernel(hrp2, monkeypatch):
 
 
 def test_what_each_pair_is_to_keep_follows_from_what_its_contacts_do(hrp2):
-    """Held, fixed, left, waited for, come to, and all the rest: each has a distance of its own."""
+    """Each kind of pair has its goal: held, fixed, left, waiting, approaching, others."""
     q, settings = hrp2.posture("half_sitting"), ControlSettings(avoidance={"clearance": 0.006})
     ground = hrp2.frame_pose(q, "left_sole")[2, 3]
     square = np.array([[2.0, 2.0], [-2.0, 2.0], [-2.0, -2.0], [2.0, -2.0]])
@@ -231,8 +231,10 @@ def test_what_each_pair_is_to_keep_follows_from_what_its_contacts_do(hrp2):
         assert sought[left] == pytest.approx(-ALLOWED_PENETRATION - deeper)
     for ahead in (0.0, 0.004, 0.5):
         coming = goals(closed=["right_sole"], targets={"left_sole": sole("left_sole", x=0.008 + ahead)})
-        way = np.linalg.norm(sole("left_sole", x=0.008 + ahead).p - hrp2.frame_pose(q, "left_sole")[:3, 3])
-        assert coming[left] == pytest.approx(min(0.006, PASSING - ALLOWED_PENETRATION + CLEARANCE_PER_DISTANCE * way))
+        distance_left = np.linalg.norm(sole("left_sole", x=0.008 + ahead).p - hrp2.frame_pose(q, "left_sole")[:3, 3])
+        assert coming[left] == pytest.approx(
+            min(0.006, PASSING - ALLOWED_PENETRATION + CLEARANCE_PER_DISTANCE * distance_left)
+        )
 
 
 @pytest.mark.parametrize("nearest_at", ["start", "middle", "end"])
@@ -240,7 +242,7 @@ def test_what_each_pair_is_to_keep_follows_from_what_its_contacts_do(hrp2):
 def test_a_pair_may_come_as_near_as_its_motion_takes_it(hrp2, nearest_at, foreseen, monkeypatch):
     """A bar that a hand leaves, passes or comes to: nothing parts the two before the motion does.
 
-    What has been foreseen of the motion is not looked at again.
+    Distances cached by `foresee` are not computed again.
     """
     q, settings = hrp2.posture("half_sitting"), ControlSettings(avoidance={"clearance": 0.015})
     environment = beside_a_bar(hrp2, q, np.random.default_rng(1))
@@ -259,7 +261,7 @@ def test_a_pair_may_come_as_near_as_its_motion_takes_it(hrp2, nearest_at, forese
         limit.expect(())
         for name in ("nearer", "fixed_by"):
             monkeypatch.setattr(CollisionModel, name, None)
-    for _ in range(LOOKS):  # what is between the ends is looked at time by time
+    for _ in range(LOOKS):  # the samples between the ends
         limit.update(terms, motion)
     assert limit._aims.goal[pair] == pytest.approx(0.01 - PLANNED, abs=1e-6)
 
@@ -288,7 +290,7 @@ def test_a_pair_is_seen_where_it_is_nearest_between_two_knots(hrp2, between):
             assert limit._aims.goal[pair] == pytest.approx(max(min(distances) - PLANNED, APART), abs=1e-3)
             braking.setdefault(slower, set()).add(float(limit._aims.braking[pair]))
     assert len(braking[1.0]) == len(braking[10.0]) == 1
-    # what is planned to come on quickly may come on quickly, and what is not is stopped as ever
+    # a planned fast approach is allowed; other approaches are braked as usual
     assert max(braking[1.0]) > STOPPING
     assert braking[10.0] == {STOPPING}
 

@@ -46,6 +46,6 @@ def test_a_foot_whose_ankle_is_at_its_limit_turns_less_than_asked_and_the_centre
         return np.linalg.norm(foot.J @ solution.vd - asked), np.linalg.norm((ROBOT.com_jacobian(q) @ solution.vd)[::2])
 
     of_foot, of_com = missed()
-    assert of_foot > 2.0 * of_com  # the foot cannot do both: it gives way
+    assert of_foot > 2.0 * of_com  # the foot cannot do both: its task is relaxed
     tasks.com.weight = settings.weights.limb / 5
     assert missed()[1] > 4.0 * of_com

@@ -26,12 +26,12 @@ def controller(**parts):
     return made
 
 
-@pytest.mark.parametrize("on_the_way", [False, True])
+@pytest.mark.parametrize("approaching", [False, True])
 @pytest.mark.parametrize("normal", [[0.0, 0.0, 1.0], [-1.0, 0.0, 0.0], [0.6, 0.0, 0.8], [0.0, 0.6, -0.8]])
-def test_the_normal_force_is_along_the_normal_of_the_support(normal, on_the_way):
+def test_the_normal_force_is_along_the_normal_of_the_support(normal, approaching):
     contact = SimpleNamespace(kind="surface", normal=np.array(normal))
-    loaded = {} if on_the_way else {"sole": LoadedContact(contact, Ramp(0, 100.0, 0, 0), 100.0)}
-    motion = SimpleNamespace(contacts=loaded, targets={"sole": contact} if on_the_way else {})
+    loaded = {} if approaching else {"sole": LoadedContact(contact, Ramp(0, 100.0, 0, 0), 100.0)}
+    motion = SimpleNamespace(contacts=loaded, targets={"sole": contact} if approaching else {})
     along = np.cross(normal, [0.36, -0.48, 0.8])  # what acts along the support does not count
     wrench = np.concatenate([70.0 * contact.normal + 20.0 * along, [1.0, 2.0, 3.0]])
     measured = controller(motion=motion, _wrenches={"sole": wrench})
@@ -58,7 +58,7 @@ def test_a_radian_counts_as_a_displacement_of_an_arm(turn, away):
 
 
 @pytest.mark.parametrize("fastest", [-1.5, 1.5])
-def test_the_speed_of_the_joints_is_that_of_the_fastest_whichever_way_it_turns(fastest):
+def test_the_speed_of_the_joints_is_that_of_the_fastest_in_either_direction(fastest):
     """Neither the base nor an object counts."""
     v = np.concatenate([np.full(6, 9.0), [0.3, fastest, -0.2], np.full(6, 8.0)])
     measured = controller(terms=SimpleNamespace(v=v), _nv=9)
@@ -69,14 +69,14 @@ def test_every_program_of_a_plan_is_declared_before_its_first_tick():
     """To declare and compile one takes a hundred times as long as a tick."""
     dt, planned = 0.005, shared.planned("step")
     robot, q, v = planned.scenario.robot, planned.stances[0].q.copy(), np.zeros(planned.scenario.robot.nv)
-    carried_out = WholeBodyController(planned, dt)
-    declared, t = len(carried_out.tasks.pool), 0.0
+    controller = WholeBodyController(planned, dt)
+    declared, t = len(controller.tasks.pool), 0.0
     assert declared > 1
-    while not carried_out.machine.done:
-        vd = carried_out.step(t, q, v).vd
+    while not controller.machine.done:
+        vd = controller.step(t, q, v).vd
         q, v, t = robot.integrate(q, v + 0.5 * dt * vd, dt), v + dt * vd, t + dt
     assert t > 5.0
-    assert len(carried_out.tasks.pool) == declared
+    assert len(controller.tasks.pool) == declared
 
 
 def test_a_hand_that_was_let_go_is_led_while_a_foot_steps():

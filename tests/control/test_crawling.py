@@ -41,7 +41,7 @@ def step():
 
 
 def begun(step):
-    """The motion at the moment when the left leg has begun its way, and the way of its knee."""
+    """The motion at the start of the swing of the left leg, and the path of its knee."""
     scenario, stay, (old, new), (first, last) = step
     motion = Motion(scenario.robot, scenario.environment, ControlSettings(), first)
     for contact in (*stay, *old):
@@ -77,7 +77,7 @@ def test_toes_that_come_after_their_knee_are_kept_off_the_floor_until_it_is_thei
     terms.update(last, np.zeros(robot.nv))
 
     def asked():
-        """What is asked of the distance of the foot, whose toes touch."""
+        """The goal distance of the foot, whose toes touch."""
         avoidance = Avoidance(robot, scenario.environment, settings, 1e-3)
         avoidance.update(terms, motion)
         _, b = avoidance.rows(terms)

@@ -34,7 +34,7 @@ def kneeling():
 
 
 def direction(R, contact):
-    """Which way an edge points (3,)."""
+    """Direction of an edge (3,)."""
     edge = R @ (contact.points[1] - contact.points[0])
     return edge / np.linalg.norm(edge)
 

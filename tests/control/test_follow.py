@@ -1,4 +1,4 @@
-"""Planned motions are followed from where the references are; what these are off at the start fades on the way."""
+"""Planned motions start from the present references; the initial offset is blended out."""
 
 import numpy as np
 import pytest

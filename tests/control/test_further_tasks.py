@@ -11,7 +11,7 @@ TARGET = [1.5, 0.8, 1.3]
 FEW = {"control.avoidance.pairs": 0, "simulation.time_limit": 1.5}
 
 
-def carried_out(tasks, until):
+def simulated(tasks, until):
     plan = mc.plan(mc.load_scenario("sway", FEW | {"control.tasks": tasks}))
     simulation = mc.Simulation(plan)
     while simulation.t < until and simulation.step() is not None:
@@ -21,8 +21,8 @@ def carried_out(tasks, until):
 
 def off_target(robot, q):
     X = robot.frame_pose(q, "HEAD_LINK1")
-    way = np.array(TARGET) - X[:3, 3]
-    return np.arccos(X[:3, 0] @ way / np.linalg.norm(way))
+    direction = np.array(TARGET) - X[:3, 3]
+    return np.arccos(X[:3, 0] @ direction / np.linalg.norm(direction))
 
 
 def test_look_and_force_and_torques_are_followed():
@@ -31,14 +31,14 @@ def test_look_and_force_and_torques_are_followed():
         {"contact_force": {"patch": "left_sole", "normal": 350.0}, "weight": 1.0},
         {"torque": {"by_limit": True}, "weight": 1e-3},
     ]
-    simulation = carried_out(tasks, 0.6)
+    simulation = simulated(tasks, 0.6)
     assert off_target(simulation.plan.scenario.robot, simulation.physics.q) < 0.02
     assert simulation.controller.normal_force("left_sole") == pytest.approx(350.0, abs=2.0)
 
 
 def test_a_task_weighs_something_in_its_states_alone():
     task = {"look_at": {"frame": "HEAD_LINK1", "target": TARGET}, "weight": 50.0, "kp": 400.0, "during": ["shift"]}
-    simulation = carried_out([task], 0.19)
+    simulation = simulated([task], 0.19)
     robot, controller = simulation.plan.scenario.robot, simulation.controller
     assert controller.machine.state.name == "stand"
     before = off_target(robot, simulation.physics.q)
@@ -51,7 +51,7 @@ def test_a_task_weighs_something_in_its_states_alone():
 
 def test_a_relative_pose_of_a_later_level_yields_to_what_goes_before():
     moved = {"frame": "left_hand", "reference": "BODY", "orientation": False, "pose": {"xyz": [0.3, 0.35, 0.2]}}
-    first = carried_out([{"relative_pose": moved, "kp": 100.0, "priority": 1}], 0.5)
+    first = simulated([{"relative_pose": moved, "kp": 100.0, "priority": 1}], 0.5)
     robot = first.plan.scenario.robot
 
     def place(simulation):
@@ -61,13 +61,13 @@ def test_a_relative_pose_of_a_later_level_yields_to_what_goes_before():
     goal = np.array([0.3, 0.35, 0.2])
     start = np.linalg.solve(*(robot.frame_pose(first.plan.stances[0].q, name) for name in ("BODY", "left_hand")))[:3, 3]
     assert np.linalg.norm(place(first) - goal) < 0.35 * np.linalg.norm(start - goal)
-    later = carried_out([{"relative_pose": moved, "kp": 100.0, "priority": 2}], 0.5)
+    later = simulated([{"relative_pose": moved, "kp": 100.0, "priority": 2}], 0.5)
     # the plan's posture, however light, has the first level: it determines all joints, and nothing is left
     assert np.linalg.norm(place(later) - goal) > 0.8 * np.linalg.norm(start - goal)
 
 
 @pytest.mark.parametrize(
-    ("task", "said"),
+    ("task", "message"),
     [
         ({"look_at": {"frame": "HEAD_LINK", "target": TARGET}}, r"unknown link or patch `HEAD_LINK`"),
         ({"contact_force": {"patch": "left_soul", "normal": 1}}, "did you mean `left_sole`"),
@@ -82,8 +82,8 @@ def test_a_relative_pose_of_a_later_level_yields_to_what_goes_before():
         ({"torque": {}, "during": ["swingg left_sole"]}, r"during\[0\]: unknown state `swingg`; did you mean `swing`"),
     ],
 )  # fmt: skip
-def test_what_is_wrong_with_a_task_is_said(task, said):
-    with pytest.raises(mc.InputError, match=said):
+def test_errors_of_a_task_are_reported(task, message):
+    with pytest.raises(mc.InputError, match=message):
         mc.load_scenario("sway", {"control.tasks": [task]})
 
 
@@ -100,7 +100,7 @@ def test_a_state_that_is_not_there_is_refused():
 
 
 def test_a_posture_of_a_later_level_pulls_the_centre_of_mass_off_by_nothing():
-    """A chest that leans forward takes the centre of mass along, unless the legs give way."""
+    """A chest that leans forward takes the centre of mass along, unless the legs compensate."""
     lean = {"posture": {"joints": {"CHEST_JOINT1": 0.3}}, "over": 0.5}
     states = [{"state": "lean", "after": "stand", "do": lean, "until": {"finished": 0.2}}]
     off = []

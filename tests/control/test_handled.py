@@ -101,8 +101,8 @@ def test_an_object_feels_its_support_and_the_opposite_of_what_the_robot_feels(ha
     assert not objects.borne("box").any()
 
 
-def test_an_object_that_slides_meets_friction_against_its_way(handled):
-    """The force of its support leans back: its normal axis is n - mu times the way; of its reference while it rests."""
+def test_an_object_that_slides_meets_friction_against_its_motion(handled):
+    """The force of its support leans back: its normal axis is n - mu d, d the direction of its motion or reference."""
     _, objects = handled
     objects._borne.clear()
     still = objects.supports(0.0, SimpleNamespace(objects={}, rests={"box": RESTING}), at_speed([0.0, 0.5, 0.0]))[0]
@@ -115,8 +115,8 @@ def test_an_object_that_slides_meets_friction_against_its_way(handled):
     def normal_axis(velocity, t=2.0 + objects.settings.timing.load_time):
         return objects.supports(t, motion, at_speed(velocity))[0].axes[:, 2]
 
-    def against(way):
-        return np.array([0.0, 0.0, 1.0]) - BOX.friction * np.array([*way, 0.0])
+    def against(direction):
+        return np.array([0.0, 0.0, 1.0]) - BOX.friction * np.array([*direction, 0.0])
 
     # nothing has held it at rest: it is held back more and more
     assert normal_axis([0.0, 0.0, 0.0], 2.0) == pytest.approx([0.0, 0.0, 1.0])
@@ -125,9 +125,9 @@ def test_an_object_that_slides_meets_friction_against_its_way(handled):
     assert normal_axis([0.0, 0.0, 0.0]) == pytest.approx(against([0.6, -0.8]))
     assert normal_axis([0.06, 0.08, 0.3]) == pytest.approx(against([0.6, 0.8]), abs=0.02)
     assert normal_axis([-0.06, 0.08, 0.0]) == pytest.approx(against([-0.6, 0.8]), abs=0.02)
-    # what hardly moves does not decide: a hundredth of what friction takes within a tick
-    hardly = 0.01 * BOX.friction * 9.81e-3
-    assert normal_axis([-hardly * 0.6, -hardly * 0.8, 0.0]) == pytest.approx(against([0.6, -0.8]), abs=0.04)
+    # very low speeds do not count: a hundredth of the speed that friction removes within a tick
+    tiny = 0.01 * BOX.friction * 9.81e-3
+    assert normal_axis([-tiny * 0.6, -tiny * 0.8, 0.0]) == pytest.approx(against([0.6, -0.8]), abs=0.04)
     sliding = objects.supports(3.0, motion, at_speed(np.zeros(3)))[0]
     # it keeps its height and does not tip, but may go along and turn
     twists = np.eye(6)
@@ -136,7 +136,7 @@ def test_an_object_that_slides_meets_friction_against_its_way(handled):
 
 
 def test_a_slide_begins_with_the_friction_that_has_held_the_object(handled):
-    """A third of what friction can do held it against the way, the rest across: it is held back by a third at first."""
+    """If a third of the friction opposed the motion at rest, friction starts from a third."""
     _, objects = handled
     path = LimbPath((np.eye(3), BOX.p), (np.eye(3), BOX.p + np.array([0.3, 0.0, 0.0])), np.zeros(3), np.zeros(3))
     motion = SimpleNamespace(objects={"box": path}, rests={"box": RESTING})

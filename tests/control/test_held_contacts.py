@@ -1,4 +1,4 @@
-"""How closed contacts hold: where, how stiffly, and with what they may bear."""
+"""Constraints of closed contacts: set-points, stiffness, force limits."""
 
 import numpy as np
 import pytest

@@ -51,7 +51,7 @@ DT = 1e-3
 
 
 def added(friction, robot, v, vd):
-    """What is added to the diagonal of the mass matrix, and to the nonlinear effects (n,)."""
+    """Terms added to the diagonal of the mass matrix, and to the nonlinear effects (n,)."""
     M, h = np.zeros((robot.nv, robot.nv)), np.zeros(robot.nv)
     friction.add(M, h, v, vd)
     assert not (M - np.diag(np.diag(M))).any()

@@ -108,7 +108,7 @@ def test_a_short_loss_of_touch_is_left_alone():
         assert standing.look(2 * DT, 10.0, 5.0) is before
 
 
-def test_the_time_without_touch_begins_anew_when_a_contact_has_been_open():
+def test_the_time_without_touch_restarts_when_a_contact_has_been_open():
     standing = Standing()
     before = standing.motion.contacts["left_sole"]
     standing.look(SETTINGS.recovery.lift_time / 2, 10.0, 0.0)

@@ -127,7 +127,7 @@ def test_after_what_comes_between_another_state_may_follow(onward, names):
     assert machine.done
 
 
-def test_a_step_is_shift_unload_and_then_the_way_of_the_foot():
+def test_a_step_is_shift_unload_and_then_the_swing_of_the_foot():
     both = ["left", "right"]
     plan = plan_of(("start", None, both), ("remove", "right", ["left"]), ("add", "right", both))
     assert [phase.name for phase in phases_of(plan)] == [

@@ -145,7 +145,7 @@ def test_a_contact_that_is_unloaded_sinks_from_its_load_to_nothing_then_opens(ro
     assert held.velocity == pytest.approx(np.zeros(6))
 
 
-def test_the_toes_of_a_foot_whose_sole_is_down_bear_nothing_until_the_sole_is_on_its_way_off(robot, standing):
+def test_the_toes_of_a_foot_whose_sole_is_down_bear_nothing_until_the_sole_is_unloaded(robot, standing):
     toe = make_contact(robot, FLOOR, {"patch": "left_toe", "surface": "floor", "x": 0.14, "y": 0.095, "yaw": 0.0})
 
     def limits(*times):
@@ -350,7 +350,7 @@ def test_a_patch_comes_down_as_quickly_as_the_reserve_that_its_motion_keeps_lets
     assert 0.0 < 1.5 * found[1] < found[0] < 3.0
 
 
-# -- what is measured -----------------------------------------------------------------------------------------------
+# -- measurements --------------------------------------------------------------------------------------------------
 
 
 def test_a_patch_is_over_its_place_up_to_a_centimetre_beside_it():

@@ -82,7 +82,7 @@ def touched_at(forces, step=0.001):
 def test_a_force_must_last_to_count_as_touch():
     assert touched_at([0, 0, 25, 25, 25, 25]) == 5
     assert touched_at([0, 0, 25, 25, 10, 0]) is None
-    assert touched_at([25, 25, *([0] * 25), 25, 25]) is None  # it has bounced off: what was felt before is forgotten
+    assert touched_at([25, 25, *([0] * 25), 25, 25]) is None  # it has bounced off: earlier forces no longer count
 
 
 def test_a_patch_that_chatters_on_its_support_touches_it():
@@ -147,13 +147,13 @@ def test_springs_of_weak_joints_are_softer_in_proportion_to_what_they_can_bear()
 
 
 def test_what_has_met_its_support_is_not_held_to_the_velocity_that_it_had():
-    """After an impact the damper finds no difference; without being told it drives the joint on."""
+    """After an impact the damper finds no difference; without the reset it drives the joint on."""
     zero, one = np.zeros(1), np.ones(1)
 
-    def after_an_impact(told):
+    def after_an_impact(reset):
         impedance = JointImpedance(0.0, 20.0, 0.05, np.array([150.0]), np.full(1, 1e3), 1e-3)
         impedance.torque(zero, one, zero, zero)
-        if told:
+        if reset:
             impedance.meet(zero)
         return impedance.torque(zero, zero, zero, zero)[0]
 
@@ -162,7 +162,7 @@ def test_what_has_met_its_support_is_not_held_to_the_velocity_that_it_had():
 
 
 def test_without_disturbance_impedance_adds_nothing_to_speak_of():
-    # both integrate the same acceleration; what is left is the damper's own zero
+    # both integrate the same acceleration; the damper adds nothing
     assert joint(0.05, 3000, 0.0) == pytest.approx(joint(0.05, 3000, 0.0, kp=0.0), rel=1e-3, abs=1e-6)
 
 

@@ -81,7 +81,7 @@ def test_what_no_pressing_point_gives_is_come_near_to():
 
 
 def test_forces_follow_from_stance_to_stance():
-    """What has just closed begins with none; what the next stance lacks fades; both within the time of a change."""
+    """Planned forces of new contacts start from zero, those of contacts absent from the next stance fade."""
     plan = plan_of([(FOOT, WRENCH)], [(FOOT, 0.5 * WRENCH), (OTHER, WRENCH)], [(OTHER, WRENCH)])
     forces, dt = PlannedForces(plan, 1e-3, ControlSettings()), 1e-3
     whole = least_forces(FOOT, WRENCH)
@@ -100,7 +100,7 @@ def test_forces_follow_from_stance_to_stance():
     assert "left_sole" not in forces.follow(2, closed(OTHER))
 
 
-def test_a_patch_that_is_held_in_another_way_than_planned_is_drawn_to_nothing():
+def test_a_patch_that_is_held_by_another_model_than_planned_has_no_planned_force():
     forces = PlannedForces(plan_of([(FOOT, WRENCH)]), 1e-3, ControlSettings())
     held = LoadedContact(GRIP, Ramp(0.0, 0.0, 0.0, 0.0), 0.0)
     assert forces.follow(0, {"left_sole": held}) == {}

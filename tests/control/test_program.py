@@ -40,7 +40,7 @@ def plan():
 
 
 class Waiting(Phase):
-    """A phase that ends by what is measured as the error of its name."""
+    """A phase that ends by the measured error of its name."""
 
     stance, until_ = 0, Until(any=(Until(error="com", below=0.1, label="near"), Until(timeout=1.0)))
 
@@ -81,7 +81,7 @@ FAR, NEAR = 1.0, 0.0
     ],
 )
 def test_the_criterion_that_ended_a_state_selects_what_follows(to, done):
-    """Only the way onward does what the state does at its end."""
+    """Only the transition to the next state runs the final action of a state."""
     log, machine = driven({"timeout": Jump(state=to)}, [FAR, NEAR, FAR, FAR])
     assert log == done
     assert machine.done == (to == "end")
@@ -99,8 +99,8 @@ def test_a_transition_may_fail_at_once_or_when_it_was_taken_too_often():
         driven(again, [FAR, NEAR, *[FAR] * 7])
 
 
-def test_criteria_are_what_they_say():
-    """Each criterion on either side of its bound; a label of its own wins; time counts unbroken or altogether."""
+def test_each_criterion_holds_within_its_bound():
+    """Each criterion on either side of its bound; a custom label wins; time counts unbroken or altogether."""
     at = Measurement(1.0, {"com": 0.2}, {"com": 0.3, "joints": 4.0}, {"hand": 50.0}, {"foot": 0.02})
     for met, missed in (
         ({"elapsed": 1.0}, {"elapsed": 1.1}),
@@ -143,7 +143,7 @@ STATES = """\
 """
 
 
-def test_states_of_ones_own_are_carried_out(tmp_path, plan):
+def test_custom_states_are_executed(tmp_path, plan):
     """The machine goes stand, shift, nod, aside to pause, back, and on; references and gains are what the file says."""
     scenario, _ = load(tmp_path, STATES)
     simulation = Simulation(carrying(plan, scenario), "qp")
@@ -168,7 +168,7 @@ def test_states_of_ones_own_are_carried_out(tmp_path, plan):
 
 
 def test_what_is_printed_is_what_one_may_write(tmp_path, plan):
-    """The listing, pasted into the scenario, is the same machine; so is that of a machine with states of its own."""
+    """The listing, pasted into the scenario, is the same machine; so is that of a machine with custom states."""
     for states in ("", STATES):
         scenario = load(tmp_path, states)[0] if states else plan.scenario
         own = machine_of(carrying(plan, scenario))
@@ -181,7 +181,7 @@ def test_what_is_printed_is_what_one_may_write(tmp_path, plan):
         assert entries_of(pasted, scenario.control) == printed
 
 
-def test_the_drawing_has_every_state_and_every_way(tmp_path, plan):
+def test_the_drawing_has_every_state_and_every_transition(tmp_path, plan):
     scenario, _ = load(tmp_path, STATES)
     states = machine_of(carrying(plan, scenario))
     arrows = list(arrows_of(states, scenario.control))
@@ -264,7 +264,7 @@ def test_a_state_that_belongs_to_no_stance_is_in_that_from_which_it_is_entered(t
          "left_hand is not in contact there"),
     ],
 )  # fmt: skip
-def test_what_the_plan_does_not_have_is_told_with_its_line(tmp_path, plan, states, line, message):
+def test_states_that_the_plan_lacks_are_reported_with_their_line(tmp_path, plan, states, line, message):
     scenario, before = load(tmp_path, states)
     with pytest.raises(ScenarioError) as refusal:
         machine_of(carrying(plan, scenario))
@@ -302,7 +302,7 @@ def test_every_phase_of_a_plan_has_a_verb_that_scenarios_know_and_a_description(
         ("{state: a, do: {limbs: {left_hand: {}}}, until: {elapsed: 1}}", "give either `to`, a pose, or `by`"),
     ],
 )
-def test_mistakes_are_told_with_their_line(tmp_path, states, message):
+def test_mistakes_are_reported_with_their_line(tmp_path, states, message):
     with pytest.raises(ScenarioError) as refusal:
         load(tmp_path, f"    - {states}\n")
     assert any(message in str(problem) for problem in refusal.value.problems), refusal.value

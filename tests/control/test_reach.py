@@ -1,4 +1,4 @@
-"""A limb that reaches out from the air goes around what is in the way of its posture."""
+"""A limb in the air moves around obstacles on the path of its posture."""
 
 from types import SimpleNamespace
 
@@ -94,9 +94,9 @@ def test_a_hand_that_was_held_up_follows_the_replanned_collision_free_motion(pos
     phase.enter(motion, 0.0, SimpleNamespace(pose=lambda patch: pose(held, patch)))
     path = motion.limbs["left_grip"]
     for t in np.linspace(0.0, path.end_time, 20):
-        of_way = ROBOT.frame_pose(motion.posture.sample(t).q, "left_grip")[:3, 3]
+        of_path = ROBOT.frame_pose(motion.posture.sample(t).q, "left_grip")[:3, 3]
         # it goes ahead of the body, and comes to its place along the normal
-        assert np.linalg.norm(path.sample(t).p - of_way) < 0.1
+        assert np.linalg.norm(path.sample(t).p - of_path) < 0.1
 
 
 def test_a_hand_that_follows_its_reference_leaves_it_as_it_is(postures):
@@ -107,7 +107,7 @@ def test_a_hand_that_follows_its_reference_leaves_it_as_it_is(postures):
     assert motion.posture is posture
 
 
-def test_a_hand_that_moves_is_on_its_way_to_its_reference_and_not_held_up(postures):
+def test_a_hand_that_moves_to_its_reference_is_not_blocked(postures):
     joints = limb_joints(ROBOT, "left_arm")
     for speed, follows in ((1.0, True), (0.0, False)):
         motion = Motion(ROBOT, environment(HIGH), ControlSettings(), postures[0])

@@ -74,7 +74,7 @@ def test_the_normal_of_a_contact_on_an_object_turns_with_it():
     assert slid.friction == pytest.approx(0.5)
 
 
-def test_the_time_of_a_slide_begins_anew_when_a_contact_has_been_open():
+def test_the_time_of_a_slide_restarts_when_a_contact_has_been_open():
     watched, sliding, force = Watched(), [0.1, 0.0, 0.0, 0.0, 0.0, 0.0], (0.0, -100.0, 200.0)
     loaded = watched.run(3 * DT, sliding, force)
     del watched.contacts["sole"]
@@ -90,12 +90,12 @@ def test_the_time_of_a_slide_begins_anew_when_a_contact_has_been_open():
     [
         ([0.0, 0.0, 0.2, 0.0, 0.0, 0.0], (0.0, 0.0, 200.0), {}),  # it gives along the normal
         ([0.02, 0.0, 0.0, 0.0, 0.0, 0.0], (100.0, 0.0, 200.0), {}),  # it creeps
-        ([0.2, 0.0, 0.0, 0.0, 0.0, 0.0], (0.0, 0.0, 10.0), {}),  # it hardly touches
+        ([0.2, 0.0, 0.0, 0.0, 0.0, 0.0], (0.0, 0.0, 10.0), {}),  # it barely touches
         ([0.2, 0.0, 0.0, 0.0, 0.0, 0.0], (0.0, 0.0, 200.0), {"selection": np.eye(6)[1:]}),  # it is free to
         ([0.2, 0.0, 0.0, 0.0, 0.0, 0.0], (0.0, 0.0, 200.0), {"kind": "grasp"}),
     ],
 )
-def test_what_is_no_slide_is_left_alone(velocity, force, options):
+def test_other_motions_are_not_slides(velocity, force, options):
     watched = Watched(**options)
     before = watched.contacts["sole"]
     assert watched.run(0.1, velocity, force) is before
@@ -103,7 +103,7 @@ def test_what_is_no_slide_is_left_alone(velocity, force, options):
 
 
 @pytest.mark.parametrize("yaw", [0.0, 0.7, -2.0])
-def test_a_patch_slides_or_turns_about_its_middle_whichever_way_it_faces(yaw):
+def test_a_patch_slides_or_turns_about_its_centre_at_any_yaw(yaw):
     """Its points are 0.1 m ahead of its frame: what turns about them moves the frame, and does not slide."""
     R = Rotation.from_euler("z", yaw).as_matrix()
     ahead, aside = R[:, 0], R[:, 1]
@@ -112,9 +112,9 @@ def test_a_patch_slides_or_turns_about_its_middle_whichever_way_it_faces(yaw):
         watched = Watched(R=R, middle=(0.1, 0.0, 0.0))
         watched.run(SETTINGS.recovery.slip_time + 2 * DT, [*velocity, 0.0, 0.0, spin], force)
         assert bool(watched.notices) is slides
-    for way, slides in ((ahead, False), (aside, True)):  # free to slide along its own x
+    for direction, slides in ((ahead, False), (aside, True)):  # free to slide along its own x
         watched = Watched(R=R, selection=np.eye(6)[1:])
-        watched.run(SETTINGS.recovery.slip_time + 2 * DT, [*(0.2 * way), 0.0, 0.0, 0.0], force)
+        watched.run(SETTINGS.recovery.slip_time + 2 * DT, [*(0.2 * direction), 0.0, 0.0, 0.0], force)
         assert bool(watched.notices) is slides
 
 

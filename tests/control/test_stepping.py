@@ -1,4 +1,4 @@
-"""A robot that stands and would fall steps out, onto what bears it; nobody else does."""
+"""Push recovery: only a standing robot that would fall steps, onto a support."""
 
 from dataclasses import replace
 from types import SimpleNamespace
@@ -198,7 +198,7 @@ REGRASP = [Shift(1, None), Unload(1, "right_hand"), Retract(1, "right_hand", Non
 
 
 @pytest.mark.parametrize("here", [1, 2, 3])
-def test_a_hand_that_was_on_its_way_begins_it_again_after_a_step(here):
+def test_an_interrupted_hand_motion_starts_again_after_a_step(here):
     other = Standing((0.7, 0.0, 0.0)).divert(*REACH, index=here)
     assert [type(phase) for phase in other.phases] == [StepOut, Regain, Restore]
     assert (other.phases[-1].stance, other.onward) == (0, 1)
@@ -209,7 +209,7 @@ def test_after_a_hand_has_let_go_a_step_leads_to_the_stance_without_it():
     assert (other.phases[-1].stance, other.onward) == (1, 3)
 
 
-def test_a_foot_that_was_to_be_lifted_bears_again_when_the_other_steps_and_a_hand_gives_its_way_up():
+def test_a_foot_that_was_to_be_lifted_bears_again_when_the_other_steps_and_a_hand_motion_is_stopped():
     robot = Standing((0.7, 0.0, 0.0))
     motion, (step, *_) = robot.motion, robot.look()
     stays = next(patch for patch in SOLES if patch != step.step.contact.patch)
@@ -231,13 +231,13 @@ def test_no_step_goes_onto_a_free_object():
     assert step.step.contact.support == "floor"
 
 
-def test_a_foot_that_has_nowhere_to_come_down_leaves_no_way_back():
+def test_a_foot_without_a_support_ends_the_recovery():
     robot = Standing((0.7, 0.0, 0.0))
     assert robot.divert(*STEP[:6], index=5) is None
 
 
 @pytest.mark.parametrize("here", [0, 1, 3])
-def test_on_the_way_back_a_step_leads_to_where_that_is_taken_up_again(here):
+def test_a_step_during_the_return_leads_to_where_the_return_continues(here):
     other = Standing((0.7, 0.0, 0.0)).divert(*BACK, index=here)
     assert [type(phase) for phase in other.phases] == [StepOut, Regain]
     assert other.onward == 3
@@ -278,7 +278,7 @@ def test_a_hard_push_is_survived_by_a_step_and_not_without():
     assert any(event.name.startswith("step ") for event in run.controller.machine.events)
     assert any("steps out" in notice.text for notice in run.controller.motion.notices)
     upper = [7 + i for i, name in enumerate(run.controller.robot.joint_names) if "LEG" not in name]
-    np.testing.assert_allclose(run.physics.q[upper], plan.stances[0].q[upper], atol=0.6)  # arms on their way down
+    np.testing.assert_allclose(run.physics.q[upper], plan.stances[0].q[upper], atol=0.6)  # arms still moving down
     _, why = pushed(plan, HARD, {"recovery.max_steps": 0})
     assert "fell" in why
 

@@ -1,4 +1,4 @@
-"""The stiffness of contacts gives way before the program has no solution."""
+"""Contact stiffness is dropped before the program becomes infeasible."""
 
 from types import SimpleNamespace
 
@@ -30,12 +30,12 @@ def standing():
     plan = SimpleNamespace(stances=(), scenario=SimpleNamespace(robot=ROBOT, environment=SCENE))
     tasks = TaskSet(ROBOT, SCENE, settings, DT, q, HandledObjects(plan, settings))
 
-    def apart(way):
+    def apart(distance):
         for patch, side in zip(SOLES, (0.5, -0.5), strict=True):
             X = ROBOT.frame_pose(q, patch)
             place = {"patch": patch, "surface": "floor", "x": X[0, 3], "y": X[1, 3], "yaw": 0.0}
             contact = make_contact(ROBOT, SCENE, place)
-            motion.close(contact, -1.0, 0.0, place=(X[:3, :3], X[:3, 3] + [0.0, side * way, 0.0]))
+            motion.close(contact, -1.0, 0.0, place=(X[:3, :3], X[:3, 3] + [0.0, side * distance, 0.0]))
 
     def spreading():
         """How fast the program accelerates the soles apart (m/s²)."""

@@ -58,7 +58,7 @@ def test_tasks_follow_the_references_of_the_time(robot):
         assert task.p == pytest.approx(hand.p)
         assert task.velocity == pytest.approx(hand.velocity)
         assert task.acceleration == pytest.approx(hand.acceleration)
-        # in the air the orientation hardly counts, in contact as much as the position
+        # in the air the orientation has little weight, in contact as much as the position
         assert task.weight == pytest.approx([300.0] * 3 + [300.0 * LOOSE ** (1 - hand.tightness)] * 3)
 
 
@@ -179,7 +179,7 @@ def test_the_price_of_preloads_is_what_the_program_would_cost_less_with_less_of_
     (200.0, 0.001, False),  # so much these soles can give
     (5.0, 0.3, False),  # beyond their edges, whatever they bear
 ])  # fmt: skip
-def test_balance_comes_before_preloads_that_are_in_its_way(robot, preload, away, first):
+def test_balance_comes_before_preloads_that_disturb_it(robot, preload, away, first):
     tasks, motion, terms, solution = leaning(robot, preload, away)
     assert tasks.put_balance_first(0.3, terms, solution) == first
     for t, share in ((0.3, 0.0), (0.3 + RETURN, 0.0), (0.3 + 1.5 * RETURN, 0.5), (0.3 + 2 * RETURN, 1.0)):

@@ -41,7 +41,7 @@ print(loaded)
 
 
 def test_compiled_code_is_loaded_before_the_first_tick():
-    """A process of its own: this one has loaded it."""
+    """A separate process: this one has loaded it."""
     done = subprocess.run([sys.executable, "-c", LOADED], capture_output=True, text=True, check=True, cwd=ROOT)
     assert done.stdout.strip() == "[]"
 

@@ -54,7 +54,7 @@ def walking(pace, way):
     return make_plan(load_scenario("walk", {"control.pace": pace, "control.walking": way}))
 
 
-def drawn_on_the_way(seed, plan):
+def drawn_during(seed, plan):
     """Return the push of a seed on a robot that executes a plan."""
     rng = np.random.default_rng(seed)
     heading, start = rng.uniform(0, 2 * np.pi), rng.uniform(0, sum(motion.duration for motion in plan.transitions))
@@ -63,7 +63,7 @@ def drawn_on_the_way(seed, plan):
 
 
 def pushed(plan, push, physics, seed):
-    """Carry out one push and return what came of it."""
+    """Simulate one push and return the result."""
     settings = plan.scenario.simulation.model_copy(update={"pushes": (push,)})
     clock = time.perf_counter()
     simulation = Simulation(replace(plan, scenario=replace(plan.scenario, simulation=settings)), physics, seed=seed)
@@ -153,7 +153,7 @@ def tell(rows):
 
 
 def main(out, count=1000, first=0, physics="contact", pace=None, way="static"):
-    """Carry out the pushes."""
+    """Simulate the pushes."""
     warnings.simplefilter("error")
     np.seterr(all="warn", under="ignore")
     path = Path(out)
@@ -167,7 +167,7 @@ def main(out, count=1000, first=0, physics="contact", pace=None, way="static"):
             if seed in known:
                 continue
             try:
-                push = drawn(seed) if pace is None else drawn_on_the_way(seed, plan)
+                push = drawn(seed) if pace is None else drawn_during(seed, plan)
                 row = pushed(plan, push, physics, seed) | same
             except Exception as error:
                 row = {"seed": seed, "exception": repr(error)} | same

@@ -207,7 +207,7 @@ def test_errors_stay_within_their_bounds_and_spread_over_them(plan):
         assert high - 0.15 * (high - low) < np.max(values) <= high
 
 
-def test_ground_that_is_more_slippery_is_so_for_contacts_with_a_friction_of_their_own(plan):
+def test_ground_that_is_more_slippery_is_so_for_contacts_with_their_friction(plan):
     _, record = drawn(plan, imperfections=Imperfections(friction_scale=0.5, friction_error=0.1))
     settings = SimulationSettings(imperfections=Imperfections(friction_scale=0.5, friction_error=0.1))
     icy = [replace(contact, friction=0.2) for contact in plan.stances[0].contacts]
@@ -275,10 +275,10 @@ def test_the_controller_may_run_less_often_than_the_physics(plan, physics):
         ("control.rate", "500"),
     ],
 )
-def test_physics_without_torques_refuses_what_it_cannot_do(plan, tmp_path, key, value):
-    said = replace(plan, scenario=load_scenario("sway", {key: value}))
+def test_physics_without_torques_rejects_unsupported_disturbances(plan, tmp_path, key, value):
+    disturbed = replace(plan, scenario=load_scenario("sway", {key: value}))
     with pytest.raises(ScenarioError, match="needs physics contact or mujoco") as refusal:
-        Simulation(said, "qp")
+        Simulation(disturbed, "qp")
     assert refusal.value.problems[0].key.startswith(key)
 
 
@@ -291,9 +291,9 @@ def test_physics_without_torques_refuses_what_it_cannot_do(plan, tmp_path, key, 
     ],
 )
 def test_what_cannot_be_is_refused(plan, key, value, message):
-    said = replace(plan, scenario=load_scenario("sway", {key: value}))
+    disturbed = replace(plan, scenario=load_scenario("sway", {key: value}))
     with pytest.raises(ScenarioError, match=message):
-        Simulation(said, "contact")
+        Simulation(disturbed, "contact")
 
 
 UNEVEN = {
@@ -345,7 +345,7 @@ def test_feet_land_on_ground_that_is_higher_and_turned():
         ("imperfections: {friction_error: 1.5}", "expected a number < 1, got 1.5"),
     ],
 )
-def test_mistakes_are_told_with_their_line(tmp_path, section, message):
+def test_mistakes_are_reported_with_their_line(tmp_path, section, message):
     file = tmp_path / "mine.yaml"
     text = load_scenario("sway").document.text() + f"\nsimulation:\n  {section}\n"
     file.write_text(text)

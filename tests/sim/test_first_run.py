@@ -1,4 +1,4 @@
-"""The second process of a first run: what it compiles, and that it does not outlive the first."""
+"""The second process of a first run: kernels that it compiles, and that it does not outlive the first."""
 
 import subprocess
 import sys

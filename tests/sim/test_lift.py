@@ -45,7 +45,7 @@ def test_in_the_air_the_hands_bear_the_box(lift):
     assert report.success, report.text()
     rests = [stance.contact("left_hand").carrier.rest for stance in lift.stances[2:6]]
     assert [None if rest is None else rest.support for rest in rests] == ["shelf", None, None, "upper"]
-    for stance in lift.stances[3:6]:  # put down, it is still held while what it lies on takes it over
+    for stance in lift.stances[3:6]:  # put down, it is still held while its support takes over
         assert sum(stance.wrenches[hand][2] for hand in HANDS) == pytest.approx(-WEIGHT, abs=1e-6)
     heavy = [carried(stance, mass=8.0) for stance in lift.stances]
     failed = {check.name: check.failure for check in verify(replace(lift, stances=tuple(heavy))).checks}

@@ -1,4 +1,4 @@
-"""MuJoCo as an independent judge: the same robot, the same forces, and what it says is what moved."""
+"""MuJoCo as an independent judge: same robot, same forces, same motion."""
 
 from dataclasses import replace
 from types import SimpleNamespace
@@ -259,7 +259,7 @@ def test_a_grip_that_slides_is_refused():
         MujocoPhysics(ROBOT, Environment(bars=(bar,)), q0, contacts=(contact,))
 
 
-def test_a_friction_of_its_own_is_that_of_a_contact():
+def test_a_contact_may_have_another_friction_than_its_support():
     floor = Environment(surfaces=(Surface("floor", size=(2, 2), friction=0.7),))
     places = (("left_sole", 0.1), ("right_sole", -0.1))
     soles = [make_contact(ROBOT, floor, {"patch": n, "surface": "floor", "x": 0, "y": y, "yaw": 0}) for n, y in places]
@@ -409,7 +409,7 @@ def test_a_box_that_is_pushed_slides_without_hopping():
     assert np.ptp(heights) < 5e-5  # with the 5 ms of other contacts it would hop by two tenths of a millimetre
 
 
-def test_a_box_that_is_held_by_friction_hardly_creeps():
+def test_a_box_that_is_held_by_friction_does_not_creep():
     _, speeds = sliding_box(lambda speed: 0.5 * 0.4 * 20 * 9.81)
     assert 0.0 <= speeds[-1] < 2e-4
 

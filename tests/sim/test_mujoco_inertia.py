@@ -45,7 +45,7 @@ def test_a_massless_link_between_two_axes_moves_as_dynamics_say(tmp_path):
 
 
 def test_massless_links_weigh_nothing_however_they_are_thrown_around(tmp_path):
-    """What is missing in the equation of motion that the record has: a certificate allows 1e-6 N m."""
+    """Residual of the equation of motion in the record: a certificate allows 1e-6 N m."""
     robot = two_links(tmp_path, "", inertial(0.2, 1e-5, 1e-5, 1e-5), at="0.4 0.3 0.1")
     q, tau = robot.neutral(), np.array([0.05, 0.04])
     q[:3] = 2.0
@@ -56,7 +56,7 @@ def test_massless_links_weigh_nothing_however_they_are_thrown_around(tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore::mcplan.robot.description.RobotWarning")
-def test_an_inertia_that_no_body_has_is_mended_and_told(tmp_path):
+def test_an_inertia_that_no_body_has_is_corrected_with_a_warning(tmp_path):
     robot = two_links(tmp_path, BODY, inertial(1, 0.01, 0.01, 0.03))
     with pytest.warns(RuntimeWarning, match="moments of inertia of c are no body's"):
         physics = MujocoPhysics(robot, Environment(), robot.neutral())

@@ -74,7 +74,7 @@ def up_a_step_on_four_feet(directory, scale):
     ],
     ids=lambda value: getattr(value, "__name__", str(value)),
 )
-def test_another_robot_carries_out_its_plan(tmp_path, make, scale, physics, pace):
+def test_another_robot_executes_its_plan(tmp_path, make, scale, physics, pace):
     make(tmp_path, scale)
     asked = load_scenario(tmp_path / "scenario.yaml", {"control.pace": pace})
     report = verify(simulate(plan(asked), physics=physics))

@@ -94,7 +94,7 @@ def test_clock_times_stay_out_of_the_run(run, tmp_path):
     assert load_timing(tmp_path / "b") == {}
 
 
-def test_runs_of_one_directory_have_clock_times_of_their_own(run, tmp_path):
+def test_runs_of_one_directory_have_separate_clock_times(run, tmp_path):
     for name, seconds in (("a.npz", 1e-3), ("b.npz", 2e-3), ("run.npz", 3e-3)):
         replace(run, timing={"control": np.full(60, seconds)}).save(tmp_path / name)
     for name, seconds in (("a.npz", 1e-3), ("b.npz", 2e-3), ("run.npz", 3e-3), (".", 3e-3)):
@@ -169,7 +169,7 @@ def test_a_failed_write_leaves_the_old_file(run, tmp_path, monkeypatch):
         (lambda m: with_meta(m, patches=["sole"]), "stance 1: patch tip"),
     ],
 )
-def test_what_is_wrong_is_named(members, tmp_path, change, message):
+def test_damage_is_named(members, tmp_path, change, message):
     path = write(tmp_path / "run.npz", change(members))
     with pytest.raises(RunError, match=message) as caught:
         load_run(path)

@@ -34,7 +34,7 @@ def plan():
 
 
 def record_samples(plan, count, physics="qp", phase=("x", 0), status=3, **given):
-    """A recorder with samples of the first posture at rest; what is given is a function of the sample's number."""
+    """A recorder with samples of the first posture at rest; arguments are functions of the sample's index."""
     recorder, zero = RunRecorder(plan, 0.001, physics), np.zeros(plan.scenario.robot.nv)
     values = {"q": plan.stances[0].q, "wrenches": {}, "forces_at_points": {}, "active": (), "phase": phase}
     values |= {"qp_status": status}

@@ -17,7 +17,7 @@ def run(**timing):
     )  # fmt: skip
 
 
-def test_it_is_told_with_time_phase_and_what_took_so_long():
+def test_it_is_reported_with_time_phase_and_the_slowest_part():
     parts = {"machine": [0, 0, 0.045, 0], "program": [1e-3, 1e-3, 4e-3, 1e-3]}
     text = slowest_tick(run(control=[1e-3, 1e-3, 0.05, 2e-3], **parts))
     assert text == "slowest tick: 50 ms at t = 0.004 s in swing, 45 ms of it machine (median 1.5 ms)"

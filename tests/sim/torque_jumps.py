@@ -46,7 +46,7 @@ def jumps(wrench, active, tau, dt):
 
 
 def main(out, pace="fast"):
-    """Carry out what the file does not have."""
+    """Simulate the runs that the file does not have."""
     rows = out.read_text().splitlines() if out.exists() else []
     known = {(row["scenario"], row["pace"], row["physics"]) for row in map(json.loads, rows)}
     for name in SCENARIOS:

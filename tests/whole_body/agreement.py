@@ -77,27 +77,27 @@ def run_hard(count: int, seed: int = 0, per_case: int = 10, report=print):
     counts, wrong, worst = Counter(), [], defaultdict(float)
     tried = number = 0
     while tried < count:
-        way, options = list(HARD.items())[number % len(HARD)]
+        make, options = list(HARD.items())[number % len(HARD)]
         name = list(everyone)[(number // len(HARD)) % len(everyone)]
-        low = 1 if way in (too_much_force, torn_contacts) else 0
+        low = 1 if make in (too_much_force, torn_contacts) else 0
         case = draw_case(everyone[name], name, rng, contacts=int(rng.integers(low, 5)), **options)
-        linear = way in (no_regularisation, linear_with_limits)
+        linear = make in (no_regularisation, linear_with_limits)
         if linear:
             case.efforts.clear()
         number += 1
         for _ in range(per_case):
-            kind = way(case, rng)
-            out = compare(case.qp.problem, case.qp.fast.compiled, unique=not linear and way is not free_variable)
+            kind = make(case, rng)
+            out = compare(case.qp.problem, case.qp.fast.compiled, unique=not linear and make is not free_variable)
             tried += 1
             truth = out.arbiter or out.ours
-            counts[way.__name__, f"compiled {out.ours}, DAQP {out.theirs}, arbiter {out.arbiter or 'not asked'}"] += 1
+            counts[make.__name__, f"compiled {out.ours}, DAQP {out.theirs}, arbiter {out.arbiter or 'not asked'}"] += 1
             if out.ours != truth:
-                wrong.append((case, f"{way.__name__}: {kind}", out))
+                wrong.append((case, f"{make.__name__}: {kind}", out))
             elif out.ours == cp.OPTIMAL:
                 for what in ("cost", "primal", "residual"):
                     worst[what] = max(worst[what], getattr(out, what))
                 if max(out.cost, out.primal, out.residual) > TOLERANCE:
-                    wrong.append((case, f"{way.__name__}: {kind}", out))
+                    wrong.append((case, f"{make.__name__}: {kind}", out))
     report(f"{tried} programs without solution for the most part, {number} structures; {len(wrong)} disagree")
     return SimpleNamespace(counts=counts, worst=dict(worst), times=np.zeros((0, 2)), wrong=wrong, structures=number)
 

@@ -18,7 +18,7 @@ CLARABEL = {"solver": cp.CLARABEL, "tol_gap_abs": 1e-12, "tol_gap_rel": 1e-12, "
 
 @dataclass
 class Outcome:
-    """What the two ways of solving give, and how far apart they are, relatively."""
+    """Results of both solution methods, and their relative difference."""
 
     ours: str
     theirs: str

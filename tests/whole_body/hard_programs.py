@@ -82,4 +82,4 @@ HARD = {
     no_regularisation: {**UNLIMITED, "wrench_weight": None, "torque_weight": 0.0},
     linear_with_limits: {"wrench_weight": None, "torque_weight": 0.0},
 }
-"""Ways to have no solution, and what the structure needs for them."""
+"""Kinds of infeasible programs, and the structure that each needs."""

@@ -1,6 +1,6 @@
-"""Explanations name every kind of row that has to give way, at the right contact or joint, by the right amount.
+"""Explanations name every kind of row that has to be relaxed, at the right contact or joint, by the right amount.
 
-What the program is made to do is said by added equalities, which cost more than what they break.
+Added equalities force the motion; violating them costs more than the rows in conflict.
 """
 
 import cvxpy as cp
@@ -36,7 +36,7 @@ def held(state, patch, kind="surface", **options):
 
 @pytest.fixture
 def contacts(standing):
-    """Both soles, both grips and a hand, each with limits of its own."""
+    """Both soles, both grips and a hand, each with separate limits."""
     standing.terms = Terms(standing.robot, (*FRAMES, "right_grip"))
     standing.terms.update(standing.q, standing.v)
     return [

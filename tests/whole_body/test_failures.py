@@ -65,7 +65,7 @@ def test_contradicting_contacts_are_named(standing):
     assert s.residuals.contact > 1
 
 
-def test_the_slack_form_gives_the_same_answer_when_nothing_is_in_the_way(standing, monkeypatch):
+def test_the_slack_form_gives_the_same_answer_when_the_program_is_feasible(standing, monkeypatch):
     random_state(standing, 0.3)
     _, plain = solve(standing, soles(standing))
     monkeypatch.setattr(WholeBodyQP, "_solve_declared", lambda *_, **__: ("refused", None))
@@ -90,9 +90,9 @@ def test_the_hold_damps_and_obeys_the_equation_of_motion(standing, monkeypatch):
         assert np.all(c.friction * f[:, 2] - np.hypot(f[:, 0], f[:, 1]) > -1e-9)
 
 
-@pytest.mark.parametrize("way", [-1.0, 1.0])
-def test_torques_of_the_hold_are_cut_at_their_limits_either_way(standing, way):
-    speed = way * np.r_[np.zeros(6), np.where(np.arange(standing.robot.n) % 2, 3.0, -3.0)]
+@pytest.mark.parametrize("sign", [-1.0, 1.0])
+def test_torques_of_the_hold_are_clipped_at_their_limits_on_both_sides(standing, sign):
+    speed = sign * np.r_[np.zeros(6), np.where(np.arange(standing.robot.n) % 2, 3.0, -3.0)]
     standing.terms.update(standing.q, speed)
     most = np.full(standing.robot.n, 2.0)
     contacts = soles(standing)
@@ -163,7 +163,7 @@ def test_a_compiled_answer_with_a_bad_residual_is_left_for_that_of_cvxpy(standin
 
 
 def test_the_compiled_slack_form_answers_as_the_plain_one(standing):
-    """Feet that are torn apart: no solution keeps the contacts, and both forms break them in the same way."""
+    """Feet that are torn apart: no solution keeps the contacts, and both forms break them alike."""
     contacts = soles(standing)
     contacts[0].p = contacts[0].p + np.array([0, 0, 40.0])
     answers = [solve(standing, contacts, explain="never", compiled=compiled)[1] for compiled in (True, False)]

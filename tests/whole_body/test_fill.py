@@ -110,14 +110,14 @@ def test_the_check_finds_what_the_rows_say(standing):
                 np.testing.assert_allclose(forces[c.patch], c.point_forces(standing.terms, mine), atol=1e-10)
 
 
-@pytest.mark.parametrize("way", [1.0, -1.0])
-def test_the_check_finds_a_torque_beyond_its_limit_on_either_side(standing, way):
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_the_check_finds_a_torque_beyond_its_limit_on_either_side(standing, sign):
     """Where nothing else is missed by more: no force, no acceleration."""
     contacts, tasks = contacts_of(standing, ("soles",)), standing_tasks(standing)
     qp = WholeBodyQP(standing.robot, contacts, tasks)
     qp.update(standing.terms, contacts, tasks)
     structure, tau = qp.declaration.structure, np.zeros(standing.robot.n)
-    tau[3] = way * (standing.robot.limits.torque[3] + 70.0)
+    tau[3] = sign * (standing.robot.limits.torque[3] + 70.0)
     answer = Answer(qp._binding, np.zeros(structure.nv), tau, np.zeros(qp.declaration.unknowns), 0.0)
     assert answer.inequality == pytest.approx(70.0, abs=1e-3)
 

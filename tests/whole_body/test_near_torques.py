@@ -62,12 +62,12 @@ def test_without_torques_of_a_last_tick_they_are_free(standing, compiled):
     np.testing.assert_allclose(kept_near(standing, None, compiled=compiled).tau, free.tau, atol=1e-5)
 
 
-@pytest.mark.parametrize("way", [-1.0, 1.0])
-def test_what_no_torque_near_the_last_ones_holds_has_no_solution(standing, last, way):
-    """With 300 N m more in every joint nobody stands still on two soles."""
+@pytest.mark.parametrize("sign", [-1.0, 1.0])
+def test_what_no_torque_near_the_last_ones_holds_has_no_solution(standing, last, sign):
+    """With 300 N m more in every joint no robot stands still on two soles."""
     contacts, tasks = soles(standing), standing_tasks(standing)
     qp = WholeBodyQP(standing.robot, contacts, tasks, QPSettings(near_torques=True))
-    qp.update(standing.terms, contacts, tasks, near=TorqueBand(last + 300.0 * way, STEP))
+    qp.update(standing.terms, contacts, tasks, near=TorqueBand(last + 300.0 * sign, STEP))
     assert qp.attempt() is None
     qp.update(standing.terms, contacts, tasks)
     assert qp.attempt() is not None
@@ -106,7 +106,7 @@ def test_a_force_changes_by_as_much_as_a_torque_over_a_lever(standing):
     np.testing.assert_array_equal(steps_of(standing.robot, 1500.0), 1500.0)
 
 
-def test_each_torque_has_a_step_of_its_own(standing, last):
+def test_each_torque_has_its_step(standing, last):
     steps = np.where(np.arange(standing.robot.n) % 2, 2.0, 0.5)
     contacts, tasks = soles(standing), asked(standing)
     qp = WholeBodyQP(standing.robot, contacts, tasks, QPSettings(near_torques=True))

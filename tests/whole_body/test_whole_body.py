@@ -211,9 +211,9 @@ def test_force_rate_holds_the_forces_back(standing):
     assert change[1] < 0.5 * change[0]
 
 
-@pytest.mark.parametrize("way", [-1.0, 1.0])
-def test_friction_of_what_slides_is_all_that_there_is_and_holds_it_back(standing, way):
-    slip = np.array([0.0, way, 0.0])
+@pytest.mark.parametrize("sign", [-1.0, 1.0])
+def test_friction_of_what_slides_is_all_that_there_is_and_holds_it_back(standing, sign):
+    slip = np.array([0.0, sign, 0.0])
     sliding = contact_at(
         standing.robot, "right_sole", standing.q, friction=0.3, selection=np.delete(np.eye(6), 1, axis=0)
     )
@@ -239,24 +239,24 @@ def test_forces_go_on_as_they_were_or_as_they_are_planned_where_many_do(standing
         assert np.abs(loose.unknowns[patch] - squeezed.unknowns[patch]).max() > 5.0
 
 
-@pytest.mark.parametrize("way", [-1.0, 1.0])
-def test_torques_keep_off_their_limits_by_the_margin(standing, way):
+@pytest.mark.parametrize("sign", [-1.0, 1.0])
+def test_torques_keep_off_their_limits_by_the_margin(standing, sign):
     """An arm is pushed with more than its motor can bear."""
     joint = standing.robot.joint_names.index("RARM_JOINT3")
     contacts, tasks = soles(standing), standing_tasks(standing)
     push = np.zeros(standing.robot.nv)
-    push[6 + joint] = 300.0 * way
+    push[6 + joint] = 300.0 * sign
     qp = WholeBodyQP(standing.robot, contacts, tasks, QPSettings(torque_margin=1.5))
     qp.update(standing.terms, contacts, tasks, push)
     s = qp.solve()
     assert s.ok, s.message
-    assert s.tau[joint] == pytest.approx(-way * (standing.robot.limits.torque[joint] - 1.5), abs=1e-4)
+    assert s.tau[joint] == pytest.approx(-sign * (standing.robot.limits.torque[joint] - 1.5), abs=1e-4)
 
 
 @pytest.mark.parametrize("side", ["lower", "upper"])
 @pytest.mark.parametrize("settings", [{}, {"position_margin": 0.05}])
 def test_a_joint_that_is_drawn_beyond_its_limit_stops_there_or_before_it_by_the_margin(standing, side, settings):
-    """Nobody has to ask for it."""
+    """It is on by default."""
     robot, terms, dt = standing.robot, standing.terms, 0.005
     joint = robot.joint_names.index("RARM_JOINT3")
     limit, inwards = getattr(robot.limits, side)[joint], {"lower": 1.0, "upper": -1.0}[side]

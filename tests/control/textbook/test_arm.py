@@ -95,7 +95,7 @@ def test_selection_matrices_share_all_directions_between_motion_and_force():
 
 
 def wiping(friction, physics):
-    """Return the run of the arm that presses on a wall with 20 N and moves along it, and the way of its tip."""
+    """Return the run of the arm that presses on a wall with 20 N and moves along it, and the path of its tip."""
     ends = [[0.3551242, 0.12, 0.89], [0.3551242, -0.12, 0.97]]
     textbook = {"frame": "tip", "kp": 1600.0, "over": 0.8, "press": [20.0, 0.0, 0.0],
                 "path": [{"xyz": end} for end in ends]}  # fmt: skip
@@ -143,8 +143,10 @@ def test_a_hierarchy_of_one_task_is_inverse_dynamics_by_both_methods():
         tau = mc.TaskHierarchy(robot, first, [[wish]]).torque(0.0, terms, {})
         book = mc.InverseDynamicsControl(robot, robot.posture("upright")[7:], 100.0).torque(0.0, terms, {})
         np.testing.assert_allclose(tau, book, atol=1e-7)
-        ways = [mc.TaskHierarchy(strong, first, [[limb], [wish]], method) for method in ("least squares", "programs")]
-        a, b = (way.torque(0.0, terms, {}) for way in ways)
+        controllers = [
+            mc.TaskHierarchy(strong, first, [[limb], [wish]], method) for method in ("least squares", "programs")
+        ]
+        a, b = (controller.torque(0.0, terms, {}) for controller in controllers)
         np.testing.assert_allclose(a, b, atol=1e-8 * np.abs(a).max())
 
 
@@ -175,7 +177,7 @@ def test_a_scenario_names_its_controller(kind):
         assert run.q[-1, 7 + 3] == pytest.approx(1.2, abs=0.03)
 
 
-def test_a_controller_of_ones_own_drives_a_plan_and_says_what_is_wrong():
+def test_a_custom_controller_drives_a_plan_and_reports_its_errors():
     plan = free_arm(type="own")
     robot = plan.scenario.robot
 
@@ -232,7 +234,7 @@ def test_torques_of_ones_own_against_a_physics(scenario, physics):
 
 
 class Ideal:
-    """Physics of one's own: forward dynamics and a step of Euler's, the base bearing what is left."""
+    """Custom physics: forward dynamics and an Euler step; the base bears the residual."""
 
     name = "ideal"
 

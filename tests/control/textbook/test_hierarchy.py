@@ -1,4 +1,4 @@
-"""Least squares with priorities: algorithm 2, the sequence of programs, and what they must satisfy."""
+"""Least squares with priorities: algorithm 2, the sequence of programs, and their optimality conditions."""
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ def levels(random, n, sizes, deficient=False):
 
 @pytest.mark.parametrize(("n", "sizes"), SIZES)
 @pytest.mark.parametrize("deficient", [False, True])
-def test_the_two_ways_give_the_same_answer(n, sizes, deficient):
+def test_both_methods_give_the_same_answer(n, sizes, deficient):
     random = np.random.default_rng(n)
     for _ in range(10):
         parts = levels(random, n, sizes, deficient)

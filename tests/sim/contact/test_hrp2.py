@@ -111,7 +111,7 @@ def test_dropped_5_cm_it_lands_comes_to_rest_and_does_not_sink(robot):
         assert np.all(np.abs(corners[:, 2]) < 1e-5)
 
 
-def test_dropped_on_a_free_body_it_stays_on_the_face_that_has_no_slab_of_its_own(robot):
+def test_dropped_on_a_free_body_it_stays_on_the_face_without_a_slab(robot):
     """Soles that land sink in by micrometres: their patches carry the robot all the same, not corners of the feet."""
     top = Surface("top", np.eye(3), np.zeros(3), 0.5 * FLOOR.polygon / 4, 0.0, 0.7, "crate")
     crate = FreeObject("crate", Box((1.0, 1.0, 0.2)), np.eye(3), np.array([0.0, 0.0, -0.1]), 20.0, 0.7, (top,))

@@ -120,7 +120,7 @@ def test_links_do_not_pass_through_each_other_and_the_force_is_in_the_equation_o
     assert CollisionModel(robot).smallest(held.physics.q).distance > -1e-3
 
 
-def test_a_contact_may_have_a_friction_of_its_own(robot):
+def test_a_contact_may_have_its_friction(robot):
     """Both soles on ice stand on a floor that would hold them."""
     environment = Environment(surfaces=(FLOOR,))
     q = robot.posture("half_sitting")

@@ -85,7 +85,7 @@ def test_a_ball_bounces_with_the_stated_restitution(e):
     if e > 0:
         np.testing.assert_allclose(after, -e * before, rtol=5e-4)  # the compliance is 1e-4
     else:
-        # what is left of the gap is closed within the step, then it rests
+        # the rest of the gap is closed within the step, then it rests
         assert abs(speeds[-1]) < 1e-9
     np.testing.assert_allclose(before, -np.sqrt(2 * G * 0.5), atol=2 * G * 1e-3)
 

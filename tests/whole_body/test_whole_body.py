@@ -226,12 +226,13 @@ def test_friction_of_what_slides_is_all_that_there_is_and_holds_it_back(standing
     assert force @ slip == pytest.approx(-0.3 * force[2], rel=5e-3)
 
 
+@pytest.mark.parametrize("compiled", [True, False])
 @pytest.mark.parametrize(("weight", "drawn_to"), [("force_rate_weight", "previous"), ("force_weight", "planned")])
-def test_forces_go_on_as_they_were_or_as_they_are_planned_where_many_do(standing, weight, drawn_to):
+def test_forces_go_on_as_they_were_or_as_they_are_planned_where_many_do(standing, weight, drawn_to, compiled):
     """Two soles can press against each other as they like: what they did so far, or are to do, costs nothing."""
     contacts, tasks = soles(standing), standing_tasks(standing)
     _, squeezed = solved(standing, contacts, tasks, lambda qp: ([], [qp.force[1] == 60.0]))
-    qp, loose = solved(standing, contacts, tasks, **{weight: 1e4})
+    qp, loose = solved(standing, contacts, tasks, compiled=compiled, **{weight: 1e4})
     qp.update(standing.terms, contacts, tasks, **{drawn_to: squeezed.unknowns})
     drawn = qp.solve()
     for patch in SOLES:

@@ -36,6 +36,10 @@ def test_log_undoes_exp(angle):
         # At pi the vector and its negative are the same rotation.
         error = min(np.linalg.norm(back - w), np.linalg.norm(back + w) if angle > 3.1415926 else np.inf)
         assert error <= 4e-15 * angle
+        opposite = np.zeros(3)
+        quaternion_log(-quat, opposite)  # the same rotation
+        if angle < 3.1415926:
+            np.testing.assert_allclose(opposite, back, rtol=1e-12, atol=0.0)
         rotation_exp(w, R)
         rotation_log(R, quat, back)
         error = min(np.linalg.norm(back - w), np.linalg.norm(back + w) if angle > 3.1415926 else np.inf)

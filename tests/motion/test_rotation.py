@@ -3,6 +3,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from mcplan.core.algebra.minimum_jerk import turn
+from mcplan.motion.limb_path import PatchTurn
 from mcplan.motion.posture import PostureTrajectory
 from mcplan.motion.quintic import RotationTrajectory, rotation_vector, vector_rates
 
@@ -77,3 +78,19 @@ def test_posture_velocities_move_the_posture():
         np.testing.assert_allclose((after.v - before.v) / (2 * step), here.vd, atol=1e-5)
         assert np.linalg.norm(here.q[3:7]) == pytest.approx(1.0, abs=1e-14)
     np.testing.assert_allclose(trajectory.sample(9.0).q, end, atol=1e-15)
+
+
+def test_the_orientation_of_a_patch_goes_from_any_start_to_that_of_its_posture(hrp2):
+    """Its angular velocity and acceleration are those of its rotation; both turn, the rest of the start and the arm."""
+    ends = [hrp2.random_configuration(seed) for seed in (1, 2)]
+    posture = PostureTrajectory(*ends, 2.0, start_time=1.0)
+    start = Rotation.from_rotvec([0.6, -0.9, 0.4]).as_matrix() @ hrp2.frame_pose(ends[0], "left_hand")[:3, :3]
+    turn = PatchTurn(hrp2, "left_hand", posture, start)
+    np.testing.assert_allclose(turn.sample(1.0).value, start, atol=1e-9)
+    for t in (3.0 - 1e-9, 3.0, 4.0):
+        np.testing.assert_allclose(turn.sample(t).value, hrp2.frame_pose(ends[1], "left_hand")[:3, :3], atol=1e-6)
+    step = 1e-4
+    for t in np.linspace(1.2, 2.8, 5):
+        before, here, after = (turn.sample(t + k * step) for k in (-1, 0, 1))
+        np.testing.assert_allclose(turn_rate(before.value, after.value, 2 * step), here.velocity, atol=1e-5)
+        np.testing.assert_allclose((after.velocity - before.velocity) / (2 * step), here.acceleration, atol=1e-4)

@@ -49,6 +49,17 @@ def test_the_pressure_is_within_the_soles_that_are_down_and_the_ends_are_at_rest
     assert aside.max() < 0.09  # it does not come over the foot that stands alone
 
 
+def test_a_walk_backwards_in_time_is_that_of_its_steps_backwards():
+    """It begins and ends alike: at rest, with no step of the path larger than the first ones of a jerk."""
+    known = steps()
+    known = known._replace(spin=np.outer(np.sin(np.linspace(0.0, 2.0, len(known.z))), [0.1, 0.3]))
+    backwards = {name: getattr(known, name)[::-1] for name in ("ends", "z", "zdd", "spin", "corners", "cap", "middle")}
+    com = centre_of_mass(known)
+    np.testing.assert_allclose(centre_of_mass(known._replace(**backwards)), com[::-1], atol=2e-5)
+    moved = np.linalg.norm(np.diff(com[:, :2], axis=0), axis=1)
+    assert moved[[0, -1]].max() < 0.02 * moved.max()
+
+
 def test_a_spin_of_the_legs_moves_the_pressure():
     known = steps()
     spin = known.spin.copy()

@@ -220,6 +220,28 @@ def test_the_wrench_of_a_patch_is_that_of_its_points_about_its_origin(tmp_path):
     assert np.abs(wrench[3:]).min() > 0.1
 
 
+def test_each_support_brakes_a_sliding_sole_by_its_own_friction(tmp_path):
+    """Two bars, beside a surface that it does not touch; and that surface without bars."""
+    (tmp_path / "slab.urdf").write_text(SLAB)
+    (tmp_path / "robot.yaml").write_text(SOLE)
+    slab = load_robot(tmp_path / "robot.yaml")
+    q, v = slab.neutral(), np.array([0.5, 0.0, 0.0, 0.0, 0.0, 0.0])
+    q[2] = 0.1
+    frictions = {-0.05: 0.3, 0.15: 0.6}
+    bars = [Bar(f"bar{x}", [[x, -0.5, -0.02], [x, 0.5, -0.02]], 0.02, friction=mu) for x, mu in frictions.items()]
+    for height, supports in ((-1.0, frictions), (0.0, {0.0: 0.1})):
+        floor = Surface("floor", size=(4, 4), xyz=(0, 0, height), friction=0.1)
+        environment = Environment(surfaces=(floor,), bars=tuple(bars) if height < 0.0 else ())
+        physics = ContactPhysics(slab, environment, q, ["sole"], v=v)
+        for _ in range(3):
+            points = physics.step(Action(np.zeros(0), np.zeros(6), {}, {}, ("sole",)), 1e-3).forces
+        assert len(points.force) >= 2 * len(supports)
+        for place, force in zip(points.xyz, points.force, strict=True):
+            nearest = min(supports, key=lambda x, place=place: abs(x - place[0]))
+            assert force[2] > 0.0
+            assert force[0] == pytest.approx(-supports[nearest] * force[2], rel=1e-3)
+
+
 def test_objects_are_reported_where_their_frames_are():
     thing = solid(p=(0, 0, 0.1))
     world = World([plane()], [thing])

@@ -202,6 +202,8 @@ def test_the_same_call_gives_the_same_answer(robots):
         ({"targets": {"tol": [0, 0, 0]}}, "no link or patch 'tol'"),
         ({"targets": {"tool": [0, 0]}}, r"an array \(2,\); expected pose \(4, 4\)"),
         ({"targets": {"tool": 2 * np.eye(3)}}, "is not a rotation"),
+        ({"targets": {"tool": np.diag([1.0, 1.0, -1.0])}}, "is not a rotation"),
+        ({"targets": {"tool": np.diag([-1.0, -1.0, -1.0, 1.0])}}, "is not a rotation"),
         ({"targets": {"tool": [0, 0, 1]}, "gain": 2.0}, "expected 0 < gain <= 1"),
         ({"targets": {"tool": [0, 0, 1]}, "method": "newton"}, "expected damped, pseudo_inverse or transpose"),
         ({"targets": {"tool": [0, 0, 1]}, "weights": {"base": 1.0}}, "weights of 'base', which is no target"),

@@ -81,7 +81,7 @@ def test_a_motion_without_a_law_is_bound_by_none(step):
 
 
 def test_shares_are_of_the_time_around_each_place():
-    found = [Bound(0.1, TORQUE, "knee", 1.0), Bound(0.3, NOTHING, "", 0.5), Bound(0.5, TORQUE, "knee", 1.0)]
+    found = [Bound(0.1, TORQUE, "knee", 1.0), Bound(0.2, NOTHING, "", 0.5), Bound(0.5, TORQUE, "knee", 1.0)]
     assert shares(found, 0.6) == pytest.approx({"torque, knee": 2 / 3, "smoothness": 1 / 3})
 
 

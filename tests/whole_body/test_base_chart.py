@@ -76,5 +76,5 @@ def test_an_unknown_form_is_refused():
 def test_a_system_with_free_objects_is_refused(standing):
     tasks = standing_tasks(standing)
     system = System(standing.robot, (FreeBody("box", 1.0, np.zeros(3), np.eye(3)),))
-    with pytest.raises(InputError, match="here are free objects: take 'mixed'"):
+    with pytest.raises(InputError, match="does not support free objects; use 'mixed'"):
         WholeBodyQP(system, [], tasks, QPSettings(form="projected"))

@@ -121,6 +121,9 @@ def plan_of(scenario: Scenario) -> Plan:
     # paths and times in the file are valid for the settings that they were made with
     known, pace = path_settings(scenario.transition_settings), pace_settings(scenario.transition_settings)
     before, pace_before = record.get("made_with") or known, record.get("paced_with") or pace
+    for name, settings in (("made_with", before), ("paced_with", pace_before)):
+        if not isinstance(settings, dict):
+            raise ScenarioError(scenario.document.problem(("plan", name), "expected settings by name"))
     new_paths = sorted(f"control.{name}" for name in known if before.get(name) != known[name])
     new_times = changed_pace_settings(pace_before, pace)
     moving = [k for k, stance in enumerate(stances) if stance.passing is not None]

@@ -95,6 +95,15 @@ def test_only_what_depends_on_a_changed_setting_is_computed_again(tmp_path):
     assert notice == "the motions between stances were planned again: control.contact.friction_faces changed"
 
 
+@pytest.mark.parametrize("name", ["made_with", "paced_with"])
+def test_settings_that_are_no_mapping_are_an_error(planned, tmp_path, name):
+    data = plan_document(planned, tmp_path)
+    data["plan"][name] = [1]
+    (tmp_path / "plan.yaml").write_text(dump_document(data))
+    with pytest.raises(ScenarioError, match=rf"plan\.{name}: expected settings by name"):
+        load_plan(tmp_path / "plan.yaml")
+
+
 def test_an_object_that_nothing_moves_is_refused(tmp_path):
     whole = shared.planned("push")
     file = tmp_path / "plan.yaml"

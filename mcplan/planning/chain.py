@@ -85,7 +85,7 @@ def paced(scenario: Scenario, stances: Sequence[PlannedStance]) -> tuple[Planned
     return (stances[0], *(timed(k, stance) for k, stance in enumerate(stances[1:], start=1)))
 
 
-def refuse_barred(stances: Sequence[PlannedStance]) -> None:
+def refuse_blocked(stances: Sequence[PlannedStance]) -> None:
     """Refuse stances without a collision-free motion to one of them.
 
     Raises
@@ -94,7 +94,7 @@ def refuse_barred(stances: Sequence[PlannedStance]) -> None:
         With the stance, the bodies in collision, and the deficit.
     """
     for k, stance in enumerate(stances[1:], start=1):
-        if (worst := barred_segment(stance)) is not None:
+        if (worst := blocked_segment(stance)) is not None:
             raise PlanningFailed(
                 f"stances[{k}]: no collision-free motion found from the stance before to `{stance.title}`: "
                 f"{worst.shortfall}. What would have to change: the places of the contacts, or a posture in between "
@@ -102,7 +102,7 @@ def refuse_barred(stances: Sequence[PlannedStance]) -> None:
             )
 
 
-def barred_segment(stance: PlannedStance) -> Segment | None:
+def blocked_segment(stance: PlannedStance) -> Segment | None:
     """Return the segment with the greatest deficit before a stance, None where all are collision-free."""
     assert stance.transition is not None
     worst = max(stance.transition.segments, key=lambda segment: segment.missed)

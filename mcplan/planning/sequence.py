@@ -12,7 +12,7 @@ from typing import TypeVar
 import numpy as np
 
 from mcplan.errors import InputError, PlanningFailed, ScenarioError
-from mcplan.planning.chain import refuse_barred, with_transitions
+from mcplan.planning.chain import refuse_blocked, with_transitions
 from mcplan.planning.linking import Linker
 from mcplan.planning.plan import Change, Plan, PlannedStance
 from mcplan.robot.patch import MOUNT
@@ -116,7 +116,7 @@ class StanceSequence:
             No free motion leads from one to the next.
         """
         stances = with_transitions(self.scenario, self.stances)
-        refuse_barred(stances)
+        refuse_blocked(stances)
         return Plan(self.scenario, stances, notices=self.linker.notices)
 
 

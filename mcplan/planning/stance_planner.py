@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mcplan.errors import PlanningFailed
-from mcplan.planning.chain import barred_segment, refuse_barred, with_transitions
+from mcplan.planning.chain import blocked_segment, refuse_blocked, with_transitions
 from mcplan.planning.feasibility import Feasibility
 from mcplan.planning.goal.ending import POSTURE_FIELDS, GoalPosture, GoalPostureSolver
 from mcplan.planning.goal.item import Goal, describe_unmet, implied_contacts, measure
@@ -125,10 +125,10 @@ class _StancePlanner:
         """
         self._check_objects()
         stances = self._stances(False)
-        if stances is None or any(map(barred_segment, stances[1:])):
+        if stances is None or any(map(blocked_segment, stances[1:])):
             stances = self._stances(True)
         assert stances is not None
-        refuse_barred(stances)
+        refuse_blocked(stances)
         self.tree.calls = self.feasibility.budget.calls
         return Plan(self.scenario, stances, self.tree, self.linker.notices)
 

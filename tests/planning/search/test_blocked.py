@@ -1,4 +1,4 @@
-"""Paths whose swings are barred are left for others."""
+"""Paths whose swings are blocked are left for others."""
 
 from dataclasses import replace
 from itertools import pairwise
@@ -13,7 +13,7 @@ from mcplan.planning import stance_planner
 from mcplan.planning.feasibility import MotionChecker
 from mcplan.planning.planner import plan
 from mcplan.planning.posture.result import Violation
-from mcplan.planning.search import improve as barred_module
+from mcplan.planning.search import improve as improve_module
 from mcplan.planning.timing.duration import DurationModel
 from mcplan.planning.transition.knots import PathViolation
 from mcplan.planning.transition.segments import Retraction, SegmentCache
@@ -32,7 +32,7 @@ def steps(planned, patch):
 
 
 def bar(monkeypatch, longest):
-    """Let swings on one support that are longer than this (m) be barred."""
+    """Let swings on one support that are longer than this (m) be blocked."""
     looked = SegmentCache.look
 
     def look(segments, begin, q, added):
@@ -53,7 +53,7 @@ def test_a_path_is_looked_for_whose_swings_are_free(monkeypatch):
 
 
 def bar_what_is_found(monkeypatch, longest):
-    """Let swings on one support that are longer than this (m) look free, and be barred when they are found."""
+    """Let swings on one support that are longer than this (m) look free, and be blocked when they are found."""
     found = SegmentCache.swing
 
     def swing(segments, begin, q, added):
@@ -124,7 +124,7 @@ def test_motions_of_a_free_path_are_found_for_the_postures_that_the_plan_has(mon
     assert found
 
 
-def test_where_a_motion_is_barred_whatever_the_postures_the_next_search_looks_at_its_own(monkeypatch):
+def test_where_a_motion_is_blocked_whatever_the_postures_the_next_search_looks_at_its_own(monkeypatch):
     longest = max(steps(shared.planned("walk", parameters__distance=0.7), "left_sole"))
     found, refined = [], []
     bar(monkeypatch, longest - 0.01)
@@ -160,7 +160,7 @@ def test_what_is_refined_in_vain_is_not_the_searchs_to_pay(monkeypatch):
     assert len(refined) == 2
 
 
-def test_where_all_are_barred_there_is_no_plan_and_the_best_path_is_told(monkeypatch, tmp_path, capsys):
+def test_where_all_are_blocked_there_is_no_plan_and_the_best_path_is_told(monkeypatch, tmp_path, capsys):
     bar(monkeypatch, 0.0)
     message = r"path of \d moves found.*\n.*blocked: (left|right)_sole from floor to floor: .*a and b come 50 mm"
     with pytest.raises(PlanningFailed, match=message) as failure:
@@ -176,7 +176,7 @@ def test_where_all_are_barred_there_is_no_plan_and_the_best_path_is_told(monkeyp
 
 def test_what_is_proven_begins_where_the_motions_of_the_plan_begin(monkeypatch):
     """A hand that is let go and lifted clear moves the body: the next motion begins in another posture."""
-    proven, motions = [], barred_module._motions
+    proven, motions = [], improve_module._motions
 
     def recorded(feasibility, path):
         proven.clear()
@@ -184,7 +184,7 @@ def test_what_is_proven_begins_where_the_motions_of_the_plan_begin(monkeypatch):
             proven.append(found[-1])
             yield found
 
-    monkeypatch.setattr(barred_module, "_motions", recorded)
+    monkeypatch.setattr(improve_module, "_motions", recorded)
     planned = plan(load_scenario("tilted_step", variant=5003))
     assert any(isinstance(motion, Retraction) for motion in proven)
     starts = {segment.q[0].tobytes() for segment in planned.segments}

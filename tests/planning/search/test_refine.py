@@ -44,14 +44,14 @@ def test_refined_postures_stay_within_wider_joint_limits(pair):
         assert stance.margins["position"] > 0.05 - 1e-6
 
 
-def test_only_the_postures_beside_a_barred_motion_stay_as_they_were_found(pair, monkeypatch):
+def test_only_the_postures_beside_a_blocked_motion_stay_as_they_were_found(pair, monkeypatch):
     looks = []
 
-    def barred(feasibility, path):
+    def blocked(feasibility, path):
         looks.append(path)
         return [SimpleNamespace(node=path[1])] if len(looks) == 1 else []
 
-    monkeypatch.setattr(refine_module, "blocked_motions", barred)
+    monkeypatch.setattr(refine_module, "blocked_motions", blocked)
     planned = plan(load_scenario("walk", SHORT))
     assert len(looks) == 2
     found, better = (
@@ -109,25 +109,25 @@ CHECKS = SimpleNamespace(generator=lambda settings: None)
 
 
 def bar(monkeypatch, k, postures):
-    """Let the motion to node k be barred between some postures."""
+    """Let the motion to node k be blocked between some postures."""
 
-    def barred(feasibility, path):
+    def blocked(feasibility, path):
         seen = [float(node.q[0]) for node in path]
         if postures(seen):
             yield SimpleNamespace(node=path[k])
 
-    monkeypatch.setattr(refine_module, "blocked_motions", barred)
+    monkeypatch.setattr(refine_module, "blocked_motions", blocked)
 
 
 @pytest.mark.parametrize(("k", "left"), [(1, [0.0, 1.0, 12.0]), (2, [0.0, 1.0, 2.0])])
-def test_postures_around_a_motion_that_is_barred_are_taken_back(paths, k, left, monkeypatch):
+def test_postures_around_a_motion_that_is_blocked_are_taken_back(paths, k, left, monkeypatch):
     bar(monkeypatch, k, lambda seen: seen[k] > 10.0)
     (better,) = refine_module.refine_postures(CHECKS, paths)
     assert [float(node.q[0]) for node in better] == left
     assert [float(node.steps[-1].q[0]) for node in better[1:]] == left[1:]
 
 
-def test_where_a_motion_is_barred_with_the_first_postures_too_no_better_ones_help(paths, monkeypatch):
+def test_where_a_motion_is_blocked_with_the_first_postures_too_no_better_ones_help(paths, monkeypatch):
     bar(monkeypatch, 2, lambda seen: True)
     assert refine_module.refine_postures(CHECKS, paths) is None
 

@@ -140,7 +140,7 @@ class TaskSet:
         self.solve(0.0, terms, motion)
         self.pool.rehearse()
         self._previous, self._torque = {}, None
-        self.held.stiffen(1.0)
+        self.held.scale_stiffness(1.0)
 
     def solve(
         self,
@@ -163,9 +163,9 @@ class TaskSet:
         if gains != self._gains:
             self._apply_gains(gains)
         self._update_references(t, motion)
-        if self.held.stiff < 1.0:
-            self.held.stiffen(min(1.0, self.held.stiff + self._dt / RETURN))
-        self.held.bearing = motion.reserve(t) * min(max((t - self._relieved) / RETURN - 1.0, 0.0), 1.0)
+        if self.held.stiffness_share < 1.0:
+            self.held.scale_stiffness(min(1.0, self.held.stiffness_share + self._dt / RETURN))
+        self.held.preload_share = motion.reserve(t) * min(max((t - self._relieved) / RETURN - 1.0, 0.0), 1.0)
         for task in self.further:
             if (follow := getattr(task, "follow", None)) is not None:
                 follow(t)
@@ -255,9 +255,9 @@ class TaskSet:
 
     def _drop_stiffness(self) -> bool:
         """Drop the contact stiffness; return whether there was any."""
-        if self.held.stiff <= SOME:
+        if self.held.stiffness_share <= SOME:
             return False
-        self.held.stiffen(0.0)
+        self.held.scale_stiffness(0.0)
         return True
 
     def _apply_gains(self, gains: Mapping[str, float]) -> None:

@@ -5,7 +5,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from mcplan.control.command import Ramp
-from mcplan.control.held_contacts import GIVING, HeldContacts
+from mcplan.control.held_contacts import COMPLIANT_DEPENDENT, HeldContacts
 from mcplan.robot.robot_file import load_robot
 from mcplan.settings.control import ControlSettings
 from mcplan.whole_body.contact import DEPENDENT
@@ -64,7 +64,7 @@ def test_of_a_contact_that_closes_again_nothing_is_left_of_the_first_time(robot)
     new = held_by(robot, settings).close(closed(robot, contact, settings)).values.copy()
     slid = closed(robot, contact, settings, place=(contact.R, contact.p + 0.003), friction=0.3)
     first = held.fill(1.2, slid, None, 1.0)
-    held.stiffen(0.0)
+    held.scale_stiffness(0.0)
     assert not np.array_equal(first.values, new)
     assert held.close(closed(robot, contact, settings)) is first
     np.testing.assert_array_equal(first.values, new)
@@ -111,7 +111,7 @@ def test_limits_of_force_and_moment_rise_together(robot):
     assert relied.max_moment == pytest.approx(0.6 * grip.max_moment)
 
 
-@pytest.mark.parametrize(("contacts", "along"), [("rigid", DEPENDENT), ("compliant", GIVING)])
+@pytest.mark.parametrize(("contacts", "along"), [("rigid", DEPENDENT), ("compliant", COMPLIANT_DEPENDENT)])
 def test_along_supports_that_give_more_rows_count_as_following_from_others(robot, contacts, along):
     held = held_by(robot, ControlSettings(contact={"model": contacts}))
     settings = held.settings
@@ -131,15 +131,15 @@ def test_a_contact_bears_its_preload_as_far_as_the_motion_keeps_its_reserve(robo
     held = held_by(robot, settings)
     contact = contact_on(robot, "left_sole", "floor", x=0.0, y=0.1, yaw=0.0)
     loaded = closed(robot, contact, settings)
-    for bearing, expected in ((1.0, 12.0), (0.25, 3.0), (0.0, 0.0)):
-        held.bearing = bearing
+    for share, expected in ((1.0, 12.0), (0.25, 3.0), (0.0, 0.0)):
+        held.preload_share = share
         assert held.fill(2.0, loaded, None, 1.0).preload == pytest.approx(expected)
-    held.bearing = 1.0
+    held.preload_share = 1.0
     loaded.limit = Ramp(8.0, 0.0, 2.0, 1.0)
     assert held.fill(2.0, loaded, None, 1.0).preload == pytest.approx(7.2)
     assert held.fill(3.0, loaded, None, 1.0).preload == 0.0
     grip = contact_on(robot, "left_grip", "bar", along=0.3, angle=0.0)
     assert held.fill(2.0, closed(robot, grip, settings), None, 1.0).preload == 0.0
     rigid = held_by(robot, ControlSettings(contact={"preload_force": 12.0}))
-    rigid.bearing = 1.0
+    rigid.preload_share = 1.0
     assert rigid.fill(2.0, closed(robot, contact, settings), None, 1.0).preload == 0.0

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mcplan.control.command import LoadedContact, Ramp
-from mcplan.control.held_contacts import CHANGE, PlannedForces
+from mcplan.control.held_contacts import FORCE_TIME_CONSTANT, PlannedForces
 from mcplan.robot.robot_file import load_robot
 from mcplan.robot.terms import Terms
 from mcplan.scene.environment import Bar, Environment, Surface
@@ -86,17 +86,17 @@ def test_forces_follow_from_stance_to_stance():
     forces, dt = PlannedForces(plan, 1e-3, ControlSettings()), 1e-3
     whole = least_forces(FOOT, WRENCH)
     first = forces.follow(0, closed(FOOT))["left_sole"]
-    assert first == pytest.approx(dt / CHANGE * whole)
+    assert first == pytest.approx(dt / FORCE_TIME_CONSTANT * whole)
     for _ in range(3000):
         stood = forces.follow(0, closed(FOOT))
     assert stood["left_sole"] == pytest.approx(whole, rel=1e-3)
     both = forces.follow(1, closed(FOOT, OTHER))
-    assert both["right_sole"] == pytest.approx(dt / CHANGE * least_forces(OTHER, WRENCH))
+    assert both["right_sole"] == pytest.approx(dt / FORCE_TIME_CONSTANT * least_forces(OTHER, WRENCH))
     for _ in range(3000):
         both = forces.follow(1, closed(FOOT, OTHER))
     assert both["left_sole"] == pytest.approx(0.5 * whole, rel=1e-3)
     left = forces.follow(2, closed(FOOT, OTHER))["left_sole"]
-    assert left == pytest.approx((1.0 - dt / CHANGE) * both["left_sole"])
+    assert left == pytest.approx((1.0 - dt / FORCE_TIME_CONSTANT) * both["left_sole"])
     assert "left_sole" not in forces.follow(2, closed(OTHER))
 
 

@@ -2,16 +2,16 @@
 
     l(v) = 1/2 (v - v*)' M (v - v*) + sum_i l_i(aim_i - J_i v),    dl_i/d(J_i v) = -impulse_i
 
-Its gradient is ``M v - b - J' impulse`` with ``b = M v*`` the momentum that forces without contacts would leave.
-Sliding lifts bodies in this program (the velocity, not only the impulse, is asked to lie in a cone); taking ``mu |s|``
-from the wanted normal velocity until it no longer changes makes the solution that of Coulomb's law. The slip
-``s = aim_t - v_t - R_t p_t`` is what friction has left of the wanted velocity: none while a contact sticks, all of it
-where none presses. It changes continuously from state to state, so that the fixed point does, too: were it counted
-where a contact slides only, a corner of a box with little load would open and close in turn. The second derivative
+Its gradient is ``M v - b - J' impulse`` with ``b = M v*`` the momentum without contact impulses. The second derivative
 has the sparsity of the tree unless a contact couples two bodies, so that its factor has no fill.
 
+The convex program lifts a sliding body: its velocity lies in a cone, too. Coulomb's law is a fixed point: the wanted
+normal velocity is reduced by ``mu |s|`` until this shift no longer changes. The slip ``s = aim_t - v_t - R_t p_t`` is
+zero while a contact sticks, and all of the wanted velocity without load; it is continuous between these states. If only
+sliding contacts had a shift, a lightly loaded corner would open and close in turn.
+
 Sources: A. Castro et al., IEEE T-RO 2023; V. Acary, F. Cadoux et al., ZAMM 2011 (the fixed point of De Saxce's term);
-D. G. Anderson, J. ACM 1965 (its acceleration by the round before).
+D. G. Anderson, J. ACM 1965 (acceleration of the fixed-point iteration).
 """
 
 import math
@@ -45,15 +45,15 @@ from mcplan.core.contact.model import (
 from mcplan.core.jit import jit, jit_inline
 
 SHIFT_TOLERANCE, SHIFTS = 1e-5, 30
-"""Change of the shift of the wanted normal velocity (m/s) below which Coulomb's law holds; the most rounds."""
+"""Tolerance of the shift of the wanted normal velocity (m/s), and the largest number of fixed-point iterations."""
 
 LEAST_MIX, MOST_MIX = -1.0, 0.9
-"""Bounds of the part that the round before has in the next one."""
+"""Bounds of the weight of the previous iterate in the next one (Anderson acceleration)."""
 
 
 @jit_inline
 def respond(touch, c, x, y, z, forced):
-    """Write the impulse of contact c at the velocity (x, y, z); a forced state is kept as it is."""
+    """Write the impulse of contact c at the velocity (x, y, z); with ``forced`` its state is not updated."""
     aim, mu = touch.aim, touch.value[c, FRICTION]
     kind = touch.index[c, KIND]
     tangential, normal = aim[c, 3], aim[c, 5]
@@ -83,7 +83,7 @@ def joint_impulses(vector, k, speed):
 
 @jit
 def respond_all(M, parent, n, count, touch, vector, forced):
-    """Write impulses and gradient at the present velocity; returns gradient and momentum squared, scaled by masses."""
+    """Write impulses and gradient at the present velocity; return squared gradient and momentum, scaled by masses."""
     v, g = vector[STATE_NOW], vector[GRADIENT]
     tree_multiply(M, parent, n, v, g)
     total = 0.0
@@ -163,7 +163,7 @@ def slope_at(n, count, touch, vector, alpha, rise, bend):
 
 @jit
 def line_search(M, parent, n, count, touch, vector):
-    """Step length at which l is least along the direction, or 1 where l still falls, but slowly."""
+    """Step length of the minimum of l along the direction, or 1 if the slope at 1 is negative or small."""
     step = vector[STEP]
     tree_multiply(M, parent, n, step, vector[PRODUCT])
     rise, bend, start = 0.0, 0.0, 0.0
@@ -210,7 +210,7 @@ def solve_program(M, parent, n, count, touch, scratch, tolerance, iterations, fo
     Parameters
     ----------
     parent : sparsity of the second derivative
-    forced : whether the first step takes the contacts' states as they are, a guess that is often right
+    forced : whether the first step keeps the present contact states, a warm start that is often exact
     """
     vector, H = scratch.vector, scratch.H
     left, total = respond_all(M, parent, n, count, touch, vector, forced)
@@ -229,13 +229,13 @@ def solve_program(M, parent, n, count, touch, scratch, tolerance, iterations, fo
         before = left
         left, total = respond_all(M, parent, n, count, touch, vector, False)
         if steps > 3 and left >= before and left <= 1e-10 * total:
-            break  # rounding: as near as it gets
+            break  # rounding errors prevent further progress
     return steps
 
 
 @jit_inline
 def asked_shift(touch, c):
-    """``mu |s|`` of contact c at the present velocity, 0 of a hold and of what cannot slide; m/s."""
+    """Shift ``mu |s|`` (m/s) of contact c at the present velocity; 0 for grasps and contacts that cannot slide."""
     holds = touch.index[c, KIND] == BALLED or touch.index[c, STATE] == STICK
     if holds or touch.value[c, FRICTION] == math.inf:
         return 0.0
@@ -247,12 +247,12 @@ def asked_shift(touch, c):
 
 @jit
 def solve_contacts(M, parent, n, count, touch, scratch, tolerance, iterations):
-    """Solve the step with Coulomb's law: the convex program with ``shift = mu |s|`` for the slip s that it leads to.
+    """Solve the step with Coulomb's law: the convex program whose ``shift`` equals ``mu |s|`` for the resulting slip s.
 
     Returns
     -------
     steps : number of Newton steps.
-    left : change of the shift in the last round, m/s.
+    left : change of the shift in the last iteration, m/s.
     """
     steps, left, shift = 0, 0.0, touch.shift
     for turn in range(SHIFTS):
@@ -268,7 +268,7 @@ def solve_contacts(M, parent, n, count, touch, scratch, tolerance, iterations):
                 length += gain * gain
         if left <= SHIFT_TOLERANCE:
             break
-        # the mix of this round and the one before whose error is least to first order
+        # Anderson acceleration: the mix of the last two iterates with the least error to first order
         mix = min(max(along / length, LEAST_MIX), MOST_MIX) if length > 0.0 else 0.0
         for c in range(count):
             following = (1.0 - mix) * shift[c, ASKED] + mix * shift[c, ASKED_BEFORE] if turn > 0 else shift[c, ASKED]

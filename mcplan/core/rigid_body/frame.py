@@ -15,7 +15,7 @@ def place_bodies(tree, q, work):
 
 @jit_algebra
 def place_path(tree, q, work, body):
-    """Fill pose and screw of the bodies from the base to ``body`` only; their list is kept in the column ``HANDLE``."""
+    """Fill pose and screw of the bodies from the base to ``body``; column ``HANDLE`` lists them, last body first."""
     place_base(q, work)
     depth = 0
     i = body
@@ -30,7 +30,7 @@ def place_path(tree, q, work, body):
 
 @jit_algebra
 def frame_arm(work, body, offset):
-    """Position of a frame's origin from the base origin (three scalars); ``offset`` (12,) is its pose in the body."""
+    """Vector from the base origin to a frame's origin (three scalars); ``offset`` (12,) is its pose in the body."""
     x, y, z = offset[ORIGIN], offset[ORIGIN + 1], offset[ORIGIN + 2]
     return (
         work[body, POSE + 9] + work[body, POSE] * x + work[body, POSE + 1] * y + work[body, POSE + 2] * z,

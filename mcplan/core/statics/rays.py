@@ -3,8 +3,8 @@
     cone    |(f1, f2)| <= mu f3         rays (mu cos b, mu sin b, 1),    inscribed pyramid: b = (2 k + 1) pi / faces
     ball    |f| <= radius               rays radius d,                   inscribed polytope: d of a list
 
-Each triple belongs to a place and has its own axes; it exerts a force there, or a moment. Some triples share a cap,
-``sum of share x <= 1`` over the multiples ``x`` of their rays.
+Each triple is a force at a point, or a moment, in its own axes. A cap bounds the sum over several triples, such as the
+total normal force of a contact: ``sum share x <= 1``, where ``x`` are the multiples of their rays.
 """
 
 from typing import NamedTuple
@@ -23,8 +23,8 @@ class Triples(NamedTuple):
     ----------
     kind : (k,): CONE or BALL.
     bound : (k,): friction coefficient or radius.
-    length : (k,): of a cone's ray along the normal (N); 1 for a ball.
-    cap, share : (k,): the cap's row or -1, and how much of it one unit of a ray takes.
+    length : (k,): normal force of a cone's ray (N); 1 for a ball.
+    cap, share : (k,): row of the cap or -1, and the share of the cap that one unit of a ray uses.
     """
 
     kind: np.ndarray
@@ -40,7 +40,7 @@ def wrench_map(place, axes, is_moment, out):
 
     Parameters
     ----------
-    place, axes : (k, 3), (k, 3, 3): where the triple acts, and its axes as columns.
+    place, axes : (k, 3), (k, 3, 3): point where the triple acts, and its axes as columns.
     is_moment : (k,).
     out : (6, 3 k): written.
     """
@@ -122,7 +122,7 @@ def inner_faces(triples, caps, pyramid, ball, F, upper):
 
 @jit
 def best_ray(triples, k, worth, ray):
-    """Write the ray of the exact cone or ball of triple ``k`` that is worth most, ``worth`` (3,) per unknown."""
+    """Write the ray of the exact cone or ball ``k`` of the largest value; ``worth`` (3,) is the value per unknown."""
     if triples.kind[k] == BALL:
         size = np.sqrt(worth[0] ** 2 + worth[1] ** 2 + worth[2] ** 2)
         for i in range(3):

@@ -1,9 +1,9 @@
 """The contacts of the whole-body program: rows that forbid accelerations, maps and bounds of the forces.
 
-For the contact at a patch with pose (R, p), Jacobian J, velocity V and the place (R*, p*) that it holds,
-``S R' (J vd + Jdot v) = S (kp e - kd R'V)`` with ``e = (R'(p* - p), R' log(R* R'))`` and ``S`` its selection. The
-wrench of its force unknowns f at the patch origin, in world axes, is ``G f``. Of a ball R is R*, but in e; and where e
-is fed back, the angular part of V is that with which e changes: what a ball rolls is counted by its turn from upright.
+For the contact at a patch with pose (R, p), set-point (R*, p*), Jacobian J, velocity V and selection S,
+``S R' (J vd + Jdot v) = S (kp e - kd R'V)`` with ``e = (R'(p* - p), R' log(R* R'))``. The force unknowns f have the
+wrench ``G f`` at the patch origin, in world axes. For a ball R* replaces R, except in e, which measures how far it has
+rolled; if its rotation is fed back (kp > 0), the angular part of V is the rate of e.
 """
 
 from mcplan.core.algebra.rotation import rotation_error, rotation_error_rate
@@ -12,7 +12,7 @@ from mcplan.core.rigid_body.terms import FRAME_BIAS, FRAME_P, FRAME_R, FRAME_SIZ
 from mcplan.core.whole_body import layout as lay
 
 LEAST_FRICTION = 0.1
-"""Less counts as much: the program would be hard to solve."""
+"""Smaller friction coefficients are priced like this one, for the conditioning of the program."""
 
 
 @jit
@@ -24,7 +24,7 @@ def fill_contact(index, contacts, values, J, frames, drawn, layout, constants, t
     index, contacts : row and table of contacts
     values : numbers of all tasks and contacts
     J, frames : as ``core.terms`` fills them
-    drawn : (2, forces) what force unknowns are drawn to, times the weights of that, and the weight of their change
+    drawn : (2, forces) weighted references of the force unknowns, and the weight of their change
     layout, constants, theta : see ``qp_layout``
     G : (6, forces) out
     scratch : (80,)
@@ -61,9 +61,9 @@ def unknowns(contact):
 
 @jit
 def _price(contact, x, k):
-    """Return the cost of a force unknown against that of a pressure.
+    """Return the cost of a force unknown relative to that of a normal force.
 
-    A force along the support counts as the pressure that its friction takes, and a grasp's moment as its value over L.
+    A tangential force costs as much as the normal force that its friction needs; a grasp's moment is divided by L.
     """
     if not contact[lay.IS_GRASP]:
         return 1.0 if k % 3 == 2 else 1.0 / max(x[lay.MU], LEAST_FRICTION) ** 2
@@ -76,7 +76,7 @@ def _price(contact, x, k):
 
 @jit
 def _wrench_map(contact, x, frame, G):
-    """Columns of ``G``: of each point's force along each axis, or the selected directions of a grasp's wrench."""
+    """Columns of ``G``: one per point and axis, or one per selected direction of a grasp's wrench."""
     first = contact[lay.FIRST_FORCE]
     if contact[lay.IS_GRASP]:
         for a in range(contact[lay.ROWS]):
@@ -154,7 +154,7 @@ def _motion_rows(contact, x, link, frame, J, layout, theta, scratch):
 
 @jit
 def _release_rows(contact, x, frame, G, layout, theta):
-    """Rows of force unknowns whose sum must vanish: the directions without force, of ``R' G``."""
+    """Rows of ``R' G`` for the directions without force: the total force along them vanishes."""
     first = contact[lay.FIRST_FORCE]
     directions = lay.SELECTION + 6 * contact[lay.ROWS] + 3 * contact[lay.POINTS]
     for a in range(contact[lay.RELEASED]):
@@ -198,7 +198,7 @@ def _force_bounds(contact, x, layout, constants, theta):
     for k in range(contact[lay.POINTS]):
         theta[layout[lay.FRICTION] + contact[lay.FIRST_POINT] + k] = friction
         theta[layout[lay.FRICTION_MARGIN] + contact[lay.FIRST_POINT] + k] = inside
-    # the friction rows' margin needs a little normal force at each point, also when a ramp has come to zero
+    # the margin of the friction rows needs a small normal force at each point, even when the limit has ramped to zero
     high = max(limit - margin, 4.0 * contact[lay.POINTS] * margin / friction)
     theta[layout[lay.NORMAL_MAX] + cone] = min(high, large)
     theta[layout[lay.NORMAL_MIN] + cone] = min(x[lay.MIN_FORCE] + margin, high)

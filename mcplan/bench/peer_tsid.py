@@ -1,4 +1,4 @@
-"""TSID benchmark of the reference tick; runs in the peer's own interpreter, without mcplan.
+"""TSID benchmark of the reference tick; runs in the interpreter in which TSID is installed, without mcplan.
 
 Reads one JSON job from standard input and prints one JSON answer.
 """
@@ -15,7 +15,7 @@ import tsid.tsid_pywrap as tsid
 class Tick:
     """One tick of TSID for the job's robot and definition.
 
-    TSID keeps bare pointers to contacts and tasks, so all of them stay attributes here.
+    TSID stores raw pointers to contacts and tasks, so all of them stay attributes here.
     """
 
     def __init__(self, job):
@@ -69,7 +69,7 @@ class Tick:
         self.com_at_start = self.robot.com(self.formulation.data()).copy()
         self.sample = tsid.TrajectorySample(3)
 
-    def refer(self, t):
+    def set_reference(self, t):
         """Set the reference of the centre of mass."""
         w, amplitude = 2 * np.pi * self.definition["frequency"], np.array([0.0, self.definition["sway"], 0.0])
         self.sample.value(self.com_at_start + amplitude * np.sin(w * t))
@@ -81,7 +81,7 @@ class Tick:
         """Run ticks with the state integrated; return their times (s), and accelerations and torques of the first."""
         dt, times, first = self.definition["dt"], [], None
         for i in range(ticks):
-            self.refer(i * dt)
+            self.set_reference(i * dt)
             begin = time.perf_counter()
             problem = self.formulation.computeProblemData(i * dt, self.q, self.v)
             solution = self.solver.solve(problem)

@@ -91,9 +91,9 @@ class EngineDistances(Protocol):
     """The collision shapes of a run in an engine that measures distances."""
 
     def distances(
-        self, x: np.ndarray, objects: Mapping[str, np.ndarray], pairs: Iterable[tuple[str, str]], most: float
+        self, x: np.ndarray, objects: Mapping[str, np.ndarray], pairs: Iterable[tuple[str, str]], max_distance: float
     ) -> np.ndarray:
-        """Return the signed distance of every pair of names, m; ``most`` where it is more.
+        """Return the signed distance of every pair of names, m; at most ``max_distance``.
 
         Parameters
         ----------

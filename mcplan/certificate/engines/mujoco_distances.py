@@ -1,4 +1,4 @@
-"""EngineDistances between the collision shapes of a run by MuJoCo (``mj_geomDistance``)."""
+"""Signed distances between the collision shapes of a run by MuJoCo (``mj_geomDistance``)."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -12,8 +12,8 @@ from mcplan.certificate.engines.mujoco_model import add_links, places, quat_wxyz
 from mcplan.errors import RunError
 from mcplan.record.records import RunRecord
 
-THINNEST = 1e-7
-"""m: MuJoCo has no solids without volume; a slab of no thickness has this much."""
+MIN_HALF_SIZE = 1e-7
+"""m: smallest half side of a box; MuJoCo refuses boxes without volume, such as slabs of zero thickness."""
 
 KINDS = {
     "box": mujoco.mjtGeom.mjGEOM_BOX, "sphere": mujoco.mjtGeom.mjGEOM_SPHERE,
@@ -23,11 +23,11 @@ KINDS = {
 
 
 class MujocoDistances:
-    """Signed distances between links, and between links and things around them.
+    """Signed distances between links, and between links and solids around them.
 
     Parameters
     ----------
-    record : of the run; everything comes from its texts and numbers.
+    record : of the run; nothing else is used.
 
     Raises
     ------
@@ -59,7 +59,7 @@ class MujocoDistances:
             raise Unsupported(f"MuJoCo refuses the shapes of this run: {error}") from error
         self._model.opt.ccd_tolerance, self._model.opt.ccd_iterations = 1e-12, 500
         self._data = mujoco.MjData(self._model)
-        self._known: tuple[tuple[tuple[str, str], ...], np.ndarray] | None = None
+        self._cached_pairs: tuple[tuple[tuple[str, str], ...], np.ndarray] | None = None
         self._geoms: dict[str, list[int]] = {}
         for number, (_, shape) in enumerate(shapes):
             self._geoms.setdefault(shape.owner, []).append(self._model.geom(f"shape:{number}").id)
@@ -67,9 +67,9 @@ class MujocoDistances:
         self._mocap = {shape.owner: int(self._model.body(f"object:{shape.owner}").mocapid[0]) for shape in things}
 
     def distances(
-        self, x: np.ndarray, objects: Mapping[str, np.ndarray], pairs: Iterable[tuple[str, str]], most: float
+        self, x: np.ndarray, objects: Mapping[str, np.ndarray], pairs: Iterable[tuple[str, str]], max_distance: float
     ) -> np.ndarray:
-        """Return the signed distance of every pair of names, ``most`` (m) where it is more.
+        """Return the signed distance (m) of every pair of names, at most ``max_distance``.
 
         Parameters
         ----------
@@ -82,20 +82,20 @@ class MujocoDistances:
             data.mocap_pos[self._mocap[name]], data.mocap_quat[self._mocap[name]] = pose[:3], pose[3:]
         mujoco.mj_kinematics(model, data)
         pairs = tuple(pairs)
-        i, j, number = self._candidates(pairs)
-        apart = np.linalg.norm(data.geom_xpos[i] - data.geom_xpos[j], axis=1)
-        found = np.full(len(pairs), most)
-        for k in np.flatnonzero(apart - model.geom_rbound[i] - model.geom_rbound[j] < most):
-            distance = mujoco.mj_geomDistance(model, data, i[k], j[k], most, None)
+        i, j, number = self._geom_pairs(pairs)
+        centre_distance = np.linalg.norm(data.geom_xpos[i] - data.geom_xpos[j], axis=1)
+        found = np.full(len(pairs), max_distance)
+        for k in np.flatnonzero(centre_distance - model.geom_rbound[i] - model.geom_rbound[j] < max_distance):
+            distance = mujoco.mj_geomDistance(model, data, i[k], j[k], max_distance, None)
             found[number[k]] = min(found[number[k]], distance)
         return found
 
-    def _candidates(self, pairs: tuple[tuple[str, str], ...]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the geoms of all pairs of names, and which pair each two of them belong to; the last is remembered."""
-        if self._known is None or self._known[0] != pairs:
+    def _geom_pairs(self, pairs: tuple[tuple[str, str], ...]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the pairs of geoms, and the pair of names that each belongs to; the last result is cached."""
+        if self._cached_pairs is None or self._cached_pairs[0] != pairs:
             rows = [(i, j, k) for k, (a, b) in enumerate(pairs) for i in self._geoms[a] for j in self._geoms[b]]
-            self._known = pairs, np.array(rows, int).reshape(-1, 3).T
-        i, j, number = self._known[1]
+            self._cached_pairs = pairs, np.array(rows, int).reshape(-1, 3).T
+        i, j, number = self._cached_pairs[1]
         return i, j, number
 
 
@@ -108,5 +108,5 @@ def _add(spec: Any, body: Any, shape: CollisionShape, name: str) -> None:
     else:
         size = np.zeros(3)
         size[: len(shape.size)] = shape.size
-        options["size"] = np.maximum(size, THINNEST) if shape.kind == "box" else size
+        options["size"] = np.maximum(size, MIN_HALF_SIZE) if shape.kind == "box" else size
     body.add_geom(**options)

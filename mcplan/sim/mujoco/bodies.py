@@ -60,22 +60,23 @@ class Ball:
     Parameters
     ----------
     column : index of its first coordinate among the robot's joints.
-    place, rate : first index of its quaternion in MuJoCo's ``qpos`` and of its angular velocity in ``qvel``.
+    qpos, qvel : first index of its quaternion in MuJoCo's ``qpos`` and of its angular velocity in ``qvel``.
     """
 
-    def __init__(self, column: int, place: int, rate: int):
-        self.joints, self.place, self.rate = slice(column, column + 3), slice(place, place + 4), slice(rate, rate + 3)
+    def __init__(self, column: int, qpos: int, qvel: int):
+        self.joints = slice(column, column + 3)
+        self.qpos_index, self.qvel_index = slice(qpos, qpos + 4), slice(qvel, qvel + 3)
         self.phi, self.speed, self.E = np.zeros(3), np.zeros(3), np.eye(3)
 
     def put(self, data: Any, phi: np.ndarray, speed: np.ndarray) -> None:
         """Set MuJoCo's state."""
         self.phi, self.speed, self.E = phi, speed, ROTATION_VECTOR.E(phi, "base")
-        data.qpos[self.place] = ROTATION_VECTOR.to_quaternion(phi)
-        data.qvel[self.rate] = self.E @ speed
+        data.qpos[self.qpos_index] = ROTATION_VECTOR.to_quaternion(phi)
+        data.qvel[self.qvel_index] = self.E @ speed
 
     def settle(self, data: Any, dt: float) -> None:
         """Integrate the step that MuJoCo has made from the state set by ``put``."""
-        turning = (data.qvel[self.rate] - self.E @ self.speed) / dt
+        turning = (data.qvel[self.qvel_index] - self.E @ self.speed) / dt
         growth = np.linalg.solve(self.E, turning - ROTATION_VECTOR.E_rate(self.phi, self.speed, "base") @ self.speed)
         speed = self.speed + dt * growth
         self.put(data, self.phi + dt * speed, speed)

@@ -22,48 +22,48 @@ class Coordinates:
 
     Attributes
     ----------
-    place, rate : (7+n,), (6+n,) indices of the robot's coordinates in ``qpos`` and ``qvel``, the base first; with a
-        fixed base of the joints only. At the indices of a ball joint are MuJoCo's coordinates; ``put``, ``state``,
-        ``forces`` and ``moments`` convert them.
-    balls : ball joints, each with its rows among those of ``rate``.
-    first : index of the first joint among the robot's velocities if ``rate`` excludes the base, else 0.
+    qpos_index, qvel_index : (7+n,), (6+n,) indices of the robot's coordinates in ``qpos`` and ``qvel``, the base first;
+        a robot with a fixed base has only its joints there. Ball joints have other coordinates in MuJoCo; ``put``,
+        ``state``, ``forces`` and ``moments`` convert them.
+    balls : ball joints, each with its rows in ``qvel_index``.
+    first : first velocity of the robot that is in ``qvel_index``: 6 with a fixed base, else 0.
     """
 
     def __init__(self, robot: Robot, model: Any):
         base = [] if robot.fixed else [model.joint("base")]
         balls = balls_of(robot, model)
-        place, rate = _joint_places(robot, model, balls)
-        self.place = np.array([b.qposadr[0] + k for b in base for k in range(7)] + place, int)
-        self.rate = np.array([b.dofadr[0] + k for b in base for k in range(6)] + rate, int)
+        qpos, qvel = _joint_indices(robot, model, balls)
+        self.qpos_index = np.array([b.qposadr[0] + k for b in base for k in range(7)] + qpos, int)
+        self.qvel_index = np.array([b.dofadr[0] + k for b in base for k in range(6)] + qvel, int)
         self.first = 6 if robot.fixed else 0
-        joints = len(self.rate) - len(rate)
+        joints = len(self.qvel_index) - len(qvel)
         self.balls = [(ball, slice(joints + ball.joints.start, joints + ball.joints.stop)) for ball in balls]
         self._model, self._n = model, robot.n
-        own = joint_names(robot)
-        followers = [i for i, name in own.items() if name not in robot.joint_names]
-        rows = [model.joint(f"joint:{own[i]}") for i in followers]
-        self._place = np.array([row.qposadr[0] for row in rows], int)
-        self._rate = np.array([row.dofadr[0] for row in rows], int)
-        masters = robot.tree.topology[followers, V].astype(int) if followers else np.zeros(0, int)
-        self._master, self._master_place = masters - self.first, masters + 1 - (7 if robot.fixed else 0)
-        self._multiplier = robot.tree.joint[followers, MULTIPLIER] if followers else np.zeros(0)
-        self._offset = robot.tree.joint[followers, OFFSET] if followers else np.zeros(0)
+        names = joint_names(robot)
+        mimics = [i for i, name in names.items() if name not in robot.joint_names]
+        joints_of_mimics = [model.joint(f"joint:{names[i]}") for i in mimics]
+        self._mimic_qpos = np.array([joint.qposadr[0] for joint in joints_of_mimics], int)
+        self._mimic_qvel = np.array([joint.dofadr[0] for joint in joints_of_mimics], int)
+        masters = robot.tree.topology[mimics, V].astype(int) if mimics else np.zeros(0, int)
+        self._master_v, self._master_q = masters - self.first, masters + 1 - (7 if robot.fixed else 0)
+        self._multiplier = robot.tree.joint[mimics, MULTIPLIER] if mimics else np.zeros(0)
+        self._offset = robot.tree.joint[mimics, OFFSET] if mimics else np.zeros(0)
 
     def put(self, data: Any, q: np.ndarray, v: np.ndarray) -> None:
-        """Set the state: q (7+n,) and v (6+n,), base angular velocity in body axes; with a fixed base of the joints."""
-        data.qpos[self.place], data.qvel[self.rate] = q, v
+        """Set the state: q (7+n,) and v (6+n,), base angular velocity in body axes; with a fixed base (n,)."""
+        data.qpos[self.qpos_index], data.qvel[self.qvel_index] = q, v
         for ball, _ in self.balls:
             ball.put(data, q[len(q) - self._n :][ball.joints], v[len(v) - self._n :][ball.joints])
         self._couple(data)
 
     def _couple(self, data: Any) -> None:
         """Set mimic joints from their masters."""
-        data.qpos[self._place] = self._multiplier * data.qpos[self.place[self._master_place]] + self._offset
-        data.qvel[self._rate] = self._multiplier * data.qvel[self.rate[self._master]]
+        data.qpos[self._mimic_qpos] = self._multiplier * data.qpos[self.qpos_index[self._master_q]] + self._offset
+        data.qvel[self._mimic_qvel] = self._multiplier * data.qvel[self.qvel_index[self._master_v]]
 
     def state(self, data: Any) -> tuple[np.ndarray, np.ndarray]:
         """Return q and v in the convention of ``put``."""
-        q, v = data.qpos[self.place], data.qvel[self.rate]
+        q, v = data.qpos[self.qpos_index], data.qvel[self.qvel_index]
         for ball, _ in self.balls:
             q[len(q) - self._n :][ball.joints], v[len(v) - self._n :][ball.joints] = ball.phi, ball.speed
         return q, v
@@ -85,43 +85,44 @@ class Coordinates:
 
     def reduced(self, force: np.ndarray) -> np.ndarray:
         """Project a force on all of MuJoCo's coordinates onto those of the robot: ``G' f`` (6+n,)."""
-        own = force[self.rate]
-        np.add.at(own, self._master, self._multiplier * force[self._rate])
-        return self.forces(own)
+        projected = force[self.qvel_index]
+        np.add.at(projected, self._master_v, self._multiplier * force[self._mimic_qvel])
+        return self.forces(projected)
 
-    def settle(self, data: Any, place: np.ndarray, dt: float) -> None:
-        """Correct mimic and ball joints after a step that began at ``place`` (nq,) of MuJoCo."""
-        if len(self._rate):
-            self._follow(data, place, dt)
+    def settle(self, data: Any, qpos: np.ndarray, dt: float) -> None:
+        """Correct mimic and ball joints after a step from ``qpos`` (nq,) of MuJoCo."""
+        if len(self._mimic_qvel):
+            self._project(data, qpos, dt)
         for ball, _ in self.balls:
             ball.settle(data, dt)
 
-    def _follow(self, data: Any, place: np.ndarray, dt: float) -> None:
+    def _project(self, data: Any, qpos: np.ndarray, dt: float) -> None:
+        """Project the velocities onto ``G``, and integrate them from ``qpos``."""
         M = np.zeros((self._model.nv, self._model.nv))
         mujoco.mj_fullM(self._model, data, M)
-        G = np.zeros((self._model.nv, len(self.rate)))
-        G[self.rate, np.arange(len(self.rate))] = 1.0
-        G[self._rate, self._master] = self._multiplier
+        G = np.zeros((self._model.nv, len(self.qvel_index)))
+        G[self.qvel_index, np.arange(len(self.qvel_index))] = 1.0
+        G[self._mimic_qvel, self._master_v] = self._multiplier
         MG = M @ G
-        all_rates = np.concatenate([self.rate, self._rate])
-        data.qvel[self.rate] = np.linalg.solve(G.T @ MG, MG[all_rates].T @ data.qvel[all_rates])
-        data.qvel[self._rate] = self._multiplier * data.qvel[self.rate[self._master]]
-        data.qpos[:] = place
+        all_joints = np.concatenate([self.qvel_index, self._mimic_qvel])
+        data.qvel[self.qvel_index] = np.linalg.solve(G.T @ MG, MG[all_joints].T @ data.qvel[all_joints])
+        data.qvel[self._mimic_qvel] = self._multiplier * data.qvel[self.qvel_index[self._master_v]]
+        data.qpos[:] = qpos
         mujoco.mj_integratePos(self._model, data.qpos, data.qvel, dt)
         self._couple(data)
 
 
-def _joint_places(robot: Robot, model: Any, balls: list[Ball]) -> tuple[list[int], list[int]]:
+def _joint_indices(robot: Robot, model: Any, balls: list[Ball]) -> tuple[list[int], list[int]]:
     """Return the indices of the joint coordinates in ``qpos`` and ``qvel``; the three of a ball share its index."""
     of_balls = {ball.joints.start + k: (ball, k) for ball in balls for k in range(3)}
-    place, rate = [], []
+    qpos, qvel = [], []
     for column, name in enumerate(robot.joint_names):
         if column in of_balls:
             ball, k = of_balls[column]
-            place.append(ball.place.start + k)
-            rate.append(ball.rate.start + k)
+            qpos.append(ball.qpos_index.start + k)
+            qvel.append(ball.qvel_index.start + k)
         else:
             joint = model.joint(f"joint:{name}")
-            place.append(int(joint.qposadr[0]))
-            rate.append(int(joint.dofadr[0]))
-    return place, rate
+            qpos.append(int(joint.qposadr[0]))
+            qvel.append(int(joint.dofadr[0]))
+    return qpos, qvel

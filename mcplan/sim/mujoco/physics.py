@@ -68,11 +68,11 @@ class MujocoPhysics:
         self.robot, built = robot, build(robot, environment, q, contacts)
         self.model, self.data = built.model, mujoco.MjData(built.model)
         self._coordinates = Coordinates(robot, self.model)
-        self._place, self._rate = self._coordinates.place, self._coordinates.rate
+        self._qvel_index = self._coordinates.qvel_index
         self._first, self._base_pose = self._coordinates.first, np.array(q[:7], float)
         self._motor = np.array([self.model.actuator(f"motor:{name}").id for name in robot.joint_names], int)
         damping = self.model.dof_damping
-        self._damping = (damping if damping.ndim == 1 else damping[:, 0])[self._rate]
+        self._damping = (damping if damping.ndim == 1 else damping[:, 0])[self._qvel_index]
         bodies = [self.model.joint(f"object:{thing.name}") for thing in environment.objects]
         self._object_place = np.array([each.qposadr[0] + np.arange(7) for each in bodies], int).reshape(-1, 7)
         self._object_rate = np.array([each.dofadr[0] + np.arange(6) for each in bodies], int).reshape(-1, 6)
@@ -121,10 +121,10 @@ class MujocoPhysics:
         data, q, v = self.data, self.q, self.v
         self._grips.follow(data, self.q, action.active)
         self._push(action.external)
-        place, rate = data.qpos.copy(), data.qvel[self._rate]
+        qpos, qvel = data.qpos.copy(), data.qvel[self._qvel_index]
         self.advance(action.tau, dt)
-        rate_change = (data.qvel[self._rate] - rate) / dt
-        self._coordinates.settle(data, place, dt)
+        rate_change = (data.qvel[self._qvel_index] - qvel) / dt
+        self._coordinates.settle(data, qpos, dt)
         self.read_state()
         # contacts, forces and poses in MuJoCo's data are those at the beginning of the step
         forces = self._touch.read(data, action.active)
@@ -164,7 +164,7 @@ class MujocoPhysics:
         """Apply an external generalised force (6+n,), given in world axes."""
         force = np.zeros(self.robot.nv) if external is None else np.array(external)
         force[3:6] = _rotation(self.q[3:7]).T @ force[3:6]
-        self.data.qfrc_applied[self._rate] = self._coordinates.moments(force[self._first :])
+        self.data.qfrc_applied[self._qvel_index] = self._coordinates.moments(force[self._first :])
 
     def read_state(self) -> None:
         """Update ``q`` and ``v`` from MuJoCo."""
@@ -179,9 +179,9 @@ class MujocoPhysics:
         data = self.data
         kind = data.efc_type
         (rows,) = np.nonzero((kind == LIMIT) | (kind == FRICTION))
-        force = data.qfrc_passive[self._rate]
+        force = data.qfrc_passive[self._qvel_index]
         if len(rows):
-            force += (data.efc_force[rows] @ data.efc_J.reshape(len(kind), self.model.nv)[rows])[self._rate]
+            force += (data.efc_force[rows] @ data.efc_J.reshape(len(kind), self.model.nv)[rows])[self._qvel_index]
         force -= dt * self._damping * vd
         force = self._coordinates.forces(force)
         if self.robot.fixed:

@@ -16,7 +16,7 @@ import pytest
 import mcplan as mc
 from mcplan.api import new_directory, write_failure
 from mcplan.cli import execution, info, plan as plan_command
-from mcplan.cli.main import YOUNG, _run, main
+from mcplan.cli.main import GC_THRESHOLD, _run, main
 from mcplan.errors import InputError, PlanningFailed
 from mcplan.planning.search.tree import SearchTree, read_tree
 from mcplan.util.kernel_cache import cache_directory
@@ -135,7 +135,7 @@ def test_garbage_is_looked_for_seldom_while_a_command_runs(monkeypatch):
     before, seen = gc.get_threshold(), []
     monkeypatch.setattr(info, "run", lambda _: seen.append(gc.get_threshold()) or 0)
     assert main(["info"]) == 0
-    assert seen == [(YOUNG, *before[1:])]
+    assert seen == [(GC_THRESHOLD, *before[1:])]
     assert gc.get_threshold() == before
 
 

@@ -32,13 +32,13 @@ exit status: 0 done, 1 the job ran and failed, 2 bad input, 3 internal error
 """
 
 
-WORK = ("run", "plan", "simulate", "verify", "bench")
-"""Commands that need compiled kernels from their beginning on."""
+KERNEL_COMMANDS = ("run", "plan", "simulate", "verify", "bench")
+"""Commands that need compiled kernels."""
 
-NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-"""Errors of a write without a file name: full disk, quota, file size limit."""
+DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""Error numbers of failed writes that name no file: full disk, quota, file size limit."""
 
-YOUNG = 100_000
+GC_THRESHOLD = 100_000
 """Threshold of Python's garbage collection. With the default of 700 it scans Numba's objects thousands of times during
 compilation without effect: 9 % of the time of a first run, 4 % with this value."""
 
@@ -99,7 +99,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stderr.close()
         return 0
     except OSError as error:  # no permission, no room, a name that is too long
-        if error.filename is None and error.errno not in NO_ROOM:
+        if error.filename is None and error.errno not in DISK_FULL:
             return _internal()
         print(f"{error.filename or _full()}: {error.strerror}", file=sys.stderr)
         return 2
@@ -118,12 +118,12 @@ def _internal() -> int:
 
 
 def _full() -> str:
-    """Return the name of the full place where an error names no file.
+    """Return the location that is full, for an error that names no file.
 
-    Unwritten standard output is dropped: Python would try once more at its end.
+    Unwritten standard output is dropped: Python would otherwise try again at exit.
     """
     try:
-        print(flush=True)  # a flush alone takes nothing to write for success: what failed may be gone from the buffer
+        print(flush=True)  # write a line: flushing an empty buffer would always succeed
     except OSError:
         null = os.open(os.devnull, os.O_WRONLY)
         os.dup2(null, 1)
@@ -131,7 +131,7 @@ def _full() -> str:
         return "output"
     from mcplan.util.kernel_cache import cache_directory
 
-    temporary = tempfile.tempdir or "temporary files"  # gettempdir() would try to write there
+    temporary = tempfile.tempdir or "temporary files"  # gettempdir() would write a file
     kernels = f"the compiled kernels ({cache_directory()})"
     return f"no room left on the disk of {temporary}, of {kernels}, or of the working directory"
 
@@ -142,7 +142,7 @@ def _run(parsed: argparse.Namespace) -> int:
 
     be_quiet(parsed.quiet)
     threshold, *others = gc.get_threshold()
-    gc.set_threshold(YOUNG, *others)
+    gc.set_threshold(GC_THRESHOLD, *others)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("always", UserWarning)
@@ -154,12 +154,12 @@ def _run(parsed: argparse.Namespace) -> int:
                     note(f"{message} (a warning, not an error)")
 
             warnings.showwarning = show
-            if parsed.command in WORK:
+            if parsed.command in KERNEL_COMMANDS:
                 from mcplan.util.compiling import WATCH  # imports neither NumPy nor Numba: a first run says so at once
 
                 WATCH.expect(getattr(parsed, "physics", None))
             status = int(parsed.execute(parsed))
-        sys.stdout.flush()  # report a failed write here, not at the end of Python
+        sys.stdout.flush()  # report a failed write here, not at exit
         return status
     finally:
         BARS.close()

@@ -41,8 +41,8 @@ def package_file(name: str, directories: Sequence[Path] = ()) -> Path:
         The package or the file does not exist.
     """
     package, _, inner = name.removeprefix(SCHEME).partition("/")
-    whole = [folder.resolve() for folder in directories]  # `.` and `..` have names, too
-    given = [folder if folder.name == package else folder / package for folder in whole]
+    resolved = [folder.resolve() for folder in directories]  # `.` and `..` do not show the name
+    given = [folder if folder.name == package else folder / package for folder in resolved]
     folders = [folder for folder in (*given, find_package(package)) if folder is not None and folder.is_dir()]
     if not folders:
         how = EXTRAS.get(package, "name the directory that holds it in `packages`, or with --package-dir")
@@ -99,11 +99,11 @@ UP_AXES = {
 }
 """Rotations from the axes of a COLLADA file to z up (COLLADA 1.4.1, ``up_axis``: right, up and inwards)."""
 
-CARELESS = "VCGLib"
-"""Authoring tool (MeshLab) that always writes ``Y_UP`` without rotating the vertices."""
+WRONG_UP_AXIS = "VCGLib"
+"""Authoring tool (MeshLab) that writes ``Y_UP`` for every file, without rotating the vertices."""
 
 
-NAMED_IN = "package_directories (--package-dir, `packages` of a robot.yaml)"
+PACKAGE_OPTIONS = "package_directories (--package-dir, `packages` of a robot.yaml)"
 
 
 class MeshError(Exception):
@@ -168,9 +168,9 @@ class MeshFiles:
             raise MeshError(f"not found{hint}")
         if rest and scheme in ("package", "model"):
             places = ", ".join(str(path) for path in (self.directory, *self.packages))
-            raise MeshError(f"not found (looked in {places}); name its package in {NAMED_IN}")
+            raise MeshError(f"not found (looked in {places}); name its package in {PACKAGE_OPTIONS}")
         if not all(_is_inside(path, root, False) for root, path in candidates):
-            raise MeshError(f"lies outside the model's directory; name its directory in {NAMED_IN}")
+            raise MeshError(f"lies outside the model's directory; name its directory in {PACKAGE_OPTIONS}")
         raise MeshError("there is no such file")
 
     def _candidates(self, scheme: str, rest: str, name: str) -> list[tuple[Path, Path]]:
@@ -275,4 +275,4 @@ def _collada_frame(root: Element) -> np.ndarray:
     if up[0] not in UP_AXES:
         raise MeshError(f"cannot be read: an up_axis of {up[0][:24]!r}, expected one of {', '.join(UP_AXES)}")
     tools = [t.text for asset in assets for c in asset.all("contributor") for t in c.all("authoring_tool")]
-    return unit * np.array(UP_AXES["Z_UP" if any(CARELESS in tool for tool in tools) else up[0]], float)
+    return unit * np.array(UP_AXES["Z_UP" if any(WRONG_UP_AXIS in tool for tool in tools) else up[0]], float)

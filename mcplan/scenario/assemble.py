@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 SAME = 1e-6
 """Tolerance of equal poses: m, and 1 - product of quaternions."""
 
-RESTS = Reach(0.03, 0.2)
-"""Tolerance of contacts in a start posture: m (for HRP-2's size), and rad."""
+START_REACH = Reach(0.03, 0.2)
+"""Largest distance and angle between a patch and its support in a start posture: m (for HRP-2's size), and rad."""
 
 SUFFIXES = (".yaml", ".yml")
 
@@ -53,10 +53,10 @@ def assemble(
     spec, problems = document.examine(ScenarioSpec, salvage=True)
     if spec is not None and spec.environment.mesh is not None:
         document, more = expand_mesh(document, spec.environment)
-        spec, again = document.examine(ScenarioSpec, salvage=True)
+        spec, expanded = document.examine(ScenarioSpec, salvage=True)
         known = {problem.key for problem in problems}
-        problems += [*more, *(problem for problem in again if problem.key not in known)]
-    # a mesh under a misspelt key is not read, so names of its surfaces cannot be checked
+        problems += [*more, *(problem for problem in expanded if problem.key not in known)]
+    # names of surfaces cannot be checked if their mesh was not read, for example under a misspelt key
     if spec is None or unresolved or spec.environment.mesh is not None:
         problems += unresolved
         if robot is None:
@@ -70,7 +70,7 @@ def assemble(
         problems += more
         if robot is None:
             return None, sort_by_line([*problems, *name_problems(document, None)])
-    written = document
+    original = document
     if not problems:
         document, spec = _with_first_stance(document, spec, robot)
     checker = Checker(document, robot, environment)
@@ -82,7 +82,7 @@ def assemble(
         message = f"{robot.name} has no patches, so no contact is possible; {hint}"
         problems.append(document.problem(("robot",), message))
     if problems:  # a contact with two wrong names reports only the first
-        return None, sort_by_line([*problems, *_unreported(problems, written, robot)])
+        return None, sort_by_line([*problems, *_unreported(problems, original, robot)])
     digest = hashlib.sha256((dump_document(document.data) + robot.digest).encode()).hexdigest()
     return dict(
         name=spec.name,
@@ -171,9 +171,9 @@ def _start(spec: ScenarioSpec, checker: Checker) -> Start:
         specs, key = spec.stances[0].contacts, ("stances", 0, "contacts")  # type: ignore[assignment]
     contacts: list[Contact] = []
     if not specs and not spec.stances and not robot.fixed:
-        contacts += _rests(checker, q, spec.planner.patches)
+        contacts += _resting_contacts(checker, q, spec.planner.patches)
     if robot.fixed:
-        _stand(checker, q, [(key, k, contact) for k, contact in enumerate(specs)], start.base is not None)
+        _place_base(checker, q, [(key, k, contact) for k, contact in enumerate(specs)], start.base is not None)
         contacts.append(mount_contact(robot, rotation_from_quat(q[3:7]), q[:3]))
     for k, contact in enumerate(specs):
         if robot.fixed and contact.patch == MOUNT:
@@ -191,12 +191,12 @@ def _start(spec: ScenarioSpec, checker: Checker) -> Start:
     return Start(q, tuple(contacts), start.posture is not None, start.base is not None)
 
 
-def _rests(checker: Checker, q: np.ndarray, named: tuple[str, ...]) -> Sequence[Contact]:
+def _resting_contacts(checker: Checker, q: np.ndarray, named: tuple[str, ...]) -> Sequence[Contact]:
     """Return the contacts of the start posture with supports; report a problem if there are none."""
     robot, environment = checker.robot, checker.environment
     patches = [name for name in named or robot.patches if name in robot.patches]
     patches = [name for name in patches if robot.patches[name].kind != "grasp"]
-    reach = RESTS.times(robot.scale.leg)
+    reach = START_REACH.times(robot.scale.leg)
     found = resting_contacts(robot, environment, q, patches, reach)
     if not found:
         checker.report(
@@ -207,18 +207,18 @@ def _rests(checker: Checker, q: np.ndarray, named: tuple[str, ...]) -> Sequence[
     return found or ()
 
 
-def _stand(
+def _place_base(
     checker: Checker, q: np.ndarray, specs: list[tuple[tuple[str | int, ...], int, ContactSpec]], base_given: bool
 ) -> None:
-    """Set a fixed base in q from its mount contact, if listed; report a contradiction with ``start.base``."""
+    """Write the pose of the mount contact, if listed, into q; report a contradiction with ``start.base``."""
     for key, k, contact in specs:
         if contact.patch != MOUNT or contact.pose is None:
             continue
-        place = contact.pose.array
-        turned = 1.0 - abs(float(place[3:] @ q[3:7]))
-        if base_given and (np.abs(place[:3] - q[:3]).max() > SAME or turned > SAME):
+        pose = contact.pose.array
+        rotated = 1.0 - abs(float(pose[3:] @ q[3:7]))
+        if base_given and (np.abs(pose[:3] - q[:3]).max() > SAME or rotated > SAME):
             checker.report((*key, k, "pose"), "is not where start.base has the base; leave one of them out")
-        q[:7] = place
+        q[:7] = pose
 
 
 def _quat_wxyz(R: np.ndarray) -> np.ndarray:

@@ -6,7 +6,7 @@ import pytest
 import mcplan as mc
 from mcplan.errors import ScenarioError
 from mcplan.robot.pose import rotation_from_rpy
-from mcplan.scenario.assemble import RESTS
+from mcplan.scenario.assemble import START_REACH
 from mcplan.scene.posture_contacts import Reach, resting_contacts
 from tests.sim.other_robots import BALL, humanoid, quadruped
 
@@ -67,7 +67,7 @@ def test_in_python_too_and_the_plan_starts_there():
 def test_balls_rest_where_their_lowest_points_do(tmp_path):
     """Their centres are farther from the floor than a patch of a start may be."""
     robot = mc.load_robot(quadruped(tmp_path))
-    assert RESTS.times(robot.scale.leg).distance < BALL
+    assert START_REACH.times(robot.scale.leg).distance < BALL
     X, height = robot.frame_pose(robot.posture("stand"), "fl_foot"), robot.posture("stand")[2]
     start = {"posture": "stand", "base": {"xyz": [0.0, 0.0, float(height + BALL - X[2, 3])]}}
     data = HEAD | {"robot": str(robot.path), "environment": FLOOR, "goal": {"com": [0.0, 0.0]}, "start": start}

@@ -317,7 +317,7 @@ class WholeBodyController:
         The moment limit of a grasp scales with its force limit. For an object: the load of its support.
         """
         if patch in self.motion.rests:
-            return float(self.objects.borne(patch) @ self.motion.rests[patch].contact.normal)
+            return float(self.objects.support_force(patch) @ self.motion.rests[patch].contact.normal)
         # a compliant contact may lose its force for one tick: the commanded wrench keeps torques from jumping then
         return max(self._limit(patch, wrenches) for wrenches in (self._wrenches, self._commanded))
 

@@ -20,17 +20,17 @@ from mcplan.whole_body.contact import ContactConstraint
 from mcplan.whole_body.tasks.pose import LinkPoseTask
 from mcplan.whole_body.tasks.task import damping
 
-STILL = 0.3
-"""Friction stops an object at a speed of ``mu g dt`` within one tick. Below this fraction of that speed the direction
-of its velocity is noise, and friction against it would chatter: friction then opposes the reference."""
+NOISE_FRACTION = 0.3
+"""Friction stops an object with a speed of ``mu g dt`` within one tick. Below this fraction of that speed the direction
+of the velocity is noise, and friction opposes the reference instead, which prevents chatter."""
 
 
 class HandledObjects:
     """Robot and handled objects as one system (S0, sec. 11).
 
     - At rest: friction holds the object within its cone.
-    - Sliding: each point presses with ``fn`` and is held back by ``mu fn`` against the sliding direction, or at very
-      low speed against the direction of the reference. When a slide begins, ``mu`` grows within
+    - Sliding: each point has a normal force ``fn`` and friction ``mu fn`` against the sliding direction, or at very low
+      speed against the direction of the reference. When a slide begins, ``mu`` grows within
       ``control.timing.load_time`` from the friction used at rest: pushing hands are loaded gradually, as feet are.
     - In the air: Newton-Euler equations under its weight and the robot's contact forces, which track its reference.
 
@@ -42,7 +42,7 @@ class HandledObjects:
 
     Attributes
     ----------
-    things : the objects; ``system`` : the robot with them.
+    things : the handled objects; ``system`` : the robot with them.
     """
 
     def __init__(self, plan: Plan, settings: ControlSettings, dt: float = 1e-3):
@@ -53,16 +53,16 @@ class HandledObjects:
         touched = {name for _, name in pairs}
         self.things = tuple(thing for thing in environment.objects if thing.name in touched)
         self._rows = [i for i, thing in enumerate(environment.objects) if thing.name in touched]
-        self._all = [thing.name for thing in environment.objects]
+        self._all_names = [thing.name for thing in environment.objects]
         self.system = System(plan.scenario.robot, tuple(_body(thing) for thing in self.things))
         self._pairs = sorted(pairs)
         self._names = frozenset(thing.name for thing in self.things)
         self._axes = {s.name: thing.R.T @ s.R for thing in self.things for s in thing.surfaces}
         s = settings
         self._tasks = {t.name: LinkPoseTask(t.name, weight=s.weights.limb, kp=s.gains.limb_kp) for t in self.things}
-        self._rests: dict[str, _Rest] = {}
+        self._support_contacts: dict[str, _SupportContact] = {}
         self._places: dict[str, tuple[LoadedContact, Pose, np.ndarray | None]] = {}
-        self._borne: dict[str, np.ndarray] = {}
+        self._support_forces: dict[str, np.ndarray] = {}
 
     def __bool__(self) -> bool:
         return bool(self.things)
@@ -82,7 +82,7 @@ class HandledObjects:
 
     def accelerations(self, vd: np.ndarray) -> np.ndarray:
         """Return the accelerations of all objects of the scene (O, 6), from those of the system."""
-        found = np.zeros((len(self._all), 6))
+        found = np.zeros((len(self._all_names), 6))
         found[self._rows] = vd[self.system.robot.nv :].reshape(-1, 6)
         return found
 
@@ -105,42 +105,40 @@ class HandledObjects:
 
     def supports(self, t: float, motion: Motion, terms: SystemTerms) -> list[ContactConstraint]:
         """Return the contacts between objects and their supports, with their force limits at time t (s)."""
-        return [self._supported(t, name, motion, terms) for name in motion.rests]
+        return [self._support_constraint(t, name, motion, terms) for name in motion.rests]
 
-    def _supported(self, t: float, name: str, motion: Motion, terms: SystemTerms) -> ContactConstraint:
-        loaded, path, known = motion.rests[name], motion.objects.get(name), self._rests.get(name)
-        if known is None or known.loaded is not loaded or known.path is not path:
-            known = self._rests[name] = self._rest(t, name, loaded, path)
-        support, constraint = loaded.contact, known.constraint
-        if known.direction is not None:
-            still = STILL * support.friction * GRAVITY * self._dt
-            sliding = _along(support, terms.frame(name).velocity[:3]) + still * known.direction
+    def _support_constraint(self, t: float, name: str, motion: Motion, terms: SystemTerms) -> ContactConstraint:
+        loaded, path, cached = motion.rests[name], motion.objects.get(name), self._support_contacts.get(name)
+        if cached is None or cached.loaded is not loaded or cached.path is not path:
+            cached = self._support_contacts[name] = self._support_contact(t, name, loaded, path)
+        support, constraint, direction = loaded.contact, cached.constraint, cached.direction
+        if direction is not None:
+            noise = NOISE_FRACTION * support.friction * GRAVITY * self._dt
+            sliding = _in_plane(support, terms.frame(name).velocity[:3]) + noise * direction
             speed = np.linalg.norm(sliding)
-            constraint.slide(known.loose.value(t) * (sliding / speed if speed > 1e-3 * still else known.direction))
+            constraint.slide(cached.friction_ramp.value(t) * (sliding / speed if speed > 1e-3 * noise else direction))
         constraint.max_force = loaded.limit.value(t)
         return constraint
 
-    def _rest(self, t: float, name: str, loaded: LoadedContact, path: LimbPath | None) -> "_Rest":
-        support = loaded.contact
+    def _support_contact(self, t: float, name: str, loaded: LoadedContact, path: LimbPath | None) -> "_SupportContact":
+        support, kd = loaded.contact, damping(self.settings.gains.contact_kp, None)
         if path is None:
-            return _Rest(loaded, path, ContactConstraint(support, 0.0, damping(self.settings.gains.contact_kp, None)))
-        direction = _along(support, path.end[1] - path.sample(path.start_time).p)
+            return _SupportContact(loaded, path, ContactConstraint(support, 0.0, kd))
+        direction = _in_plane(support, path.end[1] - path.sample(path.start_time).p)
         direction /= np.linalg.norm(direction)
-        constraint = ContactConstraint(
-            _gliding(support), 0.0, damping(self.settings.gains.contact_kp, None), slip=direction
-        )
-        return _Rest(loaded, path, constraint, direction, self._friction_ramp(t, name, support, direction))
+        constraint = ContactConstraint(_free_in_plane(support), 0.0, kd, slip=direction)
+        return _SupportContact(loaded, path, constraint, direction, self._friction_ramp(t, name, support, direction))
 
     def _friction_ramp(self, t: float, name: str, support: Contact, direction: np.ndarray) -> Ramp:
         """Return the ramp of an object's friction as a slide begins: from the fraction used at rest to 1."""
-        held = self.borne(name)
-        most = support.friction * float(support.normal @ held)
-        start = float(np.clip(-direction @ held / most, 0.0, 1.0)) if most > 0.0 else 0.0
+        force = self.support_force(name)
+        max_friction = support.friction * float(support.normal @ force)
+        start = float(np.clip(-direction @ force / max_friction, 0.0, 1.0)) if max_friction > 0.0 else 0.0
         return Ramp(start, 1.0, t, self.settings.timing.load_time)
 
-    def borne(self, name: str) -> np.ndarray:
+    def support_force(self, name: str) -> np.ndarray:
         """Return the force (3,) (N) of the support on an object in the last solution of the program."""
-        return self._borne.get(name, np.zeros(3))
+        return self._support_forces.get(name, np.zeros(3))
 
     def carrier(self, contact: Contact) -> str | None:
         """Return the name of the object that a contact is on."""
@@ -151,20 +149,20 @@ class HandledObjects:
         carrier = self.carrier(contact)
         return None if carrier is None else relative_frame(contact.patch, carrier)
 
-    def carry(self, constraint: ContactConstraint, loaded: LoadedContact, terms: SystemTerms) -> None:
-        """Move the set-point of a contact along with the object that carries it, from the tick in which it closed."""
+    def move_with_object(self, constraint: ContactConstraint, loaded: LoadedContact, terms: SystemTerms) -> None:
+        """Move the set-point of a contact with the object that it is on, from the tick in which the contact closed."""
         carrier = self.carrier(loaded.contact)
         if carrier is None:
             return
         body = terms.frame(carrier)
-        known = self._places.get(loaded.contact.patch)
-        if known is None or known[0] is not loaded:
+        cached = self._places.get(loaded.contact.patch)
+        if cached is None or cached[0] is not loaded:
             local = body.R.T @ constraint.R, body.R.T @ (constraint.p - body.p)
-            known = self._places[loaded.contact.patch] = loaded, local, self._axes.get(loaded.contact.support)
-        R, p = known[1]
+            cached = self._places[loaded.contact.patch] = loaded, local, self._axes.get(loaded.contact.support)
+        _, (R, p), axes = cached
         constraint.R, constraint.p = body.R @ R, body.p + body.R @ p
-        if known[2] is not None:  # those of a grasp are the patch's own
-            constraint.axes = body.R @ known[2]
+        if axes is not None:  # a grasp has the axes of its patch
+            constraint.axes = body.R @ axes
 
     def of_robot(self, by_patch: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         """Return the entries of patches only, without those of objects."""
@@ -178,7 +176,7 @@ class HandledObjects:
         for thing in self.things:
             name, rest = thing.name, motion.rests.get(thing.name)
             parts = [] if rest is None else [(name, rest.contact, rest.contact.normal, forces[name])]
-            self._borne[name] = np.zeros(3) if rest is None else forces[name].sum(axis=0)
+            self._support_forces[name] = np.zeros(3) if rest is None else forces[name].sum(axis=0)
             for contact in (loaded.contact for loaded in motion.contacts.values()):
                 if self.carrier(contact) == name:
                     parts.append((contact.patch, contact, -self._normal(contact, terms), -forces[contact.patch]))
@@ -202,14 +200,14 @@ class HandledObjects:
         return terms.frame(self._owners[contact.support]).R @ axes[:, 2]
 
 
-class _Rest(NamedTuple):
-    """Contact of an object with its support; while it slides: the direction, and the ramp of friction against it."""
+class _SupportContact(NamedTuple):
+    """Contact of an object with its support; in a slide also its direction and the ramp of friction."""
 
     loaded: LoadedContact
     path: LimbPath | None
     constraint: ContactConstraint
     direction: np.ndarray | None = None
-    loose: Ramp = Ramp(1.0, 1.0, 0.0, 0.0)
+    friction_ramp: Ramp = Ramp(1.0, 1.0, 0.0, 0.0)
 
 
 def _body(thing: FreeObject) -> FreeBody:
@@ -217,12 +215,12 @@ def _body(thing: FreeObject) -> FreeBody:
     return FreeBody(thing.name, thing.mass, com, np.diag(inertia))
 
 
-def _along(support: Contact, vector: np.ndarray) -> np.ndarray:
+def _in_plane(support: Contact, vector: np.ndarray) -> np.ndarray:
     """Project a vector (3,) onto the plane of a support."""
     return np.asarray(vector - support.normal * (support.normal @ vector))
 
 
-def _gliding(support: Contact) -> Contact:
+def _free_in_plane(support: Contact) -> Contact:
     """Return the contact of an object that may slide and turn in the plane of its support."""
     t1, t2, n = (support.R.T @ support.axes).T
     return replace(support, selection=np.array([[*n, 0, 0, 0], [0, 0, 0, *t1], [0, 0, 0, *t2]]))

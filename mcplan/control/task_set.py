@@ -174,7 +174,7 @@ class TaskSet:
         poses = None
         if isinstance(terms, SystemTerms):
             for constraint, loaded in zip(contacts, motion.contacts.values(), strict=True):
-                self.objects.carry(constraint, loaded, terms)
+                self.objects.move_with_object(constraint, loaded, terms)
                 if (carrier := self.objects.carrier(loaded.contact)) is not None:
                     held, s = carrier in motion.held, self.settings
                     share = s.contact.friction_fraction

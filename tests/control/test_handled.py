@@ -55,11 +55,11 @@ def test_a_contact_on_an_object_goes_along_with_it_from_where_it_was_closed(hand
     constraint = SimpleNamespace(R=hand.R, p=hand.p)
     begin = Rotation.from_rotvec([0, 0, first]).as_matrix()
     at_rest = SimpleNamespace(frame=lambda name: frame(begin, BOX.p))
-    objects.carry(constraint, loaded, at_rest)
+    objects.move_with_object(constraint, loaded, at_rest)
     assert constraint.p == pytest.approx(hand.p)
     turn = Rotation.from_rotvec([0, 0, 0.7]).as_matrix()
     moved = SimpleNamespace(frame=lambda name: frame(turn @ begin, [2.0, 1.0, 0.4]))
-    objects.carry(constraint, loaded, moved)
+    objects.move_with_object(constraint, loaded, moved)
     assert pytest.approx(turn @ hand.R) == constraint.R
     assert constraint.axes == pytest.approx(turn @ begin @ hand.axes)  # the cone of its forces, too
     assert constraint.p == pytest.approx([2.0, 1.0, 0.4] + turn @ (hand.p - BOX.p))
@@ -94,17 +94,17 @@ def test_an_object_feels_its_support_and_the_opposite_of_what_the_robot_feels(ha
     assert loads.normal[4:] == pytest.approx(np.tile(-hand.normal, (len(hand.points), 1)))
     assert np.unique(np.round(loads.xyz[:4, 2], 9)) == pytest.approx([0.0])
     assert loads.xyz[4:] == pytest.approx(hand.world_points)
-    assert objects.borne("box")[2] == 120.0
+    assert objects.support_force("box")[2] == 120.0
     motion.rests.clear()
     held = objects.forces(terms, motion, felt)["box"]
     assert held.force == pytest.approx(-felt["left_hand"])
-    assert not objects.borne("box").any()
+    assert not objects.support_force("box").any()
 
 
 def test_an_object_that_slides_meets_friction_against_its_motion(handled):
     """The force of its support leans back: its normal axis is n - mu d, d the direction of its motion or reference."""
     _, objects = handled
-    objects._borne.clear()
+    objects._support_forces.clear()
     still = objects.supports(0.0, SimpleNamespace(objects={}, rests={"box": RESTING}), at_speed([0.0, 0.5, 0.0]))[0]
     assert still.axes == pytest.approx(np.eye(3))
     path = LimbPath(
@@ -140,6 +140,6 @@ def test_a_slide_begins_with_the_friction_that_has_held_the_object(handled):
     _, objects = handled
     path = LimbPath((np.eye(3), BOX.p), (np.eye(3), BOX.p + np.array([0.3, 0.0, 0.0])), np.zeros(3), np.zeros(3))
     motion = SimpleNamespace(objects={"box": path}, rests={"box": RESTING})
-    objects._borne["box"] = np.array([-BOX.friction * 20.0, BOX.friction * 10.0, 60.0])
+    objects._support_forces["box"] = np.array([-BOX.friction * 20.0, BOX.friction * 10.0, 60.0])
     leaning = objects.supports(0.0, motion, at_speed(np.zeros(3)))[0].axes[:, 2]
     assert leaning == pytest.approx([-BOX.friction / 3.0, 0.0, 1.0])

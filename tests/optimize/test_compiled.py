@@ -68,7 +68,7 @@ def test_whole_body_problem_agrees_with_cvxpy_in_all_variables_and_multipliers(w
 def test_structure_removes_the_variables_that_equalities_give(whole_body):
     problem, _, _ = whole_body()
     compiled = compile_problem(problem)
-    assert compiled.condensed.kept == 38 + 24
+    assert compiled.condensed.variables == 38 + 24
     assert compiled.condensed.equality.sum() == 6 + 12
     one_sided = compiled.data_map.inequalities
     assert compiled.condensed.rows - 18 == one_sided - 32 - 32 - 8  # torque, acceleration and normal force in pairs

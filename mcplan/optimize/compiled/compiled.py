@@ -104,9 +104,9 @@ class CompiledProblem:
 
     def _make_solver(self) -> LeastDistance | None:
         c = self.condensed
-        if not native_available() or c.kept == 0 or c.rows == 0:
+        if not native_available() or c.variables == 0 or c.rows == 0:
             return None
-        M = c.part(lay.M).reshape(c.rows, c.kept)
+        M = c.part(lay.M).reshape(c.rows, c.variables)
         return LeastDistance(M, c.part(lay.LDP_LOWER), c.part(lay.LDP_UPPER), c.equality)
 
     def parameter_view(self, parameter: cp.Parameter) -> np.ndarray:
@@ -251,7 +251,7 @@ class CompiledProblem:
                 return settings.OPTIMAL
             falls = fallback.is_unbounded(H, g, G, lower, upper, c.equality)
             return settings.UNBOUNDED if falls else settings.SOLVER_ERROR
-        if not c.kept:
+        if not c.variables:
             z, multiplier, flag = np.zeros(0), np.zeros(c.rows), SOLVED
         else:
             flag, z, multiplier = fallback.solve_dense(H, g, G, lower, upper, c.equality)
@@ -259,7 +259,7 @@ class CompiledProblem:
             before = self._accept(z, multiplier)
             if before <= TOLERANCE:
                 return settings.OPTIMAL
-            if c.kept:
+            if c.variables:
                 after = self._accept(*fallback.polish(H, g, G, lower, upper, c.equality, z, multiplier))
                 if not after < before:
                     after = self._accept(z, multiplier)
@@ -267,7 +267,7 @@ class CompiledProblem:
                     return settings.OPTIMAL
         elif flag == NO_POINT and not prove:
             return settings.INFEASIBLE_INACCURATE
-        if not c.kept or not fallback.is_feasible(G, lower, upper, c.equality):
+        if not c.variables or not fallback.is_feasible(G, lower, upper, c.equality):
             return settings.INFEASIBLE
         if fallback.is_unbounded(H, g, G, lower, upper, c.equality):
             return settings.UNBOUNDED
@@ -285,9 +285,9 @@ class CompiledProblem:
         """Return ``H, g, G, lower, upper`` of the condensed QP at ``theta``."""
         c = self.condensed
         condense_factor.condense(c.program, c.work, self.theta)
-        upper_triangle = np.triu(c.part(lay.H).reshape(c.kept, c.kept))
+        upper_triangle = np.triu(c.part(lay.H).reshape(c.variables, c.variables))
         H = upper_triangle + np.triu(upper_triangle, 1).T
-        G = np.ascontiguousarray(c.part(lay.COLUMNS).reshape(c.kept, c.rows).T)
+        G = np.ascontiguousarray(c.part(lay.COLUMNS).reshape(c.variables, c.rows).T)
         return H, c.part(lay.G).copy(), G, c.part(lay.ROW_LOWER).copy(), c.part(lay.ROW_UPPER).copy()
 
     @property

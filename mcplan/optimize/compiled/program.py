@@ -10,7 +10,7 @@ Elimination: equality ``r`` gives variable ``j`` explicitly if its coefficient `
     x_j = -(b_r + sum_{k != j} a_rk x_k) / a_rj.
 
 Each equality and each variable is used at most once, and the substitutions are acyclic: in the returned order every
-right-hand side contains only variables that are kept or were substituted before.
+right-hand side contains only variables that remain or were substituted before.
 """
 
 from dataclasses import dataclass, field
@@ -22,8 +22,8 @@ from mcplan.optimize.compiled.data_map import DataMap
 
 
 @dataclass(frozen=True)
-class VariableBound:
-    """One side of a row: ``factor * values[position]``, from one inequality of the problem.
+class RowBound:
+    """Bound of one side of a row: ``factor * values[position]``, from one inequality of the problem.
 
     ``dual`` is the index of that inequality's multiplier among those of [A's rows, lower bounds, upper bounds]; the
     multiplier is ``|factor|`` times the magnitude of the row's.
@@ -39,8 +39,8 @@ class TwoSidedRow:
     """A two-sided row: its left-hand side as (position in ``values``, variable), position -1 for the coefficient 1."""
 
     entries: list[tuple[int, int]]
-    lower: list[VariableBound] = field(default_factory=list)
-    upper: list[VariableBound] = field(default_factory=list)
+    lower: list[RowBound] = field(default_factory=list)
+    upper: list[RowBound] = field(default_factory=list)
 
 
 def merge_rows(data: DataMap) -> list[TwoSidedRow]:
@@ -52,8 +52,8 @@ def merge_rows(data: DataMap) -> list[TwoSidedRow]:
         key, scale = _left_hand_side(data, entries)
         row, reference = rows.setdefault(key, (TwoSidedRow(entries), scale))
         ratio = scale / reference  # this row is ratio * row + b >= 0
-        limit = VariableBound(data.b + number, -1.0 / ratio, number)
-        (row.lower if ratio > 0.0 else row.upper).append(limit)
+        bound = RowBound(data.b + number, -1.0 / ratio, number)
+        (row.lower if ratio > 0.0 else row.upper).append(bound)
     for variable in range(data.size):
         constant = data.S.shape[1] - 1
         for side, start in enumerate((data.lower, data.upper)):
@@ -62,8 +62,8 @@ def merge_rows(data: DataMap) -> list[TwoSidedRow]:
                 continue
             key = ((variable, ((constant, 1.0),)),)
             row, reference = rows.setdefault(key, (TwoSidedRow([(-1, variable)]), 1.0))
-            limit = VariableBound(position, reference, data.rows + side * data.size + variable)
-            (row.lower if (side == 0) == (reference > 0.0) else row.upper).append(limit)
+            bound = RowBound(position, reference, data.rows + side * data.size + variable)
+            (row.lower if (side == 0) == (reference > 0.0) else row.upper).append(bound)
     return [row for row, _ in rows.values()]
 
 
@@ -87,15 +87,15 @@ class Elimination:
     Parameters
     ----------
     variables, rows, pivots : of each substitution, the variable, its equality, and the position of ``a_rj``.
-    kept : variables that remain, ordered for the condensed problem.
-    kept_rows : equalities that remain.
+    remaining : variables that remain, ordered for the condensed problem.
+    remaining_rows : equalities that remain.
     """
 
     variables: np.ndarray
     rows: np.ndarray
     pivots: np.ndarray
-    kept: np.ndarray
-    kept_rows: np.ndarray
+    remaining: np.ndarray
+    remaining_rows: np.ndarray
 
 
 def eliminate(data: DataMap) -> Elimination:
@@ -121,13 +121,13 @@ def eliminate(data: DataMap) -> Elimination:
             source[variable] = (row, position)
             used.add(row)
     order = _evaluation_order(source, entries)
-    kept = np.array([j for j in range(data.size) if j not in source], dtype=np.int64)
+    remaining = np.array([j for j in range(data.size) if j not in source], dtype=np.int64)
     return Elimination(
         variables=np.array(order, dtype=np.int64),
         rows=np.array([source[j][0] for j in order], dtype=np.int64),
         pivots=np.array([source[j][1] for j in order], dtype=np.int64),
-        kept=kept,
-        kept_rows=np.array([r for r in range(data.equalities) if r not in used], dtype=np.int64),
+        remaining=remaining,
+        remaining_rows=np.array([r for r in range(data.equalities) if r not in used], dtype=np.int64),
     )
 
 
@@ -168,7 +168,7 @@ def _evaluation_order(source: dict[int, tuple[int, int]], entries) -> list[int]:
 
 
 WIDE_FRACTION = 0.4
-"""A given variable whose substitution fills at least this share of its row goes through the blocked update of H."""
+"""An eliminated variable whose substitution fills at least this share of its row uses the blocked update of H."""
 
 
 @dataclass(frozen=True)
@@ -180,14 +180,14 @@ class Condensed:
     program : (entries,) int64.
     work : (entries,) float64.
     equality : (rows,) bool: which of the two-sided rows are equalities.
-    kept, rows : size of the dense QP.
-    order : variables in the order of z.
+    variables, rows : size of the dense QP.
+    order : variables in the order of its unknowns z.
     """
 
     program: np.ndarray
     work: np.ndarray
     equality: np.ndarray
-    kept: int
+    variables: int
     rows: int
     order: np.ndarray
 
@@ -200,10 +200,10 @@ class Condensed:
 def build_program(data: DataMap, elimination: Elimination) -> Condensed:
     """Lay out the program and a workspace for one structure."""
     entries = data.row_entries
-    rows = [_equality(data, entries, r) for r in elimination.kept_rows] + merge_rows(data)
-    equality = np.arange(len(rows)) < len(elimination.kept_rows)
-    needs = _supports(elimination, entries)
-    order = _order(elimination, rows, needs)
+    rows = [_equality(data, entries, r) for r in elimination.remaining_rows] + merge_rows(data)
+    equality = np.arange(len(rows)) < len(elimination.remaining_rows)
+    needs = _dependencies(elimination, entries)
+    order = _variable_order(elimination, rows, needs)
     reference = np.empty(data.size, np.int64)
     reference[order] = np.arange(len(order))
     reference[elimination.variables] = -np.arange(len(elimination.variables)) - 1
@@ -224,12 +224,12 @@ def build_program(data: DataMap, elimination: Elimination) -> Condensed:
     sections[lay.PREFIX] = prefix
     sections[lay.A_POINTER], sections[lay.A_START], sections[lay.A_ROW] = _runs(data)
     sections[lay.P_POINTER], sections[lay.P_ROWS] = data.P_indptr, data.P_indices
-    given = len(elimination.variables)
+    substituted = len(elimination.variables)
     sections[lay.SIZES] = np.array([
-        data.size, len(order), given, len(rows), data.equalities, data.inequalities,
+        data.size, len(order), substituted, len(rows), data.equalities, data.inequalities,
         data.b, data.P, data.q, data.d, data.lower, data.upper,
     ])  # fmt: skip
-    lengths = _part_lengths(data, len(order), given, len(rows), len(factors))
+    lengths = _part_lengths(data, len(order), substituted, len(rows), len(factors))
     lengths[lay.SINGLE_COEFFICIENTS], lengths[lay.COEFFICIENTS] = len(single), len(coefficients)
     sections[lay.OFFSETS] = np.concatenate([[0], np.cumsum(lengths)])
     header = lay.SECTIONS + 1
@@ -244,13 +244,13 @@ def build_program(data: DataMap, elimination: Elimination) -> Condensed:
     return condensed
 
 
-def _part_lengths(data: DataMap, n: int, given: int, rows: int, factors: int) -> list[int]:
+def _part_lengths(data: DataMap, n: int, substituted: int, rows: int, factors: int) -> list[int]:
     """Return the lengths of the parts of the workspace, in the order of core.condense_layout."""
     held = n + min(rows, n) + 6  # each of the two is filled up to a multiple of four
     length = dict.fromkeys(range(lay.PARTS), rows)
     length |= {
-        lay.FACTORS: factors, lay.VALUES: data.S.shape[0], lay.T: given * n,
-        lay.T0: given, lay.H: n * n, lay.G: n, lay.SCRATCH: n, lay.COLUMNS: n * rows, lay.M: rows * n, lay.V: n,
+        lay.FACTORS: factors, lay.VALUES: data.S.shape[0], lay.T: substituted * n,
+        lay.T0: substituted, lay.H: n * n, lay.G: n, lay.SCRATCH: n, lay.COLUMNS: n * rows, lay.M: rows * n, lay.V: n,
         lay.Z: n, lay.X: data.size, lay.DUAL: data.rows + 2 * data.size, lay.GRADIENT: 2 * data.size,
         lay.ACTIVITY: 2 * data.rows, lay.RESIDUAL: 8, lay.PROXIMAL: n,
         lay.HELD: held * (held + 4), lay.HELD_SOLUTION: held,
@@ -276,13 +276,13 @@ def _runs(data: DataMap) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def _equality(data: DataMap, entries, row: int) -> TwoSidedRow:
-    """Return an equality that was not used for a substitution as a row whose two limits are the same number."""
-    limit = VariableBound(data.b + row, -1.0, row)
-    return TwoSidedRow(entries[row], [limit], [limit])
+    """Return an equality that was not used for a substitution as a row with equal bounds."""
+    bound = RowBound(data.b + row, -1.0, row)
+    return TwoSidedRow(entries[row], [bound], [bound])
 
 
-def _supports(elimination: Elimination, entries) -> list[set[int]]:
-    """Return for each given variable the kept variables that it can depend on."""
+def _dependencies(elimination: Elimination, entries) -> list[set[int]]:
+    """Return for each eliminated variable the remaining variables that it can depend on."""
     index = {int(j): e for e, j in enumerate(elimination.variables)}
     supports: list[set[int]] = []
     for variable, row in zip(elimination.variables.tolist(), elimination.rows.tolist(), strict=True):
@@ -294,10 +294,10 @@ def _supports(elimination: Elimination, entries) -> list[set[int]]:
     return supports
 
 
-def _order(elimination: Elimination, rows: list[TwoSidedRow], supports: list[set[int]]) -> np.ndarray:
-    """Order the kept variables so that short rows start late, which shortens the triangular solves."""
+def _variable_order(elimination: Elimination, rows: list[TwoSidedRow], supports: list[set[int]]) -> np.ndarray:
+    """Order the remaining variables so that short rows start late, which shortens the triangular solves."""
     index = {int(j): e for e, j in enumerate(elimination.variables)}
-    uses = dict.fromkeys(elimination.kept.tolist(), 0)
+    uses = dict.fromkeys(elimination.remaining.tolist(), 0)
     for row in rows:
         columns: set[int] = set()
         for _, j in row.entries:
@@ -308,9 +308,9 @@ def _order(elimination: Elimination, rows: list[TwoSidedRow], supports: list[set
     return np.array(sorted(uses, key=lambda j: (uses[j], j)), dtype=np.int64)
 
 
-def _first_column(row: TwoSidedRow, reference, supports, none: int) -> int:
-    """Return the first column of the condensed row that can be non-zero."""
-    firsts = [none]
+def _first_column(row: TwoSidedRow, reference, supports, columns: int) -> int:
+    """Return the first column of the condensed row that can be non-zero; ``columns`` if the row is zero."""
+    firsts = [columns]
     for _, j in row.entries:
         r = int(reference[j])
         if r >= 0:
@@ -335,28 +335,29 @@ def _gather(data: DataMap, sections) -> tuple[np.ndarray, np.ndarray, np.ndarray
 
 
 def _substitutions(data: DataMap, elimination: Elimination, entries, reference, sections) -> None:
-    positions, references, kept = [], [], []
+    """Lay out the substitutions; a ``reference`` is the column of a remaining variable, or negative."""
+    positions, references, remaining = [], [], []
     for variable, row in zip(elimination.variables.tolist(), elimination.rows.tolist(), strict=True):
         others = sorted(((p, reference[j]) for p, j in entries[row] if j != variable), key=lambda other: other[1] < 0)
-        kept.append(sum(r >= 0 for _, r in others))
+        remaining.append(sum(r >= 0 for _, r in others))
         positions.append([p for p, _ in others])
         references.append([r for _, r in others])
     sections[lay.GIVEN_PIVOT] = elimination.pivots
     sections[lay.GIVEN_RHS] = data.b + elimination.rows
     sections[lay.GIVEN_POINTER], sections[lay.GIVEN_POSITION] = _csr(positions)
-    sections[lay.GIVEN_SPLIT] = sections[lay.GIVEN_POINTER][:-1] + np.array(kept, np.int64)
+    sections[lay.GIVEN_SPLIT] = sections[lay.GIVEN_POINTER][:-1] + np.array(remaining, np.int64)
     sections[lay.GIVEN_REFERENCE] = _csr(references)[1]
     sections[lay.GIVEN_ROW], sections[lay.GIVEN_VARIABLE] = elimination.rows, elimination.variables
 
 
-def _cost(data: DataMap, reference, supports, kept: int, sections) -> None:
-    """Lay out the rows of P; wide diagonal ones apart."""
+def _cost(data: DataMap, reference, supports, columns: int, sections) -> None:
+    """Lay out the rows of P; diagonal rows of wide substitutions (`WIDE_FRACTION`) have their own section."""
     wide, wide_position, owners, positions, others = [], [], [], [], []
     for i in range(data.size):
         span = range(data.P_indptr[i], data.P_indptr[i + 1])  # column i, which is row i: P is symmetric
         r = int(reference[i])
         diagonal = len(span) == 1 and data.P_indices[span[0]] == i
-        if diagonal and r < 0 and len(supports[-r - 1]) >= WIDE_FRACTION * kept:
+        if diagonal and r < 0 and len(supports[-r - 1]) >= WIDE_FRACTION * columns:
             wide.append(-r - 1)
             wide_position.append(data.P + span[0])
         elif len(span):
@@ -370,10 +371,10 @@ def _cost(data: DataMap, reference, supports, kept: int, sections) -> None:
 
 
 def _rows(rows: list[TwoSidedRow], reference, sections) -> np.ndarray:
-    """Lay out left-hand sides and limits; return the factors of the limits."""
+    """Lay out left-hand sides and bounds; return the factors of the bounds."""
     sections[lay.ROW_POINTER], sections[lay.ROW_POSITION] = _csr([[p for p, _ in row.entries] for row in rows])
     sections[lay.ROW_REFERENCE] = _csr([[reference[j] for _, j in row.entries] for row in rows])[1]
     sides = [side for row in rows for side in (row.lower, row.upper)]
-    sections[lay.LIMIT_POINTER], sections[lay.LIMIT_POSITION] = _csr([[limit.position for limit in s] for s in sides])
-    sections[lay.LIMIT_DUAL] = _csr([[limit.dual for limit in s] for s in sides])[1]
-    return np.array([limit.factor for s in sides for limit in s], dtype=float)
+    sections[lay.LIMIT_POINTER], sections[lay.LIMIT_POSITION] = _csr([[bound.position for bound in s] for s in sides])
+    sections[lay.LIMIT_DUAL] = _csr([[bound.dual for bound in s] for s in sides])[1]
+    return np.array([bound.factor for s in sides for bound in s], dtype=float)

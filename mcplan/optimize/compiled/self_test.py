@@ -62,7 +62,7 @@ def _compare_condensed(compiled: CompiledProblem, values, generator) -> None:
     P, q, d, A, b = values
     c, equalities = compiled.condensed, compiled.data_map.equalities
     H, g, G, lower, _ = compiled.dense()
-    z, other = generator.standard_normal((2, c.kept))
+    z, other = generator.standard_normal((2, c.variables))
 
     def whole(point):
         compiled._accept(point, np.zeros(c.rows))
@@ -75,10 +75,10 @@ def _compare_condensed(compiled: CompiledProblem, values, generator) -> None:
     expected = (0.5 * z @ H @ z + g @ z) - (0.5 * other @ H @ other + g @ other)
     _compare("condensed cost", (f0 - f1) / scale, expected / scale)
     magnitude = np.abs(A[:equalities]) @ np.abs(compiled.x) + np.abs(b[:equalities]) + 1.0
-    given = np.setdiff1d(np.arange(equalities), compiled.elimination.kept_rows)
-    _compare("substituted equalities", (r0 / magnitude)[given], np.zeros(len(given)))
+    used = np.setdiff1d(np.arange(equalities), compiled.elimination.remaining_rows)
+    _compare("substituted equalities", (r0 / magnitude)[used], np.zeros(len(used)))
     left = np.sort((G @ z - lower)[c.equality])
-    _compare("remaining equalities", left, np.sort(r0[compiled.elimination.kept_rows]))
+    _compare("remaining equalities", left, np.sort(r0[compiled.elimination.remaining_rows]))
 
 
 def _compare(name: str, ours, theirs) -> None:

@@ -2,14 +2,14 @@
 
 The stages go from cheap to expensive, and the first failure ends an attempt:
 
-    region      where the loaded contacts balance the robot, whatever its posture (kept by value)
+    region      where the loaded contacts balance the robot, whatever its posture (cached by value)
     reach       contacts in place, base target, clearance of patches in the air, joint limits
-    balance     the same with the centre of mass inside the region; contacts polished; free coordinates fixed
-    collision   distances; only where something is too near, the search goes on with rows that separate bodies
-    forces      least contact forces within friction and torque limits
+    balance     the same with the centre of mass inside the region; contacts refined; free coordinates fixed
+    collision   distances; only if bodies are too close, the search continues with rows that separate them
+    forces      minimum-norm contact forces within friction and torque limits
 
-An attempt starts from each start and guide in turn. Nothing but values is kept between calls: the same call gives the
-same answer, to the bit.
+There is one attempt per start and guide, until one succeeds. Calls share only caches by value: the same call gives the
+same result, to the bit.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -36,34 +36,34 @@ from mcplan.util.arguments import each, instance, vector
 
 @dataclass(frozen=True, eq=False)
 class PostureProblem:
-    """What one call asks for (`PostureGenerator.generate`).
+    """Arguments of one call, checked (`PostureGenerator.generate`).
 
-    ``further`` : rows of the base and of patches in the air; ``limit`` : (2, n) bounds of the joints.
+    ``loaded`` : patches with load; ``extra_rows`` : of the base and of swing patches; ``limit`` : (2, n) joint bounds.
     """
 
     contacts: tuple[Contact, ...]
-    bearing: tuple[str, ...]
+    loaded: tuple[str, ...]
     free: dict[str, Freedom]
     passing: tuple[str, ...]
     guide: np.ndarray
     com: np.ndarray | None
     hint: np.ndarray | None
-    further: dict[str, FrameRows]
+    extra_rows: dict[str, FrameRows]
     limit: np.ndarray
 
     @property
     def centre(self) -> np.ndarray:
-        """Rows (k, 4) of the centre of mass that is asked for."""
+        """Rows (k, 4) of the requested centre of mass."""
         return np.zeros((0, 4)) if self.com is None else np.column_stack([np.eye(3)[: len(self.com)], self.com])
 
     def touching(self, contacts: tuple[Contact, ...]) -> tuple[Contact, ...]:
-        """Return the settled contacts that touch, without patches that only pass."""
+        """Return the settled contacts that touch, without patches held in the air."""
         return tuple(contact for contact in contacts if contact.patch not in self.passing)
 
 
 @dataclass
 class Iterate:
-    """The best that one start led to."""
+    """Result of the attempt from one start."""
 
     q: np.ndarray
     contacts: tuple[Contact, ...]
@@ -76,13 +76,13 @@ class Iterate:
 
     @property
     def rank(self) -> tuple[int, float]:
-        """How far it came, and then how little it missed."""
+        """The stage reached, then the smallest violation: larger is better."""
         amount = self.violations[0].amount if self.violations else 0.0
         return STAGES.index(self.stage), -amount
 
-    def result(self, robot: Robot, bearing: tuple[str, ...], clock: EffortCounter) -> PostureResult:
-        """Return it as the answer of a call, with its margins."""
-        limits, q, held = robot.limits, self.q, self.forces
+    def result(self, robot: Robot, loaded: tuple[str, ...], clock: EffortCounter) -> PostureResult:
+        """Return the result of a call, with margins."""
+        limits, q, forces = robot.limits, self.q, self.forces
         margins = {"position": float(np.minimum(q[7:] - limits.lower, limits.upper - q[7:]).min(initial=np.inf))}
         if np.isfinite(self.error):
             margins["contact"] = self.error
@@ -90,21 +90,21 @@ class Iterate:
             margins["com_inset"] = self.support.region.depth(robot.com(q))
         if self.clearance is not None:
             margins["clearance"] = self.clearance
-        if held is not None:
-            loaded = [contact for contact in self.contacts if contact.patch in bearing]
-            margins["friction"], margins["friction_ratio"] = friction_margin(loaded, held.point_forces)
-            margins["torque"] = float((np.abs(held.tau) / limits.torque).max(initial=0.0))
-        return PostureResult(q, self.contacts, bearing, held, margins, self.violations, self.stage, clock.effort())
+        if forces is not None:
+            loaded_contacts = [contact for contact in self.contacts if contact.patch in loaded]
+            margins["friction"], margins["friction_ratio"] = friction_margin(loaded_contacts, forces.point_forces)
+            margins["torque"] = float((np.abs(forces.tau) / limits.torque).max(initial=0.0))
+        return PostureResult(q, self.contacts, loaded, forces, margins, self.violations, self.stage, clock.effort())
 
 
 def contact_at(robot: Robot, q: np.ndarray, contact: Contact) -> Contact:
-    """Return the contact at the pose that its patch has: it may have turned about free axes."""
+    """Return the contact at the actual pose of its patch, which may have turned about free axes."""
     X = robot.frame_pose(q, contact.patch)
     return contact.at(X[:3, :3], X[:3, 3])
 
 
 def outside_region(support: SupportData, com: np.ndarray | None) -> Violation | None:
-    """Say how far a centre of mass lies outside the region where contacts balance it; the region's accuracy is free."""
+    """Return how far a centre of mass is outside its support region; None within the region's accuracy."""
     depth = np.inf if com is None else support.region.depth(com)
     return Violation("equilibrium", "com", float(-depth)) if depth < -REGION_TOLERANCE_M else None
 
@@ -113,28 +113,28 @@ REACH_TOLERANCE_M = 1e-3
 """m, rad: tolerance of the reach stage, and of free contacts before they are fixed."""
 
 SEARCH_TOLERANCE_M = 1e-7
-"""m, rad: tolerance that a search works to."""
+"""m, rad: tolerance at which a search stops."""
 
 ACCEPTED_ERROR_M = 1e-6
-"""m, rad: the most that a posture that is found may miss: places rounded to a file's digits contradict each other."""
+"""m, rad: largest error of an accepted posture. It allows for contacts whose rounded places contradict each other."""
 
 STEP_TOLERANCE = 0.02
 """m, rad: a step below this no longer improves the cost enough to matter."""
 
 EXTRA_CLEARANCE_M = 3e-4
-"""m: distance beyond the one asked for that is aimed at."""
+"""m: added to the required clearance when bodies are separated."""
 
 CLEARANCE_ROUNDING_M = 1e-4
-"""m: a clearance may fall short of the one asked for by this much."""
+"""m: tolerance of the required clearance."""
 
 MAX_PUSH_M = 0.02
-"""m: the most that a pair is pushed apart before its distance is computed again."""
+"""m: largest separation of a pair before its distance is computed again."""
 
 MAX_NAMED_PAIRS = 3
-"""Pairs that are named where bodies cannot be kept apart."""
+"""Largest number of colliding pairs in a result."""
 
 WATCH_DISTANCE_M = 0.04
-"""m: pairs nearer than this take part in resolving a collision."""
+"""m: pairs closer than this have rows when a collision is resolved."""
 
 
 class PostureGenerator:
@@ -157,7 +157,7 @@ class PostureGenerator:
         self.robot, self.environment = robot, environment
         self.settings = settings or PostureSettings().of(robot.scale)
         self.collisions = collisions
-        self._see, self._push = robot.scale.leg * WATCH_DISTANCE_M, robot.scale.leg * MAX_PUSH_M
+        self._watch_distance, self._max_push = robot.scale.leg * WATCH_DISTANCE_M, robot.scale.leg * MAX_PUSH_M
         self._search = PostureSearch(robot, prices(robot, self.settings.weights), self.settings.joint_margin)
         self._regions = ContactRegions(robot.mass, self.settings.com_inset, self.settings.comfort)
         self._rows: dict[tuple, FrameRows] = {}
@@ -186,11 +186,11 @@ class PostureGenerator:
         guide : (nq,) the posture that is preferred, or several of them: the first is preferred, all are starts.
         starts : (nq,) each: further starts, tried before the guides (the posture of a neighbouring stance).
         free : {patch: Freedom}: coordinates that may be chosen.
-        passing : patches that are held in the air: they touch nothing, and keep the clearance.
+        passing : patches held in the air: they touch nothing, and keep the clearance.
         com : (2,) or (3,) centre of mass that the posture has (m); None leaves it to the balance.
         base : where the base is; None leaves it to the guide.
-        hint : (2,) place to which the centre of mass is drawn (m), where ``com`` is None; by default the place nearest
-            to the guide's that lies comfortably inside the region.
+        hint : (2,) preferred centre of mass (m), if ``com`` is None; by default the place closest to that of the guide
+            with a comfortable margin inside the region.
         airborne : {patch: rows} that patches in the air keep (`posture.airborne`).
         leaving : patches that are lifted next, whose limbs may be straight.
         """
@@ -199,21 +199,21 @@ class PostureGenerator:
         contacts, free = tuple(contacts), dict(free or {})
         names = tuple(contact.patch for contact in contacts)
         chosen = names if loaded is None else tuple(loaded)
-        bearing = tuple(name for name in names if name in chosen)
+        loaded = tuple(name for name in names if name in chosen)
         for name in (*chosen, *free):
             if name not in names:
                 raise InputError(f"`{name}` is not among the contacts: {', '.join(names) or 'none'}")
-        further = {} if base is None else {"base": base.rows()}
+        extra_rows = {} if base is None else {"base": base.rows()}
         target = None if com is None else np.array(com, dtype=float)
-        further |= airborne or {}
+        extra_rows |= airborne or {}
         touching = [name for name in names if name not in (*passing, *leaving)]
         limit = self._search.limit
         if self.settings.bent > 0.0:
             limit = bent_limits(limit, self.robot.folds_of(touching), guides[0][7:], self.settings.bent)
-        wanted = PostureProblem(contacts, bearing, free, passing, guides[0], target, hint, further, limit)
-        support = self.support(contacts, bearing, self.robot.com(guides[0]))
+        wanted = PostureProblem(contacts, loaded, free, passing, guides[0], target, hint, extra_rows, limit)
+        support = self.support(contacts, loaded, self.robot.com(guides[0]))
         clock.lap("region")
-        refused = support.violation or (None if set(free) & set(bearing) else outside_region(support, target))
+        refused = support.violation or (None if set(free) & set(loaded) else outside_region(support, target))
         best: Iterate | None = None
         if refused is not None:
             best = Iterate(guides[0], contacts, "region", (refused,), support=support)
@@ -226,7 +226,7 @@ class PostureGenerator:
                 if best.stage == "done":
                     break
         assert best is not None
-        return best.result(self.robot, bearing, clock)
+        return best.result(self.robot, loaded, clock)
 
     # -- stages ---------------------------------------------------------------------------------------------------
 
@@ -235,7 +235,7 @@ class PostureGenerator:
     ) -> Iterate:
         steps, guide, contacts, free = self.settings.steps, wanted.guide, wanted.contacts, wanted.free
         rows = self._all_rows(wanted, contacts, free)
-        # a centre of mass that is asked for draws the posture from the first step on
+        # a requested centre of mass attracts the posture from the first step on
         pull = None if wanted.com is None else np.array([*wanted.com[:2], self.settings.weights.com, 0.0])
         first = self._search.task(rows, guide, hint=pull, limit=wanted.limit)
         reach = self._run(first, start, steps, REACH_TOLERANCE_M, np.inf, clock)
@@ -259,8 +259,8 @@ class PostureGenerator:
             except InputError:
                 missed = tuple(Violation("reach", patch, REACH_TOLERANCE_M) for patch in free)
                 return Iterate(q, contacts, "balance", missed, support=support)
-            if any(patch in wanted.bearing for patch in free):
-                support = self.support(contacts, wanted.bearing, self.robot.com(q))
+            if any(patch in wanted.loaded for patch in free):
+                support = self.support(contacts, wanted.loaded, self.robot.com(q))
                 refused = support.violation or outside_region(support, wanted.com)
                 if refused is not None:
                     return Iterate(q, contacts, "balance", (refused,), support=support)
@@ -270,7 +270,7 @@ class PostureGenerator:
         else:
             task = self._balanced(wanted, rows, guide, support)
         found = self._run(task, q, steps, SEARCH_TOLERANCE_M, STEP_TOLERANCE, clock)
-        if ACCEPTED_ERROR_M < found.worst <= REACH_TOLERANCE_M:  # it has not settled: comfort is a wish, and left out
+        if ACCEPTED_ERROR_M < found.worst <= REACH_TOLERANCE_M:  # not converged: drop the comfort term
             task = task._replace(hint=np.append(task.hint[:3], 0.0))
             found = self._run(task, q, steps, SEARCH_TOLERANCE_M, STEP_TOLERANCE, clock)
         if found.worst > ACCEPTED_ERROR_M:
@@ -279,8 +279,8 @@ class PostureGenerator:
         attempt = Iterate(found.q, contacts, "collision", (), None, support, None, found.worst)
         self._push_apart(attempt, task, wanted, {}, clock)
         if not attempt.violations:
-            self._hold(attempt, wanted.bearing, clock)
-        return self._relieved(attempt, task, wanted, clock)
+            self._find_forces(attempt, wanted.loaded, clock)
+        return self._reduce_torque(attempt, task, wanted, clock)
 
     def _push_apart(
         self,
@@ -295,60 +295,62 @@ class PostureGenerator:
             return
         settings = self.settings
         contacts = wanted.touching(attempt.contacts)
-        given_links, before = self._fixed_links(contacts, free), None
+        fixed_links, before = self._fixed_links(contacts, free), None
         for rounds in range(settings.collision_rounds + 1):
-            near = self.collisions.constraint_rows(attempt.q, self._see, contacts, settings.clearance)
+            near = self.collisions.constraint_rows(attempt.q, self._watch_distance, contacts, settings.clearance)
             clock.collision_checks += 1
             clock.lap("collision")
-            # contacts fix the poses of some links: no posture changes the distances between these, which need only not
-            # be negative
-            given = np.array([self._given(pair, given_links) for pair in near.pairs], bool)
+            # contacts fix the poses of some links: no posture changes the distances between these, so that these pairs
+            # need no clearance
+            static = np.array([self._is_fixed(pair, fixed_links) for pair in near.pairs], bool)
             touching = np.array([pair.in_contact for pair in near.pairs], bool)
-            # the clearance is a wish of ours and may be rounded; how deep a contact may go, and nothing at all, may not
-            room = near.distance + settings.clearance * (given & ~touching) - CLEARANCE_ROUNDING_M * (given | touching)
+            # the clearance has a tolerance; the penetration of contacts and of pairs without clearance has none
+            room = (
+                near.distance + settings.clearance * (static & ~touching) - CLEARANCE_ROUNDING_M * (static | touching)
+            )
             worst = int(np.argmin(room)) if len(room) else -1
-            least = float(room[worst]) if worst >= 0 else self._see
-            attempt.clearance = float(near.distance.min(initial=self._see)) + settings.clearance
+            least = float(room[worst]) if worst >= 0 else self._watch_distance
+            attempt.clearance = float(near.distance.min(initial=self._watch_distance)) + settings.clearance
             if least >= -CLEARANCE_ROUNDING_M and attempt.error <= ACCEPTED_ERROR_M:
                 attempt.violations = ()
                 return
             close = [p for p in np.argsort(room)[:MAX_NAMED_PAIRS] if room[p] < -CLEARANCE_ROUNDING_M]
             if close:
                 attempt.violations = tuple(Violation("collision", str(near.pairs[p]), -float(room[p])) for p in close)
-            if rounds == settings.collision_rounds or (close and given[worst]):
+            if rounds == settings.collision_rounds or (close and static[worst]):
                 return
             if least >= -CLEARANCE_ROUNDING_M:
                 here = task._replace(guide=attempt.q, hint=np.zeros(4))
                 back = self._run(here, attempt.q, settings.steps, SEARCH_TOLERANCE_M, STEP_TOLERANCE, clock)
                 attempt.q, attempt.error = back.q, back.worst
                 continue
-            rows, distance = near.rows[~given], near.distance[~given]
+            rows, distance = near.rows[~static], near.distance[~static]
             now = rows, distance, attempt.q
-            if before is not None:  # the nearest corner of a flat foot alternates: the previous one still counts
-                old, foreseen = before[0], before[1] + before[0] @ self.robot.difference(before[2], attempt.q)
-                kept = foreseen < EXTRA_CLEARANCE_M + self._push
-                rows, distance = np.vstack([rows, old[kept]]), np.append(distance, foreseen[kept])
+            if before is not None:  # the nearest corner of a flat foot alternates: keep the rows of the previous one
+                old, predicted = before[0], before[1] + before[0] @ self.robot.difference(before[2], attempt.q)
+                active = predicted < EXTRA_CLEARANCE_M + self._max_push
+                rows, distance = np.vstack([rows, old[active]]), np.append(distance, predicted[active])
             before = now
-            # a little more than asked for, so that the linearisation's error is paid for; from deep inside, bit by bit
-            linear = np.column_stack([rows, np.minimum(EXTRA_CLEARANCE_M - distance, self._push)])
+            # more than required, to cover linearisation errors; a deep penetration is resolved in several rounds
+            linear = np.column_stack([rows, np.minimum(EXTRA_CLEARANCE_M - distance, self._max_push)])
             push = task._replace(linear=linear, linear_q=attempt.q)
             step = self._run(push, attempt.q, 8, SEARCH_TOLERANCE_M, STEP_TOLERANCE, clock, trust=0.2)
             attempt.q = step.q
             fixed = len(step.missed) - len(linear)
             attempt.error = float(step.missed[:fixed].max(initial=0.0))
 
-    def _hold(self, attempt: Iterate, bearing: tuple[str, ...], clock: EffortCounter) -> None:
-        """Find the forces, or say what is wrong."""
+    def _find_forces(self, attempt: Iterate, loaded: tuple[str, ...], clock: EffortCounter) -> None:
+        """Compute the contact forces; set the violation if equilibrium or torque limits fail."""
         robot, settings = self.robot, self.settings
-        contacts = self._bearing(contact_at(robot, attempt.q, contact) for contact in attempt.contacts)
-        held = balance(robot, attempt.q, contacts, bearing, settings.torque_share)
+        contacts = self._loaded_contacts(contact_at(robot, attempt.q, contact) for contact in attempt.contacts)
+        forces = balance(robot, attempt.q, contacts, loaded, settings.torque_share)
         clock.lap("forces")
-        attempt.forces, attempt.stage = held, "forces"
-        if not held.feasible:
+        attempt.forces, attempt.stage = forces, "forces"
+        if not forces.feasible:
             depth = attempt.support.region.depth(robot.com(attempt.q)) if attempt.support else 0.0
             attempt.violations = (Violation("equilibrium", "com", max(-depth, 0.0)),)
-        elif not held.torque_feasible:
-            share = np.abs(held.tau) / robot.usable_torque
+        elif not forces.torque_feasible:
+            share = np.abs(forces.tau) / robot.usable_torque
             worst = int(np.argmax(share))
             attempt.violations = (
                 Violation("torque", robot.joint_names[worst], float(share[worst] - settings.torque_share)),
@@ -356,12 +358,12 @@ class PostureGenerator:
         else:
             attempt.stage, attempt.violations = "done", ()
 
-    def _relieved(
+    def _reduce_torque(
         self, attempt: Iterate, task: PostureTargets, wanted: PostureProblem, clock: EffortCounter
     ) -> Iterate:
-        """Return a posture near one that holds but for a torque, in which that holds too; or the attempt itself.
+        """Return a nearby posture within the torque limits, or the attempt itself if there is none.
 
-        All linearisations so far are kept: two joints would pass the load to and fro.
+        All linearisations so far are used; otherwise the excess would alternate between two joints.
         """
         here, planes = attempt, []
         for _ in range(self.settings.torque_rounds):
@@ -370,8 +372,8 @@ class PostureGenerator:
             if here.stage == "done":
                 return here
             contacts = [contact_at(self.robot, here.q, contact) for contact in here.contacts]
-            bearing = self._bearing(contact for contact in contacts if contact.patch in wanted.bearing)
-            found = torque_excess(self.robot, here.q, bearing, self.settings.torque_share)
+            loaded = self._loaded_contacts(contact for contact in contacts if contact.patch in wanted.loaded)
+            found = torque_excess(self.robot, here.q, loaded, self.settings.torque_share)
             clock.lap("forces")
             if found is None:
                 break
@@ -379,7 +381,7 @@ class PostureGenerator:
             linear = torque_rows(self.robot, here.q, planes)
             if self.collisions is not None:
                 touching = wanted.touching(here.contacts)
-                near = self.collisions.constraint_rows(here.q, self._see, touching, self.settings.clearance)
+                near = self.collisions.constraint_rows(here.q, self._watch_distance, touching, self.settings.clearance)
                 linear = np.vstack([linear, np.column_stack([near.rows, np.minimum(-near.distance, 0.0)])])
             ease = task._replace(guide=here.q, hint=np.zeros(4), linear=np.ascontiguousarray(linear), linear_q=here.q)
             step = self._run(ease, here.q, 8, SEARCH_TOLERANCE_M, STEP_TOLERANCE, clock, trust=0.2)
@@ -390,7 +392,7 @@ class PostureGenerator:
                 break
             self._push_apart(here, there, wanted, {}, clock)
             if not here.violations or here.violations[0].kind == "torque":
-                self._hold(here, wanted.bearing, clock)
+                self._find_forces(here, wanted.loaded, clock)
         return here if here.stage == "done" else attempt
 
     # -- parts ----------------------------------------------------------------------------------------------------
@@ -409,13 +411,13 @@ class PostureGenerator:
     ) -> list[FrameRows]:
         return [
             *(self._contact_rows(contact, free.get(contact.patch)) for contact in contacts),
-            *wanted.further.values(),
+            *wanted.extra_rows.values(),
         ]
 
     def _balanced(
         self, wanted: PostureProblem, rows: list[FrameRows], guide: np.ndarray, support: SupportData
     ) -> PostureTargets:
-        """Return the search for a posture whose centre of mass is where it is asked for, or inside its region."""
+        """Return the search for a posture with the requested centre of mass, or with one inside its region."""
         if wanted.com is not None:
             return self._search.task(rows, guide, centre=wanted.centre, limit=wanted.limit)
         place = support.hint(self.robot.com(guide)) if wanted.hint is None else wanted.hint
@@ -429,17 +431,17 @@ class PostureGenerator:
             self._rows[key] = contact_rows(self.robot, self.environment, contact, freedom)
         return self._rows[key]
 
-    def _cautious(self, contacts: Iterable[Contact]) -> tuple[Contact, ...]:
+    def _with_margins(self, contacts: Iterable[Contact]) -> tuple[Contact, ...]:
         return tuple(map(self.settings.with_margin, contacts))
 
-    def _bearing(self, contacts: Iterable[Contact]) -> tuple[Contact, ...]:
-        """Return contacts as the controller loads them: torques follow from where their forces act."""
+    def _loaded_contacts(self, contacts: Iterable[Contact]) -> tuple[Contact, ...]:
+        """Return contacts with the pressure margin of the controller: torques depend on where forces act."""
         inset = self.settings.pressure_inset
-        return tuple(replace(contact, points=shrunk(contact.points, inset)) for contact in self._cautious(contacts))
+        return tuple(replace(contact, points=shrunk(contact.points, inset)) for contact in self._with_margins(contacts))
 
-    def support(self, contacts: Sequence[Contact], bearing: Sequence[str], com: np.ndarray) -> SupportData:
-        """Return where the bearing ones of some contacts balance the robot; ``com`` (3,) as for `ContactRegions`."""
-        return self._regions.support(self._cautious(c for c in contacts if c.patch in bearing), com)
+    def support(self, contacts: Sequence[Contact], loaded: Sequence[str], com: np.ndarray) -> SupportData:
+        """Return the support region of the loaded contacts; ``com`` (3,) as for `ContactRegions`."""
+        return self._regions.support(self._with_margins(c for c in contacts if c.patch in loaded), com)
 
     def _fixed_links(self, contacts: Iterable[Contact], free: Mapping[str, Freedom]) -> set[str]:
         """Return the links whose pose a full contact fixes."""
@@ -447,7 +449,7 @@ class PostureGenerator:
         bodies = {self.robot.frame(patch)[0] for patch in full}
         return {link for link, body in self._bodies.items() if body in bodies}
 
-    def _given(self, pair, links: set[str]) -> bool:
+    def _is_fixed(self, pair, links: set[str]) -> bool:
         return pair.a in links and (pair.b in links or pair.b not in self._bodies)
 
     def _settle(self, contacts: tuple[Contact, ...], free: dict[str, Freedom], q: np.ndarray) -> tuple[Contact, ...]:
@@ -465,20 +467,20 @@ class PostureGenerator:
     ) -> tuple[Violation, ...]:
         """Return the violations of a search, and the joint limits that cause them."""
         names = [contact.patch for contact in wanted.contacts]
-        found = violations_of(search, rows, names, list(wanted.further), SEARCH_TOLERANCE_M)
+        found = violations_of(search, rows, names, list(wanted.extra_rows), SEARCH_TOLERANCE_M)
         return tuple(found + self._binding(search, wanted.limit, rows, guide))
 
     def _binding(
         self, search: SearchResult, limit: np.ndarray, rows: list[FrameRows], guide: np.ndarray
     ) -> list[Violation]:
-        """Return the joints at a limit that the contacts would take beyond it."""
+        """Return the joints at a limit that would exceed it if the search were free to."""
         lower, upper = limit
         q = search.q[7:]
         bound = (q <= lower + 1e-6) | (q >= upper - 1e-6)
         if not bound.any():
             return []
-        open_ = self._search.task(rows, guide, limit=np.array([lower - 0.5, upper + 0.5]))
-        beyond = self._search.run(open_, search.q, 3, REACH_TOLERANCE_M, np.inf).q[7:]
+        relaxed = self._search.task(rows, guide, limit=np.array([lower - 0.5, upper + 0.5]))
+        beyond = self._search.run(relaxed, search.q, 3, REACH_TOLERANCE_M, np.inf).q[7:]
         excess = np.maximum(lower - beyond, beyond - upper)
         kinds = ["slide limit" if unit == "m" else "joint limit" for unit in self.robot.joint_units]
         over = np.flatnonzero(bound & (excess > 1e-4))
@@ -498,23 +500,23 @@ def solve_posture(
     collisions: bool = True,
     settings: PostureSettings | None = None,
 ) -> PostureResult:
-    """Find a posture near another one with contacts in place, balanced, within limits, and with bodies apart.
+    """Find a balanced, collision-free posture near another one, with contacts in place and within limits.
 
         minimise    |q - near|^2 weighted
         subject to  contacts in place,  joint limits,  centre of mass in the support region of the loaded contacts,
                     distances between bodies,  forces within cones and limits,  torques within their share
 
-    ``print`` of the result says whether it was found, and which requirement is missed by how much.
+    ``print`` of the result shows whether a posture was found, and the violated constraints.
 
     Parameters
     ----------
-    robot, environment : who, and what its links keep clear of.
+    robot, environment : the robot, and the obstacles of its links.
     contacts : at least one (`mcplan.contact`).
     near : (nq,) the posture that is preferred, or its name; the robot's ``half_sitting`` or neutral one by default.
     loaded : names of the patches that carry load; all by default.
-    com : (2,) or (3,) centre of mass that is asked for (m).
-    base : where the base is asked for.
-    collisions : whether bodies are kept apart.
+    com : (2,) or (3,) requested centre of mass (m).
+    base : requested pose of the base.
+    collisions : whether collisions are avoided.
     settings : margins and budgets.
 
     Raises

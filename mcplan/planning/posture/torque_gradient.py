@@ -46,14 +46,14 @@ def torque_rows(robot: Robot, q: np.ndarray, planes: Sequence[Linearization]) ->
 
 
 def torque_excess(
-    robot: Robot, q: np.ndarray, bearing: Sequence[Contact], share: float
+    robot: Robot, q: np.ndarray, contacts: Sequence[Contact], share: float
 ) -> tuple[float, np.ndarray] | None:
     """Return by how much the worst joint exceeds its usable torque, as a share of its limit, and the gradient (nv,).
 
     Parameters
     ----------
     q : (nq,).
-    bearing : contacts that carry load, at the pose of their patches.
+    contacts : those that carry load, at the pose of their patches.
     share : usable share of the torque limits; a negative excess is the unused part.
 
     Returns
@@ -61,25 +61,25 @@ def torque_excess(
     excess, gradient : or None if no contact forces balance the posture, even with unlimited torques.
     """
     unit = robot.mass * GRAVITY
-    forces = ForceUnknowns(bearing, unit=unit)
+    forces = ForceUnknowns(contacts, unit=unit)
     size = forces.size
     F, upper = forces.face_rows()
     torques = TorqueRows.at(robot, q, forces, share)
     count, moments = len(torques.rhs), moments_about(forces.map, robot.com(q))
-    still = np.vstack([moments, forces.equal])
-    still_at = np.concatenate([[0.0, 0.0, 1.0, 0.0, 0.0, 0.0], forces.equal_to / unit])
-    # upper torque limit: map f <= share - h / limit = room; lower limit: map f >= room - 2 share
-    tau, room = unit * torques.map, torques.rhs
-    none, one = np.zeros((len(still) + len(F), 1)), np.ones((count, 1))
-    rows = np.block([[np.vstack([still, F]), none], [tau, -one], [-tau, -one]])
-    low = np.concatenate([still_at, np.full(len(F) + 2 * count, -np.inf)])
-    high = np.concatenate([still_at, upper / unit, room, 2.0 * share - room])
+    equilibrium = np.vstack([moments, forces.equal])
+    equilibrium_rhs = np.concatenate([[0.0, 0.0, 1.0, 0.0, 0.0, 0.0], forces.equal_to / unit])
+    # upper torque limit: map f <= share - h / limit = torque_upper; lower limit: map f >= torque_upper - 2 share
+    tau, torque_upper = unit * torques.map, torques.rhs
+    no_slack, slack = np.zeros((len(equilibrium) + len(F), 1)), np.ones((count, 1))
+    rows = np.block([[np.vstack([equilibrium, F]), no_slack], [tau, -slack], [-tau, -slack]])
+    low = np.concatenate([equilibrium_rhs, np.full(len(F) + 2 * count, -np.inf)])
+    high = np.concatenate([equilibrium_rhs, upper / unit, torque_upper, 2.0 * share - torque_upper])
     H = FORCE_PRICE * np.diag(np.append(forces.norm, 1.0))
     answer = solve_dense(H, np.append(np.zeros(size), 1.0), rows, low, high)
     if not answer.ok:
         return None
     f, y = answer.x[:size], answer.dual
-    torque_dual = y[len(still) + len(F) :]
+    torque_dual = y[len(equilibrium) + len(F) :]
     torque_dual = torque_dual[:count] - torque_dual[count:]
 
     def weighted_rows(at: np.ndarray) -> float:

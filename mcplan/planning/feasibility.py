@@ -34,29 +34,29 @@ from mcplan.scene.environment import Environment
 from mcplan.settings.control import ControlSettings
 
 CHECKED_LIFTS_M = LIFT_HEIGHTS_M[::2]
-"""How much higher than the clearance a patch is lifted in the postures that are checked first."""
+"""Lift heights beyond the clearance that are checked first."""
 
 CHECKED_SHARES = (0.5, 0.25, 0.75)
-"""Shares of the time of a swing that are checked first, the highest point before the others."""
+"""Shares of the duration of a swing that are checked first; the highest point comes before the others."""
 
 MIN_BEND_RAD = 0.12
-"""How far limbs that touch are bent at least; `search.refine_postures` asks more of postures where it can be had."""
+"""Smallest bend of limbs that touch; `search.refine_postures` increases it where possible."""
 
 MIN_COM_INSET_M = 0.006
-"""Room of the centre of mass inside its region, on all sides; a line of contacts offers none."""
+"""Smallest distance of the centre of mass to the edges of its support region; zero for contacts along one line."""
 
 SWING_TOLERANCE = 2e-3
-"""m, rad: a swing passes its points within this."""
+"""m, rad: tolerance of the checked points of a swing."""
 
 MAX_REPAIRED_TORQUE = 0.05
-"""Share of a joint's torque by which a posture of the search may miss it and still be improved until it does not."""
+"""Largest torque excess, as a share of the limit, that the search tries to remove by improving the posture."""
 
 CALLS_PER_MOTION = 10
-"""Calls of the posture generator that the check of a whole motion counts as."""
+"""The check of a whole motion costs as much of the budget as this many calls of the posture generator."""
 
 MIN_LOAD_N = 5.0
-"""A patch that the scenario requires carries more than this in some stance, one that the goal names at its end if it
-can; for a robot of the mass of HRP-2."""
+"""Smallest force of a patch that the scenario requires (in some stance) or that the goal names (in the last stance, if
+possible), for a robot of the mass of HRP-2."""
 
 
 class OutOfCalls(PlanningFailed):
@@ -65,7 +65,7 @@ class OutOfCalls(PlanningFailed):
 
 @dataclass
 class CallBudget:
-    """Calls of the posture generator so far, and how many there may be."""
+    """Number of calls of the posture generator, and its limit."""
 
     calls: int = 0
     limit: int = 10**9
@@ -85,12 +85,12 @@ class CallBudget:
 
 @dataclass
 class FailureCache:
-    """Motions that were checked as a whole, and kinds of motions of which one is blocked.
+    """Results of checks of whole motions, and the kinds of motions that contain a blocked one.
 
     Attributes
     ----------
-    violations : what blocks a motion, by its key; empty where nothing does.
-    doubted : kinds; others of a doubted kind are checked as a whole.
+    violations : of each motion, by its key; empty if it is feasible.
+    doubted : kinds with a blocked motion; further motions of these kinds are checked along their whole length.
     """
 
     violations: dict[tuple, tuple[Violation, ...]] = field(default_factory=dict)
@@ -103,13 +103,13 @@ class Feasibility:
     Parameters
     ----------
     robot, environment : the scene.
-    reference : (nq,) posture of the start; ``bearing`` names the patches that it stands on.
-    control : settings of the controller that will execute the plan: postures count on no more of contacts than it does.
-    failures : known from earlier checks in this scene.
+    reference : (nq,) posture of the start; ``standing`` names the patches that it stands on.
+    control : settings of the controller that will execute the plan: postures use the same friction and forces.
+    failures : of earlier checks in this scene.
 
     Attributes
     ----------
-    min_load : force that a patch which carries bears at least (N).
+    min_load : smallest force of a loaded patch (N).
     """
 
     def __init__(
@@ -117,7 +117,7 @@ class Feasibility:
         robot: Robot,
         environment: Environment,
         reference: np.ndarray,
-        bearing: Sequence[str],
+        standing: Sequence[str],
         control: ControlSettings,
         failures: FailureCache | None = None,
     ):
@@ -125,23 +125,23 @@ class Feasibility:
         self.min_load = MIN_LOAD_N * robot.scale.mass**3
         self.collisions = CollisionModel(robot, environment)
         self.budget = CallBudget()
-        self.references = ReferencePostures(robot, reference, bearing)
+        self.references = ReferencePostures(robot, reference, standing)
         self.postures = PostureFinder(self)
         self.motions = MotionChecker(self, failures or FailureCache())
         self.occupancy = LinkOccupancy(robot, self.collisions, reference, control.avoidance.swing_clearance)
 
     def generator(self, settings: PostureSettings) -> PostureGenerator:
-        """Return a posture generator for this robot's size, within what its controller counts on."""
+        """Return a posture generator for this robot's size and the margins of its controller."""
         scaled = settings.of(self.robot.scale).within(self.control)
         return PostureGenerator(self.robot, self.environment, scaled, self.collisions)
 
 
 class ReferencePostures:
-    """Postures that others are drawn to: that of the start, the robot's named ones, and their mirror images."""
+    """Preferred postures: that of the start, the robot's named ones, and their mirror images."""
 
-    def __init__(self, robot: Robot, reference: np.ndarray, bearing: Sequence[str]):
+    def __init__(self, robot: Robot, reference: np.ndarray, standing: Sequence[str]):
         self.robot = robot
-        self.all = [(frozenset(bearing), reference, True)]
+        self.all = [(frozenset(standing), reference, True)]
         mirror = Mirror.of(robot)
         for name in robot.postures:
             q = robot.posture(name)
@@ -152,27 +152,27 @@ class ReferencePostures:
 
     def fits(self, names: set[str]) -> bool:
         """Whether a reference stands on one of these patches."""
-        return any(bearing & names for bearing, *_ in self.all)
+        return any(standing & names for standing, *_ in self.all)
 
     def guide(self, contacts: Sequence[Contact], q: np.ndarray) -> np.ndarray:
-        """Return the reference posture whose patches fit the contacts best, set down on them; ``q`` where none fits."""
+        """Return the reference posture whose patches fit the contacts best, moved onto them; ``q`` if none fits."""
         names = {contact.patch for contact in contacts}
         best, choice = -np.inf, None
-        for bearing, reference, start in self.all:
-            if not bearing & names:
+        for standing, reference, start in self.all:
+            if not standing & names:
                 continue
-            score = len(bearing & names) - 0.6 * len(bearing - names) + (0.05 if start else 0.0)
+            score = len(standing & names) - 0.6 * len(standing - names) + (0.05 if start else 0.0)
             if score > best + 1e-9:
-                best, choice = score, (bearing, reference)
+                best, choice = score, (standing, reference)
         if choice is None:
             return q
         placed = guide_posture(self.robot, choice[1], sorted(choice[0]), contacts)
         return q if placed is None else placed
 
     def offset(self, first: str, second: str) -> np.ndarray | None:
-        """Return the offset (3,) of two patches where a posture rests on both, in the base's heading frame."""
-        for bearing, q, _ in self.all:
-            if first in bearing and second in bearing:
+        """Return the offset (3,) of two patches in a reference that stands on both, in the base's heading frame."""
+        for standing, q, _ in self.all:
+            if first in standing and second in standing:
                 offset = self.robot.frame_pose(q, second)[:3, 3] - self.robot.frame_pose(q, first)[:3, 3]
                 return heading_rotation(q).T @ offset
         return None
@@ -183,15 +183,15 @@ class PostureFinder:
 
     Attributes
     ----------
-    generator : of final postures; the search uses a quicker one, which does not improve torques.
-    continuity : whether postures are connected on contacts that stay.
+    generator : of final postures; the search uses a quicker one, which does not reduce torques.
+    continuity : checks whether postures are connected by a path on closed contacts.
     """
 
     def __init__(self, scene: Feasibility):
         self.robot, self.references, self.budget = scene.robot, scene.references, scene.budget
         ordinary = PostureSettings(bent=MIN_BEND_RAD)
         self.generator = scene.generator(ordinary)
-        # a search goes on from what it finds: better elsewhere than from postures at the edge of their torques
+        # postures near the torque limits are bad starts for the next stances, so torques are not reduced to the limit
         self._quick = scene.generator(replace(ordinary, torque_rounds=0))
         self.continuity = Continuity(scene.robot, scene.environment, self._quick)
         self.free_limbs = FreeLimbs(scene.robot, scene.collisions)
@@ -207,12 +207,12 @@ class PostureFinder:
         held: Sequence[Contact] | None = None,
         near: bool = False,
     ) -> PostureResult:
-        """Return the posture of a stance with some contacts in place that carry nothing.
+        """Return the posture of a stance; ``unloaded`` contacts are in place without force.
 
-        It is like the reference that fits the contacts, or where it is to be ``near`` like the one before; so are limbs
-        in the air that would have to go through something.
+        The posture is close to the reference that fits the contacts, or with ``near`` to the previous posture ``q``.
+        Limbs in the air that would have to cross an obstacle stay close to ``q``.
 
-        With ``held``, the contacts that stay closed while the robot moves from ``q``, it can be reached from there.
+        With ``held``, the contacts that stay closed during the motion from ``q``, the posture is reachable from ``q``.
 
         Raises
         ------
@@ -245,9 +245,9 @@ class PostureFinder:
         guide: np.ndarray | None,
         leaving: tuple[str, ...],
     ) -> tuple[tuple, PostureResult]:
-        """Return the posture of a stance near a guide, None for the reference; with its key in the cache."""
+        """Return the cache key and the posture of a stance near a guide; without a guide near the reference."""
         if guide is None and not self.references.fits({contact.patch for contact in contacts}):
-            guide = q  # no reference fits: each posture before leads to another result
+            guide = q  # no reference fits: the result depends on the previous posture
         key = (
             tuple(contact_key(contact) for contact in contacts),
             tuple(sorted(unloaded)),
@@ -260,18 +260,18 @@ class PostureFinder:
             loaded = [contact.patch for contact in contacts if contact.patch not in unloaded]
             guide = self.references.guide(contacts, q) if guide is None else guide
             found = self._quick.generate(contacts, loaded, guide, [q], free, leaving=leaving)
-            if any(lacks.kind == "torque" and lacks.amount <= MAX_REPAIRED_TORQUE for lacks in found.violations):
+            if any(v.kind == "torque" and v.amount <= MAX_REPAIRED_TORQUE for v in found.violations):
                 found = self.generator.generate(contacts, loaded, guide, [q], free, leaving=leaving)
             self._found[key] = with_com_inset(found, self.robot.scale)
         return key, self._found[key]
 
 
 class LinkOccupancy:
-    """Whether the link of a full contact fits at its place: there its pose is the same whatever the posture.
+    """Collision check of a link at a full contact, where its pose does not depend on the posture.
 
     Parameters
     ----------
-    q : (nq,) posture that is set on contacts.
+    q : (nq,) posture that is moved onto contacts.
     lift : height of a swing (m).
     """
 
@@ -281,11 +281,11 @@ class LinkOccupancy:
         self._obstructed: dict[tuple, bool] = {}
 
     def overlap(self, contact: Contact, clearance: float = 0.0) -> tuple[str, float] | None:
-        """Return the bodies that overlap when the link is at its contact, and how deep; None if nothing.
+        """Return the bodies with the largest overlap when the link is at its contact, and its depth (m), or None.
 
         Parameters
         ----------
-        clearance : m that the link is to keep from all but its support.
+        clearance : m, from all bodies but the support.
         """
         if len(contact.selection) < 6:
             return None
@@ -295,7 +295,7 @@ class LinkOccupancy:
         return self._overlaps[key]
 
     def landing_obstructed(self, contact: Contact) -> bool:
-        """Whether something is above the link of a contact, so that it cannot come down along the normal."""
+        """Whether an obstacle above the contact prevents the link from coming down along the normal."""
         key = contact_key(contact)
         if key not in self._obstructed:
             raised = (replace(contact, p=contact.p + share * self.lift * contact.normal) for share in (0.5, 1.0))
@@ -318,12 +318,12 @@ class LinkOccupancy:
 
 
 class MotionChecker:
-    """Whether motions between postures are collision-free and the contacts hold the robot meanwhile.
+    """Checks that motions between postures are collision-free and in static equilibrium.
 
     Attributes
     ----------
-    segments : motions of the scene, each found once.
-    failures : which motions are blocked.
+    segments : cache of the motions of the scene.
+    failures : violations of blocked motions.
     """
 
     def __init__(self, scene: Feasibility, failures: FailureCache):
@@ -333,80 +333,80 @@ class MotionChecker:
         self._swings: dict[tuple, tuple[Violation, ...]] = {}
 
     def clear_failures(self) -> None:
-        """Forget which kinds of motions are doubted; a motion known to be blocked stays so."""
+        """Clear the doubted kinds; results of single motions are kept."""
         self.failures.doubted.clear()
 
     def swing(self, swing: SwingMotion) -> tuple[Violation, ...]:
-        """Check a swing at a few points; return what blocks the best lift, or nothing.
+        """Check a swing at a few points, or as a whole if its kind is doubted; return the violations of the best lift.
 
-        A flat patch that goes from surface to surface turns evenly; an edge, a grasp, and a patch that came from the
-        air, or because another patch of its limb left, turn freely. Of a doubted kind the whole motion is checked.
+        A flat patch that moves from surface to surface rotates evenly. Edges, grasps, and patches that come from the
+        air or replace another patch of their limb rotate freely.
         """
         key = swing.key
         if key not in self._swings:
             self._swings[key] = self._check_points(swing)
         if self._swings[key] or swing.kind not in self.failures.doubted:
             return self._swings[key]
-        return self._counted(swing)
+        return self._check_whole(swing)
 
     def shift(self, shift: BodyShift) -> tuple[Violation, ...]:
-        """Return what blocks the motion of the body before a limb lifts, where one of its kind is doubted.
+        """Return the violations of the body motion before a lift, if its kind is doubted.
 
-        Others are checked once they are part of a path.
+        Other shifts are checked when they are part of a path.
         """
-        return self._counted(shift) if shift.kind in self.failures.doubted else ()
+        return self._check_whole(shift) if shift.kind in self.failures.doubted else ()
 
     def violations(self, motion: ProvenMotion) -> tuple[Violation, ...]:
-        """Return what blocks a motion anywhere, or nothing; from then on others of its kind are doubted."""
+        """Return the violations along a whole motion; if there are any, its kind is doubted from then on."""
         known, key = self.failures.violations, motion.key
         if key not in known:
-            known[key] = shortfall(motion.look(self.segments), motion.patch) or self._as_planned(motion)
+            known[key] = shortfall(motion.look(self.segments), motion.patch) or self._check_planned(motion)
             if known[key]:
                 self.failures.doubted.add(motion.kind)
         return known[key]
 
     def collision_message(self, contacts: tuple[Contact, ...], q: np.ndarray, end: np.ndarray) -> str:
-        """Return what blocks the motion from one posture to another on the same contacts; empty if nothing."""
+        """Return the first violation of a motion between postures on the same contacts as text, or an empty text."""
         found = self.violations(BodyShift(contacts, (), q, end))
         return str(found[0]) if found else ""
 
-    def _counted(self, motion: SwingMotion | BodyShift) -> tuple[Violation, ...]:
+    def _check_whole(self, motion: SwingMotion | BodyShift) -> tuple[Violation, ...]:
         known = len(self.failures.violations)
         found = self.violations(motion)
         self.budget.calls += CALLS_PER_MOTION * (len(self.failures.violations) - known)
         return found
 
-    def _as_planned(self, motion: ProvenMotion) -> tuple[Violation, ...]:
-        """Return what blocks the motion as the plan has it: bodies that collide, or contacts that do not hold."""
+    def _check_planned(self, motion: ProvenMotion) -> tuple[Violation, ...]:
+        """Return the violations of the motion as planned: collisions, or missing static equilibrium."""
         found = motion.segment(self.segments)
-        if missed := shortfall(found, motion.patch):
-            return missed
-        lacks = self.segments.finder.law.overload(found)
-        if lacks is None:
+        if obstruction := shortfall(found, motion.patch):
+            return obstruction
+        violation = self.segments.finder.durations.overload(found)
+        if violation is None:
             return ()
-        if lacks.kind == "torque":
-            return (Violation("torque", lacks.name, lacks.amount - 1.0),)
-        # the same contacts hold the robot at its ends
-        return (Violation("equilibrium", "com", lacks.amount),)
+        if violation.kind == "torque":
+            return (Violation("torque", violation.name, violation.amount - 1.0),)
+        # at both ends the same contacts balance the robot
+        return (Violation("equilibrium", "com", violation.amount),)
 
     def _check_points(self, swing: SwingMotion) -> tuple[Violation, ...]:
         before, after, q0, q1 = swing.before, swing.after, swing.q0, swing.q1
         X = self.robot.frame_pose(q0, after.patch)
         start = (X[:3, :3], X[:3, 3]) if before is None else (before.R, before.p)
         end = (after.R, after.p)
-        if after.radius:  # it has rolled to where it is, and comes to where it will have
+        if after.radius:  # a ball rolls: its actual poses at both ends differ from the nominal ones
             start, X = (X[:3, :3], X[:3, 3]), self.robot.frame_pose(q1, after.patch)
             end = allowed_pose(after, (X[:3, :3], X[:3, 3]))
         turns = before is None or after.kind == "grasp" or len(after.selection) < 6
-        finder, hand = self.segments.finder, _in_the_air(after, turns)
+        finder, hand = self.segments.finder, _swing_contact(after, turns)
         least: tuple[Violation, ...] = ()
-        # of a shank the knee alone at first; lifted alone it may press the foot into the floor: then the toes as well
+        # a shank lifts its knee only; if that presses the foot into the floor, its toes are lifted, too
         others = swing.added[1:] if before is not None else ()
         for higher, along in [(m, ()) for m in CHECKED_LIFTS_M] + [(m, others) for m in CHECKED_LIFTS_M if others]:
             height = finder.settings.avoidance.swing_clearance + self.robot.scale.leg * higher
             lift, approach = lift_and_approach(start[1], after, before, height)
             paths = [(hand, LimbPath(start, end, lift, approach, finder.timing))]
-            paths += [(_in_the_air(other, True), self._path_along(swing, other, height)) for other in along]
+            paths += [(_swing_contact(other, True), self._path_along(swing, other, height)) for other in along]
             found = self._check_paths(paths, swing)
             if not found:
                 return ()
@@ -415,7 +415,7 @@ class MotionChecker:
         return least
 
     def _check_paths(self, paths: Sequence[tuple[Contact, LimbPath]], swing: SwingMotion) -> tuple[Violation, ...]:
-        """Return what keeps postures from holding patches at a few shares of their paths, or nothing."""
+        """Return the violations of postures with the patches at a few shares of their paths."""
         q, names = swing.q0, [contact.patch for contact in swing.common]
         passing = tuple(hand.patch for hand, _ in paths)
         for share in CHECKED_SHARES:
@@ -430,20 +430,20 @@ class MotionChecker:
         return ()
 
     def _path_along(self, swing: SwingMotion, other: Contact, height: float) -> LimbPath:
-        """Return the path of another patch of the limb that swings, lifted as the first one is."""
+        """Return the path of another patch of the swing limb, with the same lift as the first one."""
         X = self.robot.frame_pose(swing.q0, other.patch)
         lift, approach = lift_and_approach(X[:3, 3], other, swing.before, height)
         start, end = (X[:3, :3], X[:3, 3]), (other.R, other.p)
         return LimbPath(start, end, lift, approach, self.segments.finder.timing)
 
 
-def _in_the_air(contact: Contact, turns: bool) -> Contact:
-    """Return a contact that follows a path in the air: its place alone where it may turn."""
+def _swing_contact(contact: Contact, turns: bool) -> Contact:
+    """Return a contact for a patch on a path in the air; with ``turns`` it constrains only the position."""
     return replace(contact, selection=np.eye(6)[:3] if turns else contact.selection, radius=0.0)
 
 
 def shortfall(found: Knots | Segment, patch: str) -> tuple[Violation, ...]:
-    """Return what blocks a motion, in which ``patch`` moves; nothing where it is free."""
+    """Return the violation of a motion of ``patch``, or nothing if it is collision-free."""
     if found.missed <= MAX_DEFICIT_M:
         return ()
     return (Violation("passage", " and ".join(found.worst.bodies) or patch, found.missed),)
@@ -458,15 +458,15 @@ def moved_onto(robot: Robot, q: np.ndarray, contact: Contact) -> np.ndarray:
 
 
 def with_com_inset(result: PostureResult, scale: RobotScale = HRP2_SCALE) -> PostureResult:
-    """Return the result, infeasible if the centre of mass has no room in its region: contacts along one line."""
-    room = result.margins.get("com_inset", np.inf)
+    """Return the result, infeasible if the centre of mass is too close to the edge, as for contacts along one line."""
+    inset = result.margins.get("com_inset", np.inf)
     least = scale.sole * MIN_COM_INSET_M
-    if not result.found or room >= least:
+    if not result.found or inset >= least:
         return result
-    return replace(result, stage="balance", violations=(Violation("equilibrium", "com", least - room),))
+    return replace(result, stage="balance", violations=(Violation("equilibrium", "com", least - inset),))
 
 
 def passes_nearly(result: PostureResult) -> bool:
-    """Whether a posture of a swing misses nothing but its exact place, which matters only at its end."""
-    small = (lacks.kind == "reach" and lacks.amount < SWING_TOLERANCE for lacks in result.violations)
+    """Whether a swing posture violates only its exact place, and by little: that matters only at the end of a swing."""
+    small = (v.kind == "reach" and v.amount < SWING_TOLERANCE for v in result.violations)
     return result.stage == "balance" and all(small)

@@ -61,7 +61,7 @@ class Linker:
     ):
         self.robot, self.control = robot, control or ControlSettings()
         self.reference = np.array(reference, dtype=float)
-        self.bearing: tuple[str, ...] = ()
+        self.standing: tuple[str, ...] = ()
         self.notices: tuple[str, ...] = ()
         self.place(environment)
 
@@ -103,7 +103,7 @@ class Linker:
                     f"{allowed:.3g} m are allowed; correct the base pose, the posture or the contacts"
                 )
         planned = self._stance(Change.start(contacts), result, contacts, contacts)
-        self.reference, self.bearing = planned.q, planned.patches
+        self.reference, self.standing = planned.q, planned.patches
         changes = describe_changes(self.robot, wanted, planned.q)
         self.notices = (f"start: to put its contacts in place and keep bodies apart, {changes}",) if changes else ()
         return planned
@@ -116,7 +116,7 @@ class Linker:
         q : (nq,) the posture before; the guide where no contact says where the reference should stand.
         joints : (n,) wanted joints, else those of the reference.
         """
-        placed = guide_posture(self.robot, self.reference, self.bearing, contacts)
+        placed = guide_posture(self.robot, self.reference, self.standing, contacts)
         guide = q.copy() if placed is None else placed
         if joints is not None:
             guide[7:] = joints

@@ -215,8 +215,8 @@ def shifted(robot, dx=0.0, dz=0.0, turn=0.0, **joints):
 )
 def test_the_slowest_bound_sets_the_time_of_a_shift_and_is_reached(robot, standing, goal, key, bound, speed):
     q, contacts = shifted(robot, **goal), [loaded.contact for loaded in standing.contacts.values()]
-    law = TransitionFinder(robot, FLOOR, ControlSettings(timing={key: bound})).law
-    duration = law.straight(robot.posture("half_sitting"), q, contacts)
+    model = TransitionFinder(robot, FLOOR, ControlSettings(timing={key: bound})).durations
+    duration = model.straight(robot.posture("half_sitting"), q, contacts)
     posture = PostureTrajectory(robot.posture("half_sitting"), q, duration)
     most = max(speed(posture.sample(t).v) for t in np.linspace(0, duration, 801))
     assert most == pytest.approx(bound, rel=1e-3)
@@ -233,14 +233,14 @@ def test_a_shift_keeps_the_centre_of_pressure_within_a_part_of_its_room(robot, h
     speeds = dict.fromkeys(("timing.com_speed", "timing.joint_speed", "timing.trunk_speed"), 9.0)
     quick = SETTINGS.updated({"timing.min_shift_duration": 0.01, **speeds})
     finder = TransitionFinder(robot, raised, quick)
-    duration = finder.law.straight(begin, q, contacts)
+    duration = finder.durations.straight(begin, q, contacts)
     com, target = robot.com(begin), robot.com(q)
     acceleration = 10 / np.sqrt(3) * np.linalg.norm(target - com) / duration**2  # the largest of minimum jerk
     rooms = [finder.knots.room(contacts, place) for place in (com, target)]
     allowed = min(0.6 * min(rooms), SETTINGS.contact.cop_margin)
     assert acceleration * (com[2] - height) / 9.81 == pytest.approx(allowed, rel=0.01)
-    finder.law.settings = quick.updated({"contact.cop_margin": 0.25 * allowed})
-    assert finder.law.straight(begin, q, contacts) == pytest.approx(2.0 * duration, rel=1e-6)
+    finder.durations.settings = quick.updated({"contact.cop_margin": 0.25 * allowed})
+    assert finder.durations.straight(begin, q, contacts) == pytest.approx(2.0 * duration, rel=1e-6)
 
 
 # -- ends of phases -------------------------------------------------------------------------------------------------

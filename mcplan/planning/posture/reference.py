@@ -44,15 +44,15 @@ def patch_heading(R: np.ndarray) -> float:
 
 
 def guide_posture(
-    robot: Robot, reference: np.ndarray, bearing: Sequence[str], contacts: Sequence[Contact]
+    robot: Robot, reference: np.ndarray, standing: Sequence[str], contacts: Sequence[Contact]
 ) -> np.ndarray | None:
     """Return the reference posture moved rigidly, by place and heading, onto the contacts.
 
     Parameters
     ----------
     reference : (nq,) the posture to take.
-    bearing : patches whose places in the reference posture mean something (those it stands on).
-    contacts : those of them among ``bearing`` count alike.
+    standing : patches that the reference posture stands on.
+    contacts : all of them with a patch among ``standing`` have the same weight.
 
     Returns
     -------
@@ -60,7 +60,7 @@ def guide_posture(
     """
     moves = []
     for contact in contacts:
-        if contact.patch not in bearing:
+        if contact.patch not in standing:
             continue
         X = robot.frame_pose(reference, contact.patch)
         turn = patch_heading(contact.R) - patch_heading(X[:3, :3])

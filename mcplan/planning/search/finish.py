@@ -76,29 +76,29 @@ def _stance(feasibility: Feasibility, step: ContactStep, contacts: tuple[Contact
     robot, settings, q = feasibility.robot, feasibility.postures.generator.settings, step.q
     # forces act where the patches are, which may have turned about free axes and differ by the tolerance of the search
     in_place = tuple(contact_at(robot, q, contact) for contact in step.in_place)
-    bearing = [contact for contact in in_place if contact.patch in step.loaded]
+    loaded = [contact for contact in in_place if contact.patch in step.loaded]
     least, best = np.inf, None
     for share in FORCE_SHARES:
         spared = [settings.with_margin(contact, share) for contact in in_place]
         held = balance(robot, q, spared, list(step.loaded), share * settings.torque_share)
         if held.feasible and held.torque_feasible:
-            outside = _cone_error(bearing, held)
+            outside = _cone_error(loaded, held)
             if outside < least:
                 least, best = outside, held
             if least <= MAX_CONE_ERROR_N:
                 break
     if best is None:
         raise PlanningFailed(f"{step.title}: no contact forces hold the posture that the search found")
-    values = margins(robot, q, bearing, best)
+    values = margins(robot, q, loaded, best)
     near = feasibility.collisions.smallest(q, contacts=step.touching)
     values["clearance"] = None if near is None else float(near.distance)
     return PlannedStance(contacts, step.change, step.moved, q, best.wrenches, best.tau, values)
 
 
-def _cone_error(bearing: Sequence[Contact], held: Equilibrium) -> float:
+def _cone_error(loaded: Sequence[Contact], held: Equilibrium) -> float:
     """Return how far point forces are outside the true cones (N), by the rounding of the program that found them."""
     worst = 0.0
-    for contact in bearing:
+    for contact in loaded:
         if contact.kind != "grasp":
             force = held.point_forces[contact.patch] @ contact.axes
             tangent = np.hypot(force[:, 0], force[:, 1]) - contact.friction * force[:, 2]

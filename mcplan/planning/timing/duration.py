@@ -101,7 +101,7 @@ class DurationModel:
         least = self.robot.scale.sole * MIN_COM_ROOM_M
         return min(max(COM_ROOM_SHARE * self.finder.room(contacts, com), least), self.settings.contact.cop_margin)
 
-    def bears(self, q: np.ndarray, contacts: Sequence[Contact]) -> tuple[np.ndarray, bool]:
+    def allowed_accelerations(self, q: np.ndarray, contacts: Sequence[Contact]) -> tuple[np.ndarray, bool]:
         """Return the horizontal acceleration (k,), m/s², that contacts allow at postures (k, nq); whether they hold.
 
         The acceleration is the one possible in every direction, with the friction and forces that the controller relies
@@ -111,21 +111,21 @@ class DurationModel:
         if not contacts:
             return np.full(len(q), np.inf), True
         robot, counted = self.robot, [counted_on(contact, self.settings) for contact in contacts]
-        bears = np.zeros(len(q))
+        accelerations = np.zeros(len(q))
         for k, here in enumerate(q):
-            bears[k] = equilibrium_margin(robot.com(here), counted, robot.mass) / robot.mass
-        if bears.min() < MARGIN_SHARE * min(bears[0], bears[-1]):
-            return bears, False
+            accelerations[k] = equilibrium_margin(robot.com(here), counted, robot.mass) / robot.mass
+        if accelerations.min() < MARGIN_SHARE * min(accelerations[0], accelerations[-1]):
+            return accelerations, False
         ends = q[0], q[-1]
         share = next(
             (share for share in TORQUE_SHARES if all(can_hold(robot, here, counted, share) for here in ends)), None
         )
         if share is None:  # the ends exceed the torque limits themselves: torques are not checked in between
-            return bears, True
+            return accelerations, True
         for here in q[1:-1]:
             if not can_hold(robot, here, counted, share):
-                return bears, False
-        return bears, True
+                return accelerations, False
+        return accelerations, True
 
     def overload(self, segment: Segment) -> Shortfall | None:
         """Return the first violation of static equilibrium along a segment that is not held, or None.
@@ -141,7 +141,7 @@ class DurationModel:
         )
         return next(filter(None, (shortfall(self.robot, q, counted) for q in checked)), None)
 
-    def stretch(self, com: Spline, posture: PostureSpline, contacts: Sequence[Contact], bears: np.ndarray) -> float:
+    def stretch(self, com: Spline, posture: PostureSpline, contacts: Sequence[Contact], bounds: np.ndarray) -> float:
         """Return the factor, at least 1, on the duration of a motion that keeps speed and acceleration limits.
 
         Speeds decrease with the factor, accelerations and the wrench beyond the weight with its square. The wrench
@@ -149,7 +149,7 @@ class DurationModel:
 
         Parameters
         ----------
-        bears : (k,) horizontal accelerations that contacts allow, equally spaced along the motion (m/s²).
+        bounds : (k,) horizontal accelerations that contacts allow, equally spaced along the motion (m/s²).
         """
         s, times = self.settings, com.times
         checked = np.linspace(times[0], times[-1], CHECKS_PER_PIECE * (len(times) - 1), endpoint=False)[1:]
@@ -162,7 +162,7 @@ class DurationModel:
             float(np.max(np.abs(v[:, 6:]) / self.rates, initial=0.0)),
         )
         a = np.hypot(bend[:, 0], bend[:, 1])
-        allowed = BORNE_SHARE * np.interp(checked, np.linspace(times[0], times[-1], len(bears)), bears)
+        allowed = BORNE_SHARE * np.interp(checked, np.linspace(times[0], times[-1], len(bounds)), bounds)
         size = self.robot.scale.leg
         at_pressure_limit = [frequency(c, contacts, size) ** 2 * self.room(contacts, c) for c in place]
         taken = float(np.max(a / np.minimum(at_pressure_limit, np.maximum(allowed, MIN_ACCELERATION))))

@@ -71,7 +71,7 @@ class BodyMotion:
     Attributes
     ----------
     stretch : factor on the duration that brings speeds and accelerations within limits; 1 if they are.
-    held : whether the robot is in static equilibrium all along, see `DurationModel.bears`.
+    held : whether the robot is in static equilibrium all along, see `DurationModel.allowed_accelerations`.
     """
 
     times: np.ndarray
@@ -116,7 +116,7 @@ class MotionFinder:
         )
         self.knots = KnotFinder(robot, environment, plain, collisions)
         self._steady = KnotFinder(robot, environment, replace(plain, weights=steady), collisions)
-        self.law = DurationModel(robot, settings, self.knots)
+        self.durations = DurationModel(robot, settings, self.knots)
         self._detours: dict[tuple, np.ndarray | None] = {}
 
     def find(
@@ -179,8 +179,8 @@ class MotionFinder:
             return BodyMotion(times, knots, 1.0, False)
         posture, com = PostureSpline(times, knots.q), Spline(times, self.robot.com(knots.q))
         checked = np.array([posture.sample(t).q for t in np.linspace(0.0, times[-1], BALANCE_CHECKS + 1)])
-        bears, held = self.law.bears(checked, contacts)
-        return BodyMotion(times, knots, self.law.stretch(com, posture, contacts, bears), held)
+        accelerations, held = self.durations.allowed_accelerations(checked, contacts)
+        return BodyMotion(times, knots, self.durations.stretch(com, posture, contacts, accelerations), held)
 
     def slowed(self, motion: BodyMotion, contacts: tuple[Contact, ...]) -> BodyMotion:
         """Return the same motion, slowed down to the limits of speeds and accelerations."""

@@ -80,7 +80,7 @@ class TransitionFinder:
         self.collisions = collisions or CollisionModel(robot, environment)
         self.heights = tuple(robot.scale.leg * height for height in LIFT_HEIGHTS_M)
         self.motions = MotionFinder(robot, environment, settings, self.collisions)
-        self.knots, self.law = self.motions.knots, self.motions.law
+        self.knots, self.durations = self.motions.knots, self.motions.durations
 
     # -- what a segment does ----------------------------------------------------------------------------------------
 
@@ -102,7 +102,7 @@ class TransitionFinder:
             }  # fmt: skip
 
         touching = tuple(begin.rising.values())
-        straight = self.law.straight(begin.q, q, begin.closed)
+        straight = self.durations.straight(begin.q, q, begin.closed)
         motion = self._with_body(begin, q, straight, touching, path_of)
         motion = self._around(motion, begin, q, touching)
         courses = tuple(SwingSpec(patch, "body", NONE, NONE, True) for patch in lifts)
@@ -124,7 +124,7 @@ class TransitionFinder:
         """
         contact, *coming = added
         touching = (*begin.rising.values(), *added)
-        duration = self.law.straight(begin.q, q, begin.closed)
+        duration = self.durations.straight(begin.q, q, begin.closed)
         if contact.patch in begin.rising:
             found = self._step(begin, contact, q, duration, touching, above)
             assert found is not None
@@ -145,7 +145,7 @@ class TransitionFinder:
         """
         contact, *_ = added
         patch, old, touching = contact.patch, begin.rising.get(contact.patch), (*begin.rising.values(), *added)
-        duration = self.law.straight(begin.q, q, begin.closed)
+        duration = self.durations.straight(begin.q, q, begin.closed)
         heights = self.heights[::2]
         best: Knots | None = None
         least = 0.0
@@ -176,7 +176,7 @@ class TransitionFinder:
         old = begin.rising[patch]
         place, height = self._place(begin.q, patch)[1], self.settings.avoidance.swing_clearance
         q = self.knots.lifted(begin.q, begin.closed, patch, place, height * old.normal)
-        duration = max(self.timing.duration(height), self.law.straight(begin.q, q, begin.closed))
+        duration = max(self.timing.duration(height), self.durations.straight(begin.q, q, begin.closed))
         motion = self.motions.find(begin, q, duration, (old,), {})
         motion = self.motions.slowed(motion, begin.closed)
         return self._segment(begin, q, motion, (SwingSpec(patch, "body", NONE, NONE, True),), (old,))
@@ -195,7 +195,7 @@ class TransitionFinder:
             ObjectPath.of(thing, objects[thing.name]) for thing in self.environment.objects if thing.name in objects
         ]
         speeds = [(path.length / SLIDE_SPEED_M_S, path.angle / LIMB_ANGULAR_SPEED_RAD_S) for path in paths]
-        duration = max(self.law.straight(begin.q, q, begin.closed), 15 / 8 * float(np.max(speeds)))
+        duration = max(self.durations.straight(begin.q, q, begin.closed), 15 / 8 * float(np.max(speeds)))
         times = np.linspace(0.0, duration, TRANSPORT_INTERVALS + 1)
         shares = [k / TRANSPORT_INTERVALS for k in range(1, TRANSPORT_INTERVALS)]
         inside = [taken_along(begin.closed, contacts, paths, share, self.environment) for share in shares]

@@ -233,8 +233,8 @@ class _Walker:
         held = balance(robot, q, placed, loaded, motion=passing.posture)
         if not (held.feasible and held.torque_feasible):
             return None
-        bearing = [contact_at(robot, q, contact) for contact in placed if contact.patch in loaded]
-        values = margins(robot, q, bearing, held, still=False)
+        loaded_contacts = [contact_at(robot, q, contact) for contact in placed if contact.patch in loaded]
+        values = margins(robot, q, loaded_contacts, held, still=False)
         near = self.collisions.smallest(q, contacts=placed)
         values["clearance"] = None if near is None else float(near.distance)
         transition = Transition(stance.moved, (segment,), ramp)

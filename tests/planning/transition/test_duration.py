@@ -52,7 +52,7 @@ def test_a_motion_is_slowed_until_its_centre_of_pressure_stays_within_the_room_t
     def excess(motion):
         com = Spline(motion.times, robot.com(motion.knots.q))
         return max(
-            np.linalg.norm(x.acceleration[:2]) * x.value[2] / GRAVITY / finder.law.room(contacts, x.value)
+            np.linalg.norm(x.acceleration[:2]) * x.value[2] / GRAVITY / finder.durations.room(contacts, x.value)
             for x in map(com.sample, np.linspace(0.0, motion.duration, 500))
         )
 
@@ -79,11 +79,11 @@ def test_a_motion_that_is_not_held_has_a_shortfall(scene, swerving):
     """Out of the feet between two of the postures that are looked at first; all else of it holds."""
     robot, finder, contacts, _ = scene
     knots = swerving.knots.q.copy()
-    assert finder.law.overload(segment(robot, contacts, swerving.times, knots, held=False)) is None
+    assert finder.durations.overload(segment(robot, contacts, swerving.times, knots, held=False)) is None
     away = KNOT_INTERVALS // BALANCE_CHECKS * (BALANCE_CHECKS // 2) + KNOT_INTERVALS // BALANCE_CHECKS // 2
     knots[away, 0] += 0.3
-    assert finder.law.overload(segment(robot, contacts, swerving.times, knots, held=True)) is None
-    lacks = finder.law.overload(segment(robot, contacts, swerving.times, knots, held=False))
+    assert finder.durations.overload(segment(robot, contacts, swerving.times, knots, held=True)) is None
+    lacks = finder.durations.overload(segment(robot, contacts, swerving.times, knots, held=False))
     assert lacks.kind == "com"
     assert lacks.amount > 0.05
 
@@ -102,8 +102,8 @@ def test_speeds_of_trunk_and_joints_count_too(scene, way):
     turned[:, joint] += way * 2.0 * np.sin(0.5 * np.pi * times) ** 2
     posture, com = PostureSpline(times, turned), Spline(times, robot.com(turned))
     fastest = max(abs(posture.sample(t).v[joint - 1]) for t in np.linspace(0.0, 1.0, 200))
-    stretch = finder.law.stretch(com, posture, contacts, np.full(9, np.inf))
-    assert stretch == pytest.approx(fastest / finder.law.rates[joint - 7], rel=0.01)
+    stretch = finder.durations.stretch(com, posture, contacts, np.full(9, np.inf))
+    assert stretch == pytest.approx(fastest / finder.durations.rates[joint - 7], rel=0.01)
 
 
 @pytest.mark.parametrize("way", [-1.0, 1.0])
@@ -112,7 +112,7 @@ def test_a_straight_path_takes_as_long_as_its_fastest_joint_needs(scene, way):
     robot, finder, contacts, q = scene
     turned, joint = q.copy(), robot.joint_names.index("HEAD_JOINT0")
     turned[7 + joint] += way * 2.0
-    assert finder.law.straight(q, turned, contacts) == pytest.approx(15 / 8 * 2.0 / finder.law.rates[joint])
+    assert finder.durations.straight(q, turned, contacts) == pytest.approx(15 / 8 * 2.0 / finder.durations.rates[joint])
 
 
 @pytest.mark.parametrize("way", [-1.0, 1.0])
@@ -122,11 +122,11 @@ def test_a_shift_takes_as_long_as_its_end_with_the_least_room_asks_for(scene, ax
     robot, finder, contacts, q = scene
     ends = np.tile(q, (2, 1))
     ends[:, axis] += way * np.array([near, far]) + np.mean([c.p for c in contacts], axis=0)[axis] - robot.com(q)[axis]
-    rooms = [finder.law.room(contacts, robot.com(end)) for end in ends]
+    rooms = [finder.durations.room(contacts, robot.com(end)) for end in ends]
     assert rooms[1] < 0.9 * rooms[0]
     expected = np.sqrt(5.8 * (far - near) / rooms[1] * robot.com(q)[2] / GRAVITY)
     for start, end in (ends, ends[::-1]):
-        found = finder.law.straight(start, end, contacts)
+        found = finder.durations.straight(start, end, contacts)
         assert found == pytest.approx(max(expected, finder.settings.timing.min_shift_duration))
     assert expected > finder.settings.timing.min_shift_duration
 
@@ -142,7 +142,7 @@ def test_what_limbs_take_besides_the_weight_counts_too(scene):
 
     def stretch(slower):
         posture, com = PostureSpline(slower * times, knots), Spline(slower * times, robot.com(knots))
-        return finder.law.stretch(com, posture, sole, np.full(9, np.inf))
+        return finder.durations.stretch(com, posture, sole, np.full(9, np.inf))
 
     def least_part(slower):
         samples = [PostureSpline(slower * times, knots).sample(slower * t) for t in np.linspace(0.0, times[-1], 200)]

@@ -64,19 +64,19 @@ class Used(NamedTuple):
 
 def bounds(retimer: Retimer, segment: Segment) -> tuple[Bound, ...]:
     """Return the active limits of a segment at times along it; empty without a time parameterization."""
-    law = segment.law
-    if law is None:
+    timing = segment.law
+    if timing is None:
         return ()
     basis, robot = law_basis(), retimer.robot
     path, _ = PathDynamics.pair(robot, segment)
-    forces = retimer.forces(path, law.kept)
+    forces = retimer.forces(path, timing.kept)
     program = retimer.program_at(path, forces)
-    rates = retimer.rates(path, law.kept)
+    rates = retimer.rates(path, timing.kept)
     found = []
     for i in basis.middle[::EVERY].tolist():
-        before, t, after = (law.time_of(path.length * basis.s[k]) for k in (i - 1, i, i + 1))
-        _, rate, change = law.at(t)
-        bend = (law.at(after)[2] - law.at(before)[2]) / (path.length * (basis.s[i + 1] - basis.s[i - 1]))
+        before, t, after = (timing.time_of(path.length * basis.s[k]) for k in (i - 1, i, i + 1))
+        _, rate, change = timing.at(t)
+        bend = (timing.at(after)[2] - timing.at(before)[2]) / (path.length * (basis.s[i + 1] - basis.s[i - 1]))
         used = [
             *_speeds(retimer, path, rates, i, rate),
             *_accelerations(retimer, path, i, rate, change),
@@ -124,10 +124,10 @@ def _accelerations(retimer: Retimer, path: PathDynamics, i: int, rate: float, ch
 
 
 def _forces(
-    robot: Robot, path: PathDynamics, program: PathProgram, forces: ForceUnknowns, i: int, law: tuple[float, float]
+    robot: Robot, path: PathDynamics, program: PathProgram, forces: ForceUnknowns, i: int, node: tuple[float, float]
 ) -> Iterator[Used]:
     """Yield the used shares of joint and contact limits, by the limit whose increase would help."""
-    asked, joints, rows = program.of_u[i] * law[0] + program.of_x[i] * law[1], 6 + program.limited, len(program.faces)
+    asked, joints, rows = program.of_u[i] * node[0] + program.of_x[i] * node[1], 6 + program.limited, len(program.faces)
     A, b, C, d = program.forces_at(i, program.hold[i])
     A = np.column_stack([A, np.concatenate([np.zeros(rows), asked[joints], -asked[joints]])])
     C = np.column_stack([C, np.concatenate([-asked[:6], np.zeros(len(program.equal))])])

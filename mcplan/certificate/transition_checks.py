@@ -161,9 +161,9 @@ class _Lines:
             text = f"{held.joint} needs {held.share:.3f} of its torque limit at least"
             self.torque.see(held.share, f"{held.joint}, {where}", text)
         if track.segment.law is not None:
-            self._law(track)
+            self._timed_motion(track)
 
-    def _law(self, track: TransitionTrack) -> None:
+    def _timed_motion(self, track: TransitionTrack) -> None:
         on = ", ".join(contact.patch for contact in track.closed) or "nothing"
         for sample in dynamics(track, self.balance, self.settings):
             where = track.moment(sample.t)
@@ -236,8 +236,9 @@ class _Lines:
         self.position.see(value, where, f"is {value:.4g} {self.units[i]} beyond its limit")
         limit = self.record.limit("velocity")
         speed, when = curve.speed[:, 6:], [track.when(t) for t in curve.times]
-        if (law := track.segment.law) is not None:
-            t = np.interp(np.arange(FINE * (len(law.times) - 1) + 1) / FINE, np.arange(len(law.times)), law.times)
+        if track.segment.law is not None:
+            times = track.segment.law.times
+            t = np.interp(np.arange(FINE * (len(times) - 1) + 1) / FINE, np.arange(len(times)), times)
             speed, when = np.abs(timed_states(track, t).v[:, 6:]), [track.moment(at) for at in t]
         rates = speed / np.maximum(limit, np.finfo(float).tiny)
         piece, i = np.unravel_index(np.argmax(rates), rates.shape)

@@ -59,23 +59,23 @@ class TimedStates(NamedTuple):
 
 
 def timed_states(track: TransitionTrack, t: np.ndarray) -> TimedStates:
-    """Return the states of a segment with a law at times (m,)."""
-    law = track.segment.law
-    assert law is not None
-    timing = BPoly.from_derivatives(law.times, np.stack([law.path, law.rate, law.change], axis=1))
-    s, rate, change = (timing(t, nu)[:, None] for nu in range(3))
+    """Return the states of a segment with a time parameterization at times (m,)."""
+    timing = track.segment.law
+    assert timing is not None
+    s_of_t = BPoly.from_derivatives(timing.times, np.stack([timing.path, timing.rate, timing.change], axis=1))
+    s, rate, change = (s_of_t(t, nu)[:, None] for nu in range(3))
     q, v, vd = track.curve.states(s[:, 0])
     return TimedStates(q, rate * v, rate * rate * vd + change * v)
 
 
 def dynamics(track: TransitionTrack, balance: Balance, settings: ControlSettings) -> Iterator[DynamicsSample]:
-    """Yield how the contacts of a segment with a law give its motion, with the margins that it says it keeps."""
-    law, pace = track.segment.law, settings.pace
-    assert law is not None
+    """Yield the contact wrench and torque that a timed segment needs, with the margins that its timing declares."""
+    timing, pace = track.segment.law, settings.pace
+    assert timing is not None
     assert pace is not None
-    nodes = np.unique([*range(0, len(law.times), EVERY), len(law.times) - 1])
-    middles = 0.5 * (law.times[nodes[:-1]] + law.times[nodes[:-1] + 1])
-    for t, kept in ((law.times[nodes], law.kept), (middles, law.kept - BETWEEN)):
+    nodes = np.unique([*range(0, len(timing.times), EVERY), len(timing.times) - 1])
+    middles = 0.5 * (timing.times[nodes[:-1]] + timing.times[nodes[:-1] + 1])
+    for t, kept in ((timing.times[nodes], timing.kept), (middles, timing.kept - BETWEEN)):
         state = timed_states(track, t)
         names = [contact.patch for contact in track.closed]
         motion = balance.mechanism.motion(state.q, state.v, state.vd, patches=names)
@@ -95,11 +95,11 @@ def speed_violations(
     track: TransitionTrack, mechanism: Mechanism, settings: ControlSettings
 ) -> Iterator[tuple[float, float, str]]:
     """Yield (time, part of the pace's bound, quantity) for velocities, accelerations, and touching down."""
-    law, pace = track.segment.law, settings.pace
-    assert law is not None
+    timing, pace = track.segment.law, settings.pace
+    assert timing is not None
     assert pace is not None
     record = mechanism.record
-    t = np.interp(np.arange(FINE * (len(law.times) - 1) + 1) / FINE, np.arange(len(law.times)), law.times)
+    t = np.interp(np.arange(FINE * (len(timing.times) - 1) + 1) / FINE, np.arange(len(timing.times)), timing.times)
     state, names = timed_states(track, t), record.coordinates
     limit = np.maximum(record.limit("velocity"), np.finfo(float).tiny)
     if len(names):

@@ -22,7 +22,7 @@ UNDER, STEP = 2e-3, 5e-3
 """m: a surface so near below or beside a corner is below it; spacing of the corners that are tried along a shift."""
 
 LEAST_NODES = 8
-"""A law with fewer nodes leaves too much between them open."""
+"""Minimum number of nodes of a time parameterization: fewer leave too much between them unchecked."""
 
 LEAST_KNOTS = 6
 """A spline of degree five goes through no fewer."""
@@ -65,9 +65,9 @@ class TransitionTrack:
         return f"stance {self.stance} ({self.title}){part}, t = {t:.2f} of {self.duration:.2f} s"
 
     def moment(self, t: float) -> str:
-        """Return a time of its law as text."""
-        part, law = f", segment {self.part}" if self.part else "", self.segment.law
-        end = self.duration if law is None else law.duration
+        """Return a time of the timed segment as text."""
+        part, timing = f", segment {self.part}" if self.part else "", self.segment.law
+        end = self.duration if timing is None else timing.duration
         return f"stance {self.stance} ({self.title}){part}, t = {t:.2f} of {end:.2f} s"
 
     def error(self, contact: Contact, t: np.ndarray, R: np.ndarray, p: np.ndarray) -> np.ndarray:
@@ -199,15 +199,15 @@ def _passing_rates(plan: Plan, k: int, part: int) -> tuple[np.ndarray | None, np
     """
     transition = plan.stances[k].transition
     assert transition is not None
-    law, last = transition.segments[part].law, len(transition.segments) - 1
+    timing, last = transition.segments[part].law, len(transition.segments) - 1
     found: list[np.ndarray | None] = []
     for stance, at_end, node in ((k - 1, part == 0, 0), (k, part == last, -1)):
         passing = plan.stances[stance].passing
-        if passing is None or not at_end or law is None:
+        if passing is None or not at_end or timing is None:
             found.append(None)
             continue
-        slope = passing.v / law.rate[node]
-        found.append(np.array([slope, (passing.vd - law.change[node] * slope) / law.rate[node] ** 2]))
+        slope = passing.v / timing.rate[node]
+        found.append(np.array([slope, (passing.vd - timing.change[node] * slope) / timing.rate[node] ** 2]))
     return found[0], found[1]
 
 
@@ -256,20 +256,20 @@ def _shape_problems(segment: Segment, part: int, nq: int, patches: Collection[st
 
 
 def _law_problems(segment: Segment, where: str) -> Iterator[str]:
-    """Say what keeps a law of time from being one."""
-    law = segment.law
-    assert law is not None
-    nodes = (law.times, law.path, law.rate, law.change)
-    if len({len(values) for values in nodes}) > 1 or len(law.times) < LEAST_NODES:
-        yield f"the law of {where} has {len(law.times)} nodes, expected {LEAST_NODES} or more, each with four numbers"
+    """Yield the errors of a time parameterization."""
+    timing = segment.law
+    assert timing is not None
+    t, s, rate, _ = nodes = (timing.times, timing.path, timing.rate, timing.change)
+    if len({len(values) for values in nodes}) > 1 or len(t) < LEAST_NODES:
+        yield f"the law of {where} has {len(t)} nodes, expected {LEAST_NODES} or more, each with four numbers"
     elif not all(np.isfinite(values).all() for values in nodes):
         yield f"the law of {where} holds numbers that are not finite"
-    elif law.times[0] != 0.0 or law.path[0] != 0.0 or min(np.diff(law.times).min(), np.diff(law.path).min()) <= 0.0:
+    elif t[0] != 0.0 or s[0] != 0.0 or min(np.diff(t).min(), np.diff(s).min()) <= 0.0:
         yield f"time or path of the law of {where} do not rise from 0 on"
-    elif abs(law.path[-1] - segment.times[-1]) > SAME or not (law.rate > 0.0).all():
+    elif abs(s[-1] - segment.times[-1]) > SAME or not (rate > 0.0).all():
         yield f"the law of {where} does not lead to the end of its path"
-    elif not 0.0 <= law.kept <= 1.0:
-        yield f"the law of {where} keeps {law.kept:g} of its reserve, expected 0 to 1"
+    elif not 0.0 <= timing.kept <= 1.0:
+        yield f"the law of {where} keeps {timing.kept:g} of its reserve, expected 0 to 1"
 
 
 def _segment_problems(plan: Plan, k: int, part: int, slides: set[str]) -> Iterator[str]:

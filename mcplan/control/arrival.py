@@ -60,7 +60,7 @@ class Arrivals:
         return self._known[course]
 
     def _find(self, course: SwingSpec, contact: Contact, segment: Segment) -> Arrival:
-        robot, s, law, q = self._robot, self._settings, segment.law, segment.q[-1]
+        robot, s, timing, q = self._robot, self._settings, segment.law, segment.q[-1]
         searches = feels(contact, s)
         # a motion that continues without rest touches down on time: no search
         height = s.contact.touch_height if searches and segment.finish is None else 0.0
@@ -71,8 +71,8 @@ class Arrivals:
             p = p + max(WAITING - height, 0.0) * contact.normal
         length, speed = float(np.linalg.norm(course.approach)), s.timing.descent_speed
         share = max(1.0 - height / length, 0.0) if length > 0.0 else 1.0
-        if searches and not course.hold and law is not None and s.pace is not None:
-            speed = touchdown_speed(robot, q, segment.contacts, contact, s.pace, speed, law.kept)
+        if searches and not course.hold and timing is not None and s.pace is not None:
+            speed = touchdown_speed(robot, q, segment.contacts, contact, s.pace, speed, timing.kept)
         return Arrival((R, p), share * course.approach, height, speed)
 
 

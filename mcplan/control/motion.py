@@ -54,10 +54,10 @@ def faded(
     begin, com : the references at t.
     late : delay of the start (s): the curves begin at the path parameter that is due by then.
     """
-    law, times, q, centre = segment.law, segment.times, segment.q, segment.com
-    start = t if law is None else 0.0
-    if law is not None and late > 0.0:
-        here = law.at(late)[0]
+    timing, times, q, centre = segment.law, segment.times, segment.q, segment.com
+    start = t if timing is None else 0.0
+    if timing is not None and late > 0.0:
+        here = timing.at(late)[0]
         ahead = times > here + AHEAD * times[-1] / (len(times) - 1)
         ahead[-1] = True
         times = np.append(here, times[ahead])
@@ -67,8 +67,8 @@ def faded(
     v, vd, velocity, acceleration = begin.v, begin.vd, com.velocity, com.acceleration
     if np.abs(np.concatenate((v, vd, velocity, acceleration, off, drift))).max() <= SAME:
         return segment.posture.begun(start), segment.centre.begun(start)
-    if law is not None:
-        (v, vd), (velocity, acceleration) = law.slopes(v, vd, late), law.slopes(velocity, acceleration, late)
+    if timing is not None:
+        (v, vd), (velocity, acceleration) = timing.slopes(v, vd, late), timing.slopes(velocity, acceleration, late)
     left = _left(len(times))
     q = np.array([robot.integrate(knot, off, part) for knot, part in zip(q, left, strict=True)])
     end = segment.finish
@@ -283,16 +283,16 @@ class Motion:
         reference yet. A motion without rest before it does not wait for a foot that lands late: its first part is
         skipped.
         """
-        law, late = segment.law, 0.0
+        timing, late = segment.law, 0.0
         self.passing = segment.passes
-        self.rely(None if law is None else law.kept, t)
+        self.rely(None if timing is None else timing.kept, t)
         if segment.begin is not None:
             late = min(max(t - self.posture.end_time, 0.0), LATEST * segment.time)
         posture, centre = faded(self.robot, segment, self.posture.sample(t), self.com.sample(t), t, late)
         t -= late
-        self.posture = posture if law is None else TimedPath(posture, law, t, self.stretch)
-        self.com = centre if law is None else TimedPath(centre, law, t, self.stretch)
-        self.spin = None if law is None else TimedRate(self.spin_of(segment), law, t, self.stretch)
+        self.posture = posture if timing is None else TimedPath(posture, timing, t, self.stretch)
+        self.com = centre if timing is None else TimedPath(centre, timing, t, self.stretch)
+        self.spin = None if timing is None else TimedRate(self.spin_of(segment), timing, t, self.stretch)
         reaching = {self.robot.patches[course.patch].limb for course in segment.courses if course.target is not None}
         old = {name: path.sample(t) for name, path in self.limbs.items()}
         limbs: dict[str, Path] = {}
@@ -302,7 +302,7 @@ class Motion:
                     self.robot, name, posture, sample.p, None, NONE, NONE, self.timing, posture.start_time,
                     (sample.tightness, 0.0),
                 )  # fmt: skip
-                limbs[name] = path if law is None else TimedPath(path, law, t, self.stretch)
+                limbs[name] = path if timing is None else TimedPath(path, timing, t, self.stretch)
         for course in segment.courses:
             known = old.get(course.patch)
             R, p = place(course.patch) if known is None else (known.R, known.p)
@@ -360,15 +360,15 @@ class Motion:
             end, approach, height, speed = self._arrivals.of(course, contact, segment)
         ends = (tightness, 0.0 if contact is None else 1.0)
         path: LimbPath | PosturePath | TimedPath
-        begin, law = posture.start_time, segment.law
+        begin, timing = posture.start_time, segment.law
         if course.lead == "own":
             assert end is not None
             turn = PatchTurn(self.robot, course.patch, posture, start[0])
             path = LimbPath(start, end, course.lift, approach, self.timing, begin, segment.duration, ends, turn)
         else:
             path = PosturePath(self.robot, course.patch, posture, start[1], end, NONE, NONE, self.timing, begin, ends)
-        if law is not None:
-            path = TimedPath(path, law, t, self.stretch)
+        if timing is not None:
+            path = TimedPath(path, timing, t, self.stretch)
         if contact is None or course.hold or not self.feels(contact):
             return path
         s = self.settings

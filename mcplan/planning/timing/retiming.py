@@ -141,10 +141,10 @@ class Retimer:
             except SlowerError:
                 break
             share = min(_share(kept), between)
-            law = _law(path.length, share * x, share * u, kept)
-            if law.duration >= most:
+            timing = _timing(path.length, share * x, share * u, kept)
+            if timing.duration >= most:
                 break
-            quickest = law
+            quickest = timing
             if 4.0 * path.travel >= CREEP_ACCELERATION * quickest.duration**2:
                 break
         if quickest is None:
@@ -175,8 +175,8 @@ class Retimer:
         h = length * np.diff(law_basis().s)
         at, slope = x[:-1] + h * (0.75 * u[:-1] + 0.25 * u[1:]), 0.5 * (u[:-1] + u[1:])
         part = forces.reach(at, slope)
-        law = _law(length, x, u)
-        s, rate, change = np.array([law.at(t) for t in 0.5 * (law.times[:-1] + law.times[1:])]).T
+        timing = _timing(length, x, u)
+        s, rate, change = np.array([timing.at(t) for t in 0.5 * (timing.times[:-1] + timing.times[1:])]).T
         there = middles.at(self.robot, s / length)
         return np.minimum(part, self.forces(there, forces.kept).reach(rate**2, change))
 
@@ -308,6 +308,6 @@ def _times(length: float, x: np.ndarray, u: np.ndarray) -> np.ndarray:
     return np.concatenate([[0.0], np.cumsum((0.5 * h * GAUSS[1] / np.sqrt(values)).sum(axis=1))])
 
 
-def _law(length: float, x: np.ndarray, u: np.ndarray, kept: float = 1.0) -> TimeParameterization:
+def _timing(length: float, x: np.ndarray, u: np.ndarray, kept: float = 1.0) -> TimeParameterization:
     """Return the law with squared rates x (m,) at the grid points, quadratic between them."""
     return TimeParameterization(_times(length, x, u), length * law_basis().s, np.sqrt(x), u, kept)

@@ -1,4 +1,4 @@
-"""Transitions in plan files, and the settings that they were made with."""
+"""Transitions in plan files, and the control settings that they depend on."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -21,14 +21,14 @@ PATH_SETTINGS = (
 """Settings of the control that the paths of transitions depend on."""
 
 PRELOAD = "contact.preload_force"
-"""Least force of contacts during fast motions; forces within the cones beyond it are available for the motion."""
+"""Smallest contact force during fast motions; the motion may use the forces beyond it, within the cones."""
 
 TORQUE_RATE = "gains.torque_rate"
 RAMP_SETTINGS = ("timing.unload_time", "timing.load_time")
 """Settings that the times of transitions depend on."""
 
 PACE_SETTINGS = (TORQUE_RATE, PRELOAD)
-"""The same at a pace that is not ``slow``, beside its margins."""
+"""The same, only at a pace that is not ``slow``; the margins of the pace are added to them."""
 
 
 def path_settings(settings: ControlSettings) -> dict[str, float]:
@@ -37,7 +37,7 @@ def path_settings(settings: ControlSettings) -> dict[str, float]:
 
 
 def pace_settings(settings: ControlSettings) -> dict[str, float | str]:
-    """Return the settings that only the times of transitions depend on; margins of the pace unless it is ``slow``."""
+    """Return the settings that only the times of transitions depend on, with the margins of a pace that is not slow."""
     ramps: dict[str, float | str] = {name: float(settings.value(name)) for name in RAMP_SETTINGS}
     walking: dict[str, float | str] = {} if settings.walking == "static" else {"walking": settings.walking}
     quick: dict[str, float | str] = {}
@@ -49,7 +49,7 @@ def pace_settings(settings: ControlSettings) -> dict[str, float | str]:
 def changed_pace_settings(before: Mapping[str, float | str], now: Mapping[str, float | str]) -> list[str]:
     """Return the names (``control.preload``) of the settings of `pace_settings` that differ."""
     changed = {name for name in {*before, *now} if before.get(name) != now.get(name)}
-    if (TORQUE_RATE in before) != (TORQUE_RATE in now):  # one of them is slow
+    if (TORQUE_RATE in before) != (TORQUE_RATE in now):  # one of the paces is slow
         changed -= {*PACE_SETTINGS}
     own = (*RAMP_SETTINGS, *PACE_SETTINGS, "walking")
     return sorted({f"control.{name}" if name in own else "control.pace" for name in changed})
@@ -62,11 +62,11 @@ def transition_data(transition: Transition) -> dict[str, Any]:
 
 
 def _segment_data(segment: Segment) -> dict[str, Any]:
-    law = segment.law
+    timing = segment.law
     timed: dict[str, Any] = {"unpaced": segment.retiming_failure} if segment.retiming_failure else {}
-    if law is not None:
-        nodes = np.stack([law.times, law.path, law.rate, law.change], axis=1).tolist()
-        timed = {"law": {"kept": law.kept, "nodes": [" ".join(map(repr, node)) for node in nodes]}}
+    if timing is not None:
+        nodes = np.stack([timing.times, timing.path, timing.rate, timing.change], axis=1).tolist()
+        timed = {"law": {"kept": timing.kept, "nodes": [" ".join(map(repr, node)) for node in nodes]}}
     return timed | {
         "times": segment.times.tolist(),
         "courses": [
@@ -97,16 +97,16 @@ def transition_of(
 
     Parameters
     ----------
-    patch : that is set down or taken away.
+    patch : that is added or removed.
     contacts : closed along each segment.
-    ahead : contacts that are made from here on, in their order.
-    objects : {name: (7,)} where those that it moves are at its end.
-    passing : how its two stances are passed.
+    ahead : contacts that later stances add, in their order.
+    objects : {name: (7,)} poses of moved objects at its end.
+    passing : states at its two ends, if the motion does not stop there.
 
     Raises
     ------
     InputError
-        It does not fit the robot or its stances.
+        The transition does not fit the robot or its stances.
     """
     if len(spec.segments) > len(contacts):
         raise InputError(f"transition: {len(spec.segments)} segments, but contacts open {len(contacts) - 1} times")
@@ -122,24 +122,24 @@ def transition_of(
         if (np.abs(np.linalg.norm(q[:, 3:7], axis=1) - 1.0) > 1e-6).any():
             raise InputError(f"{where}.knots: a base quaternion w x y z (numbers 4 to 7) has not the length 1")
         courses = tuple(_course(course, robot, ahead, where) for course in item.courses)
-        near, law = ClosestApproach(item.near.distance, item.near.between), _law(item, where)
+        near, timing = ClosestApproach(item.near.distance, item.near.between), _timing(item, where)
         begin = passing[0] if k == 0 else None
         finish = passing[1] if k == len(spec.segments) - 1 else None
-        if law is None and (begin or finish):
-            raise InputError(f"{where}.law: missing; a motion that passes a stance with `v` has its times from a law")
-        if law is not None:
-            begin = begin and begin.along(*law.at(0.0)[1:])
-            finish = finish and finish.along(*law.at(law.duration)[1:])
+        if timing is None and (begin or finish):
+            raise InputError(f"{where}.law: missing; a motion that passes a stance without stopping (`v`) needs one")
+        if timing is not None:
+            begin = begin and begin.along(*timing.at(0.0)[1:])
+            finish = finish and finish.along(*timing.at(timing.duration)[1:])
         segments.append(
             Segment(
                 closed, np.array(item.times), q, robot.com(q), courses, objects, near, item.missed, held=item.held,
-                law=law, retiming_failure=item.unpaced, begin=begin, finish=finish,
+                law=timing, retiming_failure=item.unpaced, begin=begin, finish=finish,
             )
         )  # fmt: skip
     return Transition(patch, tuple(segments), spec.ramp, spec.parts)
 
 
-def _law(item: SegmentSpec, where: str) -> TimeParameterization | None:
+def _timing(item: SegmentSpec, where: str) -> TimeParameterization | None:
     if item.law is None:
         return None
     try:

@@ -184,9 +184,10 @@ class _Walker:
             return None
         found = []
         for phase, segment, apart in zip(gait.phases, timed.segments, near, strict=True):
-            assert segment.law is not None
-            law = TimeParameterization(segment.law.times, segment.law.path, segment.law.rate, segment.law.change, kept)
-            stance = self._passed(stances, phase.stance, replace(segment, law=law, near=apart))
+            old = segment.law
+            assert old is not None
+            timing = TimeParameterization(old.times, old.path, old.rate, old.change, kept)
+            stance = self._passed(stances, phase.stance, replace(segment, law=timing, near=apart))
             if stance is None:
                 return None
             found.append(stance)
@@ -266,8 +267,9 @@ def _segment(robot: Robot, walk: TimedWalk, phase: GaitPhase, stance: PlannedSta
     if phase.swings is not None:
         courses = (SwingSpec(phase.swings.patch, "body", none, none, True, phase.swings),)
     nodes, one = np.linspace(0.0, float(times[-1]), LAW_NODES), np.ones(LAW_NODES)
-    law = TimeParameterization(nodes, nodes, one, np.zeros(LAW_NODES))
-    return Segment(phase.closed, times, walk.q[here], walk.com[here], courses, law=law, begin=ends[0], finish=ends[1])
+    timing = TimeParameterization(nodes, nodes, one, np.zeros(LAW_NODES))
+    begin, finish = ends
+    return Segment(phase.closed, times, walk.q[here], walk.com[here], courses, law=timing, begin=begin, finish=finish)
 
 
 def _speeds(retimer: Retimer, path: PathDynamics) -> float:

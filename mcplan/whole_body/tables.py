@@ -80,7 +80,7 @@ class BoundTables:
 
     Parameters
     ----------
-    sheet : of the program.
+    structure : of the program.
     terms : the terms to read.
     contacts : in the order of the program; tasks : all tasks.
     settings : with the frames of the wrench cost.
@@ -93,24 +93,24 @@ class BoundTables:
 
     def __init__(
         self,
-        sheet: StructureTable,
+        structure: StructureTable,
         terms: Terms,
         contacts: Sequence[ContactConstraint],
         tasks: Sequence[Task],
         settings: QPSettings,
     ):
-        self.sheet, self.terms, self.contacts, self.tasks = sheet, terms, contacts, tasks
+        self.structure, self.terms, self.contacts, self.tasks = structure, terms, contacts, tasks
         self.others: list[tuple[Task, slice]] = []
         self._parts: list[Array] = []
         self._length = 0
         self._task_table = self._make_task_table(tasks)
         wrench_frame = {} if settings.wrench_weight is None else settings.wrench_frame
         self._contact_table = self._make_contact_table(contacts, wrench_frame)
-        forces, vectors = int(sheet.layout[lay.FORCES]), sum(c.shape.points for c in contacts)
+        forces, vectors = int(structure.layout[lay.FORCES]), sum(c.shape.points for c in contacts)
         self.values = np.zeros(self._length)
-        self.given = np.zeros((3, sheet.layout[lay.NV]))
-        self.drawn = np.zeros((2, forces))
-        self.G = np.zeros((7, max(forces, int(sheet.layout[lay.CONTACT_ROWS]), qp_fill.SCRATCH)))
+        self.given = np.zeros((3, structure.layout[lay.NV]))
+        self.force_references = np.zeros((2, forces))
+        self.G = np.zeros((7, max(forces, int(structure.layout[lay.CONTACT_ROWS]), qp_fill.SCRATCH)))
         ends = np.cumsum([0, *(c.shape.points for c in contacts)]).tolist()
         self.vectors = [slice(a, b) for a, b in pairwise(ends)]
         ends = np.cumsum([0, *(c.shape.unknowns for c in contacts)]).tolist()
@@ -118,14 +118,14 @@ class BoundTables:
         self.count = vectors
         self.patches = tuple(c.patch for c in contacts)
         rows = (lay.NV, lay.CONTACT_ROWS, lay.RELEASE_ROWS, lay.LIMIT_ROWS)
-        self.residual = np.zeros(qp_answer.RESIDUALS + max(int(sheet.layout[k]) for k in rows))
+        self.residual = np.zeros(qp_answer.RESIDUALS + max(int(structure.layout[k]) for k in rows))
         self._fill_arguments = (
-            *terms.arrays, self.given, sheet.layout, sheet.constants, self._task_table, self._contact_table,
-            self.values, self.drawn, sheet.theta, self.G,
-            np.zeros((2 * int(sheet.layout[lay.CONTACT_ROWS]) + 1, int(sheet.layout[lay.NV]))),
+            *terms.arrays, self.given, structure.layout, structure.constants, self._task_table, self._contact_table,
+            self.values, self.force_references, structure.theta, self.G,
+            np.zeros((2 * int(structure.layout[lay.CONTACT_ROWS]) + 1, int(structure.layout[lay.NV]))),
         )  # fmt: skip
         self.check_arguments = (
-            sheet.layout, sheet.constants, self._contact_table, self.values, sheet.theta, self.G,
+            structure.layout, structure.constants, self._contact_table, self.values, structure.theta, self.G,
         )  # fmt: skip
 
     def fill(self) -> int:
@@ -166,7 +166,7 @@ class BoundTables:
         table = np.zeros((len(contacts), lay.CONTACT_COLUMNS), np.int64)
         force = row = release = point = vector = 0
         kinds = [0, 0]
-        for line, contact, faces in zip(table, contacts, self.sheet.faces, strict=True):
+        for line, contact, faces in zip(table, contacts, self.structure.faces, strict=True):
             shape = contact.shape
             line[lay.CONTACT_FRAME], line[lay.CONTACT_VALUES] = self._frame(contact.frame), self._append(contact)
             line[lay.IS_GRASP], line[lay.POINTS] = shape.grasp, shape.points

@@ -41,8 +41,8 @@ from mcplan.whole_body.tables import (
 from mcplan.whole_body.tasks.effort_terms import fill_efforts, row_counts, split_tasks
 from mcplan.whole_body.tasks.task import Task, checked_rows, weights
 
-CALM = 100
-"""Number of consecutive solutions that end an episode of failures; the next failure is explained again."""
+CALM_TICKS = 100
+"""After this many consecutive solutions the next failure is explained again (``explain: first``)."""
 
 
 def ordered(contacts: Sequence[ContactConstraint]) -> list[ContactConstraint]:
@@ -124,14 +124,14 @@ class WholeBodyQP:
         self._options = solver_options(self.settings.solver)
         self._slack: SlackForm | None = None
         self._explanation: Explanation | None = None
-        self._failed_before, self._calm = False, CALM
+        self._explained, self._successes = False, CALM_TICKS
         compiled = self.settings.compiled and self.settings.solver == "DAQP" and not self._chart
         self.fast = fast_form(self.problem, d) if compiled else None
         self.data = self.fast.data if self.fast else {}
         theta = self.fast.theta if self.fast else place_parameters(d, self.data)
-        self._sheet = StructureTable(d, theta, self.data, bounds(robot, self.structure.bounded, self.settings))
-        self._binding: BoundTables | None = None
-        self._bound: tuple = ()
+        self._layout = StructureTable(d, theta, self.data, bounds(robot, self.structure.bounded, self.settings))
+        self._tables: BoundTables | None = None
+        self._bound_to: tuple = ()
         self._efforts: list[Any] = []
         self._limits: Sequence[AccelerationLimit] = ()
         self._last: tuple[Mapping[str, Array], Array] = ({}, np.zeros(0))
@@ -174,7 +174,7 @@ class WholeBodyQP:
         SimulationFailed : a value is not a number; the message names it.
         """
         self._filled = False
-        self._binding = b = self._bind(terms, contacts, tasks, limits)
+        self._tables = b = self._bound_tables(terms, contacts, tasks, limits)
         b.given[EXTERNAL] = 0.0 if tau_ext is None else tau_ext
         self._constant = self._fill_others(b, terms) if b.others else 0.0
         if self._efforts:
@@ -182,16 +182,16 @@ class WholeBodyQP:
         self._limits = limits
         if limits:
             fill_limits(self.data, terms, limits)
-        self._draw(b, previous or {}, planned or {})
+        self._fill_force_cost(b, previous or {}, planned or {})
         fill_near(self.data, near)
         if b.fill() != qp_fill.FILLED:
-            raise SimulationFailed(f"whole-body program: {self._culprit(terms, tasks)}")
+            raise SimulationFailed(f"whole-body program: {self._name_of_nan(terms, tasks)}")
         if self._chart:
             self._chart.fill(terms, tau_ext, self.data)
         self._constant += b.constant
         self._filled = True
 
-    def _bind(
+    def _bound_tables(
         self,
         terms: Terms,
         contacts: Sequence[ContactConstraint],
@@ -199,16 +199,16 @@ class WholeBodyQP:
         limits: Sequence[AccelerationLimit],
     ) -> BoundTables:
         """Return the tables of these contacts and tasks; reuse those of the last tick if these are the same."""
-        given = (terms, *contacts, None, *tasks, None, *limits)
-        if self._binding is not None and is_unchanged(given, self._bound):
-            return self._binding
+        arguments = (terms, *contacts, None, *tasks, None, *limits)
+        if self._tables is not None and is_unchanged(arguments, self._bound_to):
+            return self._tables
         in_order, s = ordered(contacts), self.structure
         shapes = tuple(contact.shape for contact in in_order)
         if shapes != s.shapes or row_counts(tasks, limits, s.n) != s.row_counts:
             raise InputError("contacts, tasks or limits have another structure than the declared problem; ask the pool")
         motions, self._efforts = split_tasks(tasks)
-        self.contacts, self._bound = in_order, given
-        return BoundTables(self._sheet, terms, in_order, motions, self.settings)
+        self.contacts, self._bound_to = in_order, arguments
+        return BoundTables(self._layout, terms, in_order, motions, self.settings)
 
     def _fill_others(self, b: BoundTables, terms: Terms) -> float:
         """Fill the rows of tasks without a kernel; return the constant part of their cost."""
@@ -226,8 +226,8 @@ class WholeBodyQP:
                 np.multiply(wanted, root, out=self.data["task_target"][rows])
         return constant
 
-    def _draw(self, b: BoundTables, previous: Mapping[str, Array], planned: Mapping[str, Array]) -> None:
-        """Set the linear cost of forces from the planned forces, and the last forces of contacts that had some.
+    def _fill_force_cost(self, b: BoundTables, previous: Mapping[str, Array], planned: Mapping[str, Array]) -> None:
+        """Set the force cost: planned forces, and the last forces of contacts that were closed before.
 
         ::
 
@@ -235,18 +235,18 @@ class WholeBodyQP:
         """
         weight, rate = self.settings.force_weight, self.settings.force_rate_weight
         if previous is self._last[0] and tuple(previous) == b.patches:
-            b.drawn[0], b.drawn[1] = rate * self._last[1], rate
+            b.force_references[0], b.force_references[1] = rate * self._last[1], rate
         else:
-            b.drawn[:] = 0.0
+            b.force_references[:] = 0.0
             for contact, place in zip(self.contacts, b.places, strict=True):
                 if contact.patch in previous:
-                    b.drawn[0, place] = rate * previous[contact.patch]
-                    b.drawn[1, place] = rate
+                    b.force_references[0, place] = rate * previous[contact.patch]
+                    b.force_references[1, place] = rate
         for contact, place in zip(self.contacts, b.places, strict=True):
             if contact.patch in planned:
-                b.drawn[0, place] += weight * planned[contact.patch]
+                b.force_references[0, place] += weight * planned[contact.patch]
 
-    def _culprit(self, terms: Terms, tasks: Sequence[Task]) -> str:
+    def _name_of_nan(self, terms: Terms, tasks: Sequence[Task]) -> str:
         """Return the name of the NaN: an entry of the state, or a parameter with its task or contact."""
         for what, vector, base in (("q", terms.q, 7), ("v", terms.v, 6)):
             for i in np.flatnonzero(~np.isfinite(vector)).tolist():
@@ -267,7 +267,7 @@ class WholeBodyQP:
     def attempt(self) -> Solution | None:
         """Solve the filled program; return None if no solution is found in time (no proof of infeasibility)."""
         start = time.perf_counter()
-        answer = self._solve_declared(self._bound_program(), prove=False)[1]
+        answer = self._solve_declared(self._filled_tables(), prove=False)[1]
         return None if answer is None else self._solved(answer, start)
 
     def solve(self) -> Solution:
@@ -276,13 +276,13 @@ class WholeBodyQP:
         An infeasible program is explained and replaced, which takes up to half a second the first time. Use ``attempt``
         if there is another program to try.
         """
-        start, b = time.perf_counter(), self._bound_program()
+        start, b = time.perf_counter(), self._filled_tables()
         failure, answer = self._solve_declared(b)
         if answer is not None:
             return self._solved(answer, start)
         conflicts = self._explain()
         message = failure + ("; in conflict: " + "; ".join(map(str, conflicts)) if conflicts else "")
-        self._failed_before, self._calm = True, 0
+        self._explained, self._successes = True, 0
         if self._slack is None:
             soft = slack_problem(self.declaration, self.cost, self._extra)
             self._slack = SlackForm(soft, self.fast is not None, self.settings.solver, self._options)
@@ -318,14 +318,14 @@ class WholeBodyQP:
         if self.fast:
             self.fast.compiled.write_back()
 
-    def _bound_program(self) -> BoundTables:
-        if not self._filled or self._binding is None:
+    def _filled_tables(self) -> BoundTables:
+        if not self._filled or self._tables is None:
             raise InputError("the whole-body program is solved after its update")
-        return self._binding
+        return self._tables
 
     def _solved(self, answer: Answer, start: float) -> Solution:
-        self._calm += 1
-        self._failed_before = self._failed_before and self._calm < CALM
+        self._successes += 1
+        self._explained = self._explained and self._successes < CALM_TICKS
         return self._solution(SOLVED, answer, start)
 
     def _solve_declared(self, b: BoundTables, prove: bool = True) -> tuple[str, Answer | None]:
@@ -382,7 +382,7 @@ class WholeBodyQP:
 
     def _explain(self) -> tuple[Conflict, ...]:
         how = self.settings.explain
-        if how == "never" or (how == "first" and self._failed_before):
+        if how == "never" or (how == "first" and self._explained):
             return ()
         if self._explanation is None:
             self._explanation = Explanation(self.declaration, self._extra, self.robot.joint_names)

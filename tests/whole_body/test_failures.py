@@ -177,7 +177,7 @@ def test_only_the_first_failure_of_an_episode_is_explained(standing):
     qp = WholeBodyQP(standing.robot, contacts, tasks, QPSettings())
     places = [contacts[0].p.copy(), contacts[0].p + np.array([0, 0, 40.0])]
     explained = []
-    for k in (1, 1, 0, 1, *[0] * module.CALM, 1):
+    for k in (1, 1, 0, 1, *[0] * module.CALM_TICKS, 1):
         contacts[0].p = places[k]
         qp.update(standing.terms, contacts, tasks)
         s = qp.solve()

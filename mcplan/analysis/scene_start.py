@@ -141,7 +141,7 @@ def propose(found: Found, robot: Robot, start: str | None = None, goal: str | No
         if name is not None and name not in names:
             raise InputError(f"there is no surface `{name}`; there are: {', '.join(names) or 'none'}")
     level = [surface for surface in found.surfaces if surface.normal[2] > LEVEL]
-    groups = linked_groups([surface for surface in found.surfaces if finder.bears(surface)], finder.step, finder.gap)
+    groups = linked_groups([surface for surface in found.surfaces if finder.fits(surface)], finder.step, finder.gap)
     order = sorted(groups, key=lambda group: (-len(group), group[0].p[2]))
     for group in order if start is None else [g for g in order if start in {s.name for s in g}]:
         for first in _first(group, finder):
@@ -180,7 +180,7 @@ class _Places:
         corners = [posture_corners(robot, posture, name) for name in self.feet]
         self.shapes = [c - c.mean(axis=0) for c in corners]
 
-    def bears(self, surface: Surface) -> bool:
+    def fits(self, surface: Surface) -> bool:
         """Whether each foot fits on a surface by itself, in any heading of the robot."""
         for turn in np.linspace(0.0, np.pi, 12, endpoint=False):
             c, s = np.cos(turn), np.sin(turn)

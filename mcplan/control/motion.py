@@ -228,9 +228,9 @@ class Motion:
     def _spare_rims(self, t: float, duration: float) -> None:
         """Set the force limit of an edge to zero while a face of the same link is in contact; restore it afterwards."""
         staying = [loaded for loaded in self.contacts.values() if not loaded.leaving]
-        bearing = {contact.patch for contact in largest_per_link(self.robot, [loaded.contact for loaded in staying])}
+        active = {contact.patch for contact in largest_per_link(self.robot, [loaded.contact for loaded in staying])}
         for loaded in staying:
-            if (idle := loaded.contact.patch not in bearing) != loaded.idle:
+            if (idle := loaded.contact.patch not in active) != loaded.idle:
                 loaded.idle = idle
                 loaded.limit = Ramp(loaded.limit.value(t), 0.0 if idle else loaded.full, t, duration)
 

@@ -529,25 +529,25 @@ class Stepping:
 
     def _steps(self, patch: str, terms: Terms, state: _State) -> Iterator[BalanceStep]:
         """Yield the feasible steps of one foot, in order of duration."""
-        bearing = [contact for contact in self._contacts if contact.patch != patch]
-        pivot, root = _nearest(support_region(bearing, self.robot.mass), state.xi), np.sqrt(self.robot.scale.leg)
+        others = [contact for contact in self._contacts if contact.patch != patch]
+        pivot, root = _nearest(support_region(others, self.robot.mass), state.xi), np.sqrt(self.robot.scale.leg)
         for duration in root * np.array(DURATIONS):
             xi = _capture_point_after(state, pivot, duration)
-            contact = self._place(patch, xi, terms, bearing)
+            contact = self._place(patch, xi, terms, others)
             if contact is None:
                 continue
             if 15 / 8 * _distance(patch, contact, terms) <= FASTEST * root * duration:
-                room = support_region([*bearing, contact], self.robot.mass).depth(xi)
+                room = support_region([*others, contact], self.robot.mass).depth(xi)
                 yield BalanceStep(contact, float(duration), room)
 
-    def _place(self, patch: str, xi: np.ndarray, terms: Terms, bearing: Sequence[Contact]) -> Contact | None:
+    def _place(self, patch: str, xi: np.ndarray, terms: Terms, others: Sequence[Contact]) -> Contact | None:
         """Return the contact of a foot centred as near to a point (2,) as the legs allow; None: no support there.
 
         The foot keeps its heading, and stays on its side of the other feet.
         """
         polygon, frame, scale = self.robot.patches[patch].polygon, terms.frame(patch), self.robot.scale.leg
         target = xi - frame.R[:2, :2] @ polygon.mean(axis=0)
-        for contact in bearing:
+        for contact in others:
             side = contact.R[:2, 1] * np.sign(contact.R[:2, 1] @ (frame.p - contact.p)[:2])
             gap = side @ (target - contact.p[:2]) - np.ptp(polygon[:, 1]) - CLOSEST * scale
             target = target - min(gap, 0.0) * side

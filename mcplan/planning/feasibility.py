@@ -225,7 +225,7 @@ class PostureFinder:
         touching = [contact.patch for contact in contacts]
         limbs = () if near or not result.found else self.free_limbs.crossing(touching, q, result.q)
         if limbs:
-            guide = self.free_limbs.kept(limbs, q, self.references.guide(contacts, q))
+            guide = self.free_limbs.keep_limbs(limbs, q, self.references.guide(contacts, q))
             other_key, other = self._near_guide(contacts, unloaded, q, free or {}, guide, leaving)
             if other.found and not self.free_limbs.crossing(touching, q, other.q):
                 key, result = other_key, other

@@ -165,14 +165,14 @@ def record_meshes(meshes: Mapping[str, tuple[np.ndarray, np.ndarray]]) -> dict[s
 
     Collisions are judged with the convex hull of a mesh in any case.
     """
-    kept, left = {}, BUDGET
+    recorded, left = {}, BUDGET
     for name, (vertices, faces) in sorted(meshes.items(), key=lambda item: (len(item[1][1]), item[0])):
         if len(faces) > left:
             vertices, faces = _hull(vertices, faces)
         else:
             left -= len(faces)
-        kept[name] = MeshRecord(vertices=np.asarray(vertices).tolist(), faces=np.asarray(faces).tolist())
-    return kept
+        recorded[name] = MeshRecord(vertices=np.asarray(vertices).tolist(), faces=np.asarray(faces).tolist())
+    return recorded
 
 
 def scene_meshes(environment: Environment) -> dict[str, tuple[np.ndarray, np.ndarray]]:

@@ -174,8 +174,8 @@ class Resolver:
         fixed = self._rooted if given is None else bool(given)
         if fixed and MOUNT in (*self.section.patches, *self.model.links):
             self._problem(("fixed_base",), f"the patch that holds a fixed base is called {MOUNT!r}; rename your own")
-        bears = given if isinstance(given, MountSection) else MountSection()
-        held = {MOUNT: mount_patch(self.model.root, bears.max_force, bears.max_moment)} if fixed else {}
+        mount = given if isinstance(given, MountSection) else MountSection()
+        held = {MOUNT: mount_patch(self.model.root, mount.max_force, mount.max_moment)} if fixed else {}
         found = {name: self._patch(name, section) for name, section in self.section.patches.items()}
         return held | {name: patch for name, patch in found.items() if patch is not None}
 

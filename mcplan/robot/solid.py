@@ -113,8 +113,8 @@ def hull_corners(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         found = ConvexHull(points)
     except (QhullError, ValueError):
         return np.unique(points, axis=0), np.zeros((0, 3), int)
-    kept = np.sort(found.vertices)
-    return points[kept], np.searchsorted(kept, found.simplices)
+    corners = np.sort(found.vertices)
+    return points[corners], np.searchsorted(corners, found.simplices)
 
 
 def hull_graph(vertices: np.ndarray, faces: np.ndarray) -> np.ndarray:

@@ -63,16 +63,16 @@ def clip(points: np.ndarray, A: np.ndarray, b: np.ndarray) -> np.ndarray:
     """
     for a, limit in zip(A, b, strict=True):
         gap = points @ a - limit
-        kept: list[np.ndarray] = []
+        clipped: list[np.ndarray] = []
         for k, point in enumerate(points):
             # a segment has one side, not two
             following = (k + 1) % len(points)
             if gap[k] <= 0:
-                kept.append(point)
+                clipped.append(point)
             if gap[k] * gap[following] < 0 and (len(points) > 2 or k == 0):
                 crossing = point + gap[k] / (gap[k] - gap[following]) * (points[following] - point)
-                kept.append(crossing)
-        points = np.array(kept).reshape(-1, 2)
+                clipped.append(crossing)
+        points = np.array(clipped).reshape(-1, 2)
         if not len(points):
             break
     return points

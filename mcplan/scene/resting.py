@@ -68,10 +68,10 @@ def _touching(thing: FreeObject, surfaces: Iterable[Surface]) -> Iterator[Contac
             faces.setdefault(touching.tobytes(), []).append((surface, found))
     for level in faces.values():
         parts = [(surface, _part(found, surface)) for surface, found in level]
-        borne = [(surface, part) for surface, part in parts if not _narrow(part)]
-        if borne:
-            surface = borne[0][0]
-            world = np.concatenate([part for _, part in borne])
+        wide_parts = [(surface, part) for surface, part in parts if not _narrow(part)]
+        if wide_parts:
+            surface = wide_parts[0][0]
+            world = np.concatenate([part for _, part in wide_parts])
             yield _contact(thing, surface, world[ConvexHull((world - surface.p) @ surface.R[:, :2]).vertices])
 
 

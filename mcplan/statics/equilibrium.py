@@ -116,8 +116,8 @@ def balance(
     for patch in each("balance", "loaded", patches if loaded is None else loaded, str):
         if patch not in patches:
             raise InputError(f"balance: loaded: {unknown('patch', patch, patches)}")
-    bearing = [contact for contact in contacts if loaded is None or contact.patch in loaded]
-    forces = ForceUnknowns(bearing, faces, robot.mass * GRAVITY)
+    loaded_contacts = [contact for contact in contacts if loaded is None or contact.patch in loaded]
+    forces = ForceUnknowns(loaded_contacts, faces, robot.mass * GRAVITY)
     c = robot.com(q)
     A = moments_about(forces.map, c)
     still = np.zeros(robot.nv)

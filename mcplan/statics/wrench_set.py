@@ -113,8 +113,8 @@ def _faces_of_cone(rays: np.ndarray) -> np.ndarray:
         offsets.append(np.array([-1.0]))
     A = np.insert(np.vstack(normals), 2, np.concatenate(offsets), axis=1)
     A /= np.linalg.norm(A, axis=1, keepdims=True)
-    kept = A[:1]
+    distinct = A[:1]
     for row in A[1:]:  # Qhull splits faces with many corners
-        if np.abs(kept - row).max(axis=1).min() > SAME_FACE:
-            kept = np.vstack([kept, row])
-    return kept
+        if np.abs(distinct - row).max(axis=1).min() > SAME_FACE:
+            distinct = np.vstack([distinct, row])
+    return distinct

@@ -161,12 +161,12 @@ class PrioritisedQP:
         )
         self.problems: list[WholeBodyQP] = []
         self.solutions: list[Solution] = []
-        self._kept: list[HigherLevelRows | None] = []
+        self._higher_rows: list[HigherLevelRows | None] = []
         above = 0
         for level, group in zip(self.levels, groups, strict=True):
             last = level == self.levels[-1]
-            kept = HigherLevelRows(above, robot.nv) if above else None
-            self._kept.append(kept)
+            higher_rows = HigherLevelRows(above, robot.nv) if above else None
+            self._higher_rows.append(higher_rows)
             self.problems.append(
                 WholeBodyQP(
                     robot,
@@ -174,7 +174,7 @@ class PrioritisedQP:
                     group,
                     self.settings if last else upper,
                     extra if last or extra is None else _constraints_of(extra),
-                    _with(limits, kept),
+                    _with(limits, higher_rows),
                 )
             )
             above += sum(task.dimension for task in group)
@@ -207,11 +207,11 @@ class PrioritisedQP:
 
     def _update(self, k: int) -> None:
         terms, contacts, groups, tau_ext, previous, limits, *drawn = self._inputs
-        kept = self._kept[k]
-        if kept is not None:
+        higher_rows = self._higher_rows[k]
+        if higher_rows is not None:
             jacobian = self.problems[0].data.get("contact_jacobian", np.zeros((0, len(terms.v))))
-            kept.hold([task for group in groups[:k] for task in group], terms, self.solutions[-1].vd, jacobian)
-        self.problems[k].update(terms, contacts, groups[k], tau_ext, previous, _with(limits, kept), *drawn)
+            higher_rows.hold([task for group in groups[:k] for task in group], terms, self.solutions[-1].vd, jacobian)
+        self.problems[k].update(terms, contacts, groups[k], tau_ext, previous, _with(limits, higher_rows), *drawn)
 
     def attempt(self) -> Solution | None:
         """Solve all levels; return None if one has no solution, see ``WholeBodyQP.attempt``."""
@@ -258,8 +258,8 @@ class PrioritisedQP:
         return self.solutions[-1]._replace(solve_time=sum(solution.solve_time for solution in self.solutions))
 
 
-def _with(limits: Sequence[AccelerationLimit], kept: HigherLevelRows | None) -> list[AccelerationLimit]:
-    return [*limits] if kept is None else [*limits, kept]
+def _with(limits: Sequence[AccelerationLimit], higher_rows: HigherLevelRows | None) -> list[AccelerationLimit]:
+    return [*limits] if higher_rows is None else [*limits, higher_rows]
 
 
 def _constraints_of(extra: Extra) -> Extra:

@@ -142,10 +142,10 @@ class GoalTargets:
         present = [contact for contact in contacts if contact.patch in supports.specs]
         limbs = list(dict.fromkeys(self.robot.patches[contact.patch].limb for contact in present))
         for keep in [[limb] for limb in limbs] + [limbs]:
-            kept = [contact for contact in present if self.robot.patches[contact.patch].limb in keep]
-            hint = guide_posture(self.robot, asked, [contact.patch for contact in kept], kept)
-            hint = moved_onto(self.robot, asked, kept[0]) if hint is None else hint
-            fixed = {contact.patch: contact for contact in kept} if len(keep) < len(limbs) else {}
+            remaining = [contact for contact in present if self.robot.patches[contact.patch].limb in keep]
+            hint = guide_posture(self.robot, asked, [contact.patch for contact in remaining], remaining)
+            hint = moved_onto(self.robot, asked, remaining[0]) if hint is None else hint
+            fixed = {contact.patch: contact for contact in remaining} if len(keep) < len(limbs) else {}
             listed = [
                 ContactSpec.model_validate(fixed[patch].to_data()) if patch in fixed else spec
                 for patch, spec in supports.specs.items()

@@ -90,7 +90,7 @@ class FreeLimbs:
         least, margins = self.collisions.least, self._margins
         return tuple(name for name in found if any(least(q, margins[name]) is not None for q in between))
 
-    def kept(self, limbs: Collection[str], q: np.ndarray, guide: np.ndarray) -> np.ndarray:
+    def keep_limbs(self, limbs: Collection[str], q: np.ndarray, guide: np.ndarray) -> np.ndarray:
         """Return ``guide`` (nq,) with the joints of some limbs as they are in ``q``."""
         step = self.robot.difference(guide, q)
         mine = np.zeros(self.robot.nv, bool)

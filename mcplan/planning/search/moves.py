@@ -183,10 +183,10 @@ class MoveGenerator:
             if len(own) == 1:
                 found += self._rolls(limb, touching[own[0]])
             for mode in self.space.modes[limb.name]:
-                kept = tuple(patch for patch in own if patch in mode)
-                if own and kept == own and set(mode) != set(own):
+                remaining = tuple(patch for patch in own if patch in mode)
+                if own and remaining == own and set(mode) != set(own):
                     found += self._place(limb, (), tuple(p for p in mode if p not in own), node, mean, window)
-                elif kept and set(mode) < set(own):
+                elif remaining and set(mode) < set(own):
                     found.append(Move(limb.name, tuple(p for p in own if p not in mode), ()))
                 elif not again:
                     found += self._place(limb, own, mode, node, mean, window)

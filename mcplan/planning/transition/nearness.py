@@ -97,8 +97,8 @@ class Nearness:
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the pairs that are watched and near, their distances, and rates of these."""
         pairs, distance, J = self.collisions.near(q, self.see, objects)
-        kept = watched[pairs]
-        return pairs[kept], distance[kept], J[kept]
+        close = watched[pairs]
+        return pairs[close], distance[close], J[close]
 
     def distances(self, q: np.ndarray, objects: Mapping[str, Pose] | None = None) -> np.ndarray:
         """Return the distances of all pairs (m), inf where they are far."""

@@ -185,7 +185,7 @@ def _sole(robot: Robot, q: np.ndarray, limb: Branch, name: str) -> Proposed:
         normal = flattest(points, down, _axes(robot, limb.end), depth)
         found = face(points, normal, ahead, np.zeros(3), depth)
         if found.size[0] >= SOLE[0] * leg and found.size[1] >= SOLE[1] * leg:
-            low, high = _borne(robot, limb, found)
+            low, high = _within_ankle_torque(robot, limb, found)
             R_P, p = _on_link(robot, link, found.R, found.p)
             why = f"the flat end of {link}, {1000 * found.size[0]:.0f} x {1000 * found.size[1]:.0f} mm"
             if not np.allclose([low, high], [found.low, found.high]):
@@ -210,7 +210,7 @@ def _sole(robot: Robot, q: np.ndarray, limb: Branch, name: str) -> Proposed:
     return Proposed(f"{name}_foot", link, limb_name, "ball", R_P, p, np.zeros((1, 2)), why, round(radius, 5))
 
 
-def _borne(robot: Robot, limb: Branch, found: Face) -> tuple[np.ndarray, np.ndarray]:
+def _within_ankle_torque(robot: Robot, limb: Branch, found: Face) -> tuple[np.ndarray, np.ndarray]:
     """Return the corners (2,), (2,) of the part of a sole that the ankle torque can use under the robot's weight.
 
     A force ``m g`` at a distance d from a joint's axis needs the torque ``m g d``, limited to the share ``ANKLE``.

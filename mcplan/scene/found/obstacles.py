@@ -154,8 +154,8 @@ def block(name: str, corners: np.ndarray) -> Obstacle:
         R, middle, size = box
         return Obstacle(name, Box(size), R, middle)
     if len(corners) > CORNERS:
-        kept = np.unique(np.argmax((corners - corners.mean(axis=0)) @ directions(CORNERS).T, axis=0))
-        corners = corners[kept]
+        used = np.unique(np.argmax((corners - corners.mean(axis=0)) @ directions(CORNERS).T, axis=0))
+        corners = corners[used]
     middle = np.round((corners.min(axis=0) + corners.max(axis=0)) / 2, 4)
     return Obstacle(name, hull_shape(corners - middle), p=middle)
 
@@ -169,14 +169,14 @@ def hull_shape(corners: np.ndarray) -> MeshShape:
         The corners lie in a plane.
     """
     hull = ConvexHull(corners)
-    kept = np.sort(hull.vertices)
+    used = np.sort(hull.vertices)
     number = np.zeros(len(corners), np.int64)
-    number[kept] = np.arange(len(kept))
+    number[used] = np.arange(len(used))
     faces = hull.simplices.astype(np.int64)
     a, b, c = corners[faces].transpose(1, 0, 2)
     wrong = np.einsum("ij,ij->i", np.cross(b - a, c - a), hull.equations[:, :3]) < 0
     faces[wrong] = faces[wrong][:, ::-1]
-    return MeshShape(corners[kept], number[faces])
+    return MeshShape(corners[used], number[faces])
 
 
 def _box(corners: np.ndarray) -> tuple[np.ndarray, np.ndarray, tuple[float, float, float]] | None:

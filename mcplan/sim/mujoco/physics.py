@@ -137,8 +137,8 @@ class MujocoPhysics:
         if action.external is not None:
             tau_ext += action.external
         if self.robot.fixed:
-            borne = {MOUNT: self._borne_by_base(q, v, (self.v - v) / dt, wrenches, tau_ext)}
-            wrenches, points = wrenches | borne, self._touch.with_grips(data, points, borne)
+            base_wrench = {MOUNT: self._base_wrench(q, v, (self.v - v) / dt, wrenches, tau_ext)}
+            wrenches, points = wrenches | base_wrench, self._touch.with_grips(data, points, base_wrench)
         touching = [patch for patch in self._touch.patches if patch in action.active or patch in wrenches]
         return StepOutcome((self.v - v) / dt, tau_ext, wrenches, points, tuple(touching))
 
@@ -189,15 +189,15 @@ class MujocoPhysics:
         force[3:6] = R @ force[3:6]
         return force
 
-    def _borne_by_base(
+    def _base_wrench(
         self, q: np.ndarray, v: np.ndarray, vd: np.ndarray, wrenches: Mapping[str, np.ndarray], other: np.ndarray
     ) -> np.ndarray:
         """Return the wrench (6,) of the world on a fixed base: the residual of its rows of the equation of motion."""
-        borne = (self.robot.inverse_dynamics(q, v, vd) - other)[:6]
+        base_wrench = (self.robot.inverse_dynamics(q, v, vd) - other)[:6]
         for patch, wrench in wrenches.items():
             arm = self._touch.pose(self.data, patch)[1] - q[:3]
-            borne -= np.concatenate([wrench[:3], wrench[3:] + cross(arm, wrench[:3])])
-        return borne
+            base_wrench -= np.concatenate([wrench[:3], wrench[3:] + cross(arm, wrench[:3])])
+        return base_wrench
 
 
 def _rotation(quat_wxyz: np.ndarray) -> np.ndarray:

@@ -68,7 +68,7 @@ def test_what_hardly_overlaps_is_got_around(scene, standing):
 def test_a_guide_takes_over_the_joints_of_the_limb_alone(standing, feasibility):
     robot, hanging, lifted = standing
     guide = robot.integrate(hanging, np.linspace(-0.1, 0.1, robot.nv), 1.0)
-    kept = feasibility.postures.free_limbs.kept(["left_arm"], lifted, guide)
+    kept = feasibility.postures.free_limbs.keep_limbs(["left_arm"], lifted, guide)
     arm = limb_joints(robot, "left_arm")
     np.testing.assert_allclose(kept[arm], lifted[arm], atol=1e-12)
     others = np.setdiff1d(np.arange(robot.nq), arm)

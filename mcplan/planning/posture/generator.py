@@ -302,12 +302,10 @@ class PostureGenerator:
             clock.lap("collision")
             # contacts fix the poses of some links: no posture changes the distances between these, so that these pairs
             # need no clearance
-            static = np.array([self._is_fixed(pair, fixed_links) for pair in near.pairs], bool)
+            fixed = np.array([self._is_fixed(pair, fixed_links) for pair in near.pairs], bool)
             touching = np.array([pair.in_contact for pair in near.pairs], bool)
             # the clearance has a tolerance; the penetration of contacts and of pairs without clearance has none
-            room = (
-                near.distance + settings.clearance * (static & ~touching) - CLEARANCE_ROUNDING_M * (static | touching)
-            )
+            room = near.distance + settings.clearance * (fixed & ~touching) - CLEARANCE_ROUNDING_M * (fixed | touching)
             worst = int(np.argmin(room)) if len(room) else -1
             least = float(room[worst]) if worst >= 0 else self._watch_distance
             attempt.clearance = float(near.distance.min(initial=self._watch_distance)) + settings.clearance
@@ -317,14 +315,14 @@ class PostureGenerator:
             close = [p for p in np.argsort(room)[:MAX_NAMED_PAIRS] if room[p] < -CLEARANCE_ROUNDING_M]
             if close:
                 attempt.violations = tuple(Violation("collision", str(near.pairs[p]), -float(room[p])) for p in close)
-            if rounds == settings.collision_rounds or (close and static[worst]):
+            if rounds == settings.collision_rounds or (close and fixed[worst]):
                 return
             if least >= -CLEARANCE_ROUNDING_M:
                 here = task._replace(guide=attempt.q, hint=np.zeros(4))
                 back = self._run(here, attempt.q, settings.steps, SEARCH_TOLERANCE_M, STEP_TOLERANCE, clock)
                 attempt.q, attempt.error = back.q, back.worst
                 continue
-            rows, distance = near.rows[~static], near.distance[~static]
+            rows, distance = near.rows[~fixed], near.distance[~fixed]
             now = rows, distance, attempt.q
             if before is not None:  # the nearest corner of a flat foot alternates: keep the rows of the previous one
                 old, predicted = before[0], before[1] + before[0] @ self.robot.difference(before[2], attempt.q)
@@ -336,8 +334,8 @@ class PostureGenerator:
             push = task._replace(linear=linear, linear_q=attempt.q)
             step = self._run(push, attempt.q, 8, SEARCH_TOLERANCE_M, STEP_TOLERANCE, clock, trust=0.2)
             attempt.q = step.q
-            fixed = len(step.missed) - len(linear)
-            attempt.error = float(step.missed[:fixed].max(initial=0.0))
+            own_rows = len(step.missed) - len(linear)
+            attempt.error = float(step.missed[:own_rows].max(initial=0.0))
 
     def _find_forces(self, attempt: Iterate, loaded: tuple[str, ...], clock: EffortCounter) -> None:
         """Compute the contact forces; set the violation if equilibrium or torque limits fail."""

@@ -97,7 +97,6 @@ class Coordinates:
             ball.settle(data, dt)
 
     def _project(self, data: Any, qpos: np.ndarray, dt: float) -> None:
-        """Project the velocities onto ``G``, and integrate them from ``qpos``."""
         M = np.zeros((self._model.nv, self._model.nv))
         mujoco.mj_fullM(self._model, data, M)
         G = np.zeros((self._model.nv, len(self.qvel_index)))

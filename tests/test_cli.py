@@ -4,6 +4,7 @@ import errno
 import gc
 import json
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -17,9 +18,12 @@ import mcplan as mc
 from mcplan.api import new_directory, write_failure
 from mcplan.cli import execution, info, plan as plan_command
 from mcplan.cli.main import GC_THRESHOLD, _run, main
+from mcplan.control.program import entries_of, machine_of
 from mcplan.errors import InputError, PlanningFailed
+from mcplan.planning.plan_file import save_plan
 from mcplan.planning.search.tree import SearchTree, read_tree
 from mcplan.util.kernel_cache import cache_directory
+from tests import shared
 
 BROKEN = """\
 mcplan: 1
@@ -131,6 +135,15 @@ def test_an_internal_error_is_said_to_be_one(monkeypatch, capsys):
     assert "internal error" in capsys.readouterr().err
 
 
+def test_a_command_that_is_interrupted_does_not_count_as_done(monkeypatch, capsys):
+    def stopped(_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(info, "run", stopped)
+    assert main(["info"]) == 128 + signal.SIGINT  # as shells have it
+    assert capsys.readouterr().err == "interrupted\n"
+
+
 def test_garbage_is_looked_for_seldom_while_a_command_runs(monkeypatch):
     before, seen = gc.get_threshold(), []
     monkeypatch.setattr(info, "run", lambda _: seen.append(gc.get_threshold()) or 0)
@@ -198,6 +211,34 @@ def test_info_speaks_to_people_and_to_programs(capsys):
     assert json.loads(capsys.readouterr().out)["surfaces"] == ["floor", "table"]
 
 
+@pytest.mark.parametrize("name", ["hrp2", "g1"])
+def test_info_of_a_robot_has_the_limits_of_its_joints_below_their_names(name, capsys):
+    assert main(["info", name, "--json"]) == 0
+    joints = json.loads(capsys.readouterr().out)["joints"]
+    assert main(["info", name]) == 0
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    (names,) = (words[1:5] for words in lines if words[:1] == ["joint"])
+    limits = shared.robot(name).limits
+    for index, joint in enumerate(shared.robot(name).joint_names):
+        (values,) = (words[1:] for words in lines if words[:1] == [joint])
+        for key, value in zip(names, values, strict=True):
+            assert float(value) == pytest.approx(getattr(limits, key)[index], abs=0.06)
+            assert joints[joint][key] == getattr(limits, key)[index]
+
+
+@pytest.mark.parametrize("physics", ["qp", "contact"])
+def test_a_state_machine_is_printed_with_the_criteria_of_the_physics_that_is_given(physics, tmp_path, capsys):
+    plan = shared.planned("step")
+    save_plan(plan, tmp_path / "step.plan.yaml")
+    expected, *others = (
+        entries_of(machine_of(plan), plan.scenario.control_in(name))
+        for name in sorted(("qp", "contact"), key=physics.__ne__)
+    )
+    assert expected not in others
+    assert main(["info", str(tmp_path / "step.plan.yaml"), "--fsm", "--json", "--physics", physics]) == 0
+    assert json.loads(capsys.readouterr().out)["states"] == expected
+
+
 def test_info_of_a_plan_tells_its_motions(tmp_path, capsys):
     """How long each takes, and which bodies come nearest."""
     file = tmp_path / "plan.yaml"
@@ -263,6 +304,7 @@ def test_a_plan_that_is_run_is_said_to_be_planned_anew(tmp_path, monkeypatch, ca
 def test_run_plans_simulates_certifies_and_writes_everything(tmp_path):
     out = tmp_path / "out"
     command = [sys.executable, "-m", "mcplan.cli.main", "run", "sway", "--set", "simulation.dt=0.005", "-o", str(out)]
+    command += ["--seed", "7"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "slowest tick: " in done.stdout
@@ -270,6 +312,7 @@ def test_run_plans_simulates_certifies_and_writes_everything(tmp_path):
     assert names >= {"plan.yaml", "run.npz", "report.json", "replay.html"}
     assert json.loads((out / "report.json").read_text())["success"] is True
     assert (out / "replay.html").stat().st_size > 100_000
+    assert mc.load_run(out).record.seed == 7
     assert main(["verify", str(out)]) == 0
 
 

@@ -264,5 +264,13 @@ def test_a_mistake_on_the_command_line_is_answered_before_any_work(text, places,
     assert list(tmp_path.iterdir()) == [], "nothing was written"
 
 
+@pytest.mark.parametrize("length", [1, 78, 79, 500])
+def test_a_value_is_quoted_whole_unless_it_is_longer_than_a_line(length):
+    with pytest.raises(InputError) as refusal:
+        mc.Surface("floor", size="x" * length)
+    quoted = "'" + "x" * length + "'"
+    assert str(refusal.value).endswith(f", not {quoted if len(quoted) <= 80 else quoted[:77] + '...'}")
+
+
 def test_the_list_is_long_enough():
     assert len(PYTHON) + len(DOUBTS) + len(COMMANDS) >= 60

@@ -3,10 +3,15 @@
 import json
 import sys
 
+import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 from mcplan.bench.growth import plain_urdf
+from mcplan.bench.measure import tick_of_peer
 from mcplan.bench.peers import SCRIPTS, Peers, ask
+from mcplan.bench.reference_tick import Definition
+from mcplan.bench.settings import BenchSettings
 from mcplan.errors import InputError, JobFailed
 from mcplan.robot.robot_file import load_robot
 
@@ -75,3 +80,17 @@ def test_pinocchio_answers_for_all_kernels(tmp_path):
     assert set(answer["growth_us"]) == {"7"}
     assert all(us > 0 for us in answer["kernels_us"].values())
     assert json.dumps(answer)
+
+
+def test_the_peer_is_given_the_posture_and_the_feet_of_the_tick(tmp_path):
+    robot, definition = load_robot("hrp2"), Definition()
+    q = robot.posture(definition.posture)
+    job = tick_of_peer(robot, definition, tmp_path / "robot.urdf", BenchSettings())
+    base = robot.frame_pose(q, robot.description.root)
+    np.testing.assert_allclose(job["base_xyzw"][:3], base[:3, 3])
+    np.testing.assert_allclose(Rotation.from_quat(job["base_xyzw"][3:]).as_matrix(), base[:3, :3], atol=1e-12)
+    assert [job["joints"][name] for name in robot.joint_names] == q[7:].tolist()
+    for patch in (robot.patches[name] for name in definition.patches):
+        link, sole = robot.frame_pose(q, patch.link), robot.frame_pose(q, patch.name)
+        corners = np.array(job["feet"][patch.link]) @ link[:3, :3].T + link[:3, 3]
+        np.testing.assert_allclose(corners, patch.points @ sole[:3, :3].T + sole[:3, 3], atol=1e-12)

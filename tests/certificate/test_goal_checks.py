@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from mcplan.certificate.goal_checks import goal_items, place_errors
+from mcplan.certificate.goal_checks import GoalChecker, GoalStates, GoalTolerances, goal_items, place_errors
 from mcplan.certificate.verify import verify
 from mcplan.record.records import PatchRecord
-from mcplan.scene.environment import Bar, Surface
+from mcplan.scene.environment import Bar, Environment, Surface
 from mcplan.scene.placement import make_contact
 from mcplan.scene.spec import ContactSpec
 from tests.certificate.forging import asking, broken, line, put, tampered
@@ -111,6 +111,21 @@ def test_fields_hold_together_and_each_is_named(run, end):
 def test_a_goal_that_is_missed_says_where_what_and_by_how_much(run):
     text = "\n".join(verify(asking(run, base([0, 0, 0.1]))).failures)
     assert text == "goal: base is not reached: at the end the base is off by 0.1 m, allowed 0.05 m"
+
+
+@pytest.mark.parametrize("turned", [(), (0,), (1,), (0, 1)])
+@pytest.mark.parametrize("moved", [(), (0,), (1,), (0, 1)])
+def test_each_of_several_objects_has_to_be_where_and_as_it_is_asked_to_be(run, turned, moved):
+    poses = {"crate": [1.5, 1.0, 0.1, 1.0, 0.0, 0.0, 0.0], "ball": [0.2, -1.0, 0.3, 1.0, 0.0, 0.0, 0.0]}
+    asked = {name: {"xyz": pose[:3], "rpy": [0.0, 0.0, 0.0]} for name, pose in poses.items()}
+    for k, pose in enumerate(poses.values()):
+        pose[0] += 0.1 * (k in moved)
+        pose[3:] = Rotation.from_rotvec([0.0, 0.0, 0.3 * (k in turned)]).as_quat(scalar_first=True)
+    objects = {name: np.array([pose]) for name, pose in poses.items()}
+    states = GoalStates(run.q[:1], run.com[:1], {}, {}, {}, objects, str)
+    checker = GoalChecker(run.record.robot, run.robot, Environment(), states, GoalTolerances(*[0.01] * 5))
+    found = {check.name: check.passed for check in checker.checks({"goal": [{"objects": asked}]})}
+    assert found == {"goal: objects": not moved, "goal: objects, angle": not turned}
 
 
 @pytest.mark.parametrize("yaw", [-0.5, 0.5])

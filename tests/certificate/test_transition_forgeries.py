@@ -347,6 +347,7 @@ LAWS = {
     "a law that goes back": (lambda p: law(p, GO, times=segment(p, GO).law.times[::-1]), {"stances"}),
     "not a number": (lambda p: law(p, GO, change=np.nan * segment(p, GO).law.change), {"stances"}),
     "more than all of the reserve": (lambda p: law(p, GO, kept=-0.5), {"stances"}),
+    "more of the reserve than there is": (lambda p: law(p, GO, kept=1.5), {"stances"}),
 }  # fmt: skip
 
 

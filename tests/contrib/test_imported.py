@@ -124,6 +124,17 @@ def test_a_step_list_becomes_a_sequence_that_can_be_planned(robot, tmp_path):
     np.testing.assert_allclose(middle(plan.stances[4].contact("right_sole")), [0.33, -0.1, 0.05], atol=1e-9)
 
 
+@pytest.mark.parametrize("rpy", [(0.0, 0.0, 0.0), (0.2, -0.4, 1.1)])
+def test_a_bar_for_a_grasp_lies_along_the_first_axis_of_its_pose_and_around_its_place(rpy, robot, tmp_path):
+    file = tmp_path / "steps.yaml"
+    place = "{translation: [0.4, 0.35, 0.9]"
+    file.write_text(STEPS.replace(place, f"{place}, rotation: {list(rpy)}"))
+    scenario = mc.read_step_list(file, robot, *scene(robot))
+    bar = scenario.environment.support(scenario.stances[5].add.surface)
+    np.testing.assert_allclose(bar.ends.mean(axis=0), [0.4, 0.35, 0.9])
+    np.testing.assert_allclose(np.cross(bar.direction, rotation_from_rpy(np.array(rpy))[:, 0]), 0.0, atol=1e-9)
+
+
 def test_step_lists_one_after_the_other_keep_their_places(robot, tmp_path):
     """The second adds a surface and a bar beside those that the first has made; what lies on these stays there."""
     file = tmp_path / "steps.yaml"

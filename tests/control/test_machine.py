@@ -159,8 +159,9 @@ def test_toes_that_follow_a_knee_are_announced():
         ("start", None, ["foot"]),
         ("add", "leg_knee", ["foot", "leg_knee"]),
         ("add", "leg_toe", ["foot", "leg_knee", "leg_toe"]),
-        ("remove", "foot", ["leg_knee", "leg_toe"]),
-        ("add", "foot", ["leg_knee", "leg_toe", "foot"]),
+        ("add", "leg_ball", ["foot", "leg_knee", "leg_toe", "leg_ball"]),
+        ("remove", "foot", ["leg_knee", "leg_toe", "leg_ball"]),
+        ("add", "foot", ["leg_knee", "leg_toe", "leg_ball", "foot"]),
     )
     lifts = [phase for phase in phases_of(plan) if phase.name.startswith("lift")]
-    assert [[c.patch for c in lift.coming] for lift in lifts] == [["leg_toe"], [], []]
+    assert [[c.patch for c in lift.coming] for lift in lifts] == [["leg_toe", "leg_ball"], ["leg_ball"], [], []]

@@ -169,6 +169,22 @@ def test_the_toes_of_a_foot_whose_sole_is_down_bear_nothing_until_the_sole_is_un
     assert limits(9.4) == [0.0]
 
 
+def test_a_foot_whose_unloading_is_called_off_bears_as_before(robot, standing):
+    """Its limit rises from where it is by then, its toes bear nothing again, and later calls leave it alone."""
+    place = {"patch": "left_toe", "surface": "floor", "x": 0.14, "y": 0.095, "yaw": 0.0}
+    standing.close(make_contact(robot, FLOOR, place), 0.0, 0.0)
+    left, toe = standing.contacts["left_sole"], standing.contacts["left_toe"]
+    standing.unload("left_sole", 1.0, 0.4, 300.0)
+    assert (left.leaving, toe.limit.value(2.0)) == (True, toe.full)
+    standing.reload(1.2, 0.5)
+    assert not any(loaded.leaving for loaded in standing.contacts.values())
+    assert [left.limit.value(t) for t in (1.2, 9.0)] == pytest.approx([150.0, left.full])
+    assert toe.limit.value(9.0) == 0.0
+    before = left.limit
+    standing.reload(5.0, 0.5)
+    assert left.limit is before
+
+
 def test_a_patch_closes_where_it_touched_only_where_contacts_give(robot, standing):
     contact = sole(robot, "left_sole", 0.095)
     pose = (contact.R, contact.p + 0.004 * np.eye(3)[2])

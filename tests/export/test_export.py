@@ -184,6 +184,21 @@ def test_foxglove_frames_put_links_and_forces_where_the_run_has_them(run, tmp_pa
             assert stamp["sec"] + 1e-9 * stamp["nsec"] == pytest.approx(run.t[k], abs=1e-9)
 
 
+def test_foxglove_frames_put_objects_where_the_run_has_them(run):
+    rng = np.random.default_rng(0)
+    turns = Rotation.random(2 * len(run), random_state=0).as_quat(scalar_first=True)
+    at = np.concatenate([rng.normal(size=(2 * len(run), 3)), turns], axis=1).reshape(-1, 2, 7)
+    record = run.record.model_copy(update={"objects": ["crate", "ball"]})
+    pushed = replace(run, record=record, object_q=at, object_v=np.zeros((len(run), 2, 6)))
+    for k in (0, len(run) - 1):
+        _, _, frames = next(foxglove.frame(pushed, k))
+        crate, ball = frames["transforms"][-2:]
+        assert (crate["child_frame_id"], ball["child_frame_id"]) == ("object crate", "object ball")
+        for item, expected in ((crate, at[k, 0]), (ball, at[k, 1])):
+            assert [item["translation"][axis] for axis in "xyz"] == expected[:3].tolist()
+            assert [item["rotation"][part] for part in "wxyz"] == expected[3:].tolist()
+
+
 def test_a_foxglove_scene_has_each_solid_with_its_size_at_its_place_on_its_link(run):
     _, _, scene = foxglove.scene(run)
     drawn = {entity["id"]: entity for entity in scene["entities"]}

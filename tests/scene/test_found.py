@@ -212,6 +212,17 @@ def test_round_and_thin_parts_are_bars():
     assert len(found.surfaces) == 1
 
 
+@pytest.mark.parametrize("sections", [6, 32])
+@pytest.mark.parametrize(("radius", "length"), [(0.036, 0.5), (0.02, 0.25), (0.02, 1.5)])
+def test_a_bar_has_the_perimeter_of_its_section_however_short_it_is(radius, length, sections):
+    """Its end caps do not count: a regular polygon with n corners on a circle of radius r has 2 n r sin(pi / n)."""
+    rod = trimesh.creation.cylinder(radius, length, sections=sections)
+    rod.apply_transform(trimesh.transformations.rotation_matrix(0.8, [0.3, 1.0, 0.2]))
+    (bar,) = find(of(rod)).bars
+    assert 2 * np.pi * bar.radius == pytest.approx(2 * sections * radius * np.sin(np.pi / sections), abs=4e-4)
+    assert bar.length == pytest.approx(length, abs=1e-4)
+
+
 def test_a_table_is_a_top_and_its_legs():
     top = box((0.8, 0.6, 0.04), (0, 0, 0.72))
     legs = [box((0.1, 0.1, 0.7), (x, y, 0.35)) for x in (-0.3, 0.3) for y in (-0.2, 0.2)]

@@ -15,6 +15,13 @@ def test_slow_is_none_and_fast_is_the_default():
     assert ControlSettings(pace={"friction": 0.5}).pace == Pace(friction=0.5)
 
 
+def test_the_fastest_pace_leaves_less_of_each_limit_than_the_fast_one():
+    fast, fastest = (ControlSettings(pace=name).pace for name in ("fast", "fastest"))
+    assert fastest.pressure < fast.pressure
+    for name in ("friction", "force", "torque", "velocity"):
+        assert getattr(fast, name) < getattr(fastest, name) < 1.0
+
+
 def test_the_times_of_ramps_and_the_search_for_supports_follow_from_it_unless_a_file_gives_them():
     fast = ControlSettings(pace={"ramp": 0.08, "touchdown_speed": 0.1}).under("mujoco")
     assert (fast.timing.unload_time, fast.timing.load_time, fast.timing.descent_speed) == (0.08, 0.04, 0.1)

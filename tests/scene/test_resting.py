@@ -31,6 +31,13 @@ def test_surfaces_go_along_with_their_object():
     assert np.allclose(side.normal, [-1, 0, 0])
     assert np.allclose(there.objects[0].pose, [1, 2, 0.5, 0, 0, 0, 1])
     assert there.owners == {"side": "box"}
+    top = Surface("top", np.eye(3), np.array([0.0, 0.0, 1.0]), SQUARE / 10)
+    one = replace(box([0, 0, 0.5]), surfaces=(*box([0, 0, 0.5]).surfaces, top))
+    two = FreeObject(
+        "crate", Box((0.4, 0.6, 1.0)), np.eye(3), np.array([3.0, 0, 0.5]), 20.0, 0.4, (replace(top, name="lid"),)
+    )
+    both = Environment((FLOOR,), objects=(one, two))
+    assert both.owners == {"side": "box", "top": "box", "lid": "crate"}
 
 
 @pytest.mark.parametrize("before", [[0.0, 0.0, 0.0], [0.4, -0.2, 1.0]])

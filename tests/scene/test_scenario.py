@@ -393,6 +393,24 @@ def test_one_contact_changes_from_stance_to_stance(tmp_path, after, problems):
     assert said(path) == problems
 
 
+@pytest.mark.parametrize("names", [("left_sole", "left_sole"), ("left_sole", "right_sole", "left_sole")])
+@pytest.mark.parametrize(("text", "key"), [("goal:", "goal"), ("start:", "start"), ("stances:\n  -", "stances[0]")])
+def test_a_patch_that_a_list_of_contacts_has_twice_is_named_wherever_it_stands(tmp_path, names, text, key):
+    contacts = ", ".join(f"{{patch: {name}, surface: floor}}" for name in names)
+    problems = check_file(write(tmp_path, HEAD + f"{text} {{contacts: [{contacts}]}}\n"))
+    assert (f"{key}.contacts[{len(names) - 1}].patch", "`left_sole` is listed twice") in [
+        (problem.key, problem.message) for problem in problems
+    ]
+
+
+def test_a_sequence_without_contacts_at_the_start_is_one_mistake(tmp_path):
+    """Its posture, in the air, is not asked where it rests."""
+    text = (
+        HEAD + "start: {base: {xyz: [0, 0, 2]}}\nstances:\n  - {add: {patch: left_sole, surface: floor, x: 0, y: 0}}\n"
+    )
+    assert said(write(tmp_path, text)) == [(9, "stances[0]")]
+
+
 @pytest.mark.parametrize("name", ["goals", "gaol"])
 def test_a_misspelt_goal_is_named_and_what_it_says_is_checked(tmp_path, name):
     text = HEAD + "stances:\n" + FEET + "goal: {contacts: [{patch: left_sole, surface: floor}]}\n"

@@ -530,6 +530,21 @@ def test_a_slab_lies_below_its_polygon():
     assert volume == pytest.approx(0.5 * 0.05)
 
 
+@pytest.mark.parametrize("length", [0.06, 0.8])
+def test_a_bar_reaches_to_its_ends_and_no_farther(length):
+    """Round ends are within it; along any direction its surface is where that of its axis with the radius is."""
+    direction = np.array([0.6, -0.48, 0.64])
+    bar = Bar("rail", np.array([[1.0, 0.3, 0.9], [1.0, 0.3, 0.9] + length * direction]), 0.02)
+    model = MujocoPhysics(ROBOT, Environment(bars=(bar,)), ROBOT.posture("half_sitting")).model
+    geom = model.geom("world:rail")
+    shape = Capsule(geom.size[0], 2.0 * geom.size[1])
+    R = Rotation.from_quat(geom.quat, scalar_first=True).as_matrix()
+    for end, outward in zip(bar.ends, (-direction, direction), strict=True):
+        assert reach(shape, R, geom.pos, outward) == pytest.approx(end @ outward)
+    across = np.cross(direction, [0.0, 0.0, 1.0]) / np.linalg.norm(np.cross(direction, [0.0, 0.0, 1.0]))
+    assert reach(shape, R, geom.pos, across) == pytest.approx(bar.ends[0] @ across + bar.radius)
+
+
 def test_distance_from_a_polygon_an_edge_and_a_point():
     assert distance(np.array([0.2, 0.3, 0.01]), SQUARE) == pytest.approx(0.01)
     assert distance(np.array([1.3, 0.0, 0.4]), SQUARE) == pytest.approx(0.5)

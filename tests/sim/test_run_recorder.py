@@ -113,6 +113,23 @@ def test_phases_that_repeat_after_an_end_are_new(plan):
     np.testing.assert_array_equal(run.phase, [0, 0, 1, 2])
 
 
+def test_a_patch_belongs_to_the_place_that_it_has_in_the_stance_to_which_a_phase_leads():
+    """A foot that steps has two; while it is in the air it is that of the nearest stance in which it stands."""
+    plan = shared.planned("step")
+    recorder, zero = RunRecorder(plan, 0.001), np.zeros(plan.scenario.robot.nv)
+    for k, stance in enumerate(plan.stances):
+        recorder.append(0.001 * k, stance.q, zero, zero, zero[6:], None, {}, {}, (), (f"to {k}", k), 3)
+    run, moved = recorder.finish(), set()
+    for patch in ("left_sole", "right_sole"):
+        standing = [k for k, stance in enumerate(plan.stances) if patch in stance.patches]
+        for k in range(len(plan.stances)):
+            found = run.stance_of(k, patch)
+            assert abs(found - k) == min(abs(other - k) for other in standing)
+            assert run.planned(patch)[k].p == plan.stances[found].contact(patch).p.tolist()
+            moved.add((patch, *run.planned(patch)[k].p))
+    assert len(moved) > 2
+
+
 def test_slack_is_recorded_where_the_program_was_not_solved(plan):
     recorder = record_samples(plan, 4, qp_status=lambda k: k, violation=lambda k: 0.1 * k + 1e-9)
     np.testing.assert_allclose(recorder.finish().qp_slack, [0.0, 0.1, 0.2, 0.3], atol=1e-8)

@@ -16,6 +16,7 @@ from tornado.websocket import websocket_connect
 
 import mcplan as mc
 from mcplan.errors import InputError
+from mcplan.sim.observer import StepSample
 from mcplan.sim.simulate import Simulation
 from mcplan.view.server import address_text
 from tests import shared
@@ -37,6 +38,18 @@ def parts(message):
             set_to[command["path"]] = np.array(command["matrix"]).reshape(4, 4).T
         at += 4 + length
     return status, set_to
+
+
+def visible(message):
+    """Return what a frame says of the visibility of paths."""
+    at, found = 4 + struct.unpack_from("<I", message)[0], {}
+    while at < len(message):
+        length = struct.unpack_from("<I", message, at)[0]
+        command = umsgpack.unpackb(message[at + 4 : at + 4 + length])
+        if command["type"] == "set_property" and command["property"] == "visible":
+            found[command["path"]] = command["value"]
+        at += 4 + length
+    return found
 
 
 def test_frames_put_the_links_where_the_simulation_has_them(plan, monkeypatch):
@@ -80,6 +93,22 @@ def test_frames_put_the_links_where_the_simulation_has_them(plan, monkeypatch):
     assert {"t", "factor", "phase", "share"} <= set(last)
     alone = mc.simulate(plan)
     np.testing.assert_array_equal(alone.q, run.q)
+
+
+@pytest.mark.parametrize("loaded", [["left_sole"], ["right_sole"], ["left_sole", "right_sole"], []])
+def test_arrows_are_seen_where_forces_act_whatever_was_seen_before(plan, loaded):
+    robot, q = plan.scenario.robot, plan.stances[0].q
+    frames, zero = [], np.zeros(robot.nv)
+    with mc.LiveView(plan) as view:
+        view._server.push = frames.append
+        for k, patches in enumerate((["left_sole", "right_sole"], loaded)):
+            wrenches = {patch: np.array([10.0, 0.0, 200.0, 0.0, 0.0, 0.0]) for patch in patches}
+            view.on_step(StepSample(k, 0.1 * k, q, zero, zero[6:], wrenches, {}, 0, 0, 1))
+        view.on_end(None)
+    seen = visible(frames[-1])
+    for patch in ("left_sole", "right_sole"):
+        assert seen[f"/meshcat/forces/n:{patch}"] is (patch in loaded)
+        assert seen[f"/meshcat/robot/n:{robot.patches[patch].link}/patch {patch}"] is (patch in loaded)
 
 
 def test_a_foreign_page_gets_no_frames(plan):

@@ -86,6 +86,16 @@ def test_roots_and_offsets_are_in_the_heading_of_the_base(scene, standing):
     assert here["left_hand"] == pytest.approx(limb_of(limbs, "left_hand").root + np.array([TOUCH_AHEAD_M, 0.0, -0.1]))
 
 
+@pytest.mark.parametrize("height", [0.3, -0.3])
+def test_a_further_patch_of_a_limb_is_expected_at_the_lower_of_those_that_touch(scene, standing, height):
+    robot, q, _ = standing
+    foot, limbs = scene.feet(0.05)[0], limbs_of(robot, q, ("left_sole", "left_knee", "left_toe"))
+    knee = replace(foot, patch="left_knee", p=foot.p + np.array([0.2, 0.0, height]))
+    for contacts in ((foot, knee), (knee, foot)):
+        offset = nominal_offsets(robot, q, contacts, limbs)["left_toe"]
+        assert offset[2] == pytest.approx(min(foot.p[2], knee.p[2]) - q[2])
+
+
 def test_the_far_part_of_a_limb_begins_beyond_a_part_of_its_length(standing):
     robot, q, limbs = standing
     far = far_links(robot, q, limbs)

@@ -74,6 +74,20 @@ def test_a_tight_limit_is_the_one_that_is_named(step, k, pace):
     assert quicker.time < 0.995 * segment.time
 
 
+@pytest.mark.parametrize(("pace", "kind"), [({"acceleration": 6.0}, ACCELERATION), ({"velocity": 0.1}, VELOCITY)])
+def test_the_joint_that_is_named_is_the_one_nearest_to_its_limit(step, pace, kind):
+    """By differences of the postures along the motion."""
+    segment, retimer = law_of(step, step.segments[1], **pace)
+    robot, h = retimer.robot, 1e-4
+    named = [bound for bound in bounds(retimer, segment) if bound.kind == kind and bound.whose in robot.joint_names]
+    assert named
+    for bound in named:
+        q = [segment.posture.sample(segment.law.at(bound.t + k * h)[0]).q[7:] for k in (-1, 0, 1)]
+        speed, change = (q[2] - q[0]) / (2 * h), (q[2] - 2 * q[1] + q[0]) / h**2
+        used = np.abs(change) if kind == ACCELERATION else np.abs(speed) / robot.limits.velocity
+        assert used[robot.joint_names.index(bound.whose)] > 0.9 * used.max()
+
+
 def test_a_motion_without_a_law_is_bound_by_none(step):
     segment, retimer = law_of(step, step.segments[0])
     assert bounds(retimer, replace(segment, law=None)) == ()

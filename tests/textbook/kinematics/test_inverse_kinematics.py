@@ -117,6 +117,17 @@ def test_a_point_out_of_reach_is_missed_by_what_it_must_be(robots):
     assert answer.errors["tool"][0] == pytest.approx(best, abs=1e-4)
 
 
+def test_of_attempts_that_all_miss_the_nearest_is_the_answer(robots):
+    """More attempts from the same seed are never worse: those before are among them."""
+    robot, target = robots["hrp2"], {"left_hand": [0.9, 0.9, 1.4]}
+    missed = [
+        inverse_kinematics(robot, target, fixed_base=True, attempts=count, max_iterations=8).errors["left_hand"][0]
+        for count in range(1, 8)
+    ]
+    assert np.all(np.diff(missed) <= 0.0)
+    assert missed[-1] < missed[0]
+
+
 def limits_kept(robot, answer):
     joints = answer.path[:, 7:]
     return bool(np.all(joints >= robot.limits.lower) and np.all(joints <= robot.limits.upper))

@@ -211,7 +211,7 @@ def test_info_speaks_to_people_and_to_programs(capsys):
     assert json.loads(capsys.readouterr().out)["surfaces"] == ["floor", "table"]
 
 
-@pytest.mark.parametrize("name", ["hrp2", "g1"])
+@pytest.mark.parametrize("name", ["hrp2", "arm7"])
 def test_info_of_a_robot_has_the_limits_of_its_joints_below_their_names(name, capsys):
     assert main(["info", name, "--json"]) == 0
     joints = json.loads(capsys.readouterr().out)["joints"]

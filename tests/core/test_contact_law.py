@@ -1,13 +1,30 @@
 """The law of one contact against its definition, and the plane geometry beneath contact detection against sampling."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from scipy.spatial import ConvexHull
 from scipy.spatial.transform import Rotation
 
 from mcplan.core.algebra import polygon as geometry
+from mcplan.core.contact.collect import hold
 from mcplan.core.contact.law import cone_state, project, stiffness
-from mcplan.core.contact.model import BALLED, OPEN, SLIDE, STICK
+from mcplan.core.contact.model import (
+    ANCHOR,
+    AXES,
+    BALLED,
+    BOUND,
+    ERROR,
+    FREE,
+    FRICTION,
+    GRASP_SIZE,
+    INDEX_SIZE,
+    OPEN,
+    SLIDE,
+    STICK,
+    VALUE_SIZE,
+)
 
 CONED = BALLED + 1
 
@@ -157,6 +174,30 @@ def test_what_is_cut_to_a_polygon_is_the_part_inside_at_its_own_height(size):
             part = ConvexHull(found[:, :2]).equations
             assert np.all(points @ part[:, :2].T + part[:, 2] < 1e-9)
     assert kept > 10
+
+
+@pytest.mark.parametrize("free", [(), (1,), (4,), (0, 5)])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_hold_counts_how_far_the_hand_has_moved_and_turned_from_where_it_closed(seed, free):
+    """In axes of the hand, as vectors from there to here; what the hold leaves free does not count."""
+    rng = np.random.default_rng(seed)
+    closed, way, turn = Rotation.random(rng=rng), rng.normal(size=3), 0.02 * rng.normal(size=3)
+    now = closed * Rotation.from_rotvec(turn)
+    frame = np.concatenate([now.as_matrix().ravel(), way])[None]
+    grasp = np.zeros((1, GRASP_SIZE))
+    grasp[0, ANCHOR : ANCHOR + 9], grasp[0, BOUND : BOUND + 2] = closed.as_matrix().ravel(), (200.0, 9.0)
+    grasp[0, [FREE + k for k in free]] = 1.0
+    scene = SimpleNamespace(patch_index=np.zeros((1, 9), int))
+    touch = SimpleNamespace(
+        lost=np.zeros(1, int), index=np.zeros((2, INDEX_SIZE), int), value=np.zeros((2, VALUE_SIZE))
+    )
+    assert bare(hold)(scene, grasp, 0, 1, frame, touch, 0) == 2
+    kept = [k not in free for k in range(6)]
+    expected = np.concatenate([now.inv().apply(way), turn]) * kept
+    assert touch.value[:, ERROR : ERROR + 3].ravel() == pytest.approx(expected, abs=1e-4)
+    assert touch.value[:, FRICTION] == pytest.approx([200.0, 9.0])
+    axes = np.tile(now.as_matrix().T, (2, 1)) * np.array(kept)[:, None]
+    assert touch.value[:, AXES : AXES + 9].reshape(6, 3) == pytest.approx(axes)
 
 
 def test_poses_are_composed_and_points_go_out_and_in():

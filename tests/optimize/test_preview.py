@@ -49,6 +49,14 @@ def test_the_pressure_is_within_the_soles_that_are_down_and_the_ends_are_at_rest
     assert aside.max() < 0.09  # it does not come over the foot that stands alone
 
 
+@pytest.mark.parametrize(("ahead", "aside"), [(0.25, 0.1), (-0.25, -0.1)])
+def test_friction_is_used_up_and_not_exceeded_on_ice_ahead_and_back_left_and_right(ahead, aside):
+    known = steps(ahead=ahead, aside=aside)._replace(friction=0.05)
+    _, a = pressure(known, centre_of_mass(known))
+    used = a / (known.friction * (known.zdd + GRAVITY))[:, None]
+    np.testing.assert_allclose([used.min(axis=0), used.max(axis=0)], [[-1.0, -1.0], [1.0, 1.0]], atol=0.02)
+
+
 def test_a_walk_backwards_in_time_is_that_of_its_steps_backwards():
     """It begins and ends alike: at rest, with no step of the path larger than the first ones of a jerk."""
     known = steps()

@@ -12,6 +12,7 @@ from mcplan.scenario.lint import lint, lint_robot, warn_unusual_values
 from mcplan.scenario.parameters import resolve
 from mcplan.scenario.scenario import Scenario
 from mcplan.util.arguments import shown, whole
+from mcplan.util.files import is_file
 from mcplan.util.spelling import did_you_mean_or_all
 
 LONGEST = 4096
@@ -61,7 +62,7 @@ def find_scenario(name_or_path: str | os.PathLike[str]) -> Path:
     if "\n" in name or len(name) > LONGEST:
         raise ScenarioError(f"expected the name of a scenario or the path of a file, not {shown(name)}")
     path = Path(name)
-    if path.suffix.lower() in SUFFIXES or len(path.parts) > 1 or path.is_file():
+    if path.suffix.lower() in SUFFIXES or len(path.parts) > 1 or is_file(path):
         return path
     known = bundled_scenarios()
     if name in known:

@@ -118,6 +118,12 @@ def test_the_text_of_a_file_is_no_path(scenario):
         mc.load_scenario(scenario.document.text())
 
 
+@pytest.mark.parametrize("load", [mc.load_scenario, mc.load_robot])
+def test_a_name_too_long_for_a_file_is_an_input_error(load):
+    with pytest.raises(mc.InputError, match="xxx"):
+        load(500 * "x")
+
+
 def test_a_dictionary_is_what_the_file_would_say(scenario):
     assert mc.load_scenario(scenario.document.data).digest == scenario.digest
 

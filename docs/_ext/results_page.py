@@ -29,6 +29,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 
 from mcplan.errors import InputError
@@ -75,9 +76,15 @@ def places(page: str) -> list[str]:
     return [found[2] for found in BLOCK.finditer(page)]
 
 
+@cache
+def experiment_at(file: Path) -> Experiment:
+    """Return an experiment, loaded once; packages of its runs need not be installed here."""
+    return load_experiment(file, elsewhere=True)
+
+
 def swept(directory: Path, file: Path, titles: str | None = None) -> str:
     """Return the experiment's tables from a sweep's store: all, or those with these titles."""
-    experiment = load_experiment(file, elsewhere=True)  # packages of the runs need not be installed here
+    experiment = experiment_at(file)
     with Store(directory, read_only=True) as store:
         newest = store.newest()
     if strange := sorted({str(row["scenario"]) for row in newest.rows} - set(experiment.scenarios)):

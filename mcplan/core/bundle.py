@@ -1,9 +1,9 @@
-"""Many arrays as few: each array that crosses from Python to a kernel costs 0.1 µs, a view of one costs nothing.
+"""Many arrays packed into three: passing an array from Python to a kernel costs 0.1 µs, a view in the kernel nothing.
 
-A bundle is one array of numbers, one of integers, and one that says where each of the arrays begins and how long it is
-along up to three axes. In a kernel ``axes2(bundle.real, bundle.layout, k)`` is array k again.
+A bundle is one array of floats, one of integers, and one with the start of each packed array and its lengths along up
+to three axes. In a kernel ``axes2(bundle.real, bundle.layout, k)`` is array k.
 
-Is an array of numbers fit for the kernels? In one crossing, because NumPy takes as long as the dynamics.
+`check` tests an array for NaN and infinity in one call; NumPy would take as long as the dynamics.
 """
 
 import math
@@ -16,7 +16,7 @@ from mcplan.core.jit import jit, jit_view
 
 
 class Bundle(NamedTuple):
-    """Arrays laid end to end."""
+    """Arrays packed end to end."""
 
     real: np.ndarray  # (R,) float64
     whole: np.ndarray  # (W,) int64
@@ -45,7 +45,7 @@ def bundle(arrays: Sequence[np.ndarray]) -> tuple[Bundle, list[np.ndarray]]:
 
 
 def flat(fields: NamedTuple) -> list[np.ndarray]:
-    """Return the arrays of a tuple, those of tuples in it included, in the order in which they are opened."""
+    """Return the arrays of a nested tuple, in the order in which the kernels unpack them."""
     return [array for field in fields for array in (flat(field) if isinstance(field, tuple) else [field])]
 
 
@@ -70,7 +70,7 @@ def axes3(buffer, layout, k):
 SOUND, NOT_FINITE, NOT_A_UNIT_QUATERNION = range(3)
 
 QUATERNION_TOLERANCE = 1e-6
-"""How far from 1 the length of a given base quaternion may be."""
+"""Largest deviation of the length of the base quaternion from 1."""
 
 
 @jit

@@ -141,7 +141,7 @@ class ContactConstraint(FlatParameters):
         selection = np.asarray(contact.selection, dtype=np.float64)
         exempt = grasp or slip is not None
         released = np.zeros((0, 6)) if exempt else _directions_without_force(contact, points, selection)
-        # in the order of core.qp_layout
+        # in the order of core.whole_body.layout
         self.allocate(
             kp=6, kd=6, dependent=6, R=(3, 3), p=3, min_force=(), max_force=(), own_max_force=(), max_moment=(),
             friction=(), lever=(), preload=(), axes=(3, 3), selection=selection.shape, points=points.shape,

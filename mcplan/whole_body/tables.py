@@ -37,7 +37,7 @@ class StructureTable:
 
     Attributes
     ----------
-    layout, constants : see ``core.qp_layout``.
+    layout, constants : see ``core.whole_body.layout``.
     faces : of each contact, the offset of its pyramid in ``constants``.
     """
 

@@ -83,7 +83,7 @@ def test_what_cannot_be_stopped_as_promised_is_stopped_in_time_with_twice_what_t
         v = v + dt * a
         q = q + dt * v
     assert np.all(q[stoppable] <= 1 + 1e-9)
-    assert np.all(asked[stoppable] <= joint_bounds.SPARE * least[stoppable] * (1 + 1e-9))
+    assert np.all(asked[stoppable] <= joint_bounds.STOP_FACTOR * least[stoppable] * (1 + 1e-9))
     assert np.all(asked[stoppable] >= 1.9 * least[stoppable])
 
 

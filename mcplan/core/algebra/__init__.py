@@ -1,1 +1,1 @@
-"""Kernels of small dense algebra, rotations and polygons: what the other folders of kernels build on."""
+"""Kernels of small dense algebra, rotations and polygons, used by the other kernels."""

@@ -9,7 +9,7 @@ from mcplan.core.jit import jit_algebra
 def cholesky(A, n, band):
     """Overwrite the lower triangle of the leading (n, n) block of A by L, ``L L' = A``; NaN where A is not definite.
 
-    Entries farther than ``band`` from the diagonal are zero, and not looked at; of a dense matrix ``band`` is n.
+    Entries farther than ``band`` from the diagonal are zero, and not read; for a dense matrix ``band`` is n.
     """
     for j in range(n):
         square = A[j, j]

@@ -1,4 +1,4 @@
-"""Linear equations of which some rows follow from others, and inequalities of which equations leave nothing free."""
+"""Removal of nearly dependent rows from linear equations, and of inequalities that the equations determine."""
 
 import math
 
@@ -7,15 +7,15 @@ import numpy as np
 from mcplan.core.jit import jit_algebra
 
 NEUTRAL = -1.0
-"""Right-hand side of an inequality that says nothing: ``0 >= -1``."""
+"""Right-hand side of an empty inequality: ``0 >= -1``."""
 
-AGAIN = 0.1
-"""With less left of it than this part, a row has lost digits and is made orthogonal once more."""
+REORTHOGONALISE = 0.1
+"""A row of which a smaller part remains has lost digits, and is made orthogonal a second time."""
 
 
 @jit_algebra
-def _left(A, i, m, n, Q, rank):
-    """Write row i of A into Q, less its part in the span of the ``rank`` rows there; return both squared lengths.
+def _residual(A, i, m, n, Q, rank):
+    """Write row i of A, less its part in the span of the ``rank`` rows of Q, into Q; return both squared lengths.
 
     ``r = a - sum_j (a' q_j) q_j``, twice where digits would be lost.
     """
@@ -26,7 +26,7 @@ def _left(A, i, m, n, Q, rank):
         size += x * x
     left = size
     for again in range(2):
-        if again and left > AGAIN * AGAIN * size:
+        if again and left > REORTHOGONALISE * REORTHOGONALISE * size:
             break
         for j in range(rank):
             along = 0.0
@@ -42,11 +42,11 @@ def _left(A, i, m, n, Q, rank):
 
 @jit_algebra
 def make_consistent(A, b, m, n, Q, dependent):
-    """Empty the rows of ``A x = b`` that follow from the others, or nearly: they say ``0 = 0``.
+    """Set the rows of ``A x = b`` that depend on the others, or nearly, to ``0 = 0``.
 
-    A row that nearly lies in the others' span must go as a whole. With another right-hand side alone it would ask
-    for nothing along its rest, a direction that rounding or drift has chosen; as it is, it would ask
-    for a hundred times its error along there.
+    A row that nearly lies in the others' span must go as a whole. Its residual outside of the span is a direction that
+    rounding or drift has chosen: with a corrected right-hand side the row would fix that direction at zero, and
+    unchanged it would amplify its error there a hundredfold.
 
     Rows are made orthonormal one after the other (Gram-Schmidt)::
 
@@ -54,23 +54,23 @@ def make_consistent(A, b, m, n, Q, dependent):
         |r_i| >= dependent_i |a_i|:   q_i = r_i / |r_i|
         else                        a_i = 0,  b_i = 0
 
-    Each of those that stay may say something new, and one of them follow from all others all the same: with
+    Each of the remaining rows is independent of those before it, but it may still depend on all others together: with
     ``A = L Q`` the distance of a row from the span of the rest is ``1 / |(L^-1)_i|``, a column of the inverse. The
-    nearest one, as counted in its own ``dependent_i |a_i|``, goes, and so on, until none is nearer than that. What
-    followed from it need not follow from the rest, so that each time all others are tested again.
+    nearest row, in units of its own ``dependent_i |a_i|``, is removed, until none is nearer than 1. Rows that depended
+    on a removed row need not depend on the rest, so that all rows are tested again each time.
 
     Parameters
     ----------
     A : (n m,) the entries of an (m, n) matrix, column by column; changed where needed.
     b : (m,) changed with them.
     m, n : numbers of rows and columns.
-    Q : (at least 2 m + 1, n) out: orthonormal rows that span the rest, first; the others are scratch.
-    dependent : (m,) part of each row that is not in the span of the others; with less it counts as following from them.
-        Changed: negative for the rows that are emptied.
+    Q : (at least 2 m + 1, n) out: first the orthonormal rows that span the remaining ones; the others are scratch.
+    dependent : (m,) a row counts as dependent if a smaller part of it lies outside the span of the others. Changed:
+        negative for the rows that are emptied.
 
     Returns
     -------
-    The number of these.
+    The number of orthonormal rows.
     """
     while True:
         rank = _orthonormal(A, m, n, Q, dependent)
@@ -103,13 +103,13 @@ def _size(A, i, m, n):
 
 @jit_algebra
 def _orthonormal(A, m, n, Q, dependent):
-    """Make the rows orthonormal that do not follow from those before them; return their number.
+    """Orthonormalise the rows that are independent of those before them; return their number.
 
-    Those that do get a negative sign of their ``dependent``.
+    The other rows get a negative ``dependent``.
     """
     rank = 0
     for i in range(m):
-        size, left = _left(A, i, m, n, Q, rank)
+        size, left = _residual(A, i, m, n, Q, rank)
         dependent[i] = abs(dependent[i])
         if left > dependent[i] * dependent[i] * size and rank < n:
             left = math.sqrt(left)
@@ -123,9 +123,9 @@ def _orthonormal(A, m, n, Q, dependent):
 
 @jit_algebra
 def _nearest(A, m, n, Q, rank, dependent):
-    """Return the row that is nearest to the span of all others for its `dependent`, where one is near enough, else -1.
+    """Return the row nearest to the span of all others, in units of its `dependent`; -1 if none is nearer than 1.
 
-    ``L`` is written behind the rows of Q, a column of its inverse into the row between.
+    ``L`` is written below the rows of Q, a column of its inverse into the row between them.
     """
     nearest, least, i = -1, 1.0, 0
     for row in range(m):
@@ -155,21 +155,21 @@ def _nearest(A, m, n, Q, rank, dependent):
 
 @jit_algebra
 def drop_determined(A, b, m, n, Q, rank, dependent):
-    """Empty the rows of ``A x >= b`` that equations determine, whose rows ``rank`` orthonormal ones of Q span.
+    """Set the rows of ``A x >= b`` that the equations determine to ``0 >= -1``.
 
-    Such a row holds or it does not, whatever is chosen; where it does not, by as little as equations are off, it would
-    leave no solution at all. They say ``0 >= -1`` then.
+    No x that solves the equations can change such a row. If it is violated, be it by rounding of the equations, there
+    would be no solution. The first ``rank`` rows of Q are orthonormal and span the rows of the equations.
 
     Parameters
     ----------
     A : (n m,) the entries of an (m, n) matrix, column by column; changed where needed.
     b : (m,) changed with them.
     m, n : numbers of rows and columns.
-    Q : (at least rank + 1, n) the row after those is scratch.
-    dependent : part of a row that is not in that span; with less it counts as determined.
+    Q : (at least rank + 1, n) the row after the first ``rank`` ones is scratch.
+    dependent : a row counts as determined if a smaller part of it lies outside that span.
     """
     for i in range(m):
-        size, left = _left(A, i, m, n, Q, rank)
+        size, left = _residual(A, i, m, n, Q, rank)
         if left <= dependent * dependent * size:
             _empty(A, i, m, n)
             b[i] = NEUTRAL

@@ -1,22 +1,22 @@
-"""Joint springs and dampers around a motion that is expected."""
+"""Joint impedance: springs and dampers around the expected motion."""
 
 from mcplan.core.jit import jit
 
 
 @jit
 def add_impedance(q, v, vd, tau, kp, kd, leak, limit, dt, expected_q, expected_v, sent):
-    """Add to torques what holds the joints to the motion expected, and let that go on for one period.
+    """Add joint impedance about the expected motion to torques, and advance the expected motion by one period.
 
         sent = tau + kp (q_d - q) + kd (v_d - v), cut to the limit
         v_d+ = v_d + dt (vd + (v - v_d) / leak),   q_d+ = q_d + dt (v_d+ + (q - q_d) / leak)
 
     Parameters
     ----------
-    q, v, vd, tau : (n,) measured positions and velocities, accelerations and torques that are wanted
+    q, v, vd, tau : (n,) measured positions and velocities, desired accelerations and torques
     kp, kd, limit : (n,) gains and torque limits
-    leak, dt : s
-    expected_q, expected_v : (n,) in and out, the motion expected
-    sent : (n,) out, N m
+    leak, dt : s, time constant with which the expected motion returns to the measured one, and control period
+    expected_q, expected_v : (n,) in and out, the expected motion
+    sent : (n,) out, N m, torques to send to the motors
     """
     for i in range(len(q)):
         torque = tau[i] + kp[i] * (expected_q[i] - q[i]) + kd[i] * (expected_v[i] - v[i])

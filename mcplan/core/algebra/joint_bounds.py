@@ -5,18 +5,19 @@ import math
 from mcplan.core.jit import jit
 
 RECOVERY = 0.1
-"""s: usual time constant of the return from beyond a limit."""
+"""s: default time constant of the return from beyond a limit."""
 
-SPARE = 2.0
-"""Of the least deceleration that stops a joint that is not viable, so that it is viable again before its limit."""
+STOP_FACTOR = 2.0
+"""A joint in a state that is not viable brakes with this multiple of the least deceleration that stops it before its
+limit, so that it becomes viable again earlier."""
 
 
 @jit
 def next_velocity(distance, speed, braking, dt, recovery):
     """Return the largest velocity toward a limit at ``distance`` after the next step: see ``viable_acceleration``.
 
-    ``-b dt + sqrt((b dt)^2 + 2 b d)``, written so that a small distance loses no digits, and no less than what
-    ``SPARE`` times the least deceleration leaves of the present ``speed`` that stops it before the limit.
+    ``-b dt + sqrt((b dt)^2 + 2 b d)``, written so that a small distance loses no digits. At least the velocity that
+    remains of ``speed`` after braking with ``STOP_FACTOR`` times the least deceleration that stops before the limit.
     """
     if distance < 0.0:
         return distance / recovery
@@ -26,36 +27,36 @@ def next_velocity(distance, speed, braking, dt, recovery):
     if speed <= allowed:
         return allowed
     step = dt * speed
-    return max(allowed, speed - SPARE * step * speed / (distance + math.sqrt(distance * distance + step * step)))
+    return max(allowed, speed - STOP_FACTOR * step * speed / (distance + math.sqrt(distance * distance + step * step)))
 
 
 @jit
 def viable_acceleration(q, v, lower, upper, velocity, dt, braking, ceiling, recovery):
-    """Return the least and greatest acceleration after which a joint can still be stopped before its limit.
+    """Return the smallest and largest acceleration after which a joint can still be stopped before its limit.
 
     One step is ``v+ = v + dt a``, ``q+ = q + dt v+``. From ``(q+, v+)`` the joint stops with the deceleration ``b``
-    within ``v+^2 / (2 b)``, so the largest velocity that is allowed next solves ``dt v+ + v+^2 / (2 b) = d``,
+    within ``v+^2 / (2 b)``, so the largest allowed next velocity solves ``dt v+ + v+^2 / (2 b) = d``,
     ``d = upper - q``::
 
         v_max = min(velocity, -b dt + sqrt((b dt)^2 + 2 b d))      (d >= 0)
         v_max = d / recovery                                         (d < 0: beyond the limit, come back)
 
     and likewise below; the bounds are ``(v_min - v) / dt <= a <= (v_max - v) / dt``. Inside the limits
-    ``v_min <= 0 <= v_max``, so there is always an acceleration; and a state from which the joint can be stopped with
-    ``b`` is followed by one again, so the bounds never ask for a harder braking than ``b``.
+    ``v_min <= 0 <= v_max``, so there is always an acceleration. A viable state, from which the joint can be stopped
+    with ``b``, is followed by a viable one, so the bounds never require braking harder than ``b``.
 
-    In a state that is not viable (a foot that has slipped off, an impact) nothing is gained by a stop at once, which
-    contacts may contradict: the bounds ask for ``SPARE`` times the least constant deceleration that stops the joint in
-    time, ``v^2 / (d + sqrt(d^2 + (dt v)^2))``, and of a velocity beyond its limit for a return within ``recovery``, or
-    with ``b``; for ``ceiling`` at most.
+    In a state that is not viable (a foot that has slipped off, an impact) an immediate stop has no advantage, and
+    contacts may contradict it. Then the bounds require ``STOP_FACTOR`` times the least constant deceleration that
+    stops the joint in time, ``v^2 / (d + sqrt(d^2 + (dt v)^2))``. A velocity beyond its limit has to return within
+    ``recovery``, or with ``b``. The required acceleration is at most ``ceiling``.
 
     Parameters
     ----------
     q, v : position and velocity, rad or m, per second
     lower, upper, velocity : limits, infinite where absent
     dt : control period, s
-    braking : ``b``, rad/s² (m/s²): what the torques can always do
-    ceiling : largest acceleration asked for, not less than ``braking``
+    braking : ``b``, rad/s² (m/s²): deceleration that the torques can always produce
+    ceiling : largest required acceleration, not less than ``braking``
     recovery : time constant of the return from beyond a limit, s
 
     Source: the set of viable states of Del Prete 2018 (joint position and velocity bounds in discrete time).

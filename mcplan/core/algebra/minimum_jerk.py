@@ -1,4 +1,4 @@
-"""Samples of minimum-jerk references: polynomials of degree five in R^n, in SO(3), and of whole postures."""
+"""Samples of minimum-jerk references: quintic polynomials in R^n, in SO(3), and of whole postures."""
 
 import math
 
@@ -8,7 +8,7 @@ from mcplan.core.jit import jit
 
 @jit
 def minimum_jerk(s):
-    """Return ``10 s³ - 15 s⁴ + 6 s⁵`` and its derivatives with respect to s, held outside [0, 1]."""
+    """Return ``10 s³ - 15 s⁴ + 6 s⁵`` and its derivatives with respect to s; constant outside [0, 1]."""
     if s <= 0.0:
         return 0.0, 0.0, 0.0
     if s >= 1.0:
@@ -109,18 +109,18 @@ def turn(phi, start, R, w, wd):
 
 @jit
 def turn_back(off, s, T, scratch, motion):
-    """Turn the motion of a frame by the rest of a rotation: ``R = exp(hat((1 - sigma(s)) off)) R_0``, in place.
+    """Add a decaying rotation offset to the motion of a frame: ``R = exp(hat((1 - sigma(s)) off)) R_0``, in place.
 
-    With E the exponential and phi its vector, which keeps its direction,
+    With E the exponential and phi its rotation vector, whose direction is constant,
 
         w = phid + E w_0,   wd = phidd + E wd_0 + phid x E w_0
 
     Parameters
     ----------
-    off : (3,) rotation vector of the whole
+    off : (3,) rotation vector of the offset at s = 0
     s, T : as of ``quintic``
     scratch : (4, 3, 3)
-    motion : (24,) as ``core.frame.frame_motion`` leaves it; rotation and angular parts change
+    motion : (24,) as ``core.rigid_body.frame.frame_motion`` writes it; rotation and angular parts change
     """
     phi, E, R, vectors = scratch[0], scratch[1], scratch[2], scratch[3]
     part, slope, bend = minimum_jerk(s)

@@ -1,9 +1,8 @@
-"""Convex polygons in the plane, directions and poses: the geometry beneath contact detection.
+"""Convex polygons in the plane, directions and poses for contact detection; support polygons by linear programs.
 
-The vertices of a polygon that is known by its farthest point in any direction.
-
-The polygon ``{u}`` is the projection of a linear program's feasible set on two of its variables. Each edge of the
-polygon so far is confirmed by the program along the edge's normal, or split at the point that it returns.
+`support_polygon` finds the vertices of a polygon from its farthest points in chosen directions. The polygon is the
+projection of a linear program's feasible set on two of its variables. The program is solved along the normal of each
+edge found so far; its solution confirms the edge, or splits it.
 
 Source: Bretl & Lall, Testing static equilibrium for legged robots, IEEE T-RO 24(4), 2008.
 """
@@ -49,9 +48,9 @@ def nearest_on_border(corners, first, count, x, y):
 
 @jit
 def clip_polygon(corners, first, count, clip, size):
-    """Cut the ``size`` points ``clip[0]`` (x, y, z) to a convex polygon; z follows linearly. Returns how many are left.
+    """Clip the ``size`` points ``clip[0]`` (x, y, z) to a convex polygon; z is interpolated. Return how many are left.
 
-    The points end up in ``clip[0]``; two points are a segment. Source: Sutherland & Hodgman 1974.
+    The result is in ``clip[0]``; two points are a segment. Source: Sutherland & Hodgman 1974.
     """
     for k in range(count):
         a = first + k
@@ -119,7 +118,7 @@ def inward(pose, i, x, y, z):
 
 @jit
 def across(x, y, z):
-    """Return a unit vector (three scalars) across a unit vector; the same for the same input, whatever came before."""
+    """Return a unit vector (three scalars) perpendicular to a unit vector; it depends on nothing else."""
     if abs(x) <= abs(y) and abs(x) <= abs(z):
         u, v, w = 0.0, -z, y
     elif abs(y) <= abs(z):
@@ -148,10 +147,10 @@ def support_polygon(work, exact, tolerance, same, cost, x, vertices, settled):
     Parameters
     ----------
     work : a feasible program whose first two variables ``z`` are the polygon's coordinates.
-    tolerance : an edge is final when the polygon extends no farther beyond it.
-    same : points closer than this are one.
+    tolerance : an edge is final if the polygon extends beyond it by no more than this.
+    same : points closer than this count as one.
     cost, x : (capacity,): scratch, ``cost`` of zeros.
-    vertices, settled : (n, 2), (n,): written; no more than n vertices are found.
+    vertices, settled : (n, 2), (n,) out: vertices, at most n, and whether the edge after each is final.
     """
     point = np.empty(2)
     count, worst = 0, simplex.OPTIMAL
@@ -160,7 +159,7 @@ def support_polygon(work, exact, tolerance, same, cost, x, vertices, settled):
         worst = max(worst, farthest(work, cost, np.cos(angle), np.sin(angle), exact, x, point))
         count = insert(vertices, settled, count, count, point, same)
     i, quiet = 0, 0
-    while quiet < count and count > 1:  # around and around, each edge halved once a time, until all are settled
+    while quiet < count and count > 1:  # each round splits each edge once, until all are final
         if settled[i]:
             i, quiet = (i + 1) % count, quiet + 1
             continue
@@ -181,7 +180,7 @@ def support_polygon(work, exact, tolerance, same, cost, x, vertices, settled):
 
 @jit_allocating
 def insert(vertices, settled, count, at, point, same):
-    """Insert a point that is not there yet; return the number of vertices."""
+    """Insert a vertex unless it is one already; return the number of vertices."""
     for i in range(count):
         if np.hypot(vertices[i, 0] - point[0], vertices[i, 1] - point[1]) <= same:
             return count

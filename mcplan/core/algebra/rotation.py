@@ -1,8 +1,7 @@
-"""Rotations: unit quaternions (w, x, y, z), matrices, rotation vectors. An output may be one of the inputs.
+"""Rotations: unit quaternions (w, x, y, z), matrices, rotation vectors, orientation errors and their rates.
 
-A quaternion and its negative are the same rotation; the logarithm takes the shorter turn.
-
-The rotation vector between two orientations, and how quickly it changes.
+An output may be one of the inputs. A quaternion and its negative are the same rotation; the logarithm returns the
+shorter one.
 """
 
 import math
@@ -133,7 +132,7 @@ def rotation_log(R, quat, out):
 
 @jit
 def rotation_error(target, R, scratch, out):
-    """Compute ``log(R* R')`` (3,): in world axes, rad, at most pi long, it turns ``R`` onto ``R*``.
+    """Compute ``log(R* R')`` (3,): the rotation vector, rad, at most pi long, world axes, that turns ``R`` into ``R*``.
 
     Parameters
     ----------

@@ -1,1 +1,1 @@
-"""Pictures of triangles: which of them is seen at each pixel."""
+"""Kernel that rasterises triangles for pictures."""

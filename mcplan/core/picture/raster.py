@@ -1,4 +1,4 @@
-"""Triangles drawn one after the other into a picture: at each pixel the nearest is seen (Catmull 1974)."""
+"""Rasterisation of triangles with a depth buffer: each pixel shows the nearest triangle (Catmull 1974)."""
 
 import math
 
@@ -7,15 +7,15 @@ from mcplan.core.jit import jit
 
 @jit
 def paint(corners, colours, nearest, picture):
-    """Draw triangles; transparent ones do not write depth, and come last, far to near.
+    """Draw triangles. Transparent ones do not write depth, and must come last, from far to near.
 
-    A pixel belongs to the triangles that its middle is in. 1 / depth is linear in row and column.
+    A pixel belongs to the triangles that contain its centre. 1 / depth is linear in row and column.
 
     Parameters
     ----------
     corners : (k, 3, 3) column and row in pixels, from the upper left corner, and 1 / depth
     colours : (k, 4) red, green, blue and opacity, 0..1
-    nearest : (h, w) in and out: the largest 1 / depth that has been drawn opaque
+    nearest : (h, w) in and out: largest 1 / depth of the opaque triangles drawn so far
     picture : (h, w, 3) in and out: red, green, blue
     """
     height, width = nearest.shape

@@ -1,4 +1,4 @@
-"""Condensation of a compiled QP: data map, substitutions and rows as the packed arrays of core.condense_layout.
+"""Condensation of a compiled QP: data map, substitutions and rows as the packed arrays of core.optimize.layout.
 
 Two-sided rows: the inequalities of a QP become ``lower <= a'x <= upper``.
 
@@ -245,7 +245,7 @@ def build_program(data: DataMap, elimination: Elimination) -> Condensed:
 
 
 def _part_lengths(data: DataMap, n: int, substituted: int, rows: int, factors: int) -> list[int]:
-    """Return the lengths of the parts of the workspace, in the order of core.condense_layout."""
+    """Return the lengths of the parts of the workspace, in the order of core.optimize.layout."""
     held = n + min(rows, n) + 6  # each of the two is filled up to a multiple of four
     length = dict.fromkeys(range(lay.PARTS), rows)
     length |= {

@@ -1,4 +1,4 @@
-"""All that a step of the contact physics reads and writes, as the two bundles that cross to the kernel."""
+"""Inputs and outputs of a step of the contact physics, as the two bundles that are passed to the kernel."""
 
 import numpy as np
 
@@ -10,21 +10,21 @@ from mcplan.core.rigid_body.tree import Tree
 
 
 def close_fixed(tree: Tree, scene: ContactScene, law: np.ndarray) -> Bundle:
-    """Return the bundle of what no step changes: mechanism, scene, and law of the contacts (LAW_SIZE,)."""
+    """Return the bundle of the constants: mechanism, scene, and parameters of the contact law (LAW_SIZE,)."""
     return bundle([*tree, *flat(scene), law])[0]
 
 
 def close_moving(
     exchange: Exchange, scratch: ContactScratch, touch: ContactPoints
 ) -> tuple[Bundle, Exchange, ContactPoints]:
-    """Return the bundle of what steps change, and what the caller reads and writes of it, as it is there."""
+    """Return the bundle of the arrays that steps change, and views of those that the caller reads and writes."""
     packed, views = bundle([*exchange, *scratch, *touch])
     return packed, Exchange(*views[: len(exchange)]), ContactPoints(*views[-len(touch) :])
 
 
 @jit_inline
 def open_fixed(packed):
-    """Return mechanism, scene and law out of their bundle."""
+    """Unpack mechanism, scene and law."""
     real, whole, layout = packed
     tree = Tree(
         axes2(whole, layout, 0),  # topology
@@ -37,7 +37,7 @@ def open_fixed(packed):
 
 @jit_inline
 def open_moving(packed):
-    """Return exchange, scratch space and table of contacts out of their bundle."""
+    """Unpack exchange, scratch space and table of contacts."""
     real, whole, layout = packed
     exchange = Exchange(
         axes2(real, layout, 0),  # grasp
@@ -55,7 +55,7 @@ def open_moving(packed):
 
 @jit_inline
 def open_scene(packed):
-    """Return the scene that a bundle begins with."""
+    """Unpack the scene at the beginning of a bundle."""
     real, whole, layout = packed
     return ContactScene(
         axes2(whole, layout, 0),  # surface_index
@@ -87,7 +87,7 @@ def open_scene(packed):
 
 @jit_inline
 def open_scratch(packed):
-    """Return the scratch space that a bundle begins with."""
+    """Unpack the scratch space at the beginning of a bundle."""
     real, whole, layout = packed
     return ContactScratch(
         axes2(real, layout, 0),  # M
@@ -115,7 +115,7 @@ def open_scratch(packed):
 
 @jit_inline
 def open_touch(packed):
-    """Return the table of contacts that a bundle begins with."""
+    """Unpack the table of contacts at the beginning of a bundle."""
     real, whole, layout = packed
     return ContactPoints(
         axes2(whole, layout, 0),  # index

@@ -1,6 +1,7 @@
-"""Collect the contacts of a step: holds, patches and bumps on surfaces and bars, shapes that meet.
+"""Contact detection of a step: grasps, patches and bumps on surfaces and bars, pairs of shapes.
 
-Where a patch of a link touches a surface, nothing else of that link does; where a corner touches, edges do not.
+If a patch of a link touches a surface, no other part of that link is tested against it; if a corner touches, edges are
+not tested.
 """
 
 from mcplan.core.algebra.polygon import compose, outward
@@ -46,11 +47,11 @@ from mcplan.core.jit import jit
 
 @jit
 def collect(scene, grasp, dt, scratch, touch):
-    """Fill the table of contacts; returns their number.
+    """Fill the table of contacts; return their number.
 
     Parameters
     ----------
-    grasp : (P, 21) holds
+    grasp : (P, 21) grasps
     scratch : poses and speeds of the bodies in; poses of surfaces and patches out
     """
     count = 0
@@ -107,7 +108,7 @@ def collect(scene, grasp, dt, scratch, touch):
 
 @jit
 def grasps_with(scene, grasp, body):
-    """Whether a patch of the body holds something."""
+    """Return whether a patch of the body holds something."""
     holds = False
     for p in range(len(grasp)):
         holds = holds or (scene.patch_index[p, PATCH_BODY] == body and grasp[p, HELD] > 0.0)
@@ -116,9 +117,9 @@ def grasps_with(scene, grasp, body):
 
 @jit
 def hold(scene, grasp, p, body, frame, touch, count):
-    """Add the two contacts of a hold, of position and of orientation, in patch axes at the patch origin.
+    """Add the two contacts of a grasp, for position and for orientation, in patch axes at the patch origin.
 
-    Displacements are from the pose at which the hand closed: ``R' (p - p0)`` and the vector of ``R0' R`` (its sine).
+    Displacements are relative to the pose at which the hand closed: ``R' (p - p0)``, and sine times axis of ``R0' R``.
     """
     if count + 2 > SPACE:
         touch.lost[0] += 2

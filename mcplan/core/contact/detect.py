@@ -1,9 +1,9 @@
-"""What touches what: patches and bumps against surfaces and bars.
+"""Contact points of patches and bumps on surfaces and bars.
 
-A patch that faces a surface touches where both polygons overlap, at the corners of the overlap. A bump (corner, ball
-or rim of a link's shape) touches the top of a slab, or, if it has a radius, also its edges and sides. A flat patch on a
-bar touches along a line, at the line's ends. Contacts are found a little before they close, so that nothing passes a
-surface within a step.
+A patch that faces a surface has its contact points at the corners of the overlap of both polygons. A bump (corner, ball
+or rim of a link's shape) touches the top of a slab or, if it has a radius, also its edges and sides. A flat patch on a
+bar touches along a line and has a contact point at each end. Contacts are detected slightly before they close, so that
+nothing passes through a surface within a step.
 """
 
 import math
@@ -52,8 +52,8 @@ from mcplan.core.contact.model import (
 from mcplan.core.jit import jit
 
 DEEPEST = 0.02
-"""A point further below a surface than this (m), or than the slab is thick, is beside it rather than in it; a face
-without thickness has a body behind it, so that there this depth counts alone."""
+"""m: a point deeper below a surface than this, or than the thickness of the slab, counts as beside the slab, not in it.
+A face without thickness has a body behind it, so that there only this depth counts."""
 
 FACING = -0.7
 """Largest cosine between the normals of patch and surface at which their polygons are intersected."""
@@ -61,9 +61,9 @@ FACING = -0.7
 
 @jit
 def add_contact(touch, count, a, b, patch, link, other, key, x, y, z, gap, friction):
-    """Write a contact at (x, y, z) without its axes; returns the new count, the old one when the table is full.
+    """Write a contact at (x, y, z) without its axes; return the new count, or the old one if the table is full.
 
-    What finds no room is counted: without it the step is wrong.
+    Contacts that do not fit are counted, because the step is wrong without them.
     """
     if count >= SPACE:
         touch.lost[0] += 1
@@ -105,14 +105,14 @@ def set_axes(touch, c, x, y, z):
 
 @jit
 def depth(scene, s):
-    """How far below a surface a point is still in it (m)."""
+    """Return the depth below a surface (m) down to which a point counts as in it."""
     thickness = scene.surface[s, THICKNESS]
     return min(DEEPEST, thickness) if thickness > 0.0 else DEEPEST
 
 
 @jit
 def is_over(scene, surface, s, x, y, z, radius, margin):
-    """Whether a ball comes near the box around a slab."""
+    """Return whether a ball comes near the bounding box of a slab."""
     px, py, height = inward(surface, s, x, y, z)
     reach = radius + margin
     if height > reach or height < -radius - scene.surface[s, THICKNESS]:
@@ -125,7 +125,7 @@ def is_over(scene, surface, s, x, y, z, radius, margin):
 
 @jit
 def is_near_bar(scene, b, x, y, z, reach):
-    """Whether a point is within reach of the hull of a bar."""
+    """Return whether a point is within ``reach`` (m) of a bar, taken as a capsule."""
     bar = scene.bar
     dx, dy, dz = bar[b, BAR_END] - bar[b, 0], bar[b, BAR_END + 1] - bar[b, 1], bar[b, BAR_END + 2] - bar[b, 2]
     u, v, w = x - bar[b, 0], y - bar[b, 1], z - bar[b, 2]
@@ -178,7 +178,7 @@ def patch_on_surface(scene, surface, s, frame, p, margin, clip, touch, count):
 
 @jit
 def patch_on_bar(scene, b, frame, p, margin, touch, count):
-    """Add the contacts of a flat patch with a bar: the ends of the line in which the bar lies on it."""
+    """Add the contacts of a flat patch with a bar: the ends of the line along which the patch touches the bar."""
     if scene.patch_index[p, PATCH_HOLDS] or scene.patch_index[p, PATCH_COUNT] < 3:
         return count
     bar, radius = scene.bar, scene.bar[b, BAR_RADIUS]
@@ -249,7 +249,7 @@ def bump_on_surface(scene, surface, s, pose, body, i, margin, touch, count):
         if height < 0.0:
             ex, ey = nearest_on_border(scene.corners, first, size, px, py)
             far = math.hypot(ex - px, ey - py)
-            if 0.0 < far < -height:  # it came in from the side
+            if 0.0 < far < -height:  # it entered from the side
                 u, v = (ex - px) / far, (ey - py) / far
                 nx, ny, nz = (
                     surface[s, 0] * u + surface[s, 1] * v,
@@ -287,7 +287,7 @@ def bump_on_surface(scene, surface, s, pose, body, i, margin, touch, count):
 
 @jit
 def off_bar(bar, b, x, y, z):
-    """How far a point is off a bar, a cylinder with flat ends, negative inside; and the normal there, three values."""
+    """Return the signed distance of a point from a bar, a cylinder with flat ends, and the normal (three scalars)."""
     dx, dy, dz = bar[b, BAR_END] - bar[b, 0], bar[b, BAR_END + 1] - bar[b, 1], bar[b, BAR_END + 2] - bar[b, 2]
     length = math.sqrt(dx * dx + dy * dy + dz * dz)
     dx, dy, dz = dx / length, dy / length, dz / length
@@ -317,7 +317,7 @@ def bump_on_bar(scene, b, pose, body, i, margin, touch, count):
     x, y, z = outward(pose, body, bump[i, BUMP_CENTRE], bump[i, BUMP_CENTRE + 1], bump[i, BUMP_CENTRE + 2])
     off, u, v, w = off_bar(bar, b, x, y, z)
     gap = off - bump[i, BUMP_RADIUS]
-    if gap > margin or (u == 0.0 and v == 0.0 and w == 0.0):  # on the axis all directions out are as long
+    if gap > margin or (u == 0.0 and v == 0.0 and w == 0.0):  # on the axis no normal is unique
         return count
     before = count
     count = add_contact(

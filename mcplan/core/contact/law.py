@@ -1,10 +1,10 @@
-"""Impulse of one contact as a function of its velocity, and its derivative: a projection on the admissible impulses.
+"""Contact law: impulse of a contact as a function of its velocity, by projection on the admissible impulses.
 
     y = (aim - velocity) / R,    impulse = the nearest point of K to y in the norm of R
 
-K is the cone ``|p_t| <= mu p_n`` of friction, or the ball ``|p| <= bound`` of a hold. R > 0 is a compliance so small
-that the contact is hard for every practical purpose; it makes forces of redundant contacts unique. The impulse is minus
-the gradient of a convex function of the velocity, so that a whole step is one convex program.
+K is the friction cone ``|p_t| <= mu p_n``, or the ball ``|p| <= bound`` of a grasp. R > 0 is a compliance so small that
+the contact is rigid in practice; it makes the forces of redundant contacts unique. The impulse is minus the gradient of
+a convex function of the velocity, so that a whole step is one convex program.
 
 Source: A. Castro et al., An unconstrained convex formulation of compliant contact, IEEE T-RO 2023, sec. IV.
 """
@@ -17,9 +17,9 @@ from mcplan.core.jit import jit_inline
 
 @jit_inline
 def cone_state(x, y, z, tangential, normal, mu):
-    """State of a contact whose unprojected impulse is (x, y, z); the two after it are the compliances.
+    """Return the state of a contact with the unprojected impulse (x, y, z), from its compliances and friction.
 
-    With an infinite friction it does not slide; without any, one that parts straight away does not stick.
+    With infinite friction it does not slide; without friction it does not stick while separating along its normal.
     """
     reach = math.sqrt(x * x + y * y)
     if z > 0.0 and reach <= mu * z:
@@ -56,7 +56,7 @@ def project(kind, state, x, y, z, tangential, normal, mu, p):
 
 @jit_inline
 def stiffness(kind, state, x, y, z, tangential, normal, mu, G):
-    """Write the derivative G (3, 3), symmetric and not negative, of minus the impulse by the velocity."""
+    """Write the derivative G (3, 3), symmetric positive semidefinite, of minus the impulse by the velocity."""
     for i in range(3):
         for j in range(3):
             G[i, j] = 0.0
@@ -68,7 +68,7 @@ def stiffness(kind, state, x, y, z, tangential, normal, mu, G):
         G[2, 2] = 1.0 / normal
         return
     if kind == BALLED:
-        # all three compliances of a hold are one
+        # all three compliances of a grasp are equal
         size = math.sqrt(x * x + y * y + z * z)
         scale = mu / (size * normal)
         a, b, c = x / size, y / size, z / size
@@ -85,7 +85,7 @@ def stiffness(kind, state, x, y, z, tangential, normal, mu, G):
         share = 1.0 / (1.0 + mu * ratio)
         pressure = max(share * (z + ratio * reach), 0.0)
         turn = mu * pressure / (reach * tangential)  # the direction of friction turns
-        grow = mu * ratio * share / tangential  # its size follows the pressure
+        grow = mu * ratio * share / tangential  # its magnitude follows the normal impulse
         G[2, 2] = share / normal
         G[0, 2] = mu * share * a / normal
         G[1, 2] = mu * share * b / normal

@@ -1,7 +1,7 @@
-"""Contact candidates and contacts as the contact kernels see them: packed arrays and their columns.
+"""Packed arrays of the contact physics, and their columns: scene, contacts, inputs and outputs, scratch space.
 
-Bodies are numbered through: those of the robot's tree, then the free objects. The world is body -1. A free object is a
-body whose frame sits at its centre of mass; its six velocities (linear, angular, world axes) follow the robot's.
+Bodies have consecutive numbers: those of the robot's tree, then the free objects. The world is body -1. The frame of a
+free object is at its centre of mass; its six velocities (linear, angular, world axes) follow those of the robot.
 """
 
 from typing import NamedTuple
@@ -13,46 +13,50 @@ from mcplan.core.distance.shape import Shapes, scratch as distance_scratch
 from mcplan.core.rigid_body.tree import Tree, workspace
 
 OWNER, FIRST, COUNT, OWNER_LINK, SLAB = range(5)
-"""Columns of ``Scene.surface_index``: body that carries the surface, its corners in ``Scene.corners``, the object by
-its number as a link (-1: the world), its slab among the shapes (-1: a side of its object's own shape)."""
+"""Columns of ``ContactScene.surface_index``: body that carries the surface, first corner in ``ContactScene.corners``
+and number of corners, link number of the object (-1: the world), slab among the shapes (-1: the surface is a side of
+its object's shape)."""
 
 SURFACE_POSE, SURFACE_FRICTION, THICKNESS, MIDDLE, HALF, SURFACE_SIZE = 0, 12, 13, 14, 16, 18
-"""Columns of ``Scene.surface``: pose in its owner (12), friction, thickness of the slab (m), middle (2) and half sides
-(2) of the rectangle around the polygon."""
+"""Columns of ``ContactScene.surface``: pose in its owner (12), friction, thickness of the slab (m), middle (2) and half
+sides (2) of the rectangle around the polygon."""
 
 BAR_START, BAR_END, BAR_RADIUS, BAR_FRICTION, BAR_SIZE = 0, 3, 6, 7, 8
-"""Columns of ``Scene.bar``: ends of the axis (3 + 3), radius, friction."""
+"""Columns of ``ContactScene.bar``: ends of the axis (3 + 3), radius, friction."""
 
 PATCH_BODY, PATCH_LINK, PATCH_FIRST, PATCH_COUNT, PATCH_HOLDS = range(5)
-"""Columns of ``Scene.patch_index``: body, link, corners in ``Scene.corners``, whether it only grasps."""
+"""Columns of ``ContactScene.patch_index``: body, link, first corner in ``ContactScene.corners`` and number of corners,
+1 for patches that only grasp."""
 
 BALL, RIM = range(2)
 """Kinds of bump: a ball (a corner is a ball without radius), or the rim of a cylinder's end."""
 
 BUMP_BODY, BUMP_LINK, BUMP_KIND, BUMP_PATCH = range(4)
-"""Columns of ``Scene.bump_index``; the patch is that of a ball, -1 of all else."""
+"""Columns of ``ContactScene.bump_index``; the patch is -1 unless the bump is the ball of a patch."""
 
 BUMP_CENTRE, BUMP_RADIUS, BUMP_AXIS, BUMP_FRICTION, BUMP_SIZE = 0, 3, 4, 7, 8
-"""Columns of ``Scene.bump``: centre in its body (3), radius, axis of a rim (3), greatest friction (m, -)."""
+"""Columns of ``ContactScene.bump``: centre in its body (3), radius, axis of a rim (3) (m), largest friction
+coefficient."""
 
-LOWER, UPPER, DAMPING, COULOMB, EASE, EFFORT, JOINT_SIZE = range(7)
-"""Columns of ``Scene.joint``, one row per velocity: position limits, viscous damping, Coulomb friction, the inverse
-inertia that scales the compliance of limits and friction, and the most that its motor gives."""
+LOWER, UPPER, DAMPING, COULOMB, INVERSE_INERTIA, EFFORT, JOINT_SIZE = range(7)
+"""Columns of ``ContactScene.joint``, one row per velocity: position limits, viscous damping, Coulomb friction,
+inverse inertia, which scales the compliance of limits and friction, and largest effort of the motor."""
 
-BODY_BALL, BODY_EASE, BODY_MASS, BODY_SIZE = 0, 4, 5, 9
-"""Columns of ``Scene.body``: middle (3) and radius of a ball around all that may touch on a body; inverse mass seen at
-the body; for objects mass and principal inertia (1 + 3)."""
+BODY_BALL, BODY_INVERSE_MASS, BODY_MASS, BODY_SIZE = 0, 4, 5, 9
+"""Columns of ``ContactScene.body``: centre (3) and radius of a ball around all parts of a body that may touch;
+effective inverse mass at the body; for objects mass and principal inertia (1 + 3)."""
 
 
 BUMP_FIRST, BUMP_STOP, CHAIN, SHAPE_FIRST, SHAPE_STOP = range(5)
-"""Columns of ``Scene.body_index``: first and last bump (exclusive) of a body; length of its chain; its shapes."""
+"""Columns of ``ContactScene.body_index``: first bump and end of the bumps of a body; length of its chain; first shape
+and end of its shapes."""
 
 PAIR_A, PAIR_B, BODY_OF_A, BODY_OF_B = range(4)
-"""Columns of ``Scene.pair``: shapes that may meet, and their bodies (-1: the world)."""
+"""Columns of ``ContactScene.pair``: shapes that may meet, and their bodies (-1: the world)."""
 
 
 class ContactScene(NamedTuple):
-    """Everything that may touch. All arrays are read-only and C-contiguous."""
+    """Parts of bodies and of the world that may touch. All arrays are read-only and C-contiguous."""
 
     surface_index: np.ndarray  # (S, 5) int64
     surface: np.ndarray  # (S, 18)
@@ -78,20 +82,21 @@ CONE, BALLED = range(2)
 """Kinds of contact: unilateral with friction; bilateral with a bounded magnitude (half of a grasp)."""
 
 KIND, TURNING, BODY_A, BODY_B, PATCH, LINK, OTHER, KEY, STATE, SLOTS, INDEX_SIZE = range(11)
-"""Columns of ``Touch.index``: kind; whether it concerns angular velocities; bodies that touch and that support; patch
-(-1: none); link or object that touches, and the one that supports (-1: the world); name by which a contact is
-recognised in the next step; state; number of velocities that it concerns."""
+"""Columns of ``ContactPoints.index``: kind; 1 if the contact constrains angular velocities; touching and supporting
+body; patch (-1: none); touching and supporting link or object (-1: the world); key by which a contact is recognised in
+the next step; state; number of velocities that move the contact."""
 
 POINT, AXES, ERROR, FRICTION, VALUE_SIZE = 0, 3, 12, 15, 16
-"""Columns of ``Touch.value``: place in the world (3), axes t1, t2, n in rows (9), displacement along the axes (3; the
-last one of a contact is its gap, m), friction coefficient or bound of a grasp (N, N m)."""
+"""Columns of ``ContactPoints.value``: position in the world (3), axes t1, t2, n in rows (9), displacement along the
+axes (3; unless in a grasp, the last is the gap, m), friction coefficient or bound of a grasp (N, N m)."""
 
 OPEN, STICK, SLIDE = range(3)
 """States of a contact."""
 
 
-TAKEN, ASKED, TAKEN_BEFORE, ASKED_BEFORE, SHIFT_SIZE = range(5)
-"""Columns of ``Touch.shift``: what a round takes, what the slip then asks for, and both of the round before."""
+APPLIED, REQUIRED, LAST_APPLIED, LAST_REQUIRED, SHIFT_SIZE = range(5)
+"""Columns of ``ContactPoints.shift``: shift in an iteration, shift ``mu |s|`` for the resulting slip, and both of the
+previous iteration; see `solve`."""
 
 
 class ContactPoints(NamedTuple):
@@ -99,26 +104,26 @@ class ContactPoints(NamedTuple):
 
     index: np.ndarray  # (C, 11) int64
     value: np.ndarray  # (C, 16)
-    where: np.ndarray  # (C, W) int64: velocities that a contact concerns
+    where: np.ndarray  # (C, W) int64: indices of the velocities that move a contact
     J: np.ndarray  # (C, 3, W): velocity of a on b along the axes, per velocity
-    aim: np.ndarray  # (C, 6) wanted velocity along the axes (3), compliance (3)
+    aim: np.ndarray  # (C, 6) target velocity along the axes (3), compliance (3)
     impulse: np.ndarray  # (C, 3) along the axes, N s
     speed: np.ndarray  # (C, 3) along the axes, m/s
-    climb: np.ndarray  # (C, 3) change of the speed along the direction of a line search
-    shift: np.ndarray  # (C, 4) subtracted from the wanted normal velocity so that sliding does not lift, m/s
+    climb: np.ndarray  # (C, 3) change of the speed per unit step of a line search
+    shift: np.ndarray  # (C, 4) subtracted from the target normal velocity so that sliding does not lift, m/s
     memory_index: np.ndarray  # (C, 2) int64: key and state in the previous step
     memory: np.ndarray  # (C, 2) stretch of the tangential springs of soft contacts (m)
-    report_index: np.ndarray  # (2 C, 2) int64: link and patch of each point that carries force, as each side sees it
-    report: np.ndarray  # (2 C, 9) its place, normal (leaving the support) and force in the world
-    lost: np.ndarray  # (1,) int64: contacts that found no room
+    report_index: np.ndarray  # (2 C, 2) int64: link and patch of each point that carries force, a row for each side
+    report: np.ndarray  # (2 C, 9) its position, normal (away from the support) and force in the world
+    lost: np.ndarray  # (1,) int64: number of contacts that did not fit
 
 
 HELD, ANCHOR, BOUND, FREE, GRASP_SIZE = 0, 1, 13, 15, 21
-"""Columns of the grasps, one row per patch: whether it holds, pose where it holds (12), bounds of force and moment (2),
-1 for each direction (linear, angular, patch axes) that the hold leaves free (6)."""
+"""Columns of the grasps, one row per patch: 1 if it holds, pose at which it holds (12), bounds of force and moment (2),
+1 for each free direction of the grasp (6: linear, angular, patch axes)."""
 
 SPACE = 160
-"""Contacts that a step can hold."""
+"""Largest number of contacts of a step."""
 
 
 def touch(scene: ContactScene) -> ContactPoints:
@@ -143,31 +148,29 @@ def touch(scene: ContactScene) -> ContactPoints:
 
 
 COMPLIANCE, RECOVERY, RECOVERY_SPEED, RESTITUTION, BOUNCE_SPEED, SOFT, STIFF, DAMP, LAW_SIZE = range(9)
-"""Places in the array of what contacts are like: compliance as a fraction of the inverse mass seen; fraction of a
-penetration that a step takes back, and its greatest speed (m/s); coefficient of restitution and the speed from which on
-it counts (m/s); 1 for springs and dampers, their stiffness (N/m) and damping (N s/m)."""
+"""Entries of the parameters of the contact law: compliance as a fraction of the effective inverse mass; fraction of a
+penetration that a step corrects, and its largest speed (m/s); coefficient of restitution, and the impact speed above
+which it applies (m/s); 1 for springs and dampers, their stiffness (N/m) and damping (N s/m)."""
 
 
 class Exchange(NamedTuple):
     """Inputs and outputs of a step, other than the state of the robot."""
 
-    grasp: np.ndarray  # (P, 21) holds
-    tau: np.ndarray  # (nv - 6,) torques that the motors are asked for
-    force: (
-        np.ndarray
-    )  # (n,) other generalized forces on all bodies, without gravity, contacts and joints' own; N and N m
+    grasp: np.ndarray  # (P, 21) grasps
+    tau: np.ndarray  # (nv - 6,) commanded motor torques
+    force: np.ndarray  # (n,) other generalized forces (N, N m), without those of gravity, contacts and joints
     object_q: np.ndarray  # (O, 7) of the objects, overwritten by the next state
     object_v: np.ndarray  # (O, 6) of the objects, overwritten by the next state
     wrench: np.ndarray  # (P, 6) out: of the environment on every patch, at its origin, world axes
-    tau_ext: np.ndarray  # (nv,) out: forces of joint friction, damping and limits, of contacts without a patch, what
-    # ``force`` says, and what the motors do not give of ``tau``
+    tau_ext: np.ndarray  # (nv,) out: forces of joint friction, damping and limits, of contacts without a patch,
+    # ``force``, and minus the part of ``tau`` that exceeds the motors' limits
     counts: np.ndarray  # (6,) int64 out: contacts in the table, Newton steps, points reported, 1 if the state is
-    # finite, contacts that found no room, 1 if Coulomb's law holds
+    # finite, contacts that did not fit, 1 if Coulomb's law is satisfied
     work: np.ndarray  # workspace of the tree
 
 
 def exchange(tree: Tree, patches: int, objects: int) -> Exchange:
-    """Allocate what a step exchanges with its caller."""
+    """Allocate inputs and outputs of a step."""
     nv = len(tree.armature)
     return Exchange(
         np.zeros((patches, GRASP_SIZE)),
@@ -182,35 +185,36 @@ def exchange(tree: Tree, patches: int, objects: int) -> Exchange:
     )
 
 
-STATE_NOW, MOMENTUM, GRADIENT, STEP, PRODUCT, SIDE, AIM, BEND, GRIP, LIMIT, RUB, VECTORS = range(12)
-"""Rows of ``Scratch.vector``: velocity; M v + dt force; gradient; direction of the line search, M times it; which limit
-of a joint is near (-1, 0, 1), velocity wanted there, compliance; bound of the joint's friction (N m s); impulses of
-limits and of friction."""
+STATE_NOW, MOMENTUM, GRADIENT, STEP, PRODUCT, NEAR_LIMIT = range(6)
+LIMIT_VELOCITY, JOINT_COMPLIANCE, FRICTION_BOUND, LIMIT_IMPULSE, FRICTION_IMPULSE, VECTORS = range(6, 12)
+"""Rows of ``ContactScratch.vector``: velocity; M v + dt force; gradient; direction d of the line search, M d; near
+limit of a joint (-1 upper, 0 none, 1 lower), target velocity there, compliance; bound of the joint's friction (N m s);
+impulses of limits and of friction."""
 
 
 class ContactScratch(NamedTuple):
     """Scratch space of a step."""
 
-    M: np.ndarray  # (n, n) mass matrix with the damping, for all bodies; only the lower triangle
-    H: np.ndarray  # (n, n) second derivative of the program, then its factor
+    M: np.ndarray  # (n, n) mass matrix of all bodies plus dt times damping; only the lower triangle
+    H: np.ndarray  # (n, n) Hessian of the program, then its factor
     vector: np.ndarray  # (VECTORS, n)
     robot_M: np.ndarray  # (nv, nv)
-    dense: np.ndarray  # (n,) int64: parents of a matrix that is full
+    dense: np.ndarray  # (n,) int64: parents of a dense matrix
     pose: np.ndarray  # (bodies, 12) of the bodies in the world
     surface: np.ndarray  # (S, 12) of the surfaces
     frame: np.ndarray  # (P, 12) of the patches
-    clip: np.ndarray  # (2, K, 3) polygons being cut
+    clip: np.ndarray  # (2, K, 3) polygons that are clipped
     speed: np.ndarray  # (bodies,) m/s
     G: np.ndarray  # (3, 3) stiffness of a contact
-    shape: np.ndarray  # (shapes, 12) of the shapes in the world, where one was looked at
+    shape: np.ndarray  # (shapes, 12) poses of the shapes in the world when they were last tested
     distance: np.ndarray  # scratch of the distance kernels
-    nearest: np.ndarray  # (10,) result of the search
-    apart: np.ndarray  # (pairs,) distance that a pair had at least, plus the travel of its bodies by then, m
+    nearest: np.ndarray  # (10,) nearest points, see ``distance.pair``
+    apart: np.ndarray  # (pairs,) lower bound of a pair's distance when last tested, plus travel of its bodies then, m
     travel: np.ndarray  # (bodies,) bound on the path length of any point of a body, m
-    quiet: np.ndarray  # (1,) distance that every pair has at least, m
-    clear: np.ndarray  # (shapes of bodies, slabs and bars) the same of shapes and supports
-    left_q: np.ndarray  # (nq,) where the last step left the robot
-    left_object_q: np.ndarray  # (objects, 7) and the objects
+    quiet: np.ndarray  # (1,) lower bound of the distance of all pairs, m
+    clear: np.ndarray  # (shapes of bodies, slabs and bars) like ``apart``, of shapes and supports
+    left_q: np.ndarray  # (nq,) state of the robot after the last step
+    left_object_q: np.ndarray  # (objects, 7) and of the objects
 
 
 def scratch(scene: ContactScene, nv: int) -> ContactScratch:

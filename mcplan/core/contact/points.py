@@ -1,7 +1,7 @@
-"""Contact points that an engine has found, as both of their sides see them, and their sums for each patch.
+"""Contact points of a physics engine, split into their two sides and summed to the wrenches of patches.
 
-A contact with the force f along the rows of its frame E, from its first side to its second, acts there by ``E' f`` and
-by ``-E' f`` on its first; on a patch at p all points together come to ``w = (sum f, sum (x - p) x f)``.
+A contact with the force f along the rows of its frame E acts with ``E' f`` on its second side and with ``-E' f`` on its
+first. On a patch at p the points sum to the wrench ``w = (sum f, sum (x - p) x f)``.
 """
 
 from mcplan.core.jit import jit
@@ -10,29 +10,29 @@ LINK, PATCH, CONTACT, SHAPE, INDEX_SIZE = range(5)
 PLACE, NORMAL, FORCE, POINT_SIZE = 0, 3, 6, 9
 
 NO_PATCH, SEVERAL = -1, -2
-"""Instead of the number of a patch: none, and one of several, which its place tells."""
+"""In place of a patch number: no patch; one of several patches, which the position of the point decides."""
 
 
 @jit
 def split_contacts(rows, geoms, places, frames, forces, link_of, patch_of, links, index, point):
-    """Write the points of contacts that carry something, one for each side that belongs to a link or an object.
+    """Write the points of loaded contacts, one for each side that belongs to a link or an object.
 
-    A patch takes part only where the robot meets something else than itself.
+    A point gets a patch only if the robot touches something other than itself.
 
     Parameters
     ----------
-    rows : (n,) int64 where the force (3) of each contact begins in ``forces``; negative for none
+    rows : (n,) int64 first entry of each contact's force (3) in ``forces``; negative for none
     geoms : (n, 2) int64 the shapes of both sides
-    places, frames : (n, 3), (n, 9) m, and the contacts' axes, normal first
+    places, frames : (n, 3), (n, 9) positions (m), and the contacts' axes, normal first
     forces : (m,) N
-    link_of, patch_of : (G,) int64 of shapes; links of the robot before those of objects, negative for what stands fast
-    links : how many the robot has
+    link_of, patch_of : (G,) int64 of shapes; links of the robot come before objects, negative for fixed shapes
+    links : number of links of the robot
     index : (2n, 4) int64 out: LINK, PATCH, CONTACT, SHAPE
     point : (2n, 9) out: PLACE, NORMAL (towards the link), FORCE, in the world
 
     Returns
     -------
-    How many there are.
+    Number of points.
     """
     count = 0
     for k in range(len(rows)):
@@ -59,21 +59,20 @@ def split_contacts(rows, geoms, places, frames, forces, link_of, patch_of, links
 
 @jit
 def sum_patches(index, point, body_of, offset, turned, placed, link_of, wrench, touched, loose):
-    """Add up the points of each patch, which get its link, and say which contacts are no patch's on either side.
+    """Sum the points of each patch, assign them to its link, and list the contacts without a patch on either side.
 
     Parameters
     ----------
     index, point : (k, 4), (k, 9) of the points of ``split_contacts``; LINK is changed
-    body_of, offset, link_of : (P,) int64, (P, 3), (P,) int64 of patches: what carries them, where they are on it (m),
-        and their links
-    turned, placed : (bodies, 9), (bodies, 3) rotations and places (m) of bodies
+    body_of, offset, link_of : (P,) int64, (P, 3), (P,) int64 of patches: body, position in the body (m), link
+    turned, placed : (bodies, 9), (bodies, 3) rotations and positions (m) of bodies
     wrench : (P, 6) out: at the patches' origins, world axes
-    touched : (P,) bool out: which of them have points
-    loose : (k,) int64 out: the contacts of no patch
+    touched : (P,) bool out: patches with points
+    loose : (k,) int64 out: contacts without a patch
 
     Returns
     -------
-    How many contacts are no patch's.
+    Number of contacts without a patch.
     """
     wrench[:] = 0.0
     touched[:] = False

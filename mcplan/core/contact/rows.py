@@ -1,4 +1,4 @@
-"""How the velocities move the contacts of a step, and where the bodies are."""
+"""Contact Jacobians of a step, and poses of the bodies."""
 
 import math
 
@@ -40,7 +40,7 @@ def add_motion(tree, scene, work, pose, robot_bodies, c, body, sign, touch):
             d, column = tree.topology[i, DEGREE], tree.topology[i, V]
             while where[c, slot] != column:
                 slot -= 1
-                if slot < 0:  # joints that mimic others come in no order
+                if slot < 0:  # the columns of mimic joints are not in order
                     slot = touch.index[c, SLOTS] - 1
             J[c, r, slot] += (
                 x * work[d, SCREW]
@@ -55,7 +55,7 @@ def add_motion(tree, scene, work, pose, robot_bodies, c, body, sign, touch):
 
 @jit
 def fill_rows(tree, scene, work, pose, robot_bodies, count, touch):
-    """Write which velocities move each contact, and how; returns whether some contact couples two bodies."""
+    """Write the sparse Jacobian of each contact; return whether some contact couples two bodies."""
     coupled = False
     for c in range(count):
         a, b = touch.index[c, BODY_A], touch.index[c, BODY_B]

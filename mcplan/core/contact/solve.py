@@ -1,14 +1,14 @@
-"""Velocities after a step as the minimum of a convex function, by Newton's method.
+"""Contact solver: the velocities after a step as the minimum of a convex function, by Newton's method.
 
     l(v) = 1/2 (v - v*)' M (v - v*) + sum_i l_i(aim_i - J_i v),    dl_i/d(J_i v) = -impulse_i
 
 Its gradient is ``M v - b - J' impulse`` with ``b = M v*`` the momentum without contact impulses. The second derivative
 has the sparsity of the tree unless a contact couples two bodies, so that its factor has no fill.
 
-The convex program lifts a sliding body: its velocity lies in a cone, too. Coulomb's law is a fixed point: the wanted
-normal velocity is reduced by ``mu |s|`` until this shift no longer changes. The slip ``s = aim_t - v_t - R_t p_t`` is
-zero while a contact sticks, and all of the wanted velocity without load; it is continuous between these states. If only
-sliding contacts had a shift, a lightly loaded corner would open and close in turn.
+The convex program would lift a sliding body, because it also restricts the velocity to a cone. Coulomb's law is a fixed
+point: the target normal velocity is reduced by ``mu |s|`` until this shift no longer changes. The slip ``s = aim_t -
+v_t - R_t p_t`` is zero while a contact sticks, and without load it is ``aim_t - v_t``; it is continuous between these
+states. If only sliding contacts had a shift, a lightly loaded corner would alternately open and close.
 
 Sources: A. Castro et al., IEEE T-RO 2023; V. Acary, F. Cadoux et al., ZAMM 2011 (the fixed point of De Saxce's term);
 D. G. Anderson, J. ACM 1965 (acceleration of the fixed-point iteration).
@@ -19,35 +19,35 @@ import math
 from mcplan.core.algebra.tree_factor import tree_factor, tree_multiply, tree_solve
 from mcplan.core.contact.law import cone_state, project, stiffness
 from mcplan.core.contact.model import (
-    AIM,
-    ASKED,
-    ASKED_BEFORE,
+    APPLIED,
     BALLED,
-    BEND,
     FRICTION,
+    FRICTION_BOUND,
+    FRICTION_IMPULSE,
     GRADIENT,
-    GRIP,
+    JOINT_COMPLIANCE,
     KIND,
-    LIMIT,
+    LAST_APPLIED,
+    LAST_REQUIRED,
+    LIMIT_IMPULSE,
+    LIMIT_VELOCITY,
     MOMENTUM,
+    NEAR_LIMIT,
     PRODUCT,
-    RUB,
-    SIDE,
+    REQUIRED,
     SLIDE,
     SLOTS,
     STATE,
     STATE_NOW,
     STEP,
     STICK,
-    TAKEN,
-    TAKEN_BEFORE,
 )
 from mcplan.core.jit import jit, jit_inline
 
 SHIFT_TOLERANCE, SHIFTS = 1e-5, 30
-"""Tolerance of the shift of the wanted normal velocity (m/s), and the largest number of fixed-point iterations."""
+"""Tolerance of the shift of the target normal velocity (m/s), and the largest number of fixed-point iterations."""
 
-LEAST_MIX, MOST_MIX = -1.0, 0.9
+MIN_MIX, MAX_MIX = -1.0, 0.9
 """Bounds of the weight of the previous iterate in the next one (Anderson acceleration)."""
 
 
@@ -59,7 +59,7 @@ def respond(touch, c, x, y, z, forced):
     tangential, normal = aim[c, 3], aim[c, 5]
     x = (aim[c, 0] - x) / tangential
     y = (aim[c, 1] - y) / tangential
-    z = (aim[c, 2] - touch.shift[c, TAKEN] - z) / normal
+    z = (aim[c, 2] - touch.shift[c, APPLIED] - z) / normal
     if not forced:
         if kind == BALLED:
             touch.index[c, STATE] = STICK if x * x + y * y + z * z <= mu * mu else SLIDE
@@ -70,30 +70,30 @@ def respond(touch, c, x, y, z, forced):
 
 @jit_inline
 def joint_impulses(vector, k, speed):
-    """Impulses (two scalars) of the limit and of the friction of a joint at a speed."""
-    limit, rub = 0.0, 0.0
-    side = vector[SIDE, k]
+    """Return the impulses (two scalars) of the limit and of the friction of a joint at a speed."""
+    limit, friction = 0.0, 0.0
+    side = vector[NEAR_LIMIT, k]
     if side != 0.0:
-        limit = side * max(0.0, (vector[AIM, k] - side * speed) / vector[BEND, k])
-    grip = vector[GRIP, k]
-    if grip > 0.0:
-        rub = min(max(-speed / vector[BEND, k], -grip), grip)
-    return limit, rub
+        limit = side * max(0.0, (vector[LIMIT_VELOCITY, k] - side * speed) / vector[JOINT_COMPLIANCE, k])
+    bound = vector[FRICTION_BOUND, k]
+    if bound > 0.0:
+        friction = min(max(-speed / vector[JOINT_COMPLIANCE, k], -bound), bound)
+    return limit, friction
 
 
 @jit
 def respond_all(M, parent, n, count, touch, vector, forced):
-    """Write impulses and gradient at the present velocity; return squared gradient and momentum, scaled by masses."""
+    """Write impulses and gradient at the present velocity; return squares of gradient and momentum, over the masses."""
     v, g = vector[STATE_NOW], vector[GRADIENT]
     tree_multiply(M, parent, n, v, g)
     total = 0.0
     for k in range(n):
         g[k] -= vector[MOMENTUM, k]
         total += vector[MOMENTUM, k] * vector[MOMENTUM, k] / M[k, k]
-        limit, rub = joint_impulses(vector, k, v[k])
-        vector[LIMIT, k] = limit
-        vector[RUB, k] = rub
-        g[k] -= limit + rub
+        limit, friction = joint_impulses(vector, k, v[k])
+        vector[LIMIT_IMPULSE, k] = limit
+        vector[FRICTION_IMPULSE, k] = friction
+        g[k] -= limit + friction
     for c in range(count):
         slots = touch.index[c, SLOTS]
         for r in range(3):
@@ -114,15 +114,15 @@ def respond_all(M, parent, n, count, touch, vector, forced):
 
 
 @jit
-def curve(M, n, count, touch, vector, G, H):
-    """Write the second derivative at the present states to the lower triangle of H."""
+def hessian(M, n, count, touch, vector, G, H):
+    """Write the Hessian at the present contact states to the lower triangle of H."""
     for i in range(n):
         for j in range(i + 1):
             H[i, j] = M[i, j]
-        if vector[LIMIT, i] != 0.0:
-            H[i, i] += 1.0 / vector[BEND, i]
-        if abs(vector[RUB, i]) < vector[GRIP, i]:
-            H[i, i] += 1.0 / vector[BEND, i]
+        if vector[LIMIT_IMPULSE, i] != 0.0:
+            H[i, i] += 1.0 / vector[JOINT_COMPLIANCE, i]
+        if abs(vector[FRICTION_IMPULSE, i]) < vector[FRICTION_BOUND, i]:
+            H[i, i] += 1.0 / vector[JOINT_COMPLIANCE, i]
     for c in range(count):
         aim, speed, slots = touch.aim, touch.speed, touch.index[c, SLOTS]
         stiffness(
@@ -130,7 +130,7 @@ def curve(M, n, count, touch, vector, G, H):
             touch.index[c, STATE],
             (aim[c, 0] - speed[c, 0]) / aim[c, 3],
             (aim[c, 1] - speed[c, 1]) / aim[c, 3],
-            (aim[c, 2] - touch.shift[c, TAKEN] - speed[c, 2]) / aim[c, 5],
+            (aim[c, 2] - touch.shift[c, APPLIED] - speed[c, 2]) / aim[c, 5],
             aim[c, 3],
             aim[c, 5],
             touch.value[c, FRICTION],
@@ -151,9 +151,9 @@ def slope_at(n, count, touch, vector, alpha, rise, bend):
     """Return the derivative of l along the direction; ``rise + alpha bend`` is the part without contacts."""
     slope = rise + alpha * bend
     for k in range(n):
-        if vector[SIDE, k] != 0.0 or vector[GRIP, k] > 0.0:
-            limit, rub = joint_impulses(vector, k, vector[STATE_NOW, k] + alpha * vector[STEP, k])
-            slope -= (limit + rub) * vector[STEP, k]
+        if vector[NEAR_LIMIT, k] != 0.0 or vector[FRICTION_BOUND, k] > 0.0:
+            limit, friction = joint_impulses(vector, k, vector[STATE_NOW, k] + alpha * vector[STEP, k])
+            slope -= (limit + friction) * vector[STEP, k]
     for c in range(count):
         speed, climb, p = touch.speed[c], touch.climb[c], touch.impulse[c]
         respond(touch, c, speed[0] + alpha * climb[0], speed[1] + alpha * climb[1], speed[2] + alpha * climb[2], False)
@@ -163,7 +163,7 @@ def slope_at(n, count, touch, vector, alpha, rise, bend):
 
 @jit
 def line_search(M, parent, n, count, touch, vector):
-    """Step length of the minimum of l along the direction, or 1 if the slope at 1 is negative or small."""
+    """Return the step length at the minimum of l along the direction, or 1 if the slope at 1 is negative or small."""
     step = vector[STEP]
     tree_multiply(M, parent, n, step, vector[PRODUCT])
     rise, bend, start = 0.0, 0.0, 0.0
@@ -205,18 +205,18 @@ def line_search(M, parent, n, count, touch, vector):
 
 @jit
 def solve_program(M, parent, n, count, touch, scratch, tolerance, iterations, forced):
-    """Move the velocity to the minimum of l; returns the number of Newton steps.
+    """Move the velocity to the minimum of l; return the number of Newton steps.
 
     Parameters
     ----------
-    parent : sparsity of the second derivative
+    parent : sparsity of the Hessian
     forced : whether the first step keeps the present contact states, a warm start that is often exact
     """
     vector, H = scratch.vector, scratch.H
     left, total = respond_all(M, parent, n, count, touch, vector, forced)
     steps = 0
     while steps < iterations and (forced or left > tolerance * tolerance * total):
-        curve(M, n, count, touch, vector, scratch.G, H)
+        hessian(M, n, count, touch, vector, scratch.G, H)
         tree_factor(H, parent, n)
         for k in range(n):
             vector[STEP, k] = -vector[GRADIENT, k]
@@ -234,8 +234,8 @@ def solve_program(M, parent, n, count, touch, scratch, tolerance, iterations, fo
 
 
 @jit_inline
-def asked_shift(touch, c):
-    """Shift ``mu |s|`` (m/s) of contact c at the present velocity; 0 for grasps and contacts that cannot slide."""
+def required_shift(touch, c):
+    """Return the shift ``mu |s|`` (m/s) of contact c at the present velocity; 0 for grasps and sticking contacts."""
     holds = touch.index[c, KIND] == BALLED or touch.index[c, STATE] == STICK
     if holds or touch.value[c, FRICTION] == math.inf:
         return 0.0
@@ -259,19 +259,21 @@ def solve_contacts(M, parent, n, count, touch, scratch, tolerance, iterations):
         steps += solve_program(M, parent, n, count, touch, scratch, tolerance, iterations, turn == 0)
         left, along, length = 0.0, 0.0, 0.0
         for c in range(count):
-            shift[c, ASKED] = asked_shift(touch, c)
-            error = shift[c, ASKED] - shift[c, TAKEN]
+            shift[c, REQUIRED] = required_shift(touch, c)
+            error = shift[c, REQUIRED] - shift[c, APPLIED]
             left = max(left, abs(error))
             if turn > 0:
-                gain = error - (shift[c, ASKED_BEFORE] - shift[c, TAKEN_BEFORE])
+                gain = error - (shift[c, LAST_REQUIRED] - shift[c, LAST_APPLIED])
                 along += error * gain
                 length += gain * gain
         if left <= SHIFT_TOLERANCE:
             break
-        # Anderson acceleration: the mix of the last two iterates with the least error to first order
-        mix = min(max(along / length, LEAST_MIX), MOST_MIX) if length > 0.0 else 0.0
+        # Anderson acceleration: the mix of the last two iterates that minimises the linearised error
+        mix = min(max(along / length, MIN_MIX), MAX_MIX) if length > 0.0 else 0.0
         for c in range(count):
-            following = (1.0 - mix) * shift[c, ASKED] + mix * shift[c, ASKED_BEFORE] if turn > 0 else shift[c, ASKED]
-            shift[c, TAKEN_BEFORE], shift[c, ASKED_BEFORE] = shift[c, TAKEN], shift[c, ASKED]
-            shift[c, TAKEN] = max(following, 0.0)
+            following = (
+                (1.0 - mix) * shift[c, REQUIRED] + mix * shift[c, LAST_REQUIRED] if turn > 0 else shift[c, REQUIRED]
+            )
+            shift[c, LAST_APPLIED], shift[c, LAST_REQUIRED] = shift[c, APPLIED], shift[c, REQUIRED]
+            shift[c, APPLIED] = max(following, 0.0)
     return steps, left

@@ -1,9 +1,9 @@
-"""One step of bodies in contact, driven by torques.
+"""Time step of rigid-body contact physics, driven by torques.
 
     M (v+ - v) = dt (force - h) + J' impulse,    q+ = integrate(q, v+, dt)
 
-Viscous damping, joint limits and joint friction act on v+ like the contacts do, so that no stiffness limits the step.
-Impacts need no special case: an impulse is as large as it must be.
+Viscous damping, joint limits and joint friction act on v+, as the contacts do, so that stiffness does not limit dt.
+Impacts need no special case, because impulses are not bounded.
 
 Sources: S1 sec. 3.7 (contact forces from constraints, impulse transfer, energy loss); D. Stewart & J. Trinkle, IJNME
 1996.
@@ -16,49 +16,49 @@ from mcplan.core.bundle import Bundle
 from mcplan.core.contact.bundle import open_fixed, open_moving
 from mcplan.core.contact.collect import collect
 from mcplan.core.contact.model import (
-    AIM,
+    APPLIED,
     AXES,
     BALLED,
-    BEND,
     BODY_A,
     BODY_B,
-    BODY_EASE,
+    BODY_INVERSE_MASS,
     BODY_MASS,
     BOUNCE_SPEED,
     COMPLIANCE,
     COULOMB,
     DAMP,
     DAMPING,
-    EASE,
     EFFORT,
     ERROR,
     FRICTION,
-    GRIP,
+    FRICTION_BOUND,
+    FRICTION_IMPULSE,
+    INVERSE_INERTIA,
+    JOINT_COMPLIANCE,
     KEY,
     KIND,
-    LIMIT,
+    LIMIT_IMPULSE,
+    LIMIT_VELOCITY,
     LINK,
     LOWER,
     MOMENTUM,
+    NEAR_LIMIT,
     OPEN,
     PATCH,
     POINT,
     RECOVERY,
     RECOVERY_SPEED,
     RESTITUTION,
-    RUB,
-    SIDE,
     SLOTS,
     SOFT,
     STATE,
     STATE_NOW,
     STICK,
     STIFF,
-    TAKEN,
     TURNING,
     UPPER,
 )
-from mcplan.core.contact.pairs import follow_ways
+from mcplan.core.contact.pairs import update_travel
 from mcplan.core.contact.rows import fill_poses, fill_rows
 from mcplan.core.contact.solve import SHIFT_TOLERANCE, solve_contacts
 from mcplan.core.jit import jit
@@ -68,17 +68,17 @@ from mcplan.core.rigid_body.mass_matrix import add_inertias, fill_mass_matrix
 from mcplan.core.rigid_body.tree import GRAVITY, VELOCITY
 
 TOLERANCE, ITERATIONS = 1e-9, 60
-"""Gradient left, relative to the momentum, and the most Newton steps."""
+"""Gradient at convergence, relative to the momentum, and largest number of Newton steps."""
 
 
 @jit
 def bound_speeds(scene, work, robot_bodies, object_v, speed):
-    """Write how fast any point of a body that may touch moves at most."""
+    """Write for each body an upper bound of the speed of all points that may touch."""
     for i in range(len(speed)):
         if i < robot_bodies:
             x, y, z = work[i, VELOCITY], work[i, VELOCITY + 1], work[i, VELOCITY + 2]
             u, v, w = work[i, VELOCITY + 3], work[i, VELOCITY + 4], work[i, VELOCITY + 5]
-            # velocities are about the base origin, and the ball is around the body's own
+            # velocities are about the base origin, but the ball is given in the body's frame
             a, b, c = work[i, 9], work[i, 10], work[i, 11]
             x, y, z = x + v * c - w * b, y + w * a - u * c, z + u * b - v * a
         else:
@@ -93,8 +93,8 @@ def bound_speeds(scene, work, robot_bodies, object_v, speed):
 def object_dynamics(scene, robot_bodies, nv, pose, object_v, force, dt, M, b):
     """Write mass matrix and momentum of the free objects: ``m v``, ``I w``.
 
-    The gyroscopic moment ``I w x w`` is taken in the middle of the step, in body axes, where it does no work: tumbling
-    bodies keep their energy.
+    The gyroscopic moment ``I w x w`` is evaluated at the middle of the step, in body axes, so that it does no work:
+    tumbling bodies keep their energy.
     """
     for o in range(len(object_v)):
         i, k = robot_bodies + o, nv + 6 * o
@@ -110,7 +110,7 @@ def object_dynamics(scene, robot_bodies, nv, pose, object_v, force, dt, M, b):
                     value += R[3 * r + a] * scene.body[i, BODY_MASS + 1 + a] * R[3 * c + a]
                 M[k + 3 + r, k + 3 + c] = value
         b[k + 2] -= dt * mass * GRAVITY
-        # body axes: w+ = w + dt I^-1 (I w x w), with w in the middle of the step by two rounds
+        # body axes: w+ = w + dt I^-1 (I w x w), with w in the middle of the step by fixed-point iteration
         wx = R[0] * object_v[o, 3] + R[3] * object_v[o, 4] + R[6] * object_v[o, 5]
         wy = R[1] * object_v[o, 3] + R[4] * object_v[o, 4] + R[7] * object_v[o, 5]
         wz = R[2] * object_v[o, 3] + R[5] * object_v[o, 4] + R[8] * object_v[o, 5]
@@ -126,18 +126,20 @@ def object_dynamics(scene, robot_bodies, nv, pose, object_v, force, dt, M, b):
 
 @jit
 def near_limits(scene, law, q, dt, n, nv, vector):
-    """Write which limit of each joint is near, and the wanted velocity there."""
+    """Write the near limit of each joint, and the target velocity there."""
     for k in range(n):
-        ease = scene.joint[k, EASE]
-        vector[SIDE, k] = 0.0
-        vector[GRIP, k] = dt * scene.joint[k, COULOMB]
-        vector[BEND, k] = law[COMPLIANCE] * ease
+        ease = scene.joint[k, INVERSE_INERTIA]
+        vector[NEAR_LIMIT, k] = 0.0
+        vector[FRICTION_BOUND, k] = dt * scene.joint[k, COULOMB]
+        vector[JOINT_COMPLIANCE, k] = law[COMPLIANCE] * ease
         if 6 <= k < nv:
             below, above = q[k + 1] - scene.joint[k, LOWER], scene.joint[k, UPPER] - q[k + 1]
             room = min(below, above)
             if room < 0.1:
-                vector[SIDE, k] = 1.0 if below <= above else -1.0
-                vector[AIM, k] = -room / dt if room > 0.0 else min(-law[RECOVERY] * room / dt, law[RECOVERY_SPEED])
+                vector[NEAR_LIMIT, k] = 1.0 if below <= above else -1.0
+                vector[LIMIT_VELOCITY, k] = (
+                    -room / dt if room > 0.0 else min(-law[RECOVERY] * room / dt, law[RECOVERY_SPEED])
+                )
 
 
 @jit
@@ -154,23 +156,23 @@ def remember(touch, c, fresh):
 
 @jit
 def prepare_contacts(scene, law, dt, count, v, touch):
-    """Write wanted velocities and compliances, and the states to begin with."""
+    """Write target velocities, compliances and initial states of the contacts."""
     kept = len(touch.memory_index)
     while kept > 0 and touch.memory_index[kept - 1, 0] < 0:
         kept -= 1
     for c in range(count):
         a, b = touch.index[c, BODY_A], touch.index[c, BODY_B]
-        ease = scene.body[a, BODY_EASE] + (scene.body[b, BODY_EASE] if b >= 0 else 0.0)
+        ease = scene.body[a, BODY_INVERSE_MASS] + (scene.body[b, BODY_INVERSE_MASS] if b >= 0 else 0.0)
         aim, value = touch.aim[c], touch.value[c]
-        touch.shift[c, TAKEN] = 0.0
+        touch.shift[c, APPLIED] = 0.0
         m = remember(touch, c, kept)
         for r in range(3):
             aim[3 + r] = law[COMPLIANCE] * ease
         if touch.index[c, KIND] == BALLED:
             value[FRICTION] *= dt
             for r in range(3):
-                wanted = -law[RECOVERY] * value[ERROR + r] / dt
-                aim[r] = min(max(wanted, -law[RECOVERY_SPEED]), law[RECOVERY_SPEED])
+                target = -law[RECOVERY] * value[ERROR + r] / dt
+                aim[r] = min(max(target, -law[RECOVERY_SPEED]), law[RECOVERY_SPEED])
                 if touch.index[c, TURNING] == 1:
                     aim[3 + r] = law[COMPLIANCE] * ease * 100.0  # inverse inertia of a mass at a tenth of a metre
             touch.index[c, STATE] = STICK
@@ -188,7 +190,7 @@ def prepare_contacts(scene, law, dt, count, v, touch):
         if hits and speed[2] < -law[BOUNCE_SPEED]:
             aim[2] = max(aim[2], -law[RESTITUTION] * speed[2])
         if m >= 0 and touch.memory_index[m, 1] == STICK:
-            # compliance would let a contact that sticks creep under load
+            # without this the compliance would let a sticking contact creep under load
             aim[0] = -law[RECOVERY] * touch.memory[m, 0] / dt
             aim[1] = -law[RECOVERY] * touch.memory[m, 1] / dt
         if law[SOFT] > 0.0:
@@ -204,12 +206,12 @@ def prepare_contacts(scene, law, dt, count, v, touch):
         else:
             touch.index[c, STATE] = STICK if gap + dt * speed[2] < 1e-5 else OPEN
         if touch.index[c, STATE] != STICK and value[FRICTION] < math.inf:
-            touch.shift[c, TAKEN] = value[FRICTION] * math.hypot(aim[0] - speed[0], aim[1] - speed[1])
+            touch.shift[c, APPLIED] = value[FRICTION] * math.hypot(aim[0] - speed[0], aim[1] - speed[1])
 
 
 @jit
 def remember_contacts(law, dt, count, touch):
-    """Keep what the next step needs to know of the contacts."""
+    """Store keys, states and spring deflections of the contacts for the next step."""
     for c in range(count):
         p, state = touch.impulse[c], touch.index[c, STATE]
         touch.memory_index[c, 0] = touch.index[c, KEY]
@@ -227,7 +229,7 @@ def remember_contacts(law, dt, count, touch):
 
 @jit
 def report_contacts(dt, count, frame, touch, wrench, tau_ext):
-    """Write the points that carry force, and the wrenches of patches; add what no patch carries to tau_ext.
+    """Write the points that carry force, and the wrenches of patches; add forces without a patch to tau_ext.
 
     Returns
     -------
@@ -283,13 +285,13 @@ def report_contacts(dt, count, frame, touch, wrench, tau_ext):
 
 @jit
 def contact_step(fixed_real, fixed_whole, fixed_layout, real, whole, layout, dt, q, v):
-    """Advance robot and objects by dt; see ``Exchange`` for all else that goes in and comes out.
+    """Advance robot and objects by dt; see ``Exchange`` for the other inputs and outputs.
 
     Parameters
     ----------
     fixed_real, fixed_whole, fixed_layout : bundle of tree, scene and law
-    real, whole, layout : bundle of exchange, scratch space and table of contacts; apart, because a tuple takes Python
-        longer to pass than its arrays
+    real, whole, layout : bundle of exchange, scratch space and table of contacts, passed as single arrays, because
+        Python takes longer to pass a tuple
     dt : s, float
     q, v : (nq,), (nv,) of the robot, overwritten by the next state
     """
@@ -321,7 +323,7 @@ def contact_step(fixed_real, fixed_whole, fixed_layout, real, whole, layout, dt,
     for o in range(len(object_v)):
         for k in range(6):
             vector[STATE_NOW, nv + 6 * o + k] = object_v[o, k]
-    follow_ways(q, object_q, dt, scratch)
+    update_travel(q, object_q, dt, scratch)
     count = collect(scene, grasp, dt, scratch, touch)
     coupled = fill_rows(tree, scene, work, scratch.pose, bodies, count, touch)
     prepare_contacts(scene, law, dt, count, vector[STATE_NOW], touch)
@@ -330,9 +332,9 @@ def contact_step(fixed_real, fixed_whole, fixed_layout, real, whole, layout, dt,
     counts[0], counts[4] = count, touch.lost[0]
     counts[1], left = solve_contacts(M, parent, n, count, touch, scratch, TOLERANCE, ITERATIONS)
     counts[5] = 1 if left <= SHIFT_TOLERANCE else 0
-    # the velocities that these impulses cause exactly, so that equation of motion and record agree to rounding
+    # recompute the velocities from the impulses, so that the recorded equation of motion holds to rounding
     for k in range(n):
-        vector[STATE_NOW, k] = b[k] + vector[LIMIT, k] + vector[RUB, k]
+        vector[STATE_NOW, k] = b[k] + vector[LIMIT_IMPULSE, k] + vector[FRICTION_IMPULSE, k]
     for c in range(count):
         p = touch.impulse[c]
         for k in range(touch.index[c, SLOTS]):
@@ -347,7 +349,9 @@ def contact_step(fixed_real, fixed_whole, fixed_layout, real, whole, layout, dt,
         v[k] = vector[STATE_NOW, k]
         if not math.isfinite(v[k]):
             counts[3] = 0
-        tau_ext[k] = force[k] + (vector[LIMIT, k] + vector[RUB, k]) / dt - scene.joint[k, DAMPING] * v[k]
+        tau_ext[k] = (
+            force[k] + (vector[LIMIT_IMPULSE, k] + vector[FRICTION_IMPULSE, k]) / dt - scene.joint[k, DAMPING] * v[k]
+        )
         if k >= 6:
             limit = scene.joint[k, EFFORT]
             tau_ext[k] += min(max(tau[k - 6], -limit), limit) - tau[k - 6]

@@ -6,7 +6,14 @@ import pytest
 from mcplan.core.distance.many import DistanceScratch, fill_distances, place_shapes
 from mcplan.core.distance.pair import PAIR_SIZE
 from mcplan.core.distance.shape import BODY, scratch
-from mcplan.core.distance.watch import SLACK, base_way, follow, look_around, new_watch, watch_distances
+from mcplan.core.distance.watch import (
+    SLACK,
+    bound_base_motion,
+    bound_body_motion,
+    new_watch,
+    scan_all_pairs,
+    watch_distances,
+)
 from mcplan.core.rigid_body.manifold import integrate
 from mcplan.core.rigid_body.tree import workspace
 from mcplan.robot.solid import pack
@@ -93,7 +100,7 @@ def test_the_same_pairs_with_the_same_values_as_by_a_look_at_all(seed, joints_mo
 def test_no_point_moves_farther_than_its_bound(seed):
     scene = Scene(seed)
     watch, space, rng = scene.watch(), scene.space(), scene.rng
-    look_around(scene.tree, scene.shapes, scene.pairs, MARGIN, scene.q, space, watch)
+    scan_all_pairs(scene.tree, scene.shapes, scene.pairs, MARGIN, scene.q, space, watch)
     links = np.flatnonzero(scene.shapes.index[:, BODY] >= 0)
     directions = rng.normal(size=(20, 3))
     directions /= np.linalg.norm(directions, axis=1)[:, None]
@@ -114,9 +121,9 @@ def test_no_point_moves_farther_than_its_bound(seed):
                 v[np.arange(len(v)) != k] = 0.0
             q = np.zeros(len(scene.q))
             integrate(scene.q, v, 1.0, q)
-            if follow(scene.tree, watch, q) > SLACK:
+            if bound_body_motion(scene.tree, watch, q) > SLACK:
                 continue
-            base = base_way(watch, q)
+            base = bound_base_motion(watch, q)
             for body, before, after in zip(scene.shapes.index[links, BODY], old, points(q), strict=True):
                 way = np.linalg.norm(after - before, axis=1).max()
                 assert way <= watch.moved[body] + base + 1e-6
@@ -132,9 +139,9 @@ def test_the_way_of_the_base_covers_its_turn_and_not_much_more():
         v, q = np.zeros(len(scene.tree.armature)), np.zeros(len(scene.q))
         v[3:6] = angle * np.array([0.6, 0.0, 0.8])
         integrate(scene.q, v, 1.0, q)
-        assert 2.0 * np.sin(angle / 2) <= base_way(watch, q) + 1e-6 <= 1.01 * angle + 2e-6
+        assert 2.0 * np.sin(angle / 2) <= bound_base_motion(watch, q) + 1e-6 <= 1.01 * angle + 2e-6
         q[3:7] *= -3.0  # the same rotation
-        assert 2.0 * np.sin(angle / 2) <= base_way(watch, q) + 1e-6
+        assert 2.0 * np.sin(angle / 2) <= bound_base_motion(watch, q) + 1e-6
 
 
 @pytest.mark.parametrize("change", [np.asarray, np.transpose, np.asfortranarray, lambda a: a[:, ::2]])

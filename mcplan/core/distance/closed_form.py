@@ -1,7 +1,7 @@
-"""Distances in closed form.
+"""Distances of simple shapes in closed form.
 
-Each function writes the signed distance of two cores, the unit normal from b to a and the point of A to ``out[:7]``, in
-the frame of b, where row RELATIVE of the scratch places a.
+Each function writes the signed distance of two cores, the unit normal from b to a and the nearest point of A to
+``out[:7]``, in the frame of b. Row RELATIVE of the scratch has the pose of a in that frame.
 """
 
 import math
@@ -10,7 +10,7 @@ from mcplan.core.distance.shape import HALF, RELATIVE, moved_support
 from mcplan.core.jit import jit_inline
 
 NEAR = 1e-12
-"""Below this distance the direction between two points says nothing (m)."""
+"""m: below this distance the direction between two points is only rounding."""
 
 
 @jit_inline
@@ -27,7 +27,7 @@ def write(out, distance, nx, ny, nz, x, y, z):
 
 @jit_inline
 def point_to_segment(shapes, b, work, out):
-    """From a point to the segment of shape b; half length 0 makes it a point."""
+    """Write the distance from a point to the segment of shape b, a point if its half length is 0."""
     x, y, z = work[RELATIVE, 9], work[RELATIVE, 10], work[RELATIVE, 11]
     c = shapes.size[b, HALF + 2]
     dz = z - min(max(z, -c), c)
@@ -40,7 +40,7 @@ def point_to_segment(shapes, b, work, out):
 
 @jit_inline
 def segment_to_segment(shapes, a, b, work, out):
-    """From the segment of shape a to that of b, which lies along z (Ericson 2004, section 5.1.9)."""
+    """Write the distance from the segment of shape a to that of b, which is along z (Ericson 2004, section 5.1.9)."""
     R = work[RELATIVE]
     ca, cb = shapes.size[a, HALF + 2], shapes.size[b, HALF + 2]
     ux, uy, uz = R[2], R[5], R[8]  # direction of a
@@ -60,7 +60,7 @@ def segment_to_segment(shapes, a, b, work, out):
     if distance > NEAR:
         write(out, distance, px / distance, py / distance, dz / distance, px, py, pz)
         return
-    if across > 1e-14:  # they cross: apart along the common normal, to the side where a's middle is
+    if across > 1e-14:  # they cross: separate along the common normal, toward a's middle
         length = math.sqrt(across)
         side = 1.0 if uy * x - ux * y >= 0.0 else -1.0
         write(out, 0.0, side * uy / length, -side * ux / length, 0.0, px, py, pz)
@@ -70,7 +70,7 @@ def segment_to_segment(shapes, a, b, work, out):
 
 @jit_inline
 def point_to_box(shapes, b, work, out):
-    """From a point to the box of shape b; inside, to its nearest face."""
+    """Write the distance from a point to the box of shape b; from inside, to its nearest face."""
     x, y, z = work[RELATIVE, 9], work[RELATIVE, 10], work[RELATIVE, 11]
     hx, hy, hz = shapes.size[b, HALF], shapes.size[b, HALF + 1], shapes.size[b, HALF + 2]
     dx, dy, dz = x - min(max(x, -hx), hx), y - min(max(y, -hy), hy), z - min(max(z, -hz), hz)
@@ -89,7 +89,7 @@ def point_to_box(shapes, b, work, out):
 
 @jit_inline
 def point_to_cylinder(shapes, b, work, out):
-    """From a point to the cylinder of shape b; inside, to its nearest side."""
+    """Write the distance from a point to the cylinder of shape b; from inside, to its nearest side."""
     x, y, z = work[RELATIVE, 9], work[RELATIVE, 10], work[RELATIVE, 11]
     radius, half = shapes.size[b, HALF], shapes.size[b, HALF + 2]
     arm = math.sqrt(x * x + y * y)
@@ -108,6 +108,6 @@ def point_to_cylinder(shapes, b, work, out):
 
 @jit_inline
 def core_to_plane(shapes, a, work, out):
-    """From any core to the half-space z <= 0 of shape b."""
+    """Write the distance from any core to the half-space z <= 0 of shape b."""
     x, y, z = moved_support(shapes, a, work, 0.0, 0.0, -1.0)
     write(out, z, 0.0, 0.0, 1.0, x, y, z)

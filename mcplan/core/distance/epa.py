@@ -1,9 +1,9 @@
-"""Depth of two overlapping cores: the expanding polytope algorithm on ``A - B`` (van den Bergen 2001).
+"""Penetration depth of two overlapping cores: the expanding polytope algorithm on ``A - B`` (van den Bergen 2001).
 
-A polytope inside ``A - B`` grows by the support in the direction of its face nearest to the origin. A face's distance
-is signed, so the polytope need not hold the origin at first: a face that has the origin outside is simply the nearest.
-Each support's height is an upper bound of the depth in that direction, the nearest face's distance a lower bound of
-all; the best direction seen is the answer, so that it is a direction that separates even if the search is cut short.
+A polytope inside ``A - B`` grows by the support point in the direction of its face nearest to the origin. Distances of
+faces are signed, so that the polytope need not contain the origin at first. The height of each support point is an
+upper bound of the depth, the distance of the nearest face a lower bound. The result is the best direction found, so
+that it separates the cores even if the search ends early.
 """
 
 import math
@@ -19,17 +19,17 @@ TOLERANCE = 1e-9
 """Gap between the bounds at which the search ends (m)."""
 
 GOLDEN_ANGLE = 2.399963229728653
-"""Between successive directions of a search around one direction, so that they cover the circle evenly (rad)."""
+"""rad: angle between successive directions of a search around one direction, so that they cover the circle evenly."""
 
 VISIBLE = 1e-12
-"""Height above a face from which a point sees it (m)."""
+"""m: a point sees a face if it is higher above the face than this."""
 
 
 @jit_inline
 def write_face(work, row, i, j, k):
     """Write a face with corners i, j, k of the polytope: columns corners 0..2, outward normal 3..5, signed distance 6.
 
-    A face without area gets an infinite distance and no normal: nothing sees it.
+    A face without area gets an infinite distance and no normal, so that no point sees it.
     """
     p, q, r = POLYTOPE + i, POLYTOPE + j, POLYTOPE + k
     ax, ay, az = work[p, 0], work[p, 1], work[p, 2]
@@ -53,7 +53,7 @@ def write_face(work, row, i, j, k):
 
 @jit_algebra
 def first_tetrahedron(shapes, a, b, work):
-    """Write four corners that span a volume and their four faces; returns False when ``A - B`` is flat."""
+    """Write four corners that span a volume and their four faces; return False if ``A - B`` is flat."""
     # the two ends along the widest of three axes
     widest, axis = -1.0, 0
     for k in range(3):
@@ -68,7 +68,7 @@ def first_tetrahedron(shapes, a, b, work):
     difference_support(shapes, a, b, work, POLYTOPE + 1, -x, -y, -z)
     p = POLYTOPE
     ux, uy, uz = work[p + 1, 0] - work[p, 0], work[p + 1, 1] - work[p, 1], work[p + 1, 2] - work[p, 2]
-    # across the line, on the side that goes further: three directions a third of a turn apart cannot all be short
+    # perpendicular to the line, the farthest of three directions 120 deg apart, which cannot all be short
     ex, ey, ez = (0.0, 1.0, 0.0) if axis == 0 else ((0.0, 0.0, 1.0) if axis == 1 else (1.0, 0.0, 0.0))
     fx, fy, fz = uy * ez - uz * ey, uz * ex - ux * ez, ux * ey - uy * ex
     gx, gy, gz = uy * fz - uz * fy, uz * fx - ux * fz, ux * fy - uy * fx
@@ -108,9 +108,9 @@ def first_tetrahedron(shapes, a, b, work):
 
 @jit_algebra
 def expand(work, faces, vertex):
-    """Replace the faces that a vertex sees by those to the horizon; returns the new number of faces.
+    """Replace the faces that a vertex sees by faces to their horizon; return the new number of faces.
 
-    Minus one means that there is no room left, or nothing was seen.
+    Return -1 if the arrays are full, or if the vertex sees no face.
     """
     x, y, z = work[POLYTOPE + vertex, 0], work[POLYTOPE + vertex, 1], work[POLYTOPE + vertex, 2]
     edges, kept = 0, 0
@@ -120,7 +120,7 @@ def expand(work, faces, vertex):
             for side in range(3):
                 i, j = work[f, side], work[f, (side + 1) % 3]
                 found = -1
-                for e in range(edges):  # an edge between two seen faces comes up once in each direction
+                for e in range(edges):  # an edge between two visible faces occurs once in each direction
                     if work[HORIZON + e, 0] == j and work[HORIZON + e, 1] == i:
                         found = e
                         break
@@ -150,7 +150,7 @@ def expand(work, faces, vertex):
 def write_deepest_point(work, faces, low, out):
     """Write A's point at the foot of the perpendicular from the origin to the nearest side of ``A - B``.
 
-    A flat side is several triangles, all equally near: the one that holds the foot counts.
+    A flat side consists of several triangles at equal distance: the one that contains the foot is used.
     """
     least = math.inf
     for f in range(FACES, FACES + faces):
@@ -167,9 +167,9 @@ def write_deepest_point(work, faces, low, out):
 
 @jit_algebra
 def turn_best(shapes, a, b, work, out):
-    """Turn the best direction so far for as long as that lowers the height of ``A - B`` along it.
+    """Refine the best direction by a pattern search, as long as the height of ``A - B`` along it decreases.
 
-    For what the polytope has no room for: round shapes that are nearly as deep in one direction as in many others.
+    For round shapes, whose depth is nearly equal in many directions, so that the polytope would need too many vertices.
     """
     step, failed = 0.03, 0
     row = POLYTOPE
@@ -208,7 +208,8 @@ def turn_best(shapes, a, b, work, out):
 def penetrate(shapes, a, b, work, out):
     """Write minus the depth of two cores, the unit normal from b to a and A's deepest point to ``out[:7]``, b's frame.
 
-    ``depth = min over unit n of the height of A - B along n``; moving a by ``depth`` along the normal parts the cores.
+    ``depth = min over unit n of the height of A - B along n``; moving a by ``depth`` along the normal separates the
+    cores.
     """
     out[0] = -math.inf
     if not first_tetrahedron(shapes, a, b, work):

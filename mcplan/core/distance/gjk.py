@@ -1,8 +1,8 @@
 """Distance between two separated cores: Gilbert, Johnson and Keerthi 1988, on the difference ``A - B``.
 
-The nearest point v of a simplex inside ``A - B`` is improved by the support w in the direction ``-v``; since
-``v'w / |v|`` is a lower bound of the distance, the search ends when both bounds meet, or as soon as the lower one is
-beyond what the caller wants to know.
+The nearest point v of a simplex inside ``A - B`` is improved by the support point w in the direction ``-v``. As
+``v'w / |v|`` is a lower bound of the distance, the search ends when both bounds meet, or as soon as the lower bound
+exceeds the caller's margin.
 """
 
 import math
@@ -16,10 +16,10 @@ SEPARATED, BEYOND, TOUCHING = range(3)
 
 ITERATIONS = 100
 RELATIVE_ERROR = 1e-10
-"""Of the squared distance."""
+"""Relative accuracy of the squared distance."""
 
 TOUCH = 1e-9
-"""Cores nearer than this count as touching (m)."""
+"""m: cores nearer than this count as touching."""
 
 
 @jit_algebra
@@ -29,8 +29,8 @@ def separate(shapes, a, b, margin, work, out):
     Parameters
     ----------
     a, b : shapes, none a half-space; row RELATIVE of ``work`` holds the pose of a in b's frame
-    margin : (m) a larger distance is not wanted
-    out : (10,) written when the answer is SEPARATED
+    margin : (m) larger distances are not computed
+    out : (10,) written if the result is SEPARATED
 
     Returns
     -------
@@ -70,7 +70,7 @@ def separate(shapes, a, b, margin, work, out):
             fy += weight * work[i, 4]
             fz += weight * work[i, 5]
         now = u * u + v * v + w * w
-        if now >= square:  # as near as rounding lets it come
+        if now >= square:  # rounding prevents further progress
             break
         x, y, z, px, py, pz, square = u, v, w, fx, fy, fz, now
         if count == 4:

@@ -1,7 +1,7 @@
-"""Distances of many pairs of shapes on a mechanism, and how they change with its velocity: one call per configuration.
+"""Distances of many pairs of shapes on a mechanism, and their Jacobians: one call per configuration.
 
-A pair is looked at closely only when its bounding spheres and boxes come within its margin.
-Every position is relative to the base origin.
+The distance of a pair is computed only if its bounding spheres and boxes come within its margin.
+All positions are relative to the base origin.
 """
 
 import math
@@ -27,7 +27,7 @@ class DistanceScratch(NamedTuple):
 
 @jit_inline
 def place_shape(shapes, q, work, i, pose):
-    """Fill the pose of shape i, whose body is placed; what stands in the world is moved by minus the base's place."""
+    """Fill the pose of shape i from that of its body; shapes of the world are shifted by minus the base position."""
     body, offset = shapes.index[i, BODY], shapes.offset
     if body < 0:
         for c in range(9):
@@ -54,12 +54,12 @@ def place_shapes(tree, shapes, q, scratch):
 def bound_pairs(shapes, pairs, pose, bounds):
     """Write a lower bound of every pair's distance: the gap between spheres, or between a sphere and a bounding box.
 
-    One function with its loops inside: calling another one with this many arrays would cost more than its arithmetic.
+    The loops are in one function: calling another one with this many arrays would cost more than its arithmetic.
 
     Parameters
     ----------
     pose : (S, 12) out of ``place_shapes``
-    bounds : (P,) out, m; minus the sum of the radii at least
+    bounds : (P,) out, m; not below minus the sum of the radii
     """
     index, size = shapes.index, shapes.size
     for p in range(len(pairs)):
@@ -70,7 +70,7 @@ def bound_pairs(shapes, pairs, pose, bounds):
             bounds[p] = pose[b, 2] * x + pose[b, 5] * y + pose[b, 8] * z - ball_a
             continue
         bound = math.sqrt(x * x + y * y + z * z) - ball_a - ball_b
-        if bound < ball_a or bound < ball_b:  # a box may say more about a shape that is large or near
+        if bound < ball_a or bound < ball_b:  # the bounding box of a large or near shape may give a larger bound
             for side in range(2):
                 box, ball = (b, ball_a) if side == 0 else (a, ball_b)
                 radius = size[box, RADIUS]
@@ -85,19 +85,19 @@ def bound_pairs(shapes, pairs, pose, bounds):
 
 @jit
 def fill_distances(tree, shapes, pairs, margins, q, scratch, found, values):
-    """Find every pair that is within its margin.
+    """Find all pairs that are within their margins.
 
     Parameters
     ----------
     pairs : (P, 2) int64 shapes a and b
-    margins : (P,) m; minus infinity leaves a pair out
+    margins : (P,) m; minus infinity excludes a pair
     q : (nq,)
     found : (P,) int64 out: the pairs found, in order
-    values : (P, 10) out: columns DISTANCE .. POINT_B of those, points relative to the base origin
+    values : (P, 10) out: their columns DISTANCE .. POINT_B, points relative to the base origin
 
     Returns
     -------
-    How many were found.
+    Number of pairs found.
     """
     place_shapes(tree, shapes, q, scratch)
     bound_pairs(shapes, pairs, scratch.pose, scratch.bounds)
@@ -113,16 +113,18 @@ def fill_distances(tree, shapes, pairs, margins, q, scratch, found, values):
 
 @jit
 def find_smallest(tree, shapes, pairs, margins, q, scratch, found, values):
-    """Find the pair of least distance among those within their margins, as in ``fill_distances``; the first of equals.
+    """Find the pair of least distance among those within their margins, as ``fill_distances`` does.
+
+    Of equal distances the first pair is taken.
 
     Returns
     -------
-    1, or 0 when no pair is within its margin.
+    1, or 0 if no pair is within its margin.
     """
     place_shapes(tree, shapes, q, scratch)
     bound_pairs(shapes, pairs, scratch.pose, scratch.bounds)
     bounds = scratch.bounds
-    first = 0  # the pair of the least bound, looked at first, rules out most others
+    first = 0  # the pair of the least bound is tested first, because it excludes most others
     for p in range(len(pairs)):
         if margins[p] == math.inf and bounds[p] < bounds[first]:
             first = p
@@ -182,7 +184,7 @@ def fill_distance_row(tree, shapes, a, b, work, value, row):
 def fill_distance_rows(tree, shapes, pairs, margins, q, scratch, found, values, rows):
     """Find pairs as ``fill_distances`` does, and write ``d(distance)/dt = row v``: ``row = n' (J_a - J_b)``.
 
-    Where the nearest points move along the surfaces does not count, so they are taken as fixed to the bodies.
+    The nearest points are taken as fixed to the bodies: moving along the surfaces does not change the distance.
 
     Parameters
     ----------
@@ -190,7 +192,7 @@ def fill_distance_rows(tree, shapes, pairs, margins, q, scratch, found, values, 
 
     Returns
     -------
-    How many were found.
+    Number of pairs found.
     """
     count = fill_distances(tree, shapes, pairs, margins, q, scratch, found, values)
     for k in range(count):

@@ -1,14 +1,15 @@
-"""The point of a simplex that is nearest to the origin, for up to four corners.
+"""Nearest point of a simplex to the origin, for up to four corners.
 
-Corners are rows SIMPLEX .. of the scratch (columns 0..2); their weights go to column 6. Corners that get no weight are
-dropped and the others moved up, so that each function returns the number that stay. Source: Ericson 2004, section 5.1.
+Corners are rows SIMPLEX .. of the scratch (columns 0..2); their weights are written to column 6. Corners with zero
+weight are removed and the others moved up; functions return the number of remaining corners.
+Source: Ericson 2004, section 5.1.
 """
 
 from mcplan.core.distance.shape import SIMPLEX
 from mcplan.core.jit import jit_inline
 
 FLAT = 1e-24
-"""Height² over base² below which four corners count as lying in a plane (m²)."""
+"""m²: squared height over the base below which four corners count as coplanar."""
 
 
 @jit_inline
@@ -65,7 +66,7 @@ def triangle_weights(work, i, j, k):
 
 @jit_inline
 def keep_weighted(work, count):
-    """Drop the corners without weight; returns how many stay."""
+    """Remove the corners with zero weight; return the number of remaining ones."""
     kept = 0
     for i in range(SIMPLEX, SIMPLEX + count):
         if work[i, 6] > 0.0:
@@ -78,9 +79,9 @@ def keep_weighted(work, count):
 
 @jit_inline
 def nearest_of_tetrahedron(work):
-    """Weigh four corners by the nearest of their faces that has the origin outside; returns how many corners stay.
+    """Write the weights of four corners, from the nearest face with the origin outside; return the number of corners.
 
-    Five means that the origin is inside.
+    Return 5 if the origin is inside.
     """
     s = SIMPLEX
     least = -1.0
@@ -121,7 +122,7 @@ def nearest_of_tetrahedron(work):
 
 @jit_inline
 def nearest_of_simplex(work, count):
-    """Weigh up to four corners; returns how many stay, or five when the origin is inside."""
+    """Write the weights of up to four corners; return the number of remaining ones, or 5 if the origin is inside."""
     s = SIMPLEX
     if count == 1:
         work[s, 6] = 1.0

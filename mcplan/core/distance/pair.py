@@ -21,14 +21,14 @@ of b (3), so that ``distance = normal' (point_a - point_b)``."""
 def pair_distance(shapes, a, b, pose, margin, work, out):
     """Write the signed distance of shapes a and b with its normal and points to ``out``.
 
-    The distance is the largest of ``n' (x - y)`` over unit n at its least over x in A, y in B: apart, the usual
-    distance; overlapping, minus the shortest separating translation.
+    The distance is ``max over unit n of min over x in A, y in B of n' (x - y)``: the usual distance of separate shapes,
+    and minus the shortest separating translation of overlapping ones.
 
     Parameters
     ----------
     shapes : packed shapes
     pose : (S, 12) rotation and position of every shape in common axes
-    margin : (m) what exceeds it is not computed
+    margin : (m) larger distances are not computed
     work : scratch
     out : (10,) columns DISTANCE .. POINT_B, in the axes of ``pose``
 

@@ -1,7 +1,7 @@
-"""Convex shapes as the distance kernels see them: a core, rounded by a radius, about the middle of its own frame.
+"""Packed convex shapes of the distance kernels: a core, centred in its own frame, rounded by a radius.
 
-The distance of two rounded shapes is that of their cores less both radii, outside and inside alike. A core is known by
-its support function: the point that lies furthest in a direction.
+The signed distance of two rounded shapes is that of their cores minus both radii. A core is defined by its support
+function: the farthest point in a direction.
 
 ==========  ============================  =======================
 kind        core                          half sizes
@@ -27,11 +27,11 @@ SPHERE, CAPSULE, BOX, CYLINDER, HULL, PLANE = range(6)
 
 KIND, BODY, FIRST, COUNT, GRAPH = range(5)
 """Columns of ``Shapes.index``: kind, body that carries the shape (-1: the world), first vertex, number of vertices, and
-where the graph of a hull begins (-1: it has none)."""
+first entry of a hull's part in ``Shapes.graph`` (-1: it has none)."""
 
 CELLS = 8
-"""Each side of the cube of directions is divided into so many squared: for each of these a hull's graph has a vertex
-that is furthest in its middle."""
+"""The sides of the cube of directions have CELLS x CELLS cells. For each cell the graph of a hull has the farthest
+vertex in the direction of the cell's centre, as the start of a search."""
 
 HALF, RADIUS, BALL = 0, 3, 4
 """Columns of ``Shapes.size``: half sizes of the core (3), radius around it, radius of the bounding sphere (m)."""
@@ -44,12 +44,12 @@ class Shapes(NamedTuple):
     size: np.ndarray  # (S, 5) float64, columns HALF .. BALL
     offset: np.ndarray  # (S, 12) rotation (row-major) and position in the body or in the world
     vertices: np.ndarray  # (K, 3) of the hulls, each in its shape's frame
-    graph: np.ndarray  # (G,) int64, of each hull that has one: 6 CELLS² vertices, where each vertex's neighbours begin
-    # and the last ones end (COUNT + 1, counted from the hull's part on), the neighbours; vertices from FIRST on
+    graph: np.ndarray  # (G,) int64, a part per hull: start vertices of the 6 CELLS² cells; first neighbour of each
+    # vertex, and the end (COUNT + 1, relative to the part); the neighbours. Vertices are numbered from FIRST on
 
 
 RELATIVE, SIMPLEX, POLYTOPE, FACES, HORIZON = 0, 1, 6, 134, 390
-"""First rows of the scratch: pose of shape a in shape b's frame; simplex; vertices, faces and open edges of the
+"""First rows of the scratch: pose of shape a in shape b's frame; simplex; vertices, faces and horizon edges of the
 polytope."""
 
 SCRATCH_SHAPE = (518, 12)
@@ -62,7 +62,7 @@ def scratch() -> np.ndarray:
 
 @jit_inline
 def cell_of(x, y, z):
-    """Return the cell of a direction on the cube: side, and place on it by the two other coordinates."""
+    """Return the cell of a direction on the cube: by its side, and row and column from the other two coordinates."""
     ax, ay, az = abs(x), abs(y), abs(z)
     if ax >= ay and ax >= az:
         side, m, u, v = (0 if x >= 0.0 else 1), ax, y, z
@@ -71,16 +71,16 @@ def cell_of(x, y, z):
     else:
         side, m, u, v = (4 if z >= 0.0 else 5), az, x, y
     scale = 0.5 * CELLS / m if m > 0.0 else 0.0
-    row = max(0, min(int(u * scale + 0.5 * CELLS), CELLS - 1))  # NaN has no integer: any row
+    row = max(0, min(int(u * scale + 0.5 * CELLS), CELLS - 1))  # NaN becomes any row
     column = max(0, min(int(v * scale + 0.5 * CELLS), CELLS - 1))
     return (side * CELLS + row) * CELLS + column
 
 
 @jit_inline
 def climb(shapes, i, x, y, z):
-    """Return which vertex of a hull with a graph lies furthest in a direction: from edge to edge, as long as it rises.
+    """Return the farthest vertex of a hull in a direction, by hill climbing along the edges of its graph.
 
-    A vertex of a convex body that none of its neighbours exceeds is the furthest of all.
+    Of a convex body, a vertex that none of its neighbours exceeds is the farthest one.
     """
     first, start = shapes.index[i, FIRST], shapes.index[i, GRAPH]
     fans = start + 6 * CELLS * CELLS
@@ -101,7 +101,7 @@ def climb(shapes, i, x, y, z):
 
 @jit_inline
 def core_support(shapes, i, x, y, z):
-    """Point (three scalars) of the core of shape i that lies furthest in a direction, both in the shape's frame."""
+    """Return the farthest point (three scalars) of the core of shape i in a direction, both in the shape's frame."""
     kind = shapes.index[i, KIND]
     a, b, c = shapes.size[i, HALF], shapes.size[i, HALF + 1], shapes.size[i, HALF + 2]
     if kind == BOX:
@@ -127,7 +127,7 @@ def core_support(shapes, i, x, y, z):
 
 @jit_inline
 def moved_support(shapes, i, work, x, y, z):
-    """Support of shape i, whose pose in the frame of the direction and of the result is row RELATIVE."""
+    """Return the support point of shape i in the frame in which row RELATIVE is its pose, as is the direction."""
     R = work[RELATIVE]
     px, py, pz = core_support(
         shapes,
@@ -145,7 +145,7 @@ def moved_support(shapes, i, work, x, y, z):
 
 @jit_inline
 def difference_support(shapes, a, b, work, row, x, y, z):
-    """Write the support of ``A - B`` (columns 0..2) and its point of A (columns 3..5) into a row of the scratch."""
+    """Write the support point of ``A - B`` (columns 0..2) and that of A (columns 3..5) into a row of the scratch."""
     ax, ay, az = moved_support(shapes, a, work, x, y, z)
     bx, by, bz = core_support(shapes, b, -x, -y, -z)
     work[row, 0] = ax - bx

@@ -1,18 +1,18 @@
-"""Distances of many pairs from one configuration to the next: what cannot have come near is not looked at again.
+"""Incremental distances of many pairs: pairs that cannot have come near since the last full test are skipped.
 
-With r_i the largest distance at which any point that joint i moves can be from its axis, no point of body i moves in
-the base's frame, between two configurations, by more than::
+Let r_i be the largest possible distance of a point moved by joint i from the joint's axis. Between two configurations
+no point of body i moves in the base's frame by more than::
 
-    s_i = s_parent + r_i |q_i - q_i'|      (r_i = 1 for a joint that slides),   s_0 = 0
+    s_i = s_parent + r_i |q_i - q_i'|      (r_i = 1 for a prismatic joint),   s_0 = 0
 
-with one such step per coordinate of a ball joint, whose link turns no faster than its coordinates change, and in the
-world by no more than ``s_i + s``. From the rotations R' to R by the angle t, ``|R - R'|_2 = 2 sin(t/2)``,
-which the distance of their unit quaternions h' and h exceeds half of::
+A ball joint adds one such step per coordinate, because its link turns no faster than its coordinates change. In the
+world, points of body i move by at most ``s_i + s``. For rotations R' and R that differ by the angle t,
+``|R - R'|_2 = 2 sin(t/2)`` is at most twice the distance of their unit quaternions h' and h::
 
     s = |p - p'| + 2 r_0 |h - h'|
 
-So two links come nearer to each other by no more than ``s_a + s_b``, and a link to its surroundings by ``s_a + s``,
-however fast, far or often they have moved.
+So two links approach each other by at most ``s_a + s_b``, and a link its surroundings by at most ``s_a + s``, whatever
+the motion between the two configurations.
 """
 
 import math
@@ -28,29 +28,29 @@ from mcplan.core.rigid_body.body import place_base, place_body
 from mcplan.core.rigid_body.tree import MULTIPLIER, OFFSET, ORIGIN, PARENT, PRISMATIC, TYPE, Q
 
 SLACK = 0.04
-"""m: once two shapes may have come nearer by this, all pairs are looked at again. Less means to do that more often,
-more to watch more pairs."""
+"""m: all pairs are tested again once two shapes may have approached by this. With a smaller value that happens more
+often; with a larger one more pairs are watched."""
 
 ROUNDING = 1e-6
-"""m: far more than distances are wrong by."""
+"""m: bound on the error of distances, with a large margin."""
 
 
 class DistanceWatch(NamedTuple):
     """State since the last test of all pairs."""
 
-    q: np.ndarray  # (nq,) where the robot was
-    around: np.ndarray  # (S, 12) where shapes were that stand in the world
-    reach: np.ndarray  # (bodies,) m, r
-    moved: np.ndarray  # (bodies,) m, s
-    size: np.ndarray  # (1,) int64, how many pairs are watched; -1 as long as nothing is known
-    pairs: np.ndarray  # (P,) int64, which, in order: all within the margin and SLACK
-    spare: np.ndarray  # (P,) m, how much nearer each must have come to be within the margin
+    q: np.ndarray  # (nq,) configuration then
+    around: np.ndarray  # (S, 12) poses of the world's shapes then
+    reach: np.ndarray  # (bodies,) m, r_i
+    moved: np.ndarray  # (bodies,) m, s_i
+    size: np.ndarray  # (1,) int64, number of watched pairs; -1 before the first test
+    pairs: np.ndarray  # (P,) int64, the watched pairs, in order: all within the margin plus SLACK
+    spare: np.ndarray  # (P,) m, distance of each from the margin then
     needed: np.ndarray  # (bodies,) int64 scratch
     value: np.ndarray  # (10,) scratch
 
 
 def new_watch(nq: int, bodies: int, shapes: int, pairs: int) -> DistanceWatch:
-    """Return a watch of which nothing is known yet."""
+    """Return a watch before its first test of all pairs."""
 
     def whole(size: int) -> np.ndarray:
         return np.zeros(size, np.int64)
@@ -63,7 +63,7 @@ def new_watch(nq: int, bodies: int, shapes: int, pairs: int) -> DistanceWatch:
 
 @jit_algebra
 def measure_reach(tree, shapes, q, reach):
-    """Write r, as long as no joint slides by more than SLACK."""
+    """Write r_i, valid as long as no prismatic joint moves by more than SLACK."""
     reach[:] = 0.0
     for i in range(len(shapes.index)):
         body = shapes.index[i, BODY]
@@ -81,8 +81,8 @@ def measure_reach(tree, shapes, q, reach):
 
 
 @jit_algebra
-def base_way(watch, q):
-    """Return s."""
+def bound_base_motion(watch, q):
+    """Return s, the bound on the motion of the base."""
     old = watch.q
     x, y, z = q[0] - old[0], q[1] - old[1], q[2] - old[2]
     along, new_square, old_square = 0.0, 0.0, 0.0
@@ -95,8 +95,8 @@ def base_way(watch, q):
 
 
 @jit_algebra
-def follow(tree, watch, q):
-    """Write s_i; return the largest."""
+def bound_body_motion(tree, watch, q):
+    """Write s_i, the bounds on the motion of the bodies in the base's frame; return the largest."""
     moved, most = watch.moved, 0.0
     moved[0] = 0.0
     for i in range(1, len(moved)):
@@ -110,20 +110,20 @@ def follow(tree, watch, q):
 
 
 @jit_algebra
-def world_way(shapes, watch, i):
-    """Return how far points of a shape that stands in the world may have moved."""
+def bound_world_motion(shapes, watch, i):
+    """Return a bound on the motion of a shape that belongs to the world."""
     turn, shift = 0.0, 0.0
     for c in range(9):
         turn += (shapes.offset[i, c] - watch.around[i, c]) ** 2
     for c in range(9, 12):
         shift += (shapes.offset[i, c] - watch.around[i, c]) ** 2
-    # |R - R'|_2 = |R - R'|_F / sqrt 2; a half-space that has not turned is not infinitely far from where it was
+    # |R - R'|_2 = |R - R'|_F / sqrt 2; without rotation the infinite radius of a half-space does not matter
     return math.sqrt(shift) + (shapes.size[i, BALL] * math.sqrt(0.5 * turn) if turn > 0.0 else 0.0)
 
 
 @jit
-def look_around(tree, shapes, pairs, margin, q, scratch, watch):
-    """Look at all pairs, and choose those to watch."""
+def scan_all_pairs(tree, shapes, pairs, margin, q, scratch, watch):
+    """Test all pairs, and choose those to watch."""
     place_shapes(tree, shapes, q, scratch)
     bound_pairs(shapes, pairs, scratch.pose, scratch.bounds)
     wide, count = margin + SLACK + ROUNDING, 0
@@ -145,7 +145,7 @@ def look_around(tree, shapes, pairs, margin, q, scratch, watch):
 
 @jit_algebra
 def place_pairs(tree, shapes, pairs, chosen, count, q, needed, scratch):
-    """Place the shapes of the first ``count`` chosen pairs, and of the bodies only those that carry them."""
+    """Fill the poses of the shapes of the first ``count`` chosen pairs, and of the bodies that carry them."""
     work = scratch.bodies
     needed[:] = 0
     for k in range(count):
@@ -165,27 +165,27 @@ def place_pairs(tree, shapes, pairs, chosen, count, q, needed, scratch):
 
 @jit
 def watch_distances(tree, shapes, pairs, margin, wanted, q, scratch, watch, found, values):
-    """Find pairs as ``fill_distances`` does with one margin for all: the same ones with the same values.
+    """Find the same pairs and values as ``fill_distances`` with one margin for all pairs.
 
-    Only their shapes are placed, and the bodies that carry them.
+    Only the poses of their shapes, and of the bodies that carry these, are computed.
 
     Parameters
     ----------
-    margin : m, the same as in the call before
-    wanted : (P,) int64, 0 leaves a pair out
+    margin : m, the same in all calls
+    wanted : (P,) int64, 0 excludes a pair
     found : (P,) int64 out: the pairs found, in order
     values : (P, 10) out: as in ``fill_distances``
 
     Returns
     -------
-    How many were found.
+    Number of pairs found.
     """
-    most, base, world = follow(tree, watch, q), base_way(watch, q), 0.0
+    most, base, world = bound_body_motion(tree, watch, q), bound_base_motion(watch, q), 0.0
     for i in range(len(shapes.index)):
         if shapes.index[i, BODY] < 0:
-            world = max(world, world_way(shapes, watch, i))
+            world = max(world, bound_world_motion(shapes, watch, i))
     if watch.size[0] < 0 or 2.0 * most > SLACK or not most + base + world <= SLACK:
-        look_around(tree, shapes, pairs, margin, q, scratch, watch)
+        scan_all_pairs(tree, shapes, pairs, margin, q, scratch, watch)
         base, world = 0.0, 0.0
         watch.moved[:] = 0.0
     near = 0

@@ -7,7 +7,7 @@ import numpy as np
 from mcplan.core.distance.many import DistanceScratch, fill_distances
 from mcplan.core.distance.pair import DISTANCE, PAIR_SIZE
 from mcplan.core.distance.shape import HULL, scratch
-from mcplan.core.rigid_body.tree import hung_on, workspace
+from mcplan.core.rigid_body.tree import parents_of, workspace
 from mcplan.robot.description import Geometry
 from mcplan.robot.robot import Robot
 from mcplan.robot.solid import Solid, pack, solid
@@ -39,7 +39,7 @@ def candidate_pairs(robot: Robot) -> np.ndarray:
     the pairs that the robot ignores.
     """
     links, _, bodies = link_solids(robot)
-    parent = hung_on(robot.tree)
+    parent = parents_of(robot.tree)
     found = []
     for i in range(len(links)):
         for j in range(i + 1, len(links)):

@@ -11,7 +11,7 @@ from mcplan.core.rigid_body.frame import frame_bias_acceleration, frame_jacobian
 from mcplan.core.rigid_body.inverse_dynamics import inverse_dynamics
 from mcplan.core.rigid_body.lagrangian import lagrangian_matrices
 from mcplan.core.rigid_body.mass_matrix import mass_matrix
-from mcplan.core.rigid_body.tree import BALL, PARENT, TYPE, hung_on, workspace
+from mcplan.core.rigid_body.tree import BALL, PARENT, TYPE, parents_of, workspace
 from tests.core.random_trees import pinocchio_acceleration, random_state, to_body_axes, with_balls
 
 
@@ -103,7 +103,7 @@ def test_the_matrices_of_lagrange_give_newton_eulers_forces():
 
 def test_the_bodies_of_a_ball_joint_hang_on_what_the_joint_does():
     tree, *_ = with_balls(np.random.default_rng(7))
-    kind, parent, found = tree.topology[:, TYPE], tree.topology[:, PARENT], hung_on(tree)
+    kind, parent, found = tree.topology[:, TYPE], tree.topology[:, PARENT], parents_of(tree)
     starts = np.flatnonzero(kind == BALL)
     assert len(starts) > 0
     for i in starts:

@@ -1,16 +1,16 @@
-"""Ball joints: where the link is and how it moves, in exponential-map coordinates.
+"""Ball joints in exponential coordinates: pose, velocity and acceleration of the link.
 
-The unit quaternion of the joint is ``(cos t/2, sin t/2 phi / t)``, ``t = |phi|``, with its rotation vector ``phi`` as
-the three coordinates: the link is turned by ``t`` about ``phi``, and by the rates ``phi'`` it turns with
+The three coordinates are the rotation vector ``phi``: the link is rotated by ``t = |phi|`` about ``phi``, with the unit
+quaternion ``(cos t/2, sin t/2 phi / t)``. With the rates ``phi'`` its angular velocity in the joint's frame is
 
     w = J phi',    J = sinc t 1 + a [phi x] + b phi phi^T,    a = (1 - cos t) / t²,  b = (t - sin t) / t³
 
-in the joint's frame (S3 eq. 53 and 54). So rates are the derivatives of coordinates, as those of hinges
-are, and forces are their duals: ``J^T`` times the moment. J is singular at ``t = 2 pi`` alone, beyond what any joint
-turns; coordinates within their limits stay away from it (``model.urdf``).
+(S3 eq. 53 and 54). So velocities are derivatives of coordinates, as for revolute joints, and generalised forces are
+``J^T`` times the moment. J is singular only at ``t = 2 pi``, beyond the range of any joint; the limits of the
+coordinates keep them away from it (``robot.urdf_joint``).
 
-A ball joint is three bodies in one place. The first two stand in the joint's frame and weigh nothing, the third is the
-link; each has one column of J as its screw.
+A ball joint is modelled as three bodies at one place. The first two have the joint's frame and no mass, the third is
+the link; each has one column of J as its screw.
 """
 
 import math
@@ -32,7 +32,7 @@ from mcplan.core.rigid_body.tree import (
 )
 
 SMALL = 1e-2
-"""rad²: below it series are more exact than differences; their truncation error is below 1e-13."""
+"""rad²: below this, series are more accurate than differences; their truncation error is below 1e-13."""
 
 
 @jit_algebra
@@ -65,7 +65,7 @@ def slopes(square):
 
 @jit_algebra
 def place_ball(tree, q, work, i):
-    """Pose and screw of one of a ball joint's bodies from its parent's pose."""
+    """Write pose and screw of one of a ball joint's bodies from its parent's pose."""
     joint, parent = tree.joint, tree.topology[i, PARENT]
     column = tree.topology[i, TYPE] - BALL
     first = tree.topology[i, Q] - column
@@ -109,14 +109,14 @@ def place_ball(tree, q, work, i):
 
 @jit_algebra
 def screw_rate(tree, v, work, i):
-    """Return how the screw (six scalars) of one of a ball joint's bodies changes.
+    """Return the rate of the screw (six scalars) of one of a ball joint's bodies.
 
-    The screw ``s = (p x e, e)``, ``e = A J_c``, moves with what the joint hangs on, P, and by what J changes:
+    The screw ``s = (p x e, e)``, ``e = A J_c``, changes with the motion of the parent link P and with J:
 
         s' = V_P x s + (p x c, c),    c = A J_c'
         J_c' = g (sinc)' e_c + g a' phi x e_c + a phi' x e_c + g b' phi_c phi + b (phi_c' phi + phi_c phi')
 
-    with ``g = phi . phi'``, and derivatives of the coefficients by ``t² / 2``.
+    with ``g = phi . phi'``, where primes of coefficients are derivatives by ``t² / 2``.
     """
     parent, d = tree.topology[i, PARENT], tree.topology[i, DEGREE]
     column = tree.topology[i, TYPE] - BALL
@@ -161,7 +161,7 @@ def screw_rate(tree, v, work, i):
 
 @jit_algebra
 def move_ball(tree, v, vd, scale, work, i):
-    """Velocity of one of a ball joint's bodies, and acceleration for the accelerations ``scale vd``."""
+    """Write velocity of one of a ball joint's bodies, and its acceleration for the accelerations ``scale vd``."""
     parent, d, k = tree.topology[i, PARENT], tree.topology[i, DEGREE], tree.topology[i, V]
     rate, growth = v[k], scale * vd[k]
     for n in range(6):

@@ -1,7 +1,7 @@
-"""The dynamics over many configurations at once, shared out among the cores.
+"""Batched dynamics: many configurations at once, in parallel on several cores.
 
-Arguments are those of the kernel of the same name with a leading axis (B, ...), and ``work`` (chunks, rows, columns) is
-one workspace per chunk of the batch: as many as there are cores to use (``tree.workspaces``).
+Arguments are those of the kernel of the same name with a leading axis (B, ...). ``work`` (chunks, rows, columns) has
+one workspace per chunk of the batch (``tree.workspaces``), as many as there are cores to use.
 """
 
 from mcplan.core.jit import jit_parallel, prange
@@ -46,7 +46,7 @@ def nonlinear_effects(tree, q, v, work, h):
 
 @jit_parallel
 def inverse_dynamics(tree, q, v, vd, work, force):
-    """Generalized forces (B, nv) that the accelerations take."""
+    """Generalized forces (B, nv) that cause the accelerations."""
     size, chunks = len(q), len(work)
     for c in prange(chunks):
         for b in range(c * size // chunks, (c + 1) * size // chunks):

@@ -1,7 +1,7 @@
-"""One body's share of every recursion: its pose, inertia, motion, and the forces of that motion.
+"""Single steps of the recursive algorithms: pose, inertia, motion and inertial force of one body.
 
-Spatial vectors are linear then angular, in world axes, about the base origin taken as a point at rest. With one frame
-for all bodies the recursions have no coordinate transforms: children add to parents as they are.
+Spatial vectors are linear then angular, in world axes, about the base origin, taken as a point at rest. With one frame
+for all bodies the recursions need no coordinate transforms.
 
     V_i = V_p + s_i v_i                                  velocity
     a_i = a_p + s_i vd_i + V_i x s_i v_i                 acceleration
@@ -40,7 +40,7 @@ from mcplan.core.rigid_body.tree import (
 
 @jit_algebra
 def place_base(q, work):
-    """Pose and screws of body 0. The quaternion is divided by its length, so that R is a rotation whatever it is."""
+    """Write pose and screws of body 0. The quaternion is normalised, so that R is always a rotation."""
     w, x, y, z = q[3], q[4], q[5], q[6]
     s = 2.0 / (w * w + x * x + y * y + z * z)
     work[0, POSE] = 1.0 - s * (y * y + z * z)
@@ -61,7 +61,7 @@ def place_base(q, work):
 
 @jit_algebra
 def place_body(tree, q, work, i):
-    """Pose and screw of body i > 0 from its parent's pose.
+    """Write pose and screw of body i > 0 from its parent's pose.
 
     ``R = cos t A + (1 - cos t) a u' + sin t A [u]``  with A the joint frame in the world, u its axis, ``a = A u``
     """
@@ -95,7 +95,7 @@ def place_body(tree, q, work, i):
             + z * joint[i, ORIGIN + 2]
             + axis * slide
         )
-    m = joint[i, MULTIPLIER]  # the axis is the same after the turn, a = R u
+    m = joint[i, MULTIPLIER]  # the axis does not change with the rotation, a = R u
     ax = m * (work[i, POSE] * ux + work[i, POSE + 1] * uy + work[i, POSE + 2] * uz)
     ay = m * (work[i, POSE + 3] * ux + work[i, POSE + 4] * uy + work[i, POSE + 5] * uz)
     az = m * (work[i, POSE + 6] * ux + work[i, POSE + 7] * uy + work[i, POSE + 8] * uz)
@@ -119,7 +119,7 @@ def place_body(tree, q, work, i):
 
 @jit_algebra
 def weigh_body(tree, work, i):
-    """Spatial inertia of body i alone: ``m``, ``m c``, ``R I R' + m (c'c 1 - c c')``."""
+    """Write the spatial inertia of body i alone: ``m``, ``m c``, ``R I R' + m (c'c 1 - c c')``."""
     body = tree.inertia
     a, b, c = work[i, POSE], work[i, POSE + 1], work[i, POSE + 2]
     d, e, f = work[i, POSE + 3], work[i, POSE + 4], work[i, POSE + 5]
@@ -149,7 +149,7 @@ def weigh_body(tree, work, i):
 
 @jit_algebra
 def move_base(v, vd, scale, gravity, work):
-    """Velocity and acceleration of body 0: ``a = [scale vd_lin - w x v_lin + gravity z; scale wd]``."""
+    """Write velocity and acceleration of body 0: ``a = [scale vd_lin - w x v_lin + gravity z; scale wd]``."""
     x, y, z, wx, wy, wz = v[0], v[1], v[2], v[3], v[4], v[5]
     for k in range(6):
         work[0, VELOCITY + k] = v[k]
@@ -161,7 +161,7 @@ def move_base(v, vd, scale, gravity, work):
 
 @jit_algebra
 def move_body(tree, v, vd, scale, work, i):
-    """Velocity of body i > 0, and acceleration for the joint accelerations ``scale vd``."""
+    """Write velocity of body i > 0, and its acceleration for the joint accelerations ``scale vd``."""
     if tree.topology[i, TYPE] >= BALL:
         move_ball(tree, v, vd, scale, work, i)
         return
@@ -189,7 +189,7 @@ def move_body(tree, v, vd, scale, work, i):
 
 @jit_algebra
 def load_body(work, i):
-    """Force that the motion of body i alone takes: ``f = I a + V x* I V``."""
+    """Write the spatial force that causes the motion of body i alone: ``f = I a + V x* I V``."""
     m, hx, hy, hz = work[i, SPATIAL], work[i, SPATIAL + 1], work[i, SPATIAL + 2], work[i, SPATIAL + 3]
     xx, yy, zz = work[i, SPATIAL + 4], work[i, SPATIAL + 5], work[i, SPATIAL + 6]
     xy, xz, yz = work[i, SPATIAL + 7], work[i, SPATIAL + 8], work[i, SPATIAL + 9]
@@ -211,7 +211,7 @@ def load_body(work, i):
 
 @jit_algebra
 def momentum_of(work, i, d):
-    """Momentum ``I_i s_d`` (six scalars) of the inertia in row i moving along the screw in row d."""
+    """Return the momentum ``I_i s_d`` (six scalars) of the inertia in row i moving along the screw in row d."""
     m, hx, hy, hz = work[i, SPATIAL], work[i, SPATIAL + 1], work[i, SPATIAL + 2], work[i, SPATIAL + 3]
     x, y, z = work[d, SCREW], work[d, SCREW + 1], work[d, SCREW + 2]
     wx, wy, wz = work[d, SCREW + 3], work[d, SCREW + 4], work[d, SCREW + 5]
@@ -228,7 +228,7 @@ def momentum_of(work, i, d):
 
 @jit_algebra
 def along(work, d, column, i):
-    """Inner product of the screw in row d with the six numbers from ``column`` on in row i."""
+    """Return the inner product of the screw in row d with the six numbers from ``column`` on in row i."""
     return (
         work[d, SCREW] * work[i, column]
         + work[d, SCREW + 1] * work[i, column + 1]

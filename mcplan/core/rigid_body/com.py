@@ -1,6 +1,6 @@
-"""Centre of mass and its Jacobian, from composite masses (S4, CoM coordinates).
+"""Centre of mass and its Jacobian, from composite masses (S4, CoM coordinates); centroidal momentum.
 
-Momentum of the whole robot: linear, and angular about the centre of mass (Orin, Goswami and Lee 2013).
+The momentum of the whole robot is linear, and angular about the centre of mass (Orin, Goswami and Lee 2013).
 """
 
 from mcplan.core.jit import jit_algebra
@@ -12,7 +12,7 @@ from mcplan.core.rigid_body.tree import COM, DEGREE, FORCE, MASS, PARENT, POSE, 
 
 @jit_algebra
 def composite_masses(tree, q, work):
-    """Fill pose and screw of every body, and mass and first moment of everything that hangs on it."""
+    """Fill pose and screw of every body, and mass and first moment of its subtree."""
     place_base(q, work)
     body = tree.inertia
     for i in range(len(tree.topology)):
@@ -43,7 +43,7 @@ def com(tree, q, work, c):
 
 @jit_algebra
 def com_jacobian(tree, q, work, c, J):
-    """Centre of mass and ``dc/dt = J v``: column k is ``(m_k s_lin + s_ang x m_k c_k) / m`` over what hangs on joint k.
+    """Centre of mass and Jacobian, ``dc/dt = J v``: column k is ``(m_k s_lin + s_ang x m_k c_k) / m`` of subtree k.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ def fill_momentum_matrix(tree, work, A):
 
 @jit_algebra
 def add_momentum_column(work, i, d, column, cx, cy, cz, A):
-    """Add the momentum of what hangs on body i, moving along screw d, with its moment about c."""
+    """Add the momentum of the subtree of body i, moving along screw d, with its moment about c."""
     fx, fy, fz, nx, ny, nz = momentum_of(work, i, d)
     A[0, column] += fx
     A[1, column] += fy

@@ -1,4 +1,4 @@
-"""Motion that forces cause: the articulated-body algorithm (Featherstone 2008, table 7.1), armature included."""
+"""Forward dynamics: the articulated-body algorithm (Featherstone 2008, table 7.1), armature included."""
 
 from mcplan.core.algebra.cholesky import cholesky, cholesky_solve
 from mcplan.core.jit import jit, jit_algebra
@@ -52,10 +52,10 @@ def multiply_inertia(work, i, row, column, k):
 
 @jit_algebra
 def articulated_body(tree, q, v, force, work, vd):
-    """Acceleration ``vd = M^-1 (force - h)`` of a tree in which no joint mimics another.
+    """Acceleration ``vd = M^-1 (force - h)`` of a tree without mimic joints.
 
-    Accelerations here are differences to the motion at zero ``vd``, whose forces recursive Newton-Euler has left in the
-    workspace; so no velocity product appears below.
+    Accelerations here are relative to the motion at zero ``vd``, whose forces recursive Newton-Euler has written to the
+    workspace. So there are no velocity products below.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ def articulated_body(tree, q, v, force, work, vd):
 
 @jit_algebra
 def solve_base(force, work):
-    """Write the base's acceleration under the force that is left, by the Cholesky factor of its articulated inertia."""
+    """Write the base's acceleration under the remaining force, by the Cholesky factor of its articulated inertia."""
     a = ARTICULATED
     for j in range(6):
         for i in range(j, 6):
@@ -121,7 +121,7 @@ def solve_base(force, work):
 
 @jit_algebra
 def factorised_dynamics(tree, q, v, force, work, M, vd):
-    """Acceleration by the Cholesky factor of M, left in M (nv, nv); for any tree, joints that mimic others included."""
+    """Acceleration by the Cholesky factor of M, which overwrites M (nv, nv); for any tree, also with mimic joints."""
     newton_euler(tree, q, v, v, 0.0, GRAVITY, work)
     gather_forces(tree, work, vd)
     add_inertias(tree, work)
@@ -142,7 +142,7 @@ def forward_dynamics(tree, q, v, force, work, M, vd):
     q : (nq,), v : (nv,) state
     force : (nv,) generalized force: on the base, then joint torques; N and N m
     work : workspace
-    M : (nv, nv) scratch, used only when some joint mimics another
+    M : (nv, nv) scratch, used only for trees with mimic joints
     vd : (nv,) out, must not be ``force``
     """
     if len(tree.topology) + 5 == len(tree.armature):

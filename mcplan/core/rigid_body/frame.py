@@ -134,7 +134,7 @@ def frame_bias_acceleration(tree, q, v, body, offset, work, a):
 
 @jit_algebra
 def frame_motion(tree, q, v, vd, body, offset, work, out):
-    """Pose, velocity and classical acceleration of a frame in a motion of the whole mechanism.
+    """Pose, velocity and classical acceleration of a frame.
 
     Parameters
     ----------

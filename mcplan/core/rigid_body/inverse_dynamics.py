@@ -1,10 +1,7 @@
-"""Forces that a motion takes: recursive Newton-Euler (Featherstone 2008, table 5.1).
+"""Inverse dynamics, ``M(q) vd + h(q, v)``, by recursive Newton-Euler (Featherstone 2008, table 5.1).
 
-force = M(q) vd + h(q, v)
-
-What the postures of a path take, one after the other on one core: for paths of some hundred points.
-
-Postures q(s) with tangents v = q' and derivatives vd of these; gone with rate sd they need the generalised force
+`path_forces` evaluates the dynamics along a path q(s) of some hundred points, on one core. With tangents v = q' and
+derivatives vd = q'', a motion with the path velocity sd needs the generalised force
 
     hold + of_u sdd + of_x sd²,   hold = h(q, 0),   of_u = M v,   of_x = M vd + h(q, v) - hold
 """
@@ -21,8 +18,8 @@ def newton_euler(tree, q, v, vd, scale, gravity, work):
 
     Parameters
     ----------
-    scale : 0 leaves vd out, so that any array of its shape will do
-    gravity : upward acceleration of the base that stands for gravity, m/s²
+    scale : with 0, vd is ignored and may be any array of its shape
+    gravity : upward acceleration of the base in place of gravity, m/s²
     """
     place_base(q, work)
     weigh_body(tree, work, 0)
@@ -88,9 +85,10 @@ def path_forces(tree, q, v, vd, still, work, hold, of_u, of_x):
 
 @jit
 def path_of_frame(tree, q, body, offset, work, place, J):
-    """Write where a frame is, place (m, 3), and Jacobians J (m, 6, nv) of the point of its body at the world's origin.
+    """Write positions of a frame, place (m, 3), and Jacobians J (m, 6, nv) of its body's point at the world's origin.
 
-    With these a wrench about the world's origin does work: a frame has ``body`` and ``offset`` (12,).
+    These Jacobians map wrenches about the world's origin to generalised forces. ``offset`` (12,) is the frame's pose in
+    ``body``.
     """
     for i in range(len(q)):
         place_path(tree, q[i], work, body)

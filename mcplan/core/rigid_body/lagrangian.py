@@ -1,11 +1,10 @@
-"""Lagrangian dynamics in the base coordinates of S0 (Bouyarmane and Kheddar 2012): the reference form.
+"""Lagrangian dynamics in the base coordinates of S0 (Bouyarmane and Kheddar 2012), for comparison, not for speed.
 
     M(q) qddot + N(q, qdot) qdot = M(q) [g; 0; 0] + [0; 0; u] + sum J' f + S'S q lambda          (eq. 32)
 
 ``q = (x0, theta0, joints)`` with any chart theta0 of d numbers: a chart enters only through ``J_omega`` (3, d), which
 maps its rate to the angular velocity in world axes, and the rate of ``J_omega``. With the identity for ``J_omega`` the
-matrices are those of the mixed velocity. Charts: ``mcplan.textbook.coordinates``. Written for comparison, not for
-speed.
+matrices are those of the mixed velocity. Charts: ``mcplan.textbook.coordinates``.
 """
 
 from mcplan.core.jit import jit_algebra
@@ -34,7 +33,7 @@ def body_jacobians(tree, v, work, body, J, Jdot, rows):
     """
     d = J.shape[1]
     m = work[body, SPATIAL]
-    scale = 1.0 / m if m > 0.0 else 0.0  # without mass the body has no share, wherever its centre is
+    scale = 1.0 / m if m > 0.0 else 0.0  # a massless body has no effect, whatever its centre
     x, y, z = scale * work[body, SPATIAL + 1], scale * work[body, SPATIAL + 2], scale * work[body, SPATIAL + 3]
     wx, wy, wz = work[body, VELOCITY + 3], work[body, VELOCITY + 4], work[body, VELOCITY + 5]
     vx = work[body, VELOCITY] + wy * z - wz * y

@@ -42,7 +42,7 @@ def integrate(q, v, dt, out):
 
 @jit
 def difference(q0, q1, out):
-    """Velocity (nv,) from q0 to q1 in unit time, the base by its shorter turn: ``integrate(q0, out, 1) = q1``.
+    """Velocity (nv,) from q0 to q1 in unit time, with the shorter base rotation: ``integrate(q0, out, 1) = q1``.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ def difference(q0, q1, out):
 
 @jit
 def nearest(known, q, weight, out):
-    """Index of the configuration that is nearest to another: least ``|weight * difference|``.
+    """Return the index of the configuration nearest to q: least ``|weight * difference|``.
 
     Parameters
     ----------

@@ -7,7 +7,7 @@ from mcplan.core.rigid_body.tree import DEGREE, PARENT, SCREW, SPATIAL, V
 
 @jit_algebra
 def composite_inertias(tree, q, work):
-    """Fill pose and screw of every body, and the inertia of everything that hangs on it, itself included."""
+    """Fill pose and screw of every body, and the inertia of its subtree."""
     place_base(q, work)
     weigh_body(tree, work, 0)
     for i in range(1, len(tree.topology)):
@@ -29,7 +29,7 @@ def add_inertias(tree, work):
 def fill_mass_matrix(tree, work, M):
     """Write M from composite inertias and screws.
 
-    ``M_jk = s_j' I_k s_k`` for j on the path from k to the base. Joints that mimic another add to its row and column.
+    ``M_jk = s_j' I_k s_k`` for j on the path from k to the base. Mimic joints add to the row and column of their joint.
     """
     nv = len(M)
     M[:, :] = 0.0

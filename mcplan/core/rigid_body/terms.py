@@ -1,4 +1,4 @@
-"""Every term that a whole-body controller needs at one state, in one pass over the tree."""
+"""Dynamics terms of a whole-body controller at one state: M, h, momentum, CoM and frames in one pass over the tree."""
 
 from mcplan.core.jit import jit_algebra
 from mcplan.core.rigid_body.body import along
@@ -9,7 +9,7 @@ from mcplan.core.rigid_body.mass_matrix import fill_mass_matrix
 from mcplan.core.rigid_body.tree import DEGREE, FORCE, GRAVITY, PARENT, POSE, SCREW, SPATIAL, V
 
 COM_NOW, COM_VELOCITY, COM_BIAS, MOMENTUM, MOMENTUM_BIAS, SUMMARY_SIZE = 0, 3, 6, 9, 15, 21
-"""Places in the summary: CoM, its velocity, ``Jdot v`` of it, momentum (6), ``Adot v`` (6)."""
+"""First entries in the summary: CoM, its velocity, its ``Jdot v``, momentum (6), ``Adot v`` (6)."""
 
 FRAME_R, FRAME_P, FRAME_VELOCITY, FRAME_BIAS, FRAME_SIZE = 0, 9, 12, 18, 24
 """Columns of the frames' values: rotation (9, row-major), position, velocity (6), classical bias acceleration (6)."""
@@ -19,8 +19,8 @@ FRAME_R, FRAME_P, FRAME_VELOCITY, FRAME_BIAS, FRAME_SIZE = 0, 9, 12, 18, 24
 def fill_terms(tree, q, v, body, offset, work, M, h, A, summary, J, frames):
     """Fill all outputs from the state.
 
-    Gravity enters after the sums, as the weight of what hangs on each joint, so that one pass of Newton-Euler without
-    gravity gives h as well as the bias accelerations of frames and momentum.
+    Gravity is added after the sums, as the weight of each joint's subtree. So one Newton-Euler pass without gravity
+    yields h as well as the bias accelerations of frames and momentum.
 
     Parameters
     ----------

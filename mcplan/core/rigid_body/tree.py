@@ -1,8 +1,7 @@
-"""The mechanism as the kernels see it: a tree of bodies in a few packed, read-only arrays, and their scratch space.
+"""Kinematic tree of the kernels: bodies in a few packed, read-only arrays, and the workspace.
 
-Fixed and locked joints do not exist here: their bodies are merged into the parent's. Body 0 is the floating base; body
-``i > 0`` hangs on body ``topology[i, PARENT] < i`` by one joint. A body's frame is the URDF frame of the link that its
-joint moves.
+Bodies of fixed and locked joints are merged into their parents. Body 0 is the floating base; one joint connects body
+``i > 0`` to its parent ``topology[i, PARENT] < i``. A body's frame is the URDF frame of its joint's child link.
 """
 
 from typing import NamedTuple
@@ -13,9 +12,9 @@ PARENT, TYPE, Q, V, DEGREE = range(5)
 """Columns of ``Tree.topology``: parent body, joint type, first index in q, first index in v, first row in ``screw``."""
 
 FLOATING, REVOLUTE, PRISMATIC, BALL = range(4)
-"""Joint types. Only ``body.place_body`` and ``body.move_body`` look at them: everything else takes the base's six
-degrees and one degree per further body. A ball joint is three bodies in one place, ``BALL`` to ``BALL + 2``, of which
-the last one is the link and the others have no mass; see `ball`."""
+"""Joint types. Only ``body.place_body`` and ``body.move_body`` read them: for all other code the base has six degrees
+of freedom and each further body one. A ball joint is three bodies at one place, of the types ``BALL`` to ``BALL + 2``;
+the last is the link and the others have no mass; see `ball`."""
 
 ROTATION, ORIGIN, AXIS, MULTIPLIER, OFFSET = 0, 9, 12, 15, 16
 """Columns of ``Tree.joint``: rotation (9, row-major) and origin (3) of the joint in the parent body's frame, unit axis
@@ -36,7 +35,7 @@ class Tree(NamedTuple):
     topology: np.ndarray  # (bodies, 5) int64, columns PARENT .. DEGREE
     joint: np.ndarray  # (bodies, 17) float64, columns ROTATION .. OFFSET
     inertia: np.ndarray  # (bodies, 10) float64, columns MASS .. INERTIA
-    armature: np.ndarray  # (nv,) float64, kg m² or kg; of the base zero, unless it is held without a mass
+    armature: np.ndarray  # (nv,) float64, kg m² or kg; of the base zero, unless it is fixed and massless
 
 
 POSE, SCREW, VELOCITY, ACCELERATION, FORCE, SPATIAL, ARTICULATED, HANDLE, TURN, WORK_COLUMNS = (
@@ -52,8 +51,8 @@ POSE, SCREW, VELOCITY, ACCELERATION, FORCE, SPATIAL, ARTICULATED, HANDLE, TURN, 
     93,
 )
 """Columns of the workspace, one row per body; ``SCREW`` has one row per degree of freedom. Spatial vectors are linear
-then angular, in world axes, about the base origin, and so is every position, which keeps results independent of where
-in the world the robot stands.
+then angular, in world axes. They and all positions are relative to the base origin, so that results do not depend on
+the robot's position in the world.
 
 =============  ==  ==========================================================================================
 POSE           12  rotation (row-major) in the world, and position from the base origin
@@ -61,9 +60,9 @@ SCREW           6  motion of a degree of freedom at unit rate, times the multipl
 VELOCITY        6  spatial velocity
 ACCELERATION    6  spatial acceleration; with gravity as an upward acceleration of the base where loads are wanted
 FORCE           6  spatial force that the parent exerts
-SPATIAL        10  m, m c, inertia about the base origin (xx yy zz xy xz yz): of the body, or of all that hangs on it
+SPATIAL        10  m, m c, inertia about the base origin (xx yy zz xy xz yz): of the body, or of its subtree
 ARTICULATED    36  articulated inertia (6x6)
-HANDLE          8  articulated inertia times screw (6), joint-space inertia, joint force left over
+HANDLE          8  articulated inertia times screw (6), joint-space inertia, remaining joint force
 TURN            3  rotation vector of the ball joint that a body belongs to
 =============  ==  ==========================================================================================
 """
@@ -72,8 +71,8 @@ Workspace = np.ndarray
 """Scratch of the kernels: one array, because each array that crosses from Python to a kernel costs 0.1 µs."""
 
 
-def hung_on(tree: Tree) -> np.ndarray:
-    """Return the body (bodies,) that each body's joint hangs it on; a ball joint is one, with bodies inside."""
+def parents_of(tree: Tree) -> np.ndarray:
+    """Return the parent (bodies,) of each body; of all three bodies of a ball joint, the parent of the joint."""
     parent = tree.topology[:, PARENT].copy()
     for i in range(1, len(parent)):
         if tree.topology[i, TYPE] > BALL:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mcplan.core.rigid_body.tree import hung_on
+from mcplan.core.rigid_body.tree import parents_of
 from mcplan.document.document import comment, dump_document, inline
 from mcplan.errors import RobotError
 from mcplan.robot.link_solids import overlaps
@@ -36,7 +36,7 @@ def often_overlapping(robot: Robot) -> dict[frozenset[str], float]:
 
 def _joints_between(robot: Robot, pair: frozenset[str]) -> int:
     """Return the number of joints between two links."""
-    parent = hung_on(robot.tree)
+    parent = parents_of(robot.tree)
     paths = []
     for link in pair:
         path = [robot.frame(link)[0]]

@@ -28,7 +28,7 @@ from mcplan.core.rigid_body.tree import (
     ROTATION,
     TYPE,
     V,
-    hung_on,
+    parents_of,
 )
 from mcplan.errors import InputError
 from mcplan.robot.description import Sphere
@@ -117,7 +117,7 @@ def add_robot(spec: Any, robot: Robot, base: np.ndarray) -> dict[str, tuple[str,
     """
     tree = robot.tree
     bodies: list[Any] = []
-    names, hung = joint_names(robot), hung_on(tree)
+    names, hung = joint_names(robot), parents_of(tree)
     for i, (place, joint, inertia) in enumerate(zip(tree.topology, tree.joint, tree.inertia, strict=True)):
         parent, kind = int(hung[i]), int(place[TYPE])
         if kind in (BALL, BALL + 1):  # massless; their only child is the third body, the link
@@ -295,7 +295,7 @@ def _exclude(spec: Any, robot: Robot) -> None:
     done = set()
     if robot.fixed:  # MuJoCo does not exclude children of a body that is fixed to the world
         kinds = robot.tree.topology[:, TYPE]
-        for i in np.flatnonzero((hung_on(robot.tree) == 0) & (kinds != BALL) & (kinds != BALL + 1)).tolist():
+        for i in np.flatnonzero((parents_of(robot.tree) == 0) & (kinds != BALL) & (kinds != BALL + 1)).tolist():
             done.add((0, i))
             spec.add_exclude(bodyname1="body:0", bodyname2=f"body:{i}")
     for pair in robot.collision_ignore | always_touching(robot):

@@ -32,7 +32,7 @@ from mcplan.core.rigid_body.tree import (
     ROTATION,
     TYPE,
     V as COLUMN,
-    hung_on,
+    parents_of,
 )
 from mcplan.errors import InputError
 from mcplan.robot.pose import cross_matrix
@@ -185,7 +185,7 @@ class Maximal:
         system is solved. Sliding joints have no share in it: their rates are NaN.
         """
         tree, poses = self.robot.tree, self.poses(q)
-        count, hung, q = len(self.bodies), hung_on(tree), real(q, "q")
+        count, hung, q = len(self.bodies), parents_of(tree), real(q, "q")
         V = numbers(V, (6 * count,), "V")
         w = V[3 * count :].reshape(count, 3)
         out = np.full(self.robot.nv, np.nan)

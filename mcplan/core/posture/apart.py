@@ -1,8 +1,8 @@
-"""Postures that keep bodies apart: distances as rows of the search, linearised where it is, and again where it gets.
+"""Collision-free postures: distances of pairs as rows of the posture search, linearised again in each round.
 
     n_p' (J_a - J_b) (q - q_0) >= min(need_p - d_p(q_0), stretch)        for all watched pairs p that are near at q_0
 
-One round is one call, so that a search within a control tick can be stopped between two of them.
+A call is one round, so that a search within a control tick can be stopped between rounds.
 """
 
 import math
@@ -18,15 +18,15 @@ from mcplan.core.posture.rows import PostureTargets, evaluate, fill_bounds, row_
 from mcplan.core.posture.search import search_posture
 
 OFF, SHORT, LEFT, MEASURES = range(4)
-"""Entries of ``measures``: by how much the worst row of the task is missed; by how much the worst pair is nearer than
-it may be left with (0 at the least), and how much farther than it is to be (0 at the most)."""
+"""Entries of ``measures``: largest violation of the rows of the task (OFF); largest deficit ``content - distance`` of a
+pair, at least 0 (SHORT); smallest surplus ``distance - need`` of a pair, at most 0 (LEFT)."""
 
 NOT_FINITE = -1
-"""Returned in place of a number of pairs."""
+"""Returned in place of a number of pairs if q is not finite."""
 
 
 class PostureSurroundings(NamedTuple):
-    """Surroundings of a posture: shapes, the pairs of them to test, and the pairs that were near last."""
+    """Shapes, pairs of shapes to test, and the pairs found near in the last test."""
 
     shapes: Shapes
     pairs: np.ndarray  # (P, 2) int64
@@ -41,7 +41,7 @@ class PostureSurroundings(NamedTuple):
 
 @jit
 def find_near(tree, around, q, watched):
-    """Find the pairs near q (nq,), with the rates of their distances; return how many are watched.
+    """Find the watched pairs that are near at q (nq,), with the gradients of their distances; return their number.
 
     Parameters
     ----------
@@ -64,15 +64,15 @@ def find_near(tree, around, q, watched):
 
 @jit
 def keep_apart(tree, around, near, task, rule, q, need, content, watched, stretch, s, report, measures):
-    """Search once from q (nq,), the ``near`` pairs there as rows; return how many are near where it gets.
+    """Search once from q (nq,) with the ``near`` pairs as rows; return the number of near pairs at the result.
 
     Parameters
     ----------
-    near : pairs that `find_near` found at q.
+    near : number of pairs that `find_near` found at q.
     task : without linear rows.
     rule, s, report : see `search_posture`; q is moved.
-    need, content : (P,) m, what each pair is to keep, and with which it may be left.
-    stretch : m, the most that a pair is pushed apart at once.
+    need, content : (P,) m, target distance of each pair, and the distance at which the search may stop.
+    stretch : m, largest increase of a distance in one round.
     measures : (MEASURES,) out.
     """
     nv = around.rows.shape[1]
@@ -104,7 +104,7 @@ def keep_apart(tree, around, near, task, rule, q, need, content, watched, stretc
 
 @jit
 def fits(tree, around, task, q, need, watched, tolerance, s):
-    """Say whether q (nq,) is within joint limits, and holds the rows of the task and what pairs need, as it is."""
+    """Return whether q (nq,) is within joint limits, and satisfies the rows of the task and the distances ``need``."""
     for j in range(len(q) - 7):
         if not task.limit[0, j] <= q[7 + j] <= task.limit[1, j]:
             return False
@@ -125,14 +125,13 @@ def fits(tree, around, task, q, need, watched, tolerance, s):
 
 @jit
 def shortfall(tree, around, q, content, least, overlap, watched, step, curved, found):
-    """Write by how much q (nq,) is short of what pairs may be left with, and so around it; return the worst pair or -1.
+    """Write the largest deficit ``content - distance`` at q (nq,) and within a step; return the worst pair, or -1.
 
     Parameters
     ----------
-    content, least : (P,) m; a pair nearer than ``least`` is short by ``overlap`` more.
-    step : (nv,) how far the motion goes on before it is looked at again; distances may change by ``curved`` times what
-        their rates say.
-    found : (2,) out, the largest shortfall at q, and within the step.
+    content, least : (P,) m; the deficit of a pair nearer than ``least`` grows by ``overlap``.
+    step : (nv,) motion until the next test; distances may change by ``curved`` times their linear change.
+    found : (2,) out, the largest deficit at q, and within the step.
     """
     worst = -1
     found[0], found[1] = -math.inf, -math.inf

@@ -1,4 +1,4 @@
-"""The pose of one frame against a target, and rows of its Jacobian: what the rows of a posture are made of.
+"""Pose error of one frame and rows of its Jacobian, from which the constraint rows of a posture are built.
 
 ``X = (R, p)`` is the patch frame with axes x, y, z, ``X_t = (R_t, p_t)`` its target. A row is a world covector
 (linear, angular) at the patch origin times the frame's Jacobian.
@@ -31,7 +31,7 @@ class FrameScratch(NamedTuple):
 
 
 def frame_scratch(nv: int) -> FrameScratch:
-    """Allocate it."""
+    """Allocate the scratch."""
     shapes = ((6, nv), (3, 3), (3, 3), (4,), (6,), (6, 6), (6, 6), (6, 6), (3,), (6,))
     return FrameScratch(*(np.zeros(shape) for shape in shapes))
 
@@ -55,10 +55,7 @@ def read_frame(body, offset, q, work, s):
 
 @jit_algebra
 def pose_logarithm(target, s):
-    """Write ``xi = log(X_t^-1 X)`` and ``K = J_r(xi)^-1`` to the fourth power of xi (Barfoot 2017, §7.1.5).
-
-    The linear part before the logarithm, ``R_t' (p - p_t)``, is returned.
-    """
+    """Write ``xi = log(X_t^-1 X)`` (Barfoot 2017, §7.1.5); return the position error ``R_t' (p - p_t)``."""
     px, py, pz = s.p[0] - target[9], s.p[1] - target[10], s.p[2] - target[11]
     ax = target[0] * px + target[3] * py + target[6] * pz
     ay = target[1] * px + target[4] * py + target[7] * pz
@@ -84,7 +81,7 @@ def pose_logarithm(target, s):
 
 @jit_algebra
 def fill_right_jacobian(s):
-    """Write ``K = 1 + ad / 2 + ad^2 / 12 - ad^4 / 720`` of ``s.xi``."""
+    """Write ``K = J_r(xi)^-1 = 1 + ad / 2 + ad^2 / 12 - ad^4 / 720 + ..`` of ``s.xi`` (Barfoot 2017, §7.1.5)."""
     ad, ad2, K = s.ad, s.ad2, s.K
     for a in range(6):
         for b in range(6):
@@ -122,7 +119,7 @@ def write_row(s, J, i):
 
 @jit_algebra
 def to_world(R, lx, ly, lz, ax, ay, az, row):
-    """Write the covector given in the axes R (its rows are those of the matrix, row-major or as an array)."""
+    """Write the covector with linear part l and angular part a in the axes R (3, 3), in world axes."""
     for a in range(3):
         row[a] = R[a, 0] * lx + R[a, 1] * ly + R[a, 2] * lz
         row[3 + a] = R[a, 0] * ax + R[a, 1] * ay + R[a, 2] * az

@@ -1,7 +1,7 @@
-"""The constraints of a posture as rows: their values at a configuration and their derivatives along the manifold.
+"""Constraint rows of a posture: their values at a configuration, and their derivatives along the manifold.
 
-    contact     S log(X_t^-1 X(q)) = 0                         POSE: directions S of the patch against the target X_t
-                S R_t' (p - p_t) = 0                           PLACE: the position alone counts
+    contact     S log(X_t^-1 X(q)) = 0                         POSE: directions S of patch relative to target X_t
+                S R_t' (p - p_t) = 0                           PLACE: position only
                 d . x = d . z = 0,  z . (e - p) = radius       LINE: a bar through e along d below the patch plane
                 z_t . (p - p_t) = 0,  z_t . R u = 0            EDGE: an edge along u anywhere on its surface
     cell        low <= a . [R_t' (p - p_t); log(R_t' R)] <= high,   or of a line  x . (e - p),  d . (p - e),
@@ -10,7 +10,7 @@
     region      A c_xy <= b
     linear      L (q - q_0) >= l                               distances, torques: linearised by the caller
 
-``X = (R, p)`` is the patch frame with axes x, y, z, ``c`` the centre of mass; see `core.posture_frame`.
+``X = (R, p)`` is the patch frame with axes x, y, z, ``c`` the centre of mass; see `frame`.
 """
 
 import math
@@ -33,44 +33,44 @@ from mcplan.core.rigid_body.frame import fill_frame_jacobian
 from mcplan.core.rigid_body.manifold import difference
 
 POSE_ROWS, PLACE_ROWS, LINE_ROWS, EDGE_ROWS = range(4)
-"""How the rows of a contact are made."""
+"""Modes of the rows of a contact."""
 
 BODY, MODE, FIRST, COUNT = range(4)
-"""Columns of ``Task.contact``: body, mode, first row of ``Task.select``, rows there."""
+"""Columns of ``PostureTargets.contact``: body, mode, first row of ``PostureTargets.select``, number of rows."""
 
 TARGET, LINE_POINT, LINE_AXIS, LINE_RADIUS = 12, 12, 15, 18
-"""Columns of ``Task.frame``: the patch in the body (12), then the target rotation (9, row-major) and position (3), or
-of a line a point, the unit axis and the radius."""
+"""Columns of ``PostureTargets.frame``: pose of the patch in the body (12), then rotation (9, row-major) and position
+(3) of the target; of a line a point, the unit axis and the radius."""
 
 OWNER, KIND, COVECTOR, LOW, HIGH = 0, 1, 2, 8, 9
-"""Columns of ``Task.cell``: contact, kind, covector (6), bounds."""
+"""Columns of ``PostureTargets.cell``: contact, kind, covector (6), bounds."""
 
 OF_POSE, OFFSET, ALONG, DIRECTION, DISTANCE, ANGLE, OF_POINT = range(7)
-"""Kinds of a cell row: a covector (linear, angular) of the pose against its target; place across and along a bar; m and
-u of an edge's direction; distance and angle from the target, whatever their direction; n in world and x in patch axes
-of a point."""
+"""Kinds of a cell row, which bounds a contact's place in its cell: a covector (linear, angular) of the pose relative to
+its target; position across and along a bar; direction of an edge (m and u); distance and angle from the target; height
+of a point x in patch axes along n in world axes."""
 
 
 class PostureTargets(NamedTuple):
-    """A posture to find. All arrays are read-only and C-contiguous."""
+    """Constraints and cost of a posture search. All arrays are read-only and C-contiguous."""
 
     contact: np.ndarray  # (c, 4) int64, columns BODY .. COUNT
     frame: np.ndarray  # (c, 24)
-    select: np.ndarray  # (e, 6) orthonormal rows in patch axes; of a line three without meaning, of an edge z, u
+    select: np.ndarray  # (e, 6) orthonormal rows in patch axes; of a line three unused rows, of an edge z and u
     cell: np.ndarray  # (k, 10), columns OWNER .. HIGH
     centre: np.ndarray  # (e, 4) a, d
-    region: np.ndarray  # (r, 4) a_x, a_y, b; b of the comfortable part
+    region: np.ndarray  # (r, 4) a_x, a_y, b; b of the comfort region
     linear: np.ndarray  # (l, nv + 1) L, l
     linear_q: np.ndarray  # (nq,) q_0
-    guide: np.ndarray  # (nq,) the posture that is preferred
-    weight: np.ndarray  # (nv,) price of the squared distance to it
-    limit: np.ndarray  # (2, n) joint limits, less the margin
-    hint: np.ndarray  # (4,) place of the centre of mass that is preferred, its price; that of leaving comfort
+    guide: np.ndarray  # (nq,) preferred posture
+    weight: np.ndarray  # (nv,) weight of the squared distance from it
+    limit: np.ndarray  # (2, n) joint limits, reduced by the margin
+    hint: np.ndarray  # (4,) preferred x, y of the centre of mass, its weight; weight of leaving the comfort region
 
 
 @jit
 def row_count(task):
-    """Return the number of rows and how many of them, at the front, are equalities."""
+    """Return the number of rows, and the number of equalities, which come first."""
     equal = len(task.select) + len(task.centre)
     return equal + len(task.cell) + len(task.region) + len(task.linear), equal
 
@@ -122,7 +122,7 @@ def _direction(s, target, m, u, derivative):
 
 @jit_algebra
 def _length_row(s, target, at, ax, ay, az, derivative, value, J):
-    """Row of ``|p - p_t|``, from its components in the target's axes; where it is 0 its derivative is written as 0."""
+    """Row of ``|p - p_t|``, from its components in the target's axes; at 0 its derivative is set to 0."""
     length = math.sqrt(ax * ax + ay * ay + az * az)
     value[at] = length
     if derivative:
@@ -149,7 +149,7 @@ def _point_row(s, cell, at, derivative, value, J):
 
 @jit_algebra
 def _edge_rows(task, at, target, az, derivative, s, value, J):
-    """Rows of an edge that may lie anywhere on its surface: its origin is on it, and its direction lies in it."""
+    """Rows of an edge anywhere on its surface: the edge's origin lies on the surface, its direction in the surface."""
     up, u = task.select[at, :3], task.select[at + 1, 3:]
     value[at] = az
     value[at + 1] = _direction(s, target, up, u, derivative)
@@ -183,7 +183,7 @@ def _line_rows(task, i, at, derivative, s, value, J):
 
 @jit_algebra
 def _cell_row(task, k, at, derivative, ax, ay, az, s, value, J):
-    """One bound on where in its cell the patch is; ``(ax, ay, az)`` is its position in the target's axes."""
+    """Row of one bound on the patch in its cell; ``(ax, ay, az)`` is the patch's position in the target's axes."""
     cell, t = task.cell[k], task.frame[int(task.cell[k, OWNER])]
     kind = cell[KIND]
     if kind == OF_POSE:
@@ -242,12 +242,12 @@ def _cell_row(task, k, at, derivative, ax, ay, az, s, value, J):
 
 @jit_algebra
 def evaluate(tree, task, q, derivative, work, s, value, J, c, J_c, away):
-    """Write the values of all rows at q and, if asked, their derivatives.
+    """Write the values of all rows at q and, with ``derivative``, their derivatives.
 
     Parameters
     ----------
-    derivative : bool; otherwise ``J`` and ``J_c`` are left alone.
-    s : Frame scratch.
+    derivative : bool; without it ``J`` and ``J_c`` do not change.
+    s : FrameScratch.
     value, J : (rows,), (rows, nv) out.
     c, J_c : (3,), (3, nv) out, centre of mass.
     away : (nv,) out, ``q - guide``.

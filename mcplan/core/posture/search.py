@@ -1,14 +1,14 @@
-"""The posture nearest a guide that satisfies its rows: sequential quadratic programming in one compiled loop.
+"""Inverse kinematics with constraints: the posture nearest to a guide, by sequential quadratic programming.
 
     minimise   1/2 |q - guide|^2_W + w/2 |c_xy - hint|^2 + v/2 sum max(0, A c_xy - comfort)^2
     subject to low <= rows(q) <= high,   joint limits
 
-Each step solves the program with the rows linearised and hard, the Hessian being ``W + J_c' (w + v A' A) J_c`` with
-those rows of A that are passed. Where the rows contradict each other the violated ones become a penalty instead,
-``rho/2 |J step - error|^2``, while those that hold stay hard: such a step always exists. The step is scaled as a whole.
+Each step solves the program with linearised hard rows and the Hessian ``W + J_c' (w + v A' A) J_c``, with the exceeded
+rows of A. If the rows contradict each other, the violated ones become a penalty ``rho/2 |J step - error|^2``, while
+satisfied rows stay hard: such a step always exists. A step is scaled as a whole.
 
-Once the steps are short, or when they do not become so, the cost has had its say, and the rest is settled: the shortest
-steps onto the rows (Newton's method for an underdetermined system), which also bear rows that repeat each other.
+Once the steps are short, or if they do not become short in time, the cost is dropped and the search settles: it takes
+the shortest steps onto the rows (Newton's method for an underdetermined system), which also works with redundant rows.
 """
 
 import math
@@ -23,28 +23,28 @@ from mcplan.core.posture.rows import evaluate, fill_bounds, row_count
 from mcplan.core.rigid_body.manifold import integrate
 
 FOUND, MISSED = range(2)
-"""Status: all rows hold within the tolerance; they do not."""
+"""Status: all rows are satisfied within the tolerance; or not."""
 
 MAX_STEPS, TRUST, TOLERANCE, STEP_TOLERANCE, SHRINK, PENALTY, RULES = range(7)
-"""Entries of ``rule``: steps at most; bound of a step in each coordinate (m, rad); largest violation of a posture that
-counts as found; a step below which the cost no longer matters; least relative gain of three steps together when rows
-conflict; price of a squared violation then."""
+"""Entries of ``rule``: largest number of steps; bound of a step in each coordinate (m, rad); largest violation that
+counts as satisfied; size of a step below which the search settles on its rows; if rows conflict, smallest relative
+decrease of the violation in three steps, and penalty of a squared violation."""
 
 STEPS, WORST, COST, SOFT_STEPS, LAST_STEP, REPORT = range(6)
-"""Entries of ``report``: steps taken, largest violation, cost, steps with violated rows as penalties, size of the last
-step."""
+"""Entries of ``report``: number of steps, largest violation, cost, steps with violated rows as penalties, size of the
+last step."""
 
 ERROR_LIMIT = 0.3
 """m, rad: a row's error is reduced by at most this much in one step."""
 
 FUNNEL = 2e-3
-"""m, rad: while the sum of all violations stays below, steps are judged by nothing else."""
+"""m, rad: a step is accepted whatever its cost if the sum of all violations is below this before and after it."""
 
-SETTLED_PRICE = 1e4
-"""Factor of the penalty when only the rows are left to be settled."""
+SETTLING_PENALTY = 1e4
+"""Factor on the penalty while the search settles on its rows."""
 
 NEAR = 2e-2
-"""m, rad: sum of all violations from which on a search that does not come to rest is settled on its rows."""
+"""m, rad: the search settles on its rows only if the sum of all violations is below this."""
 
 
 class PostureScratch(NamedTuple):
@@ -83,7 +83,7 @@ def _violation(value, low, high, m):
 
 @jit_algebra
 def com_cost(task, c):
-    """Return the cost of the place of the centre of mass, its gradient x, y and its Hessian xx, xy, yy."""
+    """Return the cost of the position of the centre of mass, its gradient x, y and its Hessian xx, xy, yy."""
     x, y, price = c[0] - task.hint[0], c[1] - task.hint[1], task.hint[2]
     cost, gx, gy, xx, xy, yy = 0.5 * price * (x * x + y * y), price * x, price * y, price, 0.0, price
     price = task.hint[3]
@@ -108,7 +108,7 @@ def _cost(task, away, c):
 
 @jit_algebra
 def _quadratic(task, s, settling):
-    """Write the Hessian (lower triangle) and the gradient of the cost; of the shortest step alone when ``settling``."""
+    """Write Hessian (lower triangle) and gradient of the cost; with ``settling`` the gradient is zero."""
     nv = len(s.away)
     _, gx, gy, xx, xy, yy = com_cost(task, s.c)
     for i in range(nv):
@@ -124,7 +124,7 @@ def _quadratic(task, s, settling):
 
 @jit_algebra
 def _penalise(s, m, equal, rho):
-    """Move violated rows and all equalities from the constraints into the cost."""
+    """Turn violated rows and all equalities from constraints into penalties of the cost."""
     nv = len(s.away)
     for i in range(m):
         below, above = s.program[0, i], s.program[1, i]
@@ -151,7 +151,7 @@ def search_posture(tree, task, rule, q, s, report):
     Parameters
     ----------
     rule : (RULES,), see above.
-    s : Scratch; all of it is overwritten.
+    s : PostureScratch; overwritten.
     report : (REPORT,) out. ``s.value, s.low, s.high`` hold the rows at the q that is returned.
     """
     m, equal = row_count(task)
@@ -171,7 +171,7 @@ def search_posture(tree, task, rule, q, s, report):
     size = math.inf
     steps = 0
     settling = False
-    stuck = False  # rows that nearly repeat others stay behind when they are hard
+    stuck = False  # hard rows that nearly repeat others converge too slowly
     status = MISSED
     if worst <= tolerance and step_tolerance == math.inf:
         status = FOUND
@@ -200,8 +200,8 @@ def search_posture(tree, task, rule, q, s, report):
         if soft:
             soft_steps += 1
             _quadratic(task, s, settling)
-            _penalise(s, m, equal, rule[PENALTY] * (SETTLED_PRICE if settling else 1.0))
-            # the equalities come first and are in the cost now: the rows after them are left
+            _penalise(s, m, equal, rule[PENALTY] * (SETTLING_PENALTY if settling else 1.0))
+            # the equalities come first and are now in the cost, so only the rows after them are passed
             answer = solve_qp(
                 nv, m - equal, 0, s.H, gradient, s.J[equal:], s.program[0, equal:], s.program[1, equal:],
                 step_low, step_high, step, s.dual, s.matrices[0], s.matrices[1], s.vectors, s.places,
@@ -272,11 +272,11 @@ def search_posture(tree, task, rule, q, s, report):
 
 @jit
 def missed_rows(tree, task, q, s, missed):
-    """Write by how much q (nq,) misses each row of a task, as it is.
+    """Write the violation of each row of a task at q (nq,).
 
     Parameters
     ----------
-    s : Scratch; overwritten.
+    s : PostureScratch; overwritten.
     missed : (rows,) out, m or rad.
     """
     fill_bounds(task, s.low, s.high)

@@ -2,12 +2,13 @@
 
     minimise  c' z   subject to   rows f + columns z = rhs,   0 <= z <= upper,   f = sum x_i ray_i,   caps,   x >= 0
 
-The variables are the slacks of the caps, ``z``, and the multiples ``x`` of rays. With the row prices ``y`` a triple of
-unknowns is worth ``rows' y`` per unit; the best ray of its true cone or ball enters if it is worth more than what its
-cap costs. When no such ray is left, the optimum is the exact one; in phase 1, no forces of the true cones exist.
+The variables are the slacks of the caps, ``z``, and the multiples ``x`` of rays. With the dual variables ``y`` of the
+rows, the value of a triple of unknowns is ``rows' y`` per unit. The best ray of its exact cone or ball enters the
+program if its value exceeds the cost of its cap. If no such ray is left, the optimum is exact; in phase 1 it means that
+no forces within the exact cones exist.
 
-Where one program follows the other (`minimise_few`) the rays of the polytopes, some hundred where grips bear, enter in
-like this, too: a tableau of those in use alone is a fraction as large.
+In series of programs (`minimise_few`) the rays of the polytopes, some hundred with grips, enter in the same manner: a
+tableau with only the rays in use is a fraction as large.
 
 Source: Dantzig & Wolfe (1960), applied to the cones of one contact point each.
 """
@@ -32,9 +33,9 @@ class StaticWork(NamedTuple):
     Parameters
     ----------
     program : rows ``[rows; caps]``.
-    triples : what bounds the unknown forces.
-    rows : (m, 3 k): what the unknowns do in the program's first m rows.
-    owner, ray : (capacity,), (capacity, 3): of each variable that is the multiple of a ray.
+    triples : bounds of the unknown forces.
+    rows : (m, 3 k): coefficients of the unknowns in the program's first m rows.
+    owner, ray : (capacity,), (capacity, 3): triple and ray of each variable that is the multiple of a ray.
     first : (2,): index of the first variable ``z``, and of the first ray.
     y : (rows + caps,): scratch.
     """
@@ -49,7 +50,7 @@ class StaticWork(NamedTuple):
 
 
 class Rays(NamedTuple):
-    """The rays from which a program takes those that it needs: of which triples (n,), in their order, and (n, 3)."""
+    """The rays from which a program takes those that it needs: their triples (n,), in order, and the rays (n, 3)."""
 
     owner: np.ndarray
     ray: np.ndarray
@@ -78,7 +79,7 @@ def start(work, slack):
 
 @jit
 def worth_of(work, k, worth):
-    """Write what triple ``k`` is worth by the row prices, ``worth`` (3,) per unknown; return what its cap adds."""
+    """Write the value ``worth`` (3,) per unknown of triple ``k``, by the dual variables; return that of its cap."""
     rows, triples, y = work.rows, work.triples, work.y
     worth[0], worth[1], worth[2] = 0.0, 0.0, 0.0
     for i in range(len(rows)):
@@ -89,7 +90,7 @@ def worth_of(work, k, worth):
 
 @jit_allocating
 def add_rays(work, artificial):
-    """Append the rays that would lower the cost; return how many. ``artificial``: 1 in phase 1, else 0."""
+    """Append the rays that lower the cost; return their number. ``artificial``: 1 in phase 1, else 0."""
     program, triples = work.program, work.triples
     if program.count[0] + len(triples.kind) > program.A.shape[1]:
         drop_rays(work)
@@ -110,7 +111,7 @@ def add_rays(work, artificial):
 
 @jit_allocating
 def drop_rays(work):
-    """Forget all rays that are not in the basis, to make room."""
+    """Remove all rays that are not in the basis, to free columns of the tableau."""
     A, T, basis, count = work.program.A, work.program.T, work.program.basis, work.program.count
     m = len(basis)
     kept = work.first[1]
@@ -129,7 +130,7 @@ def drop_rays(work):
 
 @jit
 def find_exact(work):
-    """Go on from a start that was infeasible, with the rays of the true cones; return the status."""
+    """Continue an infeasible phase 1 with the rays of the exact cones; return the status."""
     for _ in range(ROUNDS):
         if add_rays(work, 1.0) == 0:
             break
@@ -153,13 +154,13 @@ def minimise(work, cost, exact):
 
 @jit
 def least_reach(work, cost, first, last, most, x):
-    """Return how far each of the variables from ``first`` to ``last - 1`` can be raised alone, the least of them.
+    """Return the smallest maximum of the variables from ``first`` to ``last - 1``, each maximised alone.
 
-    They are held at zero before and after, and counted up to ``most``; NaN where a program is not solved.
+    The other ones are zero. The result is at most ``most``; NaN if a program is not solved.
 
     Parameters
     ----------
-    cost : (capacity,) zero, and left so.
+    cost : (capacity,) zero before and after.
     x : (capacity,) scratch.
     """
     program = work.program
@@ -182,7 +183,7 @@ def least_reach(work, cost, first, last, most, x):
 
 @jit_allocating
 def enter(work, rays, artificial):
-    """Append the ray that is worth most; say whether there was one. ``artificial``: 1 in phase 1, else 0."""
+    """Append the most valuable ray; return whether there is one. ``artificial``: 1 in phase 1, else 0."""
     program, ray = work.program, rays.ray
     simplex.duals(program, work.y, artificial)
     worth, cap, of, best, most = np.empty(3), 0.0, -1, -1, GAIN_TOLERANCE
@@ -208,7 +209,7 @@ def enter(work, rays, artificial):
 
 @jit_allocating
 def start_few(work, rays, slack):
-    """Find a feasible point, beginning with the rays that are in the basis of the last program; return the status."""
+    """Find a feasible point, starting with the rays in the basis of the previous program; return the status."""
     drop_rays(work)
     status = start(work, slack)
     for _ in range(len(rays.owner)):
@@ -222,7 +223,7 @@ def start_few(work, rays, slack):
 def minimise_few(work, rays, cost):
     """Minimise ``cost' x`` (capacity,), which is zero at the rays, over all of them; return the status.
 
-    Whether rounding has spoilt the tableau (`simplex.is_sound`) is looked at by `minimise_surely`.
+    It does not check the tableau for rounding (`simplex.is_sound`), unlike `minimise_surely`.
     """
     simplex.price_row(work.program, cost)
     status = simplex.iterate(work.program)
@@ -235,7 +236,7 @@ def minimise_few(work, rays, cost):
 
 @jit_allocating
 def minimise_surely(work, rays, cost):
-    """Do the same with a tableau that is computed again where rounding has spoilt it."""
+    """Minimise like `minimise_few`, and compute the tableau again if rounding has spoilt it."""
     for _ in range(ROUNDS):
         status = minimise_few(work, rays, cost)
         if status != simplex.STALLED and simplex.is_sound(work.program):

@@ -1,4 +1,4 @@
-"""The rays of contact forces: unknowns in triples, each within a friction cone or a ball.
+"""Rays of friction cones and force balls: unknown contact forces in triples, each within a cone or a ball.
 
     cone    |(f1, f2)| <= mu f3         rays (mu cos b, mu sin b, 1),    inscribed pyramid: b = (2 k + 1) pi / faces
     ball    |f| <= radius               rays radius d,                   inscribed polytope: d of a list
@@ -58,11 +58,11 @@ def wrench_map(place, axes, is_moment, out):
 
 @jit
 def inner_rays(triples, faces, directions, owner, ray):
-    """Write the rays of the inscribed polytopes; return how many there are.
+    """Write the rays of the inscribed polytopes; return their number.
 
     Parameters
     ----------
-    faces : of each pyramid. A cone without friction has one ray.
+    faces : number of faces of a pyramid. A cone without friction has one ray.
     directions : (j, 3): vertices of the polytope in the unit ball.
     owner, ray : (n,), (n, 3): written; the triple of each ray, and the ray.
     """
@@ -87,7 +87,7 @@ def inner_rays(triples, faces, directions, owner, ray):
 
 @jit
 def inner_faces(triples, caps, pyramid, ball, F, upper):
-    """Write the faces ``F f <= upper`` of the inscribed polytopes, and those of the caps; return how many there are.
+    """Write the faces ``F f <= upper`` of the inscribed polytopes, and those of the caps; return their number.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ def inner_faces(triples, caps, pyramid, ball, F, upper):
 
 @jit
 def best_ray(triples, k, worth, ray):
-    """Write the ray of the exact cone or ball ``k`` of the largest value; ``worth`` (3,) is the value per unknown."""
+    """Write the most valuable ray of the exact cone or ball ``k``; ``worth`` (3,) is the value per unknown."""
     if triples.kind[k] == BALL:
         size = np.sqrt(worth[0] ** 2 + worth[1] ** 2 + worth[2] ** 2)
         for i in range(3):

@@ -1,9 +1,9 @@
-"""The set of pairs (u, x) for which forces exist: a linear program over forces, projected on two of its variables.
+"""Feasible polygons of (u, x) along a path: a linear program over contact forces, projected on two of its variables.
 
-The corners of the projection are found from outside in: a support point in four directions, then along the normal of
-every edge between neighbours, until none lies beyond its edge by more than a tolerance. Each program starts from the
-optimum of the one before, so that a corner costs a few pivots. The result lies inside the true set: its corners
-are points of it.
+The corners of the projection are support points: first in four directions, then along the normal of every edge between
+neighbours, until none lies beyond its edge by more than a tolerance. Each program starts from the optimum of the
+previous one, so that a corner costs a few pivots. The result lies inside the exact set, because its corners are points
+of it.
 
 Source: Bretl and Lall (2008), Testing static equilibrium for legged robots, IEEE T-RO 24(4), algorithm 1.
 """
@@ -17,13 +17,13 @@ from mcplan.core.optimize import simplex
 from mcplan.core.statics import program as static_program
 
 FAILED, EMPTY, AT_REST = -1, -2, -3
-"""Instead of a number of corners or edges: a program could not be solved; there are no forces; or none but at rest."""
+"""In place of a number of corners or edges: a program was not solved; no forces exist; forces exist only at rest."""
 
 TOLERANCE, CORNERS = 1e-6, 48
-"""Part of the extent of a projection by which its edges may be inside of it, and room for its corners."""
+"""Distance of edges from the exact projection, relative to its extent; largest number of corners."""
 
-EDGE = 1e-9
-"""Part of the extent of a polygon below which an edge is none."""
+MIN_EDGE = 1e-9
+"""Shorter edges, relative to the extent of a polygon, are skipped."""
 
 
 @jit_allocating
@@ -54,8 +54,8 @@ def project(work, rays, cost, surely, tolerance, corners):
     ----------
     work, rays : a started program, its first two variables bounded from above, and the rays of its forces.
     cost : (capacity,) zeros; scratch.
-    surely : look after rounding at every corner; otherwise the caller does so at the end.
-    tolerance : by which part of the extent of the set an edge may be inside of it.
+    surely : check for rounding at every corner; otherwise the caller does so at the end.
+    tolerance : largest distance of an edge from the exact set, relative to its extent.
     corners : (most, 2) written.
 
     Returns
@@ -94,9 +94,9 @@ def project(work, rays, cost, surely, tolerance, corners):
 
 @jit
 def cut(corners, count, a, b, most, scratch):
-    """Cut a polygon, ``count`` corners of (capacity, 2) counterclockwise, to ``a u + b x <= most``.
+    """Clip a polygon, ``count`` corners of (capacity, 2) counterclockwise, to ``a u + b x <= most``.
 
-    Return how many corners are left. Source: Sutherland and Hodgman (1974).
+    Return the new number of corners. Source: Sutherland and Hodgman (1974).
     """
     left = 0
     for i in range(count):
@@ -118,7 +118,7 @@ def cut(corners, count, a, b, most, scratch):
 
 @jit
 def cut_to(corners, count, bounds, scratch):
-    """Cut a polygon to the half-planes ``bounds`` (k, 3), rows ``a u + b x <= c``; return how many corners are left."""
+    """Clip a polygon to half-planes ``bounds`` (k, 3), rows ``a u + b x <= c``; return the new number of corners."""
     for j in range(len(bounds)):
         if bounds[j, 2] < math.inf:
             count = cut(corners, count, bounds[j, 0], bounds[j, 1], bounds[j, 2], scratch)
@@ -127,7 +127,7 @@ def cut_to(corners, count, bounds, scratch):
 
 @jit
 def halfplanes(corners, count, rows):
-    """Write the edges of a polygon as rows (most, 3) ``a u + b x <= c``, scaled by its extent; return how many."""
+    """Write the edges of a polygon as rows (most, 3) ``a u + b x <= c``, scaled by its extent; return their number."""
     low_u, high_u, low_x, high_x = math.inf, -math.inf, math.inf, -math.inf
     for i in range(count):
         low_u, high_u = min(low_u, corners[i, 0]), max(high_u, corners[i, 0])
@@ -137,7 +137,7 @@ def halfplanes(corners, count, rows):
     for i in range(count):
         j = i + 1 if i + 1 < count else 0
         du, dx = corners[j, 0] - corners[i, 0], corners[j, 1] - corners[i, 1]
-        if math.hypot(du / extent_u, dx / extent_x) < EDGE:
+        if math.hypot(du / extent_u, dx / extent_x) < MIN_EDGE:
             continue
         scale = 1.0 / math.hypot(dx * extent_u, du * extent_x)
         a, b = dx * scale, -du * scale
@@ -148,8 +148,8 @@ def halfplanes(corners, count, rows):
 
 
 @jit
-def rests(rows, count):
-    """Say whether half-planes leave room to go on from rest, (0, 0), at a steady rate."""
+def allows_motion(rows, count):
+    """Return whether the half-planes allow a constant rate, u = 0, with some x > 0, and not only rest, (0, 0)."""
     for k in range(count):
         if rows[k, 1] > 0.0 and not rows[k, 2] > 0.0:
             return False
@@ -157,15 +157,15 @@ def rests(rows, count):
 
 
 @jit
-def ask(work, unit, joints, limit, hold, demand, forces):
-    """Write the rows of the generalised force on base and joints, ``hold + demand' z``.
+def fill_rows(work, unit, joints, limit, hold, demand, forces):
+    """Write the rows by which contacts and motors produce the generalised force ``hold + demand' z``.
 
-    Contacts give ``forces f`` of it, and motors up to ``limit``.
+    The contact forces f produce ``forces f``, the motors up to ``limit``.
 
     Parameters
     ----------
-    work : a program whose rows are six of the base, one per joint, and those that do not change; its first variables
-        are z, then the slacks of the joints.
+    work : a program whose rows are six of the base, one per joint, and constant ones; its first variables are z, then
+        the slacks of the joints.
     unit : N, by which the rows of the base are divided
     joints, limit : (k,) indices of the joints in generalised forces, and limits, N m
     hold : (nv,); demand : (variables, nv); forces : (nv, size)
@@ -183,22 +183,22 @@ def ask(work, unit, joints, limit, hold, demand, forces):
 
 @jit_allocating
 def along_path(work, rays, slack, unit, joints, limit, hold, demand, forces, x_max, u_max, bounds, order, rows, counts):
-    """Write the polygons of (u, x), squared rate and its half derivative, that forces allow at the points of a path.
+    """Write the feasible polygons of (u, x), path acceleration and squared path velocity, at the points of a path.
 
     Parameters
     ----------
-    work, rays, slack : as ``ask`` has it, with two variables up to 1, its rays, and its rows' slacks, as of
-        ``simplex.start``; it is written over.
-    unit, joints, limit : as of ``ask``
-    hold, forces : (m, nv), (m, nv, size) as of ``ask``; ``demand`` (m, 2, nv): generalised force per unit of u and x
+    work, rays, slack : program as in ``fill_rows`` with two variables up to 1, overwritten; its rays; slack of each
+        row, as in ``simplex.start``
+    unit, joints, limit : as in ``fill_rows``
+    hold, forces : (m, nv), (m, nv, size) as in ``fill_rows``; ``demand`` (m, 2, nv): generalised force per u and x
     x_max, u_max : (m,) bounds
-    bounds : (m, j, 3) half-planes ``a u + b x <= c`` that forces have no part in
-    order : (m,) in which the points are looked at
-    rows, counts : (m, capacity, 3), (m,) half-planes ``a u + b x <= c``, written
+    bounds : (m, j, 3) half-planes ``a u + b x <= c`` that do not depend on forces
+    order : (m,) order in which the points are computed
+    rows, counts : (m, capacity, 3), (m,) out, half-planes ``a u + b x <= c`` and their number
 
     Returns
     -------
-    point : the first at which there is no polygon, its count `FAILED` or `EMPTY`, or `AT_REST`; m when there are all.
+    point : the first one without a polygon, with `FAILED`, `EMPTY` or `AT_REST` as its count; m if all have one.
     """
     cost = np.zeros(work.program.A.shape[1])
     corners, scratch = np.zeros((rows.shape[1], 2)), np.zeros((rows.shape[1], 2))
@@ -208,7 +208,7 @@ def along_path(work, rays, slack, unit, joints, limit, hold, demand, forces, x_m
         for j in range(len(least)):  # u = U (2 z_0 - 1), x = X z_1
             least[j] = hold[i, j] - U * demand[i, 0, j]
             scaled[0, j], scaled[1, j] = 2.0 * U * demand[i, 0, j], X * demand[i, 1, j]
-        ask(work, unit, joints, limit, least, scaled, forces[i])
+        fill_rows(work, unit, joints, limit, least, scaled, forces[i])
         cost[:] = 0.0
         if static_program.start_few(work, rays, slack) != simplex.OPTIMAL:
             counts[i] = EMPTY
@@ -226,7 +226,7 @@ def along_path(work, rays, slack, unit, joints, limit, hold, demand, forces, x_m
             corners[n, 0], corners[n, 1] = U * (2.0 * corners[n, 0] - 1.0), X * corners[n, 1]
         found = cut_to(corners, found, bounds[i], scratch)
         counts[i] = halfplanes(corners, found, rows[i])
-        if not rests(rows[i], counts[i]):
+        if not allows_motion(rows[i], counts[i]):
             counts[i] = AT_REST
             return i
     return len(hold)
@@ -234,23 +234,23 @@ def along_path(work, rays, slack, unit, joints, limit, hold, demand, forces, x_m
 
 @jit_allocating
 def reach(work, rays, slack, unit, joints, limit, hold, demand, forces, part):
-    """Lower ``part`` (m,) to that of a motion, at most 1, for which forces exist at the points of a path.
+    """Lower ``part`` (m,), at most 1, to the feasible fraction of ``demand`` at each point of a path.
 
     Parameters
     ----------
-    work, rays, slack : as ``ask`` has it, with one variable up to 1, and as of ``along_path``; it is written over.
-    unit, joints, limit, hold, forces : as of ``along_path``; ``demand`` (m, 1, nv)
+    work, rays, slack : as in ``along_path``, but with one variable up to 1
+    unit, joints, limit, hold, forces : as in ``along_path``; ``demand`` (m, 1, nv)
 
     Returns
     -------
-    point : the first at which no part of the motion is feasible, or whose program could not be solved, ``part`` `EMPTY`
-        or `FAILED`; m where there is none.
+    point : the first one that is infeasible even without ``demand``, or whose program was not solved, with ``part``
+        `EMPTY` or `FAILED`; m if there is none.
     """
     program, first = work.program, work.first[0]
     cost, x = np.zeros(program.A.shape[1]), np.zeros(program.A.shape[1])
     cost[first] = -1.0
     for i in range(len(hold)):
-        ask(work, unit, joints, limit, hold[i], demand[i], forces[i])
+        fill_rows(work, unit, joints, limit, hold[i], demand[i], forces[i])
         status = static_program.start_few(work, rays, slack)
         if status == simplex.OPTIMAL:
             status = static_program.minimise_surely(work, rays, cost)

@@ -1,4 +1,4 @@
-"""Collision avoidance: choice of body pairs, their required distances, and the rows of the program."""
+"""Collision avoidance of the whole-body program: active pairs, their required distances, and their rows."""
 
 import math
 
@@ -24,18 +24,18 @@ from mcplan.core.whole_body.avoidance_bundle import (
 from mcplan.core.whole_body.corner_rows import add_corner_rows
 
 CORNER = -1
-"""In ``Near.at``: the row is not that of a pair's nearest points."""
+"""In ``AvoidanceCandidates.at``: the row belongs to a corner above a face, not to a pair's nearest points."""
 
 NOT_FINITE = -1
-"""Instead of a number of rows: the configuration is not finite."""
+"""Returned in place of a number of rows if the configuration is not finite."""
 
 
 @jit
-def ask_clearance(p, distance, rise, tick, aims):
-    """Return the required distance of pair p, which is near.
+def update_clearance(p, distance, rise, tick, aims):
+    """Update and return the required distance of pair p, which is near.
 
-    It goes to its goal: at once where that is less, at most by ``rise`` where it is more, from the distance at which
-    the pair was first seen. ``tick`` grows by one from call to call.
+    It starts from the distance at which the pair was first near. Then it moves to its goal: at once if the goal is
+    smaller, otherwise by at most ``rise`` per tick. ``tick`` increases by one per call.
     """
     before = aims.asked[p] if aims.seen[p] == tick - 1 else distance
     aims.asked[p], aims.seen[p] = min(aims.goal[p], before + rise), tick
@@ -43,10 +43,10 @@ def ask_clearance(p, distance, rise, tick, aims):
 
 
 @jit
-def ease_in(onset, tick, near, chosen, aims):
-    """Let the accelerations that are asked of pairs rise by no more than ``onset`` (m/s²) from tick to tick.
+def limit_onset(onset, tick, near, chosen, aims):
+    """Limit the increase of the accelerations that pairs require to ``onset`` (m/s²) per tick.
 
-    A pair that comes on quickly asks for much as soon as it is within reach, and torques would jump.
+    A pair that approaches quickly requires a large acceleration as soon as it is within reach: torques would jump.
     """
     for k in range(len(chosen.b)):
         if chosen.b[k] > 0.0:
@@ -62,7 +62,7 @@ def ease_in(onset, tick, near, chosen, aims):
 
 @jit
 def add_object_rate(value, q, middle, row):
-    """Write what the velocity of an object at ``middle`` (3,) does to a distance: ``-n' (v + w x (x - p))``.
+    """Write the gradient of a distance by the velocity of an object at ``middle`` (3,): ``-n' (v + w x (x - p))``.
 
     ``value`` (10,) has the normal n and the point x of the object, from the base origin; ``row`` is (6,).
     """
@@ -76,14 +76,15 @@ def add_object_rate(value, q, middle, row):
 
 @jit
 def fill_near(shapes, around, q, tick, found, aims, near, space):
-    """Fill the rows of those pairs found that have less room than REACH, but for ``bend``; return how many there are.
+    """Fill the rows, except ``bend``, of the pairs found with less room than REACH; return the number of rows.
 
-    First come all corners of links that are low over a face and do not rest on it: they stand for their pairs.
+    First come the corners of links that are low over a face and do not rest on it: they replace the rows of their
+    pairs.
     """
     tree, pairs, reach, total = around.tree, around.pairs, around.rule[REACH], 0
     for i in range(found):
         p, distance = space.found[i], space.values[i, DISTANCE]
-        room = distance - ask_clearance(p, distance, around.rule[RISE], tick, aims)
+        room = distance - update_clearance(p, distance, around.rule[RISE], tick, aims)
         space.room[i] = room
         if aims.flat[p] == 1 and room < reach:
             corners = add_corner_rows(
@@ -112,9 +113,9 @@ def fill_near(shapes, around, q, tick, found, aims, near, space):
 
 @jit
 def fill_bends(tree, shapes, pairs, q, v, T, near, count, needed, space):
-    """Fill the mean over the time T of what v alone adds to the second derivatives, with objects at rest.
+    """Fill ``bend``, the second derivatives of the distances at constant v, averaged over the time T, objects at rest.
 
-    ``d(q + T v) = d + T J v + T² / 2 bend``; zero for corners. The poses at q are lost.
+    ``d(q + T v) = d + T J v + T² / 2 bend``; zero for corners. The poses at q are overwritten.
 
     Parameters
     ----------
@@ -137,18 +138,18 @@ def fill_bends(tree, shapes, pairs, q, v, T, near, count, needed, space):
 
 @jit
 def avoid(shapes, fixed, changing, q, v, tick):
-    """Fill ``ActivePairs`` of the state for the state (q, v): the collision avoidance of one tick.
+    """Fill ``ActivePairs`` at (q, v): the collision avoidance of one tick.
 
     Parameters
     ----------
-    shapes : objects where they are
+    shapes : with the present poses of objects
     fixed, changing : bundles of ``AvoidanceConstants`` and ``AvoidanceState``
-    q, v : those of the robot first; v may go on with the velocities of objects
+    q, v : those of the robot first; in v the velocities of objects may follow
     tick : number of this tick
 
     Returns
     -------
-    How many rows were near, more than there are slots perhaps; or NOT_FINITE.
+    Number of near rows, which may exceed the number of slots; or NOT_FINITE.
     """
     around, memory = open_around(fixed), open_memory(changing)
     tree, pairs, rule = around.tree, around.pairs, around.rule
@@ -169,7 +170,7 @@ def avoid(shapes, fixed, changing, q, v, tick):
         near.room[:count], near.rates[:count], near.bend[:count], v, near.pair, around.group, 0.0, rule[REACH],
         rule[AHEAD], memory.aims.braking, rule[CEILING], rule[RECOVERY], chosen.need, chosen.row, chosen.A, chosen.b,
     )  # fmt: skip
-    ease_in(rule[ONSET], tick, near, chosen, memory.aims)
+    limit_onset(rule[ONSET], tick, near, chosen, memory.aims)
     return close
 
 
@@ -177,19 +178,19 @@ def avoid(shapes, fixed, changing, q, v, tick):
 def fill_avoidance_rows(
     distance, J, bias, v, pair, group, safe, influence, dt, braking, ceiling, recovery, need, chosen, A, b
 ):
-    """Fill ``A`` (m, nv) and ``b`` (m,) with the rows of the pairs that ask for most; return how many pairs were near.
+    """Fill ``A`` (m, nv) and ``b`` (m,) with the most demanding rows; return the number of near rows.
 
-    A row says ``J vd >= -(v_max + J v) / dt - bias``, with ``v_max`` the largest speed of approach from which the pair
-    can still be stopped (``next_velocity``), and asks for no more than ``ceiling``. Rows without a pair are left as
-    they are. One group has half of the rows at most: the corners and balls of a sole that leaves its floor all ask for
-    the same, and would crowd out what else is near, until that asks for more than can be given.
+    A row is ``J vd >= -(v_max + J v) / dt - bias``, with ``v_max`` the largest approach speed from which the pair can
+    still be stopped (``next_velocity``). It requires no more than ``ceiling``. Unused rows do not change. One group
+    gets at most half of the rows: the corners and balls of a sole that leaves its floor are all equally demanding, and
+    would displace other near pairs until these demand more than is feasible.
 
     Parameters
     ----------
     distance, bias : (k,) m, m/s².
     J : (k, nv) gradients.
     pair, group, braking : (k,) pair of each row, and of each pair its group and its deceleration (m/s²).
-    need, chosen : (m,) scratch: what the chosen pairs ask for, and which they are.
+    need, chosen : (m,) scratch: accelerations (m/s²) that the chosen rows require, and indices of these rows.
     """
     near, count = 0, 0
     slots = len(b)
@@ -202,11 +203,11 @@ def fill_avoidance_rows(
         for j in range(len(v)):
             speed += J[i, j] * v[j]
         wanted = (-next_velocity(distance[i] - safe, 0.0, braking[pair[i]], dt, recovery) - speed) / dt - bias[i]
-        # kept in order of their bound; of two with the same bound, the first comes first
+        # sorted by required acceleration, stable for equal ones
         place = count
         while place > 0 and need[place - 1] < wanted:
             place -= 1
-        own, last = 0, min(count, slots - 1)  # of its group; the place that is given up
+        own, last = 0, min(count, slots - 1)  # number of rows of its group; slot to overwrite
         for k in range(count):
             if group[pair[chosen[k]]] == group[pair[i]]:
                 own += 1

@@ -1,4 +1,4 @@
-"""What collision avoidance knows and keeps, each out of the one bundle that crosses to the kernel."""
+"""Constants and state of collision avoidance, each in one bundle that is passed to the kernel."""
 
 from typing import NamedTuple
 
@@ -12,13 +12,13 @@ from mcplan.core.rigid_body.tree import Tree
 from mcplan.core.whole_body.corner_rows import Faces
 
 MARGIN, REACH, AHEAD, RISE, CEILING, RECOVERY, ONSET, RULES = range(8)
-"""Places in ``Around.rule``: distance within which pairs are seen, room within which they get a row (m), time over
-which motions are foreseen (s), most by which the required distance rises (m per tick); ``ceiling`` and ``recovery`` of
-``fill_avoidance_rows``; most by which the acceleration that is asked of a pair rises (m/s² per tick)."""
+"""Entries of ``AvoidanceConstants.rule``: distance within which pairs are tested (m), room within which they get a row
+(m), prediction time (s), largest increase of the required distance (m per tick); ``ceiling`` and ``recovery`` of
+``fill_avoidance_rows``; largest increase of the acceleration that a pair requires (m/s² per tick)."""
 
 
 class AvoidanceConstants(NamedTuple):
-    """What stays. All arrays are read-only."""
+    """Constants of a run. All arrays are read-only."""
 
     tree: Tree
     pairs: np.ndarray  # (P, 2) int64 shapes
@@ -30,34 +30,34 @@ class AvoidanceConstants(NamedTuple):
 class AvoidanceTargets(NamedTuple):
     """Required distances of the pairs, and the objects that move."""
 
-    goal: np.ndarray  # (P,) m, distance to keep
-    braking: np.ndarray  # (P,) m/s², deceleration of the distance that is counted on
-    wanted: np.ndarray  # (P,) int64, 0: nothing is asked
+    goal: np.ndarray  # (P,) m, target distance
+    braking: np.ndarray  # (P,) m/s², available deceleration of the distance
+    wanted: np.ndarray  # (P,) int64, 0: the pair is ignored
     flat: np.ndarray  # (P,) int64, 1 for links over surfaces that they do not rest on
-    asked: np.ndarray  # (P,) m, required last
-    seen: np.ndarray  # (P,) int64, the tick in which that was
+    asked: np.ndarray  # (P,) m, last required distance
+    seen: np.ndarray  # (P,) int64, its tick
     column: np.ndarray  # (S,) int64, first entry in v of the object that a shape belongs to, -1 for all other shapes
-    middle: np.ndarray  # (S, 3) m, where those objects are
-    pull: np.ndarray  # (P,) m/s², acceleration that was asked last
-    pulled: np.ndarray  # (P,) int64, the tick in which that was
+    middle: np.ndarray  # (S, 3) m, positions of those objects
+    pull: np.ndarray  # (P,) m/s², last required acceleration
+    pulled: np.ndarray  # (P,) int64, its tick
 
 
 class AvoidanceCandidates(NamedTuple):
     """Rows of near pairs: nearest points of pairs, or corners above faces."""
 
     pair: np.ndarray  # (n,) int64
-    at: np.ndarray  # (n,) int64, place among the pairs found, or CORNER
-    room: np.ndarray  # (n,) m, above the required distance
+    at: np.ndarray  # (n,) int64, index among the pairs found, or CORNER
+    room: np.ndarray  # (n,) m, distance minus the required distance
     rates: np.ndarray  # (n, nv) gradients of the room
-    bend: np.ndarray  # (n,) m/s², what a velocity alone adds to its second derivative
+    bend: np.ndarray  # (n,) m/s², second derivative of the room at constant velocity
 
 
 class ActivePairs(NamedTuple):
-    """Those that ask for most: ``A vd >= b``."""
+    """The most demanding rows: ``A vd >= b``."""
 
     A: np.ndarray  # (slots, nv)
     b: np.ndarray  # (slots,)
-    row: np.ndarray  # (slots,) int64, their places in AvoidanceCandidates
+    row: np.ndarray  # (slots,) int64, their indices in AvoidanceCandidates
     need: np.ndarray  # (slots,) m/s², scratch
 
 
@@ -66,7 +66,7 @@ class AvoidanceWorkspace(NamedTuple):
 
     scratch: DistanceScratch
     found: np.ndarray  # (P,) int64
-    values: np.ndarray  # (P, 10) of the pairs found, see ``core.distance``
+    values: np.ndarray  # (P, 10) of the pairs found, see ``core.distance.pair``
     room: np.ndarray  # (P,) m, of the pairs found
     value: np.ndarray  # (10,)
     nearest: np.ndarray  # (MOST,) int64
@@ -74,7 +74,7 @@ class AvoidanceWorkspace(NamedTuple):
 
 
 class AvoidanceState(NamedTuple):
-    """All that changes from tick to tick."""
+    """Arrays that change from tick to tick."""
 
     aims: AvoidanceTargets
     watch: DistanceWatch
@@ -84,12 +84,12 @@ class AvoidanceState(NamedTuple):
 
 
 def close_around(around: AvoidanceConstants) -> Bundle:
-    """Return the bundle of what stays."""
+    """Return the bundle of the constants."""
     return bundle(flat(around))[0]
 
 
 def close_memory(memory: AvoidanceState) -> tuple[Bundle, AvoidanceTargets, AvoidanceCandidates, ActivePairs]:
-    """Return the bundle of a memory, and the views that code outside of kernels reads or writes."""
+    """Return the bundle of the state, and the views that code outside of kernels reads or writes."""
     packed, views = bundle(flat(memory))
     rest = iter(views)
     aims, _, near, chosen = [type(part)(*(next(rest) for _ in flat(part))) for part in memory[:4]]
@@ -98,7 +98,7 @@ def close_memory(memory: AvoidanceState) -> tuple[Bundle, AvoidanceTargets, Avoi
 
 @jit_inline
 def open_around(packed):
-    """Return what stays out of its bundle."""
+    """Unpack the constants."""
     real, whole, layout = packed
     return AvoidanceConstants(
         Tree(axes2(whole, layout, 0), axes2(real, layout, 1), axes2(real, layout, 2), axes1(real, layout, 3)),
@@ -111,7 +111,7 @@ def open_around(packed):
 
 @jit_inline
 def open_memory(packed):
-    """Return the memory out of its bundle."""
+    """Unpack the state."""
     real, whole, layout = packed
     return AvoidanceState(
         AvoidanceTargets(

@@ -1,4 +1,4 @@
-"""What a solution of the whole-body program means, and how well it satisfies the rows as they were declared."""
+"""Contact forces and wrenches of a solution of the whole-body program, and its residuals in the declared rows."""
 
 from mcplan.core.jit import jit, jit_algebra
 from mcplan.core.whole_body import layout as lay
@@ -6,8 +6,8 @@ from mcplan.core.whole_body.contacts import unknowns
 
 MOTION, CONTACT, INEQUALITY, BIAS_SIZE, ACCELERATION_SIZE, RESIDUALS = range(6)
 """Entries of ``residual``: largest entry of ``M vd + h - S'tau - J_f f`` and of ``J_c vd - a_c``, largest violation of
-a bound or of a direction without force; largest entry of ``h`` and of ``a_c``; then scratch, as
-long as the most rows of one kind."""
+a bound or of a direction without force; largest entry of ``h`` and of ``a_c``; then scratch, as long as the largest
+number of rows of one kind."""
 
 BALL_FACES = 26
 
@@ -18,7 +18,7 @@ def answer(layout, constants, contacts, values, theta, G, vd, tau, f, residual, 
 
     Parameters
     ----------
-    layout, constants, contacts, values, theta, G : as of ``qp_fill.fill``, which was called before
+    layout, constants, contacts, values, theta, G : as in the preceding call of ``fill.fill``
     vd, tau, f : (nv,), (n,), (forces,) the point
     residual : out, see ``MOTION`` ..
     forces : (vectors, 3) out: of each contact point, world axes; of a grasp its force at the origin
@@ -44,13 +44,13 @@ def answer(layout, constants, contacts, values, theta, G, vd, tau, f, residual, 
 
 @jit
 def _larger(a, b):
-    """Return the larger one; a NaN stays."""
+    """Return the larger number, or NaN if one is."""
     return a if a > b or a != a else b
 
 
 @jit
 def _largest(array, count):
-    """Return the largest magnitude of the first entries; a NaN stays."""
+    """Return the largest magnitude of the first ``count`` entries, or NaN if one is."""
     worst = 0.0
     for k in range(count):
         worst = _larger(worst, abs(array[k]))

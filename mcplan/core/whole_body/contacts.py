@@ -1,9 +1,9 @@
-"""The contacts of the whole-body program: rows that forbid accelerations, maps and bounds of the forces.
+"""Contacts of the whole-body program: rows that constrain accelerations, maps and bounds of the forces.
 
 For the contact at a patch with pose (R, p), set-point (R*, p*), Jacobian J, velocity V and selection S,
 ``S R' (J vd + Jdot v) = S (kp e - kd R'V)`` with ``e = (R'(p* - p), R' log(R* R'))``. The force unknowns f have the
-wrench ``G f`` at the patch origin, in world axes. For a ball R* replaces R, except in e, which measures how far it has
-rolled; if its rotation is fed back (kp > 0), the angular part of V is the rate of e.
+wrench ``G f`` at the patch origin, in world axes. For a ball R* replaces R, except in e, which measures the rolled
+angle; if its rotation is controlled (kp > 0), the angular part of V is the rate of e.
 """
 
 from mcplan.core.algebra.rotation import rotation_error, rotation_error_rate
@@ -12,7 +12,7 @@ from mcplan.core.rigid_body.terms import FRAME_BIAS, FRAME_P, FRAME_R, FRAME_SIZ
 from mcplan.core.whole_body import layout as lay
 
 LEAST_FRICTION = 0.1
-"""Smaller friction coefficients are priced like this one, for the conditioning of the program."""
+"""Smallest friction coefficient in the weights of tangential forces, for the conditioning of the program."""
 
 
 @jit
@@ -23,9 +23,9 @@ def fill_contact(index, contacts, values, J, frames, drawn, layout, constants, t
     ----------
     index, contacts : row and table of contacts
     values : numbers of all tasks and contacts
-    J, frames : as ``core.terms`` fills them
+    J, frames : as ``rigid_body.terms`` fills them
     drawn : (2, forces) weighted references of the force unknowns, and the weight of their change
-    layout, constants, theta : see ``qp_layout``
+    layout, constants, theta : see ``whole_body.layout``
     G : (6, forces) out
     scratch : (80,)
     """
@@ -63,7 +63,7 @@ def unknowns(contact):
 def _price(contact, x, k):
     """Return the cost of a force unknown relative to that of a normal force.
 
-    A tangential force costs as much as the normal force that its friction needs; a grasp's moment is divided by L.
+    A tangential force costs as much as the normal force that it requires by friction; a grasp's moment is divided by L.
     """
     if not contact[lay.IS_GRASP]:
         return 1.0 if k % 3 == 2 else 1.0 / max(x[lay.MU], LEAST_FRICTION) ** 2

@@ -1,4 +1,4 @@
-"""Corners of shapes above flat faces: heights, and how they change with the velocity."""
+"""Corners of shapes above flat faces: their heights, and the gradients of these."""
 
 import math
 from typing import NamedTuple
@@ -11,18 +11,18 @@ from mcplan.core.distance.shape import BODY, BOX, CAPSULE, COUNT, FIRST, HALF, H
 from mcplan.core.jit import jit, jit_algebra
 
 MOST = 4
-"""Corners of a shape that are looked at: those nearest to the face."""
+"""Largest number of corners of a shape that get a row: those nearest to the face."""
 
-SAME = 1e-4
-"""m: a face is nearest when the corner nearest to it is at the distance of the pair."""
+SAME_DISTANCE = 1e-4
+"""m: the face is the nearest part of its shape if the corner nearest to it has the distance of the pair within this."""
 
 
 class Faces(NamedTuple):
-    """Faces of shapes that stand in the world. All arrays are read-only."""
+    """Faces of shapes of the world. All arrays are read-only."""
 
     span: np.ndarray  # (S, 2) int64: first corner of each shape's face, and their number; 0 for none
     frame: np.ndarray  # (S, 12) rotation (row-major), its z being the normal, and position in the world
-    corner: np.ndarray  # (K, 2) corners of the faces in their frames, turning to the left
+    corner: np.ndarray  # (K, 2) corners of the faces in their frames, counter-clockwise
 
 
 @jit_algebra
@@ -46,7 +46,7 @@ def corner(shapes, i, k):
 
 @jit_algebra
 def is_above(faces, face, x, y):
-    """Say whether a point of a face's plane, in its frame, is on the face."""
+    """Return whether a point of a face's plane, in the face's frame, is on the face."""
     first, count = faces.span[face, 0], faces.span[face, 1]
     for i in range(count):
         a, b = first + i, first + (i + 1) % count
@@ -69,25 +69,25 @@ def corner_from_base(shapes, pose, a, k):
 
 @jit
 def add_corner_rows(tree, shapes, faces, a, b, q, scratch, distance, first, height, rows, value, nearest):
-    """Write the heights of the corners of shape a above the face of shape b, nearest first, and their rates.
+    """Write the heights of the corners of shape a above the face of shape b, nearest first, and their gradients.
 
     For a corner at x on a link with Jacobian (J_v, J_w) at p, over a face with normal n through s::
 
         d = n' (x - s) - radius,   d' = (n' J_v + ((x - p) x n)' J_w) v
 
-    There are none where the face is not what the shape is nearest to, or where at most one corner is above it.
+    There are none if another part of shape b is nearer than the face, or if at most one corner is above the face.
 
     Parameters
     ----------
-    scratch : with the poses of the two shapes and of the body in it
+    scratch : with the poses of the two shapes and of the body
     distance : of the two shapes, m
-    first : the row from which on they are written
+    first : first row to write
     height, rows : (k,), (k, nv) out: m
     value, nearest : (10,), (MOST,) int64 scratch
 
     Returns
     -------
-    How many corners there are, MOST at most.
+    Number of corners, at most MOST.
     """
     if faces.span[b, 1] == 0:
         return 0
@@ -111,7 +111,7 @@ def add_corner_rows(tree, shapes, faces, a, b, q, scratch, distance, first, heig
         for m in range(kept - 1, place, -1):
             height[first + m], nearest[m] = height[first + m - 1], nearest[m - 1]
         height[first + place], nearest[place] = h, k
-    if above < 2 or math.fabs(height[first] - distance) > SAME:
+    if above < 2 or math.fabs(height[first] - distance) > SAME_DISTANCE:
         return 0
     for m in range(kept):
         x, y, z = corner_from_base(shapes, pose, a, nearest[m])

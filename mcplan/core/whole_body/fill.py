@@ -1,4 +1,4 @@
-"""All parameters of the whole-body program in one crossing, straight from the terms of the state."""
+"""Parameters of the whole-body program from the dynamics terms of the state, in one kernel call."""
 
 from mcplan.core.algebra.consistent_rows import drop_determined, make_consistent
 from mcplan.core.algebra.joint_bounds import RECOVERY, viable_acceleration
@@ -11,29 +11,29 @@ FILLED, STATE_NOT_FINITE, NOT_FINITE = range(3)
 """Status of ``fill``."""
 
 SCRATCH = 80
-"""Length of the scratch."""
+"""Length of the scratch array."""
 
 DETERMINED = 1e-2
-"""Part of a joint's limit that equations leave free; with less they determine it."""
+"""The equations determine a limit row if a smaller part of it is independent of them."""
 
 
 @jit
 def fill(
     q, v, M, h, rows, summary, J, frames, given, layout, constants, tasks, contacts, values, drawn, theta, G, basis
 ):
-    """Fill ``theta``; return FILLED or which number is not finite.
+    """Fill ``theta``; return FILLED, STATE_NOT_FINITE or NOT_FINITE.
 
     Parameters
     ----------
-    q, v, M, h, rows, summary, J, frames : as ``core.terms`` fills them
-    given : (3, nv) external generalised force, and the part of weight and pull of single accelerations that no kernel
-        fills
-    layout, constants, tasks, contacts : see ``qp_layout``; rows of ``tasks`` with the code -1 are filled by others
+    q, v, M, h, rows, summary, J, frames : as ``rigid_body.terms`` fills them
+    given : (3, nv) external generalised force, and the parts of weight and pull of single accelerations that do not
+        come from kernels
+    layout, constants, tasks, contacts : see `layout`; rows of ``tasks`` with the code -1 are filled outside of kernels
     values : numbers of all tasks and contacts
-    drawn : (2, forces) what force unknowns are drawn to, times the weights of that, and the weight of their change
+    drawn : (2, forces) weighted references of the force unknowns, and the weight of their change
     theta : (parameters,) out
-    G : (7, forces or 80) out: wrenches of the force unknowns in the first six rows; scratch, and the constant part of
-        the cost in its last entry
+    G : (7, forces or 80) out: wrenches of the force unknowns in the first six rows; the last row is scratch, with the
+        constant part of the cost in its last entry
     basis : (twice the contact rows and one more, nv) scratch
     """
     nv = layout[lay.NV]
@@ -54,7 +54,7 @@ def fill(
     for k in range(len(contacts)):
         fill_contact(k, contacts, values, J, frames, drawn, layout, constants, theta, G, scratch)
     if len(contacts) > 1:
-        # contacts of one link, or along a chain with few joints, say things twice; drift would make them disagree
+        # contacts of one link, or along a chain with few joints, have redundant rows; drift makes them inconsistent
         total, A = layout[lay.CONTACT_ROWS], theta[layout[lay.CONTACT_JACOBIAN] :]
         _dependent(contacts, values, scratch)
         rank = make_consistent(A, theta[layout[lay.CONTACT_ACCELERATION] :], total, nv, basis, scratch)
@@ -67,7 +67,7 @@ def fill(
 
 @jit_algebra
 def _dependent(contacts, values, dependent):
-    """Write which part of each row of contacts has to be new: that of the directions which it constrains."""
+    """Write the required independent part of each contact row, from the directions that the row constrains."""
     for k in range(len(contacts)):
         x = values[contacts[k, lay.CONTACT_VALUES] :]
         for a in range(contacts[k, lay.ROWS]):
@@ -80,9 +80,9 @@ def _dependent(contacts, values, dependent):
 
 @jit
 def _sound(layout, values, theta):
-    """Say whether all parameters are finite, and nothing that they came from is not a number.
+    """Return whether all parameters are finite, and no input is NaN.
 
-    A limit may be infinite, but a NaN in it would be lost in the minimum of two.
+    A limit may be infinite, but taking a minimum could hide a NaN in it.
     """
     for k in range(len(values)):
         if values[k] != values[k]:
@@ -96,7 +96,7 @@ def _sound(layout, values, theta):
 
 @jit
 def _fill_bounds(q, v, layout, constants, theta):
-    """Bounds of the accelerations of the joints that have limits."""
+    """Fill the acceleration bounds of the joints that have limits."""
     bounded, limits = layout[lay.BOUNDED], layout[lay.LIMITS]
     for k in range(bounded):
         joint = layout[lay.JOINTS + k]
@@ -117,7 +117,7 @@ def _fill_bounds(q, v, layout, constants, theta):
 
 @jit_algebra
 def _finite(array):
-    """Say whether all entries are finite: zero times one that is not is no number."""
+    """Return whether all entries are finite: zero times infinity or NaN is NaN."""
     total = 0.0
     for k in range(len(array)):
         total += 0.0 * array[k]

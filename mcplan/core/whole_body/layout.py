@@ -1,8 +1,8 @@
-"""Where the whole-body program's numbers are: sizes, the parameters' places, and the packed tasks and contacts.
+"""Layout of the packed whole-body program: sizes, positions of the parameters, tables of tasks and contacts.
 
-The parameters of the declared program sit in one flat vector ``theta``, matrices by columns (Fortran order) as CVXPY
-has them. What the kernels need to know of a structure is in one integer array ``layout`` and one float array
-``constants``; the present contacts and tasks have one table each.
+The parameters of the declared program are in one flat vector ``theta``, matrices by columns (Fortran order) as in
+CVXPY. The kernels read the structure from one integer array ``layout`` and one float array ``constants``. Present
+contacts and tasks have one table each.
 """
 
 (
@@ -41,12 +41,12 @@ has them. What the kernels need to know of a structure is in one integer array `
     RELEASE_ROWS,
     TASK_ROWS,
     LIMIT_ROWS,
-    TORQUE,  # places in constants: (n,) torque limits
+    TORQUE,  # first entries in constants: (n,) torque limits
     BALL,  # faces of the polytope in a ball (26, 3)
     LIMITS,  # (bounded, 3) lower and upper position, velocity
     BOUNDED,  # number of joints whose acceleration is bounded
-    ACTUATED,  # number of joints, which stand after the base; free objects stand after them
-    SIZES,  # numbers of entries of the parameters, 0 for those that the program does not have
+    ACTUATED,  # number of joints, which follow the base; free objects follow them
+    SIZES,  # numbers of entries of the parameters, 0 for absent ones
 ) = range(41)
 """Entries of ``layout``."""
 
@@ -81,10 +81,10 @@ PARAMETERS = (
     "torque_min",
     "torque_max",
 )
-"""Names of the parameters whose places are ``layout[MASS]`` and following."""
+"""Names of the parameters whose first entries are ``layout[MASS]`` and following."""
 
 JOINTS = SIZES + len(PARAMETERS)
-"""First of the joints whose acceleration is bounded, at the end of ``layout``."""
+"""Index in ``layout`` of the first joint with bounded acceleration; these joints end ``layout``."""
 
 (
     ACCELERATION_COST,  # weight of each acceleration squared
@@ -97,11 +97,11 @@ JOINTS = SIZES + len(PARAMETERS)
     CEILING,
     WRENCH_ROOT,  # (6,) roots of the weights of a contact's wrench
 ) = range(9)
-"""First entries of ``constants``; the arrays that ``layout`` points to follow from ``WRENCH_ROOT + 6`` on."""
+"""First entries of ``constants``; from ``WRENCH_ROOT + 6`` on follow the arrays that ``layout`` points to."""
 
 CODE, TASK_VALUES, TASK_ROW, TASK_COUNT, TASK_FRAME, SELECTED, TASK_COLUMNS = 0, 1, 2, 3, 4, 5, 11
-"""Columns of the table of tasks: which task it is, the places of its numbers in ``values`` and of its first row in the
-task matrix, how many rows, its frame, and which of three or six rows it has (6)."""
+"""Columns of the table of tasks: code of the task, first of its numbers in ``values``, first row in the task matrix,
+number of rows, frame, and the selected ones of three or six rows (6)."""
 
 (
     CONTACT_FRAME,
@@ -113,13 +113,13 @@ task matrix, how many rows, its frame, and which of three or six rows it has (6)
     FIRST_FORCE,  # among the force unknowns
     FIRST_ROW,  # of contact_jacobian
     FIRST_RELEASE,
-    CONE,  # number among the contacts that are no grasps, or among the grasps
-    FIRST_POINT,  # among the points of those
+    CONE,  # index among the contacts that are not grasps, or among the grasps
+    FIRST_POINT,  # among the points of the contacts that are not grasps
     FACES,
     FIRST_FACE,  # of its pyramid in constants
     WRENCH_FRAME,  # frame that the wrench's cost refers to
-    FIRST_VECTOR,  # among the forces at points of the answer
-    ROLLS,  # a ball: its axes are those of the place that it holds
+    FIRST_VECTOR,  # first row of ``forces`` in ``check.answer``
+    ROLLS,  # 1 for a ball, whose axes are those of its set-point
     CONTACT_COLUMNS,
 ) = range(17)
 """Columns of the table of contacts."""
@@ -140,6 +140,6 @@ task matrix, how many rows, its frame, and which of three or six rows it has (6)
     AXES,
     SELECTION,
 ) = (0, 6, 12, 18, 27, 30, 31, 32, 33, 34, 35, 36, 37, 46)
-"""A contact's numbers in ``values``: gains and what of a row has to be new (6 each), place held (R row-major, p),
-limits of the force, friction, lever (m, by which the cost of a moment is that of a force), preload, axes (3, 3),
+"""A contact's numbers in ``values``: gains, and the required independent part of a row (6 each), set-point (R
+row-major, p), force limits, friction, lever (m, relates the cost of moments to that of forces), preload, axes (3, 3),
 selection (rows, 6), then points (k, 3) and the directions without force (released, 6)."""

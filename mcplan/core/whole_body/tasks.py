@@ -1,7 +1,7 @@
-"""The rows of the tasks, from the terms of the state and the tasks' packed numbers to the program's parameters.
+"""Rows of the tasks in the whole-body program, from the dynamics terms and the tasks' packed numbers.
 
-Each task wants ``A vd = b`` with the cost ``sum_i w_i (A vd - b)_i^2``; ``sqrt(w) A`` and ``sqrt(w) b`` are parameters,
-or, for a diagonal task, ``w`` and ``w b`` are added to the weight and the pull of single accelerations.
+A task ``A vd = b`` has the cost ``sum_i w_i (A vd - b)_i^2``. Its parameters are ``sqrt(w) A`` and ``sqrt(w) b``; for a
+diagonal task ``w`` and ``w b`` are added to the weight and the pull of single accelerations.
 """
 
 import math
@@ -22,7 +22,7 @@ from mcplan.core.rigid_body.terms import (
 from mcplan.core.whole_body import layout as lay
 
 COM, ANGULAR_MOMENTUM, LINK_POSE, POSTURE = range(4)
-"""Codes of the tasks. Their numbers in ``values``, each followed by the weights of the chosen rows:
+"""Codes of the tasks. Their numbers in ``values``, each followed by the weights of the selected rows:
 
 ================  ==============================================================================
 COM               kp, kd, position, velocity, acceleration, 3 each
@@ -35,14 +35,14 @@ POSTURE           kp, kd, position, velocity, acceleration, n each
 
 @jit
 def fill_task(task, values, q, v, rows, summary, J, frames, layout, theta, scratch):
-    """Fill the rows of one task; return its constant part of the cost, which the parameters do not hold.
+    """Fill the rows of one task; return the constant part of its cost, which is not among the parameters.
 
     Parameters
     ----------
     task : its row in the table of tasks
     values : numbers of all tasks and contacts
-    q, v, rows, summary, J, frames : as ``core.terms`` fills them
-    layout, theta : see ``qp_layout``
+    q, v, rows, summary, J, frames : as ``rigid_body.terms`` fills them
+    layout, theta : see `layout`
     scratch : (32,)
     """
     x = values[task[lay.TASK_VALUES] :]
@@ -86,7 +86,7 @@ def _link_pose(x, frame, b, scratch):
 
 @jit_algebra
 def _write(task, weight, A, b, layout, theta):
-    """Write the chosen rows, times the roots of their weights."""
+    """Write the selected rows, times the square roots of their weights."""
     nv, total, first = layout[lay.NV], layout[lay.TASK_ROWS], task[lay.TASK_ROW]
     for i in range(task[lay.TASK_COUNT]):
         root, chosen = math.sqrt(weight[i]), task[lay.SELECTED + i]

@@ -1,11 +1,11 @@
-"""The dual active-set method for small dense strictly convex quadratic programs.
+"""Dual active-set method for small dense strictly convex quadratic programs.
 
     minimise  1/2 x' H x + g' x   subject to   low <= A x <= high,   x_low <= x <= x_high
 
-From the unconstrained minimum, one violated constraint after the other enters the active set; the multipliers of those
-that are in it stay non-negative, and one that would change its sign leaves. With ``H = L L'`` and the active
-normals ``N``, the method keeps ``J = L^-T Q`` and ``R`` with ``J' N = [R; 0]``; ``T`` holds ``J'``, whose rows are
-contiguous. A constraint enters by one Householder reflection of the rows beyond the active ones.
+From the unconstrained minimum, one violated constraint after the other enters the active set. The multipliers of active
+constraints stay non-negative; a constraint whose multiplier would change its sign leaves. With ``H = L L'`` and the
+active normals ``N``, the method updates ``J = L^-T Q`` and ``R`` with ``J' N = [R; 0]``; ``T`` has ``J'``, whose rows
+are contiguous. A constraint enters by one Householder reflection of the rows beyond the active ones.
 
 Source: Goldfarb & Idnani, A numerically stable dual method for solving strictly convex quadratic programs,
 Mathematical Programming 27, 1983.
@@ -19,16 +19,17 @@ SOLVED, CONFLICT, STALLED, NOT_CONVEX = range(4)
 """Status: a minimum; constraints contradict each other; the limit of steps was reached; H is not positive definite."""
 
 FEASIBLE = 1e-9
-"""A constraint (scaled to a unit normal) counts as met within this."""
+"""Tolerance of a constraint, scaled to a unit normal."""
 
 REDUNDANT = 1e-5
-"""An equality that the others imply may be off by this much."""
+"""Tolerance of an equality that depends on the others."""
 
 DEPENDENT = 1e-7
-"""A normal is in the span of the active ones when less than this part of its square lies beyond."""
+"""A normal is in the span of the active ones if a smaller part of its square lies outside of it."""
 
 D, Z, R_, U, V, NORM, SLOTS = range(7)
-"""Rows of the scratch ``vectors`` (SLOTS, n + m + 1): J' normal, step, its dual, multipliers, reflection, row norms."""
+"""Rows of the scratch ``vectors`` (SLOTS, n + m + 1): J' normal, primal and dual step, multipliers, reflection, row
+norms."""
 
 
 @jit_algebra
@@ -192,7 +193,7 @@ def solve_qp(n, m, equal, H, g, A, low, high, x_low, x_high, x, dual, T, R, vect
     active = 0
     pending = 0
     for _ in range(10 * (n + m) + 50):
-        # the next constraint: the equalities in their order, then the one that is violated most
+        # the next constraint: the equalities in their order, then the most violated inequality
         entering, sign, slack = -1, 1, 0.0
         if pending < equal:
             entering = pending

@@ -1,11 +1,11 @@
-"""Kernels that turn parameter values into a condensed dense QP, by a program fixed per structure.
+"""Condensing: from parameter values to a dense QP without the variables that equalities determine.
 
-With ``values`` the data of ``minimise 1/2 x'Px + q'x, A_e x + b_e = 0, l <= A_r x <= u``, equalities give some
-variables as ``x_g = T z + t``, with ``z`` the kept ones. In those,
+With ``values`` the data of ``minimise 1/2 x'Px + q'x, A_e x + b_e = 0, l <= A_r x <= u``, equalities determine some
+variables as ``x_g = T z + t`` (the given ones), with ``z`` the remaining (kept) ones. In those,
 
     minimise   1/2 z'H z + g'z     subject to   l - s <= G z <= u - s.
 
-The parts of ``program`` and ``work`` are those of condense_layout.
+The integer array ``program`` describes the structure, ``work`` has the numbers; see `layout`.
 """
 
 from mcplan.core.jit import jit, jit_algebra
@@ -15,7 +15,7 @@ from mcplan.core.optimize.layout import part, section
 
 @jit
 def gather(program, work, theta):
-    """Compute the numbers of the data that depend on parameters: ``values = S theta``."""
+    """Compute the data that depend on parameters: ``values = S theta``."""
     rows = section(program, lay.GATHER_ROWS)
     pointer = section(program, lay.GATHER_POINTER)
     columns = section(program, lay.GATHER_COLUMNS)
@@ -34,7 +34,7 @@ def gather(program, work, theta):
 
 @jit
 def substitute(program, work):
-    """Compute ``T`` and ``t``: ``x_j = -(b_r + sum a_rk x_k) / a_rj`` in the order of the substitutions."""
+    """Compute ``T`` and ``t``: ``x_j = -(b_r + sum a_rk x_k) / a_rj``, in the order of the substitutions."""
     sizes = section(program, lay.SIZES)
     kept, given = sizes[lay.KEPT], sizes[lay.GIVEN]
     pivot, rhs = section(program, lay.GIVEN_PIVOT), section(program, lay.GIVEN_RHS)
@@ -65,7 +65,7 @@ def substitute(program, work):
 def condense_cost(program, work, H):
     """Compute the upper triangle of ``H`` and ``g``: ``H = [I; T]' P [I; T]``, ``g = [I; T]' (P [0; t] + q)``.
 
-    ``H`` is the leading block of the array given.
+    ``H`` is written to the leading block of the array.
     """
     sizes = section(program, lay.SIZES)
     size, kept, given = sizes[lay.SIZE], sizes[lay.KEPT], sizes[lay.GIVEN]

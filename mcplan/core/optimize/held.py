@@ -1,11 +1,11 @@
-"""The condensed QP with the rows that were active last held at their bounds: mostly its solution one tick later.
+"""Warm start of the condensed QP: solve it with the previous active set held, which is mostly still the right one.
 
 With ``G_a z = b_a`` for the held rows and ``y`` their multipliers,
 
     [H G_a'; G_a 0] [z; y] = [-g; b_a],   H = U'U,  Y = U^-T G_a',  v = U^-T g,  S = Y'Y = R'R,  w = R^-T (b_a + Y'v),
 
-so that ``R y = -w`` and ``U z = -(v + Y y)``: one factor of ``K = [H G_a' g; . 0 -b_a]`` in place, which becomes
-``[U Y v; . R w]``. This ``z`` minimises the QP if no multiplier has the wrong sign and ``z`` keeps all other rows.
+so that ``R y = -w`` and ``U z = -(v + Y y)``: ``K = [H G_a' g; . 0 -b_a]`` is factored in place and becomes
+``[U Y v; . R w]``. This ``z`` minimises the QP if no multiplier has the wrong sign and ``z`` satisfies all other rows.
 """
 
 import math
@@ -18,18 +18,18 @@ from mcplan.core.optimize.least_distance import RELATIVE_PIVOT
 from mcplan.core.optimize.recover import ACTIVE, FIXED, LOWER, check, largest_residual, recover
 
 PRIMAL_TOLERANCE = 1e-10
-"""How far a row of unit length in ``u = U z + v`` may be outside its bounds. A row ``G_i`` has the length
-``|G_i U^-1| >= |G_i| / sqrt(trace H)`` there, by which its tolerance is known without its transformation."""
+"""Largest violation of a row scaled to unit length in ``u = U z + v``. There a row ``G_i`` has the length
+``|G_i U^-1| >= |G_i| / sqrt(trace H)``, so that its tolerance is known without transforming it."""
 
 DEPENDENT = 1e-10
-"""Smallest pivot of ``S``, relative to its diagonal: below it the held rows count as dependent."""
+"""Smallest pivot of ``S``, relative to its diagonal; below this the held rows count as dependent."""
 
 
 @jit
 def hold(program, work, theta, sense, multiplier):
     """Solve at ``theta`` with the active rows of ``sense`` held; return the largest residual, infinite if not solved.
 
-    ``sense`` (rows,) int32 as condense_check.finish leaves it; ``multiplier`` (rows,) is overwritten.
+    ``sense`` (rows,) int32 is that of ``recover.finish``; ``multiplier`` (rows,) is overwritten.
     """
     sizes = section(program, lay.SIZES)
     kept, rows = sizes[lay.KEPT], sizes[lay.ROWS]
@@ -64,7 +64,7 @@ def hold(program, work, theta, sense, multiplier):
             if sense[i] & FIXED == 0 and not away >= 0.0:
                 return math.inf
     recover(program, work, multiplier)
-    if not _keeps_others(program, work, sense, PRIMAL_TOLERANCE / math.sqrt(trace)):
+    if not _satisfies_others(program, work, sense, PRIMAL_TOLERANCE / math.sqrt(trace)):
         return math.inf
     check(program, work)
     return largest_residual(program, work)
@@ -72,9 +72,9 @@ def hold(program, work, theta, sense, multiplier):
 
 @jit
 def _hold_rows(program, work, K, first, sense):
-    """Write ``G_a'``, ``g`` and ``-b_a`` into ``K``; tell whether all rows can be held: ``l <= u`` and finite ``b_a``.
+    """Write ``G_a'``, ``g`` and ``-b_a`` into ``K``; return whether all rows can be held: ``l <= u``, finite ``b_a``.
 
-    A padded row and column stand for an unknown that is zero.
+    Rows and columns of the padding belong to unknowns that are zero.
     """
     sizes = section(program, lay.SIZES)
     kept, given, rows = sizes[lay.KEPT], sizes[lay.GIVEN], sizes[lay.ROWS]
@@ -123,7 +123,7 @@ def _hold_rows(program, work, K, first, sense):
 def factor_held(K, first):
     """Factor ``K`` in place, four rows at a time; return 1 on a failed pivot, else 0.
 
-    Rows below ``first`` are those of ``H``; of the rest the elimination leaves ``-S``, which is turned round.
+    Rows before ``first`` are those of ``H``; from the others the elimination leaves ``-S``, whose sign is changed.
     """
     for i in range(0, K.shape[0], 4):
         if i < first:
@@ -139,7 +139,7 @@ def factor_held(K, first):
             s0, s1, s2, s3 = K[i, i], K[i + 1, i + 1], K[i + 2, i + 2], K[i + 3, i + 3]
             _subtract(K, i, first, i)
             tolerance = DEPENDENT
-        # the 4 x 4 block on the diagonal, then all columns by its factor
+        # factor the 4 x 4 block on the diagonal, then apply it to all columns
         d0 = K[i, i]
         r0 = 1.0 / math.sqrt(d0)
         u01, u02, u03 = K[i, i + 1] * r0, K[i, i + 2] * r0, K[i, i + 3] * r0
@@ -165,7 +165,7 @@ def factor_held(K, first):
 
 @jit_algebra
 def _subtract(K, i, start, end):
-    """Subtract from rows i to i + 3 what the rows from ``start`` to ``end`` eliminate: ``K_ij -= sum_k K_ki K_kj``.
+    """Eliminate the rows from ``start`` to ``end`` from rows i to i + 3: ``K_ij -= sum_k K_ki K_kj``.
 
     The rows are separate views because only then are the loops vectorised.
     """
@@ -190,7 +190,7 @@ def _subtract(K, i, start, end):
 def _solve(K, solution):
     """Compute ``[z; y]`` from the factor: ``R y = -w``, then ``U z = -(v + Y y)``."""
     height = K.shape[0]
-    for i in range(height - 4, -1, -4):  # four rows at a time, whose sums do not wait for one another
+    for i in range(height - 4, -1, -4):  # four rows at a time, because their sums do not depend on each other
         q0, q1, q2, q3 = K[i, i:], K[i + 1, i:], K[i + 2, i:], K[i + 3, i:]
         below = solution[i:height]
         s0, s1, s2, s3 = q0[height - i], q1[height - i], q2[height - i], q3[height - i]
@@ -208,8 +208,8 @@ def _solve(K, solution):
 
 
 @jit
-def _keeps_others(program, work, sense, tolerance):
-    """Tell whether ``x`` keeps the rows that are not held, to ``tolerance |G_i|``; that length is rarely needed."""
+def _satisfies_others(program, work, sense, tolerance):
+    """Return whether ``x`` satisfies the rows that are not held within ``tolerance |G_i|``."""
     values, x, z = part(program, work, lay.VALUES), part(program, work, lay.X), part(program, work, lay.Z)
     pointer, variable = section(program, lay.ROW_POINTER), section(program, lay.GIVEN_VARIABLE)
     position, reference = section(program, lay.ROW_POSITION), section(program, lay.ROW_REFERENCE)

@@ -1,9 +1,10 @@
-"""Where the parts of a compiled QP's program and workspace are: one integer array and one float array.
+"""Layout of a compiled QP: its structure in one integer array ``program``, its numbers in one float array ``work``.
 
-A call from Python pays for every array that it hands over; so the program (structure) is one int64 array that starts
-with the offsets of its sections, and the workspace is one float64 array with the offsets in section ``OFFSETS``.
+Each array that Python passes to a kernel costs time. So the structure is one int64 array that starts with the offsets
+of its sections, and the workspace is one float64 array, with its offsets in section ``OFFSETS``.
 
-A *reference* to a variable is ``k >= 0`` for the k-th kept variable ``z_k``, and ``-e - 1`` for the e-th given one.
+Equalities determine the *given* variables from the *kept* ones (`condense`). A *reference* to a variable is ``k >= 0``
+for the k-th kept variable ``z_k``, and ``-e - 1`` for the e-th given one.
 """
 
 from mcplan.core.jit import jit_view
@@ -11,15 +12,15 @@ from mcplan.core.jit import jit_view
 (
     SIZES,  # SIZE .. LIMITS below
     OFFSETS,  # first entry of each part of the workspace, and its length at the end
-    SINGLE_ROWS,  # numbers of the data that are a multiple of one parameter
+    SINGLE_ROWS,  # data that are a multiple of one parameter
     SINGLE_COLUMNS,
-    GATHER_ROWS,  # the others that depend on parameters
-    GATHER_POINTER,  # CSR pattern of S for those
+    GATHER_ROWS,  # other data that depend on parameters
+    GATHER_POINTER,  # CSR pattern of S for these
     GATHER_COLUMNS,
     GIVEN_PIVOT,  # of each given variable: position of its pivot
     GIVEN_RHS,  # position of b of its equality
     GIVEN_POINTER,  # CSR: the other entries of that equality, those of kept variables first
-    GIVEN_SPLIT,  # where the given ones begin
+    GIVEN_SPLIT,  # first entry of a given variable
     GIVEN_POSITION,
     GIVEN_REFERENCE,
     SUPPORT_POINTER,  # CSR: columns of T that can be non-zero
@@ -35,14 +36,14 @@ from mcplan.core.jit import jit_view
     ROW_POSITION,  # position of the coefficient, -1 for the coefficient 1
     ROW_REFERENCE,
     LIMIT_POINTER,  # CSR, two segments per row: lower limits, then upper limits
-    LIMIT_POSITION,  # position of the number; its factor is in the workspace part FACTORS
-    LIMIT_DUAL,  # multiplier that belongs to it, in [rows of A, lower bounds, upper bounds]
+    LIMIT_POSITION,  # position of the limit; its factor is in the workspace part FACTORS
+    LIMIT_DUAL,  # index of its multiplier in [rows of A, lower bounds, upper bounds]
     PREFIX,  # PREFIX[k]: number of leading rows whose first non-zero column is at most k
     GIVEN_ROW,  # equality of each given variable
     GIVEN_VARIABLE,  # its index in x
-    A_POINTER,  # runs of each column of A: entries one below the other, all of equalities or all of inequalities
+    A_POINTER,  # runs of each column of A: consecutive entries, all of equalities or all of inequalities
     A_START,  # position of a run's first entry, and the number of entries at the end
-    A_ROW,  # its row
+    A_ROW,  # row of that entry
     P_POINTER,  # CSC pattern of P
     P_ROWS,
     SECTIONS,
@@ -53,9 +54,9 @@ SIZE, KEPT, GIVEN, ROWS, EQUALITIES, INEQUALITIES, B, P, Q, D, LOWER, UPPER = ra
 """Entries of section SIZES: variables, kept ones, given ones, two-sided rows; rows of A; starts of blocks in VALUES."""
 
 (
-    SINGLE_COEFFICIENTS,  # as SINGLE_ROWS
-    COEFFICIENTS,  # of S, as GATHER_COLUMNS
-    FACTORS,  # of the limits, as LIMIT_POSITION
+    SINGLE_COEFFICIENTS,  # in the order of SINGLE_ROWS
+    COEFFICIENTS,  # of S, in the order of GATHER_COLUMNS
+    FACTORS,  # of the limits, in the order of LIMIT_POSITION
     VALUES,  # the data of the QP
     T,  # (given, kept) substitution x_g = T z + t
     T0,  # (given,) t
@@ -76,16 +77,16 @@ SIZE, KEPT, GIVEN, ROWS, EQUALITIES, INEQUALITIES, B, P, Q, D, LOWER, UPPER = ra
     DUAL,  # (equalities + inequalities + 2 size,)
     GRADIENT,  # (2, size) of the Lagrangian, and the sum of the magnitudes of its terms
     ACTIVITY,  # (2, rows of A) A x + b, and the sum of the magnitudes of its terms
-    RESIDUAL,  # (8,) see condense_check
+    RESIDUAL,  # (8,) see recover.EQUALITY ..
     PROXIMAL,  # (kept,) weights of the proximal term
-    HELD,  # condense_held: the matrix with the held rows, and its factor
+    HELD,  # matrix with the held rows, and its factor; see held.py
     HELD_SOLUTION,  # [z; y]
     PARTS,
 ) = range(28)
 """Parts of the workspace."""
 
 BIG = 1e30
-"""Bounds at least as large as this are none."""
+"""Bounds of this magnitude or more are infinite."""
 
 
 @jit_view(axes=1)

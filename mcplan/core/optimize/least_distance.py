@@ -1,4 +1,4 @@
-"""From a dense QP with positive definite Hessian to a least-distance problem, as an active-set solver wants it.
+"""Transformation of a dense QP with positive definite Hessian to a least-distance problem, for an active-set solver.
 
 With ``H = U'U``, ``v = U^-T g`` and ``u = U z + v``,
 
@@ -15,7 +15,7 @@ from mcplan.core.optimize.condense import condense_cost, condense_rows, gather, 
 from mcplan.core.optimize.layout import part, section
 
 SINGULAR = 1
-"""Status of ``prepare``: the Hessian is not positive definite enough to be factored; H, g, G and bounds are ready."""
+"""Status of ``prepare``: the Hessian is too ill-conditioned to be factored; H, g, G and bounds are ready."""
 
 RELATIVE_PIVOT = 1e-13
 SHIFTED_PIVOT = 1e-10
@@ -63,8 +63,8 @@ def factor(H, shift, added):
 def transform_rows(U, Y, prefix):
     """Replace ``Y = G'`` by ``U^-T G'``; at step k only the leading ``prefix[k]`` columns of ``Y`` are non-zero.
 
-    Four rows at a time are rid of the four above them, as each load then serves four times. The rows are views of
-    their own because only then are the loops vectorised.
+    Rows are eliminated in blocks of four, so that each loaded number is used four times. The rows are separate views
+    because only then are the loops vectorised.
     """
     n = U.shape[0]
     blocked = n - n % 4
@@ -105,7 +105,7 @@ def transform_rows(U, Y, prefix):
 
 @jit_algebra
 def least_distance(U, g, Y, prefix, lower, upper, v, M, length, ldp_lower, ldp_upper):
-    """Form the unit rows ``M``, their former lengths, their bounds, and ``v``."""
+    """Form the unit rows ``M``, their lengths before scaling, their bounds, and ``v``."""
     n, rows = Y.shape
     for i in range(n):
         v[i] = g[i]
@@ -136,7 +136,7 @@ def least_distance(U, g, Y, prefix, lower, upper, v, M, length, ldp_lower, ldp_u
 
 @jit
 def condense(program, work, theta):
-    """Condense the QP at ``theta`` only: H (upper triangle), g, G' and the bounds."""
+    """Condense the QP at ``theta``, without transforming it: H (upper triangle), g, G' and the bounds."""
     gather(program, work, theta)
     substitute(program, work)
     kept = section(program, lay.SIZES)[lay.KEPT]
@@ -171,9 +171,9 @@ def prepare(program, work, theta):
 
 @jit
 def prepare_shifted(program, work, theta, relative):
-    """Do as ``prepare`` for ``H + R``; ``R`` has ``relative`` times H's largest diagonal entry where a pivot fails.
+    """Prepare ``H + R`` like ``prepare``; where a pivot fails, R has ``relative`` times H's largest diagonal entry.
 
-    First step, about ``z = 0``, of the proximal iteration ``z+ = argmin 1/2 z'Hz + g'z + 1/2 (z - z_k)'R(z - z_k)``.
+    First step, at ``z = 0``, of the proximal iteration ``z+ = argmin 1/2 z'Hz + g'z + 1/2 (z - z_k)'R(z - z_k)``.
     """
     condense(program, work, theta)
     sizes = section(program, lay.SIZES)

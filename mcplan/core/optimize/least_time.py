@@ -1,4 +1,4 @@
-"""The quickest law along a path: a smooth function x(s) = sd² within half-planes of (u, x), u = sdd = x'(s) / 2.
+"""Time-optimal path parameterisation: smooth x(s) = sd² within half-planes of (u, x), u = sdd = x'(s) / 2.
 
     minimise  sum_i w_i / sqrt(x_i)   subject to   a_ik u_i + b_ik x_i <= c_ik,   x_i = B_i c,  u_i = D_i c
 
@@ -15,18 +15,18 @@ from mcplan.core.algebra.cholesky import cholesky, cholesky_solve
 from mcplan.core.jit import jit
 
 OPTIMAL, OUTSIDE, STALLED = range(3)
-"""Status: within the accuracy asked for; the start violates a half-plane; a step was not to be found."""
+"""Status: the minimum within the accuracy; the start violates a half-plane; the line search failed."""
 
 GROWTH, NEWTON_STEPS, HALVINGS = 12.0, 60, 40
 ARMIJO, DECREMENT = 0.1, 1e-9
 
 SMALL = 1e-100
-"""Slacks are multiplied up to here, so that few logarithms are taken."""
+"""Slacks are multiplied until their product or its inverse falls below this, to take few logarithms."""
 
 
 @jit
 def barrier(tau, B, D, start, w, halfplanes, counts, c):
-    """Return the value of the function that is minimised, infinite outside."""
+    """Return ``tau f(c) - sum log(slack)``, infinite outside of the half-planes."""
     value, product = 0.0, 1.0
     band = B.shape[1]
     for i in range(len(w)):
@@ -94,14 +94,14 @@ def duration(B, start, w, c):
 
 @jit
 def solve(B, D, start, w, halfplanes, counts, accuracy, c, step, trial, gradient, H):
-    """Minimise from a point inside; return the status.
+    """Minimise from an interior point; return the status.
 
     Parameters
     ----------
     B, D : (m, band) rows of the basis of x and of u
     start : (m,) int64, the column of each row's first entry
     w : (m,) weights
-    halfplanes, counts : (m, most, 3) rows a, b, c, and how many of them count at each point
+    halfplanes, counts : (m, most, 3) rows a, b, c, and the number of valid ones at each point
     accuracy : relative, of the minimum
     c : (n,) coefficients in and out
     step, trial, gradient : (n,) scratch; H : (n, n) scratch

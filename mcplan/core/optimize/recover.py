@@ -1,7 +1,7 @@
-"""From the solution of the condensed QP back to all variables and multipliers, and the residuals on the whole QP.
+"""All variables and multipliers of a QP from the solution of the condensed one, and the residuals of the whole QP.
 
 The Lagrangian is ``1/2 x'Px + q'x + y_e'(A_e x + b_e) - y_i'(A_i x + b_i) - y_l'(x - lower) + y_u'(x - upper)`` with
-``y_i, y_l, y_u >= 0``. The multiplier of an equality that gave ``x_j`` follows from stationarity in ``x_j``.
+``y_i, y_l, y_u >= 0``. The multiplier of an equality that determined ``x_j`` follows from stationarity in ``x_j``.
 """
 
 from mcplan.core.jit import jit, jit_algebra
@@ -13,7 +13,7 @@ EQUALITY, INEQUALITY, STATIONARITY, COMPLEMENTARITY, OBJECTIVE = range(5)
 of its terms; the fourth is ``sum y s`` relative to 1 plus the sum of the magnitudes of the objective's terms."""
 
 ACTIVE, LOWER, FIXED = 1, 2, 4
-"""Bits of a row's sense as the solver has them: held at a side, at the lower one, and for good."""
+"""Bits of a row's ``sense`` in the solver: active; at its lower bound; always active (an equality)."""
 
 
 @jit
@@ -53,7 +53,7 @@ def recover(program, work, multiplier):
             e = -r - 1
             first, last = support_pointer[e], support_pointer[e + 1]
             x[i] = t[e]
-            if first < last:  # T is zero outside its support, whose span is quicker to run over
+            if first < last:  # T is zero outside its support; its span is contiguous and thus faster
                 start, stop = support[first], support[last - 1] + 1
                 x[i] += _dot(T[e, start:stop], z[start:stop])
     for i in range(dual.size):
@@ -178,7 +178,7 @@ def check(program, work):
 
 @jit
 def _worst(largest, excess, scale):
-    """Return the larger of ``largest`` and ``excess / scale``; a NaN stays. It divides only for a new largest."""
+    """Return the larger of ``largest`` and ``excess / scale``, or NaN if one is; divide only for a new largest."""
     return largest if excess <= largest * scale or largest != largest else excess / scale
 
 
@@ -193,10 +193,9 @@ def largest_residual(program, work):
 
 @jit
 def finish(program, work, u, multiplier, sense):
-    """Do all that follows the solver: variables, multipliers, residuals, and the rows that the next solve starts from.
+    """Compute variables, multipliers, residuals, and the active rows for the next solve; return the largest residual.
 
-    Returns the largest residual.
-    ``sense`` (rows,) int32 says for the solver which rows are active and at which side; those of equalities stay.
+    ``sense`` (rows,) int32 has the active rows and their sides for the solver; equalities do not change.
     """
     for i in range(sense.size):
         if sense[i] & FIXED == 0:

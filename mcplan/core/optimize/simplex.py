@@ -1,16 +1,16 @@
-"""The primal simplex method with bounded variables, for the many small linear programs of static equilibrium.
+"""Primal simplex method with bounded variables, for the many small linear programs of static equilibrium.
 
     minimise  c' x   subject to   A x = b,   0 <= x <= upper         A (m, n) with m of 6 to 50 and n of some hundred
 
 The tableau ``T`` (m + 1, 1 + m + capacity) holds ``B^-1 [b, 1, A]`` over the basis ``B``, and the reduced costs in its
-last row; column 0 is the right-hand side, columns ``1 .. m`` belong to the artificial variables of phase 1 and so hold
-``B^-1`` itself. Since that block is kept, columns may be appended to a solved program (column generation), and another
-cost may be minimised from where the last one ended. A variable at its upper bound is replaced by its distance from it,
-so that all variables outside the basis are zero. An artificial variable that is still basic after phase 1 (a redundant
-row) is bounded by zero from then on, and so may a variable be that has done its work (`hold_at_zero`).
+last row; column 0 is the right-hand side, columns ``1 .. m`` belong to the artificial variables of phase 1 and so have
+``B^-1`` itself. With this block, columns can be appended to a solved program (column generation), and another cost can
+be minimised from the last optimum. A variable at its upper bound is replaced by its distance from the bound, so that
+all variables outside the basis are zero. An artificial variable that is still basic after phase 1 (a redundant row)
+gets the upper bound zero. Variables that are no longer needed can get it too (`hold_at_zero`).
 
-Near-degenerate programs are the rule: a leaving variable is sought in two passes, the largest pivot among the steps
-that violate no bound by more than `BOUND_TOLERANCE`, and a tableau that has drifted from ``A`` is computed again.
+Most programs are nearly degenerate. So the leaving variable is chosen in two passes, as the largest pivot among the
+steps that violate no bound by more than `BOUND_TOLERANCE`, and a tableau that has drifted from ``A`` is computed again.
 
 Source: Dantzig's rule and upper bounds; Harris (1973), Pivot selection methods of the Devex LP code; Bland's rule
 (1977) after a run of degenerate steps, so that it ends.
@@ -37,7 +37,7 @@ ATTEMPTS = 4
 
 
 class Program(NamedTuple):
-    """A program and its tableau. The first ``1 + m`` of ``upper`` and ``flipped`` are those of no true variable.
+    """A program and its tableau. The first ``1 + m`` entries of ``upper`` and ``flipped`` belong to no true variable.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ class Program(NamedTuple):
     sign : (m,): by which each row is multiplied so that phase 1 starts from a non-negative right-hand side.
     upper : (1 + m + capacity,): upper bound of each column's variable.
     flipped : (1 + m + capacity,): 1 where the variable is measured from its upper bound.
-    count : (1,): how many true variables there are.
+    count : (1,): number of true variables.
     """
 
     A: np.ndarray
@@ -142,10 +142,10 @@ def iterate(program):
             degenerate = 0
             continue
         degenerate = degenerate + 1 if step <= 1e-12 else 0
-        if T[row, entering] < 0.0 and basis[row] > m:  # an artificial one is at zero: no bound to measure from
+        if T[row, entering] < 0.0 and basis[row] > m:  # artificial variables are at zero and have no upper bound
             flip_basic(program, row)
-        # a leaving variable that is beyond its bound by rounding would take the entering one, over a small pivot, far
-        # beyond its own: it leaves at the bound, and what that changes is seen in the drift
+        # over a small pivot, a leaving variable that rounding has put beyond its bound would move the entering one far
+        # beyond its own: so it leaves at its bound, and the resulting error appears in the drift
         T[row, 0] = max(T[row, 0], 0.0) if T[row, entering] > 0.0 else min(T[row, 0], 0.0)
         pivot(T, basis, row, entering, columns)
     return STALLED
@@ -153,7 +153,7 @@ def iterate(program):
 
 @jit
 def flip(program, column):
-    """Move a variable outside the basis to its other bound, and measure it from there."""
+    """Move a nonbasic variable to its other bound, and measure it from there."""
     T = program.T
     for i in range(len(T)):
         T[i, 0] -= program.upper[column] * T[i, column]
@@ -163,7 +163,7 @@ def flip(program, column):
 
 @jit
 def hold_at_zero(program, first, last):
-    """Bound the true variables ``first .. last - 1``, which are zero in the present solution, by zero."""
+    """Set the upper bounds of the true variables ``first .. last - 1`` to zero, their value in the present solution."""
     m = len(program.b)
     for i in range(m):
         j = program.basis[i] - 1 - m
@@ -204,11 +204,11 @@ def start(program, slack):
     Parameters
     ----------
     program : with ``A``, ``b``, ``upper`` and ``count`` given; the rest is written.
-    slack : (m,): the variable that has 1 in this row and 0 in the others, or -1.
+    slack : (m,): for each row the variable with 1 in this row and 0 in the others, or -1.
 
     Returns
     -------
-    status : OPTIMAL, INFEASIBLE or STALLED. A program that is feasible gets its artificial variables bounded by zero.
+    status : OPTIMAL, INFEASIBLE or STALLED. If feasible, the artificial variables get the upper bound zero.
     """
     A, b, T, basis, sign, upper, flipped, count = program
     m, n = len(b), count[0]
@@ -228,14 +228,14 @@ def start(program, slack):
         for j in range(n):
             T[m, 1 + m + j] -= T[i, 1 + m + j]
     for i in range(m):
-        if basis[i] > m:  # the artificial variables cost 1, and those outside the basis say so
+        if basis[i] > m:  # artificial variables cost 1, which is the reduced cost of nonbasic ones
             T[m, 1 + i] = 1.0
     return seek(program)
 
 
 @jit
 def seek(program):
-    """Go on with phase 1, whose costs are in the last row; close it when the program turns out feasible."""
+    """Continue phase 1, whose costs are in the last row; close the artificial variables if the program is feasible."""
     status = iterate(program)
     if status == STALLED:
         return STALLED
@@ -247,7 +247,7 @@ def seek(program):
 
 @jit
 def close_artificials(program):
-    """Bound the artificial variables by zero, and those in the basis to be zero."""
+    """Set the upper bounds of the artificial variables, and the values of basic ones, to zero."""
     m = len(program.b)
     for i in range(m):
         program.upper[1 + i] = 0.0
@@ -263,7 +263,7 @@ def minimise(program, cost):
         if attempt > 0:
             refresh(program)
             close_artificials(program)
-            # what drifted may have hidden that the basis left its bounds: then there is nothing to go on from
+            # drift may have hidden that the basis violates its bounds: then start again
             if outside(program) > OUTSIDE_TOLERANCE and start(program, np.full(len(program.b), -1)) != OPTIMAL:
                 return STALLED
         price_row(program, cost)
@@ -293,7 +293,7 @@ def price_row(program, cost):
 
 @jit_allocating
 def is_sound(program):
-    """Say whether the basic solution is one of ``A x = b`` within its bounds, as far as rounding allows."""
+    """Return whether the basic solution satisfies ``A x = b`` and its bounds, within rounding."""
     return drift(program) <= DRIFT_TOLERANCE and outside(program) <= OUTSIDE_TOLERANCE
 
 
@@ -302,9 +302,9 @@ def drift(program):
     """Return the largest entry of ``A x - b`` over the largest of its terms (or 1) at the tableau's basic solution."""
     A, b, T, basis, sign, upper, flipped, count = program
     m = len(b)
-    left, size = -b, np.maximum(np.abs(b), 1.0)  # forces may grow without a bound: then rounding does with them
+    left, size = -b, np.maximum(np.abs(b), 1.0)  # rounding grows with forces, which may be unbounded
     for j in range(count[0]):
-        if flipped[1 + m + j]:  # few are
+        if flipped[1 + m + j]:  # rare
             for r in range(m):
                 term = A[r, j] * upper[1 + m + j]
                 left[r], size[r] = left[r] + term, max(size[r], abs(term))
@@ -323,7 +323,7 @@ def drift(program):
 
 @jit
 def outside(program):
-    """Return how far the basic variables are outside their bounds at most."""
+    """Return the largest violation of a bound by the basic variables."""
     worst = 0.0
     for i in range(len(program.b)):
         value = program.T[i, 0]
@@ -355,16 +355,16 @@ def refresh(program):
                 row, size = i, abs(T[i, column])
         if row >= 0:
             pivot(T, basis, row, column, columns)
-    for i in range(m):  # columns that depend on the others are replaced by artificial variables
+    for i in range(m):  # replace columns that depend on the others by artificial variables
         if basis[i] < 0:
             basis[i] = 1 + i
 
 
 @jit
 def append(program, k, artificial):
-    """Make ``k`` more variables, whose columns stand in ``A`` already, part of the tableau; they cost nothing.
+    """Append ``k`` variables to the tableau, whose columns are already in ``A`` and whose cost is zero.
 
-    ``artificial`` is what an artificial variable costs: 1 in phase 1, else 0.
+    ``artificial`` is the cost of an artificial variable: 1 in phase 1, else 0.
     """
     A, sign, T, m, n = program.A, program.sign, program.T, len(program.b), program.count[0]
     for j in range(n, n + k):

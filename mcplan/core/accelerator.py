@@ -1,23 +1,23 @@
-"""Faster compilation and faster kernels by private parts of Numba; all that `mcplan.core.jit` does holds without it.
+"""Faster compilation and faster kernels through private parts of Numba; `mcplan.core.jit` also works without it.
 
-A first run takes a third of the time, and a tick some two fifths, by this:
+A first run takes a third of the time, and a tick about two fifths, because:
 
 - A kernel that allocates nothing does not count references to arrays (``_nrt=False``). Kernels that allocate, or assign
-  an array to a slice, do not compile then; `jit_allocating` is for them.
-- A literal from another kernel, ``row(packed, 3)``, counts as a number like any other: Numba would compile the callee
-  anew for each.
-- Numba compares all options of a compilation with those of others for each operator of a kernel, half of the time that
-  it takes to find types. `SettledFlags` makes that short.
-- Numba copies the code of all callees, and of theirs, into a kernel, and compiles it all again, once per caller. Here
-  that is so for what is short or to be copied in. A longer callee is called in place, by its symbol, which is the same
-  in every process. The cache holds with a caller the kernels that have to be loaded before it. Numba's ``cache=True``
-  does not know that: a function outside of this package that calls kernels is to be cached by `mcplan.core.jit` too.
-- The place of a kernel in the cache does not depend on where the package lies: a second clone or environment with the
-  same files compiles nothing.
+  an array to a slice, do not compile this way; `jit_allocating` is for them.
+- A literal that another kernel passes, as in ``row(packed, 3)``, has the type of any other number. Numba would compile
+  the callee again for each literal.
+- For each operator of a kernel Numba compares all options of the compilation with those of others, which is half of
+  the time of type inference. `SettledFlags` shortens that.
+- Numba copies the code of all direct and indirect callees into a kernel, and compiles it again for each caller. Here
+  only short callees, and those to be inlined, are copied. A longer callee is called by its symbol, which is the same
+  in every process. The cache stores with a caller the kernels that must be loaded before it. Numba's ``cache=True``
+  does not: a function outside of this package that calls kernels must be cached by `mcplan.core.jit` too.
+- The place of a kernel in the cache does not depend on the folder of the package: a second clone or environment with
+  the same files compiles nothing.
 
 The private parts are the option ``_nrt``, ``Dispatcher.get_call_template`` and ``_cache``, ``Flags``, the compiler, the
 classes of the cache and of libraries of code, numbers of functions, ``make_array`` and ``populate_array``. So it is
-used with versions of Numba that it was tried with (`mcplan.util.kernel_cache.TRIED`), and with no other.
+used only with the versions of Numba that it was tested with (`mcplan.util.kernel_cache.TRIED`).
 """
 
 import inspect
@@ -37,10 +37,10 @@ from numba.np.arrayobj import make_array, populate_array
 from mcplan.util.kernel_cache import CORE
 
 LONG = 300
-"""Lines of optimised LLVM code above which a kernel is called in place; LLVM would not copy it by itself."""
+"""Lines of optimised LLVM code above which a kernel is called by its symbol; LLVM would not inline it by itself."""
 
-_IN_PLACE: dict[str, tuple[str, str, tuple]] = {}
-"""By symbol, the kernels of this process that others call in place: module, name, types of the arguments."""
+_SYMBOLS: dict[str, tuple[str, str, tuple]] = {}
+"""The kernels of this process that others call by their symbol: module, name, types of the arguments."""
 
 
 def compile_kernel(function, options, allocates):
@@ -58,26 +58,26 @@ def compile_kernel(function, options, allocates):
     return kernel
 
 
-def lower_view(view, place, axes, buffer):
-    """Have kernels that call ``view`` get a pointer and lengths, as `mcplan.core.jit.jit_view` describes."""
+def lower_view(view, locate, axes, buffer):
+    """Compile calls of ``view`` to a pointer and lengths, as `mcplan.core.jit.jit_view` describes."""
 
     def typed(context):
         def of(*kinds):
             return types.Array(kinds[buffer].dtype, axes, "C", readonly=not kinds[buffer].mutable)
 
-        of.__signature__ = inspect.signature(place)
+        of.__signature__ = inspect.signature(locate)
         return of
 
     def lowered(context, builder, signature, arguments):
-        where = types.UniTuple(types.intp, 1 + axes)
-        found = context.compile_internal(builder, place, where(*signature.args), arguments)
-        first, *lengths = (builder.extract_value(found, k) for k in range(1 + axes))
-        whole = make_array(signature.args[buffer])(context, builder, arguments[buffer])
-        strides = [whole.itemsize]
+        integers = types.UniTuple(types.intp, 1 + axes)
+        place = context.compile_internal(builder, locate, integers(*signature.args), arguments)
+        first, *lengths = (builder.extract_value(place, k) for k in range(1 + axes))
+        source = make_array(signature.args[buffer])(context, builder, arguments[buffer])
+        strides = [source.itemsize]
         for length in reversed(lengths[1:]):
             strides.insert(0, builder.mul(strides[0], length))
         array = make_array(signature.return_type)(context, builder)
-        populate_array(array, builder.gep(whole.data, [first]), lengths, strides, whole.itemsize, meminfo=None)
+        populate_array(array, builder.gep(source.data, [first]), lengths, strides, source.itemsize, meminfo=None)
         return array._getvalue()
 
     type_callable(view)(typed)
@@ -85,20 +85,20 @@ def lower_view(view, place, axes, buffer):
 
 
 def _has_symbol(function) -> bool:
-    """Say whether module and name tell a function from others: it is of this package, not within another function."""
+    """Return whether module and name identify a function: one of this package, not local to another function."""
     return function.__module__.startswith("mcplan.") and "<locals>" not in function.__qualname__
 
 
 class KernelFlags(Flags):
-    """Options of a compilation; Numba copies them when it begins."""
+    """Options of a compilation; Numba copies them when the compilation begins."""
 
     def copy(self):
-        """Return the copy that holds for what is compiled with them."""
+        """Return the copy that the compilation uses."""
         return SettledFlags(self)
 
 
 class SettledFlags(Flags):
-    """Options that change no more: all their values are gathered once, not whenever an operator is looked up."""
+    """Options that no longer change: their values are collected once, instead of whenever an operator is looked up."""
 
     __slots__ = ("_all",)
 
@@ -116,9 +116,9 @@ class SettledFlags(Flags):
 
 
 class KernelCompiler(Compiler):
-    """Compiles a kernel under a symbol that its module, its name and the types of its arguments determine.
+    """Compiles a kernel under a symbol that depends only on its module, its name and the types of its arguments.
 
-    Numba counts the functions of a process, and writes the number into the symbol.
+    Numba numbers the functions of a process, and writes the number into the symbol.
     """
 
     def __init__(self, *arguments):
@@ -131,7 +131,7 @@ class KernelCompiler(Compiler):
 
 
 class KernelLocator(UserProvidedCacheLocator):
-    """Numba's place for the compiled kernels of a file: of this package by its folder, of others by their path."""
+    """Folder of a file's compiled kernels in the cache: named by folder in this package, by path for other files."""
 
     def __init__(self, py_func, py_file):
         super().__init__(py_func, py_file)
@@ -141,33 +141,33 @@ class KernelLocator(UserProvidedCacheLocator):
 
 
 class KernelCacheImpl(CompileResultCacheImpl):
-    """Asks for that place first, and has the callees of a kernel loaded before it."""
+    """Saves and loads compiled kernels in the folder of `KernelLocator`; callees are loaded first."""
 
     _locator_classes: ClassVar = [KernelLocator, *CompileResultCacheImpl._locator_classes]
 
     def reduce(self, data):
-        """Return what is saved of a compiled kernel: its callees in place, and what Numba saves."""
-        called = [function.name for function in data.library._final_module.functions if function.name in _IN_PLACE]
+        """Return the data to save of a compiled kernel: the callees called by symbol, and Numba's own data."""
+        called = [function.name for function in data.library._final_module.functions if function.name in _SYMBOLS]
         own = data.fndesc.mangled_name
-        return {symbol: _IN_PLACE[symbol] for symbol in called if symbol != own}, super().reduce(data)
+        return {symbol: _SYMBOLS[symbol] for symbol in called if symbol != own}, super().reduce(data)
 
     def rebuild(self, target_context, payload):
-        """Return a compiled kernel out of what was saved, or None where one of its callees has another symbol now."""
+        """Return a compiled kernel from the saved data, or None if one of its callees now has another symbol."""
         called, reduced = payload
         for symbol, (module, name, arguments) in called.items():
-            if symbol not in _IN_PLACE:
+            if symbol not in _SYMBOLS:
                 getattr(import_module(module), name).compile(arguments)
-            if symbol not in _IN_PLACE:
+            if symbol not in _SYMBOLS:
                 return None
         own = reduced[1]
-        # Numba takes the symbols that code from the cache defines from the code for callers, where ours may have none
+        # Numba takes the symbols of cached code from the part that is copied into callers, which may be empty here
         symbols = {own.llvm_func_name, own.llvm_cpython_wrapper_name}
         target_context.codegen()._engine._defined_symbols |= symbols
         return super().rebuild(target_context, reduced)
 
 
 class KernelCache(FunctionCache):
-    """Numba's cache of a kernel that may be called in place; files that cannot be read are dropped."""
+    """Numba's cache of a kernel that may be called by its symbol; unreadable files are deleted."""
 
     _impl_class = KernelCacheImpl
 
@@ -176,23 +176,23 @@ class KernelCache(FunctionCache):
         self._copied = copied or not _has_symbol(function)
 
     def load_overload(self, sig, target_context):
-        """Load what has been compiled for a signature."""
+        """Load the kernel compiled for a signature."""
         try:
-            found = super().load_overload(sig, target_context)
-        except Exception:  # a file cut short raises whatever pickle comes upon
+            loaded = super().load_overload(sig, target_context)
+        except Exception:  # unpickling a truncated file may raise anything
             self.flush()
             return None
-        if found is not None and not list(found.library._shared_module.functions):
-            self._note(sig, found)
-        return found
+        if loaded is not None and not list(loaded.library._shared_module.functions):
+            self._register(sig, loaded)
+        return loaded
 
     def save_overload(self, sig, data):
-        """Save what has been compiled for a signature."""
+        """Save the kernel compiled for a signature."""
         if not self._copied and str(data.library.get_function(data.fndesc.mangled_name)).count("\n") > LONG:
-            data.library._shared_module = parse_assembly("")  # callers declare what they call
-            self._note(sig, data)
+            data.library._shared_module = parse_assembly("")  # nothing to copy: callers declare the symbol
+            self._register(sig, data)
         super().save_overload(sig, data)
 
-    def _note(self, sig, data):
+    def _register(self, sig, data):
         function = self._py_func
-        _IN_PLACE[data.fndesc.mangled_name] = (function.__module__, function.__qualname__, sig)
+        _SYMBOLS[data.fndesc.mangled_name] = (function.__module__, function.__qualname__, sig)

@@ -1,10 +1,10 @@
-"""The one policy by which kernels are compiled, on public Numba.
+"""Decorators that compile kernels with Numba, by one policy and through Numba's public API.
 
-Every kernel sets the options ``fastmath`` and ``forceinline``. Otherwise it would inherit them from the caller that
-happens to have it compiled first, and the cache would keep that: rounding would depend on what had run before.
+Every kernel sets the options ``fastmath`` and ``forceinline``. Otherwise it would inherit them from its first caller,
+and the cache would store the result: rounding would depend on what had run before.
 
-`mcplan.core.accelerator` compiles the same kernels faster, to faster code, by private parts of Numba. It is used with
-the versions of Numba that it was tried with, unless ``MCPLAN_ACCELERATOR=0`` stands in the environment.
+`mcplan.core.accelerator` compiles the same kernels in less time, to faster code, through private parts of Numba. It is
+used with the versions of Numba that it was tested with, unless the environment has ``MCPLAN_ACCELERATOR=0``.
 """
 
 import inspect
@@ -37,7 +37,7 @@ else:
 
 def _compile(function, *, fastmath=False, forceinline=False, allocates=False, **options):
     options |= {"error_model": "numpy", "nogil": True, "fastmath": fastmath, "forceinline": forceinline}
-    options["no_cfunc_wrapper"] = True  # C calls no kernel: a twentieth of the time that it takes to compile one
+    options["no_cfunc_wrapper"] = True  # kernels are not called from C; saves 5 % of the compilation time
     with _own_cache():
         if ACCELERATED:
             return accelerator.compile_kernel(function, options, allocates)
@@ -59,17 +59,17 @@ def _own_cache():
 
 
 def is_cached(kernel) -> bool:
-    """Say whether a kernel has been compiled on this machine, by this version, for whatever types."""
-    if not hasattr(kernel, "py_func"):  # a plain function where compilation is disabled: nothing is missing
+    """Return whether the cache of this version has a kernel, compiled for any argument types."""
+    if not hasattr(kernel, "py_func"):  # compilation is disabled: a plain function, which needs no cache
         return True
     file = Path(inspect.getfile(kernel.py_func))
     return f"{file.parent.name}/{file.stem}.{kernel.py_func.__qualname__}" in compiled_kernels(CACHE_DIRECTORY)
 
 
 def on_compiling(begins: Callable[[str], None], ends: Callable[[], None]) -> None:
-    """Have ``begins`` called with the name of each kernel that this process compiles from now on, ``ends`` after it.
+    """Call ``begins(name)`` before and ``ends()`` after each compilation of a kernel in this process from now on.
 
-    A kernel compiles its callees, so pairs are nested. Kernels from the cache are not reported.
+    A kernel compiles its callees, so pairs of calls are nested. Kernels from the cache are not reported.
     """
 
     class Compilation(event.Listener):
@@ -83,7 +83,9 @@ def on_compiling(begins: Callable[[str], None], ends: Callable[[], None]) -> Non
 
 
 class _SaveLock(event.Listener):
-    """Lets one process at a time save: from the end of a compilation until Numba releases its compiler lock after it.
+    """Lock that lets one process at a time save kernels.
+
+    It is held from the end of a compilation until Numba releases its compiler lock.
 
     Numba numbers the files of a kernel by the index that it finds. Two processes that save different signatures at the
     same time would use the same number, and one would get the code of the other (Numba's issue 4807).
@@ -97,15 +99,15 @@ class _SaveLock(event.Listener):
             self._thread.depth = getattr(self._thread, "depth", 0) + 1
 
     def on_end(self, event):
-        mine = self._thread
+        thread = self._thread
         if event.kind == "numba:compile":
-            mine.held, mine.held_at = ExitStack(), mine.depth
-            mine.held.enter_context(exclusive(CACHE_DIRECTORY))
+            thread.lock, thread.lock_depth = ExitStack(), thread.depth
+            thread.lock.enter_context(exclusive(CACHE_DIRECTORY))
             return
-        if getattr(mine, "held_at", 0) == mine.depth:
-            mine.held.close()
-            mine.held_at = 0
-        mine.depth -= 1
+        if getattr(thread, "lock_depth", 0) == thread.depth:
+            thread.lock.close()
+            thread.lock_depth = 0
+        thread.depth -= 1
 
 
 on_compiling(WATCH.begins, WATCH.ends)
@@ -125,15 +127,15 @@ def jit_algebra(function):
 
 
 def jit_inline(function):
-    """Compile small algebra that is called with many arrays, and copy it into its callers.
+    """Compile small algebra with many array arguments, and inline it into its callers.
 
-    Each array is seven words to pass: a call with two or three packed models costs more than a short body.
+    Passing an array takes seven words: a call with two or three packed models costs more than a short body.
     """
     return _compile(function, fastmath=REASSOCIATE, forceinline=True)
 
 
 def jit_allocating(function):
-    """Compile a kernel that allocates, or assigns an array to a slice; no kernel that runs per tick does."""
+    """Compile a kernel that allocates, or assigns an array to a slice; not for kernels that run at every tick."""
     return _compile(function, allocates=True)
 
 
@@ -164,28 +166,29 @@ def _as_mutable_as(context, array, other):
 
 
 def jit_view(axes, buffer=0):
-    """Let kernels call a function for an array with so many axes inside the argument that ``buffer`` counts.
+    """Decorate a function that locates an array with ``axes`` axes inside its argument number ``buffer``.
 
-    The function itself returns where the array is: its first entry, and its lengths along the axes. Compiled, a view is
-    a pointer and these lengths; nothing is checked. Nothing owns it, so no kernel returns it.
+    It returns the index of the array's first entry and the lengths along the axes; the decorated function returns the
+    array itself, as a view. Compiled, a view is a pointer and these lengths. Nothing is checked, and no kernel may
+    return a view, because it does not own its memory.
     """
 
-    def register(place):
-        @wraps(place)
+    def register(locate):
+        @wraps(locate)
         def view(*arguments):
-            first, *lengths = map(int, place(*arguments))
+            first, *lengths = map(int, locate(*arguments))
             return arguments[buffer][first : first + math.prod(lengths)].reshape(lengths)
 
         if ACCELERATED:
-            accelerator.lower_view(view, place, axes, buffer)
+            accelerator.lower_view(view, locate, axes, buffer)
             return view
         options = {"error_model": "numpy", "nogil": True, "fastmath": False}
-        where = numba.njit(**options)(place)
+        compiled_locate = numba.njit(**options)(locate)
 
         def compiled(*arguments):
-            found, whole = where(*arguments), arguments[buffer]
-            pointer = _pointer(whole.ctypes.data + whole.itemsize * found[0], whole)
-            return _as_mutable_as(numba.carray(pointer, found[1:]), whole)
+            place, source = compiled_locate(*arguments), arguments[buffer]
+            pointer = _pointer(source.ctypes.data + source.itemsize * place[0], source)
+            return _as_mutable_as(numba.carray(pointer, place[1:]), source)
 
         overload(view, jit_options=options)(lambda *arguments: compiled)
         return view
@@ -195,7 +198,7 @@ def jit_view(axes, buffer=0):
 
 @contextmanager
 def threads(count: int) -> Iterator[None]:
-    """Let parallel kernels use this many threads at most: fewer than there are cores when others need them."""
+    """Limit parallel kernels to ``count`` threads: fewer than the cores where other processes need some."""
     before = numba.get_num_threads()
     numba.set_num_threads(max(1, min(count, config.NUMBA_NUM_THREADS)))
     try:

@@ -49,7 +49,7 @@ def begun(step):
     poses = {contact.patch: (contact.R, contact.p) for contact in old}
     for patch in reversed(LEG):
         motion.open(patch, 0.0)
-    begin = replace(motion.departure(0.0), rising={"left_knee": old[0]})
+    begin = replace(motion.departure(0.0), resting={"left_knee": old[0]})
     segment = motion.finder.swing(begin, last, new)
     motion.follow(segment, 0.0, poses.__getitem__)
     return motion, segment

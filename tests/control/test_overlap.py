@@ -81,9 +81,9 @@ def test_a_ramp_that_nothing_else_waits_for_is_waited_for():
 def test_no_motion_is_quicker_than_forces_build_up_turn_and_vanish(fast):
     """Each takes a ramp; slower ramps make the short ones slower and leave the long ones alone."""
     control, segment = fast.scenario.control, fast.stances[1].transition.segments[0]
-    quick = Retimer(fast.scenario.robot, control).law(segment).duration
+    quick = Retimer(fast.scenario.robot, control).timing(segment).duration
     for ramp in (0.02, 0.18):
         slower = control.model_copy(update={"pace": control.pace.model_copy(update={"ramp": ramp})})
-        duration = Retimer(fast.scenario.robot, slower).law(segment).duration
+        duration = Retimer(fast.scenario.robot, slower).timing(segment).duration
         assert duration == pytest.approx(max(quick, MIN_FORCE_RAMPS * ramp), rel=0.1)
         assert duration >= MIN_FORCE_RAMPS * ramp

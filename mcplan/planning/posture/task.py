@@ -319,9 +319,9 @@ class PostureSearch:
         assert len(rule) == RULES
         return rule
 
-    def room_for(self, task: PostureTargets, further: int) -> PostureScratch:
-        """Return scratch space for the rows of a task, and so many further linear rows."""
-        rows = _rows(task) + further
+    def scratch_for(self, task: PostureTargets, additional: int) -> PostureScratch:
+        """Return scratch space for the rows of a task and some additional linear rows."""
+        rows = _rows(task) + additional
         if rows > len(self._scratch.value):
             self._scratch = self._allocate(2 * rows)
         return self._scratch
@@ -329,7 +329,7 @@ class PostureSearch:
     def missed(self, task: PostureTargets, q: np.ndarray) -> np.ndarray:
         """Return by how much a posture q (nq,) misses each row of a task, as it is (m, rad)."""
         missed = np.empty(_rows(task))
-        missed_rows(self.robot.tree, task, q, self.room_for(task, 0), missed)
+        missed_rows(self.robot.tree, task, q, self.scratch_for(task, 0), missed)
         return missed
 
     def run(
@@ -342,7 +342,7 @@ class PostureSearch:
         trust: float = TRUST_RADIUS,
     ) -> SearchResult:
         """Search from ``start`` (nq,)."""
-        s, report = self.room_for(task, 0), self.report
+        s, report = self.scratch_for(task, 0), self.report
         q = np.array(start, dtype=float)
         status = search_posture(self.robot.tree, task, self.rule(steps, tolerance, step_tolerance, trust), q, s, report)
         rows = _rows(task)

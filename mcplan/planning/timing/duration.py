@@ -33,10 +33,10 @@ JOINT_SPEED_FRACTION = 0.4
 CHECKS_PER_PIECE = 3
 """Samples per knot interval for checks of speed and acceleration."""
 
-COM_ROOM_SHARE = 0.6
+COM_INSET_SHARE = 0.6
 """Usable share of the distance from the centre of mass to the edge of the support region."""
 
-MIN_COM_ROOM_M = 0.004
+MIN_COM_INSET_M = 0.004
 """m: lower bound of the usable distance."""
 
 TORQUE_SHARES = (0.8, 0.9, 1.0)
@@ -51,7 +51,7 @@ BALANCE_CHECKS = 8
 OVERLOAD_CHECK_FACTOR = 4
 """Subdivision of these intervals in the diagnosis of a motion without static equilibrium."""
 
-BORNE_SHARE = 0.8
+CONTACT_FORCE_SHARE = 0.8
 """Usable share of the acceleration and wrench that contacts allow."""
 
 MIN_ACCELERATION = 0.1
@@ -89,57 +89,59 @@ class DurationModel:
         s, robot = self.settings, self.robot
         com, target = robot.com(q0), robot.com(q1)
         D, w = float(np.linalg.norm((target - com)[:2])), frequency(com, contacts, robot.scale.leg)
-        room = min(self.room(contacts, place) for place in (com, target))
-        shift = np.sqrt(5.8 * D / room) / w
+        distance = min(self.cop_distance(contacts, place) for place in (com, target))
+        shift = np.sqrt(5.8 * D / distance) / w
         rise = 15 / 8 * float(np.linalg.norm(target - com)) / s.timing.com_speed
         turn = 15 / 8 * PostureTrajectory(q0, q1, 1.0).base.angle / s.timing.trunk_speed
         joints = 15 / 8 * float(np.max(np.abs(q1[7:] - q0[7:]) / self.rates, initial=0.0))
         return max(s.timing.min_shift_duration, shift, rise, turn, joints)
 
-    def room(self, contacts: Sequence[Contact], com: np.ndarray) -> float:
+    def cop_distance(self, contacts: Sequence[Contact], com: np.ndarray) -> float:
         """Return the allowed horizontal distance (m) of the centre of pressure from a centre of mass (3,)."""
-        least = self.robot.scale.sole * MIN_COM_ROOM_M
-        return min(max(COM_ROOM_SHARE * self.finder.room(contacts, com), least), self.settings.contact.cop_margin)
+        smallest = self.robot.scale.sole * MIN_COM_INSET_M
+        return min(
+            max(COM_INSET_SHARE * self.finder.com_inset(contacts, com), smallest), self.settings.contact.cop_margin
+        )
 
     def allowed_accelerations(self, q: np.ndarray, contacts: Sequence[Contact]) -> tuple[np.ndarray, bool]:
-        """Return the horizontal acceleration (k,), m/s², that contacts allow at postures (k, nq); whether they hold.
+        """Return the horizontal accelerations (k,), m/s², that contacts allow at postures (k, nq); whether they hold.
 
-        The acceleration is the one possible in every direction, with the friction and forces that the controller relies
+        The acceleration is possible in every direction, with the friction and forces that the controller relies
         on. Contacts hold if the robot is in static equilibrium all along, with a margin and torques similar to those at
         the ends: between two feasible stances a detour may need larger torques or grip forces than both.
         """
         if not contacts:
             return np.full(len(q), np.inf), True
-        robot, counted = self.robot, [counted_on(contact, self.settings) for contact in contacts]
+        robot, reduced = self.robot, [counted_on(contact, self.settings) for contact in contacts]
         accelerations = np.zeros(len(q))
         for k, here in enumerate(q):
-            accelerations[k] = equilibrium_margin(robot.com(here), counted, robot.mass) / robot.mass
+            accelerations[k] = equilibrium_margin(robot.com(here), reduced, robot.mass) / robot.mass
         if accelerations.min() < MARGIN_SHARE * min(accelerations[0], accelerations[-1]):
             return accelerations, False
         ends = q[0], q[-1]
         share = next(
-            (share for share in TORQUE_SHARES if all(can_hold(robot, here, counted, share) for here in ends)), None
+            (share for share in TORQUE_SHARES if all(can_hold(robot, here, reduced, share) for here in ends)), None
         )
         if share is None:  # the ends exceed the torque limits themselves: torques are not checked in between
             return accelerations, True
         for here in q[1:-1]:
-            if not can_hold(robot, here, counted, share):
+            if not can_hold(robot, here, reduced, share):
                 return accelerations, False
         return accelerations, True
 
     def overload(self, segment: Segment) -> Shortfall | None:
-        """Return the first violation of static equilibrium along a segment that is not held, or None.
+        """Return the first violation of static equilibrium along a segment without ``held``, or None.
 
         It uses the full torque limits, and the friction and forces that the controller relies on.
         """
         if segment.held:
             return None
-        counted = [counted_on(contact, self.settings) for contact in segment.contacts]
+        reduced = [counted_on(contact, self.settings) for contact in segment.contacts]
         checked = (
             segment.posture.sample(t).q
             for t in np.linspace(0.0, segment.duration, OVERLOAD_CHECK_FACTOR * BALANCE_CHECKS + 1)
         )
-        return next(filter(None, (shortfall(self.robot, q, counted) for q in checked)), None)
+        return next(filter(None, (shortfall(self.robot, q, reduced) for q in checked)), None)
 
     def stretch(self, com: Spline, posture: PostureSpline, contacts: Sequence[Contact], bounds: np.ndarray) -> float:
         """Return the factor, at least 1, on the duration of a motion that keeps speed and acceleration limits.
@@ -162,11 +164,11 @@ class DurationModel:
             float(np.max(np.abs(v[:, 6:]) / self.rates, initial=0.0)),
         )
         a = np.hypot(bend[:, 0], bend[:, 1])
-        allowed = BORNE_SHARE * np.interp(checked, np.linspace(times[0], times[-1], len(bounds)), bounds)
+        allowed = CONTACT_FORCE_SHARE * np.interp(checked, np.linspace(times[0], times[-1], len(bounds)), bounds)
         size = self.robot.scale.leg
-        at_pressure_limit = [frequency(c, contacts, size) ** 2 * self.room(contacts, c) for c in place]
-        taken = float(np.max(a / np.minimum(at_pressure_limit, np.maximum(allowed, MIN_ACCELERATION))))
-        return max(speed, float(np.sqrt(max(taken, self._usage(q, self.robot.inverse_dynamics(q, v, vd), contacts)))))
+        at_pressure_limit = [frequency(c, contacts, size) ** 2 * self.cop_distance(contacts, c) for c in place]
+        usage = float(np.max(a / np.minimum(at_pressure_limit, np.maximum(allowed, MIN_ACCELERATION))))
+        return max(speed, float(np.sqrt(max(usage, self._usage(q, self.robot.inverse_dynamics(q, v, vd), contacts)))))
 
     def _usage(self, q: np.ndarray, force: np.ndarray, contacts: Sequence[Contact]) -> float:
         """Return the largest wrench of a motion beyond the weight, as a share of what contacts can exert.
@@ -183,7 +185,8 @@ class DurationModel:
         wrench[:, 3:] += np.cross(q[:, :3] - com, wrench[:, :3])
         wrench -= weight
         as_force = np.append(np.ones(3), np.full(3, 1.0 / (robot.scale.sole * MOMENT_LEVER_M)))
-        most = np.argsort(np.linalg.norm(as_force * wrench, axis=1))[-WRENCH_CHECKS:]
-        counted = [counted_on(contact, self.settings) for contact in contacts]
-        parts = [part_exerted(com[k], weight, wrench[k], counted, robot.mass, 1.0 / BORNE_SHARE) for k in most]
-        return 1.0 / (BORNE_SHARE * max(min(parts), MIN_WRENCH_SHARE))
+        largest = np.argsort(np.linalg.norm(as_force * wrench, axis=1))[-WRENCH_CHECKS:]
+        reduced = [counted_on(contact, self.settings) for contact in contacts]
+        limit = 1.0 / CONTACT_FORCE_SHARE
+        parts = [part_exerted(com[k], weight, wrench[k], reduced, robot.mass, limit) for k in largest]
+        return 1.0 / (CONTACT_FORCE_SHARE * max(min(parts), MIN_WRENCH_SHARE))

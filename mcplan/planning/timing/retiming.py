@@ -1,8 +1,8 @@
 """Time-optimal path parameterization (TOPP) of segments, from rest to rest, within the margins of a pace.
 
-A parameterization s(t), here called law, is given by ``x = sd²`` and ``u = sdd`` on a grid along the path. At each grid
-point the contact forces are eliminated. The result is a polygon of feasible (u, x), see `PathForces`, intersected with
-the bounds of velocity and acceleration. The law is the fastest smooth one within all polygons
+A parameterization s(t) is given by ``x = sd²`` and ``u = sdd`` on a grid along the path. At each grid point the contact
+forces are eliminated. The result is a polygon of feasible (u, x), see `PathForces`, intersected with the bounds of
+velocity and acceleration. The solution is the fastest smooth parameterization within all polygons
 (`mcplan.core.optimize.least_time`).
 
 This solution switches from acceleration to braking in the middle of the path: all forces reverse at once, too fast for
@@ -10,11 +10,11 @@ compliant contacts. Therefore the problem is solved again with a bound on the je
 ``|c'| |u'| sd``, where sd is taken from the first solution. This is safe, because the bound makes no part of the path
 faster. `mcplan.optimize.path_program` declares the reference problem, with the forces as unknowns.
 
-The curve q(s) begins and ends with q' = q'' = 0. So every law with finite rates leads from rest to rest with continuous
-accelerations.
+The curve q(s) begins and ends with q' = q'' = 0. So every parameterization with finite rates leads from rest to rest
+with continuous accelerations.
 
-The margins of a pace are a reserve. ``kept`` is the share of the reserve that a law keeps: 1 uses the limits of the
-pace, 0 the limits of the controller.
+The margins of a pace are a reserve. ``reserve`` is the share of it that a motion keeps (``kept`` of
+`TimeParameterization`): 1 uses the limits of the pace, 0 the limits of the controller.
 """
 
 from dataclasses import replace
@@ -46,8 +46,8 @@ CREEP_ACCELERATION = 0.5
 equilibrium leaves little for the motion. Then less reserve is tried, as long as that is faster."""
 
 MIN_ACCELERATION_SHARE = 0.25
-"""Lower bound of the share of the fastest accelerations that a law uses. The share is the square root of the reserve
-kept, so that speeds scale with its fourth root. A law without reserve uses the lower bound."""
+"""Lower bound of the share of the fastest accelerations that a motion uses. The share is the square root of the reserve
+kept, so that speeds scale with its fourth root. A motion without reserve uses the lower bound."""
 
 REFERENCE_TRAVEL_M = 0.05
 """m: travel of the mass, for the size of HRP-2, from which on `MIN_FORCE_RAMPS` fully applies. For shorter travel the
@@ -61,7 +61,7 @@ DURATION_ACCURACY = 1e-6
 """Accuracy of the duration, relative."""
 
 RESERVE_BETWEEN_NODES = 0.42
-"""Share of the reserve that a law may use up midway between its nodes; the certificate allows half of the reserve
+"""Share of the reserve that a motion may use up midway between its nodes; the certificate allows half of the reserve
 midway in time."""
 
 MAX_ROUNDS = 3
@@ -110,12 +110,12 @@ class Retimer:
     def time_parameterized(self, segment: Segment) -> Segment:
         """Return the segment with its time parameterization, or with the reason why there is none."""
         try:
-            return replace(segment, law=self.law(segment), retiming_failure="")
+            return replace(segment, law=self.timing(segment), retiming_failure="")
         except RetimingError as reason:
             return replace(segment, law=None, retiming_failure=str(reason))
 
-    def law(self, segment: Segment) -> TimeParameterization:
-        """Return the law of a segment with the largest reserve that makes it feasible and not too slow.
+    def timing(self, segment: Segment) -> TimeParameterization:
+        """Return the timing of a segment with the largest reserve that makes it feasible and not too slow.
 
         Raises
         ------
@@ -130,45 +130,45 @@ class Retimer:
             raise RetimingError("it takes no time")
         path, middles = PathDynamics.pair(self.robot, segment)
         reason = ""
-        quickest: TimeParameterization | None = None
-        for kept in RESERVE_SHARES:
-            most = np.inf if quickest is None else quickest.duration
+        fastest: TimeParameterization | None = None
+        for reserve in RESERVE_SHARES:
+            max_duration = np.inf if fastest is None else fastest.duration
             try:
-                _, x, u, between = self._solve(path, middles, kept, most)
+                _, x, u, between = self._solve(path, middles, reserve, max_duration)
             except RetimingError as found:
                 reason = str(found)
                 continue
             except SlowerError:
                 break
-            share = min(_share(kept), between)
-            timing = _timing(path.length, share * x, share * u, kept)
-            if timing.duration >= most:
+            share = min(_share(reserve), between)
+            timing = _timing(path.length, share * x, share * u, reserve)
+            if timing.duration >= max_duration:
                 break
-            quickest = timing
-            if 4.0 * path.travel >= CREEP_ACCELERATION * quickest.duration**2:
+            fastest = timing
+            if 4.0 * path.travel >= CREEP_ACCELERATION * fastest.duration**2:
                 break
-        if quickest is None:
+        if fastest is None:
             raise RetimingError(reason)
-        return quickest
+        return fastest
 
-    def program(self, segment: Segment, kept: float = 1.0) -> PathProgram:
-        """Return the program whose optimum is the law that keeps a share of the reserve."""
-        return self._solve(*PathDynamics.pair(self.robot, segment), kept)[0]
+    def program(self, segment: Segment, reserve: float = 1.0) -> PathProgram:
+        """Return the program whose optimum is the timing that keeps a share of the reserve."""
+        return self._solve(*PathDynamics.pair(self.robot, segment), reserve)[0]
 
-    def solve(self, segment: Segment, kept: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
-        """Return x = sd² and u = sdd (m,) of the fastest law at the grid points.
+    def solve(self, segment: Segment, reserve: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
+        """Return x = sd² and u = sdd (m,) of the fastest timing at the grid points.
 
         Raises
         ------
         RetimingError
             With the reason, and where.
         """
-        return self._solve(*PathDynamics.pair(self.robot, segment), kept)[1:3]
+        return self._solve(*PathDynamics.pair(self.robot, segment), reserve)[1:3]
 
     def _between(self, middles: PathDynamics, forces: PathForces, x: np.ndarray, u: np.ndarray) -> np.ndarray:
-        """Return the share (m - 1,) of x and u = x' / 2 at which the law keeps half of its reserve between nodes.
+        """Return the share (m - 1,) of x and u = x' / 2 at which the timing keeps half of its reserve between nodes.
 
-        Two points per interval are checked, midway along the path and midway in time: while the law accelerates or
+        Two points per interval are checked, midway along the path and midway in time: while the timing accelerates or
         brakes they differ. Forces jump at the knots of a limb's path, so even a small difference matters.
         """
         length = middles.length
@@ -178,19 +178,19 @@ class Retimer:
         timing = _timing(length, x, u)
         s, rate, change = np.array([timing.at(t) for t in 0.5 * (timing.times[:-1] + timing.times[1:])]).T
         there = middles.at(self.robot, s / length)
-        return np.minimum(part, self.forces(there, forces.kept).reach(rate**2, change))
+        return np.minimum(part, self.forces(there, forces.reserve).reach(rate**2, change))
 
     # -- parts ------------------------------------------------------------------------------------------------------
 
-    def forces(self, path: PathDynamics, kept: float) -> PathForces:
+    def forces(self, path: PathDynamics, reserve: float) -> PathForces:
         """Return the limits of contact forces and torques along a path that keep a share of the reserve."""
-        return PathForces(self.robot, self.settings, path, kept)
+        return PathForces(self.robot, self.settings, path, reserve)
 
     def program_at(self, path: PathDynamics, forces: PathForces) -> PathProgram:
         """Return the program along a path with these force limits, without a bound on the jerk."""
         pace, contacts = self.pace, forces.of_contacts
         F, upper = contacts.face_rows()
-        x_max = np.min(list(self.rates(path, forces.kept).values()), axis=0) ** 2
+        x_max = np.min(list(self.rates(path, forces.reserve).values()), axis=0) ** 2
         # from rest, constant jerk j gives the acceleration j t after the distance j t³ / 6
         start = np.cbrt(6.0 * pace.com_jerk**2 * path.from_end)
         return PathProgram(
@@ -199,7 +199,7 @@ class Retimer:
             path.height, self.rise, path.along, start, np.full(PIECES, np.inf), np.ones(len(path.q)),
         )  # fmt: skip
 
-    def rates(self, path: PathDynamics, kept: float) -> dict[str, np.ndarray]:
+    def rates(self, path: PathDynamics, reserve: float) -> dict[str, np.ndarray]:
         """Return the bounds of sd (m,) that do not come from contact forces, by name.
 
         The jerk along a path is ``q''' sd³ + 3 q'' sd sdd + q' sddd``. At its ends q' and q'' vanish, so the first term
@@ -207,40 +207,40 @@ class Retimer:
         """
         robot, pace = self.robot, self.pace
         part = path.travel / (robot.scale.leg * REFERENCE_TRAVEL_M)
-        least = MIN_FORCE_RAMPS * pace.ramp * np.sqrt(np.clip(part, MIN_DURATION_S, 1.0))
+        min_time = MIN_FORCE_RAMPS * pace.ramp * np.sqrt(np.clip(part, MIN_DURATION_S, 1.0))
         touch = [pace.touchdown_speed] * len(path.arriving) + [
-            touchdown_speed(robot, path.end, path.contacts, contact, pace, pace.touchdown_speed, kept)
+            touchdown_speed(robot, path.end, path.contacts, contact, pace, pace.touchdown_speed, reserve)
             for contact in path.arriving
         ]
-        found = {} if path.passes else {FORCE_RAMPS: np.full(len(path.v), path.length / least)}
+        found = {} if path.passes else {FORCE_RAMPS: np.full(len(path.v), path.length / min_time)}
         found[JERK] = np.cbrt(pace.jerk / path.third)
         if self.settings.gains.torque_rate > 0.0:
-            found[TORQUE_RATE] = np.cbrt(TORQUE_RATE_SHARE * self.settings.gains.torque_rate / path.swung)
-        limit = joint_speeds(robot, pace.velocity)
-        for what, speeds, most in ((VELOCITY, path.joints, limit), (TOUCHDOWN, path.closing, np.array(touch))):
+            found[TORQUE_RATE] = np.cbrt(TORQUE_RATE_SHARE * self.settings.gains.torque_rate / path.torque_change)
+        max_speeds = joint_speeds(robot, pace.velocity)
+        for name, speeds, limits in ((VELOCITY, path.joints, max_speeds), (TOUCHDOWN, path.closing, np.array(touch))):
             if speeds.shape[1]:
                 with np.errstate(divide="ignore"):
-                    found[what] = (most / speeds).min(axis=1)
+                    found[name] = (limits / speeds).min(axis=1)
         return found
 
     def _solve(
-        self, path: PathDynamics, middles: PathDynamics, kept: float, most: float = np.inf
+        self, path: PathDynamics, middles: PathDynamics, reserve: float, max_duration: float = np.inf
     ) -> tuple[PathProgram, np.ndarray, np.ndarray, float]:
-        """Return the program with its bound on the jerk, x and u (m,) of the law, and the feasible share of both.
+        """Return the program with its bound on the jerk, x and u (m,) of the timing, and the feasible share of both.
 
         If limits are violated between two nodes, the limits at both nodes are lowered.
 
         Raises
         ------
         SlowerError
-            As soon as a lower bound of the duration reaches ``most`` (s).
+            As soon as a lower bound of the duration reaches ``max_duration`` (s).
         """
 
         def check_duration(time: float) -> None:
-            if time >= most * np.sqrt(_share(kept)):
+            if time >= max_duration * np.sqrt(_share(reserve)):
                 raise SlowerError
 
-        forces = self.forces(path, kept)
+        forces = self.forces(path, reserve)
         program = self.program_at(path, forces)
         check_duration(path.length * float(law_basis().weights @ program.x_max**-0.5))
         rows, counts = forces.polygons(program)
@@ -253,7 +253,7 @@ class Retimer:
         bend = np.diff(u)[middle - 1] / (program.length * np.diff(law_basis().s)[middle - 1])
         if (np.abs(bend) > program.bend).any():
             x, u = self._fastest(program, rows, counts)
-        between = self.forces(middles, kept - RESERVE_BETWEEN_NODES)
+        between = self.forces(middles, reserve - RESERVE_BETWEEN_NODES)
         part = self._between(middles, between, x, u)
         for _ in range(MAX_ROUNDS):
             check_duration(float(_times(path.length, x, u)[-1]))
@@ -267,7 +267,7 @@ class Retimer:
         return program, x, u, float(part.min())
 
     def _fastest(self, program: PathProgram, rows: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return x and u (m,) of the fastest law within half-planes (m, most, 3) of (u, x)."""
+        """Return x and u (m,) of the fastest timing within half-planes (m, most, 3) of (u, x)."""
         basis = law_basis()
         with np.errstate(divide="ignore", invalid="ignore"):
             along_x = np.where(rows[:, :, 1] > 0.0, rows[:, :, 2] / rows[:, :, 1], np.inf)
@@ -289,14 +289,14 @@ class Retimer:
         if status == core.OUTSIDE:
             raise RetimingError(NO_RESERVE)
         if status != core.OPTIMAL:
-            raise RetimingError("the program of the law did not converge")
+            raise RetimingError("the program of the time parameterization did not converge")
         picked = c[basis.start[:, None] + np.arange(3)]
         return (basis.x * picked).sum(axis=1), (u_rows * picked).sum(axis=1)
 
 
-def _share(kept: float) -> float:
-    """Return the share of x and u that a law uses: where static equilibrium takes the reserve, motions are slower."""
-    return max(float(np.sqrt(kept)), MIN_ACCELERATION_SHARE)
+def _share(reserve: float) -> float:
+    """Return the share of x and u that a timing uses: with less reserve for the motion, motions are slower."""
+    return max(float(np.sqrt(reserve)), MIN_ACCELERATION_SHARE)
 
 
 def _times(length: float, x: np.ndarray, u: np.ndarray) -> np.ndarray:
@@ -308,6 +308,6 @@ def _times(length: float, x: np.ndarray, u: np.ndarray) -> np.ndarray:
     return np.concatenate([[0.0], np.cumsum((0.5 * h * GAUSS[1] / np.sqrt(values)).sum(axis=1))])
 
 
-def _timing(length: float, x: np.ndarray, u: np.ndarray, kept: float = 1.0) -> TimeParameterization:
-    """Return the law with squared rates x (m,) at the grid points, quadratic between them."""
-    return TimeParameterization(_times(length, x, u), length * law_basis().s, np.sqrt(x), u, kept)
+def _timing(length: float, x: np.ndarray, u: np.ndarray, reserve: float = 1.0) -> TimeParameterization:
+    """Return the timing with squared rates x (m,) at the grid points, quadratic between them."""
+    return TimeParameterization(_times(length, x, u), length * law_basis().s, np.sqrt(x), u, reserve)

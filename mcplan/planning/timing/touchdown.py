@@ -1,20 +1,20 @@
-"""Touchdown speed of a patch: within joint speeds, and such that balance and grips bear the impact.
+"""Touchdown speed of a patch: within joint speeds, balance, and the strength of grips under the impact.
 
-A patch that meets its support with the normal speed v and stays there changes the velocity of the whole robot at once,
+A plastic impact of a patch with the normal speed v changes the velocity of the whole robot at once,
 
     M dv = J' P + J_o' p,    J dv = 0,    J_o dv = v n
 
-with the rows J of contacts that stay closed and J_o of the patch's origin, as far as friction holds it: where that
-takes an impulse p outside the cone it slides, ``p = p_n (n + mu t)`` with ``n' J_o dv = v``. Without friction a grip
-would bear as little as a third of what it does. The impulses are proportional to v. Contacts that press bear them; a
-grip has to bear its own, spread over the time of an impact, beside what it holds, and a patch with a largest force
-(``max_force``) the one with which it lands.
+with the rows J of closed contacts and J_o of the patch's origin. If the impulse p is outside the friction cone the
+patch slides: ``p = p_n (n + mu t)`` with ``n' J_o dv = v``. Friction matters: without it the load of a grip would be
+up to three times too small. The impulses are proportional to v. Their limits:
 
-A patch that comes down on a corner turns about it, a light one on a short lever quickly: the hand of a small robot by
-20 rad/s per m/s, before it can be held flat. Where no grip holds, the horizontal velocity of the centre of mass changes
-by dc' and moves the point where the pressure has to be to stop it (the capture point, Pratt et al. 2006) by
-``|dc'| / w``, ``w² = g / height``, and the next motion has to be followed all the same. Feet come down from above and
-seldom do so; a hand that meets a wall pushes the whole robot back.
+- A grip carries its impulse, spread over the duration of the impact, in addition to its holding force.
+- A landing patch with a largest force (``max_force``) carries its own impulse.
+- A patch that lands on a corner turns about it, a light one with a short lever fast: the hand of a small robot by
+  20 rad/s per m/s, before the controller can hold it flat.
+- Without grips the horizontal velocity of the centre of mass changes by dc', which moves the capture point (Pratt et
+  al. 2006) by ``|dc'| / w``, ``w² = g / height``, while the robot has to track the next motion. Feet come down
+  vertically and seldom cause this; a hand that meets a wall pushes the whole robot back.
 """
 
 from collections.abc import Sequence
@@ -28,11 +28,11 @@ from mcplan.scene.contact import Contact
 from mcplan.settings.pace import Pace
 
 IMPACT_TIME_S = 0.01
-"""s: over which an impulse is spread; the certificate of a run averages forces over as much."""
+"""Duration of an impact; the certificate of a run averages forces over the same time."""
 
 GRIP_IMPACT_SHARE = 0.2
 """Share of a grip's largest force and moment left for impacts by motions that keep all of their reserve: the peak of an
-impact is over twice its mean, and comes on top of the holding force."""
+impact is over twice its mean, and adds to the holding force."""
 
 MIN_GRIP_IMPACT_SHARE = 0.08
 """The same for motions that keep no reserve."""
@@ -41,23 +41,23 @@ LANDING_IMPACT_SHARE = 0.35
 """Share of the largest force of the landing patch for its impact; the controller presses it down at the same time."""
 
 CAPTURE_POINT_SWAY_M = 4e-3
-"""m: shift of the capture point by an impact, for motions that keep all of their reserve: less than half the default
-inset of the pressure."""
+"""Shift of the capture point by an impact, for motions that keep all of their reserve: less than half of the default
+``pressure_margin``."""
 
 MIN_CAPTURE_POINT_SWAY_M = 1e-3
 """The same for motions that keep no reserve."""
 
-MAX_SPIN = 0.8
-"""rad/s: how fast a patch may turn after it has touched with one corner only, before joints turn it back."""
+MAX_SPIN_RAD_S = 0.8
+"""Angular speed of a patch after touchdown on one corner, before joints turn it back."""
 
 COMPLIANCE = 1e-8
-"""Relative: closed chains have more rows than directions."""
+"""Relative regularisation: closed chains have redundant constraint rows."""
 
-FREE_SPEED = 10.0
-"""m/s, rad/s: the base, and joints that are not slower, move as fast."""
+MAX_SPEED = 10.0
+"""m/s, rad/s: speed limit of the base, and upper bound of joint speeds."""
 
 RANK_TOLERANCE = 1e-6
-"""Singular values smaller than this part of the largest are none."""
+"""Singular values smaller than this share of the largest count as zero."""
 
 
 def touchdown_speed(
@@ -66,57 +66,63 @@ def touchdown_speed(
     closed: Sequence[Contact],
     contact: Contact,
     pace: Pace,
-    most: float,
-    kept: float = 1.0,
+    speed: float,
+    reserve: float = 1.0,
 ) -> float:
-    """Return the normal speed (m/s) at which a patch may meet its support: ``most``, or what joints and impacts allow.
+    """Return the allowed normal speed (m/s) of a patch at touchdown: ``speed``, or less if joints or impacts limit it.
 
     Parameters
     ----------
-    q : (nq,) the posture then.
-    closed : contacts that stay closed.
-    pace : what of the joints' velocities is used.
-    kept : part of its reserve that the motion keeps (see `mcplan.motion.time_parameterization.TimeParameterization`).
+    q : (nq,) posture at touchdown.
+    closed : closed contacts.
+    pace : contains the usable share of joint velocities.
+    reserve : share of the reserve that the motion keeps (see ``kept`` of `mcplan.motion.time_parameterization`).
     """
-    held = [_held(robot, q, other) for other in closed]
+    closed_rows = [_contact_rows(robot, q, other) for other in closed]
     patch = robot.frame_jacobian(q, contact.patch)
-    most = min(most, _with_joints(robot, held, patch, contact, pace))
-    rows = np.vstack([*held, patch])
+    speed = min(speed, _joint_limited_speed(robot, closed_rows, patch, contact, pace))
+    rows = np.vstack([*closed_rows, patch])
     change = np.linalg.solve(robot.mass_matrix(q), rows.T)
     W = rows @ change
     n = len(rows) - 6
     stiff = W[:n, :n] + COMPLIANCE * np.trace(W[:n, :n]) / max(n, 1) * np.eye(n)
-    passed = np.linalg.solve(stiff, W[:n, n:])  # impulses of the closed contacts, against those at the patch
-    mobility = W[n:, n:] - W[n:, :n] @ passed
+    transmitted = np.linalg.solve(stiff, W[:n, n:])  # reaction impulses of closed contacts
+    mobility = W[n:, n:] - W[n:, :n] @ transmitted
     for arm in np.vstack([np.zeros(3), contact.points]) @ contact.turned(robot.frame_pose(q, contact.patch)[:3, :3]).T:
         push = np.append(contact.normal, np.cross(arm, contact.normal))
-        moved = mobility @ push / (push @ mobility @ push)  # twist per m/s
-        spin = float(np.linalg.norm(moved[3:]))
-        if spin * most > MAX_SPIN:
-            most = MAX_SPIN / spin
-    centred = np.append(_stopping(mobility[:3, :3], contact), np.zeros(3))
-    P = np.append(-passed @ centred, centred)  # impulses per m/s
+        twist = mobility @ push / (push @ mobility @ push)  # per m/s
+        spin = float(np.linalg.norm(twist[3:]))
+        if spin * speed > MAX_SPIN_RAD_S:
+            speed = MAX_SPIN_RAD_S / spin
+    centred = np.append(_stopping_impulse(mobility[:3, :3], contact), np.zeros(3))
+    P = np.append(-transmitted @ centred, centred)  # impulses per m/s
     if np.isfinite(contact.max_force):
-        most = min(most, LANDING_IMPACT_SHARE * contact.max_force * IMPACT_TIME_S / float(np.linalg.norm(centred[:3])))
+        speed = min(
+            speed, LANDING_IMPACT_SHARE * contact.max_force * IMPACT_TIME_S / float(np.linalg.norm(centred[:3]))
+        )
     grips = [grip for grip in closed if grip.kind == "grasp" and np.isfinite([grip.max_force, grip.max_moment]).any()]
     if not grips:
-        away = float(np.linalg.norm((robot.com_jacobian(q) @ change @ P)[:2]))
-        sway = MIN_CAPTURE_POINT_SWAY_M + kept * (CAPTURE_POINT_SWAY_M - MIN_CAPTURE_POINT_SWAY_M)
-        return min(most, sway * frequency(robot.com(q), closed, robot.scale.leg) / away) if away > 0.0 else most
-    begin, left = 0, MIN_GRIP_IMPACT_SHARE + kept * (GRIP_IMPACT_SHARE - MIN_GRIP_IMPACT_SHARE)
-    for other, J in zip(closed, held, strict=True):
+        com_speed = float(np.linalg.norm((robot.com_jacobian(q) @ change @ P)[:2]))
+        sway = MIN_CAPTURE_POINT_SWAY_M + reserve * (CAPTURE_POINT_SWAY_M - MIN_CAPTURE_POINT_SWAY_M)
+        return (
+            min(speed, sway * frequency(robot.com(q), closed, robot.scale.leg) / com_speed)
+            if com_speed > 0.0
+            else speed
+        )
+    begin, share = 0, MIN_GRIP_IMPACT_SHARE + reserve * (GRIP_IMPACT_SHARE - MIN_GRIP_IMPACT_SHARE)
+    for other, J in zip(closed, closed_rows, strict=True):
         impulse = other.selection.T @ P[begin : begin + len(J)]
         begin += len(J)
         if other in grips:
             for part, limit in ((impulse[:3], other.max_force), (impulse[3:], other.max_moment)):
                 size = float(np.linalg.norm(part))
                 if np.isfinite(limit) and size > 0.0:
-                    most = min(most, left * limit * IMPACT_TIME_S / size)
-    return most
+                    speed = min(speed, share * limit * IMPACT_TIME_S / size)
+    return speed
 
 
-def _stopping(mobility: np.ndarray, contact: Contact) -> np.ndarray:
-    """Return the impulse (3,) that stops a point of a mobility (3,3) which comes down with 1 m/s, within its cone."""
+def _stopping_impulse(mobility: np.ndarray, contact: Contact) -> np.ndarray:
+    """Return the impulse (3,), within the friction cone, that stops a point of a mobility (3, 3) landing at 1 m/s."""
     normal = contact.normal
     impulse = np.linalg.solve(mobility, normal)
     pressing = impulse @ normal
@@ -127,21 +133,23 @@ def _stopping(mobility: np.ndarray, contact: Contact) -> np.ndarray:
     return np.asarray(impulse)
 
 
-def _held(robot: Robot, q: np.ndarray, contact: Contact) -> np.ndarray:
-    """Return the rows (k, nv) of the velocities that a closed contact forbids."""
+def _contact_rows(robot: Robot, q: np.ndarray, contact: Contact) -> np.ndarray:
+    """Return the Jacobian rows (k, nv) of the velocities that a closed contact constrains to zero."""
     R = contact.turned(robot.frame_pose(q, contact.patch)[:3, :3])
     J = robot.frame_jacobian(q, contact.patch)
     return contact.selection @ np.vstack([R.T @ J[:3], R.T @ J[3:]])
 
 
-def _with_joints(robot: Robot, held: Sequence[np.ndarray], patch: np.ndarray, contact: Contact, pace: Pace) -> float:
-    """Return the speed along the normal at which joints move a patch, its axes kept, no faster than they may.
+def _joint_limited_speed(
+    robot: Robot, closed_rows: Sequence[np.ndarray], patch: np.ndarray, contact: Contact, pace: Pace
+) -> float:
+    """Return the normal speed of a patch, without rotation, that joints reach within their velocity limits.
 
-    Of all velocities that do so it is that with the least sum of squares, each relative to what its joint may.
+    The joint velocities are the least-squares solution, each scaled by its limit.
     """
     speeds = joint_speeds(robot, pace.velocity)
-    scale = np.append(np.full(6, FREE_SPEED), np.minimum(speeds, FREE_SPEED))
-    A = np.vstack([*held, patch]) * scale
+    scale = np.append(np.full(6, MAX_SPEED), np.minimum(speeds, MAX_SPEED))
+    A = np.vstack([*closed_rows, patch]) * scale
     velocity = np.linalg.pinv(A, rcond=RANK_TOLERANCE) @ np.concatenate(
         [np.zeros(len(A) - 6), contact.normal, np.zeros(3)]
     )

@@ -26,7 +26,7 @@ GOOD_DEFICIT_M = 3e-3
 """m, rad: accepted deficit of clearance or contact position."""
 
 LOST_DEFICIT_M = 0.03
-"""m, rad: with a greater deficit a motion is given up in favour of the straight one."""
+"""m, rad: a motion with a greater deficit is replaced by the straight one."""
 
 STRETCH_TOLERANCE = 1.02
 """A motion is slowed down if it needs a larger factor on its duration."""
@@ -56,12 +56,12 @@ class Departure:
     ----------
     q : (nq,) posture.
     closed : contacts that stay closed.
-    rising : opened contacts, by patch, on which the patch still rests.
+    resting : opened contacts, by patch, on which the patch still rests without load.
     """
 
     q: np.ndarray
     closed: tuple[Contact, ...]
-    rising: dict[str, Contact] = field(default_factory=dict)
+    resting: dict[str, Contact] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +71,7 @@ class BodyMotion:
     Attributes
     ----------
     stretch : factor on the duration that brings speeds and accelerations within limits; 1 if they are.
-    held : whether the robot is in static equilibrium all along, see `DurationModel.allowed_accelerations`.
+    held : whether the robot is in static equilibrium along the motion, see `DurationModel.allowed_accelerations`.
     """
 
     times: np.ndarray
@@ -106,16 +106,16 @@ class MotionFinder:
 
     def __init__(self, robot: Robot, environment: Environment, settings: ControlSettings, collisions: CollisionModel):
         self.robot, self.settings = robot, settings
-        plain = PostureSettings().of(robot.scale).within(settings)
-        weights = plain.weights
+        ordinary = PostureSettings().of(robot.scale).within(settings)
+        weights = ordinary.weights
         steady = replace(
             weights,
             base_position=BASE_PRICE_FACTOR * weights.base_position,
             base_orientation=BASE_PRICE_FACTOR * weights.base_orientation,
             com=BASE_PRICE_FACTOR * weights.com,
         )
-        self.knots = KnotFinder(robot, environment, plain, collisions)
-        self._steady = KnotFinder(robot, environment, replace(plain, weights=steady), collisions)
+        self.knots = KnotFinder(robot, environment, ordinary, collisions)
+        self._steady = KnotFinder(robot, environment, replace(ordinary, weights=steady), collisions)
         self.durations = DurationModel(robot, settings, self.knots)
         self._detours: dict[tuple, np.ndarray | None] = {}
 
@@ -127,10 +127,10 @@ class MotionFinder:
         touching: tuple[Contact, ...],
         paths: Mapping[str, LimbPath | PosturePath],
     ) -> BodyMotion:
-        """Find a motion: with a steady body, with a moving body, then with no more clearance than at the ends."""
+        """Find a motion with a steady body, else with a moving body, else with no more clearance than at the ends."""
         times = np.linspace(0.0, duration, KNOT_INTERVALS + 1)
         best: BodyMotion | None = None
-        for finder, keep_end_clearance, slow in (
+        for finder, keep_end_clearance, max_stretch in (
             (self._steady, False, MAX_STEADY_STRETCH),
             (self.knots, False, MAX_FREE_STRETCH),
             (self.knots, True, 0.0),
@@ -141,9 +141,9 @@ class MotionFinder:
                 best = motion
             if finder is self.knots and (
                 best.missed > LOST_DEFICIT_M or not knots.check_separation
-            ):  # the end clearances would not help
+            ):  # limiting the clearance would not help
                 break
-            if best.missed <= GOOD_DEFICIT_M and best.held and best.stretch <= slow:
+            if best.missed <= GOOD_DEFICIT_M and best.held and best.stretch <= max_stretch:
                 break
         assert best is not None
         if best.knots.unsmoothed > LOST_DEFICIT_M:
@@ -165,13 +165,13 @@ class MotionFinder:
     ) -> Knots:
         """Find knots near the straight motion, with patches on given paths."""
         times = np.linspace(0.0, duration, count + 1)
-        leads = []
+        guided = []
         for patch, path in paths.items():
             samples = [path.sample(t) for t in times]
             halves = np.array([path.sample(t).p for t in 0.5 * (times[1:] + times[:-1])])
-            leads.append(PatchPath(patch, np.array([x.p for x in samples]), (samples[0].R, samples[-1].R), halves))
+            guided.append(PatchPath(patch, np.array([x.p for x in samples]), (samples[0].R, samples[-1].R), halves))
         guides = straight_knots(self.robot, begin.q, q, count)
-        return finder.find(guides, begin.closed, leads, touching, keep_end_clearance)
+        return finder.find(guides, begin.closed, guided, touching, keep_end_clearance)
 
     def timed(self, knots: Knots, times: np.ndarray, contacts: tuple[Contact, ...]) -> BodyMotion:
         """Compute the stretch of knots at ``times`` (k,), and whether they are in static equilibrium."""
@@ -191,10 +191,10 @@ class MotionFinder:
             motion = self.timed(motion.knots, times, contacts)
         return motion
 
-    def risen(
+    def raised(
         self, begin: Departure, old: Contact, q: np.ndarray, duration: float, touching: tuple[Contact, ...]
     ) -> BodyMotion:
-        """Find a motion that lifts a patch off its support by moving the body, raised halfway, or else straight."""
+        """Find a motion whose body motion lifts a patch off its support: raised halfway, or else straight."""
         straight = straight_knots(self.robot, begin.q, q, KNOT_INTERVALS)
         halfway = straight[KNOT_INTERVALS // 2]
         place = self.robot.frame_pose(halfway, old.patch)[:3, 3]
@@ -203,9 +203,9 @@ class MotionFinder:
         top = self.knots.lifted(halfway, begin.closed, old.patch, place, lift)
         step, times = self.robot.difference(halfway, top), np.linspace(0.0, 1.0, KNOT_INTERVALS + 1)
         parts = [minimum_jerk(min(2.0 * t, 2.0 - 2.0 * t))[0] for t in times]
-        raised = np.array([self.robot.integrate(q, step, part) for q, part in zip(straight, parts, strict=True)])
+        lifted = np.array([self.robot.integrate(q, step, part) for q, part in zip(straight, parts, strict=True)])
         best: BodyMotion | None = None
-        for guides in (raised, straight):
+        for guides in (lifted, straight):
             knots = self.knots.find(guides, begin.closed, (), touching)
             motion = self.timed(self._with_lift_off(knots, old), duration * times, begin.closed)
             if best is None or motion.rank < best.rank:
@@ -221,9 +221,11 @@ class MotionFinder:
             return knots
         X = self.robot.frame_pose(knots.q, old.patch)
         corners = np.einsum("kij,cj->kci", X[:, :3, :3], self.robot.patches[old.patch].points) + X[:, None, :3, 3]
-        risen = float(((corners - old.p) @ old.normal).min(axis=1).max())
-        least = self.robot.scale.leg * MIN_LIFT_M
-        return knots if risen >= least else replace(knots, missed=max(knots.missed, MAX_DEFICIT_M + least - risen))
+        height = float(((corners - old.p) @ old.normal).min(axis=1).max())
+        required = self.robot.scale.leg * MIN_LIFT_M
+        if height >= required:
+            return knots
+        return replace(knots, missed=max(knots.missed, MAX_DEFICIT_M + required - height))
 
     def around(
         self,
@@ -237,7 +239,7 @@ class MotionFinder:
 
         Parameters
         ----------
-        old : support from which a patch has to lift off.
+        old : contact that a patch leaves; it has to lift off there.
         """
         if direct.missed <= MAX_DEFICIT_M:
             return direct

@@ -2,7 +2,7 @@
 
 Knots near a straight motion stay on the side of an obstacle on which they begin. Here one tree grows towards random
 postures, the other one follows, and the path that joins them is shortened. Each step goes to the nearest posture that
-keeps contacts, balance and clearance, so trees slide along obstacles instead of ending there.
+satisfies contacts, balance and clearance, so trees slide along obstacles instead of ending there.
 
 Sources: Kuffner & LaValle, RRT-Connect, ICRA 2000; Berenson et al., Manipulation planning on constraint manifolds,
 ICRA 2009.
@@ -32,7 +32,7 @@ STEPS_PER_SAMPLE = 6
 """Steps of a tree towards a random posture."""
 
 CLEARANCE_M = 0.015
-"""m: distance that is kept from the environment, where both ends keep it."""
+"""m: distance from the environment, less if an end of the path is closer."""
 
 SELF_CLEARANCE_M = 0.008
 """m: the same between links."""
@@ -41,19 +41,19 @@ CLEARANCE_SLACK_M = 1e-3
 """m: tolerance of clearances between two postures of a tree."""
 
 CONTACT_TOLERANCE_M = 5e-4
-"""m, rad: a posture keeps its contacts and balance within this."""
+"""m, rad: tolerance of contacts and balance."""
 
 MIN_PROGRESS = 0.01
-"""m, rad: a tree grows by steps that come nearer by this."""
+"""m, rad: smallest progress of a step towards its target; a smaller step ends the growth."""
 
 SAME_POSTURE = 0.02
-"""m, rad: postures that are no farther apart are the same."""
+"""m, rad: postures closer than this count as the same."""
 
 METRE_IN_RAD = 3.0
 """rad/m: weight of the position of the base."""
 
 LIMB_DEVIATION = 0.7
-"""rad, m: standard deviation of random postures about the straight motion, for joints of the limb that moves."""
+"""rad, m: standard deviation of random postures about the straight motion, for joints of the moving limb."""
 
 JOINT_DEVIATION = 0.15
 """The same for other joints."""
@@ -67,14 +67,14 @@ DEVIATION_SCALES = (0.5, 1.0, 1.5)
 SHORTCUT_ATTEMPTS = 60
 
 SHORTCUT_SHARE = 0.95
-"""A shortcut is taken that is shorter than this share of the path."""
+"""A shortcut replaces a part of the path if it is shorter than this share of the part."""
 
 SMOOTHING_PASSES = 4
 """Passes of the filter (1, 2, 1) / 4 over the knots."""
 
 
 class Detour:
-    """Finds a path from posture to posture on contacts that stay closed. Its random numbers are the same each time.
+    """Finds a path between two postures on constant contacts; deterministic, since the random seed is fixed.
 
     Parameters
     ----------
@@ -95,28 +95,28 @@ class Detour:
         self.finder, self.robot, self.nearness = finder, finder.robot, finder.nearness
         self.q0, self.q1, self.random, self.steps = q0, q1, np.random.default_rng(0), 0
         robot, nearness = self.robot, self.nearness
-        self._held = [contact_rows(robot, finder.environment, contact, None) for contact in contacts]
+        self._contact_rows = [contact_rows(robot, finder.environment, contact, None) for contact in contacts]
         self._com = robot.com(q0)
         self._support = finder.support(contacts, self._com).rows
         self._watched = nearness.watched(contacts)
-        self._wanted = np.minimum(
-            robot.scale.leg * np.where(nearness.own, SELF_CLEARANCE_M, CLEARANCE_M),
+        self._clearance = np.minimum(
+            robot.scale.leg * np.where(nearness.between_links, SELF_CLEARANCE_M, CLEARANCE_M),
             np.minimum(*map(nearness.distances, (q0, q1))),
         )
-        self._passing = [(list(nearness.collisions.pairs_of([contact])), contact.patch) for contact in touching]
+        self._touching = [(list(nearness.collisions.pairs_of([contact])), contact.patch) for contact in touching]
         moving = {contact.patch for contact in touching}
         self._places = {patch: [robot.frame_pose(q, patch)[:3, 3] for q in (q0, q1)] for patch in moving}
         self._weight = np.ones(robot.nv)
         self._weight[:3] = METRE_IN_RAD / robot.scale.leg
-        self._spread = np.full(robot.nv, JOINT_DEVIATION)
-        self._spread[_moves(robot, q0, moving) & ~_moves(robot, q0, {contact.patch for contact in contacts})] = (
+        self._deviation = np.full(robot.nv, JOINT_DEVIATION)
+        self._deviation[_moves(robot, q0, moving) & ~_moves(robot, q0, {contact.patch for contact in contacts})] = (
             LIMB_DEVIATION
         )
-        self._spread[:6] = BASE_DEVIATION
-        self._spread[:3] *= robot.scale.leg
+        self._deviation[:6] = BASE_DEVIATION
+        self._deviation[:3] *= robot.scale.leg
 
     def knots(self, count: int) -> np.ndarray | None:
-        """Find evenly spaced knots (count + 1, nq) of a path, from rest to rest; None where there is none."""
+        """Find evenly spaced knots (count + 1, nq) of a path, from rest to rest; None if there is none."""
         path = self._path()
         if path is None:
             return None
@@ -128,42 +128,42 @@ class Detour:
             i = int(np.clip(np.searchsorted(lengths, length, side="right") - 1, 0, len(path) - 2))
             share = (length - lengths[i]) / max(lengths[i + 1] - lengths[i], 1e-12)
             knots.append(self._between(path[i], path[i + 1], share))
-        off = filtered(
+        offsets = filtered(
             np.array([self.robot.difference(a, b) for a, b in zip(straight, knots, strict=True)]), SMOOTHING_PASSES
         )
-        off[[0, -1]] = 0.0
-        return np.array([self.robot.integrate(q, step, 1.0) for q, step in zip(straight, off, strict=True)])
+        offsets[[0, -1]] = 0.0
+        return np.array([self.robot.integrate(q, step, 1.0) for q, step in zip(straight, offsets, strict=True)])
 
     # -- trees ------------------------------------------------------------------------------------------------------
 
     def _path(self) -> list[np.ndarray] | None:
-        here, there = _Tree(self.q0), _Tree(self.q1)
-        i, met = self._extend(here, 0, self.q1)
-        if met:
-            return [*here.path(i), self.q1]
+        tree, other = _Tree(self.q0), _Tree(self.q1)
+        i, reached = self._extend(tree, 0, self.q1)
+        if reached:
+            return [*tree.path(i), self.q1]
         forward = True
         while self.steps < MAX_STEPS:
-            known, pull = here.count, self._sample()
-            i, _ = self._extend(here, self._nearest(here, pull), pull, STEPS_PER_SAMPLE)
-            if here.count > known:
-                j, met = self._extend(there, self._nearest(there, here.q[i]), here.q[i])
-                if met:
-                    path = [*here.path(i), *reversed(there.path(j))]
+            count, target = tree.count, self._sample()
+            i, _ = self._extend(tree, self._nearest(tree, target), target, STEPS_PER_SAMPLE)
+            if tree.count > count:
+                j, reached = self._extend(other, self._nearest(other, tree.q[i]), tree.q[i])
+                if reached:
+                    path = [*tree.path(i), *reversed(other.path(j))]
                     return path if forward else path[::-1]
-            here, there, forward = there, here, not forward
+            tree, other, forward = other, tree, not forward
         return None
 
-    def _extend(self, tree: "_Tree", i: int, pull: np.ndarray, most: int = MAX_STEPS) -> tuple[int, bool]:
-        """Grow a tree from its posture i towards another; return its last posture, and whether it arrived."""
-        left = self._distance(tree.q[i], pull)
-        for _ in range(most):
-            if left < SAME_POSTURE:
+    def _extend(self, tree: "_Tree", i: int, target: np.ndarray, max_steps: int = MAX_STEPS) -> tuple[int, bool]:
+        """Grow a tree from its posture i towards a target; return the index of its last posture, and success."""
+        distance = self._distance(tree.q[i], target)
+        for _ in range(max_steps):
+            if distance < SAME_POSTURE:
                 break
-            q = self._step(tree.q[i], pull)
-            if q is None or (now := self._distance(q, pull)) > left - MIN_PROGRESS:
+            q = self._step(tree.q[i], target)
+            if q is None or (new_distance := self._distance(q, target)) > distance - MIN_PROGRESS:
                 break
-            i, left = tree.add(q, i), now
-        return i, left < SAME_POSTURE
+            i, distance = tree.add(q, i), new_distance
+        return i, distance < SAME_POSTURE
 
     def _shorten(self, path: list[np.ndarray]) -> list[np.ndarray]:
         for _ in range(SHORTCUT_ATTEMPTS):
@@ -171,32 +171,32 @@ class Detour:
             if j - i < 2:
                 continue
             tree = _Tree(path[i])
-            last, met = self._extend(tree, 0, path[j])
-            cut = [*tree.path(last), path[j]]
-            if met and self._length(cut) < SHORTCUT_SHARE * self._length(path[i : j + 1]):
-                path = path[:i] + cut + path[j + 1 :]
+            last, reached = self._extend(tree, 0, path[j])
+            shortcut = [*tree.path(last), path[j]]
+            if reached and self._length(shortcut) < SHORTCUT_SHARE * self._length(path[i : j + 1]):
+                path = path[:i] + shortcut + path[j + 1 :]
         return path
 
     def _sample(self) -> np.ndarray:
         robot, limits = self.robot, self.robot.limits
         q = self._between(self.q0, self.q1, self.random.uniform())
-        off = self.random.choice(DEVIATION_SCALES) * self._spread * self.random.normal(size=robot.nv)
-        q = robot.integrate(q, off, 1.0)
+        offset = self.random.choice(DEVIATION_SCALES) * self._deviation * self.random.normal(size=robot.nv)
+        q = robot.integrate(q, offset, 1.0)
         q[7:] = np.clip(q[7:], limits.lower, limits.upper)
         return q
 
     # -- postures ---------------------------------------------------------------------------------------------------
 
-    def _step(self, q: np.ndarray, pull: np.ndarray) -> np.ndarray | None:
-        """Return the posture a step from ``q`` towards another that is collision-free, as the path to it; else None."""
+    def _step(self, q: np.ndarray, target: np.ndarray) -> np.ndarray | None:
+        """Return the posture one step from ``q`` towards a target, or None if the step is not collision-free."""
         self.steps += 1
-        difference = self.robot.difference(q, pull)
+        difference = self.robot.difference(q, target)
         length = float(np.abs(self._weight * difference).max())
-        goal = pull if length <= STEP_LENGTH else self.robot.integrate(q, difference, STEP_LENGTH / length)
+        goal = target if length <= STEP_LENGTH else self.robot.integrate(q, difference, STEP_LENGTH / length)
         pairs, distance, J = self.nearness.near(q, self._watched)
-        linear = np.ascontiguousarray(np.column_stack([J, self._need(q)[pairs] - distance]))
+        linear = np.ascontiguousarray(np.column_stack([J, self._clearances(q)[pairs] - distance]))
         search, hint = self.finder.search, np.zeros(4)
-        task = search.task(self._held, goal, self._support, hint, linear, q)
+        task = search.task(self._contact_rows, goal, self._support, hint, linear, q)
         found = search.run(task, q, 4, 1e-5, 1e-4, trust=STEP_LENGTH)
         if found.missed[: len(found.missed) - len(linear)].max(initial=0.0) > CONTACT_TOLERANCE_M:
             return None
@@ -204,16 +204,16 @@ class Detour:
 
     def _free(self, q: np.ndarray) -> bool:
         pairs, distance, _ = self.nearness.near(q, self._watched)
-        return bool((distance - self._need(q)[pairs]).min(initial=0.0) > -CLEARANCE_SLACK_M)
+        return bool((distance - self._clearances(q)[pairs]).min(initial=0.0) > -CLEARANCE_SLACK_M)
 
-    def _need(self, q: np.ndarray) -> np.ndarray:
-        """Return the clearance of each pair (m); that of a patch grows with the distance from its support."""
-        need = self._wanted.copy()
-        for pairs, patch in self._passing:
-            here = self.robot.frame_pose(q, patch)[:3, 3]
-            away = min(float(np.linalg.norm(here - place)) for place in self._places[patch])
-            need[pairs] = np.minimum(need[pairs], CLEARANCE_PER_DISTANCE * away - GRAZING_ALLOWANCE_M)
-        return need
+    def _clearances(self, q: np.ndarray) -> np.ndarray:
+        """Return the clearance of each pair (m); that of a swinging patch grows with the distance from its contacts."""
+        clearance = self._clearance.copy()
+        for pairs, patch in self._touching:
+            p = self.robot.frame_pose(q, patch)[:3, 3]
+            distance = min(float(np.linalg.norm(p - place)) for place in self._places[patch])
+            clearance[pairs] = np.minimum(clearance[pairs], CLEARANCE_PER_DISTANCE * distance - GRAZING_ALLOWANCE_M)
+        return clearance
 
     def _between(self, a: np.ndarray, b: np.ndarray, share: float) -> np.ndarray:
         return np.asarray(self.robot.integrate(a, self.robot.difference(a, b), share))
@@ -229,16 +229,16 @@ class Detour:
 
 
 class _Tree:
-    """Postures, and from which each was reached; its last extension may go on for `MAX_STEPS` steps."""
+    """Tree of postures, each with the index of its parent; arrays allow one extension of `MAX_STEPS` steps more."""
 
     def __init__(self, root: np.ndarray):
-        self.q, self.count, self._before = np.empty((2 * MAX_STEPS + STEPS_PER_SAMPLE, len(root))), 1, [-1]
+        self.q, self.count, self._parents = np.empty((2 * MAX_STEPS + STEPS_PER_SAMPLE, len(root))), 1, [-1]
         self.q[0] = root
 
-    def add(self, q: np.ndarray, before: int) -> int:
+    def add(self, q: np.ndarray, parent: int) -> int:
         self.q[self.count] = q
         self.count += 1
-        self._before.append(before)
+        self._parents.append(parent)
         return self.count - 1
 
     def path(self, i: int) -> list[np.ndarray]:
@@ -246,12 +246,12 @@ class _Tree:
         path = []
         while i >= 0:
             path.append(self.q[i])
-            i = self._before[i]
+            i = self._parents[i]
         return path[::-1]
 
 
 def _moves(robot: Robot, q: np.ndarray, patches: set[str]) -> np.ndarray:
-    """Return for each coordinate whether it moves one of the patches."""
+    """Return (nv,) whether each coordinate moves one of the patches."""
     moves = np.zeros(robot.nv, dtype=bool)
     for patch in patches:
         moves |= np.abs(robot.frame_jacobian(q, patch)).max(axis=0) > 1e-9

@@ -12,16 +12,16 @@ from mcplan.robot.pose import Pose
 from mcplan.robot.robot import Robot
 
 MAX_DEFICIT_M = 5e-3
-"""m, rad: a motion with a greater deficit of clearance or contacts is in collision."""
+"""m, rad: a motion with a greater deficit of clearance, or error of its contacts, counts as in collision."""
 
 ObjectPoses = Callable[[float], Mapping[str, Pose]]
-"""Poses (R, p) of objects that move along, by the share of the path."""
+"""Poses (R, p) of moved objects, by the share of the path."""
 
 
 class PatchPath(NamedTuple):
-    """A guided patch: its positions (k, 3), and its rotations (3, 3) at the two ends; in between it may turn.
+    """Path of a guided patch: positions (k, 3), and rotations (3, 3) at both ends; in between the rotation is free.
 
-    ``halves`` are its positions halfway between knots (k - 1, 3), checked where they are given.
+    ``halves`` are optional positions halfway between knots (k - 1, 3), used for checks.
     """
 
     patch: str
@@ -29,16 +29,16 @@ class PatchPath(NamedTuple):
     turns: tuple[np.ndarray, np.ndarray]
     halves: np.ndarray | None = None
 
-    def away(self, k: int) -> tuple[float, float]:
-        """Return the distances of a position from both ends (m)."""
+    def end_distances(self, k: int) -> tuple[float, float]:
+        """Return the distances of position k from both ends (m)."""
         first, last = (float(np.linalg.norm(self.places[k] - self.places[end])) for end in (0, -1))
         return first, last
 
 
 class PathViolation(NamedTuple):
-    """The greatest violation along a path: the share of the path, and the two bodies that come too near.
+    """The greatest violation along a path: the share of the path, and the two bodies that are too close.
 
-    There are no bodies where contacts or balance are violated.
+    No bodies are named if contacts or balance are violated.
     """
 
     share: float
@@ -54,78 +54,78 @@ class Knots:
 
     Attributes
     ----------
-    q : (k, nq); smoothed at last, so that contacts are kept to millimetres: references need no more, but no jerks.
-    missed : greatest deficit of clearance (m), or ``unsmoothed`` where that is more; 0 where there is none.
-    unsmoothed : greatest deficit of contacts or clearance before the smoothing (m, rad).
-    worst : where that is.
-    strayed : how far a guided patch gets from its path (m).
-    check_separation : whether the worst bodies keep more than their clearance at the ends.
-    above : least height of the guided patch above the lowest path, by the deficit of lower ones (m).
+    q : (k, nq), smoothed: contacts are accurate to millimetres, which suffices for references; jerks would not do.
+    missed : greatest clearance deficit (m), or ``unsmoothed`` if that is greater; 0 if there is none.
+    unsmoothed : greatest contact error or clearance deficit before the smoothing (m, rad).
+    worst : place of the greatest deficit.
+    path_error : largest distance of a guided patch from its path (m).
+    check_separation : whether the worst pair should keep more clearance than at either end.
+    min_extra_lift : lift height beyond the clearance (m) below which the deficits of lower paths rule out a swing.
     """
 
     q: np.ndarray
     missed: float
     unsmoothed: float
     worst: PathViolation = NO_VIOLATION
-    strayed: float = 0.0
+    path_error: float = 0.0
     check_separation: bool = True
-    above: float = 0.0
+    min_extra_lift: float = 0.0
 
 
 MAX_INWARD_PASSES = 5
-"""Times that knots are moved away from joint limits."""
+"""Maximum number of passes that move knots away from joint limits."""
 
 LIMIT_MARGIN_RAD = 1e-3
-"""rad or m: distance from joint limits that the curve keeps."""
+"""rad or m: distance of the curve from joint limits."""
 
 CHECKS_PER_PIECE = 16
-"""Places of a piece between two knots at which that is looked at. A joint that turns back by 0.4 rad from knot to knot
-swings by 2 mrad higher between quarters than at them, and by a sixteenth of that between sixteenths."""
+"""Samples per piece between two knots at which joint limits are checked. Where a joint reverses by 0.4 rad from knot to
+knot, the curve exceeds samples at quarters of the piece by 2 mrad, and samples at sixteenths by 1/16 of that."""
 
 
 def smooth_offsets(robot: Robot, guides: np.ndarray, q: np.ndarray, passes: int, ease: int) -> np.ndarray:
-    """Return by what postures differ from their guides (k, nv), smoothed along the path; the ends are kept.
+    """Return the offsets (k, nv) of postures from their guides, smoothed along the path; the ends are kept.
 
-    ``S off + S (off - S off)``: what a filter S takes off a hill is filtered and given back, or a foot that is
-    lifted high would be let down by centimetres.
+    ``S off + S (off - S off)``: the residual of the filter S is filtered and added again. A single pass would lower the
+    peak of a foot that is lifted high by centimetres.
 
     Source: Tukey, Exploratory Data Analysis, 1977 (twicing).
     """
-    off = np.array([robot.difference(guide, here) for guide, here in zip(guides, q, strict=True)])
-    once = filtered(off, passes)
-    off = once + filtered(off - once, passes)
-    part = np.clip(np.minimum(np.arange(len(off)), np.arange(len(off))[::-1]) / ease, 0.0, 1.0)[:, None]
-    return off * part**3 * (10 - 15 * part + 6 * part**2)
+    offsets = np.array([robot.difference(guide, here) for guide, here in zip(guides, q, strict=True)])
+    once = filtered(offsets, passes)
+    offsets = once + filtered(offsets - once, passes)
+    part = np.clip(np.minimum(np.arange(len(offsets)), np.arange(len(offsets))[::-1]) / ease, 0.0, 1.0)[:, None]
+    return offsets * part**3 * (10 - 15 * part + 6 * part**2)
 
 
 def draw_inside(robot: Robot, q: np.ndarray) -> None:
-    """Draw knots (k, nq) inwards where the curve through them would take joints beyond their limits in between.
+    """Move knots (k, nq) inwards, in place, where the curve through them exceeds joint limits in between.
 
-    It swings beyond its knots where they turn sharply near a limit. The ends stay.
+    The curve overshoots where knots reverse sharply near a limit. The ends stay.
     """
     last, limits = len(q) - 1, robot.limits
     powers = (np.arange(CHECKS_PER_PIECE) / CHECKS_PER_PIECE)[:, None] ** np.arange(6)
     for _ in range(MAX_INWARD_PASSES):
         joints = Spline(np.arange(last + 1.0), q[:, 7:])
-        values = np.einsum("sm,kmn->ksn", powers, joints.coefficients)  # all along each piece
-        over = np.maximum(values - limits.upper + LIMIT_MARGIN_RAD, 0.0) - np.maximum(
+        values = np.einsum("sm,kmn->ksn", powers, joints.coefficients)  # samples of each piece
+        excess = np.maximum(values - limits.upper + LIMIT_MARGIN_RAD, 0.0) - np.maximum(
             limits.lower + LIMIT_MARGIN_RAD - values, 0.0
         )
-        if not over.any():
+        if not excess.any():
             break
-        piece, share, _ = np.nonzero(over)
+        piece, share, _ = np.nonzero(excess)
         change = np.zeros_like(q[:, 7:])
         for k, part in sorted(set(zip(piece.tolist(), share.tolist(), strict=True))):
             for knot in {k, k + 1 if part else k}:
-                change[knot] = np.where(np.abs(over[k, part]) > np.abs(change[knot]), over[k, part], change[knot])
+                change[knot] = np.where(np.abs(excess[k, part]) > np.abs(change[knot]), excess[k, part], change[knot])
         q[1:-1, 7:] -= 1.2 * change[1:-1]
 
 
 def filtered(values: np.ndarray, passes: int) -> np.ndarray:
-    """Return values (k, n) after so many passes of the filter; beyond their ends they go on as a line does."""
+    """Return values (k, n) after some passes of the filter (1, 2, 1) / 4, extrapolated linearly at both ends."""
     for _ in range(passes):
-        mirrored = np.vstack([2 * values[0] - values[1], values, 2 * values[-1] - values[-2]])
-        values = (mirrored[:-2] + 2 * values + mirrored[2:]) / 4
+        extended = np.vstack([2 * values[0] - values[1], values, 2 * values[-1] - values[-2]])
+        values = (extended[:-2] + 2 * values + extended[2:]) / 4
     return values
 
 

@@ -37,12 +37,12 @@ class ObjectPath:
 
     @property
     def length(self) -> float:
-        """How far its frame goes (m)."""
+        """Distance that the frame of the object moves (m)."""
         return float(np.linalg.norm(self.end[1] - self.begin[1]))
 
     @property
     def angle(self) -> float:
-        """How far it turns (rad)."""
+        """Angle by which the object turns (rad)."""
         return float(np.linalg.norm(self._turn))
 
     @property
@@ -50,35 +50,35 @@ class ObjectPath:
         return rotation_vector(self.end[0] @ self.begin[0].T)
 
     def at(self, share: float) -> Pose:
-        """Return the pose when a share of the time has passed."""
+        """Return the pose at a share of the duration."""
         s = minimum_jerk(share)[0]
         R = Rotation.from_rotvec(s * self._turn).as_matrix() @ self.begin[0]
         return R, self.begin[1] + s * (self.end[1] - self.begin[1])
 
 
-def taken_along(
+def contacts_at(
     before: Sequence[Contact],
     after: Sequence[Contact],
     paths: Sequence[ObjectPath],
     share: float,
     environment: Environment,
 ) -> tuple[Contact, ...]:
-    """Return contacts when a share of the time has passed in which objects take those on them along.
+    """Return the contacts at a share of the duration; those on moving objects move along.
 
-    A moving object is borne by the surface it slides on, or else by the robot alone.
+    A moving object is supported by the surface that it slides on, or else by the robot alone.
 
     Parameters
     ----------
-    before, after : the same contacts where they are at the two ends.
-    environment : with the surfaces that objects slide on.
+    before, after : the same contacts at both ends.
+    environment : contains the surfaces that objects slide on.
     """
-    known, last = {path.name: path for path in paths}, {contact.patch: contact for contact in after}
+    path_of, last = {path.name: path for path in paths}, {contact.patch: contact for contact in after}
     found = []
     for contact in before:
         carrier, end = contact.carrier, last[contact.patch].carrier
-        path = None if carrier is None else known.get(carrier.name)
+        path = None if carrier is None else path_of.get(carrier.name)
         if carrier is not None and path is not None:
-            here, rests = path.at(share), end is not None and slides(carrier.rest, end.rest, environment)
-            contact = replace(contact.moved(path.begin, here), carrier=carrier.moved(path.begin, here, rests))
+            pose, rests = path.at(share), end is not None and slides(carrier.rest, end.rest, environment)
+            contact = replace(contact.moved(path.begin, pose), carrier=carrier.moved(path.begin, pose, rests))
         found.append(contact)
     return tuple(found)

@@ -1,6 +1,6 @@
-"""Cache of segments in one scene, and the motions that the search proves: shifts, swings and retractions.
+"""Cache of segments in one scene, and the motions that the search checks: shifts, swings and retractions.
 
-Each is found as the plan has it (``segment``), or faster (``look``), to tell whether a path exists.
+``segment`` computes a motion as in the plan; ``look`` is faster, and tells whether a path exists.
 """
 
 from collections.abc import Callable, Sequence
@@ -24,7 +24,7 @@ Found = TypeVar("Found")
 
 
 class SegmentCache:
-    """Segments in one scene, kept by value: what the search has proven is found at once when the plan is made.
+    """Segments in one scene, cached by value: the plan reuses the motions that the search has checked.
 
     Parameters
     ----------
@@ -39,45 +39,45 @@ class SegmentCache:
         collisions: CollisionModel | None = None,
     ):
         self.finder = TransitionFinder(robot, environment, settings, collisions)
-        self._known: dict[tuple, Segment] = {}
+        self._segments: dict[tuple, Segment] = {}
         self._looks: dict[tuple, Knots] = {}
         self._retractions: dict[tuple, Segment] = {}
 
     def shift(self, begin: Departure, q: np.ndarray) -> Segment:
         """Return the motion of the body to posture q (nq,), see `TransitionFinder.shift`."""
-        return self._kept(begin, q, (), lambda: self.finder.shift(begin, q), self._known)
+        return self._cached(begin, q, (), lambda: self.finder.shift(begin, q), self._segments)
 
     def swing(self, begin: Departure, q: np.ndarray, added: Sequence[Contact]) -> Segment:
-        """Return the motion of a patch to a new contact, see `TransitionFinder.swing`: no lower than a look shows."""
-        above = self.look(begin, q, added).above
-        return self._kept(begin, q, added, lambda: self.finder.swing(begin, q, added, above), self._known)
+        """Return the motion of a patch to a new contact, see `TransitionFinder.swing`; as high as `look` requires."""
+        min_extra_lift = self.look(begin, q, added).min_extra_lift
+        return self._cached(begin, q, added, lambda: self.finder.swing(begin, q, added, min_extra_lift), self._segments)
 
     def retraction(self, begin: Departure, patch: str) -> Segment:
-        """Return the lift of a patch that has nowhere to go yet, see `TransitionFinder.retraction`."""
-        return self._kept(begin, begin.q, (), lambda: self.finder.retraction(begin, patch), self._retractions)
+        """Return the lift of a patch without a next contact, see `TransitionFinder.retraction`."""
+        return self._cached(begin, begin.q, (), lambda: self.finder.retraction(begin, patch), self._retractions)
 
     def look(self, begin: Departure, q: np.ndarray, added: Sequence[Contact]) -> Knots:
-        """Return knots of a swing, found more quickly, see `TransitionFinder.look`."""
-        return self._kept(begin, q, added, lambda: self.finder.look(begin, q, added), self._looks)
+        """Return knots of a swing, computed faster, see `TransitionFinder.look`."""
+        return self._cached(begin, q, added, lambda: self.finder.look(begin, q, added), self._looks)
 
-    def _kept(
+    def _cached(
         self,
         begin: Departure,
         q: np.ndarray,
         added: Sequence[Contact],
         find: Callable[[], Found],
-        known: dict[tuple, Found],
+        cache: dict[tuple, Found],
     ) -> Found:
         key = (
             tuple(sorted(contact_key(contact) for contact in begin.closed)),
-            tuple(sorted(contact_key(contact) for contact in begin.rising.values())),
+            tuple(sorted(contact_key(contact) for contact in begin.resting.values())),
             tuple(contact_key(contact) for contact in added),
             begin.q.tobytes(),
             q.tobytes(),
         )
-        if key not in known:
-            known[key] = find()
-        return known[key]
+        if key not in cache:
+            cache[key] = find()
+        return cache[key]
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,9 +86,9 @@ class SwingMotion:
 
     Attributes
     ----------
-    common : contacts that carry the robot meanwhile.
-    before : the contact that the patch leaves, None where it comes from the air.
-    added : where it leads: the first is the patch that swings, others of its limb go along.
+    common : closed contacts during the swing.
+    before : the contact that the patch leaves, None if the patch is in the air.
+    added : new contacts: the first that of the swinging patch, then others of its limb, which move along.
     q0, q1 : (nq,) postures at the two ends.
     """
 
@@ -100,17 +100,17 @@ class SwingMotion:
 
     @property
     def after(self) -> Contact:
-        """The contact that the patch comes to."""
+        """The new contact of the patch."""
         return self.added[0]
 
     @property
     def touching(self) -> tuple[Contact, ...]:
-        """Contacts that its limb leaves or comes to."""
+        """Contacts that the limb leaves or comes to."""
         return self.added if self.before is None else (self.before, *self.added)
 
     @property
     def length(self) -> float:
-        """From place to place on one support (m); inf from one support to another, and from the air."""
+        """Distance of the two contacts on one support (m); inf from one support to another, and from the air."""
         if self.before is None or self.before.support != self.after.support:
             return np.inf
         return float(np.linalg.norm(self.before.p - self.after.p))
@@ -132,7 +132,7 @@ class SwingMotion:
         return self.after.patch
 
     def look(self, segments: "SegmentCache") -> Knots | Segment:
-        """Return knots of it, found quickly."""
+        """Return its knots, computed fast."""
         return segments.look(self._begin, self.q1, self.added)
 
     def segment(self, segments: "SegmentCache") -> Segment:
@@ -150,12 +150,12 @@ class SwingMotion:
 
 @dataclass(frozen=True, eq=False)
 class BodyShift:
-    """The motion of the body on all its contacts, after which some of them lift.
+    """The motion of the body on all its contacts, before some of them open.
 
     Attributes
     ----------
-    contacts : that stay closed meanwhile.
-    leaving : those of them that lift then.
+    contacts : closed contacts during the motion.
+    leaving : those that open after it.
     q0, q1 : (nq,) postures at the two ends.
     """
 
@@ -194,13 +194,13 @@ class BodyShift:
 
 @dataclass(frozen=True, eq=False)
 class Retraction:
-    """The lift of a patch that has been let go and has nowhere to go yet, clear of its support.
+    """The lift of a patch without a next contact, clear of its support.
 
     Attributes
     ----------
-    contacts : that carry the robot meanwhile.
-    leaving : what the patch leaves.
-    q0 : (nq,) posture in which it begins.
+    contacts : closed contacts during the motion.
+    leaving : opened contact of the patch.
+    q0 : (nq,) posture at the beginning.
     """
 
     contacts: tuple[Contact, ...]
@@ -235,4 +235,4 @@ class Retraction:
 
 
 ProvenMotion = SwingMotion | BodyShift | Retraction
-"""Motions between stances that a search proves."""
+"""Motions between stances that the search checks."""

@@ -1,9 +1,9 @@
-"""Transitions between stances: what the planner finds, the certificate judges, and the controller follows.
+"""Transitions between stances: found by the planner, judged by the certificate, executed by the controller.
 
-A transition is one or two segments, each on contacts that stay closed. A contact that opens divides them: up to there
-the body goes over what will bear it; after it a patch that has nowhere to go yet is lifted clear. A segment is a curve
-of degree five through knots of the whole body, and says of each patch in the air how it goes along. It goes from rest
-to rest; where the robot walks without coming to rest, it begins or ends as it passes its stance (`BoundaryState`).
+A transition has one or two segments, each on constant contacts. An opening contact divides them: in the first segment
+the body shifts over the remaining contacts; in the second a patch without a next contact is lifted clear. A segment is
+a quintic spline through whole-body knots, with the swings of patches in the air. It begins and ends at rest, unless the
+robot passes a stance in motion (`BoundaryState`).
 """
 
 from dataclasses import dataclass
@@ -53,14 +53,14 @@ class BoundaryState(NamedTuple):
         return self.velocity, self.acceleration
 
     def along(self, rate: float, change: float) -> "BoundaryState":
-        """Return the derivatives by the parameter s of the path, gone along with the rates sd and sdd."""
+        """Return the derivatives by the path parameter s, which has the rates sd = ``rate`` and sdd = ``change``."""
         v, velocity = self.v / rate, self.velocity / rate
         vd, acceleration = self.vd - change * v, self.acceleration - change * velocity
         return BoundaryState(v, vd / rate**2, velocity, acceleration / rate**2)
 
 
 class ClosestApproach(NamedTuple):
-    """Closest approach of bodies along a segment: distance (m; None: nothing is near), and the two bodies."""
+    """Closest approach of bodies along a segment: distance (m; None: no bodies are near), and the two bodies."""
 
     distance: float | None
     bodies: tuple[str, ...]
@@ -77,11 +77,11 @@ class SwingSpec:
     ----------
     patch : its name.
     lead : its reference: a separate path, which the knots follow too (``own``), or the knots (``body``).
-    lift : (3,) along the normal of the support that it leaves, m; zero where it comes from the air.
-    approach : (3,) along the normal of the support that it comes to, from where it comes down, m.
-    lifts_off : whether it rests on its old support at the beginning.
-    target : the contact that it comes to, None where it stays in the air.
-    hold : whether that contact closes in a later transition of its limb: until then it stays above it.
+    lift : (3,) along the normal of the old support (m); zero if the patch starts in the air.
+    approach : (3,) offset from the target, along its normal, from which the patch comes down (m).
+    lifts_off : whether the patch rests on its old support at the beginning.
+    target : the new contact, None if the patch stays in the air.
+    hold : whether the target closes in a later transition of the limb only: until then the patch waits above it.
     """
 
     patch: str
@@ -99,19 +99,19 @@ class Segment:
 
     Attributes
     ----------
-    contacts : closed all along, where they are at its end.
-    times : (k,) s since it began, the first 0, at the nominal speed.
+    contacts : closed contacts, in their places at the end of the segment.
+    times : (k,) times of the knots at the nominal speed, the first 0 (s).
     q : (k, nq) postures at these times.
-    com : (k, 3) centres of mass of these (m).
-    courses : of patches that leave a support or come to one; all others in the air go as the body takes them.
-    objects : {name: (7,)} where objects that it moves are at its end.
+    com : (k, 3) centres of mass of the postures (m).
+    courses : swings of patches that leave or reach a support; all others in the air move with the body.
+    objects : {name: (7,)} poses of moved objects at the end.
     near : closest approach of bodies.
-    missed : greatest deficit of clearance (m); 0 where there is none.
-    worst : where that is.
-    held : whether its contacts hold the robot all along, at rest, about as easily as at its ends.
-    law : its time parameterization; None is the nominal speed.
+    missed : greatest clearance deficit (m); 0 if there is none.
+    worst : place of the greatest deficit.
+    held : whether the robot is in static equilibrium all along, with margins similar to those at the ends.
+    law : time parameterization; None: nominal speed.
     retiming_failure : why no time parameterization was found.
-    begin, finish : states at its ends, derivatives by the nominal time; None is rest.
+    begin, finish : states at the ends, derivatives by the nominal time; None: at rest.
     """
 
     contacts: tuple[Contact, ...]
@@ -133,12 +133,12 @@ class Segment:
 
     @property
     def duration(self) -> float:
-        """Nominal duration (s): the end of its path."""
+        """Duration (s) at the nominal speed."""
         return float(self.times[-1])
 
     @property
     def time(self) -> float:
-        """How long it takes (s)."""
+        """Duration (s) with the time parameterization."""
         return self.duration if self.law is None else self.law.duration
 
     @cached_property
@@ -155,17 +155,17 @@ class Segment:
 
     @property
     def passes(self) -> bool:
-        """Whether it begins or ends in motion."""
+        """Whether the segment begins or ends in motion."""
         return self.begin is not None or self.finish is not None
 
     @property
     def shortfall(self) -> str:
-        """Deficit of a motion that is in collision, as text."""
+        """Clearance deficit as text, for a motion in collision."""
         where = f"between {' and '.join(self.worst.bodies)}" if self.worst.bodies else "at the contacts"
         return f"{1000 * self.missed:.0f} mm are missing {where}, {100 * self.worst.share:.0f} % along it"
 
     def course(self, patch: str) -> SwingSpec | None:
-        """Return the course of a patch, None where it has none."""
+        """Return the swing of a patch, or None."""
         return next((course for course in self.courses if course.patch == patch), None)
 
 
@@ -175,10 +175,10 @@ class Transition:
 
     Attributes
     ----------
-    patch : that is set down or taken away, None where contacts stay.
-    segments : in their order.
-    ramp : how long the force of the patch takes to sink before it opens, or its limit to rise after it closed (s).
-    parts : whether a patch that has opened leaves its support before the next transition.
+    patch : the patch that is added or removed, None if contacts stay.
+    segments : in order.
+    ramp : duration of the force ramp of the patch: to zero before it opens, or up to its limit after it closes (s).
+    parts : whether an opened patch leaves its support before the next transition.
     """
 
     patch: str | None
@@ -196,14 +196,14 @@ class Transition:
 
     @property
     def duration(self) -> float:
-        """Without the time that it takes until a support is felt (s).
+        """Duration (s), without the wait for touchdown.
 
-        At a quick pace the force of a patch that opens sinks while the body still goes to what will bear it.
+        With a time parameterization the force of an opening patch ramps down while the body is still shifting.
         """
         first = self.segments[0]
-        sinks = first.law is not None and any(contact.patch == self.patch for contact in first.contacts)
-        going = first.time if sinks else 0.0
-        return sum(segment.time for segment in self.segments) + max(self.ramp - going, 0.0)
+        unloads = first.law is not None and any(contact.patch == self.patch for contact in first.contacts)
+        overlap = first.time if unloads else 0.0
+        return sum(segment.time for segment in self.segments) + max(self.ramp - overlap, 0.0)
 
     @property
     def start(self) -> np.ndarray:
@@ -217,17 +217,17 @@ class Transition:
 
     @property
     def near(self) -> ClosestApproach:
-        """Where bodies come nearest."""
+        """Closest approach of bodies over all segments."""
         known = [segment.near for segment in self.segments if segment.near.distance is not None]
         return min(known, key=lambda near: near.distance or 0.0, default=ClosestApproach(None, ()))
 
     @property
     def missed(self) -> float:
-        """Greatest deficit of its clearance (m); 0 where there is none."""
+        """Greatest clearance deficit (m); 0 if there is none."""
         return max(segment.missed for segment in self.segments)
 
     def summary(self) -> str:
-        """Return how long it takes and how near bodies come: ``2.3 s, 12 mm``."""
+        """Return duration and smallest distance of bodies: ``2.3 s, 12 mm``."""
         near = self.near.distance
         return f"{self.duration:.1f} s" + ("" if near is None else f", {1e3 * near:z.0f} mm")
 

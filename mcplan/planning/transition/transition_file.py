@@ -28,7 +28,7 @@ RAMP_SETTINGS = ("timing.unload_time", "timing.load_time")
 """Settings that the times of transitions depend on."""
 
 PACE_SETTINGS = (TORQUE_RATE, PRELOAD)
-"""The same, only at a pace that is not ``slow``; the margins of the pace are added to them."""
+"""Further such settings of a pace that is not ``slow``; its margins count, too."""
 
 
 def path_settings(settings: ControlSettings) -> dict[str, float]:
@@ -89,7 +89,7 @@ def transition_of(
     robot: Robot,
     patch: str | None,
     contacts: Sequence[tuple[Contact, ...]],
-    ahead: Sequence[Contact],
+    later_contacts: Sequence[Contact],
     objects: dict[str, np.ndarray] | None,
     passing: tuple[BoundaryState | None, BoundaryState | None] = (None, None),
 ) -> Transition:
@@ -98,8 +98,8 @@ def transition_of(
     Parameters
     ----------
     patch : that is added or removed.
-    contacts : closed along each segment.
-    ahead : contacts that later stances add, in their order.
+    contacts : closed contacts of each segment.
+    later_contacts : contacts that this and later stances add, in order.
     objects : {name: (7,)} poses of moved objects at its end.
     passing : states at its two ends, if the motion does not stop there.
 
@@ -121,7 +121,7 @@ def transition_of(
             raise InputError(f"{where}.knots: {q.shape[1]} numbers in a line; {robot.name} has {robot.nq}")
         if (np.abs(np.linalg.norm(q[:, 3:7], axis=1) - 1.0) > 1e-6).any():
             raise InputError(f"{where}.knots: a base quaternion w x y z (numbers 4 to 7) has not the length 1")
-        courses = tuple(_course(course, robot, ahead, where) for course in item.courses)
+        courses = tuple(_course(course, robot, later_contacts, where) for course in item.courses)
         near, timing = ClosestApproach(item.near.distance, item.near.between), _timing(item, where)
         begin = passing[0] if k == 0 else None
         finish = passing[1] if k == len(spec.segments) - 1 else None
@@ -149,13 +149,13 @@ def _timing(item: SegmentSpec, where: str) -> TimeParameterization | None:
     return TimeParameterization(times, path, rate, change, item.law.kept)
 
 
-def _course(spec: CourseSpec, robot: Robot, ahead: Sequence[Contact], where: str) -> SwingSpec:
+def _course(spec: CourseSpec, robot: Robot, later_contacts: Sequence[Contact], where: str) -> SwingSpec:
     if spec.patch not in robot.patches:
         raise InputError(f"{where}.courses: {robot.name} has no patch `{spec.patch}`")
-    meets = next((contact for contact in ahead if contact.patch == spec.patch), None)
-    if spec.meets and meets is None:
+    target = next((contact for contact in later_contacts if contact.patch == spec.patch), None)
+    if spec.meets and target is None:
         raise InputError(f"{where}.courses: {spec.patch} meets a contact, but no later stance adds it")
     return SwingSpec(
         spec.patch, spec.leader, np.array(spec.lift), np.array(spec.approach), spec.leaves,
-        meets if spec.meets else None, spec.waits,
+        target if spec.meets else None, spec.waits,
     )  # fmt: skip

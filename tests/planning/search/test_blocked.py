@@ -36,7 +36,7 @@ def bar(monkeypatch, longest):
     looked = SegmentCache.look
 
     def look(segments, begin, q, added):
-        old = begin.rising.get(added[0].patch)
+        old = begin.resting.get(added[0].patch)
         if old is not None and np.linalg.norm(old.p - added[0].p) > longest:
             return SimpleNamespace(missed=0.05, worst=PathViolation(0.5, ("a", "b")))
         return looked(segments, begin, q, added)
@@ -57,7 +57,7 @@ def bar_what_is_found(monkeypatch, longest):
     found = SegmentCache.swing
 
     def swing(segments, begin, q, added):
-        old, free = begin.rising.get(added[0].patch), found(segments, begin, q, added)
+        old, free = begin.resting.get(added[0].patch), found(segments, begin, q, added)
         far = old is not None and np.linalg.norm(old.p - added[0].p) > longest
         return replace(free, missed=0.05, worst=PathViolation(0.5, ("a", "b"))) if far else free
 

@@ -35,7 +35,7 @@ def law_of(step, segment, **pace):
     segment = replace(segment, times=8.0 * segment.times)
     settings = step.scenario.replace(control={"pace": pace}).transition_settings
     retimer = Retimer(step.scenario.robot, settings)
-    return replace(segment, law=retimer.law(segment)), retimer
+    return replace(segment, law=retimer.timing(segment)), retimer
 
 
 @pytest.mark.parametrize("k", [0, 1, 2])

@@ -35,9 +35,9 @@ def near():
     return nearness, search, task, middle, nearness.watched([right])
 
 
-def wish(nearness, need, least=-1.0):
+def wish(nearness, desired, minimum=-1.0):
     every = np.full(len(nearness.collisions.pairs), 1.0)
-    return DesiredClearance(need * every, 0.5 * need * every, least * every)
+    return DesiredClearance(desired * every, 0.5 * desired * every, minimum * every)
 
 
 def test_a_round_is_a_search_with_the_distances_as_rows(near):
@@ -45,36 +45,36 @@ def test_a_round_is_a_search_with_the_distances_as_rows(near):
     asked = wish(nearness, 0.02)
     pairs, distance, J = nearness.near(q, watched)
     assert distance.min() < 0.0
-    rows = np.column_stack([J, np.minimum(asked.need[pairs] - distance, MAX_PUSH_M)])
+    rows = np.column_stack([J, np.minimum(asked.desired[pairs] - distance, MAX_PUSH_M)])
     expected = search.run(
         task._replace(linear=rows, linear_q=q), q, IK_STEPS, ROW_TOLERANCE, STEP_TOLERANCE, TRUST_RADIUS
     )
     moved, measures = q.copy(), np.zeros(core.MEASURES)
-    tree, around = nearness.robot.tree, nearness.around
+    tree, around = nearness.robot.tree, nearness.surroundings
     count = core.find_near(tree, around, moved, watched)
     rule = search.rule(IK_STEPS, ROW_TOLERANCE, STEP_TOLERANCE, TRUST_RADIUS)
     count = core.keep_apart(
-        tree, around, count, task, rule, moved, asked.need, asked.content, watched, MAX_PUSH_M,
-        search.room_for(task, len(watched)), search.report, measures,
+        tree, around, count, task, rule, moved, asked.desired, asked.sufficient, watched, MAX_PUSH_M,
+        search.scratch_for(task, len(watched)), search.report, measures,
     )  # fmt: skip
     np.testing.assert_allclose(moved, expected.q, atol=1e-12)
     pairs, distance, _ = nearness.near(expected.q, watched)
     assert count == len(pairs)
     assert measures[core.OFF] == pytest.approx(expected.missed[: len(task.select)].max(), abs=1e-12)
-    assert measures[core.SHORT] == pytest.approx(max((asked.content[pairs] - distance).max(), 0.0), abs=1e-12)
-    assert measures[core.LEFT] == pytest.approx(min((distance - asked.need[pairs]).min(), 0.0), abs=1e-12)
+    assert measures[core.SHORT] == pytest.approx(max((asked.sufficient[pairs] - distance).max(), 0.0), abs=1e-12)
+    assert measures[core.LEFT] == pytest.approx(min((distance - asked.desired[pairs]).min(), 0.0), abs=1e-12)
 
 
 def test_it_settles_on_its_contact_and_apart_and_then_fits(near):
     nearness, search, task, q, watched = near
     asked, apart = wish(nearness, 0.005), CollisionAvoidingIK(nearness, search)
     assert not apart.fits(task, q, asked, watched)
-    found, missed = apart.settle(task, q, asked, watched)
+    found, missed = apart.solve(task, q, asked, watched)
     assert missed <= 0.0
     assert apart.fits(task, found, asked, watched)
     assert search.run(task, found, 0, ROW_TOLERANCE, STEP_TOLERANCE).worst <= CONTACT_TOLERANCE_M
     pairs, distance, _ = nearness.near(found, watched)
-    assert (distance - asked.need[pairs]).min() >= -FIT_TOLERANCE_M
+    assert (distance - asked.desired[pairs]).min() >= -FIT_TOLERANCE_M
     np.testing.assert_array_equal(q, near[3])
 
 
@@ -87,7 +87,7 @@ def test_rounds_that_gain_nothing_are_the_last(near, monkeypatch):
     for idle in (MAX_IDLE_ROUNDS, MAX_ROUNDS):
         monkeypatch.setattr(apart_module, "MAX_IDLE_ROUNDS", idle)
         rounds.clear()
-        _, missed = CollisionAvoidingIK(nearness, search).settle(task, q, wish(nearness, 0.3), watched)
+        _, missed = CollisionAvoidingIK(nearness, search).solve(task, q, wish(nearness, 0.3), watched)
         found.append((len(rounds), missed))
     (few, missed), (all_of_them, least) = found
     assert few < all_of_them == MAX_ROUNDS
@@ -97,7 +97,7 @@ def test_rounds_that_gain_nothing_are_the_last(near, monkeypatch):
 def test_it_does_not_fit_beyond_a_joint_limit_off_its_contact_or_too_near(near):
     nearness, search, task, q, watched = near
     asked, apart = wish(nearness, 0.005), CollisionAvoidingIK(nearness, search)
-    found, _ = apart.settle(task, q, asked, watched)
+    found, _ = apart.solve(task, q, asked, watched)
     beyond, off = found.copy(), found.copy()
     beyond[-1] = task.limit[1, -1] + 1e-9
     off[0] += 2.0 * FIT_TOLERANCE_M
@@ -107,16 +107,16 @@ def test_it_does_not_fit_beyond_a_joint_limit_off_its_contact_or_too_near(near):
     assert not apart.fits(task, found, wish(nearness, distance.min() + 2.0 * FIT_TOLERANCE_M), watched)
 
 
-@pytest.mark.parametrize("least", [-1.0, 0.01])
-def test_what_is_short_is_the_worst_pair_and_around_it_what_its_rate_adds(near, least):
+@pytest.mark.parametrize("minimum", [-1.0, 0.01])
+def test_the_deficit_is_of_the_worst_pair_and_around_it_includes_the_rates(near, minimum):
     nearness, _, _, q, watched = near
-    asked, step = wish(nearness, 0.02, least), np.linspace(-0.1, 0.1, nearness.robot.nv)
+    asked, step = wish(nearness, 0.02, minimum), np.linspace(-0.1, 0.1, nearness.robot.nv)
     pairs, distance, J = nearness.near(q, watched)
-    short, under = asked.content[pairs] - distance, asked.least[pairs] - distance
+    short, under = asked.sufficient[pairs] - distance, asked.minimum[pairs] - distance
     around = float((short + DISTANCE_RATE_FACTOR * np.abs(J @ step)).max())
     short = np.where(under > 0.0, np.maximum(short, SUFFICIENT_CLEARANCE_M + under), short)
     pair = nearness.collisions.pairs[pairs[short.argmax()]]
-    found = nearness.short(q, asked, watched, step)
+    found = nearness.deficit(q, asked, watched, step)
     assert found.bodies == (pair.a, pair.b)
     np.testing.assert_allclose([found.amount, found.around], [short.max(), around], atol=1e-12)
 
@@ -125,13 +125,13 @@ def test_a_search_that_ends_in_no_number_says_so(near):
     nearness, search, task, q, watched = near
     asked, measures = wish(nearness, 0.02), np.zeros(core.MEASURES)
     nowhere = task._replace(guide=np.full_like(q, np.nan))
-    tree, around = nearness.robot.tree, nearness.around
+    tree, around = nearness.robot.tree, nearness.surroundings
     wrong = q.copy()
     wrong[7] = np.nan
     rule = search.rule(IK_STEPS, ROW_TOLERANCE, STEP_TOLERANCE, TRUST_RADIUS)
     count = core.keep_apart(
-        tree, around, 0, nowhere, rule, wrong, asked.need, asked.content, watched, MAX_PUSH_M,
-        search.room_for(task, len(watched)), search.report, measures,
+        tree, around, 0, nowhere, rule, wrong, asked.desired, asked.sufficient, watched, MAX_PUSH_M,
+        search.scratch_for(task, len(watched)), search.report, measures,
     )  # fmt: skip
     assert count == core.NOT_FINITE
 

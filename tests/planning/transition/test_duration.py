@@ -7,7 +7,7 @@ import pytest
 
 from mcplan.core.rigid_body.tree import GRAVITY
 from mcplan.motion.spline import PostureSpline, Spline
-from mcplan.planning.timing.duration import BALANCE_CHECKS, BORNE_SHARE
+from mcplan.planning.timing.duration import BALANCE_CHECKS, CONTACT_FORCE_SHARE
 from mcplan.planning.transition.body_motion import KNOT_INTERVALS, BodyMotion
 from mcplan.planning.transition.finder import TransitionFinder
 from mcplan.planning.transition.knots import Knots
@@ -52,7 +52,7 @@ def test_a_motion_is_slowed_until_its_centre_of_pressure_stays_within_the_room_t
     def excess(motion):
         com = Spline(motion.times, robot.com(motion.knots.q))
         return max(
-            np.linalg.norm(x.acceleration[:2]) * x.value[2] / GRAVITY / finder.durations.room(contacts, x.value)
+            np.linalg.norm(x.acceleration[:2]) * x.value[2] / GRAVITY / finder.durations.cop_distance(contacts, x.value)
             for x in map(com.sample, np.linspace(0.0, motion.duration, 500))
         )
 
@@ -122,7 +122,7 @@ def test_a_shift_takes_as_long_as_its_end_with_the_least_room_asks_for(scene, ax
     robot, finder, contacts, q = scene
     ends = np.tile(q, (2, 1))
     ends[:, axis] += way * np.array([near, far]) + np.mean([c.p for c in contacts], axis=0)[axis] - robot.com(q)[axis]
-    rooms = [finder.durations.room(contacts, robot.com(end)) for end in ends]
+    rooms = [finder.durations.cop_distance(contacts, robot.com(end)) for end in ends]
     assert rooms[1] < 0.9 * rooms[0]
     expected = np.sqrt(5.8 * (far - near) / rooms[1] * robot.com(q)[2] / GRAVITY)
     for start, end in (ends, ends[::-1]):
@@ -158,5 +158,5 @@ def test_what_limbs_take_besides_the_weight_counts_too(scene):
     slower = stretch(1.0)
     assert slower > 1.2
     assert least_part(1.0) < 0.7
-    assert least_part(slower) * BORNE_SHARE == pytest.approx(1.0, rel=0.05)
+    assert least_part(slower) * CONTACT_FORCE_SHARE == pytest.approx(1.0, rel=0.05)
     assert stretch(slower) == pytest.approx(1.0, abs=0.02)

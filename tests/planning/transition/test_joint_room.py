@@ -8,8 +8,8 @@ from mcplan.planning.transition.knot_search import (
     FOLD_MARGIN_RAD,
     JOINT_MARGIN_RAD,
     JOINT_MARGIN_SHARE,
-    JointRoom,
     KnotFinder,
+    PathJointLimits,
 )
 from mcplan.robot.robot_file import load_robot
 from mcplan.scene.environment import Environment, Surface
@@ -62,7 +62,7 @@ def test_bounds_are_never_narrower_than_the_ends_nor_wider_than_the_widest(robot
     limits, random = robot.limits, np.random.default_rng(3)
     finder_margin = 0.01
     least = np.array([limits.lower + finder_margin, limits.upper - finder_margin])
-    room, knees = JointRoom(robot, least), np.isin(robot.joint_names, KNEES)
+    room, knees = PathJointLimits(robot, least), np.isin(robot.joint_names, KNEES)
     for _ in range(20):
         ends = random.uniform(least[0], least[1], (2, robot.n))
         lower, upper = room.between(ends, SOLES)
@@ -75,7 +75,7 @@ def test_bounds_are_never_narrower_than_the_ends_nor_wider_than_the_widest(robot
 
 def test_limbs_that_touch_stay_bent_about_as_their_ends_are(robot):
     knee = robot.joint_names.index(KNEES[0])
-    room = JointRoom(robot, np.array([robot.limits.lower, robot.limits.upper]))
+    room = PathJointLimits(robot, np.array([robot.limits.lower, robot.limits.upper]))
 
     def lowest(one, other, patches=SOLES):
         ends = np.array([robot.posture("half_sitting")[7:]] * 2)
@@ -95,5 +95,5 @@ def test_bounds_of_a_joint_with_hardly_any_range_do_not_cross(telescopic):
     """Though the ends are at its limit, beyond the widest bounds."""
     least = PostureSearch(telescopic, np.ones(telescopic.nv), 0.01).limit
     for ends in (telescopic.limits.lower, telescopic.limits.upper):
-        lower, upper = JointRoom(telescopic, least).between(np.array([ends, ends]), ())
+        lower, upper = PathJointLimits(telescopic, least).between(np.array([ends, ends]), ())
         assert (lower <= upper + 1e-12).all()

@@ -89,9 +89,9 @@ def test_the_room_of_a_centre_of_mass_is_its_distance_to_the_edge_of_the_sole(sc
     finder = KnotFinder(robot, environment)
     corners = right.world_points
     x = np.array([corners[:, 0].max() - 0.02, corners[:, 1].mean(), 0.8])
-    assert finder.room([right], x) == pytest.approx(0.02, abs=3e-3)
-    assert finder.room([right], x + np.array([0.05, 0.0, 0.0])) < 0.0
-    assert finder.room([replace(right, max_force=100.0)], x) == -np.inf
+    assert finder.com_inset([right], x) == pytest.approx(0.02, abs=3e-3)
+    assert finder.com_inset([right], x + np.array([0.05, 0.0, 0.0])) < 0.0
+    assert finder.com_inset([replace(right, max_force=100.0)], x) == -np.inf
 
 
 @pytest.mark.parametrize(("height", "least"), [(0.05, 0.05), (0.8, 0.1)])
@@ -102,7 +102,7 @@ def test_a_foot_is_lifted_by_as_much_as_the_standing_leg_allows(scene, height, l
     risen = robot.frame_pose(q, "left_sole")[2, 3] - before.p[2]
     assert least - 1e-3 < risen < height + 1e-3
     np.testing.assert_allclose(robot.frame_pose(q, "right_sole")[:3, 3], right.p, atol=2e-3)
-    assert finder.room([right], robot.com(q)) > 0.0
+    assert finder.com_inset([right], robot.com(q)) > 0.0
     assert CollisionModel(robot, environment).smallest(q, contacts=[right]).distance > 0.0
 
 
@@ -144,10 +144,10 @@ def test_a_path_uses_the_same_share_of_every_limit_as_a_plan():
     room = {}
     for share, given in ((0.9, contacts), (1.0, [contact.with_margin(0.9) for contact in contacts])):
         finder = KnotFinder(robot, environment, PostureSettings(friction_share=share, force_share=share))
-        room[share] = [finder.room(given, np.array([x, 0.1, 0.7])) for x in np.linspace(-0.2, 0.4, 7)]
+        room[share] = [finder.com_inset(given, np.array([x, 0.1, 0.7])) for x in np.linspace(-0.2, 0.4, 7)]
     assert room[0.9] == room[1.0]
     less = [replace(contact, friction=0.9 * contact.friction) for contact in contacts]
-    assert room[0.9] != [finder.room(less, np.array([x, 0.1, 0.7])) for x in np.linspace(-0.2, 0.4, 7)]
+    assert room[0.9] != [finder.com_inset(less, np.array([x, 0.1, 0.7])) for x in np.linspace(-0.2, 0.4, 7)]
 
 
 def test_the_filter_leaves_lines_alone_and_damps_what_jumps_from_knot_to_knot():
@@ -166,10 +166,10 @@ def test_pairs_may_be_as_close_as_at_the_near_end_and_separate_within_a_fifth_of
     """What is wanted, less near an end at which it is closer; a pair that touches on purpose opens with its patch."""
     count = len(finder.collisions.pairs)
     ends = np.full(count, 0.001), np.full(count, 0.015)
-    own = int(np.flatnonzero(finder.nearness.own)[0])
-    other = int(np.flatnonzero(~finder.nearness.own)[0])
+    own = int(np.flatnonzero(finder.nearness.between_links)[0])
+    other = int(np.flatnonzero(~finder.nearness.between_links)[0])
     for share, begin, end in ((0.0, 0.0, 1.0), (0.1, 0.5, 1.0), (0.5, 1.0, 1.0), (0.95, 1.0, 0.25), (1.0, 1.0, 0.0)):
-        need = finder.nearness.need(share, ends, [], {})
+        need = finder.nearness.desired(share, ends, [], {})
         gained = [10.0 * part**3 - 15.0 * part**4 + 6.0 * part**5 for part in (begin, end)]  # it begins gently
         room = min(0.001 + DESIRED_CLEARANCE_M * gained[0], 0.015 + DESIRED_CLEARANCE_M * gained[1])
         assert min(share / SEPARATION_SHARE, 1.0) == pytest.approx(begin)
@@ -185,9 +185,9 @@ def test_pairs_may_be_as_close_as_at_the_near_end_and_separate_within_a_fifth_of
         ((hangs, touches), (0.001, 0.3), 0.01 + CLEARANCE_PER_DISTANCE * 0.001),
         ((hangs, touches), (0.3, 0.001), CLEARANCE_PER_DISTANCE * 0.001),
     ):
-        need = finder.nearness.need(0.5, ends, passing, {"left_sole": away})
+        need = finder.nearness.desired(0.5, ends, passing, {"left_sole": away})
         assert need[other] == pytest.approx(min(DESIRED_CLEARANCE_M, room))
-    need = finder.nearness.need(0.5, (far, far), passing, {"left_sole": (0.01, 0.3)})
+    need = finder.nearness.desired(0.5, (far, far), passing, {"left_sole": (0.01, 0.3)})
     assert need[own] == pytest.approx(DESIRED_SELF_CLEARANCE_M)
 
 
@@ -199,25 +199,25 @@ def test_near_its_place_only_may_a_patch_graze_its_support(scene):
     straight = PostureTrajectory(q0, q1, path.duration)
     guides = np.array([straight.sample(t).q for t in np.linspace(0.0, path.duration, count)])
     finder = KnotFinder(robot, environment)
-    leads, limit = [PatchPath("left_sole", places, (before.R, after.R))], finder.joints.least
+    leads, limit = [PatchPath("left_sole", places, (before.R, after.R))], finder.joints.widest
     search = KnotSearch(finder, guides, [right], leads, [before, after], False, None, limit)
-    search._declare()
+    search._define_tasks()
     pairs = [
         pair for pair in finder.collisions.pairs_of([before]) if finder.nearness.distances(q0)[pair] < MIN_SEPARATION_M
     ]
-    near, far = search.wishes[1], search.wishes[KNOTS // 2]
-    assert 0.0 < near.need[pairs].min() <= near.need[pairs].max() < finder.nearness.content
-    assert near.content[pairs] == pytest.approx(near.need[pairs] - GRAZING_ALLOWANCE_M)
-    assert near.least[pairs] == pytest.approx(MIN_SEPARATION_M - GRAZING_ALLOWANCE_M)
-    assert far.content[pairs] == pytest.approx(finder.nearness.content)
-    assert far.least[pairs] == pytest.approx(MIN_SEPARATION_M)
+    near, far = search.clearances[1], search.clearances[KNOTS // 2]
+    assert 0.0 < near.desired[pairs].min() <= near.desired[pairs].max() < finder.nearness.sufficient
+    assert near.sufficient[pairs] == pytest.approx(near.desired[pairs] - GRAZING_ALLOWANCE_M)
+    assert near.minimum[pairs] == pytest.approx(MIN_SEPARATION_M - GRAZING_ALLOWANCE_M)
+    assert far.sufficient[pairs] == pytest.approx(finder.nearness.sufficient)
+    assert far.minimum[pairs] == pytest.approx(MIN_SEPARATION_M)
 
 
 def test_a_guided_patch_keeps_its_orientation_near_the_ends_only(finder, scene):
     turns = np.diag([1.0, -1.0, -1.0]), np.diag([-1.0, 1.0, -1.0])
     x = np.array([0.0, 0.5 * FIXED_ORIENTATION_M, 0.2, 0.4 - 0.5 * FIXED_ORIENTATION_M, 0.4])
     led = PatchPath("left_sole", np.column_stack([x, np.zeros((5, 2))]), turns)
-    assert led.away(1) == pytest.approx((0.5 * FIXED_ORIENTATION_M, 0.4 - 0.5 * FIXED_ORIENTATION_M))
+    assert led.end_distances(1) == pytest.approx((0.5 * FIXED_ORIENTATION_M, 0.4 - 0.5 * FIXED_ORIENTATION_M))
     for k, R in ((0, turns[0]), (1, turns[0]), (3, turns[1]), (4, turns[1])):
         rows = guided_rows(finder.robot, led, k)
         assert rows.mode == POSE_ROWS

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from mcplan.planning.transition.object_path import ObjectPath, taken_along
+from mcplan.planning.transition.object_path import ObjectPath, contacts_at
 from mcplan.scene.contact import Carrier
 from mcplan.scene.environment import Environment, Surface
 from tests.statics.contacts import surface_contact
@@ -44,7 +44,7 @@ def test_it_goes_straight_and_turns_about_one_axis():
 @pytest.mark.parametrize("share", [0.2, 0.7])
 def test_what_is_on_it_stays_where_it_is_on_it(share):
     before, after = contacts(True, False)
-    hand, foot = taken_along(before, after, [WAY], share, SCENE)
+    hand, foot = contacts_at(before, after, [WAY], share, SCENE)
     assert foot is before[1]
     R, p = WAY.at(share)
     for now, then in ((hand.p, before[0].p), (hand.carrier.com, before[0].carrier.com)):
@@ -56,7 +56,7 @@ def test_what_is_on_it_stays_where_it_is_on_it(share):
 @pytest.mark.parametrize(("lies", "lay"), [(True, False), (False, True), (False, False), (True, True)])
 def test_the_hands_alone_bear_a_lifted_object(lies, lay):
     before, after = contacts(lies, lay)
-    assert taken_along(before, after, [WAY], 0.5, SCENE)[0].carrier.rest is None
+    assert contacts_at(before, after, [WAY], 0.5, SCENE)[0].carrier.rest is None
 
 
 def test_what_slides_stays_on_its_support():
@@ -65,5 +65,5 @@ def test_what_slides_stays_on_its_support():
     carrier = Carrier("box", 5.0, BEGIN[1], rest)
     hand = replace(surface_contact("hand", [0.4, 0.27, 0.9], (0.0, 1.0, 0.0)), carrier=carrier)
     pushed = replace(hand.moved(BEGIN, end), carrier=carrier.moved(BEGIN, end, True))
-    (here,) = taken_along([hand], [pushed], [ObjectPath("box", BEGIN, end)], 0.5, SCENE)
+    (here,) = contacts_at([hand], [pushed], [ObjectPath("box", BEGIN, end)], 0.5, SCENE)
     np.testing.assert_allclose(here.carrier.rest.p, rest.p + np.array([0.1, 0.0, 0.0]), atol=1e-12)

@@ -15,7 +15,7 @@ from mcplan.planning.timing.path_dynamics import (
     PathDynamics,
     PathForces,
     RetimingError,
-    preloaded,
+    preload_unknowns,
 )
 from mcplan.planning.timing.retiming import RESERVE_BETWEEN_NODES, TORQUE_RATE_SHARE, Retimer, SlowerError
 from mcplan.scene.placement import make_contact
@@ -40,7 +40,7 @@ def test_the_fast_form_has_the_optimum_of_the_declared_program(step, k, jerk, pa
 def test_so_it_has_for_a_motion_of_a_few_hundredths_of_a_second(step, retimer):
     segment, robot = step.segments[0], step.scenario.robot
     short = part_of(robot, segment, 0.001)
-    assert retimer.law(short).duration < 0.1
+    assert retimer.timing(short).duration < 0.1
     assert abs(difference(retimer, short)) < 1e-6
 
 
@@ -65,7 +65,7 @@ def test_looser_limits_make_it_faster(step):
     times = []
     for pace in ({"acceleration": 10.0}, {"touchdown_speed": 0.1}, {"touchdown_speed": 0.3, "jerk": 1e4}):
         settings = scenario.replace(control={"pace": pace}).transition_settings
-        times.append(Retimer(scenario.robot, settings).law(segment).duration)
+        times.append(Retimer(scenario.robot, settings).timing(segment).duration)
     assert times[0] > times[1] > times[2]
 
 
@@ -111,7 +111,7 @@ def test_torque_rates_along_a_bent_swing_stay_within_their_limit(step):
     rates, durations = {}, {}
     for most in (0.0, 100.0):
         settings = scenario.replace(control={"gains": {"torque_rate": most}}).transition_settings
-        law = Retimer(robot, settings).law(segment)
+        law = Retimer(robot, settings).timing(segment)
         t = np.linspace(0.0, law.duration, 600)
         s, rate, _ = np.array([law.at(each) for each in t]).T
         path = PathDynamics(robot, segment, s / segment.duration)
@@ -131,7 +131,7 @@ def test_half_the_reserve_is_kept_in_the_middle_of_path_and_time_between_nodes(s
     _, middles = PathDynamics.pair(retimer.robot, segment)
 
     def reach(forces, x, u):
-        looked.append((forces.path.s, forces.kept, x, u))
+        looked.append((forces.path.s, forces.reserve, x, u))
         return np.full(len(x), 0.9 if len(looked) == 1 else 0.7)
 
     monkeypatch.setattr(PathForces, "reach", reach)
@@ -156,7 +156,7 @@ def test_a_law_that_takes_too_much_between_its_nodes_is_slowed_down_as_a_whole(s
     monkeypatch.setattr(retiming, "MAX_ROUNDS", 0)
     monkeypatch.setattr(retiming, "RESERVE_BETWEEN_NODES", 0.0)
     segment = step.segments[3]
-    law, (x, u) = retimer.law(segment), retimer.solve(segment)
+    law, (x, u) = retimer.timing(segment), retimer.solve(segment)
     share = law.rate**2 / x
     assert np.ptp(share) < 1e-9
     assert share[0] < 0.99
@@ -174,7 +174,7 @@ def test_contacts_keep_their_part_of_the_weight(step):
     for weight in (0.25, 0.1):
         control = {"pace": {"weight": weight}, "gains": {"torque_rate": 0.0}}
         settings = scenario.replace(control=control).transition_settings
-        law = Retimer(scenario.robot, settings).law(segment)
+        law = Retimer(scenario.robot, settings).timing(segment)
         rise = []
         for t in np.linspace(0.0, law.duration, 200):
             s, rate, change = law.at(t)
@@ -225,7 +225,7 @@ def test_accelerations_of_the_body_build_up_where_it_starts_and_die_down_where_i
 def test_a_centre_of_mass_at_rest_prevents_no_parameterization(step, monkeypatch):
     """Where it has gone no way at all, it has no velocity, and its acceleration asks for nothing."""
     segment, retimer = step.segments[1], Retimer(step.scenario.robot, step.scenario.transition_settings)
-    took = retimer.law(segment).duration
+    took = retimer.timing(segment).duration
     still, moving = segment.centre.sample(0.0), type(segment.centre).samples
 
     def samples(self, s):
@@ -235,7 +235,7 @@ def test_a_centre_of_mass_at_rest_prevents_no_parameterization(step, monkeypatch
         return found
 
     monkeypatch.setattr(type(segment.centre), "samples", samples)
-    assert retimer.law(segment).duration == pytest.approx(took, rel=0.1)
+    assert retimer.timing(segment).duration == pytest.approx(took, rel=0.1)
 
 
 def test_the_toes_of_a_foot_whose_sole_is_down_are_not_counted_on(step):
@@ -271,19 +271,19 @@ def test_a_segment_that_contacts_cannot_hold_has_a_retiming_failure(step, retime
     q = segment.q.copy()
     q[:, 1] += 0.5 * np.sin(np.pi * np.linspace(0.0, 1.0, len(q))) ** 4
     with pytest.raises(RetimingError, match=r"\d+ % along it, no forces"):
-        retimer.law(replace(segment, q=q, com=step.scenario.robot.com(q)))
+        retimer.timing(replace(segment, q=q, com=step.scenario.robot.com(q)))
     slow = retimer.time_parameterized(replace(segment, q=q, com=step.scenario.robot.com(q)))
     assert slow.law is None
     assert "along it" in slow.retiming_failure
     assert slow.time == slow.duration
     with pytest.raises(RetimingError, match="nothing is in contact"):
-        retimer.law(replace(segment, contacts=()))
+        retimer.timing(replace(segment, contacts=()))
 
 
 def test_a_posture_that_needs_more_than_the_pace_uses_is_left_with_less_reserve(step):
     segment, scenario = step.segments[1], step.scenario
     settings = scenario.replace(control={"pace": {"torque": 0.3}}).transition_settings
-    law = Retimer(scenario.robot, settings).law(segment)
+    law = Retimer(scenario.robot, settings).timing(segment)
     assert 0.0 <= law.kept < 1.0
 
 
@@ -299,7 +299,7 @@ def test_what_would_creep_keeps_less_of_its_reserve(step):
         except RetimingError:
             tightest = torque
     retimer = Retimer(scenario.robot, scenario.replace(control={"pace": {"torque": looser}}).transition_settings)
-    law, (x, _) = retimer.law(segment), retimer.solve(segment)
+    law, (x, _) = retimer.timing(segment), retimer.solve(segment)
     assert law.kept < 1.0
     assert law.duration < seconds(retimer.program(segment), x)
 
@@ -307,7 +307,7 @@ def test_what_would_creep_keeps_less_of_its_reserve(step):
 def test_what_takes_no_less_than_another_law_is_given_up(step, retimer):
     segment = step.segments[0]
     path, middles = PathDynamics.pair(retimer.robot, segment)
-    took = retimer.law(segment).duration
+    took = retimer.timing(segment).duration
     _, x, _, between = retimer._solve(path, middles, 1.0, 1.001 * took)
     assert between == 1.0
     assert seconds(retimer.program(segment), x) == pytest.approx(took, rel=1e-3)
@@ -321,7 +321,7 @@ def test_what_takes_no_less_than_another_law_is_given_up(step, retimer):
 def test_the_least_time_of_short_motions_grows_with_the_root_of_their_length(step):
     segment, robot, scenario = step.segments[0], step.scenario.robot, step.scenario
     retimer = Retimer(robot, scenario.replace(control={"pace": {"com_jerk": 1000.0}}).transition_settings)
-    times = np.array([retimer.law(part_of(robot, segment, part)).duration for part in (0.001, 0.002, 0.004)])
+    times = np.array([retimer.timing(part_of(robot, segment, part)).duration for part in (0.001, 0.002, 0.004)])
     np.testing.assert_allclose(times[1:] / times[:-1], np.sqrt(2.0), rtol=0.02)
     assert times[0] < 0.1
 
@@ -386,19 +386,19 @@ def test_a_law_that_is_slower_than_the_plain_timing_is_taken_as_well(step, retim
     hurried = replace(segment, times=0.1 * segment.times)
     paced = retimer.time_parameterized(hurried)
     assert hurried.duration < paced.law.duration
-    assert paced.law.duration == pytest.approx(retimer.law(segment).duration, rel=1e-3)
+    assert paced.law.duration == pytest.approx(retimer.timing(segment).duration, rel=1e-3)
     assert paced.retiming_failure == ""
 
 
 def test_each_contact_but_a_grip_bears_its_preload_in_all_of_its_points(step, retimer):
     path = PathDynamics.pair(retimer.robot, step.segments[0])[0]
     forces = retimer.forces(path, 1.0).of_contacts
-    unknowns = preloaded(forces, 12.0)
+    unknowns = preload_unknowns(forces, 12.0)
     for block in forces.blocks:
         part = unknowns[block.place].reshape(-1, 3)
         np.testing.assert_allclose(part[:, 2], 12.0 / len(part))
         assert not part[:, :2].any()
     for kept, expected in ((1.0, retimer.settings.contact.preload_force), (0.0, 0.0)):
         forces = retimer.forces(path, kept)
-        borne = forces.hold + forces.G @ preloaded(forces.of_contacts, expected)
+        borne = forces.hold + forces.G @ preload_unknowns(forces.of_contacts, expected)
         np.testing.assert_allclose(borne, path.hold, atol=1e-9)

@@ -12,7 +12,7 @@ from mcplan.planning.timing.touchdown import (
     CAPTURE_POINT_SWAY_M,
     GRIP_IMPACT_SHARE,
     IMPACT_TIME_S,
-    MAX_SPIN,
+    MAX_SPIN_RAD_S,
     MIN_CAPTURE_POINT_SWAY_M,
     MIN_GRIP_IMPACT_SHARE,
     touchdown_speed,
@@ -93,7 +93,7 @@ def test_a_patch_that_touches_with_a_corner_turns_no_faster_than_it_may():
     dv, _ = impact([STAYS], push)
     spin = np.linalg.norm(J[3:] @ dv) / (push @ dv)
     v = speed([STAYS], sole, 10.0)
-    assert v * spin == pytest.approx(MAX_SPIN, rel=1e-3)
+    assert v * spin == pytest.approx(MAX_SPIN_RAD_S, rel=1e-3)
 
 
 def test_joints_move_the_patch_no_faster_than_they_may():

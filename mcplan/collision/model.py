@@ -1,8 +1,8 @@
 """Collision model: signed distances between the links of a robot and their environment, as functions of q.
 
 Between a link and the face of a surface all corners of the link count, not only the nearest point. With almost parallel
-faces the nearest point jumps from corner to corner, and a constraint on one of them is met by rotating about it, until
-the next one comes too near.
+faces the nearest point jumps from corner to corner: the link would satisfy the constraint of one corner by rotating
+about it, until the next one is too close.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -83,7 +83,7 @@ class PairDistances:
 
     @property
     def room(self) -> np.ndarray:
-        """Distance minus the allowed one (k,): 0 for most, ``-ALLOWED_PENETRATION`` for a link and its support."""
+        """Distance minus the least allowed one (k,): 0, or ``-ALLOWED_PENETRATION`` for a link and its support."""
         return self.distance + ALLOWED_PENETRATION * np.array([pair.in_contact for pair in self.pairs], float)
 
 
@@ -100,7 +100,7 @@ class ConstraintRows(NamedTuple):
 
 
 def slab(surface: Surface) -> Solid:
-    """Return the solid below a surface: a box where the polygon is a rectangle along its axes, else a prism."""
+    """Return the solid below a surface: a box if the polygon is a rectangle along its axes, else a prism."""
     low, high = surface.polygon.min(axis=0), surface.polygon.max(axis=0)
     thickness = surface.thickness
     on_side = np.isclose(surface.polygon, low, atol=1e-12) | np.isclose(surface.polygon, high, atol=1e-12)
@@ -151,7 +151,7 @@ class CollisionModel:
         links, solids, bodies = link_solids(robot)
         around = dict(_around(environment))
         self._owner = {s.name: thing.name for thing in environment.objects for s in thing.surfaces}
-        self._level = coplanar_surfaces(environment)
+        self._coplanar = coplanar_surfaces(environment)
         self.place = {name: len(links) + i for i, name in enumerate(around)}
         self._initial = {thing.name: (thing.R, thing.p) for thing in environment.objects}
         self._bodies = {link: robot.frame(link)[0] for link in robot.link_names}
@@ -175,7 +175,7 @@ class CollisionModel:
             self._of_names.setdefault(frozenset((names[i], names[j])), []).append(p)
             if j >= len(links):
                 self._of_support.setdefault((bodies[i], names[j]), []).append(p)
-        self._alone = standing_out(robot)
+        self._touches_without_link = standing_out(robot)
         self._scratch = local()
 
     def distances(
@@ -272,7 +272,7 @@ class CollisionModel:
         return space.found[:count].copy(), space.values[:count, DISTANCE].copy(), space.rows[:count].copy()
 
     def nearer(self, q, margin: float, objects: Mapping | None = None) -> tuple[np.ndarray, np.ndarray]:
-        """Return the result of `near` without the rates, in half of the time."""
+        """Return the result of `near` without the rates, which takes half of the time."""
         found, values = self._within(self._checked(q), margin, objects)
         return found.copy(), values[:, DISTANCE].copy()
 
@@ -293,7 +293,7 @@ class CollisionModel:
         found: set[int] = set()
         for contact in contacts:
             if isinstance(contact, Contact):
-                if contact.patch in self._alone or contact.patch == MOUNT:
+                if contact.patch in self._touches_without_link or contact.patch == MOUNT:
                     continue
                 link, support = self.robot.patches[contact.patch].link, contact.support
             else:
@@ -301,7 +301,7 @@ class CollisionModel:
             support = self._owner.get(support, support)
             if link not in self._bodies or support not in self.place:
                 self.between(link, support)
-            for name in self._level.get(support, (support,)):  # it may lie across a seam
+            for name in self._coplanar.get(support, (support,)):  # a patch may lie across a seam of coplanar surfaces
                 found.update(self._of_support.get((self._bodies[link], name), ()))
         return found
 
@@ -322,8 +322,8 @@ class CollisionModel:
         fixed |= {name: {name if name in moving else None} for name in self.place}
         nothing = set[str | None]()
         found = np.zeros(len(self.pairs), dtype=bool)
-        for what in {None, *moving}:
-            held = np.array([what in fixed.get(name, nothing) for name in self._names], dtype=bool)
+        for support_body in {None, *moving}:
+            held = np.array([support_body in fixed.get(name, nothing) for name in self._names], dtype=bool)
             found |= held[self.indices].all(axis=1)
         return set(np.flatnonzero(found).tolist())
 

@@ -16,11 +16,11 @@ from mcplan.util.arrays import read_only
 SAMPLES = 300
 """Number of random configurations; a pair that touches in all of them counts as always touching."""
 
-STANDS_OUT = 0.004
-"""m: a patch farther than this from all shapes of its link touches without the link."""
+STANDS_OUT_M = 0.004
+"""A patch farther than this from all shapes of its link touches without the link."""
 
-POINT = 1e-6
-"""m: radius of the ball that represents a point."""
+POINT_RADIUS_M = 1e-6
+"""Radius of the ball that represents a point."""
 
 
 def always_touching(robot: Robot) -> frozenset[frozenset[str]]:
@@ -66,12 +66,12 @@ def self_pairs(robot: Robot) -> np.ndarray:
     links, _, _ = link_solids(robot)
     always = always_touching(robot)
     pairs = candidate_pairs(robot)
-    kept = [frozenset((links[i], links[j])) not in always for i, j in pairs]
-    return pairs[np.array(kept, bool)]
+    valid = [frozenset((links[i], links[j])) not in always for i, j in pairs]
+    return pairs[np.array(valid, bool)]
 
 
 def standing_out(robot: Robot) -> frozenset[str]:
-    """Return the patches (not grasps) that stand out from the shapes of their link by more than ``STANDS_OUT``.
+    """Return the patches (not grasps) that stand out from the shapes of their link by more than ``STANDS_OUT_M``.
 
     Such a patch touches alone. If any point of a patch is near its link's shape, the link touches with it: the corners
     alone do not suffice, as around a rounded sole none of them is near the sole.
@@ -90,14 +90,14 @@ def _standing_out(key: _ByIdentity) -> frozenset[str]:
         for point in patch.p + _spread(patch.points) @ patch.R.T
     ]
     for _, (body, offset), point in places:
-        solids.append(solid(Sphere(POINT), np.eye(3), offset[:9].reshape(3, 3) @ point + offset[9:]))
+        solids.append(solid(Sphere(POINT_RADIUS_M), np.eye(3), offset[:9].reshape(3, 3) @ point + offset[9:]))
         bodies.append(body)
     points = range(len(links), len(bodies))
     pairs = [(i, j) for j in points for i in range(len(links)) if bodies[i] == bodies[j]]
     if not pairs:
         return frozenset()
     found, values = np.zeros(len(pairs), np.int64), np.zeros((len(pairs), PAIR_SIZE))
-    space, margins = new_scratch(robot, len(solids), len(pairs)), np.full(len(pairs), STANDS_OUT - POINT)
+    space, margins = new_scratch(robot, len(solids), len(pairs)), np.full(len(pairs), STANDS_OUT_M - POINT_RADIUS_M)
     count = fill_distances(
         robot.tree, pack(solids, bodies), read_only(np.array(pairs)), margins, robot.neutral(), space, found, values
     )

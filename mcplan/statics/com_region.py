@@ -24,7 +24,7 @@ from mcplan.robot.robot import Robot
 from mcplan.scene.contact import Contact
 from mcplan.scene.polygon import clip
 from mcplan.statics.contact_forces import ForceUnknowns, TorqueRows, moments_about
-from mcplan.statics.support_region import REACH, SAME_POINT, SupportRegion, project, region_of
+from mcplan.statics.support_region import REACH_M, SAME_POINT_M, SupportRegion, project, region_of
 from mcplan.util.arguments import each, vector
 from mcplan.util.text import summary
 
@@ -40,8 +40,8 @@ class ComPolyhedron:
     ----------
     A, b : (k, 3), (k,): ``A c <= b``, m; rows of unit length. An empty region has one unsatisfiable row.
     acceleration : m/s², in any horizontal direction, that the contacts balance anywhere in it.
-    reference : (3,) the centre of the contacts, m; sections lie within `REACH` of it.
-    cut : (k,) whether a face comes from the cut at `REACH`, not from the contacts.
+    reference : (3,) the centre of the contacts, m; sections lie within `REACH_M` of it.
+    cut : (k,) whether a face comes from the cut at `REACH_M`, not from the contacts.
     """
 
     A: np.ndarray
@@ -62,10 +62,10 @@ class ComPolyhedron:
         size = np.linalg.norm(A, axis=1)
         if (b[size < 1e-9] < 0.0).any():
             return region_of(np.zeros((0, 2)), True)
-        kept = size >= 1e-9
-        A, b, cut = A[kept] / size[kept, None], b[kept] / size[kept], self.cut[kept]
-        # prisms of opposite accelerations lean in opposite directions: their intersection is within REACH at any height
-        square = self.reference[:2] + 2.0 * REACH * np.array([[-1.0, -1.0], [1.0, -1.0], [1.0, 1.0], [-1.0, 1.0]])
+        valid = size >= 1e-9
+        A, b, cut = A[valid] / size[valid, None], b[valid] / size[valid], self.cut[valid]
+        # prisms of opposite accelerations lean in opposite directions: their intersection stays within REACH_M
+        square = self.reference[:2] + 2.0 * REACH_M * np.array([[-1.0, -1.0], [1.0, -1.0], [1.0, 1.0], [-1.0, 1.0]])
         corners = np.asarray(clip(square, A, b)).reshape(-1, 2)
         return region_of(corners, not bool((corners @ A[cut].T > b[cut] - 1e-6).any()))
 
@@ -122,8 +122,8 @@ def com_polyhedron(
         # forces through reference + u along (d, 1): their moment about the reference is u x (d, 1)
         columns = np.zeros((6, 2))
         columns[3, 1], columns[4, 0], columns[5] = -1.0, 1.0, (-d[1], d[0])
-        rhs = np.concatenate([d, [1.0], columns[3:] @ [REACH, REACH]])
-        polygon = region_of(project(forces, rows, columns, rhs, REACH, False, SAME_POINT, torques), True)
+        rhs = np.concatenate([d, [1.0], columns[3:] @ [REACH_M, REACH_M]])
+        polygon = region_of(project(forces, rows, columns, rhs, REACH_M, False, SAME_POINT_M, torques), True)
         if polygon.empty:
             none = np.array([[0.0, 0.0, 1.0]]), np.array([-np.inf])
             return ComPolyhedron(*none, acceleration, reference, np.zeros(1, bool))
@@ -136,10 +136,10 @@ def com_polyhedron(
 
 
 def _cut_faces(polygon: SupportRegion) -> np.ndarray:
-    """Return a mask (k,) of the faces whose corners all lie on one side of the square of size `REACH`.
+    """Return a mask (k,) of the faces whose corners all lie on one side of the square of size `REACH_M`.
 
     The end face of a segment has one corner, and need not be parallel to that side.
     """
-    apart = polygon.b[:, None] - polygon.A @ polygon.vertices.T > SAME_POINT
-    sides = np.vstack([polygon.vertices.T, -polygon.vertices.T]) > REACH - 1e-6
+    apart = polygon.b[:, None] - polygon.A @ polygon.vertices.T > SAME_POINT_M
+    sides = np.vstack([polygon.vertices.T, -polygon.vertices.T]) > REACH_M - 1e-6
     return np.asarray((apart[:, None] | sides).all(axis=2).any(axis=1))

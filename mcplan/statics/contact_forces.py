@@ -39,14 +39,14 @@ from mcplan.robot.robot import Robot
 from mcplan.scene.contact import Carrier, Contact
 from mcplan.scene.polygon import area
 
-UNBOUNDED_GRASP = 1e4
-"""N, N m: limit of a grasp without one, so that its set is a polytope."""
+MAX_GRASP_LIMIT = 1e4
+"""N, N m: upper bound of the limits of a grasp, so that its admissible set is a polytope."""
 
-SOLE_AREA = 0.03
-"""m²: a contact of this area has weight 1 in the norm of the forces."""
+SOLE_AREA_M2 = 0.03
+"""Area of a contact with weight 1 in the norm of the forces."""
 
-LEAST_AREA = 0.002
-"""m²: nominal area of edges, points and grasps."""
+MIN_AREA_M2 = 0.002
+"""Nominal area of edges, points and grasps."""
 
 
 @cache
@@ -84,7 +84,7 @@ class ContactUnknowns:
         so that friction is used little; a grasp's moment of 1 N m counts like 5 N.
         """
         corners = self.contact.points[:, :2]
-        weight = SOLE_AREA / max(abs(area(corners)), LEAST_AREA)
+        weight = SOLE_AREA_M2 / max(abs(area(corners)), MIN_AREA_M2)
         if self.is_grasp:
             return weight * np.array([1.0, 1.0, 1.0, 25.0, 25.0, 25.0])
         return weight * np.tile([4.0, 4.0, 1.0], self.map.shape[1] // 3)
@@ -125,7 +125,7 @@ class ForceUnknowns:
         self.faces = faces
         self.unit = unit
         carriers = {contact.carrier.name: contact.carrier for contact in contacts if contact.carrier is not None}
-        of_robot = len(contacts)
+        robot_count = len(contacts)
         resting = [carrier for carrier in carriers.values() if carrier.rest is not None]
         contacts = [*contacts, *(carrier.rest for carrier in resting if carrier.rest is not None)]
         sizes = [2 if contact.kind == "grasp" else len(contact.points) for contact in contacts]
@@ -142,7 +142,7 @@ class ForceUnknowns:
             if contact.kind == "grasp":
                 place[part], axes[part], is_moment[start + 1] = contact.p, contact.R, True
                 triples.kind[part], triples.length[part] = BALL, 1.0
-                triples.bound[part] = np.minimum((contact.max_force, contact.max_moment), UNBOUNDED_GRASP)
+                triples.bound[part] = np.minimum((contact.max_force, contact.max_moment), MAX_GRASP_LIMIT)
                 triples.cap[part], triples.share[part] = (self.caps, self.caps + 1), 1.0
                 self.caps += 2
             else:
@@ -159,14 +159,14 @@ class ForceUnknowns:
             ContactUnknowns(contact, slice(begin, end), self.map[:, begin:end])
             for contact, begin, end in zip(contacts, ends[:-1].tolist(), ends[1:].tolist(), strict=True)
         ]
-        self.blocks, self._rests = blocks[:of_robot], blocks[of_robot:]
+        self.blocks, self._rests = blocks[:robot_count], blocks[robot_count:]
         equal = [self._free_rows(block) for block in self.blocks if block.contact.options]
         equal_to = [np.zeros(len(rows)) for rows in equal]
         rests = dict(zip((carrier.name for carrier in resting), self._rests, strict=True))
         for carrier in carriers.values():
             equal.append(self._object_rows(carrier, rests.get(carrier.name)))
             equal_to.append(np.array([0.0, 0.0, carrier.mass * GRAVITY, 0.0, 0.0, 0.0]))
-        self.map[:, ends[of_robot] :] = 0.0  # supports of objects act on the robot only through its contacts
+        self.map[:, ends[robot_count] :] = 0.0  # supports of objects act on the robot only through its contacts
         self.equal = np.vstack(equal) if equal else np.zeros((0, self.size))
         self.equal_to = np.concatenate(equal_to) if equal else np.zeros(0)
 

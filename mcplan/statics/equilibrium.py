@@ -34,25 +34,25 @@ from mcplan.util.arguments import each, instance, unknown
 from mcplan.util.html_table import html_of, html_table, numbers
 from mcplan.util.text import summary
 
-INSIDE = 1e-7
+CONE_MARGIN = 1e-7
 """Margin of forces inside their cones, relative to the weight, larger than rounding errors."""
 
-ACCURACY = 1e-8
-"""Tolerance of the quadratic program, relative to the weight; less than `INSIDE`."""
+QP_TOLERANCE = 1e-8
+"""Tolerance of the quadratic program, relative to the weight; less than `CONE_MARGIN`."""
 
-LEAST_LOAD = 0.05
+MIN_LOAD = 0.05
 """Minimum load of each contact, relative to the weight, if possible."""
 
-TOO_LIGHT = 1e3
-"""Weight of the squared deficit of that load; the force of a sole has weight 1."""
+LOAD_DEFICIT_WEIGHT = 1e3
+"""Weight of the squared deficit of the minimum load; the force of a sole has weight 1."""
 
 DIRECTIONS = 16
 """Number of horizontal directions of the push that defines the equilibrium margin."""
 
-MOST_PUSH = 10.0
+MAX_PUSH = 10.0
 """Largest reported push, in weights: contacts that can squeeze without limit (facing walls) withstand any push."""
 
-LEAST_MISSING = 1e-8
+RESIDUAL_TOLERANCE = 1e-8
 """Residual that counts as zero, in weights."""
 
 
@@ -121,17 +121,17 @@ def balance(
     c = robot.com(q)
     A = moments_about(forces.map, c)
     still = np.zeros(robot.nv)
-    taken = robot.inverse_dynamics(q, *(motion or (still, still)))
+    required = robot.inverse_dynamics(q, *(motion or (still, still)))
     # the wrench about the centre of mass
-    weight, hold = np.append(taken[:3], taken[3:6] - np.cross(c - q[:3], taken[:3])), taken[6:]
+    weight, hold = np.append(required[:3], required[3:6] - np.cross(c - q[:3], required[:3])), required[6:]
     torque_map = joint_torque_map(robot, q, forces)
     smooth = forces.frictionless
     equal = np.vstack([A, forces.equal, np.eye(forces.size)[smooth]])
     equal_to = np.concatenate([weight, forces.equal_to, np.zeros(len(smooth))])
     F, upper = forces.face_rows()
-    # without friction opposite faces are equalities: with the margin `INSIDE` they would contradict each other
+    # without friction opposite faces are equalities: with the margin `CONE_MARGIN` they would contradict each other
     sloped = ~F[:, smooth].any(axis=1)
-    F, upper = F[sloped], upper[sloped] - INSIDE * robot.mass * GRAVITY
+    F, upper = F[sloped], upper[sloped] - CONE_MARGIN * robot.mass * GRAVITY
     limit = torque_share * robot.usable_torque
     loads = forces.load_rows()
     summary = np.eye(len(loads))
@@ -139,21 +139,21 @@ def balance(
     # scaled by the weight: in newtons the objective would be 1e5, with constraints of order one
     unit = robot.mass * GRAVITY
     f, torque_feasible = None, False
-    for within in (True, False):
-        rows = [equal, F] + ([torque_map] if within else [])
-        low = [equal_to, np.full(len(F), -np.inf)] + ([hold - limit] if within else [])
-        high = [equal_to, upper] + ([hold + limit] if within else [])
+    for with_torque_limits in (True, False):
+        rows = [equal, F] + ([torque_map] if with_torque_limits else [])
+        low = [equal_to, np.full(len(F), -np.inf)] + ([hold - limit] if with_torque_limits else [])
+        high = [equal_to, upper] + ([hold + limit] if with_torque_limits else [])
         hard = np.vstack(rows)
         solution = solve_dense(
-            np.diag(np.concatenate([forces.norm, np.full(len(loads), TOO_LIGHT)])),
+            np.diag(np.concatenate([forces.norm, np.full(len(loads), LOAD_DEFICIT_WEIGHT)])),
             np.zeros(forces.size + len(loads)),
             np.block([[hard, np.zeros((len(hard), len(loads)))], [loads, summary]]),
-            np.concatenate([*low, np.full(len(loads), LEAST_LOAD * unit)]) / unit,
+            np.concatenate([*low, np.full(len(loads), MIN_LOAD * unit)]) / unit,
             np.concatenate([*high, np.full(len(loads), np.inf)]) / unit,
-            tolerance=ACCURACY,
+            tolerance=QP_TOLERANCE,
         )
         if solution.ok:
-            f, torque_feasible = unit * solution.x[: forces.size], within
+            f, torque_feasible = unit * solution.x[: forces.size], with_torque_limits
             break
     feasible = f is not None
     if f is None:
@@ -175,9 +175,9 @@ def balance(
 def equilibrium_margin(com: np.ndarray, contacts: Sequence[Contact], mass: float) -> float:
     """Return the largest horizontal push at ``com`` (N) that the contacts balance, minimum over 16 directions.
 
-    Exact cones and force limits, no torque limits; never more than `MOST_PUSH` weights. Without any equilibrium: minus
-    the smallest residual, a force at the centre of mass plus a moment counted as force at 1 m; of an object that
-    contacts cannot hold, what it lacks.
+    Exact cones and force limits, no torque limits; at most `MAX_PUSH` weights. Without any equilibrium: minus the
+    smallest residual, a force at the centre of mass plus a moment counted as force at 1 m; or the residual of an object
+    that the contacts cannot hold.
     """
     return _margin(np.asarray(com, dtype=float), contacts, mass, None, None)
 
@@ -220,7 +220,7 @@ def _margin(
     cost = np.zeros(pushes.stop)
     cost[missing] = 1.0
     program = StaticProgram(forces, rows, columns, rhs, True, upper, slack)
-    if not program.feasible:  # nothing holds an object, whatever holds the robot
+    if not program.feasible:  # the contacts cannot hold an object
         k = len(forces.equal)
         columns = np.block(
             [[columns, np.zeros((len(rhs), 2 * k))], [np.zeros((k, pushes.stop)), np.eye(k), -np.eye(k)]]
@@ -230,14 +230,14 @@ def _margin(
         program = StaticProgram(forces.without_equalities(), rows, columns, rhs, True, upper, slack)
         cost = np.append(cost, np.ones(2 * k))
     least = program.minimise(cost).value
-    if least > LEAST_MISSING:
+    if least > RESIDUAL_TOLERANCE:
         return -least * weight
     program.hold_at_zero(missing.start, missing.stop)
-    return program.least_reach(pushes.start, pushes.stop, MOST_PUSH) * weight
+    return program.least_reach(pushes.start, pushes.stop, MAX_PUSH) * weight
 
 
-LEAST_FORCE = 1.0
-"""N: points with less load are ignored in the friction margins."""
+MIN_POINT_FORCE_N = 1.0
+"""Points with less normal force are ignored in the friction margins."""
 
 
 def margins(
@@ -263,14 +263,14 @@ def margins(
 
 
 def friction_margin(contacts: Sequence[Contact], point_forces: dict[str, np.ndarray]) -> tuple[float, float]:
-    """Return the friction margin (N) and the friction ratio; (inf, 0) when no point with friction carries load."""
+    """Return the friction margin (N) and the friction ratio; (inf, 0) if no point with friction carries load."""
     margin, ratio = np.inf, 0.0
     for contact in contacts:
         if contact.kind == "grasp":
             continue
         for force in point_forces[contact.patch] @ contact.axes:
-            tangent, most = float(np.hypot(force[0], force[1])), contact.friction * float(force[2])
-            if force[2] > LEAST_FORCE:
-                margin = min(margin, most - tangent)
-                ratio = max(ratio, tangent / most if most > 0.0 else np.inf)
+            tangent, limit = float(np.hypot(force[0], force[1])), contact.friction * float(force[2])
+            if force[2] > MIN_POINT_FORCE_N:
+                margin = min(margin, limit - tangent)
+                ratio = max(ratio, tangent / limit if limit > 0.0 else np.inf)
     return margin, ratio

@@ -25,8 +25,8 @@ from mcplan.statics.static_program import StaticProgram
 from mcplan.statics.support_region import has_support_region, support_region
 from mcplan.util.arguments import each, instance
 
-LEAST_WRENCH = 1e-9
-"""Weights, and weights at 1 m: smaller values count as zero."""
+MIN_WRENCH = 1e-9
+"""In weights, and weights at 1 m: smaller wrenches count as zero."""
 
 GRAVITY_ALONE = np.array([0.0, 0.0, 1.0, 0.0, 0.0, 0.0])
 """Wrench that the contacts balance, in weights."""
@@ -39,29 +39,27 @@ def can_balance(com: np.ndarray, contacts: Sequence[Contact], mass: float, faces
     return StaticProgram(forces, rows, np.zeros((6, 0)), GRAVITY_ALONE, exact).feasible
 
 
-def part_exerted(
+def exertable_share(
     point: np.ndarray,
     first: np.ndarray,
-    further: np.ndarray,
+    added: np.ndarray,
     contacts: Sequence[Contact],
     mass: float,
-    most: float = 1.0,
+    upper: float = 1.0,
     faces: int = 8,
 ) -> float:
-    """Return the largest fraction, up to ``most``, of a wrench that contacts can exert in addition to another one.
+    """Return the largest share, up to ``upper``, of a wrench that contacts can exert in addition to another one.
 
-        maximise p   subject to   sum of wrenches = first + p further,   p <= most,   f within cones and limits
+        maximise p   subject to   sum of wrenches = first + p added,   p <= upper,   f within cones and limits
 
-    0 if they cannot exert the first. Both (6,) are about ``point`` (3,), N and N m.
+    0 if they cannot exert ``first``. Both (6,) are about ``point`` (3,), N and N m.
     """
-    size = float(np.abs(further).max()) / (mass * GRAVITY)
-    if size < LEAST_WRENCH:
-        return most
+    size = float(np.abs(added).max()) / (mass * GRAVITY)
+    if size < MIN_WRENCH:
+        return upper
     forces = ForceUnknowns(contacts, faces, mass * GRAVITY)
     rows, scale = moments_about(forces.map, point) / forces.unit, forces.unit * size
-    program = StaticProgram(
-        forces, rows, -further[:, None] / scale, first / forces.unit, False, np.array([most * size])
-    )
+    program = StaticProgram(forces, rows, -added[:, None] / scale, first / forces.unit, False, np.array([upper * size]))
     return float(program.minimise(np.array([-1.0])).z[0]) / size if program.feasible else 0.0
 
 
@@ -91,7 +89,7 @@ def can_hold(
     return program.feasible
 
 
-MOST_FACTOR = 100.0
+MAX_FACTOR = 100.0
 """Largest factor on friction or force limits that is tried as a remedy."""
 
 
@@ -161,7 +159,7 @@ def _growth(mass: float, com: np.ndarray, contacts: Sequence[Contact], names: st
     def supports(changed: list[Contact]) -> bool:
         return has_support_region(changed, mass, faces)
 
-    everywhere = [contact.patch for contact in contacts]
+    all_patches = [contact.patch for contact in contacts]
     single = [[c.patch] for c in contacts if c.kind != "grasp" and c.friction > 0.0]
     found = []
     for patches in single:
@@ -173,7 +171,7 @@ def _growth(mass: float, com: np.ndarray, contacts: Sequence[Contact], names: st
         if factor is not None:
             found.append((factor, patches[0]))
     if not found:
-        factor = _least_factor(lambda factor: supports(rougher(factor, everywhere)))
+        factor = _least_factor(lambda factor: supports(rougher(factor, all_patches)))
         found = [] if factor is None else [(factor, names)]
     if found:
         factor, name = min(found)
@@ -187,8 +185,8 @@ def _growth(mass: float, com: np.ndarray, contacts: Sequence[Contact], names: st
 
 
 def _least_factor(holds: Callable[[float], bool]) -> float | None:
-    """Return the smallest factor in [1, MOST_FACTOR] for which ``holds``, to a thousandth; None: there is none."""
-    low, high = 1.0, MOST_FACTOR
+    """Return the smallest factor in [1, MAX_FACTOR] for which ``holds``, to a thousandth; None: there is none."""
+    low, high = 1.0, MAX_FACTOR
     if not holds(high):
         return None
     while high / low > 1.001:

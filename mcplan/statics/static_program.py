@@ -17,7 +17,7 @@ from mcplan.errors import SolverFailed
 from mcplan.statics.contact_forces import ForceUnknowns, ball_rays
 
 RESIDUAL_TOLERANCE = 1e-7
-ROOM = 12
+NEW_RAYS_PER_TRIPLE = 12
 """Number of new rays per triple of unknowns before unused ones are dropped."""
 
 
@@ -61,10 +61,10 @@ class StaticProgram:
         triples, equal = forces.triples, forces.equal
         k, extra = columns.shape
         m, caps = k + len(equal), forces.caps
-        most = len(triples.kind) * max(forces.faces, len(ball_rays()))
+        ray_count = len(triples.kind) * max(forces.faces, len(ball_rays()))
         self.forces, self.exact, self._extra, self._m = forces, exact, extra, m
         first = caps + extra
-        capacity = first + most + (ROOM * len(triples.kind) + m + caps if exact else 0)
+        capacity = first + ray_count + (NEW_RAYS_PER_TRIPLE * len(triples.kind) + m + caps if exact else 0)
         program = simplex.allocate(m + caps, capacity)
         all_rows = np.empty((m, forces.size))
         all_rows[:k], all_rows[k:] = rows, equal / forces.unit
@@ -96,10 +96,10 @@ class StaticProgram:
         caps = int(self.work.first[0])
         simplex.hold_at_zero(self.work.program, caps + first, caps + last)
 
-    def least_reach(self, first: int, last: int, most: float) -> float:
+    def least_reach(self, first: int, last: int, upper: float) -> float:
         """Return the minimum over ``z`` from ``first`` to ``last - 1`` of the maximum of each one alone.
 
-        The others are fixed at zero; values are capped at ``most``.
+        The others are fixed at zero; values are capped at ``upper``.
 
         Raises
         ------
@@ -109,7 +109,7 @@ class StaticProgram:
         caps = int(self.work.first[0])
         self.cost.fill(0.0)
         reach = static_program.least_reach(
-            self.work, self.cost, caps + first, caps + last, most, np.zeros(len(self.cost))
+            self.work, self.cost, caps + first, caps + last, upper, np.zeros(len(self.cost))
         )
         if np.isnan(reach):
             raise SolverFailed(f"a program of static equilibrium with {self._m + caps} rows was not solved")

@@ -36,13 +36,13 @@ from mcplan.statics.contact_forces import ForceUnknowns, TorqueRows, moments_abo
 from mcplan.statics.static_program import StaticProgram
 from mcplan.util.arguments import each, instance, vector
 
-REACH = 5.0
-"""m around the contacts: larger regions (facing walls can squeeze without limit) are cut there."""
+REACH_M = 5.0
+"""Distance from the contacts at which larger regions (facing walls can squeeze without limit) are cut off."""
 
-SAME_POINT = 1e-7
-"""m: points closer than this are one vertex."""
+SAME_POINT_M = 1e-7
+"""Points closer than this count as one vertex."""
 
-MOST_VERTICES = 1000
+MAX_VERTICES = 1000
 
 
 @dataclass(frozen=True, repr=False)
@@ -53,7 +53,7 @@ class SupportRegion:
     ----------
     vertices : (k, 2) counter-clockwise, m; empty if no position of the centre of mass can be balanced.
     A, b : (j, 2), (j,): the region is ``A c <= b`` with unit rows. A segment or point has four rows.
-    bounded : False if it was cut at `REACH`.
+    bounded : False if it was cut off at `REACH_M`.
     """
 
     vertices: np.ndarray
@@ -163,7 +163,7 @@ def has_support_region(contacts: Sequence[Contact], mass: float = 50.0, faces: i
         return False
     forces = ForceUnknowns(contacts, faces, mass * GRAVITY)
     rows, columns, rhs, _ = _equilibria(forces, contacts)
-    return StaticProgram(forces, rows, columns, rhs, False, np.full(2, 2.0 * REACH)).feasible
+    return StaticProgram(forces, rows, columns, rhs, False, np.full(2, 2.0 * REACH_M)).feasible
 
 
 def torque_support_region(
@@ -204,19 +204,19 @@ def _region_over(
 ) -> SupportRegion:
     if not contacts:
         return region_of(np.zeros((0, 2)), True)
-    tolerance = (1e-3 if exact else SAME_POINT) if tolerance is None else tolerance
+    tolerance = (1e-3 if exact else SAME_POINT_M) if tolerance is None else tolerance
     rows, columns, rhs, reference = _equilibria(forces, contacts)
-    u = project(forces, rows, columns, rhs, REACH, exact, tolerance, limited)
-    return region_of(u + reference[:2], len(u) == 0 or bool(np.abs(u).max() < REACH - 1e-6))
+    u = project(forces, rows, columns, rhs, REACH_M, exact, tolerance, limited)
+    return region_of(u + reference[:2], len(u) == 0 or bool(np.abs(u).max() < REACH_M - 1e-6))
 
 
 def _equilibria(forces: ForceUnknowns, contacts: Sequence[Contact]) -> tuple[np.ndarray, ...]:
     """Return ``rows, columns, rhs`` of all equilibria for `project`, and the position (3,) at which u is zero."""
     reference = np.mean([contact.p for contact in contacts], axis=0)
-    # c = reference + u - REACH: (c - reference) x (0, 0, -1) = (-cy, cx, 0)
+    # c = reference + u - REACH_M: (c - reference) x (0, 0, -1) = (-cy, cx, 0)
     columns = np.zeros((6, 2))
     columns[3, 1], columns[4, 0] = -1.0, 1.0
-    rhs = np.array([0.0, 0.0, 1.0, -REACH, REACH, 0.0])
+    rhs = np.array([0.0, 0.0, 1.0, -REACH_M, REACH_M, 0.0])
     return moments_about(forces.map, reference) / forces.unit, columns, rhs, reference
 
 
@@ -251,9 +251,9 @@ def project(
     program = StaticProgram(forces, rows, columns, rhs, exact, upper, slack)
     if not program.feasible:
         return np.zeros((0, 2))
-    vertices, settled = np.empty((MOST_VERTICES, 2)), np.empty(MOST_VERTICES, np.int64)
+    vertices, settled = np.empty((MAX_VERTICES, 2)), np.empty(MAX_VERTICES, np.int64)
     count, status = support_polygon(
-        program.work, exact, tolerance, SAME_POINT, program.cost, np.empty(len(program.cost)), vertices, settled
+        program.work, exact, tolerance, SAME_POINT_M, program.cost, np.empty(len(program.cost)), vertices, settled
     )
     if status != simplex.OPTIMAL:
         raise SolverFailed(f"the support region of {len(forces.blocks)} contacts was not found: status {status}")
@@ -282,8 +282,8 @@ def region_of(p: np.ndarray, bounded: bool) -> SupportRegion:
     return SupportRegion(p, A, b, bounded)
 
 
-MOST_PUSH = 10.0
-"""Horizontal force, in weights, at which the area is cut (facing walls can squeeze without limit)."""
+MAX_PUSH = 10.0
+"""Horizontal force, in weights, at which the area is cut off (facing walls can squeeze without limit)."""
 
 
 def zmp_area(
@@ -319,8 +319,8 @@ def zmp_area(
     forces = ForceUnknowns(contacts, faces, mass * GRAVITY)
     columns = np.zeros((6, 2))
     columns[0, 0] = columns[1, 1] = -1.0
-    rhs = np.array([-MOST_PUSH, -MOST_PUSH, 1.0, 0.0, 0.0, 0.0])
-    tolerance = (1e-3 if exact else SAME_POINT) if tolerance is None else tolerance
+    rhs = np.array([-MAX_PUSH, -MAX_PUSH, 1.0, 0.0, 0.0, 0.0])
+    tolerance = (1e-3 if exact else SAME_POINT_M) if tolerance is None else tolerance
     rows = moments_about(forces.map, c) / forces.unit
-    u = project(forces, rows, columns, rhs, MOST_PUSH, exact, tolerance / abs(lever))
-    return region_of(c[:2] + lever * u, len(u) == 0 or bool(np.abs(u).max() < MOST_PUSH - 1e-6))
+    u = project(forces, rows, columns, rhs, MAX_PUSH, exact, tolerance / abs(lever))
+    return region_of(c[:2] + lever * u, len(u) == 0 or bool(np.abs(u).max() < MAX_PUSH - 1e-6))

@@ -23,7 +23,7 @@ from scipy.spatial import ConvexHull
 from mcplan.optimize.polytope import ball_polytope, friction_pyramid
 from mcplan.robot.pose import cross_matrix
 from mcplan.scene.contact import Contact
-from mcplan.statics.contact_forces import UNBOUNDED_GRASP, ball_rays
+from mcplan.statics.contact_forces import MAX_GRASP_LIMIT, ball_rays
 from mcplan.util.arguments import instance
 from mcplan.util.text import summary
 
@@ -76,7 +76,7 @@ def wrench_set(contact: Contact, faces: int = 8) -> WrenchSet:
 
 
 def _grasp(contact: Contact) -> WrenchSet:
-    limits = [min(limit, UNBOUNDED_GRASP) for limit in (contact.max_force, contact.max_moment)]
+    limits = [min(limit, MAX_GRASP_LIMIT) for limit in (contact.max_force, contact.max_moment)]
     ball, corners = ball_polytope(), ball_rays()
     A = np.kron(np.eye(2), ball)
     size = np.linalg.norm(A, axis=1)

@@ -11,7 +11,7 @@ from mcplan.bench.kernels import PATCHES, POSTURE, resting
 from mcplan.robot.robot_file import load_robot
 from mcplan.statics.contact_forces import ForceUnknowns, moments_about
 from mcplan.statics.equilibrium import balance, equilibrium_torque_margin
-from mcplan.statics.feasibility import can_balance, can_hold, part_exerted, shortfall
+from mcplan.statics.feasibility import can_balance, can_hold, exertable_share, shortfall
 from mcplan.statics.support_region import support_region, torque_support_region
 from tests.statics import contacts
 
@@ -162,7 +162,7 @@ def test_the_largest_part_of_a_wrench_that_is_exerted_besides_another_one_is_tha
         stance = [contacts.any_contact(rng, i) for i in range(int(rng.integers(2, 5)))]
         point = rng.uniform([-0.3, -0.3, 0.3], [0.3, 0.3, 1.0])
         further = WEIGHT * np.append(rng.normal(size=3), 0.1 * rng.normal(size=3))
-        part = part_exerted(point, weight, further, stance, MASS, most)
+        part = exertable_share(point, weight, further, stance, MASS, most)
         forces = ForceUnknowns(stance)
         F, upper = forces.face_rows()
         A = np.column_stack([moments_about(forces.map, point), -further]) / WEIGHT
@@ -176,4 +176,4 @@ def test_the_largest_part_of_a_wrench_that_is_exerted_besides_another_one_is_tha
         assert part == pytest.approx(expected, abs=1e-6)
         told[0 if part == 0.0 else 1 if part < most else 2] += 1
     assert min(told) > 2
-    assert part_exerted(np.zeros(3), weight, np.zeros(6), [], MASS, most) == most
+    assert exertable_share(np.zeros(3), weight, np.zeros(6), [], MASS, most) == most

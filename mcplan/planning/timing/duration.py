@@ -25,7 +25,7 @@ from mcplan.scene.contact import Contact
 from mcplan.settings.control import ControlSettings
 from mcplan.settings.margins import counted_on
 from mcplan.statics.equilibrium import equilibrium_margin
-from mcplan.statics.feasibility import GRAVITY_ALONE, Shortfall, can_hold, part_exerted, shortfall
+from mcplan.statics.feasibility import GRAVITY_ALONE, Shortfall, can_hold, exertable_share, shortfall
 
 JOINT_SPEED_FRACTION = 0.4
 """Largest speed of a joint's reference as a fraction of its limit."""
@@ -188,5 +188,5 @@ class DurationModel:
         largest = np.argsort(np.linalg.norm(as_force * wrench, axis=1))[-WRENCH_CHECKS:]
         reduced = [counted_on(contact, self.settings) for contact in contacts]
         limit = 1.0 / CONTACT_FORCE_SHARE
-        parts = [part_exerted(com[k], weight, wrench[k], reduced, robot.mass, limit) for k in largest]
+        parts = [exertable_share(com[k], weight, wrench[k], reduced, robot.mass, limit) for k in largest]
         return 1.0 / (CONTACT_FORCE_SHARE * max(min(parts), MIN_WRENCH_SHARE))

@@ -50,7 +50,7 @@ RECESS = 2e-3
 """Distance by which a face of a link recedes behind a patch in its plane (m), so that the patch touches first."""
 
 LEVEL = 4e-3
-"""m: a shape that ends within this distance of a patch's plane counts as ending in it, as in ``STANDS_OUT``."""
+"""m: a shape that ends within this distance of a patch's plane counts as ending in it, as in ``STANDS_OUT_M``."""
 
 GEOM = mujoco.mjtGeom
 

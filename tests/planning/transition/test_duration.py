@@ -17,7 +17,7 @@ from mcplan.scene.environment import Environment, Surface
 from mcplan.scene.placement import make_contact
 from mcplan.settings.control import ControlSettings
 from mcplan.settings.margins import counted_on
-from mcplan.statics.feasibility import part_exerted
+from mcplan.statics.feasibility import exertable_share
 
 SQUARE = np.array([[-2.0, -2.0], [2.0, -2.0], [2.0, 2.0], [-2.0, 2.0]])
 
@@ -152,7 +152,7 @@ def test_what_limbs_take_besides_the_weight_counts_too(scene):
         for at, force in zip(q, robot.inverse_dynamics(q, v, vd)[:, :6], strict=True):
             arm, weight = at[:3] - robot.com(at), robot.mass * GRAVITY * np.array([0.0, 0.0, 1.0, 0.0, 0.0, 0.0])
             wrench = np.append(force[:3], force[3:] + np.cross(arm, force[:3])) - weight
-            parts.append(part_exerted(robot.com(at), weight, wrench, counted, robot.mass, 2.0))
+            parts.append(exertable_share(robot.com(at), weight, wrench, counted, robot.mass, 2.0))
         return min(parts)
 
     slower = stretch(1.0)

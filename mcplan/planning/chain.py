@@ -24,16 +24,16 @@ from mcplan.util.progress import report_progress
 def transitions(segments: SegmentCache, stances: Sequence[PlannedStance]) -> Iterator[Transition]:
     """Yield the transitions that lead to all stances but the first.
 
-    Where objects are moved they go straight, and with them the contacts that they carry.
+    Moved objects follow straight paths, and the contacts on them move along.
     """
     finder = segments.finder
     robot, scene, settings = finder.robot, finder.environment, finder.settings
-    rising: dict[str, Contact] = {}
+    resting: dict[str, Contact] = {}
     q = stances[0].q
     for k, (before, stance) in enumerate(pairwise(stances), start=1):
         report_progress("finding motion", k, len(stances) - 1)
-        begin, moved = Departure(q, before.contacts, rising), stance.moved
-        rising, parting = {}, False
+        begin, moved = Departure(q, before.contacts, resting), stance.moved
+        resting, parts_at_end = {}, False
         if displaced := displaced_objects(scene, before, stance):
             parts = [finder.transport(begin, stance.q, stance.contacts, displaced)]
             segments = SegmentCache(robot, scene.placed(stance.objects), settings)
@@ -41,14 +41,14 @@ def transitions(segments: SegmentCache, stances: Sequence[PlannedStance]) -> Ite
         elif moved is None:
             parts = [segments.shift(begin, stance.q)]
         elif stance.change == "add":
-            parts = [segments.swing(begin, stance.q, (stance.contact(moved), *coming(robot, stances, k)))]
+            parts = [segments.swing(begin, stance.q, (stance.contact(moved), *following_contacts(robot, stances, k)))]
         else:
-            parts, parting = [segments.shift(begin, stance.q)], parts_at_once(robot, stances, k)
+            parts, parts_at_end = [segments.shift(begin, stance.q)], separates_at_once(robot, stances, k)
             if is_retracted(robot, stances, k):
                 parts.append(Retraction(stance.contacts, before.contact(moved), stance.q).segment(segments))
-            elif _alone(robot, stance, moved):
-                rising = {moved: before.contact(moved)}
-        yield Transition(moved, tuple(parts), 0.0, parting)
+            elif _only_contact_of_limb(robot, stance, moved):
+                resting = {moved: before.contact(moved)}
+        yield Transition(moved, tuple(parts), 0.0, parts_at_end)
         q = parts[-1].q[-1]
 
 
@@ -59,15 +59,15 @@ def with_transitions(
 
     Parameters
     ----------
-    segments : motions of the scene that are known already.
+    segments : cache of motions in the scene.
     """
     segments = segments or SegmentCache(scenario.robot, scenario.environment, scenario.transition_settings)
     found = transitions(segments, stances)
-    return paced(scenario, (stances[0], *(replace(stance, transition=next(found)) for stance in stances[1:])))
+    return with_timing(scenario, (stances[0], *(replace(stance, transition=next(found)) for stance in stances[1:])))
 
 
-def paced(scenario: Scenario, stances: Sequence[PlannedStance]) -> tuple[PlannedStance, ...]:
-    """Return stances whose transitions take the time that the scenario's pace gives them."""
+def with_timing(scenario: Scenario, stances: Sequence[PlannedStance]) -> tuple[PlannedStance, ...]:
+    """Return stances whose transitions have the time parameterization of the scenario's pace."""
     settings = scenario.transition_settings
     retimer = None if settings.pace is None else Retimer(scenario.robot, settings)
     ramps = {"add": settings.timing.load_time, "remove": settings.timing.unload_time}
@@ -103,14 +103,14 @@ def refuse_blocked(stances: Sequence[PlannedStance]) -> None:
 
 
 def blocked_segment(stance: PlannedStance) -> Segment | None:
-    """Return the segment with the greatest deficit before a stance, None where all are collision-free."""
+    """Return the segment with the greatest deficit before a stance, or None if all are collision-free."""
     assert stance.transition is not None
     worst = max(stance.transition.segments, key=lambda segment: segment.missed)
     return worst if worst.missed > MAX_DEFICIT_M else None
 
 
-def coming(robot: Robot, stances: Sequence[PlannedStance], k: int) -> tuple[Contact, ...]:
-    """Return the contacts that the limb of stance ``k`` makes right after the one of this stance: knee, then toe."""
+def following_contacts(robot: Robot, stances: Sequence[PlannedStance], k: int) -> tuple[Contact, ...]:
+    """Return the contacts that the limb of stance ``k`` adds directly after it, such as a toe after its knee."""
     found = []
     for before, stance in pairwise(stances[k:]):
         if stance.change != "add" or before.change != "add" or stance.moved is None or before.moved is None:
@@ -121,16 +121,16 @@ def coming(robot: Robot, stances: Sequence[PlannedStance], k: int) -> tuple[Cont
     return tuple(found)
 
 
-def parts_at_once(robot: Robot, stances: Sequence[Change], k: int) -> bool:
+def separates_at_once(robot: Robot, stances: Sequence[Change], k: int) -> bool:
     """Say whether the patch that stance ``k`` removes leaves its support before the next transition.
 
-    It waits for a transition in which it moves itself, or the body with it; a link whose limb rests on another patch
-    cannot be lifted, and is parted from its support by avoidance.
+    It stays if the next transition moves it or shifts the body. If another patch of its limb is in contact it cannot
+    be lifted; then collision avoidance separates it from its support.
     """
     moved, following = stances[k].moved, stances[k + 1] if k + 1 < len(stances) else None
     if moved is None or stances[k].change != "remove":
         return False
-    if following is None or not _alone(robot, stances[k], moved):
+    if following is None or not _only_contact_of_limb(robot, stances[k], moved):
         return True
     return following.change != "shift" and following.moved != moved
 
@@ -138,17 +138,19 @@ def parts_at_once(robot: Robot, stances: Sequence[Change], k: int) -> bool:
 def is_retracted(robot: Robot, stances: Sequence[Change], k: int) -> bool:
     """Say whether the patch that stance ``k`` removes is lifted clear of its support before the next transition."""
     moved = stances[k].moved
-    return moved is not None and parts_at_once(robot, stances, k) and _alone(robot, stances[k], moved)
+    return (
+        moved is not None and separates_at_once(robot, stances, k) and _only_contact_of_limb(robot, stances[k], moved)
+    )
 
 
 def displaced_objects(scene: Environment, before: PlannedStance, stance: PlannedStance) -> dict[str, np.ndarray]:
-    """Return the poses (7,) of the objects that are elsewhere in a stance than in the one before."""
+    """Return the poses (7,) of the objects that have moved since the stance before."""
     at_start = {thing.name: thing.pose for thing in scene.objects}
     old, now = at_start | before.objects, at_start | stance.objects
     return {name: pose for name, pose in now.items() if not same_pose(pose, old[name], 1e-9)}
 
 
-def _alone(robot: Robot, stance: Change, patch: str) -> bool:
+def _only_contact_of_limb(robot: Robot, stance: Change, patch: str) -> bool:
     """Say whether no other patch of the same limb is in contact."""
     limb = robot.patches[patch].limb
     return all(robot.patches[name].limb != limb for name in stance.patches)

@@ -20,36 +20,36 @@ from mcplan.settings.control import ControlSettings
 from mcplan.statics.equilibrium import margins
 
 MAX_BASE_MOVE_M = 0.05
-"""The base of a start may be moved by this much; beyond, the start contradicts itself."""
+"""Largest correction of the base of a start; if more is needed, base, posture and contacts contradict each other."""
 
 MIN_REPORTED_CHANGE = 0.01
-"""m, rad: a base or a joint of the start that is moved by more is reported."""
+"""m, rad: larger changes of the base or a joint of the start are reported."""
 
 JOINT_MARGINS = (0.05, 0.02)
-"""rad or m: distances to the joint limits, tried in turn: motions between postures need some room."""
+"""rad or m: distances to the joint limits, tried in turn: motions between postures need some margin."""
 
 LINK_SETTINGS = tuple(PostureSettings(joint_margin=margin, weights=Weights(com=100.0)) for margin in JOINT_MARGINS)
-"""The place of the centre of mass outranks likeness to the guide."""
+"""The centre of mass has priority over similarity to the guide."""
 
 START_SETTINGS = tuple(
     PostureSettings(joint_margin=margin, weights=Weights(base_position=200.0, base_orientation=100.0))
     for margin in JOINT_MARGINS
 )
-"""At the start the pose of the base outranks the posture."""
+"""At the start the pose of the base has priority over the posture."""
 
 
 class Linker:
-    """Finds and proves linking postures in one scene.
+    """Finds linking postures in one scene, with forces and margins.
 
     Parameters
     ----------
-    robot, environment : the scene; `place` puts another environment in its place.
-    reference : (nq,) the posture that others resemble; replaced by `start`.
-    control : of the controller that will hold the postures.
+    robot, environment : the scene; `place` replaces the environment.
+    reference : (nq,) preferred posture; replaced by that of `start`.
+    control : settings of the controller that will execute the plan.
 
     Attributes
     ----------
-    notices : how the posture of the start was changed, in words.
+    notices : changes of the start posture, as text.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class Linker:
         self.place(environment)
 
     def place(self, environment: Environment) -> None:
-        """Use this environment from now on: the same things, some of them at other places."""
+        """Use another environment from now on: the same one with moved objects."""
         self.environment = environment
         self.collisions = CollisionModel(self.robot, environment)
         self._linking = self._generators(LINK_SETTINGS)
@@ -81,12 +81,12 @@ class Linker:
         return [PostureGenerator(self.robot, self.environment, option, self.collisions) for option in sized]
 
     def start(self, contacts: tuple[Contact, ...]) -> PlannedStance:
-        """Settle the reference posture on its contacts without collisions; changes are in ``notices``.
+        """Return the start stance: the reference posture, corrected for contacts and collisions; sets ``notices``.
 
         Raises
         ------
         PlanningFailed
-            When there is no such posture, with the violated requirement, or when its base has to move over 5 cm.
+            When there is no such posture, with the violated requirement, or when the base would have to move over 5 cm.
         """
         wanted, allowed = self.reference, self.robot.scale.leg * MAX_BASE_MOVE_M
         generators, base = self._generators(START_SETTINGS), BaseTarget(wanted[:3], allowed)
@@ -95,9 +95,9 @@ class Linker:
             generators, wanted, lambda g, starts: g.generate(contacts, None, wanted, starts, base=base, hint=hint)
         )
         if not result.found:
-            elsewhere = generators[-1].generate(contacts, None, wanted, hint=hint)
-            if elsewhere.found:
-                moved = float(np.linalg.norm(elsewhere.q[:3] - wanted[:3]))
+            other = generators[-1].generate(contacts, None, wanted, hint=hint)
+            if other.found:
+                moved = float(np.linalg.norm(other.q[:3] - wanted[:3]))
                 raise PlanningFailed(
                     f"start: the base has to move {moved:.3f} m to put the contacts in place and keep bodies apart, "
                     f"{allowed:.3g} m are allowed; correct the base pose, the posture or the contacts"
@@ -113,7 +113,7 @@ class Linker:
 
         Parameters
         ----------
-        q : (nq,) the posture before; the guide where no contact says where the reference should stand.
+        q : (nq,) the posture before; the guide if the reference stands on none of the contacts.
         joints : (n,) wanted joints, else those of the reference.
         """
         placed = guide_posture(self.robot, self.reference, self.standing, contacts)
@@ -135,11 +135,11 @@ class Linker:
 
         Parameters
         ----------
-        before : the stance that it starts from.
-        lifted : the last contact of each patch that hangs in the air.
+        before : the stance before.
+        lifted : the last contact of each patch that is in the air.
         joints : (n,) wanted joints, or None.
         com : (2,) or (3,) wanted centre of mass, or None.
-        held : the contacts as they bear load there, where that differs from the stance's; None where it does not.
+        held : the contacts as they carry load at the posture, if that differs from the change; else None.
 
         Raises
         ------
@@ -172,20 +172,20 @@ class Linker:
         guide: np.ndarray,
         generate: Callable[[PostureGenerator, Sequence[np.ndarray]], PostureResult],
     ) -> PostureResult:
-        """Return the first posture that is found, else what the last generator misses from where the guide leads.
+        """Return the first posture that is found, else the last generator's result from the guide.
 
-        ``generate`` takes a generator and further starts: where bodies collide, these are postures around the guide. An
-        elbow on the wrong side of the chest does not come past it.
+        ``generate`` takes a generator and further starts. After a collision these are perturbed guides: an elbow on the
+        wrong side of the chest does not get past it otherwise.
         """
         result = _first(generators, lambda g: generate(g, ()))
         if result.stage != "collision":
             return result
         starts = perturbed_starts(self.robot, guide)
-        elsewhere = _first(generators, lambda g: generate(g, starts))
-        return elsewhere if elsewhere.found else result
+        other = _first(generators, lambda g: generate(g, starts))
+        return other if other.found else result
 
     def _hint(self, generator: PostureGenerator, loaded: Sequence[Contact], guide: np.ndarray) -> np.ndarray | None:
-        """Return the place (2,) of the centre of mass where the loaded contacts bear the robot most easily."""
+        """Return the centre of mass (2,) at which the loaded contacts balance the robot most comfortably."""
         com, names = self.robot.com(guide), [contact.patch for contact in loaded]
         support = generator.support(loaded, names, com)
         if support.violation is not None:
@@ -209,7 +209,7 @@ class Linker:
 def _first(
     generators: Sequence[PostureGenerator], generate: Callable[[PostureGenerator], PostureResult]
 ) -> PostureResult:
-    """Return the first posture that is found, else what the last generator misses."""
+    """Return the first posture that is found, else the result of the last generator."""
     for generator in generators:
         result = generate(generator)
         if result.found or result.stage == "region":
@@ -218,7 +218,7 @@ def _first(
 
 
 def describe_changes(robot: Robot, wanted: np.ndarray, q: np.ndarray) -> str:
-    """Return how a posture differs from the wanted one, in words; empty where it does by little."""
+    """Return the differences between a posture and the wanted one as text; empty if they are small."""
     changes = []
     moved = float(np.linalg.norm(q[:3] - wanted[:3]))
     before, after = (base_orientation(posture) for posture in (wanted, q))

@@ -23,7 +23,7 @@ class Change:
 
     Attributes
     ----------
-    contacts : all contacts after it.
+    contacts : all contacts after the change.
     change : ``start`` | ``add`` | ``remove`` | ``shift`` (the same contacts, another posture).
     moved : the patch that is added or removed, else None.
     """
@@ -54,18 +54,18 @@ class Change:
 
     @property
     def title(self) -> str:
-        """What changes, and for which patch: ``add left_sole``."""
+        """Kind of the change, and its patch: ``add left_sole``."""
         return self.change if self.moved is None else f"{self.change} {self.moved}"
 
     @property
     def patches(self) -> tuple[str, ...]:
-        """Names of the patches in contact after it."""
+        """Names of the patches in contact after the change."""
         return tuple(contact.patch for contact in self.contacts)
 
     def linking_contacts(self, before: tuple[Contact, ...]) -> tuple[tuple[Contact, ...], tuple[Contact, ...]]:
         """Return the contacts in place at the posture that links two stances, and those that carry load there.
 
-        In place are those of the larger stance; those of both carry.
+        In place are the contacts of the larger stance; only those of both stances carry load.
         """
         in_place = before if self.change == "remove" else self.contacts
         return in_place, before if self.change == "add" else self.contacts
@@ -76,7 +76,7 @@ class Change:
         Raises
         ------
         KeyError
-            When it is not in contact.
+            When the patch is not in contact.
         """
         return contact_of(self.contacts, patch)
 
@@ -89,13 +89,13 @@ class PlannedStance(Change):
     ----------
     q : (nq,) the posture that links this stance to the one before: the contacts of the larger of the two stances are in
         place, and only those that both share carry load.
-    wrenches : {patch: (6,)} at the patch origins in world axes (N, N m), of every contact in place at ``q``; zero where
-        nothing is carried.
-    tau : (n,) joint torques that hold ``q``, or give the motion there (N m).
-    margins : by name, in the units of the margins of a stance (`statics.margins`); None where there is none.
-    objects : {name: (7,)} position and quaternion w x y z of the objects that have been moved, in this stance.
-    transition : the motion that leads here; None at the first stance, and where it has not been found yet.
-    passing : how it is passed where the robot does not come to rest: then forces and torques give this motion.
+    wrenches : {patch: (6,)} at the patch origins in world axes (N, N m), of every contact in place at ``q``; zero for
+        contacts without load.
+    tau : (n,) joint torques at ``q`` (N m): at rest, or for the motion of ``passing``.
+    margins : by name, in the units of the margins of a stance (`statics.margins`); None if a margin does not apply.
+    objects : {name: (7,)} position and quaternion w x y z of moved objects, in this stance.
+    transition : the motion from the stance before; None at the first stance, and until it is planned.
+    passing : state of motion, if the robot does not come to rest here; forces and torques belong to this motion.
     """
 
     q: np.ndarray
@@ -110,7 +110,7 @@ class PlannedStance(Change):
         return f"PlannedStance({self.title}, on {', '.join(self.patches)})"
 
     def _repr_html_(self) -> str:
-        """Return its contacts with their loads, and its margins, as tables for notebooks."""
+        """Return the contacts with their loads, and the margins, as tables for notebooks."""
         rows = ((c.patch, c.support, c.kind, self._load(c.patch)) for c in self.contacts)
         margins = {name: value for name, value in self.margins.items() if value is not None}
         return html_of(
@@ -120,15 +120,15 @@ class PlannedStance(Change):
         )
 
     def _load(self, patch: str) -> float:
-        """Return the force that a patch bears (N)."""
+        """Return the magnitude of the contact force of a patch (N)."""
         return float(np.linalg.norm(self.wrenches[patch][:3])) if patch in self.wrenches else 0.0
 
 
 @dataclass(frozen=True, repr=False)
 class Plan:
-    """A scenario and the stances that lead through it; with the record of the search, where there was one.
+    """A scenario and the stances from its start to its goal; with the record of the search, if there was one.
 
-    ``notices`` lists, in words, where a plan differs from the request: how its start was changed.
+    ``notices`` lists differences between plan and request as text, such as changes of the start.
     """
 
     scenario: "Scenario"
@@ -138,7 +138,7 @@ class Plan:
 
     @cached_property
     def goals(self) -> tuple[ItemReached, ...]:
-        """Which stance meets which item of the goal, and how far: measured on the stances."""
+        """For each goal item the stance that meets it, and the deviations, measured on the stances."""
         scenario = self.scenario
         at_start = {thing.name: thing.pose for thing in scenario.environment.objects}
         states = [(stance.contacts, stance.q, at_start | stance.objects) for stance in self.stances]
@@ -146,20 +146,20 @@ class Plan:
 
     @property
     def goal_reached(self) -> bool:
-        """Whether every item of the goal is met, in their order, the last one at the end.
+        """Whether every item of the goal is met, in order, the last one by the last stance.
 
-        `mcplan.verify` proves the plan, this included.
+        `mcplan.verify` checks this again, with the rest of the plan.
         """
         return all(item.met for item in self.goals)
 
     @property
     def transitions(self) -> tuple[Transition, ...]:
-        """The motions from each stance to the next."""
+        """The motions between consecutive stances."""
         return tuple(stance.transition for stance in self.stances if stance.transition is not None)
 
     @property
     def segments(self) -> tuple[Segment, ...]:
-        """The motions on contacts that stay closed, in their order."""
+        """The segments of all transitions, in order."""
         return tuple(segment for transition in self.transitions for segment in transition.segments)
 
     def _repr_html_(self) -> str:
@@ -170,10 +170,10 @@ class Plan:
         return f"Plan({self.scenario.name!r}, {self.scenario.robot.name}, {len(self.stances)} stances)"
 
     def summary(self) -> str:
-        """Return one line per stance: what changes, margins, and the motion that leads there; then the goal."""
+        """Return one line per stance: change, margins, duration and clearance of its transition; then the goal."""
         lines = []
         for k, stance in enumerate(self.stances):
-            what = stance.title
+            title = stance.title
             push, torque = stance.margins.get("equilibrium"), stance.margins.get("torque")
             margins = [
                 f"push {push:.0f} N" if push is not None else "",
@@ -181,5 +181,5 @@ class Plan:
             ]
             motion = "" if stance.transition is None else stance.transition.summary()
             margin = ", ".join(m for m in margins if m)
-            lines.append(f"{k:3d}  {what:24s} {margin:24s} {motion:14s} on {', '.join(stance.patches)}")
+            lines.append(f"{k:3d}  {title:24s} {margin:24s} {motion:14s} on {', '.join(stance.patches)}")
         return "\n".join([*lines, *(str(item) for item in self.goals)])

@@ -1,9 +1,9 @@
-"""Plan files: the scenario's document with complete ``stances``, to be read, edited and simulated again.
+"""Plan files: the scenario's document with complete ``stances``, which can be edited and simulated.
 
-Each contact has its place on the support, which counts, and its world pose, for the reader. ``plan`` says how far each
-item of the goal is met; this is measured again when the file is read. Floats have the digits that give the same
-double back, so reading and writing a plan changes nothing. Each stance but the first holds the motion that leads there.
-A file without motions, or with other speeds in its ``control:``, gets them when it is read.
+Each contact has its place on the support, which is used, and its world pose, for information. ``plan`` has the
+deviations from each goal item; they are measured again when the file is read. Floats have all digits, so reading and
+writing a plan changes nothing. Each stance but the first has the motion that leads to it. If motions are missing, or
+speeds in ``control:`` were changed, they are computed when the file is read.
 """
 
 import os
@@ -15,7 +15,7 @@ import numpy as np
 
 from mcplan.document.document import Document, dump_document, read_document
 from mcplan.errors import InputError, ScenarioError
-from mcplan.planning.chain import displaced_objects, paced, with_transitions
+from mcplan.planning.chain import displaced_objects, with_timing, with_transitions
 from mcplan.planning.plan import Plan, PlannedStance
 from mcplan.planning.posture.support_cache import contact_key
 from mcplan.planning.transition.transition import BoundaryState, Transition
@@ -36,7 +36,7 @@ from mcplan.util.arguments import file_path
 from mcplan.util.files import write_text
 
 KEYS = ("change", "q", "wrenches", "tau", "margins")
-"""What each item of a plan holds beside its contacts."""
+"""Required keys of each stance of a plan, in addition to ``contacts``."""
 
 
 def plan_document(plan: Plan, directory: str | os.PathLike[str] = ".") -> dict[str, Any]:
@@ -44,14 +44,14 @@ def plan_document(plan: Plan, directory: str | os.PathLike[str] = ".") -> dict[s
 
     Parameters
     ----------
-    directory : where the file will be; paths in it are relative to there.
+    directory : of the file; paths in it are relative to the directory.
     """
     data = plan.scenario.data(directory)
     record = data.pop("plan", None) or {}
     record = {key: value for key, value in record.items() if key not in ("notices", "goal", "made_with", "paced_with")}
     data["mcplan"] = 2
     if data.get("stances") and not data.get("goal") and not is_plan(plan.scenario.document):
-        # the request: the planned stances take the place of the hand-written ones
+        # keep the request: the planned stances replace the hand-written ones
         record["sequence"] = data["stances"]
     if plan.notices:
         record["notices"] = list(plan.notices)
@@ -60,10 +60,10 @@ def plan_document(plan: Plan, directory: str | os.PathLike[str] = ".") -> dict[s
     if any(stance.transition is not None for stance in plan.stances):
         record["made_with"] = path_settings(plan.scenario.transition_settings)
         record["paced_with"] = pace_settings(plan.scenario.transition_settings)
-    items = data.pop("stances", None) or ()  # both stand at the end, in one order, however often a plan is written
-    walks = any(stance.passing is not None for stance in plan.stances)  # its steps are not those of the file
-    asked = items if len(items) == len(plan.stances) and not walks else [{} for _ in plan.stances]
-    stances = {"stances": [_stance_data(*each) for each in zip(plan.stances, asked, strict=True)]}
+    items = data.pop("stances", None) or ()  # at the end of the file, after ``plan``
+    walks = any(stance.passing is not None for stance in plan.stances)  # the steps of a walk are not those of the file
+    requests = items if len(items) == len(plan.stances) and not walks else [{} for _ in plan.stances]
+    stances = {"stances": [_stance_data(*each) for each in zip(plan.stances, requests, strict=True)]}
     return data | ({"plan": record} if record else {}) | stances
 
 
@@ -98,7 +98,7 @@ def load_plan(path: str | os.PathLike[str], overrides: Mapping[str, Any] | None 
 
     Parameters
     ----------
-    path : of the file; or the name of a bundled scenario whose stances are those of a plan.
+    path : of the file; or the name of a bundled scenario that is a plan.
     overrides : from a key path to a value, as for `mcplan.load_scenario`.
 
     Raises
@@ -110,7 +110,7 @@ def load_plan(path: str | os.PathLike[str], overrides: Mapping[str, Any] | None 
 
 
 def plan_of(scenario: Scenario) -> Plan:
-    """Return the plan that a scenario's document is, see `load_plan`."""
+    """Return the plan in a scenario's document, see `load_plan`."""
     if not scenario.stances:
         raise ScenarioError(f"{scenario.path}: no stances, so it is a scenario and not a plan; plan it first")
     stances = _stances(scenario)
@@ -118,13 +118,13 @@ def plan_of(scenario: Scenario) -> Plan:
     notices = record.get("notices") or ()
     if not isinstance(notices, (list, tuple)) or not all(isinstance(notice, str) for notice in notices):
         raise ScenarioError(scenario.document.problem(("plan", "notices"), "expected a list of texts"))
-    # paths and times in the file are valid for the settings that they were made with
-    known, pace = path_settings(scenario.transition_settings), pace_settings(scenario.transition_settings)
-    before, pace_before = record.get("made_with") or known, record.get("paced_with") or pace
+    # paths and times in the file are valid only for the settings that they were computed with
+    current, pace = path_settings(scenario.transition_settings), pace_settings(scenario.transition_settings)
+    before, pace_before = record.get("made_with") or current, record.get("paced_with") or pace
     for name, settings in (("made_with", before), ("paced_with", pace_before)):
         if not isinstance(settings, dict):
             raise ScenarioError(scenario.document.problem(("plan", name), "expected settings by name"))
-    new_paths = sorted(f"control.{name}" for name in known if before.get(name) != known[name])
+    new_paths = sorted(f"control.{name}" for name in current if before.get(name) != current[name])
     new_times = changed_pace_settings(pace_before, pace)
     moving = [k for k, stance in enumerate(stances) if stance.passing is not None]
     if moving and (new_paths or new_times):
@@ -140,13 +140,13 @@ def plan_of(scenario: Scenario) -> Plan:
         text = "the plan comes to rest on each foot; plan the scenario again"
         raise ScenarioError(scenario.document.problem(("control", "walking"), text))
     if new_times:
-        stances = list(paced(scenario, stances))
+        stances = list(with_timing(scenario, stances))
         notices = (*notices, f"the times of motions were computed again: {', '.join(new_times)} changed")
     return Plan(scenario, tuple(stances), notices=tuple(notices))
 
 
 def _stances(scenario: Scenario) -> list[PlannedStance]:
-    """Return the stances of a file without their motions; the first that is wrong is the last that is read."""
+    """Return the stances of a file without their motions; reading stops at the first error."""
     stances: list[PlannedStance] = []
     for k, item in enumerate(scenario.stances):
         try:
@@ -175,16 +175,16 @@ def _transition(scenario: Scenario, item: StanceItem, stances: list[PlannedStanc
     assert item.transition is not None
     before, stance = stances[k - 1], stances[k]
     objects = displaced_objects(scenario.environment, before, stance) or None
-    ahead = [later.contact(later.moved) for later in stances[k:] if later.change == "add" and later.moved]
+    later_contacts = [later.contact(later.moved) for later in stances[k:] if later.change == "add" and later.moved]
     closed = [stance.contacts if objects else before.contacts]
     if stance.change == "remove":
         closed.append(stance.contacts)
     passing = before.passing, stance.passing
-    return transition_of(item.transition, scenario.robot, stance.moved, closed, ahead, objects, passing)
+    return transition_of(item.transition, scenario.robot, stance.moved, closed, later_contacts, objects, passing)
 
 
-def _stance_data(stance: PlannedStance, asked: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an item of a plan; ``posture`` and ``com`` of the item ``asked`` for stay, for planning again."""
+def _stance_data(stance: PlannedStance, request: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an item of a plan; it keeps ``posture`` and ``com`` of the requested item, for planning again."""
     objects = {name: _pose(pose[:3], pose[3:]) for name, pose in stance.objects.items()}
     motion = None if stance.transition is None else transition_data(stance.transition)
     return (
@@ -192,7 +192,7 @@ def _stance_data(stance: PlannedStance, asked: Mapping[str, Any]) -> dict[str, A
             "change": stance.change,
             "moved": stance.moved,
             "contacts": [c.to_data() | {"pose": _pose(c.p, quat_from_rotation(c.R))} for c in stance.contacts],
-            **{key: asked[key] for key in ("posture", "com") if asked.get(key) is not None},
+            **{key: request[key] for key in ("posture", "com") if request.get(key) is not None},
             "q": stance.q.tolist(),
             "wrenches": {patch: wrench.tolist() for patch, wrench in stance.wrenches.items()},
             "tau": stance.tau.tolist(),
@@ -217,9 +217,9 @@ def _stance(scenario: Scenario, item: StanceItem, before: PlannedStance | None) 
         )
     objects = {name: pose.array for name, pose in item.objects.items()}
     environment = scenario.environment.placed(objects)
-    known = {} if before is None else {contact_key(contact): contact for contact in before.contacts}
+    earlier = {} if before is None else {contact_key(contact): contact for contact in before.contacts}
     made = [make_contact(robot, environment, spec) for spec in item.contacts]
-    contacts = tuple(_as_before(contact, known.get(contact_key(contact))) for contact in made)
+    contacts = tuple(_as_before(contact, earlier.get(contact_key(contact))) for contact in made)
     q, tau = np.array(item.q, dtype=float), np.array(item.tau, dtype=float)
     if q.shape != (robot.nq,) or tau.shape != (robot.n,):
         raise InputError(f"q has {len(q)} and tau {len(tau)} numbers; {robot.name} has {robot.nq} and {robot.n}")
@@ -234,8 +234,8 @@ def _stance(scenario: Scenario, item: StanceItem, before: PlannedStance | None) 
     )
     carried = {contact.carrier.name for contact in contacts if contact.carrier is not None}
     moved = displaced_objects(scenario.environment, before or replace(stance, objects={}), stance)
-    if left := sorted(moved.keys() - carried):
-        raise InputError(f"objects: pose of {left[0]} changed without a contact that could move it")
+    if uncarried := sorted(moved.keys() - carried):
+        raise InputError(f"objects: pose of {uncarried[0]} changed without a contact that could move it")
     names, old = {c.patch for c in contacts}, set() if before is None else set(before.patches)
     expected = {
         "start": before is None and item.moved is None,
@@ -248,9 +248,9 @@ def _stance(scenario: Scenario, item: StanceItem, before: PlannedStance | None) 
     return stance
 
 
-def _as_before(contact: Contact, known: Contact | None) -> Contact:
-    """Return a contact, as the same object where it stays: caches of contacts use these as keys."""
-    return contact if known is None or known.to_data() != contact.to_data() else known
+def _as_before(contact: Contact, earlier: Contact | None) -> Contact:
+    """Return the contact, or the equal one of the stance before: caches use the identity of contacts as keys."""
+    return contact if earlier is None or earlier.to_data() != contact.to_data() else earlier
 
 
 def _passing(scenario: Scenario, item: StanceItem, q: np.ndarray) -> BoundaryState | None:
@@ -259,8 +259,8 @@ def _passing(scenario: Scenario, item: StanceItem, q: np.ndarray) -> BoundarySta
     robot = scenario.robot
     for name, rates in (("v", item.v), ("vd", item.vd)):
         if rates is None or len(rates) != robot.nv or not np.isfinite(rates).all():
-            given = "missing" if rates is None else f"{len(rates)} numbers"
+            found = "missing" if rates is None else f"{len(rates)} numbers"
             raise InputError(
-                f"{name}: {given}, expected {robot.nv} finite ones: a stance passed in motion has v and vd"
+                f"{name}: {found}, expected {robot.nv} finite ones: a stance passed in motion has v and vd"
             )
     return BoundaryState.at(robot, q, np.array(item.v), np.array(item.vd))

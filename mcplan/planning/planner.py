@@ -27,16 +27,16 @@ def plan(
     Parameters
     ----------
     scenario : a Scenario; or what `mcplan.load_scenario` takes: a bundled name, a path, a dictionary.
-    seed : of the search: 0 takes candidates in their own order, another one rerolls those that are nearly as good; the
-        same seed gives the same plan. A hand-written sequence leaves nothing to draw.
-    progress : called with nodes, calls of the posture generator, and the least potential so far.
+    seed : of the search: 0 for no random numbers, others vary the order of candidates of nearly equal cost; the same
+        seed gives the same plan. It does not affect a hand-written sequence.
+    progress : called with nodes, calls of the posture generator, and the smallest potential so far.
 
     Raises
     ------
     ScenarioError
         When the scenario has neither ``stances:`` nor ``goal:``.
     PlanningFailed
-        When no plan is found, with what stopped it; its ``tree`` holds the record of the search.
+        When no plan is found, with the reason; its ``tree`` has the record of the search.
     """
     if not isinstance(scenario, Scenario | str | PathLike | Mapping):
         expected = "a Scenario, the name of a bundled one, the path of a file, or a dictionary"
@@ -44,7 +44,7 @@ def plan(
     whole("plan", "seed", seed)
     scenario = scenario if isinstance(scenario, Scenario) else load_scenario(scenario)
     if scenario.stances or (scenario.robot.fixed and not scenario.goal):
-        return _walked(complete_sequence(scenario))
+        return _with_walking(complete_sequence(scenario))
     if scenario.robot.fixed:
         name = scenario.robot.name
         raise ScenarioError(f"{scenario.path}: no contacts are sought for {name}, whose base is fixed; give `stances:`")
@@ -52,12 +52,12 @@ def plan(
         raise ScenarioError(f"{scenario.path}: neither `goal:` nor `stances:`; there is nothing to plan")
     if moves_objects(scenario):
         return push(scenario)
-    return _walked(find_plan(scenario, seed, progress))
+    return _with_walking(find_plan(scenario, seed, progress))
 
 
-def _walked(plan: Plan) -> Plan:
+def _with_walking(plan: Plan) -> Plan:
     if plan.scenario.transition_settings.walking == "static":
         return plan
-    from mcplan.planning.walking.walk import with_walks  # imports CVXPY: half a second that no other plan has to wait
+    from mcplan.planning.walking.walk import with_walks  # imports CVXPY: half a second, for walking only
 
     return with_walks(plan)

@@ -1,10 +1,10 @@
-"""Pushing plans: an object is pushed along a line, from start and goal alone.
+"""Pushing plans: the robot pushes an object along a line to its goal; no sequence is given.
 
-The hands go to the face of the object that the push is directed at. Strokes of the arms then move it as far as postures
-allow; after each stroke but the last the feet follow by its length. While the object slides it holds the hands back by
-``F = mu m g`` at their height h, which drives the centre of pressure back by ``F h / (M g)``. So the centre of mass
-stands ahead by half of that: the centre of pressure is as far behind the middle of the feet during a stroke as it is
-ahead of it between strokes.
+The hands touch the face of the object opposite to the push direction. Strokes of the arms move the object as far as
+postures allow; after each stroke but the last the feet follow by its length. The sliding object resists with
+``F = mu m g`` at the height h of the hands, which moves the centre of pressure back by ``F h / (M g)``. So the centre
+of mass is placed ahead of the feet by half of that: during a stroke the centre of pressure is as far behind the middle
+of the feet as it is ahead of it between strokes.
 """
 
 from collections.abc import Iterator
@@ -27,19 +27,19 @@ MIN_FACE_COSINE = 0.94
 """Cosine of the largest angle (20 degrees) between the push and the inward normal of a face that hands push on."""
 
 MAX_STROKES = 8
-"""Strokes into which the rest of the push is divided at most."""
+"""Maximum number of strokes into which the rest of the push is divided."""
 
 ANYWHERE = Freedom(x=np.inf, y=np.inf, yaw=np.inf)
-"""A hand may go anywhere on the face."""
+"""Freedom of a hand: anywhere on the face."""
 
 
 def moves_objects(scenario: Scenario) -> bool:
-    """Whether the goal asks for objects elsewhere than they are."""
+    """Whether the goal moves objects."""
     return any(list(_displaced(scenario.environment, item)) for item in scenario.goal)
 
 
 def push(scenario: Scenario) -> Plan:
-    """Return a plan that pushes the objects of the goal where it asks for them, one after the other.
+    """Return a plan that pushes the objects to their goal poses, one after the other.
 
     Raises
     ------
@@ -47,7 +47,7 @@ def push(scenario: Scenario) -> Plan:
         An object would have to be lifted or turned, no face or no hand is there to push it, or a posture is missing;
         the message says which, and why.
     InputError
-        An object lies on another one, there or at its goal, or carries one.
+        An object lies on another one, now or at its goal, or carries one.
     """
     for number, item in enumerate(scenario.goal):
         others = sorted(item.model_fields_set - {"objects"})
@@ -75,7 +75,7 @@ def _displaced(environment: Environment, item: GoalItem) -> Iterator[tuple[FreeO
 
 
 class _Push:
-    """The push of one object, from where it now is, along a line to a pose (7,)."""
+    """The push of one object from its current pose along a line to a pose (7,)."""
 
     def __init__(self, sequence: StanceSequence, thing: FreeObject, pose: np.ndarray):
         self.sequence, self.thing = sequence, thing
@@ -83,9 +83,9 @@ class _Push:
         here, there = (carrier(where, thing.name) for where in (scene, scene.placed({thing.name: pose})))
         if not slides(here.rest, there.rest, scene):
             raise PlanningFailed(
-                f"goal: {thing.name} does not slide straight to its goal, unturned and always on what bears it at "
-                "first; the planner pushes objects along a line and lifts none. Write the sequence that moves it under "
-                "`stances:`"
+                f"goal: {thing.name} cannot slide to its goal: a slide is straight, without rotation, and always on "
+                "the first support; the planner pushes objects along a line and lifts none. Write the sequence that "
+                "moves it under `stances:`"
             )
         push = pose[:3] - thing.p
         self.length = float(np.linalg.norm(push))
@@ -100,24 +100,25 @@ class _Push:
             self._require([StanceItem.model_validate({"add": hand.to_data()})], f"{hand.patch} on {self.face.name}")
         height = float(np.mean([(hand.p - self.feet[0].p) @ self.feet[0].normal for hand in hands]))
         self.lead = 0.5 * self.thing.friction * self.thing.mass * height / self.robot.mass
-        done, gone = 0.0, 0.0
-        self._require([self._lean(gone)], "leaning ahead of the feet")
-        while done < self.length - 1e-9:
+        object_moved, feet_moved = 0.0, 0.0
+        self._require([self._lean(feet_moved)], "leaning ahead of the feet")
+        while object_moved < self.length - 1e-9:
             failure = ""
             for strokes in range(1, MAX_STROKES + 1):
-                stroke = (self.length - done) / strokes
-                items = [self._stroke(done + stroke, gone)]
+                stroke = (self.length - object_moved) / strokes
+                items = [self._stroke(object_moved + stroke, feet_moved)]
                 if strokes > 1:
-                    items += [*self._follow(gone + stroke), self._lean(gone + stroke)]
+                    items += [*self._follow(feet_moved + stroke), self._lean(feet_moved + stroke)]
                 problem = self.sequence.try_items(items)
                 if not problem:
                     break
                 failure = failure or problem
             else:
                 raise PlanningFailed(
-                    f"goal: no stroke moves {self.thing.name} on from {done:.2f} of {self.length:.2f} m: {failure}"
+                    f"goal: no stroke moves {self.thing.name} on from {object_moved:.2f} of "
+                    f"{self.length:.2f} m: {failure}"
                 )
-            done, gone = done + stroke, gone + (stroke if strokes > 1 else 0.0)
+            object_moved, feet_moved = object_moved + stroke, feet_moved + (stroke if strokes > 1 else 0.0)
 
     def release(self) -> None:
         """Take the hands off the object."""
@@ -132,7 +133,7 @@ class _Push:
             raise PlanningFailed(f"goal: {self.thing.name} cannot be pushed: {what}: {problem}")
 
     def _face(self) -> Surface:
-        """Return the surface of the object that faces the push most."""
+        """Return the surface of the object whose inward normal is closest to the push direction."""
         facing = [(float(-s.normal @ self.direction), s) for s in self.thing.surfaces]
         best = max(facing, key=lambda item: item[0], default=None)
         if best is None or best[0] < MIN_FACE_COSINE:
@@ -145,7 +146,7 @@ class _Push:
         return best[1]
 
     def _hands(self) -> list[Contact]:
-        """Return contacts of the free limbs with the face, at the places that a posture finds."""
+        """Return contacts of the free limbs with the face, at places that the posture generator chooses."""
         scenario, linker = self.sequence.scenario, self.sequence.linker
         allowed = scenario.planner.patches or tuple(self.robot.patches)
         busy = {self.robot.patches[contact.patch].limb for contact in self.feet}
@@ -179,7 +180,7 @@ class _Push:
         return list(result.contacts[len(self.feet) :])
 
     def _bounds(self, polygon: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the middle (2,) of the face and how far off it a patch may be in any turn (2,)."""
+        """Return the middle (2,) of the face, and the distances (2,) from it within which a patch of any yaw fits."""
         low, high = self.face.polygon.min(axis=0), self.face.polygon.max(axis=0)
         reach = float(np.linalg.norm(polygon, axis=1).max())
         return (low + high) / 2, np.maximum((high - low) / 2 - reach, 0.0)
@@ -189,22 +190,22 @@ class _Push:
 
     # -- items ------------------------------------------------------------------------------------------------------
 
-    def _com(self, gone: float) -> tuple[float, float]:
-        """Return where the centre of mass stands when the feet have followed by so much (m)."""
+    def _com(self, feet_moved: float) -> tuple[float, float]:
+        """Return the place (2,) of the centre of mass when the feet have moved by a distance (m)."""
         middle = np.concatenate([contact.world_points for contact in self.feet]).mean(axis=0)
-        x, y, _ = middle + (gone + self.lead) * self.direction
+        x, y, _ = middle + (feet_moved + self.lead) * self.direction
         return float(x), float(y)
 
-    def _lean(self, gone: float) -> StanceItem:
-        return StanceItem.model_validate({"com": list(self._com(gone))})
+    def _lean(self, feet_moved: float) -> StanceItem:
+        return StanceItem.model_validate({"com": list(self._com(feet_moved))})
 
-    def _stroke(self, done: float, gone: float) -> StanceItem:
-        p = self.thing.p + done * self.direction
+    def _stroke(self, object_moved: float, feet_moved: float) -> StanceItem:
+        p = self.thing.p + object_moved * self.direction
         pose = {"xyz": p.tolist(), "quat_wxyz": quat_from_rotation(self.thing.R).tolist()}
-        return StanceItem.model_validate({"objects": {self.thing.name: pose}, "com": list(self._com(gone))})
+        return StanceItem.model_validate({"objects": {self.thing.name: pose}, "com": list(self._com(feet_moved))})
 
-    def _follow(self, gone: float) -> Iterator[StanceItem]:
-        """Yield the items by which each foot steps to where it has followed by so much (m)."""
+    def _follow(self, feet_moved: float) -> Iterator[StanceItem]:
+        """Yield the items by which each foot steps to its place after the feet have moved by a distance (m)."""
         scene = self.sequence.scenario.environment
         for foot in self.feet:
             support = scene.support(foot.support)
@@ -212,7 +213,7 @@ class _Push:
                 raise PlanningFailed(
                     f"goal: {foot.patch} stands on {foot.support}; feet follow a push on surfaces only"
                 )
-            x, y = support.R[:, :2].T @ (gone * self.direction)
+            x, y = support.R[:, :2].T @ (feet_moved * self.direction)
             data = foot.to_data()
             data |= {"x": float(foot.coordinates["x"] + x), "y": float(foot.coordinates["y"] + y)}
             yield StanceItem.model_validate({"remove": foot.patch})

@@ -1,8 +1,8 @@
 """Plans from hand-written sequences of stances: omitted places, postures, forces and margins are completed.
 
 Each item changes one contact (or none). The posture that links it to the stance before has the contacts of the larger
-of the two in place and is balanced by those that both share; it stays near a guide, which is the posture of the start
-set down where the contacts are, with the joints of the posture that the item names, if any.
+stance in place, and is balanced by the contacts of both. It stays near a guide: the start posture, moved onto the
+contacts, with the joints of the posture that the item names, if any.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -34,7 +34,7 @@ def complete_sequence(scenario: Scenario) -> Plan:
     Raises
     ------
     ScenarioError
-        When an item does not follow from the one before (it removes a patch that is not in contact).
+        When an item does not follow from the one before (for example, it removes a patch that is not in contact).
     PlanningFailed
         When a posture does not exist near its guide; the message names the item and the violated requirement.
     """
@@ -46,15 +46,16 @@ def complete_sequence(scenario: Scenario) -> Plan:
 
 
 class StanceSequence:
-    """Stances that follow from each other, item by item.
+    """Stances of a sequence, added item by item.
 
     Parameters
     ----------
-    scenario : whose start is the first stance.
+    scenario : its start is the first stance.
 
     Attributes
     ----------
-    stances : so far. linker : finds the next one, where objects now are.
+    stances : so far.
+    linker : finds the next one, with objects at their current poses.
     """
 
     def __init__(self, scenario: Scenario):
@@ -63,7 +64,7 @@ class StanceSequence:
         self.linker = Linker(robot, scenario.environment, start.q, scenario.transition_settings)
         contacts = tuple(make_contact(robot, scenario.environment, contact.to_data()) for contact in start.contacts)
         self.stances: list[PlannedStance] = [self.linker.start(contacts)]
-        self._left: dict[str, Contact] = {}
+        self._lifted: dict[str, Contact] = {}
 
     def add(self, item: StanceItem) -> None:
         """Add the stance of an item.
@@ -86,23 +87,23 @@ class StanceSequence:
         else:
             change, held = _change(linker, item, before, joints), None
         com = None if item.com is None else np.array(item.com)
-        stance = linker.link(change, before, tuple(self._left.values()), joints, com, held)
+        stance = linker.link(change, before, tuple(self._lifted.values()), joints, com, held)
         self.stances.append(replace(stance, objects=moved))
         if change.change == "remove" and change.moved is not None:
-            self._left[change.moved] = before.contact(change.moved)
+            self._lifted[change.moved] = before.contact(change.moved)
         elif change.change == "add" and change.moved is not None:
             limb = robot.patches[change.moved].limb
-            self._left = {patch: c for patch, c in self._left.items() if robot.patches[patch].limb != limb}
+            self._lifted = {patch: c for patch, c in self._lifted.items() if robot.patches[patch].limb != limb}
 
     def try_items(self, items: Iterable[StanceItem]) -> str:
-        """Add the stances of all items or of none; return why one is infeasible, or an empty text."""
-        count, left, scene = len(self.stances), dict(self._left), self.linker.environment
+        """Add the stances of all items or of none; return the reason if one is infeasible, else an empty text."""
+        count, lifted, scene = len(self.stances), dict(self._lifted), self.linker.environment
         try:
             for item in items:
                 self.add(item)
         except (PlanningFailed, InputError) as error:
             del self.stances[count:]
-            self._left = left
+            self._lifted = lifted
             self.linker.place(scene)
             return str(error)
         return ""
@@ -113,7 +114,7 @@ class StanceSequence:
         Raises
         ------
         PlanningFailed
-            No free motion leads from one to the next.
+            There is no collision-free motion from one to the next.
         """
         stances = with_transitions(self.scenario, self.stances)
         refuse_blocked(stances)
@@ -132,7 +133,7 @@ def _item(scenario: Scenario, k: int, make: Callable[..., Result], *arguments: o
 
 
 def _change(linker: Linker, item: StanceItem, before: PlannedStance, joints: np.ndarray | None) -> Change:
-    """Return what an item changes; omitted coordinates are the nearest to the guide with these joints."""
+    """Return the change of an item; omitted coordinates are those nearest to the guide with these joints."""
     robot, environment = linker.robot, linker.environment
     contacts = before.contacts
     if item.remove is not None:
@@ -143,15 +144,15 @@ def _change(linker: Linker, item: StanceItem, before: PlannedStance, joints: np.
     added = item.add
     if item.contacts is not None:
         names = [spec.patch for spec in item.contacts] + [MOUNT] * robot.fixed
-        gone = [patch for patch in before.patches if patch not in names]
+        removed = [patch for patch in before.patches if patch not in names]
         new = [spec for spec in item.contacts if spec.patch not in before.patches]
-        if len(gone) + len(new) > 1:
+        if len(removed) + len(new) > 1:
             raise InputError(
-                f"{len(gone)} contacts go and {len(new)} come; a stance differs from the one before by one contact"
+                f"{len(removed)} contacts go and {len(new)} come; a stance differs from the one before by one contact"
             )
         _same_places(linker, item.contacts, before)
-        if gone:
-            return Change.remove(contacts, gone[0])
+        if removed:
+            return Change.remove(contacts, removed[0])
         added = new[0] if new else None
     if added is None:
         return Change.shift(contacts)
@@ -159,16 +160,16 @@ def _change(linker: Linker, item: StanceItem, before: PlannedStance, joints: np.
         raise InputError(f"{added.patch} is in contact already; remove it first")
     X = robot.frame_pose(linker.guide(contacts, before.q, joints), added.patch)
     resolved = make_contact(robot, environment, added, (X[:3, :3], X[:3, 3]))
-    # built again from what will be written, so that the plan file reads back as the same contact, bit for bit
+    # rebuilt from the data of the plan file, so that the file reads back as the same contact, bit for bit
     return Change.add(contacts, make_contact(robot, environment, resolved.to_data()))
 
 
 def _displacement(
     linker: Linker, item: StanceItem, before: PlannedStance, earlier: Environment
 ) -> tuple[Change, tuple[Contact, ...]]:
-    """Return the shift to the contacts that go along with the objects that an item moves, and these as they bear load.
+    """Return the shift of the contacts on moved objects, and the contacts as they carry load.
 
-    A resting object slides or is lifted off; a carried one moves freely, and is put down where it then rests.
+    A resting object slides or is lifted off; a carried one moves freely, and is put down where it rests at the end.
     """
     environment = linker.environment
     if item.add is not None or item.remove is not None or item.contacts is not None:
@@ -179,18 +180,18 @@ def _displacement(
             raise InputError(f"nothing is in contact with {name} that could move it")
         if rests[0] and rests[1] and not slides(*rests, environment):
             raise InputError(
-                f"{name} rests on {rests[0].support} before and on {rests[1].support} after, and does not slide from "
-                "there to there: straight, unturned, and all the way borne where it is borne at first. Lift it in a "
+                f"{name} rests on {rests[0].support} before and on {rests[1].support} after, and cannot slide between "
+                "these places: a slide is straight, without rotation, and always on the first support. Lift it in a "
                 "separate item"
             )
     contacts = tuple(make_contact(linker.robot, environment, contact.to_data()) for contact in before.contacts)
-    # an object just put down is still borne by the robot until its support takes over
-    put = [name for name, rests in ends.items() if not slides(*rests, environment)]
-    return Change.shift(contacts), tuple(_in_the_air(contact, put) for contact in contacts)
+    # the robot still carries an object that is just put down, until its support takes over
+    put_down = [name for name, rests in ends.items() if not slides(*rests, environment)]
+    return Change.shift(contacts), tuple(_carried(contact, put_down) for contact in contacts)
 
 
-def _in_the_air(contact: Contact, objects: Sequence[str]) -> Contact:
-    """Return a contact whose carrier rests on nothing if it is one of some objects."""
+def _carried(contact: Contact, objects: Sequence[str]) -> Contact:
+    """Return the contact; if it is on one of the objects, without the support of this object."""
     carrier = contact.carrier
     if carrier is None or carrier.name not in objects:
         return contact
@@ -202,7 +203,7 @@ def _rest(scene: Environment, name: str) -> Contact | None:
 
 
 def _same_places(linker: Linker, specs: Sequence[ContactSpec], before: PlannedStance) -> None:
-    """Refuse an item whose listed contacts stay but move."""
+    """Raise an error if a listed contact stays closed but changes its place."""
     for spec in specs:
         if spec.patch in before.patches:
             old = before.contact(spec.patch)

@@ -51,7 +51,7 @@ from mcplan.scene.placement import make_contact
 from mcplan.util.progress import ProgressCallback, report_progress
 
 MAX_FIRST_PASSES = 1
-"""Passes that contacts found for an item may take before others are tried."""
+"""Maximum number of search passes per set of goal contacts that the planner chose, except for the last set."""
 
 
 Offsets = dict[str, np.ndarray]
@@ -62,13 +62,13 @@ def find_plan(scenario: Scenario, seed: int = 0, progress: ProgressCallback | No
 
     Parameters
     ----------
-    seed : 0 for the search as it is, which draws nothing; others perturb it, see `SeededPerturbation`.
-    progress : called with nodes, posture generator calls, and the least potential so far.
+    seed : 0 for a search without random numbers; others perturb it, see `SeededPerturbation`.
+    progress : called with nodes, posture generator calls, and the smallest potential so far.
 
     Raises
     ------
     PlanningFailed
-        With what stopped the search; its ``tree`` holds the record.
+        With the reason; its ``tree`` has the record of the search.
     """
     tree = SearchTree()
     try:
@@ -88,7 +88,7 @@ class SearchState(NamedTuple):
 
 
 class _StancePlanner:
-    """The state of one planning."""
+    """State of one call of `find_plan`."""
 
     def __init__(self, scenario: Scenario, seed: int, progress: ProgressCallback | None, tree: SearchTree):
         self.scenario, self.settings, self.progress = scenario, scenario.planner, progress
@@ -120,8 +120,8 @@ class _StancePlanner:
     def plan(self) -> Plan:
         """Return the plan.
 
-        Motions are found when postures are final: most paths are free. Where one is blocked whatever the postures, the
-        search begins again, with all that it knows, and goes on until the motions of its path are free.
+        Motions are computed after the postures are final, since most paths are collision-free. If a motion stays
+        blocked, the search is repeated, with its caches, until the motions of its path are collision-free.
         """
         self._check_objects()
         stances = self._stances(False)
@@ -133,7 +133,7 @@ class _StancePlanner:
         return Plan(self.scenario, stances, self.tree, self.linker.notices)
 
     def _stances(self, check_motions: bool) -> tuple[PlannedStance, ...] | None:
-        """Return stances with the motions that lead there, free or not; None where others are to be searched for.
+        """Return stances with their motions, also if these are blocked; None if another search is needed.
 
         Parameters
         ----------
@@ -151,7 +151,7 @@ class _StancePlanner:
             met = last.met | satisfied_requirements(self.require, legs[-1].wrenches, feasibility.min_load)
             state = SearchState(last.contacts, legs[-1].q, met, last)
             self.tree.path += [node.index for leg in legs for node in leg.nodes][len(self.tree.path) :]
-        # what refinement spends does not count as search
+        # the calls of the refinement do not count against the budget of the search
         budget.limit, searched = sys.maxsize, budget.calls
         report_progress("refining every stance")
         paths = refine_postures(feasibility, [leg.nodes for leg in legs])
@@ -169,7 +169,7 @@ class _StancePlanner:
         return max(self._max_calls - self.feasibility.budget.calls, 0)
 
     def _check_objects(self) -> None:
-        """Refuse a goal for objects that are not there already: no search moves them."""
+        """Raise an error for a goal that would move objects: no search moves them."""
         poses = {thing.name: thing.pose for thing in self.environment.objects}
         for number, item in enumerate(self.scenario.goal):
             measures = measure(item, self.robot, (), self.first.q, poses)
@@ -180,12 +180,12 @@ class _StancePlanner:
                 )
 
     def _check_requirements(self, stances: Sequence[PlannedStance]) -> None:
-        """Refuse a plan in whose final forces a required patch carries nothing."""
-        least = self.feasibility.min_load
-        carried = (satisfied_requirements(self.require, stance.wrenches, least) for stance in stances)
+        """Raise an error if a required patch carries no load in the final forces."""
+        min_load = self.feasibility.min_load
+        carried = (satisfied_requirements(self.require, stance.wrenches, min_load) for stance in stances)
         for i in sorted(set(range(len(self.require))) - frozenset[int]().union(*carried)):
             names = " or ".join(sorted(self.require[i]))
-            raise PlanningFailed(f"path found, but the contact force on {names} stays below {least:.3g} N")
+            raise PlanningFailed(f"path found, but the contact force on {names} stays below {min_load:.3g} N")
 
     def _where(self, number: int) -> str:
         count = len(self.scenario.goal)
@@ -194,27 +194,27 @@ class _StancePlanner:
     # -- one item -------------------------------------------------------------------------------------------------
 
     def _item(self, number: int, item: GoalItem, state: SearchState) -> list[GoalLeg]:
-        """Return the path to an item: by its own contacts, or by those that are found for it first."""
+        """Return the path to an item: to its own contacts, or to contacts that are found for it first."""
         if item.contacts and item.base is None:
             if reason := check_occupied(self.feasibility, item):
                 raise PlanningFailed(reason)
             return self._toward(Goal.of(item), number, state)
-        if item.posture is not None and (left := implied_contacts(item, self.robot) - set(self.patches)):
+        if item.posture is not None and (unlisted := implied_contacts(item, self.robot) - set(self.patches)):
             raise PlanningFailed(
-                f"goal{self._where(number)}: the posture {item.posture.name} stands on {', '.join(sorted(left))}, "
+                f"goal{self._where(number)}: the posture {item.posture.name} stands on {', '.join(sorted(unlisted))}, "
                 "which planner.patches does not list; add them there"
             )
         report_progress("finding postures that meet the goal")
         found = self.targets.find(item, state.contacts, state.q)
         self.tree.calls = self.feasibility.budget.calls
         if not found:
-            what = " and ".join(name for name in POSTURE_FIELDS if getattr(item, name) is not None)
+            fields = " and ".join(name for name in POSTURE_FIELDS if getattr(item, name) is not None)
             raise PlanningFailed(
-                f"goal{self._where(number)}: no contacts are found on which the robot meets {what}; at the nearest, "
+                f"goal{self._where(number)}: no contacts are found on which the robot meets {fields}; at the nearest, "
                 f"{self.targets.nearest}. What would have to change: the goal, its tolerance, or supports within reach"
             )
         goals = [target.goal for target in found]
-        if item.base is None and item.com is None:  # on the same supports, wherever that is easiest
+        if item.base is None and item.com is None:  # also anywhere on the same supports
             result = found[0].end.result
             goals.insert(0, Goal.roughly(item, self.robot, result.contacts, self.robot.com(result.q)))
         failure: PlanningFailed | None = None
@@ -229,11 +229,11 @@ class _StancePlanner:
         raise failure
 
     def _toward(self, goal: Goal, number: int, state: SearchState, passes: int | None = None) -> list[GoalLeg]:
-        """Return the path to the contacts of a goal, in places where its posture meets the item.
+        """Return the path to the contacts of a goal at which a posture meets the item.
 
         Parameters
         ----------
-        passes : of the search, at most; None: all.
+        passes : maximum number of search passes; None: all.
         """
         last = number + 1 == len(self.scenario.goal)
         try:
@@ -242,21 +242,23 @@ class _StancePlanner:
             if not goal.posed or not self._calls_left:
                 raise
             try:
-                return self._rearranged(goal, number, state, last, passes)
+                return self._via_supports(goal, number, state, last, passes)
             except PlanningFailed:
                 raise failed from None
         return [GoalLeg(goal, nodes, self._end(goal.item, nodes[-1]))]
 
-    def _rearranged(self, goal: Goal, number: int, state: SearchState, last: bool, passes: int | None) -> list[GoalLeg]:
-        """Return the path to the supports of a goal where that is easiest, and from there to places for its posture."""
+    def _via_supports(
+        self, goal: Goal, number: int, state: SearchState, last: bool, passes: int | None
+    ) -> list[GoalLeg]:
+        """Return the path to the easiest places on the supports of a goal, and from there to places for its posture."""
         nodes = self._reach(goal, number, state, False, passes, any_posture=True)
         node = nodes[-1]
-        there = SearchState(node.contacts, node.q, node.met, node)
+        arrival = SearchState(node.contacts, node.q, node.met, node)
         near = (target.goal for target in self.targets.find_near(goal.item, goal, node.contacts, node.q))
         failure: PlanningFailed | None = None
         for place in chain([goal], near):
             try:
-                more = self._reach(place, number, there, last, passes)
+                more = self._reach(place, number, arrival, last, passes)
             except PlanningFailed as failed:
                 failure = failure or failed
                 continue
@@ -268,7 +270,7 @@ class _StancePlanner:
         return self.solver.find(item, node.contacts, node.q)
 
     def _missing(self, item: GoalItem, node: StanceNode) -> str:
-        """Return why the item is not met on the contacts of a node, or cannot be from there; empty if it is."""
+        """Return why the item is not met on the contacts of a node, or not reachable from it; empty if it is."""
         if not self.solver.constrains(item):
             return ""
         end = self._end(item, node)
@@ -285,11 +287,11 @@ class _StancePlanner:
         count: int | None = None,
         any_posture: bool = False,
     ) -> list[StanceNode]:
-        """Return the nodes from a stance to the contacts of a goal, in ``count`` passes at most.
+        """Return the nodes from a stance to the contacts of a goal, with at most ``count`` passes.
 
         Parameters
         ----------
-        last : whether all requirements have to be met there.
+        last : whether all requirements have to be met at the end.
         any_posture : whether the contacts alone are the goal of this search.
         """
         passes = self._passes(goal)[:count]
@@ -297,7 +299,7 @@ class _StancePlanner:
         between = self.settings.guide if state.last is None else ()
         direct = direct_path(self.robot, self.environment, state.contacts, state.q, goal, offsets, between)
         coarse = passes[0].grid
-        known = {coarse: (rough := self._sample(goal, direct, offsets, state.contacts, coarse))}
+        cache = {coarse: (rough := self._sample(goal, direct, offsets, state.contacts, coarse))}
         self._check_goal(goal, number, state, rough)
         guide, obstruction = Guide(direct)
         if not between:
@@ -305,17 +307,17 @@ class _StancePlanner:
                 direct, self.feasibility, state.contacts, state.q, goal, self.limbs, self.offsets
             )
         if guide is not direct:
-            known = {}
+            cache = {}
         if obstruction is not None:
             passes = [one for one in passes if one.grid == coarse]
-        if count is None:  # the last one has the rest of the budget
+        if count is None:  # the last one may spend the rest of the budget
             passes[-1] = passes[-1]._replace(calls=max(passes[-1].calls, self._calls_left))
 
         best: StanceNode | None = None
         blocked: BlockedPath | None = None
         modes = contact_modes(self.robot, self.limbs, self._patch_sets(goal))
         for effort in passes:
-            sampled = known.pop(effort.grid, None) or self._sample(goal, guide, offsets, state.contacts, effort.grid)
+            sampled = cache.pop(effort.grid, None) or self._sample(goal, guide, offsets, state.contacts, effort.grid)
             target = {patch: sampled[patch].target(guide.length) for patch in goal.specs}
             potential = Potential(goal, self.limbs, target, CostWeights.of(self.size, effort), goal.posed)
             space = SearchSpace(
@@ -345,7 +347,7 @@ class _StancePlanner:
         return search_passes(step, self.size, helping, many)
 
     def _check_goal(self, goal: Goal, number: int, state: SearchState, sampled: dict[str, Candidates]) -> None:
-        """Refuse a goal that no search can reach."""
+        """Raise an error for a goal that no search can reach."""
         self.tree.calls = self.feasibility.budget.calls
         reason = check_reachable(self.robot, state.contacts, goal, sampled, self.limbs)
         if reason := reason or check_friction(self.environment, goal, sampled):
@@ -354,17 +356,17 @@ class _StancePlanner:
             raise PlanningFailed(f"goal{self._where(number)}: {reason}")
 
     def _free_path(
-        self, search: StanceSearch, effort: SearchPass, state: SearchState, least: BlockedPath | None
+        self, search: StanceSearch, effort: SearchPass, state: SearchState, least_blocked: BlockedPath | None
     ) -> tuple[list[StanceNode] | None, BlockedPath | None]:
-        """Return a path whose motions are free, or None and the path of those found that misses least.
+        """Return a path with collision-free motions, or None and the least blocked path.
 
-        Where one is blocked the search goes on with all else that it knows.
+        After a blocked motion the search continues without it.
         """
         root = search.start(state.contacts, state.q, state.met, state.last)
         budget = effort._replace(calls=min(effort.calls, self._calls_left))
         for node in search.paths(root, budget, self.settings.max_nodes):
             found = node.path()
-            # joined moves swing farther; a motion that is blocked once is checked closely when they are joined again
+            # joined moves swing farther; once blocked, such a motion is checked in full when the moves are joined again
             for improve in (shorten_and_equalize, shorten, lambda _, path: path):
                 report_progress("joining moves")
                 path = improve(search, found)
@@ -372,19 +374,19 @@ class _StancePlanner:
                 if not motions:
                     return path, None
                 now = BlockedPath(path, motions)
-                if least is None or now.rank < least.rank:
-                    least = now
+                if least_blocked is None or now.rank < least_blocked.rank:
+                    least_blocked = now
             search.block(one.node for one in motions)
             if not self._calls_left:
                 break
-        return None, least
+        return None, least_blocked
 
     def _sample(self, goal: Goal, guide: GuidePath, offsets: Offsets, contacts, grid: float) -> dict[str, Candidates]:
-        sampled, q, known = {}, self.first.q, (*self.first.contacts, *contacts)
+        sampled, q, cache = {}, self.first.q, (*self.first.contacts, *contacts)
         for patch in self.patches:
             near = heading_rotation(q).T @ self.robot.frame_pose(q, patch)[:3, :3]
             movable, shift = has_free_orientation(self.robot, patch), self.perturbation.shift()
-            lattice = Lattice(self.robot, patch, guide, offsets[patch], near, grid, known, movable, shift)
+            lattice = Lattice(self.robot, patch, guide, offsets[patch], near, grid, cache, movable, shift)
             sampled[patch] = sample_candidates(lattice, self.environment, goal)
         if reason := check_surface_size(goal, sampled, q):
             raise PlanningFailed(reason)

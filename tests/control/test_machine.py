@@ -7,7 +7,7 @@ from mcplan.control.machine import Machine
 from mcplan.control.phases import Phase, phases_of
 from mcplan.control.program import State
 from mcplan.errors import SimulationFailed
-from mcplan.planning.chain import parts_at_once
+from mcplan.planning.chain import separates_at_once
 from mcplan.settings.states import Jump, Until
 
 MOTION = SimpleNamespace(settings=None)
@@ -92,7 +92,7 @@ def plan_of(*stances):
     robot = SimpleNamespace(patches=limbs)
     for k, stance in enumerate(made):
         segments = (SimpleNamespace(objects=None, law=None), SimpleNamespace(objects=None, law=None))
-        stance.transition = SimpleNamespace(segments=segments, parts=parts_at_once(robot, made, k))
+        stance.transition = SimpleNamespace(segments=segments, parts=separates_at_once(robot, made, k))
     return SimpleNamespace(stances=tuple(made), scenario=SimpleNamespace(robot=robot))
 
 

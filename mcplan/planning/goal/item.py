@@ -1,16 +1,18 @@
-"""Goal items: how far contacts and a posture meet them, which stances of a plan do, and the contacts of a search.
+"""Goal items: deviations of a stance from them, the stances of a plan that meet them, and the contacts of a search.
 
-contacts   the patch touches the support that is asked for, with the kind, friction, largest force and freedoms that are
-               stated; the largest deviation of a coordinate that is given
-only       how many other contacts there are
+Measured deviations by field:
+
+contacts   largest deviation of the specified coordinates; infinite if the patch is not on its support, or kind,
+               friction, largest force or freedoms differ from the specified ones
+only       number of other contacts
 base       |p - xyz|, and with rpy the angle of  R_goal' R
-posture    the largest  |q_j - posture_j|  over the joints that the posture says; of one that is named,
-               where the item lists no contacts, also the patches that it stands on
-com        |c - com|, in x and y alone where no height is given
+posture    largest  |q_j - posture_j|  over the specified joints; for a named posture of an item without contacts
+               also the patches that it stands on
+com        |c - com|, horizontal only if no height is specified
 objects    |p - xyz|, and the angle of  R_goal' R
 
-Items are met in their order. An item is met by the first stance, from that of the item before on, that meets all its
-fields; the last one by the last stance of the plan, where the motion ends.
+Items are met in order. An item is met by the first stance, starting with that of the item before, that meets all its
+fields; the last item by the last stance of the plan.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,23 +30,23 @@ from mcplan.scene.contact import Contact
 from mcplan.scene.spec import ContactSpec
 
 COORDINATE_TOLERANCE = 1e-6
-"""m, rad: a coordinate that the goal gives is met within this."""
+"""m, rad: tolerance of coordinates that the goal specifies."""
 
 OBJECT_TOLERANCE_M, OBJECT_TOLERANCE_RAD = 1e-3, 2e-3
-"""An object is at its goal within this: plans place objects exactly."""
+"""Tolerances of objects at their goal: plans place objects exactly."""
 
 
 @dataclass(frozen=True)
 class Measure:
-    """How far one thing that an item asks is met.
+    """Deviation from one requirement of an item.
 
     Attributes
     ----------
     field : key of the item.
-    thing : the patch, with what its contact lacks; the joint that is farthest off, the object; empty where the field is
-        about one thing only.
-    amount : its distance from the goal, in ``unit``; inf where there is nothing to compare (no such contact, or
-        not as it is stated).
+    thing : the patch, with the option in which its contact differs; the joint with the largest deviation; the object;
+        empty if the field has one requirement only.
+    amount : deviation from the goal, in ``unit``; inf if there is nothing to compare (no such contact, or with other
+        options).
     allowed : the tolerance.
     unit : ``m`` | ``rad`` | ``m, rad`` | ``contacts``.
     """
@@ -62,24 +64,24 @@ class Measure:
 
     @property
     def shortfall(self) -> float:
-        """The amount as a multiple of the tolerance; an amount without comparison counts as far off."""
+        """The amount as a multiple of the tolerance; large, but finite, for an infinite amount."""
         return min(self.amount / max(self.allowed, COORDINATE_TOLERANCE), 1e9)
 
     def __str__(self) -> str:
-        what = f"{self.field} {self.thing}".strip()
+        name = f"{self.field} {self.thing}".strip()
         if self.field == "contacts" and self.met:
             return f"{self.thing} in place"
         if not np.isfinite(self.amount):
-            return f"{what} is not there"
+            return f"{name} is not there"
         if self.unit == "contacts":
             return f"{self.amount:.0f} other contacts" if self.amount else "no other contacts"
-        return f"{what} off by {self.amount:.2g} {self.unit} ({self.allowed:.2g} allowed)"
+        return f"{name} off by {self.amount:.2g} {self.unit} ({self.allowed:.2g} allowed)"
 
 
 def measure(
     item: GoalItem, robot: Robot, contacts: Sequence[Contact], q: np.ndarray, objects: Mapping[str, np.ndarray]
 ) -> tuple[Measure, ...]:
-    """Return how far each field of an item is met.
+    """Return the deviations from all requirements of an item.
 
     Parameters
     ----------
@@ -89,7 +91,7 @@ def measure(
     """
     touching = {contact.patch: contact for contact in contacts}
     found = [
-        Measure("contacts", *_thing_off(spec, touching.get(spec.patch)), COORDINATE_TOLERANCE, "m, rad")
+        Measure("contacts", *_contact_measure(spec, touching.get(spec.patch)), COORDINATE_TOLERANCE, "m, rad")
         for spec in item.contacts
     ]
     if item.only:
@@ -124,7 +126,7 @@ def measure(
 
 
 def implied_contacts(item: GoalItem, robot: Robot) -> frozenset[str]:
-    """Return the patches in contact that the named posture of an item without contacts means: those it stands on."""
+    """Return the patches that the named posture of an item without contacts stands on; else an empty set."""
     if item.contacts or item.posture is None or item.posture.name is None:
         return frozenset()
     return ground_patches(robot, robot.posture(item.posture.name))
@@ -141,12 +143,12 @@ State = tuple[Sequence[Contact], np.ndarray, Mapping[str, np.ndarray]]
 
 @dataclass(frozen=True)
 class ItemReached:
-    """How far an item of the goal is met.
+    """Result of a goal item in a plan: the stance that meets it, and the deviations.
 
     Attributes
     ----------
     item : its index.
-    stance : index of the stance that meets it; where none does, of the one that misses least.
+    stance : index of the stance that meets it; if none does, of the one with the smallest deviation.
     measures : by field.
     """
 
@@ -161,7 +163,7 @@ class ItemReached:
 
     @property
     def missing(self) -> str:
-        """The unmet parts of the goal in words; empty when all are met."""
+        """The unmet parts of the goal as text; empty when all are met."""
         return describe_unmet(self.measures)
 
     def __str__(self) -> str:
@@ -188,7 +190,7 @@ class ItemReached:
 
 
 def items_reached(goal: Sequence[GoalItem], robot: Robot, stances: Sequence[State]) -> tuple[ItemReached, ...]:
-    """Return for each item of the goal the stance that meets it and how far."""
+    """Return for each item of the goal the stance that meets it, and the deviations."""
     found: list[ItemReached] = []
     first, last = 0, len(stances) - 1
     for number, item in enumerate(goal):
@@ -209,7 +211,7 @@ def items_reached(goal: Sequence[GoalItem], robot: Robot, stances: Sequence[Stat
 
 
 def deviation(spec: ContactSpec, support: str, coordinates: Mapping[str, object]) -> float:
-    """Return the largest deviation (m, rad) of a place from what a spec gives; inf on another support."""
+    """Return the largest deviation (m, rad) of a place from the coordinates of a spec; inf on another support."""
     if spec.surface != support:
         return np.inf
     worst = 0.0
@@ -224,15 +226,15 @@ def deviation(spec: ContactSpec, support: str, coordinates: Mapping[str, object]
 
 
 def contact_deviation(spec: ContactSpec, contact: Contact | None) -> float:
-    """Return the deviation (m, rad) of a patch's contact from a spec; inf where none is, or not as the spec states it.
+    """Return the deviation (m, rad) of a patch's contact from a spec; inf without contact, or with other options.
 
-    What a spec leaves out may be anything, and what may overhang need not.
+    Omitted coordinates and options are not compared; ``overhang`` is a permission only.
     """
-    return _thing_off(spec, contact)[1]
+    return _contact_measure(spec, contact)[1]
 
 
-def _thing_off(spec: ContactSpec, contact: Contact | None) -> tuple[str, float]:
-    """Return the patch of a spec, with the first option that its contact lacks, and `off_contact`."""
+def _contact_measure(spec: ContactSpec, contact: Contact | None) -> tuple[str, float]:
+    """Return the patch of a spec, with the first option in which its contact differs, and `contact_deviation`."""
     if contact is None or contact.support != spec.surface:
         return spec.patch, np.inf
     for name, stated in spec.options.items():
@@ -247,14 +249,14 @@ def _thing_off(spec: ContactSpec, contact: Contact | None) -> tuple[str, float]:
 
 @dataclass(frozen=True, eq=False)
 class Goal:
-    """A goal item, and the contacts by which it is to be reached.
+    """A goal item, and the contacts of the search for it.
 
     Attributes
     ----------
-    item : what the file says.
-    specs : the contacts that the search goes for, by patch: the item's own, or those that the planner chose.
-    chosen : whether the planner chose them, or their places; then no other limb is drawn to supports.
-    stance : patches of the whole stance that is meant, where the planner chose it.
+    item : of the scenario file.
+    specs : contacts to reach, by patch: those of the item, or those that the planner chose.
+    chosen : whether the planner chose them, or their places; then contacts of other limbs do not help.
+    stance : patches of the whole stance, if the planner chose it.
     """
 
     item: GoalItem
@@ -264,20 +266,21 @@ class Goal:
 
     @classmethod
     def of(cls, item: GoalItem) -> "Goal":
-        """Return the goal of an item by the contacts that it lists."""
+        """Return the goal with the contacts that an item lists."""
         return cls(item, {spec.patch: spec for spec in item.contacts})
 
     @classmethod
     def by(cls, item: GoalItem, contacts: Sequence[Contact]) -> "Goal":
-        """Return the goal of an item by contacts that the planner chose, in their places."""
+        """Return the goal of an item with contacts that the planner chose, in their places."""
         specs = {contact.patch: ContactSpec.model_validate(contact.to_data()) for contact in contacts}
         return cls(item, specs, True, frozenset(specs))
 
     @classmethod
     def roughly(cls, item: GoalItem, robot: Robot, contacts: Sequence[Contact], com: np.ndarray) -> "Goal":
-        """Return the goal of an item by the supports of such contacts, anywhere: one of each limb leads there.
+        """Return the goal of an item with one contact per limb, anywhere on the supports of the given contacts.
 
-        It is the one nearest to below the centre of mass ``com`` (3,): of a leg that kneels the knee, and not the toe.
+        Of each limb it is the contact horizontally closest to the centre of mass ``com`` (3,): the knee of a kneeling
+        leg, not its toe.
         """
         leading: dict[str, Contact] = {}
         for contact in sorted(contacts, key=lambda one: float(np.hypot(*(one.p - com)[:2]))):
@@ -292,18 +295,18 @@ class Goal:
 
     @property
     def posed(self) -> bool:
-        """Whether a posture is asked for on contacts whose places are open: these have to fit together."""
+        """Whether the item has a posture and contacts without specified places: the places have to suit the posture."""
         return self.item.posture is not None and not all(
             {"x", "y"} <= set(spec.given) or "along" in spec.given for spec in self.specs.values()
         )
 
     def hit(self, contact: Contact) -> bool:
-        """Whether a contact is one of the goal's."""
+        """Whether a contact meets the spec of its patch."""
         spec = self.specs.get(contact.patch)
         return spec is not None and contact_deviation(spec, contact) <= COORDINATE_TOLERANCE
 
     def reached(self, contacts: tuple[Contact, ...]) -> bool:
-        """Whether a stance has all the contacts of the goal, and no others where it says so."""
+        """Whether a stance has all contacts of the goal, and no others if the item has ``only``."""
         hits = {contact.patch for contact in contacts if self.hit(contact)}
         if not hits >= set(self.specs):
             return False

@@ -1,8 +1,8 @@
-"""Goal stances: contacts and posture by which a goal item can be met, found before the search.
+"""Goal stances: contacts and posture that meet a goal item, found before the search.
 
-A reference posture (the one that the item names, else that of the stance now or at the start) is set down near where
-the item could be met (`posture_hints`); the patches that rest on something there become contacts, which may still move
-a little while the posture generator finds the goal posture.
+A reference posture (the named one of the item, else that of the current stance or of the start) is placed near the goal
+(`posture_hints`). Its patches close to supports become contacts. The posture generator then finds the goal posture, and
+may move the contacts a little.
 """
 
 from collections.abc import Iterator, Sequence
@@ -23,32 +23,32 @@ from mcplan.scene.posture_contacts import Reach, resting_contacts
 from mcplan.scene.spec import ContactSpec
 
 NAMED_REACH = Reach(0.03, 0.25)
-"""Tolerated distance between the patches of a named posture and their supports."""
+"""Largest distance and angle between the patches of a named posture and their supports."""
 
 STANCE_REACH = Reach(0.35, 0.6)
-"""How far those of a stance that is moved elsewhere may be."""
+"""The same for the patches of a stance that is moved to the goal."""
 
 CONTACT_FREEDOM = Freedom(x=0.03, y=0.03, yaw=0.15, along=0.05, offset=0.03, angle=np.inf)
-"""How far a contact that the item leaves open may move while its posture is found."""
+"""Range of the contact coordinates that the item does not specify, in the search for the goal posture."""
 
 MAX_BAR_OFFSET_M = 0.06
-"""How far from the middle of a patch the bar may be that it stands on."""
+"""Largest distance of a bar from the middle of the patch that stands on it."""
 
 MAX_COM_OUTSIDE_M = 0.08
-"""How far outside the contacts the centre of mass of a posture may be that is set down on them."""
+"""Largest horizontal distance of the centre of mass of a placed posture outside its contacts."""
 
 MAX_TRIED = 150
-"""Postures that are tried before no contacts count as found."""
+"""Maximum number of postures tried."""
 
 MAX_TARGETS = 3
-"""Goal stances that are offered to the search."""
+"""Maximum number of goal stances for the search."""
 
 MIN_MISS = 0.01
-"""m, rad: contacts that no start brings nearer than this are out of reach."""
+"""m, rad: contacts with a larger error from every start are out of reach."""
 
 
 class ReferenceStance(NamedTuple):
-    """A posture (nq,) to set down, the patches that it stands on, those that may rest, and how near."""
+    """A posture (nq,) to place, the patches that it stands on, those that may come in contact, and their reach."""
 
     q: np.ndarray
     ground: tuple[str, ...]
@@ -70,7 +70,7 @@ class GoalTargets:
     Parameters
     ----------
     solver : of goal postures.
-    patches : those that may touch.
+    patches : patches that may be in contact.
     contacts : of the start.
     """
 
@@ -80,16 +80,16 @@ class GoalTargets:
         self.patches, self.first = tuple(patches), tuple(contacts)
         self.size = self.robot.scale.leg
         self._freedom = CONTACT_FREEDOM.times(self.size)
-        self._posed, self._standing = NAMED_REACH.times(self.size), STANCE_REACH.times(self.size)
+        self._named_reach, self._stance_reach = NAMED_REACH.times(self.size), STANCE_REACH.times(self.size)
         self.nearest = ""
         self._rank: tuple[int, float] = (-1, 0.0)
 
     def find(self, item: GoalItem, contacts: Sequence[Contact], q: np.ndarray) -> list[GoalTarget]:
-        """Return stances that meet an item, the nearest first; when there is none ``nearest`` describes the deficit.
+        """Return stances that meet an item, the nearest first; if there is none ``nearest`` describes the deficit.
 
         Parameters
         ----------
-        contacts, q : the stance now and its posture (nq,).
+        contacts, q : the current stance and its posture (nq,).
         """
         self.nearest, self._rank = "", (-1, 0.0)
         found: list[GoalTarget] = []
@@ -130,27 +130,29 @@ class GoalTargets:
     def find_near(
         self, item: GoalItem, supports: Goal, contacts: Sequence[Contact], q: np.ndarray
     ) -> Iterator[GoalTarget]:
-        """Yield stances near one that has the right supports, in which the robot can take up the posture of an item.
+        """Yield stances on the right supports, near the current one, in which the posture of an item is feasible.
 
         Parameters
         ----------
-        supports : goal that the stance ``contacts`` has reached: patches and their supports.
+        supports : goal that the stance ``contacts`` has reached, for its patches and their supports.
         """
         self.nearest, self._rank = "", (-1, 0.0)
-        asked = self.robot.neutral() if item.posture is None else item.posture.apply(self.robot, self.solver.reference)
-        asked = self._upright(item, asked)
+        reference = (
+            self.robot.neutral() if item.posture is None else item.posture.apply(self.robot, self.solver.reference)
+        )
+        reference = self._upright(item, reference)
         present = [contact for contact in contacts if contact.patch in supports.specs]
         limbs = list(dict.fromkeys(self.robot.patches[contact.patch].limb for contact in present))
         for keep in [[limb] for limb in limbs] + [limbs]:
             remaining = [contact for contact in present if self.robot.patches[contact.patch].limb in keep]
-            hint = guide_posture(self.robot, asked, [contact.patch for contact in remaining], remaining)
-            hint = moved_onto(self.robot, asked, remaining[0]) if hint is None else hint
+            hint = guide_posture(self.robot, reference, [contact.patch for contact in remaining], remaining)
+            hint = moved_onto(self.robot, reference, remaining[0]) if hint is None else hint
             fixed = {contact.patch: contact for contact in remaining} if len(keep) < len(limbs) else {}
             listed = [
                 ContactSpec.model_validate(fixed[patch].to_data()) if patch in fixed else spec
                 for patch, spec in supports.specs.items()
             ]
-            placed = resting_contacts(self.robot, self.environment, hint, (), self._posed, listed)
+            placed = resting_contacts(self.robot, self.environment, hint, (), self._named_reach, listed)
             if not placed or any(self.feasibility.occupancy.overlap(contact) for contact in placed):
                 continue
             free = {p: f for p, f in _free_coordinates(item, placed, self._freedom).items() if p not in fixed}
@@ -160,12 +162,13 @@ class GoalTargets:
                 yield GoalTarget(Goal.by(item, end.result.contacts), end)
 
     def check_contacts(self, item: GoalItem, q: np.ndarray) -> str:
-        """Return why the contacts whose places an item gives are infeasible; empty if they are not.
+        """Return why the contacts with specified places are infeasible for an item; empty if they are not.
 
-        They can be in place; where nothing else may touch, they bear the robot; and the posture on them meets the item.
+        They must be reachable together; if no other contact is allowed, balance the robot; and allow a posture that
+        meets the item.
         """
         fixed = [spec for spec in item.contacts if {"x", "y"} <= set(spec.given) or "along" in spec.given]
-        contacts = resting_contacts(self.robot, self.environment, q, (), self._posed, fixed) if fixed else None
+        contacts = resting_contacts(self.robot, self.environment, q, (), self._named_reach, fixed) if fixed else None
         if not contacts:
             return ""
         free = _free_coordinates(item, contacts, Freedom(yaw=np.inf, angle=np.inf, offset=self.size * MAX_BAR_OFFSET_M))
@@ -185,19 +188,19 @@ class GoalTargets:
             return ""
         for start in starts:
             end = self.solver.find(item, contacts, start, None, free, held=False)
-            # where it is balance that is missing, further contacts may help
+            # if only balance is missing, further contacts may help
             if end.found or (end.result.stage in ("region", "balance", "forces") and not item.only):
                 return ""
         return f"on its contacts, {end.missing}"
 
     def _rests_on(self, item: GoalItem, q: np.ndarray) -> set[str]:
-        """Return the patches that an item's posture rests on: those it stands on, and what rests where it is put."""
+        """Return the patches in contact in an item's posture: those it stands on, and others close to a support."""
         found = set(implied_contacts(item, self.robot))
         if item.posture is not None and item.base is not None:
             reference = next(self._references(item, (), q))
             for hint in posture_hints(item, self.robot, self.environment, reference.q, reference.ground, q):
                 there = resting_contacts(
-                    self.robot, self.environment, hint, self.patches, self._posed, ground=reference.ground
+                    self.robot, self.environment, hint, self.patches, self._named_reach, ground=reference.ground
                 )
                 return found | {contact.patch for contact in there or ()}
         return found
@@ -205,35 +208,35 @@ class GoalTargets:
     def _references(self, item: GoalItem, contacts: Sequence[Contact], q: np.ndarray) -> Iterator[ReferenceStance]:
         listed = {spec.patch for spec in item.contacts}
         if item.posture is not None:
-            asked = self._upright(item, item.posture.apply(self.robot, self.solver.reference))
-            ground = tuple(sorted(ground_patches(self.robot, asked)))
+            reference = self._upright(item, item.posture.apply(self.robot, self.solver.reference))
+            ground = tuple(sorted(ground_patches(self.robot, reference)))
             may = () if item.only else self.patches
-            yield ReferenceStance(asked, ground, may, self._posed)
-            if item.base is not None:  # which may be off by its tolerance, and the patches with it
-                near = self._posed.distance + min(item.base.tolerance, self._posed.distance)
-                yield ReferenceStance(asked, ground, may, Reach(near, NAMED_REACH.angle))
+            yield ReferenceStance(reference, ground, may, self._named_reach)
+            if item.base is not None:  # the patches may be off by the tolerance of the base
+                near = self._named_reach.distance + min(item.base.tolerance, self._named_reach.distance)
+                yield ReferenceStance(reference, ground, may, Reach(near, NAMED_REACH.angle))
             return
         limbs = {self.robot.patches[patch].limb for patch in listed}
-        if listed:  # the named posture that stands on such patches
+        if listed:  # a reference posture that stands on these patches
             guide = self.solver.feasibility.references.guide([c for c in contacts if c.patch in listed] or contacts, q)
-            yield ReferenceStance(guide, (), () if item.only else self._others(contacts, limbs), self._standing)
+            yield ReferenceStance(guide, (), () if item.only else self._others(contacts, limbs), self._stance_reach)
         for stance, posture in ((contacts, q), (self.first, self.solver.reference)):
             may = () if item.only else self._others(stance, limbs)
-            yield ReferenceStance(posture, tuple(c.patch for c in stance), may, self._standing)
+            yield ReferenceStance(posture, tuple(c.patch for c in stance), may, self._stance_reach)
 
     def _others(self, contacts: Sequence[Contact], limbs: set[str]) -> tuple[str, ...]:
         """Return the patches of a stance whose limbs are not in the goal."""
         return tuple(c.patch for c in contacts if self.robot.patches[c.patch].limb not in limbs)
 
     def _upright(self, item: GoalItem, q: np.ndarray) -> np.ndarray:
-        """Return a posture with the height and tilt of the base that its name stands for."""
+        """Return the posture with the base pose of the item's named posture, if it has one."""
         if item.posture is not None and item.posture.name is not None:
             q = q.copy()
             q[:7] = self.robot.posture(item.posture.name)[:7]
         return q
 
     def _note(self, end: GoalPosture) -> None:
-        """Keep the deficit of the goal posture that came closest."""
+        """Remember the deficit of the goal posture that came closest."""
         amount = end.result.violations[0].amount if end.result.violations else 0.0
         rank = (STAGES.index(end.result.stage) if end.result.stage in STAGES else 0, -amount)
         if rank > self._rank:
@@ -241,7 +244,7 @@ class GoalTargets:
 
 
 def _com_near_contacts(contacts: Sequence[Contact], com: np.ndarray, lean: float) -> bool:
-    """Whether the centre of mass of a posture is about over its contacts, or something is held that may carry it."""
+    """Whether the centre of mass is nearly over the contacts, or a grasp or steep surface may balance it."""
     if any(contact.kind == "grasp" or contact.normal[2] < 0.5 for contact in contacts):
         return True
     points = np.vstack([contact.world_points for contact in contacts])[:, :2]
@@ -251,7 +254,7 @@ def _com_near_contacts(contacts: Sequence[Contact], com: np.ndarray, lean: float
 
 
 def _free_coordinates(item: GoalItem, contacts: Sequence[Contact], widths: Freedom) -> dict[str, Freedom]:
-    """Return what the posture generator may choose of contacts: the coordinates that the item leaves open."""
+    """Return the contact coordinates that the posture generator may choose: those that the item does not specify."""
     given = {spec.patch: spec.given for spec in item.contacts}
     cells = {}
     for contact in contacts:

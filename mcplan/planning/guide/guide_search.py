@@ -1,9 +1,10 @@
-"""Guide search: the path of the base from start to goal, straight where it is free, else by A* on a lattice of poses.
+"""Guide search: path of the base from start to goal, straight if collision-free, else by A* on a lattice of poses.
 
-A* (Hart, Nilsson, Raphael 1968) over x, y and heading, in eight directions, with eight headings; the height follows
-from the supports. The cost of a path is its length, more sideways, backward, in narrow places, and for turns:
+A* (Hart, Nilsson, Raphael 1968) over x, y and heading, with eight directions and eight headings; the height follows
+from the supports. The cost of a path is its length, increased for motion sideways or backward, near obstacles, and for
+turns:
 
-    ds = c (3 - cos(a)) / 2 |dp| + TURN_M_PER_RAD |dyaw|,   a from heading to direction,  c cost of a metre there
+    ds = c (3 - cos(a)) / 2 |dp| + TURN_M_PER_RAD |dyaw|,   a angle from heading to direction,  c `Traversability.cost`
 """
 
 import heapq
@@ -29,26 +30,26 @@ from mcplan.scene.placement import make_contact
 from mcplan.scene.spec import PoseSpec
 
 GRID_M = 0.1
-"""Distance of places on the lattice."""
+"""Spacing of the lattice."""
 
 HEADINGS = 8
 
 TURN_STEP_RAD = 2 * np.pi / HEADINGS
 
 FLOOR_HEIGHT_M = 0.25
-"""Places at heights that differ by more are different nodes."""
+"""Height of a level: poses on different levels are different nodes."""
 
 MAX_DETOUR_COST = 0.95
-"""A detour replaces the straight path where it costs at most this share of it."""
+"""A detour replaces the straight path if it costs at most this share of it."""
 
 MAX_PLACES = 6000
-"""Places that are expanded before the search ends without a path."""
+"""Maximum number of expanded nodes."""
 
 MIN_LENGTH_M = 0.15
 """A shorter path stays straight without a search."""
 
 MIN_SPREAD_M = 0.1
-"""Places closer together than this give no heading."""
+"""Contacts closer together than this do not define a heading."""
 
 
 @dataclass(frozen=True)
@@ -57,8 +58,8 @@ class Route:
 
     Attributes
     ----------
-    places : two at least, the first and last given; headings unwrapped.
-    obstruction : what blocks the straight path where no other was found; then it is the straight one.
+    places : start, corners and goal; headings unwrapped.
+    obstruction : obstacle on the straight path if no other path was found; then the route is the straight path.
     """
 
     places: tuple[BasePose, ...]
@@ -66,7 +67,7 @@ class Route:
 
 
 def find_route(passage: Traversability, start: BasePose, goal: BasePose) -> Route:
-    """Return the path from start to goal; the straight one when it is free, or as good as any other."""
+    """Return the path from start to goal; the straight one if it is collision-free or no detour is cheaper."""
     straight = (start, goal)
     if np.hypot(goal.x - start.x, goal.y - start.y) < passage.size * MIN_LENGTH_M:
         return Route(straight)
@@ -81,12 +82,12 @@ def find_route(passage: Traversability, start: BasePose, goal: BasePose) -> Rout
             return Route(tuple(found))
     if np.isfinite(cost):
         return Route(straight)
-    found_there = (passage.obstruction(place) for place in _samples(start, goal, passage.size))
-    return Route(straight, next((obstruction for obstruction in found_there if obstruction is not None), None))
+    obstructions = (passage.obstruction(place) for place in _samples(start, goal, passage.size))
+    return Route(straight, next((obstruction for obstruction in obstructions if obstruction is not None), None))
 
 
 def _deviation(corners: list[BasePose], straight: tuple[BasePose, BasePose], size: float) -> float:
-    """Return how far the corners of a path are from the straight one, headings in metres too."""
+    """Return the largest distance of the corners of a path from the straight one (m), headings converted to metres."""
     a, b = (np.array([*place[:3], size * TURN_M_PER_RAD * place.yaw]) for place in straight)
     arms = np.array([[*place[:3], size * TURN_M_PER_RAD * place.yaw] for place in corners]) - a
     share = np.clip(arms @ (b - a) / max((b - a) @ (b - a), 1e-12), 0.0, 1.0)
@@ -94,7 +95,7 @@ def _deviation(corners: list[BasePose], straight: tuple[BasePose, BasePose], siz
 
 
 def _length(a: BasePose, b: BasePose, size: float) -> float:
-    """Return the cost of the straight path from ``a`` to ``b`` where nothing is near."""
+    """Return the cost of the straight path from ``a`` to ``b`` without obstacles."""
     distance = float(np.hypot(b.x - a.x, b.y - a.y))
     middle = 0.5 * (a.yaw + b.yaw)
     ahead = (b.x - a.x) * np.cos(middle) + (b.y - a.y) * np.sin(middle)
@@ -102,7 +103,7 @@ def _length(a: BasePose, b: BasePose, size: float) -> float:
 
 
 def _samples(a: BasePose, b: BasePose, size: float) -> Iterator[BasePose]:
-    """Yield places from ``a`` to ``b`` no farther apart than neighbours of the lattice."""
+    """Yield poses from ``a`` to ``b``, no farther apart than neighbours of the lattice."""
     steps = np.hypot(b.x - a.x, b.y - a.y) / (1.5 * size * GRID_M)
     count = max(1, int(np.ceil(max(steps, abs(b.yaw - a.yaw) / TURN_STEP_RAD) - 1e-9)))
     for k in range(count + 1):
@@ -110,7 +111,7 @@ def _samples(a: BasePose, b: BasePose, size: float) -> Iterator[BasePose]:
 
 
 def _cost(passage: Traversability, ends: tuple[BasePose, BasePose]) -> float:
-    """Return the cost of the straight path between two places; infinite where it is not free between them."""
+    """Return the cost of the straight path between two poses; infinite if it is blocked between them."""
     total, before = 0.0, None
     for place in _samples(*ends, passage.size):
         cost = passage.cost(place)
@@ -163,19 +164,19 @@ def _search(passage: Traversability, start: BasePose, goal: BasePose) -> list[Ba
 
 
 def _cost_to_go(place: BasePose, goal: BasePose, size: float) -> float:
-    """Return what the path to the goal costs at least: the heuristic of A*."""
+    """Return a lower bound of the cost to the goal: the heuristic of A*."""
     turn = abs(_wrapped(goal.yaw - place.yaw))
     return float(np.hypot(goal.x - place.x, goal.y - place.y)) + size * TURN_M_PER_RAD * turn
 
 
 def _shortcut(passage: Traversability, corners: list[BasePose]) -> list[BasePose]:
-    """Return the path with straight pieces in place of all that are no cheaper."""
+    """Return the path with shortcuts that are no more expensive."""
     legs = [_cost(passage, pair) for pair in pairwise(corners)]
-    spent = np.append(0.0, np.cumsum(legs))
+    cost_to = np.append(0.0, np.cumsum(legs))
     found, i = [corners[0]], 0
     while i < len(corners) - 1:
         j = len(corners) - 1
-        while j > i + 1 and _cost(passage, (corners[i], corners[j])) > spent[j] - spent[i] + 1e-6:
+        while j > i + 1 and _cost(passage, (corners[i], corners[j])) > cost_to[j] - cost_to[i] + 1e-6:
             j -= 1
         found.append(corners[j])
         i = j
@@ -187,7 +188,7 @@ def _wrapped(angle: float) -> float:
 
 
 class Guide(NamedTuple):
-    """A path of the base, and what blocks it where no other was found."""
+    """A path of the base, and the obstacle on it if no other path was found."""
 
     path: GuidePath
     obstruction: Obstruction | None = None
@@ -204,7 +205,7 @@ def direct_path(
 ) -> GuidePath:
     """Return the straight path of the base from a stance to a goal, or through key poses.
 
-    At key poses without an orientation the heading is interpolated between those that are known.
+    At key poses without an orientation the heading is interpolated.
 
     Parameters
     ----------
@@ -241,12 +242,12 @@ def direct_path(
     if end is None:
         end = start if goal.item.base is None else np.array(goal.item.base.xyz)
     between = np.array([pose.p for pose in guide]).reshape(-1, 3)
-    known = {0: yaw, len(guide) + 1: end_yaw}
-    known |= {
+    headings = {0: yaw, len(guide) + 1: end_yaw}
+    headings |= {
         k: patch_heading(one.R) for k, one in enumerate(guide, 1) if one.rpy is not None or one.quat_wxyz is not None
     }
-    keys = sorted(known)
-    yaws = np.interp(np.arange(len(guide) + 2), keys, np.unwrap([known[k] for k in keys]))
+    keys = sorted(headings)
+    yaws = np.interp(np.arange(len(guide) + 2), keys, np.unwrap([headings[k] for k in keys]))
     return GuidePath(np.vstack([start, between, end]), yaws, robot.scale.leg * TURN_M_PER_RAD)
 
 
@@ -259,14 +260,14 @@ def find_guide(
     limbs: Mapping[str, Limb],
     offsets: Mapping[str, np.ndarray],
 ) -> Guide:
-    """Return the direct path where it is free, else one around what blocks it, if there is one.
+    """Return the direct path if it is collision-free, else a path around the obstacle, if there is one.
 
-    Detours are searched for where the robot walks on surfaces; on bars and walls there is only the direct path.
+    Detours are searched only if the robot walks on surfaces; on bars and walls there is only the direct path.
 
     Parameters
     ----------
     q : (nq,) posture at the stance.
-    limbs : those that may touch, by name.
+    limbs : limbs that may be in contact, by name.
     offsets : nominal place of each patch in the base's heading frame.
     """
     robot, environment = feasibility.robot, feasibility.environment
@@ -284,7 +285,7 @@ def find_guide(
 
 
 def _base_over(places: Sequence[tuple[np.ndarray, np.ndarray]], yaw: float) -> np.ndarray | None:
-    """Return the base (3,) for which patches at these places are on the average in their nominal ones."""
+    """Return the base position (3,) for which the nominal places fit these (place, offset) pairs on average."""
     if not places:
         return None
     c, n = np.cos(yaw), np.sin(yaw)
@@ -293,7 +294,7 @@ def _base_over(places: Sequence[tuple[np.ndarray, np.ndarray]], yaw: float) -> n
 
 
 def _heading_over(places: Sequence[tuple[np.ndarray, np.ndarray]], spread: float = MIN_SPREAD_M) -> float | None:
-    """Return the heading (rad) that turns the nominal places into these best; None if they lie too close together.
+    """Return the heading (rad) that fits the nominal places to these ones best; None if they are too close together.
 
     maximise over yaw   sum (p_i - mean p) . R_z(yaw) (d_i - mean d)
     """

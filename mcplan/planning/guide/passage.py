@@ -1,7 +1,7 @@
 """Traversability: where the base can pass in the posture of the start, collision-free and with supports within reach.
 
-The body falls into two parts. Its core (trunk, and the near part of every limb) must keep clear of everything. The far
-parts (shanks, feet, forearms) may move aside: where they overlap with something it costs extra, as stepping over does.
+The robot is divided into two parts. The core (trunk, and the proximal part of every limb) must be collision-free. The
+distal parts (shanks, feet, forearms) can move aside: their overlap with obstacles adds a cost, as for stepping over.
 
     cost of a metre = 1 + w (max(0, 1 - d_core / CORE_MARGIN_M) + max(0, 1 - d_far / FAR_MARGIN_M) + stretch)
 
@@ -23,16 +23,16 @@ from mcplan.scene.environment import Bar, Environment, Surface
 from mcplan.scene.polygon import half_planes
 
 CORE_MARGIN_M, FAR_MARGIN_M = 0.20, 0.08
-"""Distances beyond which bodies cost nothing: to the core (the body sways from foot to foot), and to the far parts."""
+"""Distances beyond which obstacles cost nothing: to the core (the body sways from foot to foot), and distal parts."""
 
 NEARNESS_WEIGHT = 3.0
-"""Price of coming as near as possible, in metres per metre."""
+"""Extra cost per metre at the smallest distance."""
 
 MAX_REACH_SHARE = 0.4
-"""How far a support may be from a limb's nominal place, sideways and in height, as a share of the limb's length."""
+"""Largest distance of a support from a limb's nominal place, sideways or in height, as a share of the limb's length."""
 
 MIN_GROUND_NORMAL_Z = 0.5
-"""Least vertical part of the normal of a surface to stand on."""
+"""Smallest vertical component of the normal of a surface to stand on."""
 
 
 class BasePose(NamedTuple):
@@ -47,7 +47,7 @@ class BasePose(NamedTuple):
 class BaseSupport(NamedTuple):
     """The support of the base at a place.
 
-    ``height`` of the base (m), nan where some ``limb`` (by name, else empty) finds nothing; ``stretch``: how far a limb
+    ``height`` of the base (m), nan if a ``limb`` (name, else empty) finds no support; ``stretch``: how far a limb
     has to reach beyond its nominal place as a share of its reach, or by how much the support is out of reach (m).
     """
 
@@ -57,7 +57,7 @@ class BaseSupport(NamedTuple):
 
 
 class Obstruction(NamedTuple):
-    """What blocks the base at a place: words, and how much is missing (m)."""
+    """An obstacle or missing support at a pose of the base: description, and missing distance (m)."""
 
     place: BasePose
     reason: str
@@ -65,13 +65,13 @@ class Obstruction(NamedTuple):
 
 
 class Traversability:
-    """Cost of a place for the base.
+    """Cost of poses of the base.
 
     Parameters
     ----------
     robot, environment, collisions : the scene.
-    q : (nq,) posture in which the robot walks.
-    contacts : the stance in it; its limbs step from support to support.
+    q : (nq,) posture of the walking robot.
+    contacts : of this posture; their limbs step from support to support.
     limbs : all limbs by name.
     offsets : nominal places of patches in the base's heading frame.
     """
@@ -94,7 +94,7 @@ class Traversability:
         self.feet: dict[str, tuple[np.ndarray, float]] = {}
         for contact in contacts:
             limb = limbs[robot.patches[contact.patch].limb]
-            if not limb.length:  # a patch of the base reaches nowhere
+            if not limb.length:  # a patch of the base has no reach
                 continue
             self.feet.setdefault(limb.name, (offsets[contact.patch], MAX_REACH_SHARE * limb.length))
         self.climb = min((reach for _, reach in self.feet.values()), default=0.0)
@@ -154,7 +154,7 @@ class Traversability:
         return BaseSupport(float(np.mean(heights)) if heights else z, stretch, "")
 
     def cost(self, place: BasePose) -> float:
-        """Return the price of a metre at a place; infinite where the core does not fit, or nothing carries."""
+        """Return the cost of a metre at a pose; infinite if the core collides or a support is missing."""
         key = tuple(round(value * 500) for value in place)
         if key not in self._costs:
             self._costs[key] = self._cost(place)
@@ -177,7 +177,7 @@ class Traversability:
         return cost
 
     def obstruction(self, place: BasePose) -> Obstruction | None:
-        """Return what blocks the base at a place, or None."""
+        """Return the obstruction of the base at a pose, or None."""
         support = self.support(place.x, place.y, place.yaw, place.z)
         if support.limb:
             beyond = support.stretch

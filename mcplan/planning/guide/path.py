@@ -1,13 +1,13 @@
 """Guide path: the expected path of the base, a polyline with a heading.
 
-Progress along it is its length ``s`` (m), which rises with the path and counts turning as well:
+Progress is the arc length ``s`` (m) in three dimensions, with turns converted to a length:
 
     ds = |dp| + TURN_M_PER_RAD |dyaw|        for a robot of the size of HRP-2
 
 A patch in its nominal place follows the track  t(s) = p(s) + R_z(yaw(s)) offset(patch).  The progress of a contact is
-that of the point of its patch's track which is nearest to it.
+that of the nearest point on the track of its patch.
 
-Along a guide that turns, places of a patch lie on lines beside its track, each with the heading of the guide there.
+Along a turning guide, candidates of a patch lie on lines parallel to its track, with the heading of the guide there.
 """
 
 from collections.abc import Iterator
@@ -21,22 +21,22 @@ from mcplan.scene.placement import surface_rotation
 from mcplan.scene.polygon import erode, nearest
 
 TURN_M_PER_RAD = 0.5
-"""A turn on the spot takes as many steps as a path of this length."""
+"""Length of a straight path that takes as many steps as a turn on the spot of 1 rad."""
 
 MAX_FACET_RAD = 0.15
-"""A track counts as straight between headings this near to each other."""
+"""A track is approximated by straight pieces whose headings differ by at most this."""
 
 MAX_ASIDE_M = 0.2
-"""How far to either side of the track places are sampled."""
+"""Largest distance of candidates from the track."""
 
 GRIDS_BEYOND_END = 2
-"""Grids by which places go on behind the end of the guide: a goal on the border of a surface has room only there."""
+"""Grid cells sampled beyond the end of the guide: a goal at the border of a surface has space only there."""
 
 INSET_M = 1e-4
-"""A place that is moved onto its surface is so far inside, which rounding does not undo."""
+"""Distance inside the border of places that are moved onto their surface: more than the rounding."""
 
 MAX_HEIGHT_M = 0.6
-"""How far above or below the track a surface may be."""
+"""Largest height of a surface above or below the track."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,7 +111,7 @@ class GuidePath:
 
     @cached_property
     def _facets(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Progress, position and heading where the path is cut into pieces of little turn."""
+        """Progress, position and heading at the ends of pieces with little turn."""
         cuts = np.maximum(np.ceil(np.abs(np.diff(self.yaw)) / MAX_FACET_RAD).astype(int), 1)
         share = np.concatenate([k + np.arange(count) / count for k, count in enumerate(cuts)] + [[float(len(cuts))]])
         corners = np.arange(len(self.yaw))
@@ -133,13 +133,13 @@ def turns_over(guide: GuidePath, surface: Surface, offset: np.ndarray) -> bool:
 def poses_along(
     guide: GuidePath, surface: Surface, polygon: np.ndarray, offset: np.ndarray, turn: float, grid: float
 ) -> Iterator[tuple[float, float, float]]:
-    """Yield x, y, yaw on a surface where the patch lies on it completely, if need be half a grid beside the line.
+    """Yield x, y, yaw at which the whole patch is on a surface, moved by up to half a grid cell if necessary.
 
     Parameters
     ----------
     polygon : (k, 2) of the patch; ``offset`` (3,) its nominal place.
     turn : rad, from the heading of the guide to the patch's.
-    grid : m, between places along the track and between its lines.
+    grid : spacing along the track and between the lines (m).
     """
     corners, track = guide.track(offset)
     count = int(np.ceil(guide.length / grid - 1e-9)) + 1

@@ -1,8 +1,8 @@
 """Candidate contacts: the places of one patch on every support, sampled once per search.
 
-On a surface they stand on a lattice of the polygon shrunk by the patch, through the places of the goal and of the start
-where these are on it, its borders always included; on a bar at even steps. Coordinates that the goal gives are taken
-exactly. A candidate is only numbers until its turn comes; then it becomes a contact.
+On a surface they form a lattice in the polygon shrunk by the patch, through the places of goal and start, if they are
+on it, with its borders included; on a bar they are at even steps. Coordinates specified by the goal are exact. A
+candidate is a specification; it becomes a contact when it is checked.
 """
 
 from collections.abc import Iterator, Sequence
@@ -25,40 +25,40 @@ from mcplan.scene.polygon import erode, nearest
 from mcplan.scene.spec import ContactSpec
 
 MAX_FREE_EXTENT_M2 = 0.01
-"""Extent of a patch, for a robot of the size of HRP-2, below which it is put down in any direction."""
+"""Area of the extent of a patch, for a robot of the size of HRP-2, below which its orientation is free."""
 
 MIN_TREAD_NORMAL_Z = 0.5
-"""Least vertical part of the normal of a surface that a foot stands on as on the ground; steeper ones keep its turn."""
+"""Smallest vertical component of the normal of a surface on which the guide determines the yaw of a foot."""
 
-MIN_UNASKED_NORMAL_Z = 0.1
-"""Vertical part of the normal of the steepest surface that a foot is set on where the goal does not list it."""
+MIN_UNLISTED_NORMAL_Z = 0.1
+"""Smallest vertical component of the normal of a surface for a foot, if the goal does not list the surface."""
 
 MAX_SIDESTEP_M = 0.02
-"""Room across the guide of a place on it: enough for patches to fit together, too little to drift away."""
+"""Freedom of a nominal place across the guide: enough for patches to fit together, too little to drift away."""
 
 MIN_BAR_STEP_M = 0.10
-"""Least distance of places along a bar."""
+"""Smallest spacing of places along a bar."""
 
 TREAD_M, TREAD_FREEDOM = 0.05, Freedom(along=0.03, offset=0.06, angle=np.inf)
-"""First place of a bar under a sole, from the middle, and the free directions there."""
+"""Initial offset of a bar from the middle of a sole, and the free coordinates there."""
 
 MAX_RUNG_SLOPE, MAX_RAIL_SLOPE = 0.3, 0.6
-"""Vertical part of the direction of the steepest bar for a sole, as on a rung, and for a palm, as on a rail."""
+"""Largest vertical component of the direction of a bar for a sole (rung), and for a palm (rail)."""
 
 MIN_HORIZONTAL_PART = 0.1
-"""Horizontal part of the direction of a bar below which it runs neither along the guide nor across it."""
+"""A bar with a smaller horizontal component of its direction is neither along nor across the guide."""
 
 OTHER_TURNS_RAD = (0.5 * np.pi, -0.5 * np.pi, np.pi)
-"""How a patch is turned on a support of the goal that it does not fit on as it lies ahead."""
+"""Other yaw angles of a patch on a support of the goal, if it does not fit in the guide's heading."""
 
 PALM_SHARE = 0.4
-"""Share of a palm within which a bar lies under it: at its rim it slips off."""
+"""Largest offset of a bar from the middle of a palm, as a share of its half-length: at the rim it slips off."""
 
 INSET_M = 1e-4
-"""So far within borders is a place that is written with four digits."""
+"""Inset from borders, for places rounded to four digits."""
 
 MAX_HEIGHT_M = 0.05
-"""A nominal place this near to a surface is on it."""
+"""A nominal place within this distance counts as on the surface."""
 
 
 @dataclass(eq=False)
@@ -67,12 +67,12 @@ class Candidates:
 
     Attributes
     ----------
-    specs : what a file would write, one per candidate.
+    specs : data of the contact as in a file, one per candidate.
     place : (k, 3) patch origins in the world, m.
     s, aside : (k,) progress on the guide and distance from it, m.
-    goal : (k,) whether the goal is met.
-    freedom : what the posture generator may still choose, one per candidate.
-    rolled : progress of those that rolling adds later; their entry in ``s`` is infinite, so that no window holds them.
+    goal : (k,) whether the candidate meets the goal.
+    freedom : coordinates that the posture generator may choose, one per candidate.
+    rolled : progress of contacts that rolling adds later; they have ``s = inf``, so that they are in no window.
     """
 
     robot: Robot
@@ -88,7 +88,7 @@ class Candidates:
     _contacts: dict[int, Contact | None] = field(default_factory=dict)
 
     def contact(self, i: int) -> Contact | None:
-        """Return candidate ``i`` as a contact, or None where the patch does not fit."""
+        """Return candidate ``i`` as a contact, or None if the patch does not fit."""
         if i not in self._contacts:
             try:
                 self._contacts[i] = make_contact(self.robot, self.environment, self.specs[i])
@@ -104,7 +104,7 @@ class Candidates:
     def beside(self, i: int, distance: float) -> Iterator[Contact]:
         """Yield contacts a short distance (m) from candidate ``i`` on its surface, where the patch fits.
 
-        A lattice goes through the middle of a tread, where a link may reach farther ahead than its sole.
+        In the middle of a tread a link that is longer than its sole may collide; a little aside it does not.
         """
         spec = self.specs[i]
         if "x" not in spec or "y" not in spec or distance > self.robot.scale.leg * MAX_SIDESTEP_M:
@@ -117,7 +117,7 @@ class Candidates:
                     continue
 
     def add(self, contact: Contact, s: float, aside: float, hit: bool) -> int:
-        """Append a contact that belongs to no lattice, and return its index."""
+        """Append a contact outside the lattice, and return its index."""
         self.specs.append(contact.to_data())
         self.place = np.vstack([self.place, contact.p])
         self.s, self.aside = np.append(self.s, np.inf), np.append(self.aside, aside)
@@ -133,14 +133,14 @@ class Candidates:
 
 
 def has_free_orientation(robot: Robot, patch: str) -> bool:
-    """Whether a patch that is no foot is so small that its direction does not matter."""
+    """Whether the orientation of a patch is free: a small patch that is not a foot."""
     polygon = robot.patches[patch].polygon
     small = float(np.ptp(polygon, axis=0).prod()) < MAX_FREE_EXTENT_M2 * robot.scale.leg**2
     return len(polygon) < 3 or (small and patch not in robot.feet)
 
 
 class Sample(NamedTuple):
-    """A candidate before it is listed: specification, place (3,), free directions, and whether it is the goal's."""
+    """A sampled candidate: specification, place (3,), free coordinates, and whether it is on a goal support."""
 
     spec: dict
     place: np.ndarray
@@ -150,16 +150,16 @@ class Sample(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Lattice:
-    """How the places of one patch are sampled.
+    """Parameters of the sampling of one patch.
 
     Attributes
     ----------
     guide : path of the base; ``offset`` (3,) nominal place of the patch in its heading frame.
-    near : (3, 3) rotation of the patch at the start in the heading frame of the base, which tells how it lies.
+    near : (3, 3) rotation of the patch at the start in the heading frame of the base.
     grid : m, between candidates.
     known : contacts of the start: the lattice goes through their places.
     movable : whether the posture generator may move a candidate within its cell.
-    shift : (2,) by which part of its spacing it is shifted.
+    shift : (2,) shift, as a share of the spacing.
     """
 
     robot: Robot
@@ -179,12 +179,12 @@ class Lattice:
 
     @property
     def foot_like(self) -> bool:
-        """Whether the patch belongs to a limb that the robot stands on: one that reaches down, not around."""
+        """Whether the patch belongs to a limb that the robot stands on."""
         limbs = self.robot.patches
         return limbs[self.patch].limb in {limbs[foot].limb for foot in self.robot.feet}
 
     def pose_at(self, place: np.ndarray) -> tuple[np.ndarray, float]:
-        """Return base (3,) and heading where the patch has come as far as a place (3,)."""
+        """Return base (3,) and heading at the progress of a place (3,) of the patch."""
         s, _ = self.guide.progress(place[None], self.offset)
         return self.guide.at(float(s[0]))
 
@@ -192,12 +192,12 @@ class Lattice:
         """Return the nominal place (3,) of the patch for a pose of the base."""
         return base + rotate_z(yaw, self.offset)
 
-    def turn_room(self, polygon: np.ndarray, edge: float = 0.3) -> float:
-        """Return how far a patch may turn in its place (rad): a hand freely, an edge not far from the guide."""
+    def yaw_freedom(self, polygon: np.ndarray, edge: float = 0.3) -> float:
+        """Return the freedom of the yaw (rad): unbounded for a hand, ``edge`` for feet and edges."""
         return np.inf if not self.foot_like and len(polygon) > 2 else edge
 
     def yaw(self, surface: Surface, heading: float) -> float:
-        """Return the yaw that keeps the patch's heading relative to the guide; on steep surfaces the nearest to now."""
+        """Return the yaw that keeps the patch's heading relative to the guide; on steep surfaces the current one."""
         if surface.normal[2] < MIN_TREAD_NORMAL_Z:
             R = surface.R.T @ Rotation.from_euler("z", self.guide.yaw[0]).as_matrix() @ self.near
             return float(np.arctan2(R[1, 0] + R[0, 1], R[0, 0] - R[1, 1]))
@@ -234,15 +234,15 @@ def sample_candidates(lattice: Lattice, environment: Environment, goal: Goal) ->
 
 
 def _on_surface(lattice: Lattice, surface: Surface, kind: str, fixed: ContactSpec | None) -> Iterator[Sample]:
-    """Yield places on a surface; ``fixed`` is what the goal gives of them."""
+    """Yield places on a surface; ``fixed`` is the spec of the goal for this surface, if any."""
     patch, guide, grid, hit = lattice.patch, lattice.guide, lattice.grid, fixed is not None
-    if fixed is None and lattice.foot_like and surface.normal[2] <= MIN_UNASKED_NORMAL_Z:
+    if fixed is None and lattice.foot_like and surface.normal[2] <= MIN_UNLISTED_NORMAL_Z:
         return
     _, heading = guide.at(guide.length) if hit else lattice.pose_at(surface.corners.mean(axis=0))
     polygon = lattice.robot.patches[patch].polygon if kind == "surface" else lattice.size * POINT_SURROUNDINGS_M
     if fixed is not None and (fixed.overhang or (kind != "surface" and fixed.given)):  # its origin is on the surface
         polygon = np.zeros((1, 2))
-    widths = {"x": grid / 2, "y": grid / 2, "yaw": lattice.turn_room(polygon)} if lattice.movable else {}
+    widths = {"x": grid / 2, "y": grid / 2, "yaw": lattice.yaw_freedom(polygon)} if lattice.movable else {}
     freedom = Freedom(**{name: w for name, w in widths.items() if fixed is None or name not in fixed.given})
 
     # where the guide turns over the surface: along the track of the patch
@@ -270,7 +270,7 @@ def _on_surface(lattice: Lattice, surface: Surface, kind: str, fixed: ContactSpe
         inside = np.all(A @ np.array([x, y]) <= b[:, None] + (1e-9 if None in given else TOLERANCE), axis=0)
         free = given == (None, None)
         if free and not inside.any() and (place := nearest(anchor, A, b - INSET_M)) is not None:
-            x, y, inside = place[:1], place[1:], np.ones(1, bool)  # between borders that are at an angle
+            x, y, inside = place[:1], place[1:], np.ones(1, bool)  # between borders that are not parallel to the axes
         for u, v in zip(x[inside], y[inside], strict=True):
             spec = {"patch": patch, "surface": surface.name}
             spec |= {"x": round(float(u), 4), "y": round(float(v), 4), "yaw": round(float(yaw), 4)}
@@ -283,7 +283,7 @@ def _on_surface(lattice: Lattice, surface: Surface, kind: str, fixed: ContactSpe
 
 
 def _in_nominal_places(lattice: Lattice, surface: Surface, polygon: np.ndarray) -> Iterator[Sample]:
-    """Yield nominal places along the guide: patches that pin each other fit together only near them."""
+    """Yield nominal places along the guide: contacts of one limb fit together only close to them."""
     grid = lattice.grid
     for s in np.arange(0.0, lattice.guide.length + 0.5 * grid, grid):
         base, heading = lattice.guide.at(float(s))
@@ -295,14 +295,14 @@ def _in_nominal_places(lattice: Lattice, surface: Surface, polygon: np.ndarray) 
             along = np.abs(surface.R[:, :2].T @ [c, n, 0.0])
             across = np.abs(surface.R[:, :2].T @ [-n, c, 0.0])
             x_room, y_room = along * grid / 2 + across * lattice.size * MAX_SIDESTEP_M
-            freedom = Freedom(x=x_room, y=y_room, yaw=lattice.turn_room(polygon, 0.1))
+            freedom = Freedom(x=x_room, y=y_room, yaw=lattice.yaw_freedom(polygon, 0.1))
             spec = {"patch": lattice.patch, "surface": surface.name, "x": round(float(x), 4), "y": round(float(y), 4)}
             place = surface.p + surface.R[:, :2] @ np.array([x, y])
             yield Sample(spec | {"yaw": round(float(yaw), 4)}, place, freedom, False)
 
 
 def _on_bar(lattice: Lattice, bar: Bar, kind: str, fixed: ContactSpec | None) -> Iterator[Sample]:
-    """Yield places along a bar, in both directions that are natural to the limb."""
+    """Yield places along a bar, with the natural orientations of the limb."""
     robot, patch, foot_like = lattice.robot, lattice.robot.patches[lattice.patch], lattice.foot_like
     if kind == "ball" or (kind == "surface" and len(patch.polygon) < 3):
         return
@@ -349,7 +349,7 @@ def _on_bar(lattice: Lattice, bar: Bar, kind: str, fixed: ContactSpec | None) ->
 
 
 def _natural(y: np.ndarray, guide: GuidePath, bar: Bar, offset: np.ndarray) -> bool:
-    """Whether a patch with the y axis ``y`` (3,) is turned as is natural to its limb.
+    """Whether a patch with the y axis ``y`` (3,) has an orientation that is natural for its limb.
 
     Across the guide, y points to the right; along it, backward on the left side and forward on the right one. On a bar
     that is upright it may point up or down.
@@ -366,7 +366,7 @@ def _natural(y: np.ndarray, guide: GuidePath, bar: Bar, offset: np.ndarray) -> b
 
 
 def _relative(R: np.ndarray) -> float:
-    """Return the angle from the heading to the x axis of a patch laid flat: ahead, back, or aside where it lies flat.
+    """Return the angle from the heading to the x axis of a patch laid flat: 0, pi, or for a flat patch +-pi/2.
 
     A knee's x axis points back along the shank. Patches in the air do not count as turned aside.
     ``R`` (3, 3) is the rotation of the patch in the heading frame.
@@ -379,7 +379,7 @@ def _relative(R: np.ndarray) -> float:
 
 
 def _lines(corners: np.ndarray, A, b, axis: int, anchor: float, grid: float, given: float | None) -> np.ndarray:
-    """Return the lattice lines across one axis: even steps through ``anchor``, and the outermost that are possible."""
+    """Return the lattice lines across one axis: even steps through ``anchor``, and the outermost possible lines."""
     if given is not None:
         return np.array([given])
     low, high = float(corners.min()), float(corners.max())

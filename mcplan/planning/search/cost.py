@@ -31,20 +31,20 @@ STRIDE_M = 0.6
 """Progress of one move of a foot, for a robot of the size of HRP-2."""
 
 ASIDE_PER_M = 0.2
-"""Price of a place beside the guide where nothing else tells places apart (1/m), for a robot of the size of HRP-2."""
+"""Cost of the distance from the guide if places are equal otherwise (1/m), for a robot of the size of HRP-2."""
 
 HELPING_LIMB = 0.5
-"""Moves that a limb which touches nothing is from where it may help, once the others alone have not got there."""
+"""Cost of a free limb in later passes, after the other limbs alone have not reached the goal (moves)."""
 
 LEAD = 1.5
-"""Price of the limb farthest ahead over the last one where many limbs go. At 1 a lead gains nothing; a robot on four
-legs whose front feet hurry up the stairs stands stretched, and cannot lift a hind foot any more."""
+"""Cost of the lead of the first limb over the last one, for goals with many limbs. From 1 on a lead gains nothing: a
+robot on four legs whose front feet climb ahead is stretched, and cannot lift a hind foot."""
 
 MAX_LATTICE_SHIFT = 0.25
-"""Share of its spacing by which a lattice is shifted at most, in both directions: places between the usual ones."""
+"""Largest shift of a lattice, as a share of its spacing, in both directions."""
 
 MIN_PROGRESS = 0.05
-"""Moves by which a stance has to be nearer to the goal than those before it on its supports to count as progress."""
+"""Decrease of h (moves) below earlier stances on the same supports that counts as progress."""
 
 
 @dataclass(frozen=True)
@@ -54,21 +54,21 @@ class CostWeights:
     Attributes
     ----------
     stride : progress of one move (m).
-    aside : of a place beside the guide where nothing else tells places apart (1/m).
-    other_place : a goal patch touches elsewhere: less than a move, it has to move on in any case.
-    other_patch : another patch of the limb touches in its place: one move more.
-    no_contact : the limb touches nothing: as `other_patch`, and what it would do from there is uncertain.
+    aside : distance from the guide, if places are equal otherwise (1/m).
+    other_place : a goal patch is in contact at another place: less than a move, since it has to move anyway.
+    other_patch : another patch of the limb is in contact instead: one move more.
+    no_contact : the limb has no contact: as `other_patch`, plus a surcharge for the uncertainty.
     further_patch : share of the terms of a limb's other goal patches, which mostly move with the first.
-    edge_alone : a limb on one edge: from there it moves with difficulty.
+    edge_alone : a limb in contact with one edge only, from which moves are difficult.
     forbidden_patch, forbidden_limb : contacts that an ``only`` goal forbids; goal limbs remove them by their moves.
-    free_limb : a limb that the goal does not mention and that touches nothing.
-    lead : of the limb farthest ahead over the last one, per stride.
-    requirement, unloaded_requirement : one move to touch, half of one until the next limb leaves and it carries.
-    revisit : each visit to the same supports without progress. A stance that nothing leads on from has innumerable
-        neighbours about as near to the goal; the path on leads over other supports, which look worse at first.
-    noise : most that a seed raises a candidate by. Less than what tells a step in the right direction from one in
-        place, more than what places beside each other differ by.
-    deprioritized : in units of f, of a candidate that is unlikely to be of use; it waits for all others.
+    free_limb : a limb without contact that the goal does not mention.
+    lead : lead of the first limb over the last one, per stride.
+    requirement, unloaded_requirement : one move for the contact, half of one until it carries load.
+    revisit : each visit to the same supports without progress. A dead end has many neighbours with a similar h; the
+        path leads over other supports, with a higher h at first.
+    noise : largest random increase of a candidate's cost: less than the gain of a step, more than the difference of
+        neighbouring places.
+    deprioritized : in units of f, for candidates of low priority, which are checked after all others.
     """
 
     stride: float = STRIDE_M
@@ -101,7 +101,7 @@ class SearchPass(NamedTuple):
     ----------
     weight : of h against moves; inf is greedy.
     calls : budget of posture generator calls.
-    window : how far a contact may be from the mean progress of the others (m).
+    window : largest distance of a contact from the mean progress of the others (m).
     grid : distance of the candidates for contacts (m).
     free_limb, lead : see `CostWeights`.
     """
@@ -121,16 +121,16 @@ class SearchPass(NamedTuple):
 def search_passes(step: float, size: float, helping: bool, many: bool = False) -> list[SearchPass]:
     """Return the passes of a search, one after the other until one reaches the goal: coarse and greedy first.
 
-    Limbs that the goal does not mention are left free at first, but for those that the scenario requires: they touch
-    where nothing else helps. Then to touch is progress, as where a hand has to hold before a foot can go. On
-    `stairs_rail` the one takes 16 to 18 stances, the other up to 68 in which a hand moves along with each foot.
+    Limbs that the goal does not mention stay free at first, except those that the scenario requires. In later passes
+    their contacts count as progress, for scenes in which a hand must hold before a foot can move. On `stairs_rail` the
+    first passes need 16 to 18 stances, the later ones up to 68, in which a hand moves along with each foot.
 
     Parameters
     ----------
     step : window of progress of the scenario (m).
     size : of the robot, 1 for HRP-2.
-    helping : whether there are limbs that the goal does not mention, and that may help.
-    many : whether the goal asks for more limbs than two, which may hurry ahead of each other.
+    helping : whether limbs that the goal does not mention may help.
+    many : whether the goal has more than two limbs, which may get ahead of each other.
     """
     coarse, fine, free = 0.10 * size, 0.05 * size, HELPING_LIMB if helping else 0.0
     alone = SearchPass(np.inf, 300, step, coarse)
@@ -154,7 +154,7 @@ class Potential:
     limbs : by name.
     target : progress of each goal patch (m).
     weights : of its terms.
-    posed : whether nominal places are those of a posture that is asked for: contacts have to fit together.
+    posed : whether nominal places are those of the goal posture: contacts have to fit together.
     """
 
     goal: Goal
@@ -169,12 +169,12 @@ class Potential:
         Parameters
         ----------
         touching : the contacts by patch.
-        missing : moves that the requirements take that no stance so far has met.
+        missing : number of moves for the open requirements.
         """
         w = self.weights
         everything = [at.s for at in touching.values()]
         mean = mean_of(everything) if everything else 0.0
-        h, own_s, left = missing, list[float](), list[float]()
+        h, goal_s, distances = missing, list[float](), list[float]()
         free: list[list[ContactProgress]] = []
         for limb in self.limbs.values():
             wanted = [patch for patch in limb.patches if patch in self.target]
@@ -195,18 +195,18 @@ class Potential:
                     terms.append(w.aside * aside)
                 else:
                     terms.append((abs(self.target[patch] - s) + aside) / w.stride + extra)
-                own_s.append(s)
-                left.append(0.0 if at is not None and at.hit else abs(self.target[patch] - s))
+                goal_s.append(s)
+                distances.append(0.0 if at is not None and at.hit else abs(self.target[patch] - s))
             h += max(terms) + w.further_patch * (sum(terms) - max(terms))
             if self.goal.item.only:
                 h += w.forbidden_patch * sum(patch in touching and patch not in wanted for patch in limb.patches)
             elif len(own) == 1 and own[0].line:
                 h += w.edge_alone
-        front = mean_of(own_s) if own_s else mean
-        if w.lead and left:
-            h += w.lead * (max(left) - min(left)) / w.stride
+        front = mean_of(goal_s) if goal_s else mean
+        if w.lead and distances:
+            h += w.lead * (max(distances) - min(distances)) / w.stride
         if self.posed:
-            h += float(np.abs(np.array(own_s) - front).sum()) / w.stride
+            h += float(np.abs(np.array(goal_s) - front).sum()) / w.stride
         for places in free:
             if self.goal.item.only:
                 h += w.forbidden_limb * bool(places)
@@ -235,19 +235,19 @@ class SupportVisitCounter:
 
     def add(self, node: StanceNode) -> None:
         """Count a stance."""
-        on = _supports(node)
-        least, visits = self._visits.get(on, (np.inf, 0))
-        self._visits[on] = (node.h, 0) if node.h < least - MIN_PROGRESS else (least, visits + 1)
+        supports = _supports(node)
+        least, visits = self._visits.get(supports, (np.inf, 0))
+        self._visits[supports] = (node.h, 0) if node.h < least - MIN_PROGRESS else (least, visits + 1)
 
     def add_failure(self, node: StanceNode, move: Move) -> None:
         """Count a move of ``node`` to other supports that is infeasible."""
-        on = self._after(node, move)
-        if on != _supports(node):
-            least, visits = self._visits.get(on, (np.inf, 0))
-            self._visits[on] = (least, visits + 1)
+        supports = self._after(node, move)
+        if supports != _supports(node):
+            least, visits = self._visits.get(supports, (np.inf, 0))
+            self._visits[supports] = (least, visits + 1)
 
     def visits(self, node: StanceNode, move: Move) -> int:
-        """Return how often the supports to which a move of ``node`` leads were visited since the last progress."""
+        """Return the number of visits since the last progress to the supports after a move of ``node``."""
         return self._visits.get(self._after(node, move), (np.inf, 0))[1]
 
     def _after(self, node: StanceNode, move: Move) -> Supports:
@@ -260,7 +260,7 @@ def _supports(node: StanceNode, removed: Iterable[str] = ()) -> Supports:
 
 
 class SeededPerturbation:
-    """Random draws of one planning: the order of candidates that are nearly as good, and where their lattices lie.
+    """Random perturbation of one planning: order of candidates of nearly equal cost, and shifts of lattices.
 
     Parameters
     ----------
@@ -276,5 +276,5 @@ class SeededPerturbation:
         return 0.0 if self._rng is None else float(self._rng.random())
 
     def shift(self) -> np.ndarray:
-        """Return by which part of its spacing (2,) the next lattice is shifted, along both axes of its support."""
+        """Return the shift (2,) of the next lattice, as a share of its spacing, along both axes of its support."""
         return np.zeros(2) if self._rng is None else self._rng.uniform(-MAX_LATTICE_SHIFT, MAX_LATTICE_SHIFT, 2)

@@ -1,4 +1,4 @@
-"""Checks of a move, the cheapest first: the first that fails rejects the move, and its name goes into the record.
+"""Checks of a move, the cheapest first: the first that fails rejects the move and is recorded.
 
 A move that passes all of them gives a node: a stance with a posture, and the steps that lead there.
 """
@@ -20,20 +20,20 @@ from mcplan.robot.anatomy import HRP2_SCALE, RobotScale
 from mcplan.scene.contact import Contact
 
 MIN_SWING_M = 0.05
-"""Of a patch that moves less on its support no swing is checked; its motion is checked with the path."""
+"""Swings of a patch that moves less on its support are checked only with the whole path."""
 
 EXTRA_SIDESTEP_M = 1e-3
-"""By so much more than is missing a patch is put aside whose link is in collision."""
+"""Added to the overlap of a link in collision when its patch is moved aside."""
 
 FOOTPRINT_GAP_M, SAME_LEVEL_M = 0.012, 0.08
-"""Soles beside each other on one support keep this distance; they are beside where they are about as high."""
+"""Smallest gap between two footprints, and the height difference up to which footprints are on one level."""
 
 MIN_NORMAL_COSINE = 0.7
-"""Patches whose normals are farther apart do not lie beside each other."""
+"""Patches whose normals have a smaller cosine are not checked for overlap."""
 
 
 class Rejection(NamedTuple):
-    """Why a move is infeasible: at which stage of the record, and by what; no violations where it is only counted."""
+    """Why a move is infeasible: stage, and violations; without violations it is only ``counted``."""
 
     stage: str
     violations: tuple[Violation, ...] = ()
@@ -46,8 +46,8 @@ class MoveAttempt:
 
     Attributes
     ----------
-    common : contacts that stay.
-    added : contacts that are made; ``free``: coordinates of theirs that are still open.
+    common : contacts that stay closed.
+    added : new contacts; ``free``: their free coordinates.
     q : (nq,) posture so far; ``wrenches`` the largest of each patch; ``steps`` so far.
     """
 
@@ -66,7 +66,7 @@ class MoveAttempt:
         return tuple(contact.patch for contact in self.common)
 
     def reach(self, result: PostureResult) -> None:
-        """Go on from a posture that was found."""
+        """Continue from a feasible posture."""
         self.q = result.q
         both = [*self.wrenches.items(), *result.wrenches.items()]
         self.wrenches = dict(sorted(both, key=lambda item: float(np.linalg.norm(item[1][:3]))))
@@ -139,7 +139,7 @@ class MoveChecker:
         return None
 
     def _link(self, attempt: MoveAttempt) -> Rejection | None:
-        """Reject a link that is in collision at its contact, and in places a little aside where that is allowed."""
+        """Reject a link in collision at its contact; if the place is not exact, also at places a little aside."""
         for k, (patch, i) in enumerate(attempt.move.added):
             sampled = self.space.candidates[patch]
             exact = bool(sampled.goal[i])
@@ -158,7 +158,7 @@ class MoveChecker:
     # -- checks by postures and motions -----------------------------------------------------------------------------
 
     def _roll(self, attempt: MoveAttempt) -> Rejection | None:
-        """Reject where the load does not go from one patch of a link to another, both in place."""
+        """Reject a roll if the load cannot shift between the two patches of the link, both in place."""
         if not attempt.move.rolling:
             return None
         parent, (removed,), (added,) = attempt.parent, attempt.move.removed, attempt.added
@@ -173,7 +173,7 @@ class MoveChecker:
         return None
 
     def _lift(self, attempt: MoveAttempt) -> Rejection | None:
-        """Reject where the robot cannot unload its limb, or no motion of the body leads there."""
+        """Reject a lift if the limb cannot be unloaded, or the body motion to that posture is blocked."""
         parent, removed = attempt.parent, attempt.move.removed
         if not removed or attempt.move.rolling:
             return None
@@ -204,9 +204,9 @@ class MoveChecker:
     def _opened(
         self, contacts: tuple[Contact, ...], patch: str, unloaded: tuple[str, ...], q: np.ndarray
     ) -> np.ndarray | None:
-        """Return a posture (nq,) with the opened contact off its support, though its limb still rests on ``patch``.
+        """Return a posture (nq,) with the opened contact clear of its support, while its limb still rests on ``patch``.
 
-        There it would touch again with every error of a millimetre. None where an ankle at its limit keeps it down.
+        Otherwise errors of a millimetre would close it again. None if a joint limit (ankle) prevents this.
         """
         opens = tuple(contact for contact in contacts if contact.patch == patch)
         for near in (True, False):
@@ -216,7 +216,7 @@ class MoveChecker:
         return None
 
     def _place(self, attempt: MoveAttempt) -> Rejection | None:
-        """Reject where no posture has the new contacts in place, or their limb cannot swing there."""
+        """Reject a placement if no posture has the new contacts in place, or the swing to it is blocked."""
         parent, move, common, added = attempt.parent, attempt.move, attempt.common, attempt.added
         if not added or move.rolling:
             return None
@@ -250,13 +250,13 @@ class MoveChecker:
         return SwingMotion(attempt.common, attempt.parent.touching.get(there[0].patch), there, attempt.q, placed.q)
 
     def _blocked_swing(self, attempt: MoveAttempt, placed: PostureResult) -> tuple[Violation, ...]:
-        """Return what blocks the swing to a posture that was found; nothing where the patch moves by little."""
+        """Return the violations of the swing to a posture; none for a short swing."""
         swing = self._swing(attempt, placed)
         return self.motions.swing(swing) if swing.length >= MIN_SWING_M * self.scale.leg else ()
 
 
 class MoveCheck(NamedTuple):
-    """A check of a move: its name, what it costs, and the function that finds a reason to reject the move."""
+    """A check of a move: its name, its cost, and the function that returns a reason to reject the move."""
 
     name: str
     cost: str
@@ -271,19 +271,19 @@ CHECKS = (
     MoveCheck("lift", "one posture, or two and a motion of a doubted kind", MoveChecker._lift),
     MoveCheck("place", "one posture and some of a swing", MoveChecker._place),
 )
-"""In the order in which they are applied."""
+"""Checks in order."""
 
 
 def satisfied_requirements(
     require: Sequence[frozenset[str]], wrenches: Mapping[str, np.ndarray], least: float
 ) -> frozenset[int]:
-    """Return which requirements a stance meets: one of the patches carries more than ``least`` (N)."""
+    """Return the indices of the requirements of which a patch carries more than ``least`` (N)."""
     carrying = {patch for patch, wrench in wrenches.items() if np.linalg.norm(wrench[:3]) > least}
     return frozenset(i for i, patches in enumerate(require) if patches & carrying)
 
 
 def footprint_overlap(one: Contact, other: Contact, scale: RobotScale = HRP2_SCALE) -> bool:
-    """Whether two flat patches on about the same level come closer than the gap; axes of both are tried."""
+    """Whether two flat patches on one level are closer than the gap (separating axes of both patches)."""
     if one.kind != "surface" or other.kind != "surface":
         return False
     if abs(one.normal @ (one.p - other.p)) > scale.leg * SAME_LEVEL_M or one.normal @ other.normal < MIN_NORMAL_COSINE:

@@ -1,10 +1,10 @@
-"""Moves of one limb from a stance: candidates within reach, and those that are unlikely to be of use.
+"""Moves of one limb from a stance: candidates within reach, and candidates with low priority.
 
-A candidate is deprioritized (see `cost`), by numbers alone, where
+A candidate is deprioritized (see `cost`), without computing a posture, if
 
     feet cross      sign(d_y - d'_y) (p - p')_y < -crossing      y to the left of the guide; p, p' places of two feet
                     whose nominal places d, d' lie beside each other
-    obstructed      the link, raised along the normal by half and by all of the height of a swing, is in something
+    obstructed      the link, raised along the normal by half or all of the height of a swing, is in collision
     beyond          |a| > |a'|, a a' > 0.8 |a| |a'|      a, a' from the nominal place to this one, and to one that was
                     out of reach from the same stance
 
@@ -33,37 +33,37 @@ from mcplan.scene.environment import Environment, Surface
 from mcplan.scene.placement import make_contact
 
 MAX_EDGE_OFFSET_M = 0.01
-"""An edge that lies this near to the plane of a flat patch can take its place."""
+"""Largest distance of an edge from the plane of a flat patch that it can replace by rolling."""
 
 REQUIRED_WINDOW_M = 0.25
-"""A required contact has to be made now where a place for it is no farther along the guide."""
+"""A required contact must be made now if a candidate for it is within this distance along the guide."""
 
 MAX_SINK_M, EXTRA_REACH_M = 0.35, 0.05
-"""By how much a robot may sink towards a place below, and how much farther than its limb it reaches."""
+"""Largest descent of the body towards a lower place, and reach beyond the length of a limb."""
 
 MAX_PARTNER_M = 0.12
-"""How far from where the first patch of a limb puts it a place of the second may be."""
+"""Largest distance of a limb's second contact from its nominal place relative to the first."""
 
 MIN_CROSSING_M = 0.02
-"""A foot is on the far side of the other where it is so far beyond it; one may go before the other on a beam."""
+"""Feet cross if one is farther than this beyond the other; on a beam one may be straight ahead of the other."""
 
 BEYOND_COSINE = 0.8
-"""A place lies beyond another where the directions to both have at least this cosine."""
+"""Smallest cosine between the directions to two places of which one lies beyond the other."""
 
 
 @dataclass(frozen=True, eq=False)
 class SearchSpace:
-    """What all nodes of one search share.
+    """Data that all nodes of one search share.
 
     Parameters
     ----------
     feasibility : of stances and motions.
-    limbs, modes : limbs by name, and the sets of patches with which each may touch.
+    limbs, modes : limbs by name, and the sets of patches that each may have in contact.
     guide, offsets : the path of the base, nominal places of patches.
     candidates : by patch.
     potential : of the goal.
     require : sets of patches of which one must be used, in this search or before it.
-    due : whether this search has to do so; else it only records the patches used.
+    due : whether this search has to meet ``require``; else it only records the patches used.
     """
 
     feasibility: Feasibility
@@ -96,10 +96,12 @@ class SearchSpace:
         return ContactProgress(float(s[0]), float(aside[0]), self.goal.hit(contact), self.is_line(contact.patch))
 
     def remaining(self, met: frozenset[int], touching: Collection[str]) -> float:
-        """Return the moves that the requirements still take: one to touch, half of one to carry."""
+        """Return the number of moves for the open requirements: one for the contact, half of one for the load."""
         w = self.potential.weights
-        left = [patches for i, patches in enumerate(self.require) if self.due and i not in met]
-        return sum(w.unloaded_requirement if any(p in touching for p in patches) else w.requirement for patches in left)
+        open_ = [patches for i, patches in enumerate(self.require) if self.due and i not in met]
+        return sum(
+            w.unloaded_requirement if any(p in touching for p in patches) else w.requirement for patches in open_
+        )
 
     def h(self, standing: Mapping[str, ContactProgress], met: frozenset[int]) -> float:
         """Return the potential of a stance that has met some requirements."""
@@ -109,13 +111,13 @@ class SearchSpace:
 def contact_modes(
     robot: Robot, limbs: Mapping[str, Limb], stances: Iterable[frozenset[str]]
 ) -> dict[str, tuple[tuple[str, ...], ...]]:
-    """Return the sets of patches with which each limb may touch.
+    """Return the sets of patches that each limb may have in contact.
 
-    One at a time; two edges of different links, which only together bear a moment; and those of given stances.
+    Single patches; two edges of different links, which carry a moment only together; and those of given stances.
 
     Parameters
     ----------
-    stances : patches of stances that are known to make sense: those of start and goal.
+    stances : patches of the stances of start and goal.
     """
     modes: dict[str, tuple[tuple[str, ...], ...]] = {}
     stances = list(stances)
@@ -133,7 +135,7 @@ def contact_modes(
 
 
 def rolled_contact(robot: Robot, environment: Environment, contact: Contact, patch: str) -> Contact | None:
-    """Return the contact of ``patch`` that takes over from ``contact`` in place, or None where there is none."""
+    """Return the contact of ``patch`` that replaces ``contact`` by rolling in place, or None."""
     now, then = robot.patches[contact.patch], robot.patches[patch]
     edges = [len(now.polygon) == 2, len(then.polygon) == 2]
     support = environment.support(contact.support)
@@ -204,13 +206,13 @@ class MoveGenerator:
         return moves
 
     def _waiting(self, node: StanceNode) -> set[str]:
-        """Return limbs that must touch now: a required one is free, and has somewhere to go close by."""
+        """Return limbs that must make contact now: a required one is free, and has a candidate nearby."""
         for i, patches in enumerate(self.space.require):
             if i in node.met or not self.space.due:
                 continue
             names = set[str]()
             if any(patch in node.standing for patch in patches):
-                continue  # it touches already, and carries when the next limb leaves
+                continue  # it is in contact, and carries load when the next limb leaves
             mean = mean_of([at.s for at in node.standing.values()])
             for patch in patches:
                 s = self.space.candidates[patch].s if patch in self.space.candidates else np.zeros(0)
@@ -237,7 +239,7 @@ class MoveGenerator:
         before = node.touching.get(first)
         for i in np.flatnonzero(near):
             same = before is not None and before.support == sampled.specs[i]["surface"]
-            turns = same and sampled.goal[i] and not node.standing[first].hit  # in its place, into its goal
+            turns = same and sampled.goal[i] and not node.standing[first].hit  # rotation in place, into its goal
             if same and not turns and before is not None and np.linalg.norm(before.p - sampled.place[i]) < 1e-3:
                 continue
             added = [(first, int(i))]
@@ -251,7 +253,7 @@ class MoveGenerator:
         return moves
 
     def _partner(self, first: str, i: int, patch: str) -> int | None:
-        """Return the candidate of a second patch of the limb that lies nearest to where the first one puts it."""
+        """Return the candidate of a limb's second patch that is closest to its nominal place relative to the first."""
         one, two = self.space.candidates[first], self.space.candidates[patch]
         if not len(two.s):
             return None
@@ -268,7 +270,7 @@ class MoveGenerator:
 
 
 def feet_crossed(space: SearchSpace, node: StanceNode, move: Move) -> bool:
-    """Whether a foot would come to the far side of the one beside it: legs that cross are near their limits."""
+    """Whether a foot would cross the one beside it: crossed legs are close to their limits."""
     if not move.added or move.rolling:
         return False
     (patch, i), *_ = move.added
@@ -305,7 +307,7 @@ def offset_from_nominal(space: SearchSpace, node: StanceNode, move: Move) -> tup
 
 
 def landing_obstructed(space: SearchSpace, move: Move) -> bool:
-    """Whether a patch would come to where its link cannot come down along the normal: toes below the next step."""
+    """Whether a link cannot come down along the normal of its contact: toes below the next step."""
     places = () if move.rolling else move.added
     contacts = (space.candidates[patch].contact(i) for patch, i in places)
     return any(contact is not None and space.feasibility.occupancy.landing_obstructed(contact) for contact in contacts)

@@ -12,11 +12,11 @@ from mcplan.planning.transition.segments import BodyShift, SwingMotion
 from mcplan.scene.contact import Contact
 
 CELL_WIDTH_M, CELL_TURN_RAD = 0.05, 0.1
-"""Stances whose contacts round to the same cells are the same to the search; for a robot of the size of HRP-2."""
+"""Grid of contacts: stances with contacts in the same cells are duplicates; for a robot of the size of HRP-2."""
 
 
 class ContactProgress(NamedTuple):
-    """A contact on the guide: progress, distance from the guide (m), whether it is the goal's, and an edge."""
+    """A contact on the guide: progress, distance from the guide (m), whether it meets the goal, and is an edge."""
 
     s: float
     aside: float
@@ -26,13 +26,13 @@ class ContactProgress(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ContactStep(Change):
-    """A change of one contact in a move of the search, as the plan will list it.
+    """A change of one contact in a move of the search, as listed in the plan.
 
     Attributes
     ----------
     in_place : contacts of the larger stance; ``loaded`` names those that carry.
     q : (nq,) linking posture.
-    touching : all contacts in place there: several when a limb moves more than one patch.
+    touching : all contacts in place at ``q``; more than ``in_place`` if a limb moves several patches.
     """
 
     in_place: tuple[Contact, ...]
@@ -48,9 +48,9 @@ class Move:
     Attributes
     ----------
     limb : its name.
-    removed : patches that leave.
-    added : (patch, index of its candidate), in the order of touching.
-    rolling : the new contact touches before the old one leaves (sole to toe, in place).
+    removed : patches that are removed.
+    added : (patch, index of its candidate), in the order of touchdown.
+    rolling : the new contact closes before the old one opens (sole to toe, in place).
     """
 
     limb: str
@@ -71,17 +71,17 @@ class StanceNode:
     Attributes
     ----------
     contacts : sorted by patch.
-    standing : the same on the guide.
-    q : (nq,) posture at which it was reached.
-    move, steps : from the parent to here.
-    g : moves so far; ``h`` the potential.
-    limb : that moved last; None at the start.
-    met : requirements that were met on the path, by index: a patch carried the required load.
-    index : in the record.
-    dead : whether the motion that leads here was found to be blocked.
-    failed : {limb: [(direction from the nominal place, distance)]} of places that were out of reach.
+    standing : the same contacts on the guide.
+    q : (nq,) posture.
+    move, steps : from the parent to this node.
+    g : number of moves from the start; ``h`` the potential.
+    limb : the limb that moved last; None at the start.
+    met : indices of the requirements met on the path: a patch carried the required load.
+    index : index in the record.
+    dead : whether the motion to this node is blocked.
+    failed : {limb: [(direction from the nominal place, distance)]} of places out of reach.
     stuck : sets of patches that cannot be lifted.
-    blocked : edges from here between whose postures a motion was found to be blocked.
+    blocked : edges from this node with a blocked motion.
     """
 
     contacts: tuple[Contact, ...]
@@ -107,16 +107,16 @@ class StanceNode:
 
     @property
     def edge(self) -> tuple[Move | None, tuple[bytes, ...]]:
-        """The move that leads here, with its postures."""
+        """The move to this node, with its postures."""
         return self.move, tuple(step.q.tobytes() for step in self.steps)
 
     @property
     def lost(self) -> bool:
-        """Whether it, or a node that leads to it, is dead."""
+        """Whether this node or one of its ancestors is dead."""
         return any(node.dead for node in self._ancestors())
 
     def path(self) -> list["StanceNode"]:
-        """Return the nodes from the start to here."""
+        """Return the nodes from the start to this one."""
         return list(self._ancestors())[::-1]
 
     def _ancestors(self) -> Iterator["StanceNode"]:
@@ -127,7 +127,7 @@ class StanceNode:
 
 
 def swing_to(parent: StanceNode, node: StanceNode) -> SwingMotion | None:
-    """Return the swing that leads from one node to the next, None where nothing swings."""
+    """Return the swing from one node to the next, or None without a swing."""
     assert node.move is not None
     if not node.move.added or node.move.rolling:
         return None
@@ -138,7 +138,7 @@ def swing_to(parent: StanceNode, node: StanceNode) -> SwingMotion | None:
 
 
 def shifts_to(parent: StanceNode, node: StanceNode) -> Iterator[BodyShift]:
-    """Yield the motions of the body before the limb of a move lifts: to where it opens, and on to where more opens."""
+    """Yield the body motions before a limb lifts: one to the posture of each opening contact."""
     assert node.move is not None
     if not node.move.removed or node.move.rolling:
         return
@@ -151,12 +151,12 @@ def shifts_to(parent: StanceNode, node: StanceNode) -> Iterator[BodyShift]:
 
 
 def contact_cell(contact: Contact, hit: bool, size: float = 1.0) -> tuple:
-    """Return the cell of a contact; ``hit``: whether it is the goal's."""
+    """Return the cell of a contact; ``hit``: whether it meets the goal."""
     return place_cell(contact.patch, {"surface": contact.support, **contact.coordinates}, hit, size)
 
 
 def place_cell(patch: str, spec: Mapping, hit: bool, size: float = 1.0) -> tuple:
-    """Return the cell of a place; contacts of the goal have their own cell, whatever is near."""
+    """Return the cell of a place; contacts of the goal have separate cells."""
     width = size * CELL_WIDTH_M
     if "along" in spec:
         return (patch, spec["surface"], hit, round(float(spec["along"]) / width), 0, 0)
@@ -165,5 +165,5 @@ def place_cell(patch: str, spec: Mapping, hit: bool, size: float = 1.0) -> tuple
 
 
 def mean_of(values: list[float]) -> float:
-    """Return the mean of a few numbers; NumPy takes ten times as long for them."""
+    """Return the mean of a few numbers, ten times faster than NumPy."""
     return sum(values) / len(values)

@@ -26,10 +26,10 @@ from mcplan.scene.contact import Contact
 from mcplan.util.progress import ProgressCallback
 
 MAX_BLOCKED_SWINGS = 3
-"""Blocked swings from one support to another, from which on the others are deprioritized."""
+"""Number of blocked swings from one support to another after which further ones are deprioritized."""
 
 MAX_COST_RISE = 0.2
-"""Moves that a candidate may cost more than when it was queued, by visits to its supports, before it waits again."""
+"""A candidate is queued again if visits to its supports have raised its cost by more than this (moves)."""
 
 
 class StanceSearch:
@@ -37,9 +37,9 @@ class StanceSearch:
 
     Parameters
     ----------
-    space : that it moves in.
+    space : candidates, limbs and potential.
     tree : record.
-    progress : called with (nodes, calls, least h) now and then.
+    progress : called with (nodes, calls, smallest h) at each expansion.
     accept : returns the reason to reject a node that has the goal's contacts; empty if none.
     perturbation : noise in the order of the queue; None for none.
     """
@@ -68,15 +68,15 @@ class StanceSearch:
     def start(
         self, contacts: tuple[Contact, ...], q: np.ndarray, met: frozenset[int], last: StanceNode | None
     ) -> StanceNode:
-        """Return the root of a search; ``last`` is the node at which the search for the goal before has ended."""
+        """Return the root of a search; ``last`` is the final node of the search for the goal before."""
         title, index = ("start", None) if last is None else ("next goal", last.index)
         return self.checker.node(None, None, contacts, q, (), met, title, index)
 
     def paths(self, root: StanceNode, effort: SearchPass, max_nodes: int) -> Iterator[StanceNode]:
         """Yield nodes that reach the goal, until the queue or a budget is empty.
 
-        When a motion to one turns out to be blocked, `block` the node that it leads to: the search goes on with
-        everything else that it knows.
+        If a motion to such a node is blocked, call `block` with the node at the end of the motion: the search continues
+        without it.
         """
         budget = self.space.feasibility.budget
         limit = budget.limit = budget.calls + effort.calls
@@ -95,7 +95,7 @@ class StanceSearch:
                 if self.reaches_goal(node):
                     before = budget.calls
                     yield node
-                    # what the caller spends on a path does not count as search
+                    # calls of the caller do not count against the budget of the search
                     limit += budget.calls - before
                     budget.limit = limit
                     continue
@@ -111,7 +111,7 @@ class StanceSearch:
             pass
 
     def _next_node(self) -> StanceNode | None:
-        """Return the node of the queue's first entry, None where it is infeasible, known, or has to wait."""
+        """Return the node of the queue's first entry; None if it is infeasible, a duplicate, or queued again."""
         f, _, parent, move, late = heapq.heappop(self._queue)
         if parent.lost:
             return None
@@ -121,13 +121,13 @@ class StanceSearch:
             if key in self._closed:
                 self._duplicates.setdefault(key, []).append((f, parent, move, late))
                 return None
-            # costs that rise while it waits are added when its turn comes
+            # costs that rise in the queue are added when the candidate is popped
             if not late and self._is_deprioritized(parent, move):
                 self._push(self._f(parent, move) + self.weights.deprioritized, parent, move, True)
                 return None
-            risen = self._f(parent, move, self.weights.revisit * self._visits.visits(parent, move))
-            if risen > f + MAX_COST_RISE:
-                self._push(risen, parent, move, late)
+            raised_f = self._f(parent, move, self.weights.revisit * self._visits.visits(parent, move))
+            if raised_f > f + MAX_COST_RISE:
+                self._push(raised_f, parent, move, late)
                 return None
             node = self._child(parent, move)
         if node is None:
@@ -146,16 +146,16 @@ class StanceSearch:
         node = self.checker.child(parent, move)
         if node is None and budget.calls > calls:  # not rejected by numbers alone
             self._visits.add_failure(parent, move)
-        if node is not None and node.edge in parent.blocked:  # the caches give no other posture
+        if node is not None and node.edge in parent.blocked:  # another attempt would give the same posture
             self.tree.skipped["a motion to it is blocked"] += 1
             return None
         return node
 
     def block(self, nodes: Iterable[StanceNode]) -> None:
-        """Drop nodes, and all that was reached through them; duplicates of any of those are queued again."""
+        """Drop nodes and their descendants; duplicates of these are queued again."""
         for node in nodes:
             node.dead = True
-            if node.parent is not None:  # another posture may do
+            if node.parent is not None:  # another posture may be feasible
                 node.parent.blocked.add(node.edge)
                 self._push(self._pass.f(node.g, node.h), node.parent, node.move)
         for key in [key for key, node in self._closed.items() if node.lost]:
@@ -166,7 +166,7 @@ class StanceSearch:
             self.closest = min(self._closed.values(), key=lambda node: node.h, default=None)
 
     def reaches_goal(self, node: StanceNode) -> bool:
-        """Whether a node meets the goal and the requirements, the end of the goal included."""
+        """Whether a node meets the goal, its posture included, and the requirements."""
         if not self.space.goal.reached(node.contacts) or self.space.remaining(node.met, ()):
             return False
         wrong = self.accept(node) if self.accept is not None else ""
@@ -180,8 +180,8 @@ class StanceSearch:
         self._count += 1
         heapq.heappush(self._queue, (f, self._count, node, move, late))
 
-    def _f(self, node: StanceNode, move: Move, farther: float = 0.0) -> float:
-        """Return f of the stance that a move leads to, its potential raised by ``farther``."""
+    def _f(self, node: StanceNode, move: Move, extra: float = 0.0) -> float:
+        """Return f of the stance that a move leads to, its potential raised by ``extra``."""
         if (node, move) not in self._h:
             standing = {patch: at for patch, at in node.standing.items() if patch not in move.removed}
             for patch, i in move.added:
@@ -190,7 +190,7 @@ class StanceSearch:
                     sampled.progress(i), float(sampled.aside[i]), bool(sampled.goal[i]), self.space.is_line(patch)
                 )
             self._h[node, move] = self.space.h(standing, node.met)
-        return self._pass.f(node.g + 1.0, self._h[node, move] + farther)
+        return self._pass.f(node.g + 1.0, self._h[node, move] + extra)
 
     def _is_deprioritized(self, node: StanceNode, move: Move) -> bool:
         return (

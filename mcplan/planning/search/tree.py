@@ -1,6 +1,6 @@
-"""What a search looked at: every stance that was proven, every move that was not, and why.
+"""Record of a search: every feasible stance, every rejected move, and the reasons.
 
-The file of a search tree: JSON beside the plan, with the scenario, so that it can be looked at without a plan.
+The file of a search tree is JSON beside the plan; it contains the scenario, so that no plan is needed to view it.
 """
 
 import json
@@ -27,11 +27,11 @@ class SearchTree:
 
     Attributes
     ----------
-    nodes : stances that were proven, in order: index, parent, move, contacts, posture, g, h, and whether expanded.
-    rejected : moves that were not: parent, move, the contacts it would have made, stage, kind, thing and amount.
-    skipped : counts of candidates that no filter let through, by reason.
+    nodes : feasible stances, in order: index, parent, move, contacts, posture, g, h, and whether expanded.
+    rejected : infeasible moves: parent, move, its new contacts, stage, kind, thing and amount.
+    skipped : number of candidates rejected without a record of their own, by reason.
     calls : of the posture generator.
-    path : indices of the nodes from the start to the goal, as the plan takes them; empty while there is none.
+    path : indices of the nodes of the plan, from the start to the goal; empty without a plan.
     """
 
     nodes: list[dict[str, Any]] = field(default_factory=list)
@@ -57,11 +57,11 @@ class SearchTree:
         return len(self.nodes) - 1
 
     def expand(self, index: int) -> None:
-        """Say that the moves of a stance were looked at."""
+        """Mark a stance as expanded."""
         self.nodes[index]["expanded"] = True
 
     def reject(self, parent: int, move: str, stage: str, violations: tuple[Violation, ...], added=()) -> None:
-        """Add a move that failed, with its worst violation, and the contacts it would have made."""
+        """Add a rejected move, with its worst violation and its new contacts."""
         first = violations[0] if violations else Violation("reach", move, 0.0)
         self.rejected.append(
             {
@@ -77,7 +77,7 @@ class SearchTree:
         )
 
     def summary(self) -> list[str]:
-        """Return how many moves were rejected for what, the most frequent first."""
+        """Return the reasons of rejections with their counts, the most frequent first."""
         counts = Counter((r["stage"], r["kind"], r["thing"]) for r in self.rejected)
         least: dict[tuple, float] = {}
         for r in self.rejected:
@@ -102,12 +102,12 @@ class SearchTree:
 
 SUFFIX = ".tree.json"
 
-LARGEST = 200_000_000
-"""Bytes of a file that are read."""
+MAX_FILE_BYTES = 200_000_000
+"""Largest size of a file that is read."""
 
 
 def tree_path(plan: str | os.PathLike[str]) -> Path:
-    """Return where the tree of a plan file is: ``stairs.plan.yaml`` has ``stairs.plan.tree.json``."""
+    """Return the path of the search tree of a plan file: ``stairs.plan.yaml`` has ``stairs.plan.tree.json``."""
     return Path(plan).with_suffix(SUFFIX)
 
 
@@ -121,7 +121,7 @@ def write_tree(tree: SearchTree, scenario: Scenario, path: str | os.PathLike[str
 
     Parameters
     ----------
-    failure : why there is no plan, in the planner's words; empty where there is one.
+    failure : message of the planner if there is no plan; else empty.
     """
     target = Path(path)
     data = {"mcplan_tree": 1, "failure": failure, "scenario": scenario.data(target.parent), **tree.to_data()}
@@ -149,8 +149,8 @@ def read_tree(path: str | os.PathLike[str]) -> tuple[Scenario, SearchTree, str]:
 
 def _read(name: str) -> dict[str, Any]:
     try:
-        if Path(name).stat().st_size > LARGEST:
-            raise InputError(Problem(name, None, "", f"more than {LARGEST} bytes; not read"))
+        if Path(name).stat().st_size > MAX_FILE_BYTES:
+            raise InputError(Problem(name, None, "", f"more than {MAX_FILE_BYTES} bytes; not read"))
         data = json.loads(Path(name).read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(Problem(name, None, "", f"cannot be read: {error.strerror}")) from error

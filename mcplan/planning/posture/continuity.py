@@ -1,7 +1,7 @@
 """Reachability between two postures on contacts that stay closed, and a reachable posture instead.
 
-Each stance is proven on its own, so two neighbours may hold the same contacts with an elbow or a knee bent to different
-sides: no motion on those contacts joins them.
+Each stance is checked separately, so neighbouring postures may have an elbow or a knee bent to different sides: no
+motion on the shared contacts connects them.
 """
 
 from collections.abc import Sequence
@@ -27,16 +27,16 @@ CONTACT_TOLERANCE_M = 1e-5
 """m, rad: of held contacts along the path."""
 
 ARRIVAL_TOLERANCE = 0.05
-"""rad, m: a path that ends this near to a posture leads there."""
+"""rad, m: a path that ends within this distance of a posture reaches it."""
 
 
 class Continuity:
-    """Follows postures on held contacts, as a controller would.
+    """Follows straight paths between postures on closed contacts, as a controller would.
 
     Parameters
     ----------
     robot, environment : the scene.
-    generator : proves the postures that take the place of those out of reach.
+    generator : finds reachable postures instead of unreachable ones.
     """
 
     def __init__(self, robot: Robot, environment: Environment, generator: PostureGenerator):
@@ -63,12 +63,12 @@ class Continuity:
         return self._same(self.follow(held, start, end), end)
 
     def linked(self, held: Sequence[Contact], result: PostureResult, start: np.ndarray) -> PostureResult:
-        """Return a posture that was found, another of the same stance that can be reached, or why there is none.
+        """Return the posture if it is reachable, else a reachable one of the same stance, or the violation.
 
         Parameters
         ----------
         held : contacts that stay closed.
-        result : a posture that was found.
+        result : a feasible posture.
         start : (nq,) start of the path.
         """
         end = self.follow(held, start, result.q)

@@ -23,19 +23,19 @@ from mcplan.scene.placement import make_contact, surface_rotation
 from mcplan.scene.polygon import erode
 
 DIGITS = 9
-"""Decimals (m, rad) of a coordinate that was chosen: a patch that others pin has no room for more rounding."""
+"""Decimals (m, rad) of a chosen coordinate: contacts of one limb constrain each other, and allow little rounding."""
 
 GRIP_MARGIN_M = 0.02
 """m: a grasp stays this far from the ends of its bar."""
 
 POINT_SURROUNDINGS_M = 0.01 * np.array([[-1, -1], [1, -1], [1, 1], [-1, 1.0]])
-"""m: what a point needs around it on its surface; off the edge falls what rolls or slips by a little."""
+"""m: required surroundings of a point on its surface, since it rolls or slips by a little."""
 
 MAX_LEAN_RAD = np.deg2rad(50)
-"""How far the leg of a ball leans at most: so far around, `mcplan robot new` takes its link for round."""
+"""Largest lean of the leg of a ball: up to this angle `mcplan robot new` requires the link to be round."""
 
 NEAR_EDGE_RADII = 3.0
-"""Radii: an edge of its support that is farther from a ball than it rolls with a leg that turns by so much (rad)."""
+"""In radii: edges of the support farther from a ball than it can roll when the leg turns by this angle are ignored."""
 
 UNBOUNDED = 1e3
 """m, rad: stands for an infinite half-width."""
@@ -43,7 +43,7 @@ UNBOUNDED = 1e3
 
 @dataclass(frozen=True)
 class Freedom:
-    """Half-widths (m, rad; ``inf`` allowed) of the cell about a contact's coordinates; 0 keeps a coordinate.
+    """Half-widths (m, rad; ``inf`` allowed) of the range of a contact's coordinates; 0 fixes a coordinate.
 
     On a surface ``x, y, yaw`` count, and the patch stays on it. On a bar ``along, angle`` count, and for a flat patch
     ``offset``; a flat patch whose ``offset`` or ``angle`` is free turns about the bar as it likes.
@@ -57,7 +57,7 @@ class Freedom:
     offset: float = 0.0
 
     def times(self, size: float) -> "Freedom":
-        """Return the freedom of a robot that is so many times as large: lengths grow, angles stay."""
+        """Return the freedom with lengths scaled by a robot's size; angles stay."""
         return Freedom(size * self.x, size * self.y, self.yaw, size * self.along, self.angle, size * self.offset)
 
     @property
@@ -68,15 +68,15 @@ class Freedom:
 
 @dataclass(frozen=True, eq=False)
 class FrameRows:
-    """One contact as the kernel sees it, see `core.posture_rows`.
+    """Rows of one contact for the kernel, see `core.posture.rows`.
 
     Attributes
     ----------
     mode : POSE_ROWS, PLACE_ROWS or LINE_ROWS.
     frame : (24,) patch in its body, target.
     body : index of the body.
-    select : (e, 6) directions that hold.
-    cell : (k, 10) bounds of the others; the owner is still 0.
+    select : (e, 6) constrained directions.
+    cell : (k, 10) bounds of the others; the owner is set later.
     """
 
     mode: int
@@ -87,7 +87,7 @@ class FrameRows:
 
 
 def contact_rows(robot: Robot, environment: Environment, contact: Contact, freedom: Freedom | None) -> FrameRows:
-    """Return the rows of a contact, with the coordinates in ``freedom`` left open."""
+    """Return the rows of a contact, with the coordinates of ``freedom`` free within their bounds."""
     body, offset = robot.frame(contact.patch)
     target = np.concatenate([contact.R.ravel(), contact.p])
     if contact.radius:
@@ -95,7 +95,7 @@ def contact_rows(robot: Robot, environment: Environment, contact: Contact, freed
         return FrameRows(PLACE_ROWS, body, frame, np.zeros((0, 6)), cell)
     select, cell = contact.selection, np.zeros((0, 10))
     if contact.rolls and len(select) == 5:
-        # it could roll, but its friction would turn along, and the bar come out of the line that bears
+        # it could roll, but friction directions would turn with it, and the bar would leave the loaded line
         select = np.eye(6)
     if freedom is not None and freedom.names:
         support = environment.support(contact.support)
@@ -144,7 +144,7 @@ def _complement(selection: np.ndarray) -> np.ndarray:
 
 
 def cell_row(linear: np.ndarray, angular: np.ndarray, low: float, high: float, kind: int = OF_POSE) -> np.ndarray:
-    """Return a row (10,) of a cell, see `core.posture_rows`; infinite bounds are made large ones."""
+    """Return a row (10,) of a cell, see `core.posture.rows`; infinite bounds become large ones."""
     return np.concatenate([[0.0, kind], linear, angular, [max(low, -UNBOUNDED), min(high, UNBOUNDED)]])
 
 
@@ -177,7 +177,7 @@ def _cell(
 
 
 def _ball_cell(contact: Contact, environment: Environment, freedom: Freedom | None, size: float) -> np.ndarray:
-    """Return the rows of a ball: on its support, and where it has rolled to from its place, as far as that is given.
+    """Return the rows of a ball: on its support, at the place that it rolls to from its nominal one.
 
     n . (p - p_t) = 0,    p - p_t - r phi x n = 0 along the support, or within the cell,    phi = log(R R_t')
 

@@ -22,19 +22,19 @@ from mcplan.statics.contact_forces import ForceUnknowns, moments_about
 from mcplan.statics.support_region import SupportRegion
 
 COMFORT_INSET_M = 0.06
-"""m: how far inside its region the centre of mass is drawn, where there is room."""
+"""m: preferred distance of the centre of mass from the edge of its region; less in a thin region."""
 
 STAY_PRICE = 10.0
-"""1/m²: price of moving the centre of mass away, against the size of the forces in weights."""
+"""1/m²: weight of the squared shift of the centre of mass, relative to squared forces in weights."""
 
 PERTURBED_STARTS = 6
-"""Perturbed starts from which postures are tried."""
+"""Number of perturbed starts."""
 
 JOINT_DEVIATION_RAD = 0.3
 """rad: standard deviation of their joints; that of the base is a quarter of it."""
 
 GROUND_TOLERANCE_M = 0.015
-"""m: patches of a named posture this near to its lowest point are those that it stands on."""
+"""m: a named posture stands on the patches within this height of its lowest point."""
 
 
 def patch_heading(R: np.ndarray) -> float:
@@ -52,11 +52,11 @@ def guide_posture(
     ----------
     reference : (nq,) the posture to take.
     standing : patches that the reference posture stands on.
-    contacts : all of them with a patch among ``standing`` have the same weight.
+    contacts : those with a patch among ``standing`` count, with equal weights.
 
     Returns
     -------
-    q : (nq,), or None when no contact counts.
+    q : (nq,), or None if no contact counts.
     """
     moves = []
     for contact in contacts:
@@ -76,14 +76,14 @@ def guide_posture(
 def comfortable_place(
     region: SupportRegion, loaded: Sequence[Contact], com: np.ndarray, mass: float, scale: RobotScale = HRP2_SCALE
 ) -> np.ndarray:
-    """Return the place (2,) of the centre of mass near ``com`` where the contacts bear the weight most easily.
+    """Return the place (2,) of the centre of mass near ``com`` with the smallest contact forces.
 
         minimise   |f|^2 + STAY_PRICE |c - com|^2   subject to   balance of gravity at c,   c well inside the region
 
     Parameters
     ----------
     region : support region of ``loaded``.
-    com : (2,) or (3,) the place that is preferred (m).
+    com : (2,) or (3,) preferred place (m).
     mass, scale : of the robot, kg, and its size.
     """
     forces = ForceUnknowns(loaded)
@@ -98,7 +98,7 @@ def comfortable_place(
     A[3, size + 1], A[4, size] = -1.0, 1.0
     A[equal:, size:] = region.A
     F, upper = forces.face_rows()
-    F = F[upper == 0.0]  # cones alone: limits in newtons are kept by the region
+    F = F[upper == 0.0]  # cones only: the region accounts for limits in newtons
     balance = np.zeros(equal)
     balance[2] = 1.0
     balance[6:] = forces.equal_to / (mass * GRAVITY)
@@ -133,7 +133,7 @@ def ground_patches(robot: Robot, q: np.ndarray) -> frozenset[str]:
 
 
 def perturbed_starts(robot: Robot, guide: np.ndarray) -> list[np.ndarray]:
-    """Return postures (nq,) around a guide, the same ones each time: starts that may lead where the guide does not."""
+    """Return postures (nq,) around a guide, the same at each call, as starts if the guide itself fails."""
     steps = JOINT_DEVIATION_RAD * np.random.default_rng(0).normal(size=(PERTURBED_STARTS, robot.nv))
     steps[:, :6] *= 0.25
     steps[:, :3] *= robot.scale.leg
@@ -141,7 +141,7 @@ def perturbed_starts(robot: Robot, guide: np.ndarray) -> list[np.ndarray]:
 
 
 MIRROR_TOLERANCE_M = 5e-3
-"""m: places that are mirror images within this are taken for such."""
+"""m: tolerance of mirror images."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,7 +150,7 @@ class Mirror:
 
     Attributes
     ----------
-    joint : (n,) index of each joint's image; ``sign`` (n,) of its angle, or of how far it is out.
+    joint : (n,) index of each joint's image; ``sign`` (n,) of its angle or displacement.
     patch : name of each patch's image.
     """
 
@@ -183,7 +183,7 @@ class Mirror:
         places = {name: robot.frame_pose(q, name) for name in robot.patches}
 
         def unlike(name: str, other: str) -> float:
-            """Tell how far one patch's place, axis and kind are from the mirror image of another's."""
+            """Return the distance of one patch's place, axis and kind from the mirror image of another's."""
             X, image = places[name], places[other]
             away = float(np.linalg.norm(image[:3, 3] - flip * X[:3, 3]))
             turned = float(np.linalg.norm(image[:3, 2] - flip * X[:3, 2]))

@@ -18,7 +18,7 @@ from mcplan.util.text import format_angle, format_length, format_length_or_angle
 
 @dataclass(frozen=True)
 class Violation:
-    """A requirement that is missed.
+    """Constraint violation.
 
     Attributes
     ----------
@@ -53,7 +53,7 @@ class Violation:
 
     @property
     def of_two(self) -> bool:
-        """Whether it is about two bodies."""
+        """Whether the violation concerns two bodies."""
         return " and " in self.thing
 
     def __str__(self) -> str:
@@ -81,18 +81,18 @@ class Violation:
 
 
 STAGES = ("region", "reach", "balance", "collision", "forces", "done")
-"""How far a call came, in this order; ``done``: the posture is found."""
+"""Stages of a call, in order; ``done``: the posture is found."""
 
 
 @dataclass(frozen=True)
 class Effort:
-    """What a call took.
+    """Computational effort of a call.
 
     Attributes
     ----------
     seconds : wall clock by stage (``region``, ``kinematics``, ``collision``, ``forces``) and ``total``; the only part
         of a result that differs between two runs.
-    starts : how many starts were tried.
+    starts : number of starts tried.
     steps : steps of the inverse kinematics, each with one quadratic program or two.
     soft_steps : those of them where the constraints contradicted each other.
     collision_checks : calls of the collision model.
@@ -106,7 +106,7 @@ class Effort:
 
 
 class EffortCounter:
-    """Counts what a call takes."""
+    """Counter of the effort of a call."""
 
     def __init__(self) -> None:
         self._start = self._last = perf_counter()
@@ -114,7 +114,7 @@ class EffortCounter:
         self.starts = self.steps = self.soft_steps = self.collision_checks = 0
 
     def lap(self, stage: str) -> None:
-        """Book the time since the last lap on a stage."""
+        """Add the time since the last lap to a stage."""
         now = perf_counter()
         self._seconds[stage] = self._seconds.get(stage, 0.0) + now - self._last
         self._last = now
@@ -127,20 +127,20 @@ class EffortCounter:
 
 @dataclass(frozen=True, repr=False)
 class PostureResult:
-    """A posture and its forces, or the nearest miss.
+    """A posture and its forces, or the best infeasible attempt.
 
     Attributes
     ----------
-    q : (nq,) the posture; when not found, that of the best attempt.
+    q : (nq,) the posture; if none is found, that of the best attempt.
     contacts : all contacts in the order given; free coordinates are resolved (rounded, so that a file holds them).
     loaded : names of the patches that carry load.
-    forces : the equilibrium there; None when the call did not come to the forces.
+    forces : the equilibrium at ``q``; None if the call ended before the forces.
     margins : ``contact`` largest error of a contact in place (m, rad), ``com_inset`` distance of the centre of mass to
         the edge of its region (m), ``position`` smallest distance to a joint limit (rad or m), ``friction`` (N),
         ``friction_ratio``, ``torque`` (largest share of a limit), ``clearance`` (m); those that were reached.
         The pushes ``equilibrium`` and ``equilibrium_torque`` cost more than the posture: `statics.margins` has them.
     violations : constraint violations, the decisive one first; empty when found.
-    stage : how far the call came, see `STAGES`.
+    stage : last stage of the call, see `STAGES`.
     effort : computation spent.
     """
 
@@ -197,7 +197,7 @@ class PostureResult:
 
     @property
     def reason(self) -> str:
-        """What stopped the call, in words; empty when found."""
+        """The violations as text; empty if the posture is found."""
         return "; ".join(str(violation) for violation in self.violations)
 
     def contact(self, patch: str) -> Contact:
@@ -212,20 +212,20 @@ class PostureResult:
 
 
 BASE_ROWS = {DISTANCE: "place", ANGLE: "orientation"}
-"""Rows of the base that say how far it is off, by their kind."""
+"""Names of the base rows, by their kind."""
 
 
 def violations_of(
     search: SearchResult, rows: Sequence[FrameRows], patches: Sequence[str], further: Sequence[str], least: float
 ) -> list[Violation]:
-    """Return the requirements that a search missed, the worst first.
+    """Return the constraint violations of a search, the worst first.
 
     Parameters
     ----------
     rows : of the contacts, then of the further constraints.
     patches : names of the contacts.
     further : ``base``, or the patch in the air that rows belong to.
-    least : amounts (m, rad) up to this are none.
+    least : smaller amounts (m, rad) are not violations.
     """
     missed, at = search.missed, search.first_cell
     amounts: dict[tuple[str, str], float] = {}

@@ -28,28 +28,28 @@ from mcplan.settings.control import ControlSettings
 from mcplan.util.text import summary
 
 FRICTION_SHARE = 0.9
-"""Part of the friction that a planned posture may use; its margins are still taken with all of it.
+"""Share of the friction that a planned posture may use; reported margins refer to the full friction.
 
-The rest pays for motion: a tenth of the friction is 0.06 g of horizontal acceleration at 0.6. More would refuse stances
-that robots do take: in a valley of 35 degrees with a friction of 0.6 one foot and the opposite hand need 0.51.
+The rest is for motion: a tenth of the friction is 0.06 g of horizontal acceleration at 0.6. A larger reserve would
+exclude common stances: in a valley of 35 degrees with a friction of 0.6 one foot and the opposite hand need 0.51.
 """
 
 FACES = 8
-"""Of the pyramids of friction in which the forces of postures are."""
+"""Number of faces of the friction pyramids of postures."""
 
 FORCE_SHARE = 0.9
-"""Part of the largest force and moment of a contact that a planned posture may use."""
+"""Share of the largest force and moment of a contact that a planned posture may use."""
 
 TORQUE_SHARE = 0.9
-"""Part of the torque limits that a planned posture may use."""
+"""Share of the torque limits that a planned posture may use."""
 
 
 @dataclass(frozen=True)
 class Weights:
     """Cost of the distance to the guide posture, per squared m or rad.
 
-    The base finds its own place between the contacts; the trunk stays upright; the centre of mass is drawn to ``com``,
-    and seldom leaves the comfortable part of its region: at the edge a contact bears nothing, and lifts off.
+    The base moves freely between the contacts; the trunk stays upright; the centre of mass is attracted to a place, and
+    seldom leaves the comfortable part of its region: at the edge a contact carries no load, and lifts off.
     """
 
     base_position: float = 2.0
@@ -65,17 +65,17 @@ class PostureSettings:
 
     Attributes
     ----------
-    joint_margin : distance to the joint limits (rad or m), of a joint half of its range at most.
-    bent : how far limbs that touch are bent (rad), 0 for any: a straight one has nothing to make up for errors with.
-    com_inset : how far inside its support region the centre of mass is (m); less where the region is thin.
-    comfort : how far inside it is drawn to, without having to (m).
-    friction_share, force_share, torque_share : part of the friction of contacts, of their largest force and moment, and
-        of the torque limits that may be used.
-    pressure_inset : how far inside a patch's edges its forces act (m), as where the controller counts on them.
+    joint_margin : distance to the joint limits (rad or m), at most half of a joint's range.
+    bent : smallest bend of limbs in contact (rad), 0 for none: a straight limb cannot correct errors.
+    com_inset : distance of the centre of mass to the edge of its support region (m); less if the region is thin.
+    comfort : distance to the edge that is preferred, not required (m).
+    friction_share, force_share, torque_share : usable share of the friction of contacts, of their largest force and
+        moment, and of the torque limits.
+    pressure_inset : distance of contact forces from the edges of a patch (m), as in the controller.
     clearance : least distance between links, and to the environment (m).
-    steps : steps of the inverse kinematics per stage, at most.
-    collision_rounds : times that distances are computed again while a collision is resolved.
-    torque_rounds : steps towards a posture nearby that needs less torque, where one holds but for that.
+    steps : maximum number of steps of the inverse kinematics per stage.
+    collision_rounds : maximum number of rounds that resolve a collision, each with new distances.
+    torque_rounds : maximum number of steps that reduce torques of a posture that is feasible otherwise.
     weights : cost of the distance to the guide.
     """
 
@@ -94,7 +94,7 @@ class PostureSettings:
     weights: Weights = field(default_factory=Weights)
 
     def of(self, scale: RobotScale) -> "PostureSettings":
-        """Return the same for a robot of another size: lengths grow with it, prices of squared lengths sink."""
+        """Return the settings for a robot of another size: lengths and weights of squared lengths are scaled."""
         w, price = self.weights, 1.0 / scale.leg**2
         return replace(
             self,
@@ -106,20 +106,20 @@ class PostureSettings:
         )
 
     def with_margin(self, contact: Contact, share: float = 1.0) -> Contact:
-        """Return a contact with what of it may be used, or a share of that."""
+        """Return a contact with its usable friction and force limits, or a share of them."""
         return contact.with_margin(share * self.friction_share, share * self.force_share)
 
     def within(self, control: ControlSettings) -> "PostureSettings":
-        """Return the same with no more of contacts than a controller counts on, which is to hold the postures.
+        """Return the settings limited to the contact forces of the controller that will execute the plan.
 
-        Of the friction it counts on the pyramid of ``friction_faces`` faces inscribed in the cone of a part
-        ``friction_fraction`` of it. That of a posture lies within where its extent along these faces' normals does:
+        The controller uses the pyramid of ``friction_faces`` faces inscribed in the cone of ``friction_fraction`` times
+        the friction. The pyramid of a posture lies inside if its extent along the normals of these faces does:
 
             share <= friction_fraction cos(pi / friction_faces) / extent
 
-        with an extent of cos(pi / 8) where the normals are among those of its faces, else of 1 at most. Its forces
-        act no nearer to the edges of a patch than ``pressure_margin``; of largest forces and moments it counts on
-        ``force_fraction``.
+        with an extent of cos(pi / 8) if the normals are among those of its faces, else at most 1. Forces of the
+        controller stay ``pressure_margin`` from the edges of a patch, and use ``force_fraction`` of largest forces and
+        moments.
         """
         extent = np.cos(np.pi / FACES) if FACES % control.contact.friction_faces == 0 else 1.0
         held = control.contact.friction_fraction * np.cos(np.pi / control.contact.friction_faces) / extent
@@ -135,28 +135,28 @@ TRUST_RADIUS = 0.4
 """m, rad: bound of one step in each coordinate."""
 
 MIN_GAIN = 0.15
-"""Least relative gain of three steps together while constraints conflict."""
+"""Smallest relative gain of three steps together while constraints conflict."""
 
 VIOLATION_PRICE = 1e4
-"""Price of a squared violation while constraints conflict (the joints cost 1)."""
+"""Weight of a squared violation while constraints conflict (joints have weight 1)."""
 
 MASS_PRICE = 40.0
-"""Price of moving all of the mass by a joint, against moving none."""
+"""Additional weight of a joint that moves the whole mass, relative to one that moves none."""
 
 TARGET_INSET_M = 1e-6
-"""m, rad: a base is sought this far inside its tolerances, which the accuracy of the search uses up."""
+"""m, rad: inset of the base from its tolerances, for the accuracy of the search."""
 
 
 @dataclass(frozen=True, eq=False)
 class BaseTarget:
-    """Where the base of a posture is to be.
+    """Target pose of the base.
 
     Attributes
     ----------
-    xyz : (3,) place of the base's origin in the world (m).
-    tolerance : its distance from there at most (m).
+    xyz : (3,) position of the base's origin in the world (m).
+    tolerance : largest distance from it (m).
     R : (3, 3) orientation, or None for any.
-    angle_tolerance : angle of the turn between the two at most (rad).
+    angle_tolerance : largest angle to ``R`` (rad).
     """
 
     xyz: np.ndarray
@@ -167,9 +167,9 @@ class BaseTarget:
     __repr__ = summary
 
     def rows(self) -> FrameRows:
-        """Return the rows: the ball ``|p - xyz| <= tolerance`` and the cube around it, which leads into a small one.
+        """Return the rows: the ball ``|p - xyz| <= tolerance``, and the cube around it, which leads into a small ball.
 
-        The orientation has the same of its rotation vector. The row of the length is the last of each.
+        The same for the rotation vector of the orientation. The row of the length is the last of each.
         """
         R = np.eye(3) if self.R is None else np.asarray(self.R, dtype=float)
         cell = _ball(self.tolerance, 0, DISTANCE)
@@ -189,9 +189,9 @@ def _ball(radius: float, first: int, length: int) -> list[np.ndarray]:
 
 
 def prices(robot: Robot, weights: Weights) -> np.ndarray:
-    """Return the price (nv,) of each coordinate's squared distance to a guide.
+    """Return the weight (nv,) of each coordinate's squared distance to a guide.
 
-    That of a joint grows with the mass beyond it, so that arms move before legs and trunk.
+    The weight of a joint grows with the mass distal to it, so that arms move before legs and trunk.
     """
     topology, mass = robot.tree.topology, robot.tree.inertia[:, MASS].copy()
     price = np.full(robot.nv, weights.joints)
@@ -205,7 +205,7 @@ def prices(robot: Robot, weights: Weights) -> np.ndarray:
 
 @dataclass(frozen=True)
 class SearchResult:
-    """One answer of the search.
+    """Result of one search.
 
     Attributes
     ----------
@@ -213,8 +213,8 @@ class SearchResult:
     found : whether all rows hold within the tolerance.
     worst : the largest violation (m, rad).
     missed : (rows,) violation of each row.
-    contact_of : (e,) contact that each of the first rows belongs to; then come those of the centre of mass.
-    first_cell : where the rows of the cells begin; then come region and linear rows.
+    contact_of : (e,) contact of each of the first rows; the rows of the centre of mass follow.
+    first_cell : index of the first row of the cells; region and linear rows follow.
     steps, soft_steps : see `Effort`.
     """
 
@@ -235,7 +235,7 @@ class PostureSearch:
     ----------
     robot : the robot.
     weight : (nv,) price of the squared distance to the guide.
-    joint_margin : rad or m, of each joint half of its range at most: a jaw that has less stays in the middle.
+    joint_margin : rad or m, at most half of a joint's range: a jaw with a smaller range stays in the middle.
     """
 
     def __init__(self, robot: Robot, weight: np.ndarray, joint_margin: float):
@@ -327,7 +327,7 @@ class PostureSearch:
         return self._scratch
 
     def missed(self, task: PostureTargets, q: np.ndarray) -> np.ndarray:
-        """Return by how much a posture q (nq,) misses each row of a task, as it is (m, rad)."""
+        """Return the violation of each row of a task by a posture q (nq,) (m, rad)."""
         missed = np.empty(_rows(task))
         missed_rows(self.robot.tree, task, q, self.scratch_for(task, 0), missed)
         return missed

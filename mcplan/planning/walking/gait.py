@@ -1,14 +1,14 @@
-"""Gait: the steps of a plan on level ground as a walk in a given time, with centre of mass, feet and postures.
+"""Gait: the steps of a plan on level ground as a walk of given duration, with centre of mass, feet and postures.
 
-The times at which feet lift and come down are given, as shares of the whole. The centre of mass is that of a convex
-program (`mcplan.optimize.preview`), at a height that sinks by ``lowered`` in the first step and rises again in the
-last one: with bent knees a leg can swing. A foot goes straight over in time,
+The times of lift-off and touchdown are fixed samples. The path of the centre of mass is the optimum of a convex program
+(`mcplan.optimize.preview`), at a height that decreases by ``lowered`` in the first step and increases again in the last
+one: a leg needs bent knees to swing. A foot follows
 
     p(r) = p0 + f(r) (p1 - p0) + 64 h r³ (1 - r)³ n,   r from 0 to 1
 
-where f speeds up and slows down within `ACCELERATION_SHARE` of the time and has a constant speed in between, which
-minimises the largest speed of the leg. Postures come from the posture search. The angular momentum of the legs along
-them enters the program in a second round.
+where f accelerates and decelerates within `ACCELERATION_SHARE` of the time, with constant speed in between, which keeps
+the largest leg speed small. Postures come from the posture search. The angular momentum of the legs enters the program
+in a second round.
 """
 
 from collections.abc import Iterator, Sequence
@@ -34,13 +34,13 @@ from mcplan.settings.margins import shrunk
 from mcplan.settings.pace import used
 
 MIN_NORMAL_Z = 0.999
-"""Least vertical component of the normals of the ground."""
+"""Smallest vertical component of the normals of the ground."""
 
 MAX_HEIGHT_DIFFERENCE_M = 0.01
-"""m: greatest difference between the heights of both soles."""
+"""m: largest height difference of the two soles."""
 
 MIN_STEPS = 2
-"""Steps of a walk: with one, there is no step before or after without a rest."""
+"""Smallest number of steps of a walk: a single step would begin and end at rest anyway."""
 
 
 class WalkSection(NamedTuple):
@@ -48,8 +48,8 @@ class WalkSection(NamedTuple):
 
     Attributes
     ----------
-    first, last : numbers of the stance at rest in which it begins, and of that in which the last foot comes down; the
-        transition after that one leads to rest.
+    first, last : index of the stance at rest at the beginning, and of that in which the last foot comes down; the
+        next transition ends at rest.
     """
 
     first: int
@@ -57,12 +57,12 @@ class WalkSection(NamedTuple):
 
     @property
     def steps(self) -> list[tuple[int, int]]:
-        """Numbers of the stances in which a foot is lifted, and is set down."""
+        """Indices of the stances in which a foot is lifted, and set down."""
         return [(k, k + 1) for k in range(self.first + 1, self.last, 2)]
 
 
 def walk_sections(stances: Sequence[PlannedStance]) -> Iterator[WalkSection]:
-    """Yield the walks of a plan, each as long as it can be."""
+    """Yield the walks of a plan, each as long as possible."""
     k = 0
     while k < len(stances):
         last = k
@@ -72,12 +72,12 @@ def walk_sections(stances: Sequence[PlannedStance]) -> Iterator[WalkSection]:
             last -= 2
         if (last - k) // 2 >= MIN_STEPS:
             yield WalkSection(k, last)
-            last += 1  # that leads to rest
+            last += 1  # the transition that ends at rest
         k = max(last, k + 1)
 
 
 def _is_step(stances: Sequence[PlannedStance], k: int) -> bool:
-    """Say whether a robot that stands on two feet lifts one and sets it down again, after the other one before."""
+    """Say whether after stance k, on two feet, a foot is lifted and set down, not the one of the step before."""
     both, lifted, down = stances[k : k + 3]
     foot = lifted.moved
     if (lifted.change, down.change) != ("remove", "add") or down.moved != foot or foot is None:
@@ -87,7 +87,7 @@ def _is_step(stances: Sequence[PlannedStance], k: int) -> bool:
 
 
 def _stays(stances: Sequence[PlannedStance], k: int) -> bool:
-    """Say whether after stance k a motion on both feet follows, at the end of which the robot may be at rest."""
+    """Say whether after stance k a motion on both feet follows, at the end of which the robot can be at rest."""
     return k + 1 < len(stances) and stances[k + 1].change in ("shift", "remove") and not stances[k + 1].objects
 
 
@@ -103,25 +103,25 @@ STANDING_SAMPLES = 18
 """Samples on both feet at the beginning and at the end."""
 
 SINGLE_SUPPORT_SAMPLES = 36
-"""Samples on one foot at most."""
+"""Largest number of samples on one foot."""
 
 DOUBLE_SUPPORT_SAMPLES = 5
 """Samples on both feet between two swings."""
 
 ACCELERATION_SHARE = 0.35
-"""Part of a swing's time in which its speed grows, and in which it sinks again."""
+"""Share of the duration of a swing for its acceleration, and the same for its deceleration."""
 
 SWING_HEIGHT_M = 0.02
-"""m: how high a foot of a robot of the size of HRP-2 swings."""
+"""m: swing height of a foot, for a robot of the size of HRP-2."""
 
 COP_INSET_M = 0.01
-"""m: inset of the centre of pressure from the edges beyond that of the pace: feet follow references here."""
+"""m: inset of the centre of pressure from the edges in addition to that of the pace: feet track references."""
 
 MAX_COP_INSET_SHARE = 0.6
-"""Greatest inset of a small sole, as a share of the distance to its centre."""
+"""Largest inset of a small sole, as a share of the distance to its centre."""
 
 LEG_PRICE = 1e-3
-"""Price of the squared deviation of leg joints from their guide (1/rad²)."""
+"""Weight of the squared deviation of leg joints from their guide (1/rad²)."""
 
 JOINT_PRICE = 0.1
 """The same of other joints."""
@@ -134,25 +134,25 @@ STEP_TOLERANCE = 1e-6
 IK_STEPS = 60
 
 SPIN_ROUNDS = 2
-"""Programs of the centre of mass; the second one knows the spin of the legs."""
+"""Number of programs of the centre of mass; the second one includes the angular momentum of the legs."""
 
 MAX_BASE_TURN_RAD = 2.8
-"""rad: a base that turns by more from its first posture is beyond what one curve describes: that is not walked."""
+"""rad: largest turn of the base in a walk, which one spline of rotation vectors can represent."""
 
 JOINT_MARGIN_RAD = 0.02
-"""rad: joints keep so far inside their limits."""
+"""rad: distance of joints from their limits."""
 
 
 class GaitPhase(NamedTuple):
-    """What happens between two samples.
+    """Phase of a gait: constant contacts between two samples.
 
     Attributes
     ----------
-    stance : that its transition leads to.
-    begin, end : samples.
-    closed : contacts that bear.
-    swings, lifted : the contact that the foot in the air comes to, and the one that it comes from.
-    leaves, arrived : the foot that is about to lift, and the one that came down last.
+    stance : index of the stance at the end of its transition.
+    begin, end : indices of samples.
+    closed : contacts that carry load.
+    swings, lifted : next and last contact of the foot in the air.
+    leaves, arrived : the foot that lifts next, and the one that came down last.
     """
 
     stance: int
@@ -166,7 +166,7 @@ class GaitPhase(NamedTuple):
 
 
 class TimedWalk(NamedTuple):
-    """A walk in time: N + 1 samples that are dt apart.
+    """A walk in time: N + 1 samples at intervals dt.
 
     Attributes
     ----------
@@ -187,9 +187,9 @@ class Gait:
     Parameters
     ----------
     robot, settings : of the plan.
-    stances : all of the plan.
-    section : those that are walked through.
-    alone : samples on one foot.
+    stances : of the plan.
+    section : the stances of the walk.
+    alone : number of samples on one foot.
     """
 
     def __init__(
@@ -215,7 +215,7 @@ class Gait:
         self._soles = self._stood_on()
 
     def walk(self, dt: float, lowered: float) -> TimedWalk | None:
-        """Return the walk with samples dt (s) apart, the centre of mass lowered by so much (m); None: there is none."""
+        """Return the walk with the sampling interval dt (s), the centre of mass ``lowered`` (m); None if infeasible."""
         t, spin, walk = dt * np.arange(self.size), np.zeros((self.size, 2)), None
         for _ in range(SPIN_ROUNDS):
             com = centre_of_mass(self._known(dt, lowered, spin))
@@ -229,7 +229,7 @@ class Gait:
         return walk
 
     def least_interval(self) -> float:
-        """Return the least time between samples (s): feet are loaded and unloaded while both are down."""
+        """Return the smallest sampling interval (s): feet are loaded and unloaded in double support."""
         return (self.settings.timing.unload_time + 0.5 * self.settings.timing.load_time) / DOUBLE_SUPPORT_SAMPLES
 
     # -- centre of mass ---------------------------------------------------------------------------------------------
@@ -252,7 +252,7 @@ class Gait:
         return Preview(dt, ends[:, :2], z, zdd, spin, corners, self._caps(dt), friction, middle)
 
     def _stood_on(self) -> tuple[np.ndarray, float]:
-        """Return corners (N + 1, 2, V, 3) of the soles, drawn inwards, and the used share of the least friction."""
+        """Return the inset corners (N + 1, 2, V, 3) of the soles, and the usable share of the smallest friction."""
         inside, friction = max(self.pace.pressure, self.settings.contact.pressure_margin) + COP_INSET_M, np.inf
         corners = np.zeros((self.size, 2, max(len(c.points) for c in self.phases[0].closed), 3))
         stands = np.zeros((self.size, 2), dtype=bool)
@@ -268,7 +268,7 @@ class Gait:
         return corners[last, np.arange(2)], float(friction)
 
     def _caps(self, dt: float) -> np.ndarray:
-        """Return what each foot may bear (N + 1, 2): next to its lift and its touch as much as its ramp lets it."""
+        """Return the largest normal force per mass of each foot (N + 1, 2), with ramps at lift-off and touchdown."""
         caps, everything = np.zeros((self.size, 2)), 3.0 * GRAVITY
         rise = 1.5 * self.settings.timing.load_time
         for phase in self.phases:
@@ -289,9 +289,9 @@ class Gait:
     # -- postures ---------------------------------------------------------------------------------------------------
 
     def _postures(self, com: np.ndarray) -> np.ndarray | None:
-        """Return the postures (N + 1, nq) whose centres of mass and feet are where they go; None where legs are short.
+        """Return postures (N + 1, nq) with these centres of mass and feet on their paths; None if legs are too short.
 
-        The base is turned as the feet are.
+        The base turns with the feet.
         """
         robot, last = self.robot, self.size - 1
         step, q = robot.difference(self.q_start, self.q_end), np.empty((self.size, robot.nq))
@@ -314,7 +314,7 @@ class Gait:
         return q
 
     def _turned(self, q: np.ndarray) -> float:
-        """Return by which angle the base has turned since the beginning (rad)."""
+        """Return the angle of the base relative to the beginning (rad)."""
         return float(np.linalg.norm(self.robot.difference(self.q_start, q)[3:6]))
 
     def _rows(self, patch: str, R: np.ndarray, p: np.ndarray) -> FrameRows:
@@ -323,7 +323,7 @@ class Gait:
         return FrameRows(POSE_ROWS, body, frame, np.eye(6), np.zeros((0, 10)))
 
     def _swung(self, begin: Contact, end: Contact, r: float) -> Pose:
-        """Return where a foot is after the part r of its time."""
+        """Return the pose of a foot after the share r of its swing."""
         share, turn = swing_share(r), rotation_vector(end.R @ begin.R.T)
         lift = 64.0 * SWING_HEIGHT_M * self.robot.scale.leg * (r * (1.0 - r)) ** 3
         R = Rotation.from_rotvec(share * turn).as_matrix()
@@ -331,9 +331,9 @@ class Gait:
 
 
 def swing_share(r: float) -> float:
-    """Return the share of its path at which a foot is after the share r of its time.
+    """Return the share of the path of a foot after the share r of its swing.
 
-    Its speed grows as ``10 s³ - 15 s⁴ + 6 s⁵`` within `ACCELERATION_SHARE`, stays, and falls likewise.
+    The speed increases as ``10 s³ - 15 s⁴ + 6 s⁵`` within `ACCELERATION_SHARE`, is constant, and decreases likewise.
     """
     first, left = (min(part, ACCELERATION_SHARE) / ACCELERATION_SHARE for part in (r, 1.0 - r))
     even = min(max(r - ACCELERATION_SHARE, 0.0), 1.0 - 2.0 * ACCELERATION_SHARE)

@@ -1,10 +1,9 @@
 """Dynamic walking: steps on level ground without coming to rest.
 
-A walk is as fast as the margins of the pace allow: velocities and accelerations of joints, the speed of a foot that
-comes down, torques, friction and pressure. Speeds sink with the time that it takes, so that a few walks are enough to
-find the quickest one.
+A walk is as fast as the margins of the pace allow: velocities and accelerations of joints, touchdown speed, torques,
+friction and pressure. Speeds decrease with the duration, so the fastest walk is found in a few iterations.
 
-Feet stand along the path of the plan, in even steps of another length.
+Footsteps are at equal distances along the path of the plan.
 """
 
 from collections.abc import Sequence
@@ -39,11 +38,11 @@ COORDINATES = ("x", "y", "yaw")
 def even_steps(
     robot: Robot, environment: Environment, stances: Sequence[PlannedStance], section: WalkSection, stride: float
 ) -> list[PlannedStance] | None:
-    """Return the stances of a walk in even steps, or None where its feet stand on several supports.
+    """Return the stances of a walk in even steps, or None if its feet stand on several supports.
 
-    Each foot goes along the places that it has in the plan, which it reaches in the same parts of the whole; one foot
-    is ahead of the other by ``stride`` (m) at most. The first is the stance in which the walk begins, the last that in
-    which the robot comes to rest. Postures, forces and motions are not those of the new places yet.
+    Each foot follows its places in the plan, at the same shares of the walk; one foot is ahead of the other by at most
+    ``stride`` (m). The first stance is the beginning of the walk, the last one that in which the robot comes to rest.
+    Postures, forces and motions are not yet computed for the new places.
     """
     steps, here = section.steps, stances[section.first]
     goal = {contact.patch: contact for contact in stances[section.last].contacts}
@@ -82,33 +81,33 @@ def _place(robot: Robot, environment: Environment, places: Sequence[tuple[float,
 
 
 STRIDES_M = (0.4, 0.35, 0.3, 0.25, 0.2, 0.15)
-"""m: how far one foot is put ahead of the other by a robot of the size of HRP-2: it does not reach as far as one that
-shifts over each foot before it lifts the other one, and ankles of some bend less. The quickest is taken."""
+"""m: strides to try, for a robot of the size of HRP-2; the fastest walk is used. They are shorter than those of a robot
+that shifts over each foot first, and some robots have ankles with a small range."""
 
 COM_DROPS_M = (0.0, 0.04, 0.08, 0.12)
-"""m: how much lower the centre of mass is than in the postures at rest, of a robot of the size of HRP-2; one of them is
-taken."""
+"""m: heights to try by which the centre of mass is below that of the postures at rest, for a robot of the size of
+HRP-2."""
 
 FIRST_INTERVAL_S = 0.028
-"""s: between samples of a walk that is looked at first, of a robot of the size of HRP-2."""
+"""s: sampling interval of the first walk that is tried, for a robot of the size of HRP-2."""
 
 MAX_ROUNDS = 6
-"""Walks that are tried to find the quickest."""
+"""Maximum number of iterations to find the fastest walk."""
 
 FULL_USE = 0.97
-"""Share of the limits that counts as all of them."""
+"""A share of the limits above this counts as full use."""
 
 TARGET_USE = 0.985
-"""Share of the limits that the next walk aims at."""
+"""Target share of the limits for the next walk."""
 
 MIN_SINGLE_SUPPORT_SAMPLES = 12
-"""Samples on one foot at the least."""
+"""Smallest number of samples on one foot."""
 
 RESERVE_SHARES = (1.0, 0.75, 0.5, 0.25, 0.0)
-"""Parts of the reserve of contacts and torques, tried in turn: the first that a walk keeps is recorded."""
+"""Shares of the reserve of contacts and torques, tried in turn: the first feasible one is recorded."""
 
 FORCE_CHECK_STRIDE = 4
-"""Of the nodes of its segments, every which is looked at for forces."""
+"""Contact forces are checked at every so many nodes of a segment."""
 
 LAW_NODES = 28
 """Nodes of the time parameterization of a segment at its nominal speed."""
@@ -117,11 +116,11 @@ MIN_SEPARATION_M = 5e-3
 """m: least distance between bodies, other than those in contact."""
 
 SEPARATION_LOSS_M = 1e-3
-"""m: bodies that are nearer at rest, at either end, as shoulder and chest, come nearer by this at most."""
+"""m: largest decrease of the distance of bodies that are closer at rest, such as shoulder and chest."""
 
 
 class _Timed(NamedTuple):
-    """A walk, its segments and their dynamics, and which part of the limits of speeds it uses."""
+    """A walk, its segments and their dynamics, and the used share of the speed limits."""
 
     walk: TimedWalk
     segments: tuple[Segment, ...]
@@ -130,7 +129,7 @@ class _Timed(NamedTuple):
 
 
 def with_walks(plan: Plan) -> Plan:
-    """Return the plan with walks on level ground where they are quicker than its steps."""
+    """Return the plan with walks on level ground where they are faster than its steps."""
     walker, stances, done = _Walker(plan.scenario), list[PlannedStance](), 0
     for section in walk_sections(plan.stances):
         report_progress("walking", section.last, len(plan.stances) - 1)
@@ -149,7 +148,7 @@ class _Walker:
         self.retimer, self.collisions = Retimer(self.robot, self.settings), CollisionModel(self.robot, self.environment)
 
     def quicker(self, stances: Sequence[PlannedStance], section: WalkSection) -> list[PlannedStance] | None:
-        """Return what takes the place of a section's stances but the first; None: no walk takes less time."""
+        """Return the stances that replace those of a section after the first; None if no walk is faster."""
         most = sum(
             segment.time
             for stance in stances[section.first + 1 : section.last + 2]
@@ -169,7 +168,7 @@ class _Walker:
         return best
 
     def _walk(self, stances: Sequence[PlannedStance], most: float) -> list[PlannedStance] | None:
-        """Return all stances but the first of a walk from the first to the last, which takes less than ``most`` (s)."""
+        """Return the stances after the first of a walk that takes less than ``most`` (s), or None."""
         gait, timed = self._quickest(stances, most)
         kept = (
             None if timed is None else next((k for k in RESERVE_SHARES if _given(self.retimer, timed.paths, k)), None)
@@ -194,9 +193,9 @@ class _Walker:
         return found
 
     def _quickest(self, stances: Sequence[PlannedStance], most: float) -> tuple[Gait, _Timed | None]:
-        """Return the quickest walk within the limits of speeds, if it takes less than ``most`` (s), and its gait.
+        """Return the fastest walk within the speed limits, if it takes less than ``most`` (s), and its gait.
 
-        Speeds sink with the time on one foot. Where that is short, both feet are down for as long as loads take.
+        Speeds decrease with the duration of single support. Double support lasts at least as long as the load ramps.
         """
         section, leg = WalkSection(0, len(stances) - 2), self.robot.scale.leg
         gait = chosen = Gait(self.robot, self.settings, stances, section)
@@ -221,9 +220,9 @@ class _Walker:
         return chosen, best
 
     def _passed(self, stances: Sequence[PlannedStance], k: int, segment: Segment) -> PlannedStance | None:
-        """Return a stance to which a segment of a walk leads, with the forces that give the motion there, or None."""
+        """Return the stance at the end of a segment of a walk, with the forces of the motion there, or None."""
         stance, robot, q, passing = stances[k], self.robot, segment.q[-1], segment.finish
-        if passing is None:  # it comes to rest in the posture that is planned
+        if passing is None:  # at rest in the planned posture
             assert stance.transition is not None
             transition = replace(stance.transition, segments=(segment, *stance.transition.segments[1:]))
             return replace(stance, transition=transition)
@@ -246,7 +245,7 @@ class _Walker:
 
 
 def _timed(gait: Gait, retimer: Retimer, stances: Sequence[PlannedStance], dt: float, lowered: float) -> _Timed | None:
-    """Return a walk with samples dt apart and its segments; None where there is none."""
+    """Return a walk with the sampling interval dt and its segments, or None."""
     walk = gait.walk(dt, lowered)
     if walk is None:
         return None
@@ -256,7 +255,7 @@ def _timed(gait: Gait, retimer: Retimer, stances: Sequence[PlannedStance], dt: f
 
 
 def _segment(robot: Robot, walk: TimedWalk, phase: GaitPhase, stance: PlannedStance) -> Segment:
-    """Return the motion of a phase; what comes down is led by the posture."""
+    """Return the motion of a phase; the swing foot follows the postures."""
     here, size = slice(phase.begin, phase.end + 1), len(walk.t)
     times = walk.t[here] - walk.t[phase.begin]
     ends = []
@@ -273,13 +272,13 @@ def _segment(robot: Robot, walk: TimedWalk, phase: GaitPhase, stance: PlannedSta
 
 
 def _speeds(retimer: Retimer, path: PathDynamics) -> float:
-    """Return which part of the limits of speeds and accelerations a segment uses."""
+    """Return the used share of the limits of speeds and accelerations."""
     rates = max(float((1.0 / most).max()) for most in retimer.rates(path, 1.0).values())
     return max(rates, float(np.sqrt(np.abs(path.vd[:, 3:]).max() / retimer.pace.acceleration)))
 
 
 def _given(retimer: Retimer, paths: Sequence[PathDynamics], kept: float) -> bool:
-    """Say whether contacts and joints give the motion and keep a part of their reserve."""
+    """Say whether contacts and joints can generate the motion with a share of their reserve kept."""
     for path in paths:
         program = retimer.program_at(path, retimer.forces(path, kept))
         if not all(_feasible(program, i) for i in range(0, len(program.v), FORCE_CHECK_STRIDE)):
@@ -288,7 +287,7 @@ def _given(retimer: Retimer, paths: Sequence[PathDynamics], kept: float) -> bool
 
 
 def _feasible(program: PathProgram, i: int) -> bool:
-    """Say whether there are forces in node i for the motion at its nominal speed."""
+    """Say whether there are feasible forces at node i for the motion at its nominal speed."""
     A, b, C, d = program.forces_at(i, program.hold[i] + program.of_x[i])
     return bool(linprog(np.zeros(A.shape[1]), A, b, C, d, (None, None), method="highs").status == 0)
 
@@ -296,7 +295,7 @@ def _feasible(program: PathProgram, i: int) -> bool:
 def _near(
     collisions: CollisionModel, stances: Sequence[PlannedStance], phase: GaitPhase, walk: TimedWalk
 ) -> ClosestApproach:
-    """Return where bodies come nearest along a phase."""
+    """Return the closest approach of bodies along a phase."""
     touching = [*stances[phase.stance - 1].contacts, *stances[phase.stance].contacts]
     best = ClosestApproach(None, ())
     for q in walk.q[phase.begin : phase.end + 1]:

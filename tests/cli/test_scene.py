@@ -5,6 +5,7 @@ import pytest
 import trimesh
 
 import mcplan as mc
+from mcplan.analysis.scene_start import linked
 from mcplan.cli.main import main
 from mcplan.collision.model import CollisionModel
 
@@ -66,6 +67,19 @@ def test_the_robot_faces_the_next_surface_however_near_it_stands(tmp_path, monke
     assert main(["scene", "new", "turned.stl", "--robot", "g1"]) == 0
     q = mc.load_scenario("turned.yaml").start.q
     assert np.cos(2.0 * np.arctan2(q[6], q[3]) - turn) > 0.99
+
+
+def test_surfaces_are_linked_where_neither_height_nor_gap_is_larger_than_a_step():
+    """A slope reaches from its lowest to its highest corner, and up is as high as down."""
+    floor, slope = mc.Surface("floor", size=(1, 1)), mc.Surface("slope", size=(1, 1), xyz=(1, 0, 0.4), rpy=(0, -0.3, 0))
+    low, high = slope.corners[:, 2].min(), slope.corners[:, 2].max()
+    for height in (0.0, low - 0.19, low - 0.21, high + 0.19, high + 0.21, 2.0, -2.0):
+        other = mc.Surface("other", size=(1, 1), xyz=(0, 0, height))
+        for one, of_one in ((floor, (0.0, 0.0)), (slope, (low, high))):
+            near = of_one[0] - 0.2 <= height <= of_one[1] + 0.2
+            assert linked(one, other, 0.2, 0.1) is linked(other, one, 0.2, 0.1) is bool(near)
+    beside = mc.Surface("beside", size=(1, 1), xyz=(0, 1.2, 0))
+    assert [linked(floor, beside, 0.2, gap) for gap in (0.19, 0.21)] == [False, True]
 
 
 def test_a_floor_is_laid_where_there_is_no_place_to_stand(tmp_path, monkeypatch, capsys):

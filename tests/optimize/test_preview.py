@@ -92,3 +92,16 @@ def test_with_a_spin_the_pressure_is_within_small_soles_all_the_same():
 @pytest.mark.parametrize("change", [{"friction": 0.001}, {"cap": np.full((57, 2), 1.0)}])
 def test_where_contacts_bear_no_walk_there_is_none(change):
     assert centre_of_mass(steps()._replace(**change)) is None
+
+
+def test_a_walk_aside_is_a_walk_ahead_turned_by_a_quarter():
+    """So are the spin of the legs and all that bears it."""
+    known = steps()
+    spin = np.outer(np.sin(np.linspace(0.0, 6.0, len(known.z))), [0.3, 0.15])
+    quarter = np.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
+    level = quarter[:2, :2].T
+    turned = known._replace(
+        ends=known.ends @ level, spin=spin @ level, corners=known.corners @ quarter.T, middle=known.middle @ level
+    )
+    com = centre_of_mass(known._replace(spin=spin))
+    np.testing.assert_allclose(centre_of_mass(turned), com @ quarter.T, atol=2e-5)

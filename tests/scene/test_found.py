@@ -180,6 +180,16 @@ def test_what_is_left_out_is_said_with_its_reason():
     assert {round(float(s.p[2]), 2) for s in found.surfaces} == {0.0, 0.22, 0.6}
 
 
+def test_of_many_that_are_left_out_the_small_ones_share_a_line_that_has_the_area_of_all():
+    sides = np.linspace(0.08, 0.12, 26)
+    posts = [box((side, side, 0.1), (0.3 * k, 0, 0.05)) for k, side in enumerate(sides)]
+    *each, last = find(of(*posts)).left_out
+    areas = sorted(sides**2, reverse=True)
+    np.testing.assert_allclose([one.area for one in each], areas[: len(each)], rtol=1e-3)
+    assert last.area == pytest.approx(sum(areas[len(each) :]), rel=1e-3)
+    assert last.why == f"{each[0].why}, and {len(sides) - len(each) - 1} more"
+
+
 def test_thresholds_decide():
     slope, table = box((1, 1, 0.05), (0, 0, 0.5), (0.45, 0, 0)), box((0.3, 0.15, 0.02), (2, 0, 0.4))
     assert len(find(of(slope, table)).surfaces) == 2

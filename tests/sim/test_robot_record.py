@@ -21,6 +21,17 @@ def test_limits_are_recorded_under_their_names():
     assert record.armature == list(robot.armature)
 
 
+@pytest.mark.parametrize(
+    ("name", "absent"), [("lower", -np.inf), ("upper", np.inf), ("velocity", np.inf), ("torque", np.inf)]
+)
+def test_a_limit_that_a_joint_does_not_have_is_never_reached(name, absent):
+    robot = load_robot("hrp2")
+    given = getattr(robot.limits, name).copy()
+    given[[0, 5]] = absent
+    record = record_robot(replace(robot, limits=replace(robot.limits, **{name: given})))
+    np.testing.assert_array_equal(type(record).model_validate_json(record.model_dump_json()).limit(name), given)
+
+
 def test_what_a_contact_bears_is_recorded_as_it_is():
     grasp = record_contact(grasp_contact("grip", [0.1, 0.2, 0.3], max_force=200.0, max_moment=20.0))
     assert (grasp.max_force, grasp.max_moment) == (200.0, 20.0)

@@ -46,6 +46,12 @@ def with_meta(members, **changes):
     return {**members, "meta.npy": npy(json.dumps({**meta, **changes}))}
 
 
+def with_phases(members, **changes):
+    """Change the last phase of a run."""
+    *others, last = json.loads(str(np.load(io.BytesIO(members["meta.npy"]))))["phases"]
+    return with_meta(members, phases=[*others, {**last, **changes}])
+
+
 def test_a_run_survives_its_file(run, tmp_path):
     run.save(tmp_path)
     again = load_run(tmp_path)
@@ -167,6 +173,8 @@ def test_a_failed_write_leaves_the_old_file(run, tmp_path, monkeypatch):
         (lambda m: with_meta(m, extra=1), "meta.extra: Extra inputs"),
         (lambda m: with_meta(m, joints=["shoulder"]), "joints are not those of the robot"),
         (lambda m: with_meta(m, patches=["sole"]), "stance 1: patch tip"),
+        (lambda m: with_phases(m, stance=2), "phase touch leads to stance 2 of 2"),
+        (lambda m: with_phases(m, stance=9), "phase touch leads to stance 9 of 2"),
     ],
 )
 def test_damage_is_named(members, tmp_path, change, message):

@@ -1,5 +1,8 @@
 """Cases that differ only in how a plan is carried out share it."""
 
+import pytest
+
+from mcplan.scenario.load import load_scenario
 from mcplan.sweep.experiment import load_experiment
 from mcplan.sweep.job import plans_first
 
@@ -19,3 +22,13 @@ def test_one_case_of_each_plan_comes_before_the_others(experiment_file):
     assert len(set(plans[:n])) == n
     assert plans[n : 2 * n] == plans[2 * n :] == plans[:n]
     assert {case.physics for case in ordered[:n]} == {"qp"}
+
+
+@pytest.mark.parametrize("written", ["qp", "contact"])
+def test_the_physics_of_a_case_is_the_one_it_is_simulated_in(written, experiment_file, tmp_path):
+    """That of the scenario where the experiment says nothing else."""
+    load_scenario("sway", {"simulation.physics": written}).save(tmp_path / "sway.yaml")
+    for said, physics in (("", written), ("set: {simulation.physics: mujoco}\n", "mujoco")):
+        (case,) = load_experiment(experiment_file(f"scenarios: [sway.yaml]\n{said}")).cases
+        assert case.physics == physics
+        assert case.document().data["simulation"]["physics"] == physics

@@ -109,9 +109,11 @@ def test_between_stances_the_plans_own_motion_is_drawn(planned, pace):
 
 
 def test_segments_follow_each_other_in_their_own_time():
-    first, second = (SimpleNamespace(time=time, duration=time, law=None) for time in (1.0, 3.0))
-    for share, segment, t in ((0.1, first, 0.4), (0.25, first, 1.0), (0.5, second, 1.0), (1.0, second, 3.0)):
-        assert segment_at([first, second], share) == (segment, pytest.approx(t))
+    law = SimpleNamespace(at=lambda t: (2.0 * t, 2.0, 0.0))  # in half the time of the path as it was planned
+    for speed, own in ((1.0, None), (2.0, law)):
+        first, second = (SimpleNamespace(time=time, duration=speed * time, law=own) for time in (1.0, 3.0))
+        for share, segment, t in ((0.1, first, 0.4), (0.25, first, 1.0), (0.5, second, 1.0), (1.0, second, 3.0)):
+            assert segment_at([first, second], share) == (segment, pytest.approx(speed * t))
 
 
 def test_a_plan_is_played_at_the_speed_of_its_motions(planned):

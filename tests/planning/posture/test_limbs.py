@@ -48,6 +48,13 @@ def test_a_leg_is_as_long_as_its_segments_and_begins_at_its_hip(standing):
         assert np.linalg.norm(tip - hip) <= leg.length + 1e-9
 
 
+def test_a_limb_is_as_long_as_to_the_farthest_of_its_patches(standing):
+    robot, q, _ = standing
+    for name, limb in limbs_of(robot, q, tuple(robot.patches)).items():
+        alone = [limbs_of(robot, q, (patch,))[name].length for patch in limb.patches]
+        assert limb.length == pytest.approx(max(alone))
+
+
 def test_a_leg_with_slides_is_as_long_as_they_may_be_drawn_out(telescopic):
     q, patches = telescopic.posture("ready"), ("port_plate", "starboard_plate")
     leg = limb_of(limbs_of(telescopic, q, patches), "port_plate")

@@ -198,6 +198,19 @@ def test_priorities_and_weights_decide_between_what_contradicts(robots):
     assert max(light.errors["left_sole"]) < max(heavy.errors["left_sole"])
 
 
+@pytest.mark.parametrize("method", ["pseudo_inverse", "transpose"])
+def test_the_weight_of_a_single_target_does_not_matter(robots, method):
+    robot, q = robots["planar"], at(robots["planar"], [-2.0, 1.0, 2.0])
+    options = {"start": q, "fixed_base": True, "method": method, "attempts": 1, "max_iterations": 30}
+    one, light, heavy = (
+        inverse_kinematics(robot, {"tool": [1.2, 0.0, 0.8]}, weights={"tool": weight}, **options).path
+        for weight in (1.0, 0.01, 25.0)
+    )
+    assert np.abs(one[-1] - one[0]).max() > 0.1
+    for path in (light, heavy):
+        np.testing.assert_allclose(path, one, atol=1e-6)
+
+
 def test_the_same_call_gives_the_same_answer(robots):
     robot = robots["hrp2"]
     goal = robot.random_configuration(5)

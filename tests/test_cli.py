@@ -16,6 +16,7 @@ import pytest
 
 import mcplan as mc
 from mcplan.api import new_directory, write_failure
+from mcplan.certificate.report import Check, Report
 from mcplan.cli import execution, info, plan as plan_command
 from mcplan.cli.main import GC_THRESHOLD, _run, main
 from mcplan.control.program import entries_of, machine_of
@@ -90,6 +91,9 @@ def test_check_names_every_mistake_with_line_and_closest_key(tmp_path, capsys):
     assert f"{file}:6" in message
     assert "size" in message
     assert "half_sitting" in message
+    for files in (["sway", str(file)], [str(file), "sway"]):
+        assert main(["check", *files]) == 2
+        assert "sway: ok" in capsys.readouterr().out
 
 
 def test_check_passes_what_is_bundled(capsys):
@@ -354,11 +358,12 @@ def test_a_physics_that_would_hold_what_may_slide_is_refused_before_any_work(tmp
     assert f"{file}:14: goal.contacts[0].slide: the physics contact and mujoco know no slide" in capsys.readouterr().err
 
 
-def test_a_grip_that_slides_is_refused_by_mujoco_before_any_work(monkeypatch, capsys):
+@pytest.mark.parametrize(("freedom", "axes"), [("slide", "x"), ("hinge", "[x, y]"), ("hinge", "[z, x]")])
+def test_a_grip_that_slides_or_has_two_hinges_is_refused_by_mujoco_before_any_work(freedom, axes, monkeypatch, capsys):
     monkeypatch.setattr(execution, "plan_of", lambda *arguments: pytest.fail("it is planned"))
-    goal = "goal.contacts=[{patch: left_grip, surface: rung3, slide: x}]"
+    goal = f"goal.contacts=[{{patch: left_grip, surface: rung3, {freedom}: {axes}}}]"
     assert main(["run", "ladder", "--set", goal, "--physics", "mujoco"]) == 2
-    assert "goal.contacts[0].slide: a grasp in the physics mujoco holds" in capsys.readouterr().err
+    assert f"goal.contacts[0].{freedom}: a grasp in the physics mujoco holds" in capsys.readouterr().err
 
 
 def test_a_solver_that_is_not_installed_is_refused_before_any_work(monkeypatch, capsys):
@@ -429,6 +434,19 @@ def test_a_simulation_that_records_nothing_leaves_no_directory(ending, tmp_path,
         execution.execute(SimpleNamespace(scenario=mc.load_scenario("sway")), arguments)
     assert list(tmp_path.iterdir()) == []
     assert ("nothing is written" in capsys.readouterr().err) == (ending is KeyboardInterrupt)
+
+
+@pytest.mark.parametrize("passed", [True, False])
+@pytest.mark.parametrize("proven", [True, False])
+def test_a_run_succeeds_where_the_certificates_of_plan_and_run_hold(proven, passed, short_run, tmp_path, monkeypatch):
+    report = Report("sway", (Check("slip", 0.0, "m", "<= 1", True), Check("clearance", 0.0, "m", ">= 0", passed)), {})
+    monkeypatch.setattr(execution, "proven_plan", lambda plan: proven)
+    monkeypatch.setattr("mcplan.sim.simulate.simulate", lambda plan, **options: short_run)
+    monkeypatch.setattr("mcplan.certificate.verify.verify", lambda run: report)
+    monkeypatch.setattr("mcplan.api.write_results", lambda *results: None)
+    arguments = Namespace(physics=None, live=False, output=str(tmp_path), force=False, seed=0, open=False)
+    status = execution.execute(SimpleNamespace(scenario=mc.load_scenario("sway")), arguments)
+    assert status == (0 if proven and passed else 1)
 
 
 def test_directories_that_lead_to_a_plan_are_made(tmp_path):

@@ -146,6 +146,15 @@ def test_springs_of_weak_joints_are_softer_in_proportion_to_what_they_can_bear()
     assert share == pytest.approx(np.full(3, share[1]))
 
 
+@pytest.mark.parametrize("sign", [-1.0, 1.0])
+def test_torques_that_are_sent_are_cut_at_the_limit_of_each_joint_either_way(sign):
+    limit, zero = np.array([10.0, 150.0]), np.zeros(2)
+    impedance = JointImpedance(1000.0, 20.0, 0.05, limit, np.ones(2), 1e-3)
+    for part in (0.5, 0.99, 1.01, 20.0):
+        sent = impedance.torque(zero, zero, zero, sign * part * limit)
+        np.testing.assert_allclose(sent, sign * min(part, 1.0) * limit)
+
+
 def test_what_has_met_its_support_is_not_held_to_the_velocity_that_it_had():
     """After an impact the damper finds no difference; without the reset it drives the joint on."""
     zero, one = np.zeros(1), np.ones(1)

@@ -185,6 +185,16 @@ def test_the_guide_follows_the_contacts_rigidly(scene, linker):
     assert guide_posture(robot, start.q, (), turned) is None
 
 
+def test_joints_that_are_asked_for_are_those_of_the_guide_and_not_of_the_posture_before(scene, linker):
+    start = linker.start(scene.feet())
+    before, reference = start.q.copy(), linker.reference.copy()
+    for contacts in ((), start.contacts):
+        joints = before[7:] + 0.1
+        assert np.array_equal(linker.guide(contacts, start.q, joints)[7:], joints)
+        assert np.array_equal(start.q, before)
+        assert np.array_equal(linker.reference, reference)
+
+
 def test_the_comfortable_place_lies_inside_and_leans_on_the_soles(scene):
     left, right = scene.feet()
     hand = scene.contact("right_hand", "table", x=-0.25, y=-0.28, yaw=0.0)

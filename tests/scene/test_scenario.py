@@ -264,6 +264,11 @@ stances:
         ("goal: {base: {xyz: [0, 0, 0], angle_tolerance: 0.2}}", "angle_tolerance without rpy"),
         ("start: {posture: {joints: {LLEG_JOINT3: 9}}}", "start.posture.joints.LLEG_JOINT3"),
         ("start: {posture: {joints: {LLEG_JOINT3: -9}}}", "start.posture.joints.LLEG_JOINT3"),
+        (
+            "goal: {contacts: [{patch: left_sole, surface: floor}, {patch: right_sole, surface: flor}]}",
+            "goal.contacts[1].surface",
+        ),
+        ("goal: [{com: [0, 0]}, {contacts: [{patch: left_sol, surface: floor}]}]", "goal[1].contacts[0].patch"),
         ("stances: [{add: {patch: left_sole, surface: floor, hinge: w}}]", "expected x, y or z, got 'w'"),
         ("stances: [{add: {patch: left_sole, surface: floor}}]", "must give the contacts at the start"),
         ("stances: [{remove: left_sole, add: {patch: left_sole, surface: floor}}]", "differs from the one before"),
@@ -330,6 +335,10 @@ def test_a_robot_path_is_relative_to_the_scenario(tmp_path):
     scenario = load_scenario(write(tmp_path, text))
     assert scenario.robot.name == "box"
     assert scenario.start.contacts[0].patch == "under"
+    assert load_scenario(scenario.path).digest == scenario.digest
+    heavier = (tmp_path / "robots" / "box.urdf").read_text().replace("<mass value='1'/>", "<mass value='2'/>")
+    write(tmp_path / "robots", heavier, "box.urdf")
+    assert load_scenario(scenario.path).digest != scenario.digest, "the same words about another robot"
 
 
 def test_a_typo_in_every_key_of_a_bundled_file_is_named(tmp_path):

@@ -46,6 +46,17 @@ def test_a_wall_on_the_left_makes_it_look_from_the_right():
     assert eye[1] < target[1]
 
 
+def test_the_ground_is_the_lowest_level_support_whatever_else_there_is():
+    """Neither a pit's slope nor a wall's foot, and the height 0 where nothing is level."""
+    level, slope = np.eye(3), Rotation.from_rotvec([0.0, 0.2, 0.0]).as_matrix()
+    step, floor = wall("step", level, [0.6, 0.0, 0.2]), wall("floor", level, [0.0, 0.0, -0.3])
+    ramp = wall("ramp", slope, [0.0, 0.0, -1.0])
+    for surfaces, ground in (([step, floor, ramp], -0.3), ([floor, step], -0.3), ([step], 0.2), ([ramp], 0.0)):
+        drawing = Drawing()
+        set_stage(drawing, PATH, Environment(surfaces=tuple(surfaces)))
+        assert drawing.ground == ground
+
+
 SINGLE = 2e-6  # pages hold single precision
 SIDES = {"left": 0.1, "right": -0.1}
 TURN = Rotation.from_rotvec([0.4, -0.7, 1.1]).as_matrix()
@@ -172,6 +183,9 @@ def test_whatever_links_and_patches_are_called_they_are_drawn_in_the_robot(tmp_p
     assert arrows(drawing) == [{"name": "foot/left", "node": "forces/n:foot%2Fleft"}]
     (frames,) = [layer["nodes"] for layer in layers(drawing) if layer["key"] == "frames"]
     assert frames == ["robot/n:%2Farm/frame foot%2Fleft", "robot/n:base/frame base"]
+    for shown in ((), ("frames",), ("collision",)):
+        visible = {layer["key"]: layer["on"] for layer in layers(drawing, shown)}
+        assert visible == {"forces": True, "cones": True, "com": True, "frames": "frames" in shown}
 
 
 MASS = "<inertial><mass value='1'/><inertia ixx='1' iyy='1' izz='1' ixy='0' ixz='0' iyz='0'/></inertial>"

@@ -14,7 +14,7 @@ from mcplan.motion.limb_path import LimbPath, Pose
 from mcplan.motion.posture import PostureTrajectory
 from mcplan.motion.quintic import Quintic
 from mcplan.motion.time_parameterization import TimedPath, TimeParameterization
-from mcplan.planning.chain import coming
+from mcplan.planning.chain import following_contacts
 from mcplan.planning.plan import Plan
 from mcplan.planning.transition.transition import Segment
 from mcplan.scene.allowed import allowed_pose
@@ -633,7 +633,7 @@ def phases_of(plan: Plan) -> list[Phase]:
             poses = [plan.scenario.environment.placed(plan.stances[i].objects) for i in (k - 1, k)]
             phases += phases_of_transport(k, segment, poses[0], poses[1])
             continue
-        phases += _phases_of_stance(k, plan, coming(plan.scenario.robot, plan.stances, k))
+        phases += _phases_of_stance(k, plan, following_contacts(plan.scenario.robot, plan.stances, k))
     return [*phases, Settle(len(plan.stances) - 1)]
 
 

@@ -13,7 +13,7 @@ from mcplan.certificate.transition_checks import transition_checks
 from mcplan.certificate.transition_dynamics import dynamics
 from mcplan.certificate.transition_track import tracks_of
 from mcplan.motion.time_parameterization import TimeParameterization
-from mcplan.planning.chain import paced
+from mcplan.planning.chain import with_timing
 from mcplan.planning.transition.transition import SwingSpec
 from mcplan.record.recording import record_robot
 from tests import shared
@@ -308,7 +308,7 @@ def test_a_forged_slide_is_caught_by_name(pushing, name):
 def fast(step):
     """The same plan, its motions with laws."""
     scenario = step.scenario.replace(control={"pace": "fast"})
-    return replace(step, scenario=scenario, stances=paced(scenario, step.stances))
+    return replace(step, scenario=scenario, stances=with_timing(scenario, step.stances))
 
 
 def replace_law(old, **changes):

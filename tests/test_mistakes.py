@@ -55,7 +55,7 @@ PYTHON = {
     "mc.contact(robot, 'left_sol', floor, x=0, y=0)": r"no patch `left_sol`; did you mean `left_sole`\?",
     "mc.contact(robot, 'left_sole', 'floor', x=0, y=0)": r"'floor' is a name: give the environment",
     "mc.contact(robot, 'left_sole', 3, x=0, y=0)": r"support: expected a Surface, a Bar or the name of one, not 3",
-    "mc.contact(robot, 'left_sole', floor)": r"x, y left out, and no posture is known",
+    "mc.contact(robot, 'left_sole', floor)": r"x, y left out: without a posture the nearest place is unknown",
     "mc.contact(robot, 'left_sole', floor, x=9, y=0)": r"reaches 7130 mm beyond `floor`",
     "mc.contact(robot, 'left_sole', floor, x='0', y=0)": r"left_sole on floor: x: expected a number, got '0'",
     "mc.contact(robot, 'left_sole', floor, x=0, y=np.nan)": r"left_sole on floor: y: nan is not a finite number",

@@ -18,8 +18,8 @@ from mcplan.robot.anatomy import standing_posture
 from mcplan.robot.robot import Robot
 from mcplan.scenario.parameters import robot_sizes
 from mcplan.scene.contact import Contact
+from mcplan.scene.detection.detect import DetectedScene
 from mcplan.scene.environment import Environment, Surface
-from mcplan.scene.found.find import Found
 from mcplan.scene.placement import make_contact
 from mcplan.scene.polygon import area, erode, half_planes, nearest
 from mcplan.scene.spec import ContactSpec
@@ -123,7 +123,7 @@ class Proposal:
     notice: str
 
 
-def propose(found: Found, robot: Robot, start: str | None = None, goal: str | None = None) -> Proposal:
+def propose(found: DetectedScene, robot: Robot, start: str | None = None, goal: str | None = None) -> Proposal:
     """Return start and goal for a robot on the surfaces found.
 
     Parameters

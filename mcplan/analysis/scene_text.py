@@ -12,17 +12,21 @@ from mcplan.document.document import comment, inline
 from mcplan.robot.pose import quat_from_rotation
 from mcplan.robot.robot import Robot
 from mcplan.scenario.values import environment_data, robot_name
+from mcplan.scene.detection.detect import DetectedScene
 from mcplan.scene.environment import Surface
-from mcplan.scene.found.find import Found
 from mcplan.scene.polygon import area
 
 
-def scenario_text(found: Found, proposal: Proposal, robot: Robot, source: Path, directory: Path, name: str) -> str:
+def scenario_text(
+    found: DetectedScene, proposal: Proposal, robot: Robot, source: Path, directory: Path, name: str
+) -> str:
     """Return the text of the scenario, for a file in ``directory``."""
     return "\n".join(_lines(found, proposal, robot, source, directory, name)) + "\n"
 
 
-def _lines(found: Found, proposal: Proposal, robot: Robot, source: Path, directory: Path, name: str) -> Iterator[str]:
+def _lines(
+    found: DetectedScene, proposal: Proposal, robot: Robot, source: Path, directory: Path, name: str
+) -> Iterator[str]:
     path = robot_name(robot)
     if Path(path).suffix:
         path = os.path.relpath(path, directory)
@@ -47,9 +51,9 @@ def _lines(found: Found, proposal: Proposal, robot: Robot, source: Path, directo
             yield f"    - {inline(_obstacle(obstacle, data))}"
     for notice in found.notices:
         yield f"  # {comment(notice)}"
-    if found.left_out:
+    if found.rejected:
         yield "  # Left out:"
-        for one in found.left_out:
+        for one in found.rejected:
             yield f"  #   {comment(str(one))}"
     start = proposal.start
     posture = next(n for n in ("half_sitting", *robot.postures) if n in robot.postures)

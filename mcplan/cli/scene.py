@@ -10,7 +10,7 @@ from mcplan.errors import InputError
 
 if TYPE_CHECKING:
     from mcplan.scenario.schema import EnvironmentSpec
-    from mcplan.scene.found.find import Found
+    from mcplan.scene.detection.detect import DetectedScene
 
 HELP = "make a scenario around a mesh, and look at it"
 
@@ -112,7 +112,7 @@ def show(arguments: Namespace) -> int:
     return 0
 
 
-def _found(source: Path, arguments: Namespace, ground: bool) -> "Found":
+def _found(source: Path, arguments: Namespace, ground: bool) -> "DetectedScene":
     from mcplan.robot.mesh_file import SCENE_SUFFIXES
     from mcplan.scenario.environment_file import find_in_mesh_file
 
@@ -139,13 +139,13 @@ def _spec(source: Path, arguments: Namespace, ground: bool) -> "EnvironmentSpec"
     return spec
 
 
-def _counted(found: "Found") -> str:
+def _counted(found: "DetectedScene") -> str:
     counts = [(len(found.surfaces), "surface"), (len(found.bars), "bar"), (len(found.obstacles), "obstacle")]
     return ", ".join(f"{count} {what}{'s' * (count != 1)}" for count, what in counts)
 
 
-def _say(found: "Found") -> None:
+def _say(found: "DetectedScene") -> None:
     for notice in found.notices:
         print(notice, file=sys.stderr)
-    for one in found.left_out:
+    for one in found.rejected:
         print(f"left out: {one}", file=sys.stderr)

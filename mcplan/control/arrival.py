@@ -8,7 +8,7 @@ from mcplan.motion.limb_path import Pose
 from mcplan.planning.timing.touchdown import touchdown_speed
 from mcplan.planning.transition.transition import Segment, SwingSpec
 from mcplan.robot.robot import Robot
-from mcplan.scene.allowed import allowed_pose
+from mcplan.scene.allowed_pose import allowed_pose
 from mcplan.scene.contact import Contact
 from mcplan.settings.control import ControlSettings
 

@@ -17,7 +17,7 @@ from mcplan.control.command import LoadedContact
 from mcplan.control.handled import HandledObjects
 from mcplan.planning.plan import Plan
 from mcplan.robot.terms import Terms
-from mcplan.scene.allowed import allowed_pose, lags
+from mcplan.scene.allowed_pose import allowed_pose, is_outdated
 from mcplan.scene.contact import Contact
 from mcplan.settings.control import ControlSettings
 from mcplan.settings.margins import counted_on, shrunk
@@ -98,7 +98,7 @@ class HeldContacts:
         constraint = held.constraint
         if held.free:
             frame, pose = terms.frame(contact.patch), (constraint.R, constraint.p)
-            if lags(contact, pose, (frame.R, frame.p)):
+            if is_outdated(contact, pose, (frame.R, frame.p)):
                 constraint.R, constraint.p = allowed_pose(contact, (frame.R, frame.p), pose)
             if contact.rolls:
                 constraint.axes = contact.axes_at(frame.R)

@@ -17,7 +17,7 @@ from mcplan.motion.time_parameterization import TimedPath, TimeParameterization
 from mcplan.planning.chain import following_contacts
 from mcplan.planning.plan import Plan
 from mcplan.planning.transition.transition import Segment
-from mcplan.scene.allowed import allowed_pose
+from mcplan.scene.allowed_pose import allowed_pose
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment
 from mcplan.scene.resting import resting_contact, slides

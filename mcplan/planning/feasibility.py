@@ -28,7 +28,7 @@ from mcplan.planning.transition.transition import Segment
 from mcplan.robot.anatomy import HRP2_SCALE, RobotScale
 from mcplan.robot.pose import base_orientation, heading_rotation, with_base
 from mcplan.robot.robot import Robot
-from mcplan.scene.allowed import allowed_pose
+from mcplan.scene.allowed_pose import allowed_pose
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment
 from mcplan.settings.control import ControlSettings

@@ -20,23 +20,23 @@ from mcplan.scenario.schema import ScenarioSpec, StanceItem, Start
 from mcplan.scenario.variant import check_variants, variant_document
 from mcplan.scene.contact import Contact
 from mcplan.scene.placement import mount_contact
-from mcplan.scene.posture_contacts import Reach, resting_contacts
+from mcplan.scene.posture_contacts import PoseTolerance, resting_contacts
 from mcplan.scene.spec import ContactSpec
 from mcplan.util.spelling import closest_name
 
 if TYPE_CHECKING:
     from mcplan.robot.robot import Robot
 
-SAME = 1e-6
+POSE_TOLERANCE = 1e-6
 """Tolerance of equal poses: m, and 1 - product of quaternions."""
 
-START_REACH = Reach(0.03, 0.2)
-"""Largest distance and angle between a patch and its support in a start posture: m (for HRP-2's size), and rad."""
+START_TOLERANCE = PoseTolerance(0.03, 0.2)
+"""Maximum distance and angle between a patch and its support in a start posture: m (for the size of HRP-2), rad."""
 
 SUFFIXES = (".yaml", ".yml")
 
 
-def _unreported(problems: list[Problem], document: Document, robot: "Robot | None") -> list[Problem]:
+def _further_name_problems(problems: list[Problem], document: Document, robot: "Robot | None") -> list[Problem]:
     """Return the problems of unknown names at places without another problem."""
     known = {problem.key for problem in problems}
     return [problem for problem in name_problems(document, robot) if problem.key not in known]
@@ -52,22 +52,22 @@ def assemble(
     document, unresolved = _resolved(source, variant, robot)
     spec, problems = document.examine(ScenarioSpec, salvage=True)
     if spec is not None and spec.environment.mesh is not None:
-        document, more = expand_mesh(document, spec.environment)
+        document, new_problems = expand_mesh(document, spec.environment)
         spec, expanded = document.examine(ScenarioSpec, salvage=True)
         known = {problem.key for problem in problems}
-        problems += [*more, *(problem for problem in expanded if problem.key not in known)]
+        problems += [*new_problems, *(problem for problem in expanded if problem.key not in known)]
     # names of surfaces cannot be checked if their mesh was not read, for example under a misspelt key
     if spec is None or unresolved or spec.environment.mesh is not None:
         problems += unresolved
         if robot is None:
-            robot, more = _robot_or_stand_in(document)
-            problems += more
-        return None, sort_by_line([*problems, *_unreported(problems, document, robot)])
-    environment, more = build_environment(spec.environment, document)
-    problems += more
+            robot, new_problems = _robot_or_similar(document)
+            problems += new_problems
+        return None, sort_by_line([*problems, *_further_name_problems(problems, document, robot)])
+    environment, new_problems = build_environment(spec.environment, document)
+    problems += new_problems
     if robot is None:
-        robot, more = _robot_or_stand_in(document)
-        problems += more
+        robot, new_problems = _robot_or_similar(document)
+        problems += new_problems
         if robot is None:
             return None, sort_by_line([*problems, *name_problems(document, None)])
     original = document
@@ -82,7 +82,7 @@ def assemble(
         message = f"{robot.name} has no patches, so no contact is possible; {hint}"
         problems.append(document.problem(("robot",), message))
     if problems:  # a contact with two wrong names reports only the first
-        return None, sort_by_line([*problems, *_unreported(problems, original, robot)])
+        return None, sort_by_line([*problems, *_further_name_problems(problems, original, robot)])
     digest = hashlib.sha256((dump_document(document.data) + robot.digest).encode()).hexdigest()
     return dict(
         name=spec.name,
@@ -139,7 +139,7 @@ def _robot(name: str, document: Document) -> "Robot":
     return load_robot(Path(document.path).parent / path if is_path else name)
 
 
-def _robot_or_stand_in(document: Document) -> tuple["Robot | None", list[Problem]]:
+def _robot_or_similar(document: Document) -> tuple["Robot | None", list[Problem]]:
     """Return the robot of a document; or the problems, and a similarly named robot for checking the rest."""
     from mcplan.robot.robot_file import bundled_robots
 
@@ -150,8 +150,8 @@ def _robot_or_stand_in(document: Document) -> tuple["Robot | None", list[Problem
         return _robot(name, document), []
     except InputError as error:
         problems = [document.problem(("robot",), p.message) if p.file is None else p for p in error.problems]
-    near = closest_name(name, bundled_robots())
-    return (_robot(near, document) if near else None), problems
+    similar = closest_name(name, bundled_robots())
+    return (_robot(similar, document) if similar else None), problems
 
 
 def _start(spec: ScenarioSpec, checker: Checker) -> Start:
@@ -191,18 +191,18 @@ def _start(spec: ScenarioSpec, checker: Checker) -> Start:
     return Start(q, tuple(contacts), start.posture is not None, start.base is not None)
 
 
-def _resting_contacts(checker: Checker, q: np.ndarray, named: tuple[str, ...]) -> Sequence[Contact]:
+def _resting_contacts(checker: Checker, q: np.ndarray, candidates: tuple[str, ...]) -> Sequence[Contact]:
     """Return the contacts of the start posture with supports; report a problem if there are none."""
     robot, environment = checker.robot, checker.environment
-    patches = [name for name in named or robot.patches if name in robot.patches]
+    patches = [name for name in candidates or robot.patches if name in robot.patches]
     patches = [name for name in patches if robot.patches[name].kind != "grasp"]
-    reach = START_REACH.times(robot.scale.leg)
-    found = resting_contacts(robot, environment, q, patches, reach)
+    tolerance = START_TOLERANCE.times(robot.scale.leg)
+    found = resting_contacts(robot, environment, q, patches, tolerance)
     if not found:
         checker.report(
             ("start",),
-            f"no contacts are given, and in this posture no patch is within {reach.distance * 1000:.0f} mm and "
-            f"{np.degrees(reach.angle):.0f} degrees of a support: give `contacts`, or another `base`",
+            f"no contacts are given, and in this posture no patch is within {tolerance.distance * 1000:.0f} mm and "
+            f"{np.degrees(tolerance.angle):.0f} degrees of a support: give `contacts`, or another `base`",
         )
     return found or ()
 
@@ -215,8 +215,8 @@ def _place_base(
         if contact.patch != MOUNT or contact.pose is None:
             continue
         pose = contact.pose.array
-        rotated = 1.0 - abs(float(pose[3:] @ q[3:7]))
-        if base_given and (np.abs(pose[:3] - q[:3]).max() > SAME or rotated > SAME):
+        angle_error = 1.0 - abs(float(pose[3:] @ q[3:7]))
+        if base_given and (np.abs(pose[:3] - q[:3]).max() > POSE_TOLERANCE or angle_error > POSE_TOLERANCE):
             checker.report((*key, k, "pose"), "is not where start.base has the base; leave one of them out")
         q[:7] = pose
 

@@ -1,4 +1,4 @@
-"""Environment section of a scenario file: listed things, and those found in a mesh, height map or world file."""
+"""Environment section of a scenario file: listed things, and those detected in a mesh, height map or world file."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -17,14 +17,14 @@ from mcplan.scene.environment import Bar, Environment, FreeObject, Obstacle, Sur
 
 if TYPE_CHECKING:
     from mcplan.robot.description import Shape
-    from mcplan.scene.found.find import Found
+    from mcplan.scene.detection.detect import DetectedScene
 
 
 Key = tuple[str | int, ...]
 
 
 def build_environment(spec: EnvironmentSpec, document: Document) -> tuple[Environment, list[Problem]]:
-    """Return the environment, and its problems: names given twice, meshes that cannot be read."""
+    """Return the environment, and its problems: repeated names, unreadable meshes."""
     problems: list[Problem] = []
     things: list[Thing] = []
 
@@ -95,7 +95,7 @@ def _shape(spec: SolidSpec, document: Document, key: Key, problems: list[Problem
     if spec.cylinder is not None:
         return Cylinder(spec.cylinder.radius, spec.cylinder.length)
     if spec.hull is not None:
-        from mcplan.scene.found.obstacles import hull_shape
+        from mcplan.scene.detection.obstacles import hull_shape
 
         return hull_shape(np.array(spec.hull.points))
     assert spec.mesh is not None
@@ -130,9 +130,9 @@ UP_RPY = {"x": (0.0, -np.pi / 2, 0.0), "y": (np.pi / 2, 0.0, 0.0), "z": (0.0, 0.
 
 
 def expand_mesh(document: Document, spec: EnvironmentSpec) -> tuple[Document, list[Problem]]:
-    """Append the things found in the mesh to those listed in the document; return it with the problems of the mesh.
+    """Append the things detected in the mesh to those listed in the document; return it with the problems of the mesh.
 
-    Listed things have priority: one with the same name replaces the one from the mesh.
+    A listed thing replaces a detected one of the same name.
     """
     section = document.data.get("environment")
     if spec.mesh is None or not isinstance(section, dict):  # the specification also accepts a misspelt key
@@ -144,18 +144,18 @@ def expand_mesh(document: Document, spec: EnvironmentSpec) -> tuple[Document, li
         problems = [document.problem(("environment", "mesh"), p.message) for p in error.problems]
         return document.with_data({**document.data, "environment": environment}), problems
     data = environment_data(found.environment)
-    own = {group: _list(environment.get(group)) for group in (*THING_GROUPS, "objects")}
-    taken = [item.get("name") for items in own.values() for item in items if isinstance(item, dict)]
+    listed = {group: _as_list(environment.get(group)) for group in (*THING_GROUPS, "objects")}
+    listed_names = [item.get("name") for items in listed.values() for item in items if isinstance(item, dict)]
     for group in THING_GROUPS:
-        environment[group] = own[group] + [item for item in data.get(group, ()) if item["name"] not in taken]
+        environment[group] = listed[group] + [item for item in data.get(group, ()) if item["name"] not in listed_names]
     return document.with_data({**document.data, "environment": environment}), []
 
 
-def _list(value: Any) -> list[Any]:
+def _as_list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def find_in_mesh(document: Document, spec: EnvironmentSpec) -> "Found":
+def find_in_mesh(document: Document, spec: EnvironmentSpec) -> "DetectedScene":
     """Detect surfaces, bars and obstacles in the mesh that a document names.
 
     Raises
@@ -173,7 +173,7 @@ def find_in_mesh(document: Document, spec: EnvironmentSpec) -> "Found":
     return find_in_mesh_file(path, spec)
 
 
-def find_in_mesh_file(path: Path, spec: EnvironmentSpec) -> "Found":
+def find_in_mesh_file(path: Path, spec: EnvironmentSpec) -> "DetectedScene":
     """Detect surfaces, bars and obstacles in a mesh file with the pose and scale of the environment.
 
     Raises
@@ -181,23 +181,25 @@ def find_in_mesh_file(path: Path, spec: EnvironmentSpec) -> "Found":
     InputError
         The file cannot be read, is empty, or is not in metres.
     """
-    from mcplan.scene.found.settings import FindSettings
+    from mcplan.scene.detection.settings import FindSettings
 
     stat, settings = path.stat(), spec.find or FindSettings()
     pose = tuple(map(float, (*spec.pose.p, *spec.pose.R.ravel())))
     grid = (spec.cell, spec.height)
-    return _found(path, stat.st_mtime_ns, stat.st_size, spec.scale, spec.up, pose, grid, settings.model_dump_json())
+    return _detect_cached(
+        path, stat.st_mtime_ns, stat.st_size, spec.scale, spec.up, pose, grid, settings.model_dump_json()
+    )
 
 
 @lru_cache(maxsize=8)
-def _found(
+def _detect_cached(
     path: Path, _modified: int, _size: int, scale: float, up: str, pose: Any, grid: tuple[float, float], settings: str
-) -> "Found":
+) -> "DetectedScene":
     from mcplan.robot.mesh_file import GRIDS, WORLDS, MeshError, read_mesh
-    from mcplan.scene.found.find import find
-    from mcplan.scene.found.settings import FindSettings
-    from mcplan.scene.found.triangles import Triangles, read_height_map
-    from mcplan.scene.found.world_file import read_world
+    from mcplan.scene.detection.detect import detect_scene
+    from mcplan.scene.detection.settings import FindSettings
+    from mcplan.scene.detection.triangles import Triangles, read_height_map
+    from mcplan.scene.detection.world_file import read_world
 
     suffix, notices = path.suffix.lower(), list[str]()
     try:
@@ -214,7 +216,7 @@ def _found(
     if size > MAX_SCENE_SIZE_M:
         raise InputError(f"{path.name}: {size:.0f} m across; is it in mm? environment: {{scale: 0.001}}")
     try:
-        found = find(Triangles.of(placed, faces), FindSettings.model_validate_json(settings))
+        found = detect_scene(Triangles.of(placed, faces), FindSettings.model_validate_json(settings))
     except InputError as error:
         raise InputError(f"{path.name}: {error}") from None
     return replace(found, notices=(*notices, *found.notices))

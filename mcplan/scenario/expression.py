@@ -1,9 +1,8 @@
 """Arithmetic expressions of scenario files: ``=2*riser`` becomes a number.
 
 An expression holds numbers, names (``riser``, ``robot.leg``), ``+ - * / **``, parentheses, ``pi``, and the functions
-``sin cos tan sqrt min max``.
-It is parsed with Python's grammar; any other node is refused. All values are doubles, so that powers cannot grow
-without bound.
+``sin cos tan sqrt min max``. It is parsed with Python's grammar; any other node is refused. All values are doubles, so
+that powers cannot grow without bound.
 """
 
 import ast
@@ -16,7 +15,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 
 from mcplan.util.spelling import did_you_mean_or_all
 
-LONGEST = 200
+MAX_LENGTH = 200
 """Maximum length of an expression, characters."""
 
 ROBOT = "robot"
@@ -31,7 +30,7 @@ FUNCTIONS: dict[str, tuple[Callable[..., float], bool]] = {
     "min": (min, True),
     "max": (max, True),
 }
-"""Functions by name, and whether they take two or more arguments instead of one."""
+"""Functions by name, and whether they are variadic: two or more arguments instead of one."""
 
 RESERVED = frozenset({*CONSTANTS, *FUNCTIONS})
 
@@ -70,8 +69,8 @@ class Expression:
 
     def __init__(self, text: str):
         self.text = text.strip()
-        if len(self.text) > LONGEST:
-            raise ExpressionError(f"longer than {LONGEST} characters")
+        if len(self.text) > MAX_LENGTH:
+            raise ExpressionError(f"longer than {MAX_LENGTH} characters")
         try:
             with warnings.catch_warnings():  # Python warns about text such as `1if`, which is refused below
                 warnings.simplefilter("ignore")
@@ -125,9 +124,9 @@ def _names(node: ast.expr) -> Iterable[str]:
 def _call(node: ast.Call) -> Iterable[str]:
     if not isinstance(node.func, ast.Name) or node.func.id not in FUNCTIONS or node.keywords:
         raise ExpressionError(f"only these functions may be called: {', '.join(FUNCTIONS)}")
-    name, several = node.func.id, FUNCTIONS[node.func.id][1]
-    if (len(node.args) < 2) if several else (len(node.args) != 1):
-        raise ExpressionError(f"{name} takes {'two arguments or more' if several else 'one argument'}")
+    name, variadic = node.func.id, FUNCTIONS[node.func.id][1]
+    if (len(node.args) < 2) if variadic else (len(node.args) != 1):
+        raise ExpressionError(f"{name} takes {'two arguments or more' if variadic else 'one argument'}")
     for argument in node.args:
         yield from _names(argument)
 
@@ -154,6 +153,6 @@ def _evaluate(node: ast.expr, names: Mapping[str, float]) -> float:
 
 
 def _hint(name: str, known: Collection[str]) -> str:
-    if name.startswith(f"{ROBOT}.") and not any(each.startswith(f"{ROBOT}.") for each in known):
+    if name.startswith(f"{ROBOT}.") and not any(other.startswith(f"{ROBOT}.") for other in known):
         return ": the robot has no such size, as it stands on no sole in half_sitting (`mcplan robot check`)"
     return did_you_mean_or_all(name, known) if known else "; the file has no parameters"

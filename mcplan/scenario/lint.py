@@ -8,17 +8,17 @@ from typing import Any
 from mcplan.document.document import Document
 from mcplan.errors import Problem, ScenarioWarning
 
-TURN = 2 * math.pi
-"""rad: no angle of a scenario needs to be larger."""
+FULL_TURN = 2 * math.pi
+"""rad: larger angles are unusual."""
 
-FAR = 20.0
+MAX_LENGTH = 20.0
 """m: larger lengths and coordinates are unusual."""
 
-SLIPPERY = 2.0
+MAX_FRICTION = 2.0
 """Larger friction coefficients are unusual: rubber on dry concrete has about 1."""
 
-HEAVY, LIGHT = 2000.0, 1e-3
-"""kg: masses above or below are unusual."""
+MAX_MASS, MIN_MASS = 2000.0, 1e-3
+"""kg: other masses are unusual."""
 
 Key = tuple[str | int, ...]
 
@@ -46,38 +46,38 @@ def overridden_friction(document: Document) -> Problem | None:
         return None
     groups = [section.get(group) or [] for group in ("surfaces", "bars")]
     items = [item for group in groups if isinstance(group, list) for item in group if isinstance(item, dict)]
-    own = [f"`{item.get('name')}` {item['friction']}" for item in items if "friction" in item]
-    if not own:
+    replaced = [f"`{item.get('name')}` {item['friction']}" for item in items if "friction" in item]
+    if not replaced:
         return None
-    shown = ", ".join(own[:4]) + (f" and {len(own) - 4} more" if len(own) > 4 else "")
+    shown = ", ".join(replaced[:4]) + (f" and {len(replaced) - 4} more" if len(replaced) > 4 else "")
     text = f"{section['friction']} replaces the friction of every surface and bar, also that of {shown}"
     return document.problem(("environment", "friction"), text)
 
 
 def warn_unusual_values(document: Document, stacklevel: int = 3) -> None:
     """Warn of likely mistakes in a scenario from Python values or a file."""
-    for doubt in _unusual_values(document):
-        warnings.warn(str(doubt), ScenarioWarning, stacklevel=stacklevel)
+    for problem in _unusual_values(document):
+        warnings.warn(str(problem), ScenarioWarning, stacklevel=stacklevel)
 
 
 def _angle(value: float) -> str:
-    if abs(value) <= TURN:
+    if abs(value) <= FULL_TURN:
         return ""
     return f"{value:g} rad is more than a whole turn; angles are in radians ({value:g} deg = {math.radians(value):.4g})"
 
 
 def _length(value: float) -> str:
-    if abs(value) <= FAR:
+    if abs(value) <= MAX_LENGTH:
         return ""
     return f"{value:g} m is very far; lengths are in metres ({value:g} mm = {value / 1000:g})"
 
 
 def _friction(value: float) -> str:
-    return f"a friction coefficient of {value:g}; rubber on dry concrete has about 1" if value > SLIPPERY else ""
+    return f"a friction coefficient of {value:g}; rubber on dry concrete has about 1" if value > MAX_FRICTION else ""
 
 
 def _mass(value: float) -> str:
-    if LIGHT <= value <= HEAVY:
+    if MIN_MASS <= value <= MAX_MASS:
         return ""
     return f"{value:g} kg; masses are in kilograms ({value:g} g = {value / 1000:g})"
 
@@ -91,13 +91,13 @@ QUANTITIES: dict[str, Callable[[float], str]] = {
 """Check by key, for the numbers under it, also in lists and tables."""
 
 
-def _walk(key: Key, value: Any, doubt: Callable[[float], str] | None = None) -> Iterator[tuple[Key, str]]:
+def _walk(key: Key, value: Any, check: Callable[[float], str] | None = None) -> Iterator[tuple[Key, str]]:
     if isinstance(value, dict):
         for name, item in value.items():
             if name not in ("q", "wrenches", "tau", "margins", "parameters", "variants", "transition"):
-                yield from _walk((*key, name), item, QUANTITIES.get(name, doubt))
+                yield from _walk((*key, name), item, QUANTITIES.get(name, check))
     elif isinstance(value, list):
         for k, item in enumerate(value):
-            yield from _walk((*key, k), item, doubt)
-    elif doubt is not None and type(value) in (int, float) and (text := doubt(float(value))):
+            yield from _walk((*key, k), item, check)
+    elif check is not None and type(value) in (int, float) and (text := check(float(value))):
         yield key, text

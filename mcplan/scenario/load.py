@@ -15,7 +15,7 @@ from mcplan.util.arguments import shown, whole
 from mcplan.util.files import is_file
 from mcplan.util.spelling import did_you_mean_or_all
 
-LONGEST = 4096
+MAX_PATH_LENGTH = 4096
 """Maximum length of a path, characters; a longer or multi-line text is the content of a file."""
 
 
@@ -59,7 +59,7 @@ def load_scenario(
 def find_scenario(name_or_path: str | os.PathLike[str]) -> Path:
     """Return the file of a bundled scenario, or the path itself."""
     name = os.fspath(name_or_path)
-    if "\n" in name or len(name) > LONGEST:
+    if "\n" in name or len(name) > MAX_PATH_LENGTH:
         raise ScenarioError(f"expected the name of a scenario or the path of a file, not {shown(name)}")
     path = Path(name)
     if path.suffix.lower() in SUFFIXES or len(path.parts) > 1 or is_file(path):

@@ -84,19 +84,19 @@ def size_values(document: Document, robot: "Robot | None" = None) -> dict[str, f
 
     ``robot`` is that of the document, if already loaded.
     """
-    if not _uses(document.data):
+    if not _uses_sizes(document.data):
         return {}
     robot = robot_of(document) if robot is None else robot
-    if robot is None:  # reported where the robot is read; nothing is built from these
+    if robot is None:  # reported where the robot is read; the values are placeholders
         return dict.fromkeys((PREFIX + name for name in SIZE_NAMES), 1.0)
     return {PREFIX + name: value for name, value in robot_sizes(robot).items()}
 
 
-def _uses(value: Any) -> bool:
+def _uses_sizes(value: Any) -> bool:
     if isinstance(value, Mapping):
-        return any(map(_uses, value.values()))
+        return any(map(_uses_sizes, value.values()))
     if isinstance(value, list):
-        return any(map(_uses, value))
+        return any(map(_uses_sizes, value))
     return isinstance(value, str) and value.startswith("=") and PREFIX in value
 
 
@@ -109,7 +109,7 @@ def with_groups(document: Document, robot: "Robot | None" = None) -> Document:
         return document
     robot = robot_of(document) if robot is None else robot
     groups = {} if robot is None else _groups(robot)
-    return document.with_data(*_with_groups_in(document.data, document.mark, groups)) if groups else document
+    return document.with_data(*_expand_groups(document.data, document.mark, groups)) if groups else document
 
 
 def _groups(robot: "Robot") -> dict[str, Places]:
@@ -130,23 +130,23 @@ def _names_group(value: Any) -> bool:
     return isinstance(value, str) and value in PATCH_GROUPS
 
 
-def _with_groups_in(value: Any, mark: Mark, groups: Mapping[str, Places]) -> tuple[Any, Mark]:
+def _expand_groups(value: Any, mark: Mark, groups: Mapping[str, Places]) -> tuple[Any, Mark]:
     """Replace the groups in a value by patches; in the mark each patch has the line of its group."""
     if isinstance(value, Mapping):
-        inside = {key: _with_groups_in(item, mark.child(key), groups) for key, item in value.items()}
+        inside = {key: _expand_groups(item, mark.child(key), groups) for key, item in value.items()}
         marks = {key: each for key, (_, each) in inside.items()}
         return {key: item for key, (item, _) in inside.items()}, replace(mark, children=marks)
     if not isinstance(value, list):
         return value, mark
     found: list[tuple[Any, Mark]] = []
     for k, item in enumerate(value):
-        own = replace(mark.child(k), index=k)
+        item_mark = replace(mark.child(k), index=k)
         if isinstance(item, str) and item in groups:
-            found += [(name, own) for name in groups[item]]
+            found += [(name, item_mark) for name in groups[item]]
         elif isinstance(item, Mapping) and item.get("patch") in PATCH_GROUPS and groups[item["patch"]]:
-            found += [(_placed(item, name, place), own) for name, place in groups[item["patch"]].items()]
+            found += [(_placed(item, name, place), item_mark) for name, place in groups[item["patch"]].items()]
         else:
-            found.append(_with_groups_in(item, own, groups))
+            found.append(_expand_groups(item, item_mark, groups))
     if not found:  # an empty group is reported later as an unknown patch
         return value, mark
     return [item for item, _ in found], replace(mark, children=[each for _, each in found])
@@ -187,58 +187,58 @@ def parameter_values(
         return size_values(document, robot), [document.problem(("parameters",), "expected a mapping {name: number}")]
     problems: list[Problem] = []
     values = size_values(document, robot)
-    waiting: dict[str, Expression] = {}
-    written: dict[str, str] = {}
+    pending: dict[str, Expression] = {}
+    spellings: dict[str, str] = {}
     for key, given in section.items():
         name = same_name(key)
         try:
             if not is_name(key):
                 raise ExpressionError("cannot be the name of a parameter")
-            if name in written:
-                raise ExpressionError(f"is the same name as `{written[name]}`; an expression cannot tell them apart")
-            written[name] = key
+            if name in spellings:
+                raise ExpressionError(f"is the same name as `{spellings[name]}`; an expression cannot tell them apart")
+            spellings[name] = key
             if drawn and name in drawn:
                 values[name] = drawn[name]
             elif is_expression(given):
-                waiting[name] = Expression(given[1:])
+                pending[name] = Expression(given[1:])
             elif isinstance(given, (int, float)) and not isinstance(given, bool) and math.isfinite(given):
                 values[name] = given
             else:
                 raise ExpressionError(f"expected a number or an expression such as =2*riser, got {given!r}")
         except ExpressionError as reason:
             problems.append(document.problem(("parameters", key), str(reason)))
-    _settle(document, waiting, values, problems, written)
+    _evaluate_dependent(document, pending, values, problems, spellings)
     return values, problems
 
 
-def _settle(
+def _evaluate_dependent(
     document: Document,
-    waiting: dict[str, Expression],
+    pending: dict[str, Expression],
     values: dict[str, float],
     problems: list[Problem],
-    written: Mapping[str, str],
+    spellings: Mapping[str, str],
 ) -> None:
-    """Evaluate the parameters that depend on others, in order of dependency; ``written``: names in the file."""
-    while waiting:
-        ready = [name for name, expression in waiting.items() if not set(expression.names) & set(waiting)]
+    """Evaluate the parameters that depend on others, in order of dependency; ``spellings``: names as in the file."""
+    while pending:
+        ready = [name for name, expression in pending.items() if not set(expression.names) & set(pending)]
         if not ready:
-            for name in waiting:
-                message = f"depends on itself: {', '.join(waiting)}"
-                problems.append(document.problem(("parameters", written[name]), message))
+            for name in pending:
+                message = f"depends on itself: {', '.join(pending)}"
+                problems.append(document.problem(("parameters", spellings[name]), message))
             return
         for name in ready:
-            expression = waiting.pop(name)
+            expression = pending.pop(name)
             if not _all_known(expression, document, values):
                 continue
             try:
                 values[name] = _number(expression.value(values))
             except ExpressionError as reason:
                 message = f"={expression.text}: {reason}"
-                problems.append(document.problem(("parameters", written[name]), message))
+                problems.append(document.problem(("parameters", spellings[name]), message))
 
 
 def _all_known(expression: Expression, document: Document, values: Mapping[str, float]) -> bool:
-    """Whether all parameters are known; a missing one may be invalid, which is reported at the parameter itself."""
+    """Whether all parameters have values; an invalid one has none, which is reported at the parameter itself."""
     section = document.data.get("parameters")
     missing = {same_name(key) for key in section} - set(values) if isinstance(section, dict) else set()
     return missing.isdisjoint(expression.names)
@@ -254,9 +254,11 @@ def resolve(
     if not isinstance(document.data, dict):
         return document, []
     values, problems = parameter_values(document, drawn, robot)
-    strays = _strays(document)
-    problems += [document.problem((key,), f"unknown key; did you mean `{meant}`?") for key, meant in strays.items()]
-    rest = {key: value for key, value in document.data.items() if key not in (*SECTIONS, *strays)}
+    misplaced = _misplaced_parameters(document)
+    problems += [
+        document.problem((key,), f"unknown key; did you mean `{intended}`?") for key, intended in misplaced.items()
+    ]
+    rest = {key: value for key, value in document.data.items() if key not in (*SECTIONS, *misplaced)}
     used: set[str] = set()
     found = False
 
@@ -289,16 +291,16 @@ def is_expression(value: object) -> bool:
     return isinstance(value, str) and value.startswith("=")
 
 
-def _strays(document: Document) -> dict[str, str]:
-    """Return top-level keys that are names of parameters, as after ``--set riser=0.1``, with the correct key path."""
+def _misplaced_parameters(document: Document) -> dict[str, str]:
+    """Return top-level keys that are names of parameters, as of ``--set riser=0.1``, with the correct key path."""
     section = document.data.get("parameters")
     names = [name for name in section if is_name(name)] if isinstance(section, dict) else []
-    strays = {}
+    misplaced = {}
     for key in (key for key in document.data if key not in ScenarioSpec.model_fields):
-        near = closest_name(str(key), [*names, *ScenarioSpec.model_fields])
-        if near in names:
-            strays[key] = f"parameters.{near}"
-    return strays
+        similar = closest_name(str(key), [*names, *ScenarioSpec.model_fields])
+        if similar in names:
+            misplaced[key] = f"parameters.{similar}"
+    return misplaced
 
 
 def _unused(document: Document, used: set[str]) -> Iterator[Problem]:

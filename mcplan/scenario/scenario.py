@@ -141,16 +141,16 @@ class Scenario:
         simulation: Any = None,
         name: str = "scenario",
         description: str = "",
-        **read: Any,
+        **fields: Any,
     ):
-        if "document" in read:  # from a file, or from `dataclasses.replace`
+        if "document" in fields:  # from a file, or from `dataclasses.replace`
             values = dict(robot=robot, environment=environment, start=start, goal=goal, stances=stances)
             values |= dict(planner=planner, control=control, simulation=simulation, name=name, description=description)
-            self.__dict__.update(values | read)
+            self.__dict__.update(values | fields)
             return
-        if read:
+        if fields:
             raise TypeError(
-                f"Scenario has no argument {next(iter(read))!r}{did_you_mean_or_all(next(iter(read)), PARTS)}"
+                f"Scenario has no argument {next(iter(fields))!r}{did_you_mean_or_all(next(iter(fields)), PARTS)}"
             )
         instance("Scenario", "robot", robot, _robot_type())
         instance("Scenario", "environment", environment, Environment).check_names()
@@ -160,9 +160,9 @@ class Scenario:
         data |= {"stances": list(stances)} if stances else {}
         data |= {key: settings_data(key, value) for key, value in
                  (("planner", planner), ("control", control), ("simulation", simulation)) if value}  # fmt: skip
-        made = Scenario.of(Document.of_values(data, ScenarioError), robot=robot)
-        self.__dict__.update(made.__dict__)
-        warn_unusual_values(made.document)
+        scenario = Scenario.of(Document.of_values(data, ScenarioError), robot=robot)
+        self.__dict__.update(scenario.__dict__)
+        warn_unusual_values(scenario.document)
 
     @classmethod
     def of(cls, source: Document, variant: int | None = None, robot: "Robot | None" = None) -> "Scenario":

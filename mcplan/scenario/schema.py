@@ -7,8 +7,8 @@ import numpy as np
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from mcplan.scene.contact import Contact
-from mcplan.scene.found.settings import FindSettings
-from mcplan.scene.polygon import flaw
+from mcplan.scene.detection.settings import FindSettings
+from mcplan.scene.polygon import outline_error
 from mcplan.scene.spec import AxisName, ContactSpec, NotNegative, PoseSpec, Positive, Spec, Triple
 from mcplan.settings.control import ControlSettings
 from mcplan.settings.planner import PlannerSettings
@@ -24,7 +24,7 @@ class CourseSpec(Spec):
     patch: str
     """Name of the patch."""
     leader: Literal["own", "body"]
-    """``own``: on a separate path; ``body``: as the knots of the whole body move it."""
+    """``own``: the patch follows its own path; ``body``: its path follows from the knots of the whole body."""
     lift: Triple = (0.0, 0.0, 0.0)
     """Lift-off displacement along the normal of the old support, m."""
     approach: Triple = (0.0, 0.0, 0.0)
@@ -41,7 +41,7 @@ class NearSpec(Spec):
     """Minimum distance between bodies."""
 
     distance: float | None = None
-    """m."""
+    """Distance, m."""
     between: tuple[str, ...] = ()
     """Names of the two bodies."""
 
@@ -78,15 +78,16 @@ class LawSpec(Spec):
 class SegmentSpec(Spec):
     """A motion of the whole body; ``knots`` are postures q, each a line of numbers.
 
-    It begins and ends at rest, except at a stance with ``v`` and ``vd``, which is passed with these.
+    It begins and ends at rest, except at a stance with ``v`` and ``vd``, which is passed with this velocity and
+    acceleration.
     """
 
     times: Annotated[tuple[NotNegative, ...], Field(min_length=6, max_length=1000)]
-    """Of the knots, s, from 0 on."""
+    """Times of the knots, s, from 0 on."""
     knots: Annotated[tuple[str, ...], Field(min_length=6, max_length=1000)]
     """Postures of the whole body."""
     courses: tuple[CourseSpec, ...] = ()
-    """Of patches that leave or reach a support."""
+    """Swings of patches that leave or reach a support."""
     near: NearSpec = NearSpec()
     """Minimum distance between bodies."""
     missed: NotNegative = 0.0
@@ -132,7 +133,7 @@ class TransitionSpec(Spec):
     parts: bool = False
     """Whether a patch with an opened contact leaves its support."""
     segments: Annotated[tuple[SegmentSpec, ...], Field(min_length=1, max_length=2)]
-    """One or two."""
+    """One or two segments."""
 
 
 Pair = tuple[float, float]
@@ -146,13 +147,13 @@ class SurfaceSpec(Spec):
     name: Name
     """Unique name for references."""
     pose: PoseSpec = PoseSpec()
-    """Of its middle: x and y along its edges, z its outward normal."""
+    """Pose of its middle: x and y along its edges, z along its outward normal."""
     size: tuple[Positive, Positive] | None = None
     """Length along x and width along y, m; or ``polygon``."""
     polygon: tuple[Pair, ...] | None = None
     """Corners x, y in its frame, m: convex, at least three."""
     thickness: NotNegative = 0.05
-    """Of the slab below it, m, which collides."""
+    """Thickness of the slab below it, a collision body, m."""
     friction: NotNegative = 0.7
     """Coulomb coefficient."""
 
@@ -163,8 +164,8 @@ class SurfaceSpec(Spec):
         if self.polygon is not None:
             if len(self.polygon) < 3:
                 raise ValueError(f"polygon has {len(self.polygon)} corners, expected at least 3")
-            if wrong := flaw(np.array(self.polygon)):
-                raise ValueError(f"polygon {wrong}")
+            if error := outline_error(np.array(self.polygon)):
+                raise ValueError(f"polygon {error}")
         return self
 
     @property
@@ -182,7 +183,7 @@ class BarSpec(Spec):
     name: Name
     """Unique name for references."""
     ends: tuple[Triple, Triple]
-    """Middle of its two ends, world, m."""
+    """Ends of its axis, world, m."""
     radius: Positive
     """m."""
     friction: NotNegative = 0.7
@@ -249,7 +250,7 @@ class SolidSpec(Spec):
     name: Name
     """Unique name for references."""
     pose: PoseSpec = PoseSpec()
-    """Of its frame, world."""
+    """Pose of its frame in the world."""
     box: BoxSpec | None = None
     """A box about its frame's origin."""
     sphere: SphereSpec | None = None
@@ -305,16 +306,16 @@ class EnvironmentSpec(Spec):
     friction: NotNegative | None = None
     """Replaces that of every surface and bar."""
     mesh: str | None = None
-    """A mesh, height map or world (URDF, SDF, MJCF) whose surfaces, bars and obstacles are found (`mcplan.scene.found`)
-    and added to those listed here."""
+    """A mesh, height map or world (URDF, SDF, MJCF) whose surfaces, bars and obstacles are found
+    (`mcplan.scene.detection`) and added to those listed here."""
     scale: Positive = 1.0
-    """Factor of its lengths: 0.001 for mm."""
+    """Factor on the lengths in the file: 0.001 for mm."""
     up: AxisName = "z"
-    """Which of its axes points up."""
+    """Axis of the file that points up."""
     cell: Positive = 0.05
-    """Of a height map: the distance of its points, m."""
+    """Distance between the points of a height map, m."""
     height: Positive = 1.0
-    """Of a height map: height of the brightest grey level, m."""
+    """Height of the brightest grey level of a height map, m."""
     pose: PoseSpec = PoseSpec()
     """Pose of its origin."""
     find: FindSettings | None = None
@@ -336,20 +337,15 @@ class PostureSpec(Spec):
     """Joints that differ from it, rad or m."""
 
     def apply(self, robot: "Robot", q: np.ndarray) -> np.ndarray:
-        """Return ``q`` (nq,) with the base kept and the joints of this posture.
-
-        Joints that the posture does not name are those of ``q``.
-        """
+        """Return ``q`` (nq,) with the joints of this posture; base and free joints are unchanged."""
         result = np.array(q, float)
-        asked = self.asked(robot)
-        result[7:] = np.where(np.isnan(asked), result[7:], asked)
+        targets = self.joint_targets(robot)
+        result[7:] = np.where(np.isnan(targets), result[7:], targets)
         return result
 
-    def asked(self, robot: "Robot") -> np.ndarray:
-        """Return the joints (n,) of this posture; nan for those that it says nothing about.
-
-        A name says all of them; ``joints`` alone say only themselves.
-        """
+    def joint_targets(self, robot: "Robot") -> np.ndarray:
+        """Return the joint positions (n,) of this posture, nan for free joints: none is free if the posture has a
+        name."""
         result = np.full(robot.n, np.nan)
         if self.name is not None:
             result[:] = robot.posture(self.name)[7:]
@@ -369,25 +365,26 @@ else:
 
 
 class StartSpec(Spec):
-    """Where the motion begins: the posture is a guess, the contacts are exact."""
+    """Initial state: the contacts are exact, the posture is a guess."""
 
     posture: Posture | None = None
     """A guess; by default the robot's ``half_sitting``."""
     base: PoseSpec | None = None
-    """A guess, or where a fixed base stands."""
+    """A guess; exact for a fixed base."""
     contacts: tuple[ContactSpec, ...] = ()
-    """What touches at the start; exact. Without any: the patches that rest on supports where the posture has them."""
+    """Contacts at the start; exact. If empty: patches that rest on supports in the posture."""
 
 
 @dataclass(frozen=True, eq=False)
 class Start:
-    """Where the motion begins.
+    """Initial state.
 
     Parameters
     ----------
-    q : (nq,) guess: the given posture at the given base. Contacts outrank the base, which outranks the joints.
+    q : (nq,) guess: the given posture at the given base. Contacts have priority over the base, the base over the
+        joints.
     contacts : exact; coordinates that the file leaves out are those nearest to the patch at ``q``.
-    posture_given, base_given : whether the file says so, or a default was taken.
+    posture_given, base_given : whether the file gives them; otherwise they are defaults.
     """
 
     q: np.ndarray
@@ -400,13 +397,13 @@ class BaseGoalSpec(Spec):
     """A place for the base: within ``tolerance`` (m); with an orientation also within ``angle_tolerance`` (rad)."""
 
     xyz: Triple
-    """Of the base's origin, world, m."""
+    """Position of the base's origin, world, m."""
     tolerance: Positive = 0.05
     """m."""
     rpy: Triple | None = None
-    """Of the base, rad."""
+    """Orientation of the base, rad."""
     angle_tolerance: Positive = 0.1
-    """Of the shortest turn to ``rpy``, rad."""
+    """Maximum angle between the orientation and ``rpy``, rad."""
 
     @model_validator(mode="after")
     def _orientation_with_tolerance(self) -> "BaseGoalSpec":
@@ -416,27 +413,27 @@ class BaseGoalSpec(Spec):
 
 
 class GoalItem(Spec):
-    """One goal; everything given must hold. Without contacts it leaves them to the planner."""
+    """One goal; all given conditions must hold. Without ``contacts`` the planner chooses them."""
 
     contacts: tuple[ContactSpec, ...] = ()
-    """Each of these touches in the end."""
+    """Contacts at the end."""
     base: BaseGoalSpec | None = None
-    """Where the base is to be."""
+    """Target of the base."""
     posture: Posture | None = None
     """A posture of the robot by name, or some joints."""
     posture_tolerance: Positive = 0.2
-    """How far each joint may be from the posture: rad, or m. Contacts outrank the posture and take up part of this."""
+    """Tolerance of each joint, rad or m. Contacts have priority over the posture and use part of the tolerance."""
     com: CoM | None = None
-    """Where the centre of mass is to be: x, y or x, y, z, world, m."""
+    """Target of the centre of mass: x, y or x, y, z, world, m."""
     com_tolerance: Positive = 0.01
-    """How far the centre of mass may be from ``com``, m."""
+    """Tolerance of the centre of mass, m."""
     objects: dict[str, PoseSpec] = Field(default_factory=dict)
-    """Where free objects are to be, by name."""
+    """Target poses of free objects, by name."""
     only: bool = False
-    """No other contacts than those listed."""
+    """Whether contacts other than those listed are forbidden."""
 
     @model_validator(mode="after")
-    def _understood(self) -> "GoalItem":
+    def _complete(self) -> "GoalItem":
         if not (self.contacts or self.base or self.posture or self.com or self.objects):
             raise ValueError("asks for nothing; give one or more of contacts, base, posture, com, objects")
         if self.only and not self.contacts:
@@ -463,9 +460,9 @@ class StanceItem(Spec):
     """One item of a contact sequence; the planner writes the keys after ``com``."""
 
     contacts: tuple[ContactSpec, ...] | None = None
-    """All contacts of this stance: that of the first one."""
+    """All contacts of the stance, instead of ``add`` or ``remove``."""
     add: ContactSpec | None = None
-    """The contact that is made."""
+    """The contact that closes."""
     remove: str | None = None
     """The patch whose contact opens."""
     posture: Posture | None = None
@@ -473,11 +470,11 @@ class StanceItem(Spec):
     com: CoM | None = None
     """Target of the centre of mass: x, y or x, y, z, world, m."""
     objects: dict[str, PoseSpec] = Field(default_factory=dict)
-    """Poses that objects have at the end of this item: the contacts that stay on them push or pull them there."""
+    """Poses of objects at the end of this item: contacts that stay closed push or pull them there."""
     moved: str | None = None
-    """The patch that changes (written by the planner)."""
+    """The patch whose contact changes (written by the planner)."""
     change: Literal["start", "add", "remove", "shift"] | None = None
-    """What changes (written by the planner)."""
+    """Kind of the change (written by the planner)."""
     q: tuple[float, ...] | None = None
     """The posture (written by the planner): base position in m, quaternion w x y z, joints in rad or m."""
     wrenches: dict[str, tuple[float, float, float, float, float, float]] | None = None
@@ -490,7 +487,7 @@ class StanceItem(Spec):
     """Velocity in the posture: base m/s, rad/s in world axes, joints rad/s or m/s (written by the planner); missing at
     rest."""
     vd: tuple[float, ...] | None = None
-    """Acceleration there (written by the planner)."""
+    """Acceleration in the posture (written by the planner)."""
     transition: TransitionSpec | None = None
     """The motion from the previous item to this one."""
 
@@ -520,7 +517,7 @@ class ScenarioSpec(Spec):
     mcplan: Literal[1, 2]
     """Version of the format: plans of version 2 hold the motion between their stances."""
     name: Name
-    """Of files and directories made from it."""
+    """Name of the scenario, also used for files and directories."""
     description: str = ""
     """Description in a sentence."""
     robot: str
@@ -540,9 +537,9 @@ class ScenarioSpec(Spec):
     stances: tuple[StanceItem, ...] = ()
     """Contact sequence, specified by the user or found by the planner."""
     plan: dict[str, Any] | None = None
-    """Of a plan file: data of the search (written by the planner)."""
+    """Data of the search, in a plan file (written by the planner)."""
     parameters: dict[str, float] = Field(default_factory=dict)
-    """Names for numbers, which ``=`` expressions use."""
+    """Named numbers for ``=`` expressions."""
     variants: dict[str, float | Percent | Pair | StartRangeSpec] = Field(default_factory=dict)
     """Ranges of parameters, friction and start, drawn from a seed. ``parameters`` and ``variants`` are removed when the
     file is resolved (`mcplan.scenario.parameters`)."""

@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from mcplan.scenario.schema import Start
 
 
-FEW = 64
-"""Maximum number of corners of a mesh written as they are; collisions use its convex hull in any case."""
+MAX_WRITTEN_CORNERS = 64
+"""Meshes with at most this number of corners are written with all of them; collisions use the convex hull anyway."""
 
-MOST = 10_000
+MAX_HULL_CORNERS = 10_000
 """Maximum number of corners of a hull in a file; with more, the extreme corners in as many directions are kept."""
 
-THIN = 1e-4
+MIN_HULL_THICKNESS = 1e-4
 """m: minimum thickness given to the hull of a flat mesh."""
 
 
@@ -110,34 +110,34 @@ def settings_data(key: str, value: Any) -> dict[str, Any]:
 def moved_paths(data: Mapping[str, Any], home: Path, directory: Path) -> dict[str, Any]:
     """Return a scenario's values with the paths in them relative to ``directory`` instead of ``home``.
 
-    A scenario may read meshes only from its own directory and below, and from packages; for other meshes, the hull is
-    written.
+    A scenario may read meshes only from its own directory and below, and from packages; other meshes are written as
+    hulls.
     """
     moved = dict(data)
-    moved["robot"] = _moved(data["robot"], home, directory)
+    moved["robot"] = _relocated(data["robot"], home, directory)
     environment = dict(data.get("environment", {}))
     for group in ("obstacles", "objects"):
         if group in environment:
-            environment[group] = [_moved_mesh(item, home, directory) for item in environment[group]]
+            environment[group] = [_relocated_mesh(item, home, directory) for item in environment[group]]
     if "mesh" in environment:
-        environment["mesh"] = _moved(environment["mesh"], home, directory)
+        environment["mesh"] = _relocated(environment["mesh"], home, directory)
     return moved | ({"environment": environment} if environment else {})
 
 
-def _moved(name: str, home: Path, directory: Path) -> str:
-    """Return a path that was relative to ``home`` as one relative to ``directory``; bundled names, addresses stay."""
+def _relocated(name: str, home: Path, directory: Path) -> str:
+    """Return a path relative to ``directory`` instead of ``home``; names of bundled robots and URLs stay."""
     if "://" in name or (len(Path(name).parts) == 1 and not Path(name).suffix):
         return name
     path = home / name
     return Path(os.path.relpath(path, directory)).as_posix()
 
 
-def _moved_mesh(item: dict[str, Any], home: Path, directory: Path) -> dict[str, Any]:
+def _relocated_mesh(item: dict[str, Any], home: Path, directory: Path) -> dict[str, Any]:
     if "mesh" not in item:
         return item
     from mcplan.robot.mesh_file import MeshError, MeshFiles
 
-    file = _moved(item["mesh"]["file"], home, directory)
+    file = _relocated(item["mesh"]["file"], home, directory)
     try:
         MeshFiles(directory / "scenario.yaml").find(file)
     except MeshError:
@@ -159,17 +159,22 @@ def _hull(mesh: Mapping[str, Any], home: Path) -> list[list[float]] | None:
 
 
 def _corners(vertices: np.ndarray) -> np.ndarray:
-    """Return the corners (k,3) of a hull, at least ``THIN`` thick, at most ``MOST`` of them."""
-    from mcplan.scene.found.obstacles import directions
+    """Return the corners (k,3) of a hull, at least ``MIN_HULL_THICKNESS`` thick, at most ``MAX_HULL_CORNERS`` of
+    them."""
+    from mcplan.scene.detection.obstacles import directions
 
     middle = vertices.mean(axis=0)
     axes = np.linalg.svd(vertices - middle, full_matrices=False)[2]
-    for axis in axes[np.ptp((vertices - middle) @ axes.T, axis=0) < THIN]:
-        vertices = np.concatenate([vertices - 0.5 * THIN * axis, vertices + 0.5 * THIN * axis])
+    for axis in axes[np.ptp((vertices - middle) @ axes.T, axis=0) < MIN_HULL_THICKNESS]:
+        vertices = np.concatenate(
+            [vertices - 0.5 * MIN_HULL_THICKNESS * axis, vertices + 0.5 * MIN_HULL_THICKNESS * axis]
+        )
     corners = vertices[ConvexHull(vertices).vertices]
-    if len(corners) <= MOST:
+    if len(corners) <= MAX_HULL_CORNERS:
         return corners
-    farthest = [np.argmax((corners - middle) @ some.T, axis=0) for some in np.array_split(directions(MOST), 100)]
+    farthest = [
+        np.argmax((corners - middle) @ batch.T, axis=0) for batch in np.array_split(directions(MAX_HULL_CORNERS), 100)
+    ]
     return corners[np.unique(np.concatenate(farthest))]
 
 
@@ -209,7 +214,7 @@ def _shape(name: str, shape: Any) -> dict[str, Any]:
         return {"capsule": {"radius": shape.radius, "length": shape.length}}
     if isinstance(shape, Cylinder):
         return {"cylinder": {"radius": shape.radius, "length": shape.length}}
-    if isinstance(shape, MeshShape) and len(shape.vertices) <= FEW:
+    if isinstance(shape, MeshShape) and len(shape.vertices) <= MAX_WRITTEN_CORNERS:
         return {"hull": {"points": shape.vertices.tolist()}}
     raise InputError(f"`{name}` has a {type(shape).__name__}: a mesh comes into a scenario by its file, "
                      "environment: {obstacles: [{mesh: {file: ...}}]}")  # fmt: skip

@@ -1,9 +1,9 @@
 """Scenario variants: the same task with other dimensions, friction and start pose, drawn from a seed.
 
     variants:
-      riser: 15%                      # of its value, up or down
-      slip: 0.05                      # its value, more or less
-      friction: [0.5, 0.9]            # from, to
+      riser: 15%                      # nominal value ± 15 %
+      slip: 0.05                      # nominal value ± 0.05
+      friction: [0.5, 0.9]            # minimum, maximum
       start: {xy: 0.03, yaw: =pi/36}  # robot and start contacts moved together by at most this much (m, rad)
 
 Each name but ``start`` is a parameter of the file. Values are drawn uniformly from ``numpy.random.default_rng(seed)``,
@@ -121,8 +121,8 @@ _PERCENT = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*%")
 START = "start"
 START_RANGES = ("xy", "yaw")
 
-LARGEST = 1e9
-"""Maximum magnitude of drawn values: beyond any length of a scene, and sums cannot overflow."""
+MAX_VALUE = 1e9
+"""Maximum magnitude of drawn values: larger than any length of a scene, and sums cannot overflow."""
 
 
 class RangeError(ValueError):
@@ -144,14 +144,14 @@ class Range:
         Raises
         ------
         RangeError
-            A bound exceeds ``LARGEST``.
+            A bound exceeds ``MAX_VALUE``.
         """
         if self.low is not None and self.high is not None:
             return self.low, self.high
-        reach = self.spread + self.share * abs(nominal)
-        if not abs(nominal) + reach <= LARGEST:  # or is not a number
-            raise RangeError(f"{nominal:g} more or less {reach:g} is beyond {LARGEST:g}")
-        return nominal - reach, nominal + reach
+        half_width = self.spread + self.share * abs(nominal)
+        if not abs(nominal) + half_width <= MAX_VALUE:  # or is not a number
+            raise RangeError(f"{nominal:g} ± {half_width:g} is beyond {MAX_VALUE:g}")
+        return nominal - half_width, nominal + half_width
 
 
 @dataclass(frozen=True)
@@ -209,22 +209,22 @@ def _draw(document: Document, seed: int, robot: "Robot | None") -> tuple[Draw, l
     ranges, motion, problems = _ranges(document, nominal)
     rng = np.random.default_rng(seed)
     drawn: dict[str, float] = {}
-    moved = None
+    drawn_motion = None
     if problems:
-        return Draw(seed, drawn, moved), problems
+        return Draw(seed, drawn, drawn_motion), problems
     for key in document.data["variants"] or {}:
         name = same_name(key)
         if name == START and motion is not None:
             xy, yaw = motion
-            x, y, turn = (float(rng.uniform(-reach, reach)) for reach in (xy, xy, yaw))
-            moved = (x, y, turn)
+            x, y, turn = (float(rng.uniform(-limit, limit)) for limit in (xy, xy, yaw))
+            drawn_motion = (x, y, turn)
         elif name in ranges:
             values, _ = parameter_values(document, drawn, robot)
             try:
                 drawn[name] = float(rng.uniform(*ranges[name].bounds(values.get(name, 1.0))))
             except RangeError as reason:  # of a value computed from other drawn values
                 problems.append(document.problem(("variants", key), str(reason)))
-    return Draw(seed, drawn, moved), problems
+    return Draw(seed, drawn, drawn_motion), problems
 
 
 def _ranges(
@@ -285,6 +285,6 @@ def _number(given: Any, values: dict[str, float]) -> float:
     number = Expression(given[1:]).value(values) if is_expression(given) else given
     if not isinstance(number, (int, float)) or isinstance(number, bool):
         raise RangeError(f"expected a number, got {given!r}")
-    if not abs(number) <= LARGEST:  # or is not a number
-        raise RangeError(f"expected a number between ±{LARGEST:g}, got {given!s:.40}")
+    if not abs(number) <= MAX_VALUE:  # or is not a number
+        raise RangeError(f"expected a number between ±{MAX_VALUE:g}, got {given!s:.40}")
     return float(number)

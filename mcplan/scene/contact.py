@@ -13,15 +13,15 @@ from mcplan.robot.robot import Robot
 
 @dataclass(frozen=True, eq=False)
 class Carrier:
-    """The free object that a contact is on; at rest it carries a load as long as it neither slides nor tips.
+    """Free object with a contact on one of its surfaces. At rest it carries a load unless it slides or tips.
 
     Parameters
     ----------
     name : of the object.
     mass : kg.
     com : (3,) its centre of mass in the world.
-    rest : its contact with its support, with a patch of the object's name and frame. None in the air: then the robot's
-        contacts on the object carry its weight.
+    rest : contact of the object with its support; its patch has the name and frame of the object. None in the air,
+        where the robot's contacts on the object carry its weight.
     """
 
     name: str
@@ -34,7 +34,7 @@ class Carrier:
         return replace(self, rest=self.rest and self.rest.with_margin(friction, force))
 
     def moved(self, begin: Pose, end: Pose, rests: bool) -> "Carrier":
-        """Return the object moved from one pose (R, p) to another; ``rests``: it still rests on the same support."""
+        """Return the object moved from one pose (R, p) to another; ``rests``: whether it stays on its support."""
         turn = end[0] @ begin[0].T
         rest = self.rest.moved(begin, end) if rests and self.rest else None
         return replace(self, com=end[1] + turn @ (self.com - begin[1]), rest=rest)
@@ -57,7 +57,7 @@ class Contact:
     axes : (3,3) with columns t1, t2, n in the world; n is the outward normal of the support. For a grasp
         the patch axes.
     friction : Coulomb coefficient (unused for a grasp).
-    max_force : largest normal force, for a grasp the largest norm of the force (N); inf if unlimited.
+    max_force : largest normal force; for a grasp the largest norm of the force (N); inf if unlimited.
     max_moment : largest norm of the moment of a grasp (N m); inf if unlimited.
     selection : (m,6) orthonormal rows: the directions (linear, angular), in patch axes at the patch origin, in which
         the patch cannot move.
@@ -166,7 +166,7 @@ class Contact:
 
     @cached_property
     def ground(self) -> float:
-        """Height of its lowest point (m)."""
+        """Height of the lowest contact point (m)."""
         return float(self.world_points[:, 2].min())
 
     def same_place(self, other: "Contact", tolerance: float = 1e-6) -> bool:
@@ -207,17 +207,17 @@ def constrained_directions(free: Sequence[np.ndarray]) -> np.ndarray:
 
     The unit vectors are projected in order, so that rows along patch axes are preserved.
     """
-    taken: list[np.ndarray] = []
+    basis: list[np.ndarray] = []
     for twist in free:
-        rest = _beside(np.array(twist, float), taken)
-        if np.linalg.norm(rest) > 1e-9:
-            taken.append(rest / np.linalg.norm(rest))
-    count = len(taken)
+        remainder = _orthogonal_part(np.array(twist, float), basis)
+        if np.linalg.norm(remainder) > 1e-9:
+            basis.append(remainder / np.linalg.norm(remainder))
+    count = len(basis)
     for unit in np.eye(6):
-        rest = _beside(_beside(unit, taken), taken)
-        if np.linalg.norm(rest) > 1e-6 and len(taken) < 6:
-            taken.append(rest / np.linalg.norm(rest))
-    return np.array(taken[count:]).reshape(-1, 6)
+        remainder = _orthogonal_part(_orthogonal_part(unit, basis), basis)
+        if np.linalg.norm(remainder) > 1e-6 and len(basis) < 6:
+            basis.append(remainder / np.linalg.norm(remainder))
+    return np.array(basis[count:]).reshape(-1, 6)
 
 
 def ball_selection(radius: float) -> np.ndarray:
@@ -240,16 +240,16 @@ def axis_freedoms(slide: Sequence[str], hinge: Sequence[str]) -> list[np.ndarray
     return [np.eye(6)[_AXIS[name]] for name in slide] + [np.eye(6)[3 + _AXIS[name]] for name in hinge]
 
 
-def _beside(vector: np.ndarray, taken: Sequence[np.ndarray]) -> np.ndarray:
-    for other in taken:
-        vector = vector - (vector @ other) * other
+def _orthogonal_part(vector: np.ndarray, basis: Sequence[np.ndarray]) -> np.ndarray:
+    for unit in basis:
+        vector = vector - (vector @ unit) * unit
     return vector
 
 
 def largest_per_link(robot: Robot, contacts: Sequence[Contact]) -> tuple[Contact, ...]:
-    """Return the contacts without edges and balls of links that also have a flat contact: toes of a foot on its sole.
+    """Return the contacts without edges, points and balls of links with a flat contact: no toe of a foot on its sole.
 
-    An edge carries load only at the rim of the flat patch, when the link is about to tip.
+    Such a contact carries load only when the link is about to tip over the rim of the flat patch.
     """
     flat = {robot.frame(c.patch)[0] for c in contacts if len(c.points) > 2}
     return tuple(c for c in contacts if len(c.points) > 2 or c.kind == "grasp" or robot.frame(c.patch)[0] not in flat)

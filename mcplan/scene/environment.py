@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 
 from mcplan.errors import InputError
 from mcplan.robot.pose import quat_from_rotation, rotation_from_quat, rotation_from_rpy
-from mcplan.scene.polygon import counter_clockwise, flaw
+from mcplan.scene.polygon import counter_clockwise, outline_error
 from mcplan.util.arguments import instance, shown, vector
 from mcplan.util.html_table import html_of, html_table, numbers
 
@@ -40,40 +40,40 @@ def _checked_name(kind: str, name: str) -> str:
     return f"{kind} `{name}`"
 
 
-def _checked_shape(what: str, shape: "Shape") -> "Shape":
+def _checked_shape(label: str, shape: "Shape") -> "Shape":
     """Check that a shape has a known kind and positive lengths."""
     from mcplan.robot.description import Box, Capsule, Cylinder, MeshShape, Sphere
 
     if not isinstance(shape, Box | Sphere | Capsule | Cylinder | MeshShape):
-        raise InputError(f"{what}: shape: expected a Box, Sphere, Capsule, Cylinder or MeshShape, not {shown(shape)}")
+        raise InputError(f"{label}: shape: expected a Box, Sphere, Capsule, Cylinder or MeshShape, not {shown(shape)}")
     if isinstance(shape, Box):
-        for length in vector(what, "size of its box", shape.size, 3):
-            _number(what, "size of its box", length, "m", positive=True)
+        for length in vector(label, "size of its box", shape.size, 3):
+            _number(label, "size of its box", length, "m", positive=True)
     elif not isinstance(shape, MeshShape):
         for key in ("radius", "length")[: 1 if isinstance(shape, Sphere) else 2]:
-            _number(what, key, getattr(shape, key), "m", positive=True)
+            _number(label, key, getattr(shape, key), "m", positive=True)
     return shape
 
 
-def _floats(what: str, key: str, value: ArrayLike) -> np.ndarray:
+def _floats(label: str, key: str, value: ArrayLike) -> np.ndarray:
     try:
         return np.array(value, float)
     except (TypeError, ValueError):
-        raise InputError(f"{what}: {key}: expected numbers in m, not {shown(value)}") from None
+        raise InputError(f"{label}: {key}: expected numbers in m, not {shown(value)}") from None
 
 
-def _number(what: str, key: str, value: float, unit: str = "", positive: bool = False) -> float:
+def _number(label: str, key: str, value: float, unit: str = "", positive: bool = False) -> float:
     """Check that a number is finite and at least 0, or positive."""
     in_unit = f" {unit}" if unit else ""
     if not isinstance(value, int | float | np.floating | np.integer) or not np.isfinite(value):
-        raise InputError(f"{what}: {key}: expected a finite number{unit and ' in ' + unit}, not {shown(value)}")
+        raise InputError(f"{label}: {key}: expected a finite number{unit and ' in ' + unit}, not {shown(value)}")
     if value < 0.0 or (positive and value == 0.0):
-        raise InputError(f"{what}: {key} is {value:g}{in_unit}, expected {'more than 0' if positive else '0 or more'}")
+        raise InputError(f"{label}: {key} is {value:g}{in_unit}, expected {'more than 0' if positive else '0 or more'}")
     return float(value)
 
 
 def pose_of(
-    what: str,
+    label: str,
     R: ArrayLike | None,
     p: ArrayLike | None,
     xyz: ArrayLike | None,
@@ -82,20 +82,20 @@ def pose_of(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return rotation (3,3) and position (3,) from one of their representations; by default the world frame."""
     if p is not None and xyz is not None:
-        raise InputError(f"{what}: p and xyz are both given; they are the same position")
+        raise InputError(f"{label}: p and xyz are both given; they are the same position")
     if sum(turn is not None for turn in (R, rpy, quat_wxyz)) > 1:
-        raise InputError(f"{what}: give one of R, rpy and quat_wxyz; they are the same orientation")
-    place = np.zeros(3) if p is None and xyz is None else vector(what, "xyz", p if xyz is None else xyz, 3)  # type: ignore[arg-type]
+        raise InputError(f"{label}: give one of R, rpy and quat_wxyz; they are the same orientation")
+    place = np.zeros(3) if p is None and xyz is None else vector(label, "xyz", p if xyz is None else xyz, 3)  # type: ignore[arg-type]
     if rpy is not None:
-        return rotation_from_rpy(vector(what, "rpy", rpy, 3)), place
+        return rotation_from_rpy(vector(label, "rpy", rpy, 3)), place
     if quat_wxyz is not None:
-        quat = vector(what, "quat_wxyz", quat_wxyz, 4)
+        quat = vector(label, "quat_wxyz", quat_wxyz, 4)
         if abs(np.linalg.norm(quat) - 1.0) > 1e-3:
-            raise InputError(f"{what}: quat_wxyz has length {np.linalg.norm(quat):.6g}, expected 1 (within 0.001)")
+            raise InputError(f"{label}: quat_wxyz has length {np.linalg.norm(quat):.6g}, expected 1 (within 0.001)")
         return rotation_from_quat(quat), place
-    turn = np.eye(3) if R is None else _floats(what, "R", R)
+    turn = np.eye(3) if R is None else _floats(label, "R", R)
     if turn.shape != (3, 3) or not np.allclose(turn @ turn.T, np.eye(3), atol=1e-6):
-        raise InputError(f"{what}: R is no rotation matrix (3, 3)")
+        raise InputError(f"{label}: R is no rotation matrix (3, 3)")
     return turn, place
 
 
@@ -143,23 +143,23 @@ class Surface:
         rpy: ArrayLike | None = None,
         quat_wxyz: ArrayLike | None = None,
     ):
-        what = _checked_name("surface", name)
+        label = _checked_name("surface", name)
         if (size is None) == (polygon is None):
-            raise InputError(f"{what}: give either size=(length, width) or polygon=[(x, y), ...], in m")
+            raise InputError(f"{label}: give either size=(length, width) or polygon=[(x, y), ...], in m")
         if size is not None:
-            for length in (sides := vector(what, "size", size, 2)):
-                _number(what, "size", length, "m", positive=True)
+            for length in (sides := vector(label, "size", size, 2)):
+                _number(label, "size", length, "m", positive=True)
             corners = sides / 2 * np.array([[-1.0, -1], [1, -1], [1, 1], [-1, 1]])
         else:
-            corners = _floats(what, "polygon", polygon)  # type: ignore[arg-type]
+            corners = _floats(label, "polygon", polygon)  # type: ignore[arg-type]
         if corners.ndim != 2 or corners.shape[1] != 2 or len(corners) < 3 or not np.isfinite(corners).all():
-            raise InputError(f"{what}: polygon has the shape {corners.shape}, expected at least 3 rows of x, y in m")
-        if wrong := flaw(corners):
-            raise InputError(f"{what}: the outline {wrong}")
-        R, p = pose_of(what, R, p, xyz, rpy, quat_wxyz)
+            raise InputError(f"{label}: polygon has the shape {corners.shape}, expected at least 3 rows of x, y in m")
+        if error := outline_error(corners):
+            raise InputError(f"{label}: the outline {error}")
+        R, p = pose_of(label, R, p, xyz, rpy, quat_wxyz)
         assign(self, name=name, R=R, p=p, polygon=counter_clockwise(corners), owner=owner)
-        assign(self, thickness=_number(what, "thickness", thickness, "m"))
-        assign(self, friction=_number(what, "friction", friction))
+        assign(self, thickness=_number(label, "thickness", thickness, "m"))
+        assign(self, friction=_number(label, "friction", friction))
 
     def __repr__(self) -> str:
         xyz = ", ".join(f"{x:.4g}" for x in self.p)
@@ -186,7 +186,7 @@ class Bar:
     ends : (2,3) ends of the axis in the world, m.
     radius : m.
     friction : Coulomb coefficient, for contacts that are not grasps.
-    max_force : largest force of a grasp (N) instead of the patch's; None: the patch's.
+    max_force : largest force of a grasp (N); None: that of the patch.
     """
 
     name: str
@@ -198,15 +198,15 @@ class Bar:
     def __init__(
         self, name: str, ends: ArrayLike, radius: float, friction: float = 0.7, max_force: float | None = None
     ):
-        what = _checked_name("bar", name)
-        points = _floats(what, "ends", ends)
+        label = _checked_name("bar", name)
+        points = _floats(label, "ends", ends)
         if points.shape != (2, 3) or not np.isfinite(points).all():
-            raise InputError(f"{what}: ends has the shape {points.shape}, expected two points x, y, z in m")
+            raise InputError(f"{label}: ends has the shape {points.shape}, expected two points x, y, z in m")
         if np.linalg.norm(points[1] - points[0]) < 1e-6:
-            raise InputError(f"{what}: the two ends are the same point")
+            raise InputError(f"{label}: the two ends are the same point")
         assign(self, name=name, ends=points, max_force=max_force)
-        assign(self, radius=_number(what, "radius", radius, "m", positive=True))
-        assign(self, friction=_number(what, "friction", friction))
+        assign(self, radius=_number(label, "radius", radius, "m", positive=True))
+        assign(self, friction=_number(label, "friction", friction))
 
     def __repr__(self) -> str:
         ends = ", ".join("(" + ", ".join(f"{x:.4g}" for x in end) + ")" for end in self.ends)
@@ -251,9 +251,9 @@ class Obstacle:
         rpy: ArrayLike | None = None,
         quat_wxyz: ArrayLike | None = None,
     ):
-        what = _checked_name("obstacle", name)
-        R, p = pose_of(what, R, p, xyz, rpy, quat_wxyz)
-        assign(self, name=name, shape=_checked_shape(what, shape), R=R, p=p)
+        label = _checked_name("obstacle", name)
+        R, p = pose_of(label, R, p, xyz, rpy, quat_wxyz)
+        assign(self, name=name, shape=_checked_shape(label, shape), R=R, p=p)
 
     def __repr__(self) -> str:
         return f"Obstacle({self.name!r}, {type(self.shape).__name__}, xyz=({', '.join(f'{x:.4g}' for x in self.p)}))"
@@ -295,16 +295,16 @@ class FreeObject:
         rpy: ArrayLike | None = None,
         quat_wxyz: ArrayLike | None = None,
     ):
-        what = _checked_name("object", name)
-        R, p = pose_of(what, R, p, xyz, rpy, quat_wxyz)
-        assign(self, name=name, shape=_checked_shape(what, shape), R=R, p=p)
-        assign(self, mass=_number(what, "mass", mass, "kg", positive=True))
-        assign(self, friction=_number(what, "friction", friction))
+        label = _checked_name("object", name)
+        R, p = pose_of(label, R, p, xyz, rpy, quat_wxyz)
+        assign(self, name=name, shape=_checked_shape(label, shape), R=R, p=p)
+        assign(self, mass=_number(label, "mass", mass, "kg", positive=True))
+        assign(self, friction=_number(label, "friction", friction))
         assign(self, surfaces=tuple(s if s.owner == name else replace(s, owner=name) for s in surfaces))
 
     def __repr__(self) -> str:
-        what = f"{type(self.shape).__name__}, {self.mass:g} kg, {len(self.surfaces)} surfaces"
-        return f"FreeObject({self.name!r}, {what})"
+        label = f"{type(self.shape).__name__}, {self.mass:g} kg, {len(self.surfaces)} surfaces"
+        return f"FreeObject({self.name!r}, {label})"
 
     @property
     def pose(self) -> np.ndarray:
@@ -327,7 +327,7 @@ Thing = Surface | Bar | Obstacle | FreeObject
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
 class Environment:
-    """Everything around the robot; surfaces of objects are found by name, like any other.
+    """Everything around the robot; surfaces of objects have names like any other.
 
     Parameters
     ----------
@@ -438,13 +438,13 @@ def coplanar_surfaces(environment: Environment) -> dict[str, frozenset[str]]:
     if not surfaces:
         return {}
     normals = np.array([surface.normal for surface in surfaces])
-    alike = normals @ normals.T > 1.0 - SAME_DIRECTION
-    found = {}
+    parallel = normals @ normals.T > 1.0 - SAME_DIRECTION
+    coplanar = {}
     for i, surface in enumerate(surfaces):
         near = [
             other.name
             for j, other in enumerate(surfaces)
-            if alike[i, j] and np.abs((other.corners - surface.p) @ surface.normal).max() < SAME_PLANE
+            if parallel[i, j] and np.abs((other.corners - surface.p) @ surface.normal).max() < SAME_PLANE
         ]
-        found[surface.name] = frozenset({surface.name, *near})
-    return found
+        coplanar[surface.name] = frozenset({surface.name, *near})
+    return coplanar

@@ -65,43 +65,43 @@ def place_on_surface(
     """Place a patch with ``polygon`` (k,2; one point for a point contact, or for a ball of ``radius``) on a surface."""
     if kind == "grasp":
         raise InputError(f"a grasp needs a bar, and `{surface.name}` is a surface; set `kind: point` to lean on it")
-    wrong = sorted(set(spec.given) & {"along", "angle", "flip", "offset"})
-    if wrong:
-        raise InputError(f"{', '.join(wrong)}: a place on the surface `{surface.name}` is given by x, y and yaw")
+    unexpected = sorted(set(spec.given) & {"along", "angle", "flip", "offset"})
+    if unexpected:
+        raise InputError(f"{', '.join(unexpected)}: a place on the surface `{surface.name}` is given by x, y and yaw")
     # the yaw of a point contact is free, so it may be left out
     needed = ("x", "y") if kind in ("point", "ball") else ("x", "y", "yaw")
     missing = [name for name in needed if name not in spec.given]
     if near is None and missing:
-        raise InputError(f"{', '.join(missing)} left out, and no posture is known to take the nearest place from")
+        raise InputError(f"{', '.join(missing)} left out: without a posture the nearest place is unknown")
     yaw = spec.yaw
     if yaw is None:
         yaw = 0.0 if near is None else _nearest_yaw(surface.R.T @ near[0], polygon)
-    turn = surface_rotation(yaw)
-    shape = polygon @ turn[:2, :2].T
+    R_SP = surface_rotation(yaw)
+    shape = polygon @ R_SP[:2, :2].T
     if spec.x is not None and spec.y is not None:
         origin = np.array([spec.x, spec.y])
     else:
         assert near is not None
-        here = (surface.R.T @ (near[1] - surface.p))[:2]
+        target = (surface.R.T @ (near[1] - surface.p))[:2]
         if radius:  # undo the rolling: where the ball would be upright
-            phi = Rotation.from_matrix(surface.R.T @ near[0] @ turn.T).as_rotvec()
-            here -= radius * np.array([phi[1], -phi[0]])
-        origin = _nearest_origin(spec, surface, shape, here)
-    beyond = outside(origin + shape, surface.polygon)
+            phi = Rotation.from_matrix(surface.R.T @ near[0] @ R_SP.T).as_rotvec()
+            target -= radius * np.array([phi[1], -phi[0]])
+        origin = _nearest_origin(spec, surface, shape, target)
+    excess = outside(origin + shape, surface.polygon)
     points = polygon
     if spec.overhang:
         A, b = half_planes(surface.polygon)
-        points = clip(polygon, A @ turn[:2, :2], b - A @ origin)
+        points = clip(polygon, A @ R_SP[:2, :2], b - A @ origin)
         if len(points) < min(len(polygon), 2):
             raise InputError(f"nothing of the patch `{spec.patch}` lies on `{surface.name}` here")
-    elif beyond > TOLERANCE:
+    elif excess > TOLERANCE:
         raise InputError(
-            f"the patch `{spec.patch}` reaches {1000 * beyond:.0f} mm beyond `{surface.name}` at x {origin[0]:.3f}, "
+            f"the patch `{spec.patch}` reaches {1000 * excess:.0f} mm beyond `{surface.name}` at x {origin[0]:.3f}, "
             f"y {origin[1]:.3f}, yaw {yaw:.3f}; at most 1 mm is allowed without `overhang: true`"
         )
     p = surface.p + surface.R @ np.append(origin, radius)
     coordinates: dict[str, float | bool] = {"x": float(origin[0]), "y": float(origin[1]), "yaw": float(yaw)}
-    return ContactPlace(surface.R @ turn, p, np.column_stack([points, np.full(len(points), radius)]), coordinates)
+    return ContactPlace(surface.R @ R_SP, p, np.column_stack([points, np.full(len(points), radius)]), coordinates)
 
 
 def surface_rotation(yaw: float) -> np.ndarray:
@@ -125,26 +125,26 @@ def _nearest_yaw(R: np.ndarray, polygon: np.ndarray) -> float:
     return float(np.arctan2(R[1, 0] + R[0, 1], R[0, 0] - R[1, 1]))
 
 
-def _nearest_origin(spec: ContactSpec, surface: Surface, shape: np.ndarray, here: np.ndarray) -> np.ndarray:
-    """Return the origin (2,) nearest to ``here`` with the shape on the surface; x or y may be fixed."""
+def _nearest_origin(spec: ContactSpec, surface: Surface, shape: np.ndarray, target: np.ndarray) -> np.ndarray:
+    """Return the origin (2,) nearest to ``target`` with the shape on the surface; x or y may be fixed."""
     A, b = half_planes(surface.polygon) if spec.overhang else erode(surface.polygon, shape)
     fixed = spec.x if spec.x is not None else spec.y
     if fixed is None:
-        origin = nearest(here, A, b)
+        origin = nearest(target, A, b)
         if origin is None:
             raise InputError(f"the patch `{spec.patch}` does not fit on `{surface.name}` in this direction")
         return origin
     free = 1 if spec.x is not None else 0
-    slope, room = A[:, free], b - A[:, 1 - free] * fixed
-    steep = np.abs(slope) > 1e-9
-    ratio = room[steep] / slope[steep]
-    low = np.max(ratio[slope[steep] < 0], initial=-np.inf)
-    high = np.min(ratio[slope[steep] > 0], initial=np.inf)
+    slope, slack = A[:, free], b - A[:, 1 - free] * fixed
+    bounding = np.abs(slope) > 1e-9
+    ratio = slack[bounding] / slope[bounding]
+    low = np.max(ratio[slope[bounding] < 0], initial=-np.inf)
+    high = np.min(ratio[slope[bounding] > 0], initial=np.inf)
     if low > high + 1e-9:
         name = "xy"[1 - free]
         raise InputError(f"the patch `{spec.patch}` does not fit on `{surface.name}` at {name} {fixed:.3f}")
     origin = np.array([fixed, fixed])
-    origin[free] = np.clip(here[free], low, max(low, high))
+    origin[free] = np.clip(target[free], low, max(low, high))
     return origin
 
 
@@ -162,37 +162,37 @@ def place_on_bar(
 ) -> ContactPlace:
     """Place a patch with ``polygon`` (k,2; one point unless the kind is ``surface``) on a bar."""
     given = spec.given
-    wrong = sorted(set(given) - set(_COORDINATES[kind]))
-    if wrong:
+    unexpected = sorted(set(given) - set(_COORDINATES[kind]))
+    if unexpected:
         known = ", ".join(_COORDINATES[kind])
-        raise InputError(f"{', '.join(wrong)}: a {kind} contact on the bar `{bar.name}` is given by {known}")
+        raise InputError(f"{', '.join(unexpected)}: a {kind} contact on the bar `{bar.name}` is given by {known}")
     if kind == "surface" and len(polygon) < 3:
         raise InputError(f"the edge `{spec.patch}` cannot rest on a bar; set `kind: point`, or use a flat patch")
     missing = [name for name in _NEEDED[kind] if name not in given]
     if near is None and missing:
-        raise InputError(f"{', '.join(missing)} left out, and no posture is known to take the nearest place from")
-    flip, angle = _turn(spec, bar, near)
+        raise InputError(f"{', '.join(missing)} left out: without a posture the nearest place is unknown")
+    flip, angle = _flip_and_angle(spec, bar, near)
     R = bar_rotation(bar, angle, flip)
-    beyond_plane = 0.0 if kind == "grasp" else bar.radius
+    axis_distance = 0.0 if kind == "grasp" else bar.radius
     along, offset = spec.along or 0.0, spec.offset or 0.0
     low, high = (polygon[:, 0].min(), polygon[:, 0].max()) if kind == "surface" else (0.0, 0.0)
     if near is not None:
-        # p + R [offset, 0, beyond_plane] = e_0 + along d, with d perpendicular to the patch's x axis
-        reach = near[1] + beyond_plane * R[:, 2] - bar.ends[0]
+        # p + R [offset, 0, axis_distance] = e_0 + along d, with d perpendicular to the patch's x axis
+        from_end = near[1] + axis_distance * R[:, 2] - bar.ends[0]
         if spec.offset is None and kind == "surface":
-            offset = float(np.clip(-reach @ R[:, 0], low, high))
+            offset = float(np.clip(-from_end @ R[:, 0], low, high))
         if spec.along is None:
-            along = float(reach @ bar.direction)
+            along = float(from_end @ bar.direction)
     if kind == "surface" and not low - TOLERANCE <= offset <= high + TOLERANCE:
         raise InputError(f"offset {offset:.3f} is outside the patch `{spec.patch}` ({low:.3f} to {high:.3f})")
     points = _line(polygon, min(max(offset, low), high)) if kind == "surface" else np.zeros((1, 3))
-    sense = -1.0 if flip else 1.0
-    before, after = np.sort(sense * points[[0, -1], 1])
+    sign = -1.0 if flip else 1.0
+    before, after = np.sort(sign * points[[0, -1], 1])
     if spec.along is None:
         along = _clamp(along, -before, bar.length - after, spec, bar)
     excess = max(-(along + before), along + after - bar.length)
     if spec.overhang and kind == "surface":
-        span = np.sort(sense * (np.array([0.0, bar.length]) - along))
+        span = np.sort(sign * (np.array([0.0, bar.length]) - along))
         points[:, 1] = np.clip(points[:, 1], *span)
         if np.ptp(points[:, 1]) < TOLERANCE:
             raise InputError(f"nothing of the patch `{spec.patch}` lies on `{bar.name}` here")
@@ -201,7 +201,7 @@ def place_on_bar(
             f"the patch `{spec.patch}` reaches {1000 * excess:.0f} mm beyond the end of `{bar.name}` at along "
             f"{along:.3f}; the bar is {bar.length:.3f} m long"
         )
-    p = bar.ends[0] + along * bar.direction - R @ np.array([offset, 0.0, beyond_plane])
+    p = bar.ends[0] + along * bar.direction - R @ np.array([offset, 0.0, axis_distance])
     values = {"along": along, "offset": offset, "angle": angle, "flip": flip}
     return ContactPlace(R, p, points, {name: values[name] for name in _COORDINATES[kind]})
 
@@ -210,14 +210,14 @@ def bar_rotation(bar: Bar, angle: float, flip: bool) -> np.ndarray:
     """Return ``R_WP`` (3,3) of a patch on a bar."""
     y = -bar.direction if flip else bar.direction
     level = np.hypot(y[0], y[1])
-    wanted = np.array([0.0, 0.0, -1.0]) if level > 1e-6 else np.array([1.0, 0.0, 0.0])
-    z = wanted - (wanted @ y) * y
+    target = np.array([0.0, 0.0, -1.0]) if level > 1e-6 else np.array([1.0, 0.0, 0.0])
+    z = target - (target @ y) * y
     z = z / np.linalg.norm(z)
     c, s = np.cos(angle), np.sin(angle)
     return np.column_stack([np.cross(y, z), y, z]) @ np.array([[c, 0, s], [0, 1, 0], [-s, 0, c]])
 
 
-def _turn(spec: ContactSpec, bar: Bar, near: tuple[np.ndarray, np.ndarray] | None) -> tuple[bool, float]:
+def _flip_and_angle(spec: ContactSpec, bar: Bar, near: tuple[np.ndarray, np.ndarray] | None) -> tuple[bool, float]:
     """Return flip and angle: as specified, else those with the smallest rotation of the patch.
 
     The trace of ``(R_0 Ry(a))' R`` is ``M11 + cos(a) (M00 + M22) + sin(a) (M02 - M20)`` with ``M = R_0' R``.
@@ -309,10 +309,10 @@ def make_contact(
             f"robot {robot.name} has no patch `{spec.patch}`{did_you_mean_or_all(spec.patch, robot.patches)}"
         )
     if spec.patch == MOUNT:
-        place_of_base = near if spec.pose is None else (spec.pose.R, spec.pose.p)
-        if place_of_base is None:
+        base_pose = near if spec.pose is None else (spec.pose.R, spec.pose.p)
+        if base_pose is None:
             raise InputError(f"{MOUNT}: a pose is missing: where does the base stand?")
-        return mount_contact(robot, *place_of_base)
+        return mount_contact(robot, *base_pose)
     support = environment.supports.get(spec.surface)
     if support is None:
         hint = did_you_mean_or_all(spec.surface, environment.supports)
@@ -398,8 +398,8 @@ def contact(
         raise InputError(f"contact: robot: expected a Robot, not {shown(robot)}; mcplan.load_robot(...) gives one")
     if not isinstance(support, Surface | Bar | str):
         raise InputError(f"contact: support: expected a Surface, a Bar or the name of one, not {shown(support)}")
-    known = Environment([support]) if environment is None and isinstance(support, Surface | Bar) else environment
-    if known is None:
+    scene = Environment([support]) if environment is None and isinstance(support, Surface | Bar) else environment
+    if scene is None:
         raise InputError(f"support {support!r} is a name: give the environment that holds it too")
     name = support if isinstance(support, str) else support.name
     try:
@@ -412,10 +412,10 @@ def contact(
         if patch not in robot.patches:
             raise InputError(f"robot {robot.name} has no patch `{patch}`{did_you_mean_or_all(patch, robot.patches)}")
         X = robot.frame_pose(near, patch)
-        return make_contact(robot, known, spec, (X[:3, :3], X[:3, 3]))
-    turns = ("yaw",) if isinstance(known.supports.get(name), Surface) else ("angle", "flip")
-    left = {turn: 0.0 if turn != "flip" else False for turn in turns if getattr(spec, turn) is None}
-    return make_contact(robot, known, spec.model_copy(update=left))
+        return make_contact(robot, scene, spec, (X[:3, :3], X[:3, 3]))
+    orientations = ("yaw",) if isinstance(scene.supports.get(name), Surface) else ("angle", "flip")
+    defaults = {key: 0.0 if key != "flip" else False for key in orientations if getattr(spec, key) is None}
+    return make_contact(robot, scene, spec.model_copy(update=defaults))
 
 
 def _polygon(patch: "Patch", kind: str) -> np.ndarray:

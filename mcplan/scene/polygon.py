@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-ONE_PLACE = 1e-6
-"""m: nearer corners coincide."""
+MIN_SIDE = 1e-6
+"""m: corners nearer to each other coincide."""
 
 
 def counter_clockwise(polygon: np.ndarray) -> np.ndarray:
@@ -32,10 +32,10 @@ def is_convex(polygon: np.ndarray) -> bool:
     return bool(area(polygon) > 1e-9 and np.all(turn > -1e-12) and winding < 3 * np.pi)
 
 
-def flaw(polygon: np.ndarray) -> str:
+def outline_error(polygon: np.ndarray) -> str:
     """Return the reason why corners (k,2) are no valid outline of a surface; empty if valid."""
     sides = np.linalg.norm(np.roll(polygon, -1, axis=0) - polygon, axis=1)
-    if sides[k := int(sides.argmin())] < ONE_PLACE:
+    if sides[k := int(sides.argmin())] < MIN_SIDE:
         return f"has corners {k + 1} and {(k + 1) % len(polygon) + 1} in the same place; remove one of them"
     if abs(area(polygon)) < 1e-9 or not is_convex(polygon):
         return "is not convex, or has no area; split it into convex surfaces"
@@ -81,17 +81,17 @@ def clip(points: np.ndarray, A: np.ndarray, b: np.ndarray) -> np.ndarray:
 def uncovered(polygon: np.ndarray, pieces: Sequence[tuple[np.ndarray, np.ndarray]]) -> float:
     """Return the area (m²) of a convex polygon (k,2) outside of convex ``pieces``, ``A u <= b`` each.
 
-    The remainder of each piece is cut along the piece's sides into convex parts.
+    Each piece is subtracted from the rest by cuts along its sides, which leave convex parts.
     """
-    left = [polygon]
+    remaining = [polygon]
     for A, b in pieces:
         parts = []
-        for part in left:
+        for part in remaining:
             for k in range(len(b)):
                 parts.append(clip(part, -A[k : k + 1], -b[k : k + 1]))
                 part = clip(part, A[k : k + 1], b[k : k + 1])
-        left = [part for part in parts if len(part) > 2]
-    return sum(area(part) for part in left)
+        remaining = [part for part in parts if len(part) > 2]
+    return sum(area(part) for part in remaining)
 
 
 def erode(polygon: np.ndarray, shape: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -1,4 +1,4 @@
-"""Resting contacts of free objects: their support, carried contacts, and sliding.
+"""Resting contacts of free objects: their support, carrier of contacts, and sliding.
 
 An object rests on a face. The supporting area is the part of the face over the surfaces of one plane; the face may
 overhang an edge, or span the seams of a floor that consists of several convex surfaces.
@@ -17,11 +17,11 @@ from mcplan.scene.contact import Carrier, Contact
 from mcplan.scene.environment import Environment, FreeObject, Surface
 from mcplan.scene.polygon import clip, half_planes, outside, uncovered
 
-TOUCHING = 2e-3
-"""m: corners within this distance rest on a surface; narrower support areas are edges and do not support."""
+CONTACT_TOLERANCE = 2e-3
+"""m: corners within this distance touch a surface; on a narrower support area, an edge, an object cannot rest."""
 
-LEVEL = 1e-6
-"""m, rad: tolerance of height and orientation of a sliding object, as poses in files are rounded."""
+ROUNDING = 1e-6
+"""m, rad: tolerance of height and orientation of a sliding object; poses in files are rounded."""
 
 
 def resting_contact(thing: FreeObject, environment: Environment) -> Contact | None:
@@ -40,16 +40,16 @@ def resting_contact(thing: FreeObject, environment: Environment) -> Contact | No
 
 def _resting(thing: FreeObject, surfaces: Iterable[Surface]) -> Contact | None:
     com = thing.p + thing.R @ shape_inertia(thing.shape, thing.mass)[0]
-    return next((contact for contact in _touching(thing, surfaces) if _below(contact, com)), None)
+    return next((contact for contact in _touching(thing, surfaces) if _supports_com(contact, com)), None)
 
 
-def _below(contact: Contact, com: np.ndarray) -> bool:
+def _supports_com(contact: Contact, com: np.ndarray) -> bool:
     """Whether the centre of mass (3,) projects vertically into the points of a contact; otherwise the object tips."""
     points, n = contact.world_points, contact.normal
-    foot = com - [0.0, 0.0, n @ (com - points[0]) / n[2]]
+    projection = com - [0.0, 0.0, n @ (com - points[0]) / n[2]]
     hull = ConvexHull((points - points[0]) @ contact.axes[:, :2])
-    along = (foot - points[0]) @ contact.axes[:, :2]
-    return bool((hull.equations @ [*along, 1.0]).max() <= TOUCHING)
+    in_plane = (projection - points[0]) @ contact.axes[:, :2]
+    return bool((hull.equations @ [*in_plane, 1.0]).max() <= CONTACT_TOLERANCE)
 
 
 def _touching(thing: FreeObject, surfaces: Iterable[Surface]) -> Iterator[Contact]:
@@ -58,17 +58,17 @@ def _touching(thing: FreeObject, surfaces: Iterable[Surface]) -> Iterator[Contac
     faces: dict[bytes, list[tuple[Surface, np.ndarray]]] = {}
     for surface in surfaces:
         local = (corners - surface.p) @ surface.R
-        touching = np.abs(local[:, 2]) < TOUCHING
-        if surface.normal[2] < LEVEL or _narrow(local[touching, :2]):
+        touching = np.abs(local[:, 2]) < CONTACT_TOLERANCE
+        if surface.normal[2] < ROUNDING or _is_degenerate(local[touching, :2]):
             continue
-        found = corners[touching][ConvexHull(local[touching, :2]).vertices]
-        if outside(local[touching, :2], surface.polygon) <= TOUCHING:
-            yield _contact(thing, surface, found)
+        face = corners[touching][ConvexHull(local[touching, :2]).vertices]
+        if outside(local[touching, :2], surface.polygon) <= CONTACT_TOLERANCE:
+            yield _contact(thing, surface, face)
         else:
-            faces.setdefault(touching.tobytes(), []).append((surface, found))
-    for level in faces.values():
-        parts = [(surface, _part(found, surface)) for surface, found in level]
-        wide_parts = [(surface, part) for surface, part in parts if not _narrow(part)]
+            faces.setdefault(touching.tobytes(), []).append((surface, face))
+    for candidates in faces.values():
+        parts = [(surface, _overlap(face, surface)) for surface, face in candidates]
+        wide_parts = [(surface, part) for surface, part in parts if not _is_degenerate(part)]
         if wide_parts:
             surface = wide_parts[0][0]
             world = np.concatenate([part for _, part in wide_parts])
@@ -84,15 +84,15 @@ def _contact(thing: FreeObject, surface: Surface, points: np.ndarray) -> Contact
     )  # fmt: skip
 
 
-def _part(face: np.ndarray, surface: Surface) -> np.ndarray:
+def _overlap(face: np.ndarray, surface: Surface) -> np.ndarray:
     """Return the corners (j,3) in the world of the part of a convex face (k,3) over a surface, in its plane."""
     part = clip((face - surface.p) @ surface.R[:, :2], *half_planes(surface.polygon))
     return np.asarray(surface.p + part @ surface.R[:, :2].T)
 
 
-def _narrow(points: np.ndarray) -> bool:
-    """Whether points (k,2), or coplanar (k,3), are collinear or too few."""
-    return len(points) < 3 or np.linalg.svd(points - points.mean(axis=0), compute_uv=False)[1] < TOUCHING
+def _is_degenerate(points: np.ndarray) -> bool:
+    """Whether points (k,2), or coplanar points (k,3), are collinear or too few."""
+    return len(points) < 3 or np.linalg.svd(points - points.mean(axis=0), compute_uv=False)[1] < CONTACT_TOLERANCE
 
 
 @lru_cache(maxsize=64)
@@ -135,11 +135,11 @@ def _tops(thing: FreeObject) -> Iterator[Surface]:
     corners = thing.p + _corners(thing) @ thing.R.T
     planes = ConvexHull(corners, qhull_options="QJ").equations  # a flat mesh has a hull, too
     for plane in planes[planes[:, 2] > 0.5]:
-        face = corners[np.abs(corners @ plane[:3] + plane[3]) < TOUCHING]
+        face = corners[np.abs(corners @ plane[:3] + plane[3]) < CONTACT_TOLERANCE]
         t1 = np.linalg.svd(plane[None, :3])[2][1]
         R = np.column_stack([t1, np.cross(plane[:3], t1), plane[:3]])
         local = (face - face[0]) @ R[:, :2]
-        if not _narrow(local):
+        if not _is_degenerate(local):
             yield Surface(thing.name, R, face[0], local[ConvexHull(local).vertices])
 
 
@@ -151,19 +151,19 @@ def slides(before: Contact | None, after: Contact | None, environment: Environme
     if before is None or after is None:
         return False
     rise = float(before.normal @ (after.p - before.p))
-    if abs(rise) >= LEVEL or not np.allclose(before.R, after.R, rtol=0.0, atol=LEVEL):
+    if abs(rise) >= ROUNDING or not np.allclose(before.R, after.R, rtol=0.0, atol=ROUNDING):
         return False
     path = np.concatenate([before.world_points, before.world_points + after.p - before.p])
-    origin, along = before.world_points[0], before.axes[:, :2]
-    swept = (path - origin) @ along
+    origin, axes = before.world_points[0], before.axes[:, :2]
+    swept = (path - origin) @ axes
     swept = swept[ConvexHull(swept).vertices]
-    below = []
+    supporting = []
     for surface in environment.surfaces:
-        off = (path - surface.p) @ surface.normal
-        if before.normal @ surface.normal > 0.0 and np.abs(off).max() < TOUCHING:
-            A, b = half_planes((surface.corners - origin) @ along)
-            below.append((A, b + TOUCHING))
-    return uncovered(swept, below) < TOUCHING**2
+        distance = (path - surface.p) @ surface.normal
+        if before.normal @ surface.normal > 0.0 and np.abs(distance).max() < CONTACT_TOLERANCE:
+            A, b = half_planes((surface.corners - origin) @ axes)
+            supporting.append((A, b + CONTACT_TOLERANCE))
+    return uncovered(swept, supporting) < CONTACT_TOLERANCE**2
 
 
 def _corners(thing: FreeObject) -> np.ndarray:

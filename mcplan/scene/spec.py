@@ -44,7 +44,7 @@ class PoseSpec(Spec):
     """``{xyz: [x, y, z], rpy: [roll, pitch, yaw]}`` or with ``quat_wxyz``; without both, world axes."""
 
     xyz: Triple = (0.0, 0.0, 0.0)
-    """m."""
+    """Position, m."""
     rpy: Triple | None = None
     """``Rz(yaw) Ry(pitch) Rx(roll)``, rad."""
     quat_wxyz: tuple[float, float, float, float] | None = None
@@ -87,27 +87,27 @@ class ContactSpec(Spec):
     surface: str
     """Surface or bar."""
     kind: Literal["surface", "point", "ball", "grasp"] | None = None
-    """``surface``, ``point``, ``ball`` or ``grasp``; by default the patch's; a ball has no other kind."""
+    """``surface``, ``point``, ``ball`` or ``grasp``; by default that of the patch; a ball has no other kind."""
     x: float | None = None
-    """Of the patch's origin on a surface, in the surface's frame, m."""
+    """Position of the patch's origin along the x axis of a surface, m."""
     y: float | None = None
-    """The same, m."""
+    """Position of the patch's origin along the y axis of a surface, m."""
     yaw: float | None = None
-    """Of the patch about the surface's normal, rad."""
+    """Rotation of the patch about the surface's normal, rad."""
     along: float | None = None
-    """Of the patch's origin on a bar, from its first end, m."""
+    """Distance of the patch's origin from the first end of a bar, m."""
     angle: float | None = None
-    """About the patch's y axis, which lies along the bar, rad; at 0 the patch's z axis is as near to down as possible
-    (on a vertical bar: to the world's x)."""
+    """Rotation about the patch's y axis, which lies along the bar, rad; at 0 the patch's z axis is as near to down as
+    possible (on a vertical bar: to the world's x)."""
     flip: bool | None = None
     """The patch's y axis points from the bar's second end to its first, instead of from its first to its second."""
     offset: float | None = None
-    """Of a sole on a bar: from its origin to the bar, along the sole's x, m."""
+    """Distance from the origin of a sole to the bar, along the sole's x axis, m."""
     overhang: bool = False
     """The patch may reach beyond the edge of the surface; only its part on the surface is in contact."""
     friction: NotNegative | None = None
-    """Instead of that of the support. Simulators have one coefficient per patch and support: the minimum over all
-    stances."""
+    """Friction coefficient, instead of that of the support. Simulators use one coefficient per patch and support: the
+    minimum over all stances."""
     max_force: Positive | None = None
     """Maximum normal force, or maximum force of a grasp, N."""
     slide: Axes = ()
@@ -115,11 +115,11 @@ class ContactSpec(Spec):
     hinge: Axes = ()
     """Axes of the patch about which it may turn."""
     pose: PoseSpec | None = None
-    """Of a fixed base (``fixed_base``)."""
+    """Pose of a fixed base (``fixed_base``)."""
 
     @property
     def given(self) -> dict[str, float | bool]:
-        """Coordinates in the file."""
+        """Coordinates that the file gives."""
         names = ("x", "y", "yaw", "along", "angle", "flip", "offset")
         return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
 

@@ -16,7 +16,7 @@ from mcplan.errors import ScenarioError
 from mcplan.robot.mesh_file import SCENE_SUFFIXES, WORLDS, MeshFiles
 from mcplan.scenario.parameters import resolve
 from mcplan.scenario.variant import variant_document
-from mcplan.scene.found.world_file import read_world
+from mcplan.scene.detection.world_file import read_world
 
 UNUSED = (
     "sweep/", "view/", "bench/", "cli/", "__main__.py", "api.py", "sim/progress_bar.py", "util/bars.py", "version.py",

@@ -3,8 +3,8 @@
 import numpy as np
 
 from mcplan.robot.robot import Robot
+from mcplan.scene.detection.detect import DetectedScene
 from mcplan.scene.environment import Environment, Surface
-from mcplan.scene.found.find import Found
 from mcplan.view.drawing import Drawing
 from mcplan.view.environment import draw_environment, set_stage
 from mcplan.view.film import Film
@@ -40,7 +40,7 @@ def robot_page(robot: Robot, postures: tuple[str, ...] = ()) -> str:
     return Page(robot.name, film.draw(), bands, float(len(bands)), shown=("frames", "collision")).text()
 
 
-def scene_page(found: Found, title: str) -> str:
+def scene_page(found: DetectedScene, title: str) -> str:
     """Return the page (HTML) of a scene without a robot."""
     drawing = Drawing()
     draw_environment(drawing, found.environment)

@@ -10,7 +10,7 @@ from mcplan.errors import InputError
 from mcplan.planning.posture.generator import PostureGenerator
 from mcplan.robot.robot_file import load_robot
 from mcplan.robot.terms import Terms
-from mcplan.scene.allowed import allowed_pose
+from mcplan.scene.allowed_pose import allowed_pose
 from mcplan.scene.environment import Bar, Environment, Surface
 from mcplan.scene.placement import make_contact
 from mcplan.textbook.constraint import contact_rows

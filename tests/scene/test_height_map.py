@@ -9,9 +9,9 @@ import pytest
 from PIL import Image
 
 from mcplan.errors import InputError
-from mcplan.scene.found.find import find
-from mcplan.scene.found.settings import FindSettings
-from mcplan.scene.found.triangles import Triangles, read_height_map
+from mcplan.scene.detection.detect import detect_scene
+from mcplan.scene.detection.settings import FindSettings
+from mcplan.scene.detection.triangles import Triangles, read_height_map
 
 CELL = 0.05
 
@@ -36,7 +36,7 @@ def written(folder, suffix):
 
 @pytest.mark.parametrize("suffix", [".npy", ".csv", ".png"])
 def test_a_step_is_found_where_it_is(tmp_path, suffix):
-    found = find(Triangles.of(*read_height_map(written(tmp_path, suffix), CELL, 1.0)), FindSettings())
+    found = detect_scene(Triangles.of(*read_height_map(written(tmp_path, suffix), CELL, 1.0)), FindSettings())
     top = max(found.surfaces, key=lambda surface: surface.p[2])
     assert np.allclose(top.p, [0.75, 0.5, 0.2], atol=3e-3)
     assert np.allclose(np.sort(np.ptp(top.polygon, axis=0)), [0.95, 1.45], atol=6e-3)

@@ -6,8 +6,8 @@ import pytest
 import mcplan as mc
 from mcplan.errors import ScenarioError
 from mcplan.robot.pose import rotation_from_rpy
-from mcplan.scenario.assemble import START_REACH
-from mcplan.scene.posture_contacts import Reach, resting_contacts
+from mcplan.scenario.assemble import START_TOLERANCE
+from mcplan.scene.posture_contacts import PoseTolerance, resting_contacts
 from tests.sim.other_robots import BALL, humanoid, quadruped
 
 HEAD = {"mcplan": 1, "name": "resting", "description": "a start that names no contacts", "robot": "hrp2"}
@@ -67,7 +67,7 @@ def test_in_python_too_and_the_plan_starts_there():
 def test_balls_rest_where_their_lowest_points_do(tmp_path):
     """Their centres are farther from the floor than a patch of a start may be."""
     robot = mc.load_robot(quadruped(tmp_path))
-    assert START_REACH.times(robot.scale.leg).distance < BALL
+    assert START_TOLERANCE.times(robot.scale.leg).distance < BALL
     X, height = robot.frame_pose(robot.posture("stand"), "fl_foot"), robot.posture("stand")[2]
     start = {"posture": "stand", "base": {"xyz": [0.0, 0.0, float(height + BALL - X[2, 3])]}}
     data = HEAD | {"robot": str(robot.path), "environment": FLOOR, "goal": {"com": [0.0, 0.0]}, "start": start}
@@ -83,7 +83,7 @@ def test_a_ball_rests_however_its_link_is_turned(tmp_path, bend, height):
     q = robot.posture("stand")
     q[[7 + robot.joint_names.index(f"{leg}_b") for leg in ("fl", "fr", "hl", "hr")]] += bend
     q[2] += BALL + height - robot.frame_pose(q, "fl_foot")[2, 3]
-    environment, near = mc.Environment([mc.Surface("floor", size=(4, 4))]), Reach(0.01, 0.1)
+    environment, near = mc.Environment([mc.Surface("floor", size=(4, 4))]), PoseTolerance(0.01, 0.1)
     found = resting_contacts(robot, environment, q, robot.patches, near)
     assert len(found) == (4 if height == 0.0 else 0)
 
@@ -95,5 +95,5 @@ def test_a_point_rests_however_its_link_is_turned_but_not_on_the_inside_of_a_sup
     assert 0.4 < np.arccos(-X[2, 2]) < 0.6  # the angle of the forearm to the vertical
     for rpy, patches in (((0, 0, 0), {"left_hand"}), ((np.pi, 0, 0), set())):
         shelf = mc.Surface("shelf", xyz=X[:3, 3] - [0, 0, 0.005], rpy=rpy, size=(0.1, 0.1))
-        found = resting_contacts(robot, mc.Environment([shelf]), q, ["left_hand"], Reach(0.01, 0.1))
+        found = resting_contacts(robot, mc.Environment([shelf]), q, ["left_hand"], PoseTolerance(0.01, 0.1))
         assert {contact.patch for contact in found} == patches

@@ -11,11 +11,11 @@ from mcplan.document.document import dump_document
 from mcplan.errors import ScenarioError
 from mcplan.robot.description import Box, Capsule, Cylinder, Sphere
 from mcplan.robot.mesh_file import MeshError
-from mcplan.scene.found.find import find
-from mcplan.scene.found.geometry import ROUND_SIDES, tessellate
-from mcplan.scene.found.settings import FindSettings
-from mcplan.scene.found.triangles import Triangles
-from mcplan.scene.found.world_file import read_world
+from mcplan.scene.detection.detect import detect_scene
+from mcplan.scene.detection.geometry import ROUND_SIDES, tessellate
+from mcplan.scene.detection.settings import FindSettings
+from mcplan.scene.detection.triangles import Triangles
+from mcplan.scene.detection.world_file import read_world
 
 # a floor, a block turned by 0.3 rad on it, a ramp on an arm of the block's frame, and a rail
 URDF = """<robot name="room">
@@ -64,7 +64,7 @@ def written(folder, name, text):
 def test_a_world_is_the_environment(tmp_path, name):
     world = read_world(written(tmp_path, name, ROOMS[name]))
     assert [notice.split(": ")[1] for notice in world.notices] == [{"room.urdf": "k"}.get(name, "rail")]
-    found = find(Triangles.of(*world.triangles()), FindSettings())
+    found = detect_scene(Triangles.of(*world.triangles()), FindSettings())
     floor, *_ = found.surfaces
     assert floor.name == "floor"
     assert floor.p[2] == pytest.approx(0.0, abs=1e-6)
@@ -117,7 +117,7 @@ def test_a_plane_without_end_reaches_beyond_all_else(tmp_path, name, text):
     plane = vertices[np.isclose(vertices[:, 2], 0.2)]
     assert plane[:, 0].min() < 0.8 - 1.5
     assert plane[:, 0].max() > 1.2 + 1.5
-    found = find(Triangles.of(vertices, faces), FindSettings())
+    found = detect_scene(Triangles.of(vertices, faces), FindSettings())
     assert [round(float(surface.p[2]), 4) for surface in found.surfaces if "_" not in surface.name] == [0.2, 0.4]
 
 
@@ -267,8 +267,8 @@ def test_a_file_is_parsed_once_however_often_it_is_included(tmp_path, monkeypatc
     texts["v"] = f"<sdf version='1.6'><world name='v'>{many('u.sdf', 101)}</world></sdf>"
     for other, text in texts.items():
         written(tmp_path, f"{other}.sdf", text)
-    read = []
-    monkeypatch.setattr("mcplan.scene.found.sdf.read_bytes", lambda path: read.append(path.name) or path.read_bytes())
+    read, reader = [], "mcplan.scene.detection.sdf.read_bytes"
+    monkeypatch.setattr(reader, lambda path: read.append(path.name) or path.read_bytes())
     with pytest.raises(MeshError, match="includes itself" if name == "w.sdf" else "more than 10000 models"):
         read_world(tmp_path / name)
     assert read == ([] if name == "w.sdf" else ["u.sdf", "t.sdf"])
@@ -276,8 +276,8 @@ def test_a_file_is_parsed_once_however_often_it_is_included(tmp_path, monkeypatc
 
 def test_triangles_are_counted_as_they_come(tmp_path, monkeypatch):
     made = []
-    monkeypatch.setattr("mcplan.scene.found.geometry.MAX_TRIANGLES", 100)
-    monkeypatch.setattr("mcplan.scene.found.geometry.tessellate", lambda shape: made.append(1) or tessellate(shape))
+    monkeypatch.setattr("mcplan.scene.detection.geometry.MAX_TRIANGLES", 100)
+    monkeypatch.setattr("mcplan.scene.detection.geometry.tessellate", lambda shape: made.append(1) or tessellate(shape))
     boxes = "<link name='l'>" + COLLISION_OF.format("<box><size>1 1 1</size></box>") * 50 + "</link>"
     with pytest.raises(MeshError, match="more than 100 triangles"):
         read_world(written(tmp_path, "w.sdf", said(boxes)))
@@ -288,7 +288,7 @@ def test_triangles_are_counted_as_they_come(tmp_path, monkeypatch):
 
 
 def test_without_mujoco_its_worlds_are_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("mcplan.scene.found.mjcf.find_spec", lambda name: None)
+    monkeypatch.setattr("mcplan.scene.detection.mjcf.find_spec", lambda name: None)
     monkeypatch.setitem(sys.modules, "mujoco", None)
     with pytest.raises(MeshError, match="pip install mujoco"):
         read_world(written(tmp_path, "room.xml", MJCF))

@@ -105,7 +105,7 @@ def measure(
             turn = Rotation.from_euler("xyz", item.base.rpy).inv() * base_orientation(q)
             found.append(Measure("base", "turn", float(turn.magnitude()), item.base.angle_tolerance, "rad"))
     if item.posture is not None:
-        off_joints = np.nan_to_num(np.abs(q[7:] - item.posture.asked(robot)), nan=0.0)
+        off_joints = np.nan_to_num(np.abs(q[7:] - item.posture.joint_targets(robot)), nan=0.0)
         worst = int(np.argmax(off_joints))
         joint, unit = robot.joint_names[worst], robot.joint_units[worst]
         found.append(Measure("posture", joint, float(off_joints[worst]), item.posture_tolerance, unit))

@@ -19,13 +19,13 @@ from mcplan.planning.posture.reference import ground_patches, guide_posture, per
 from mcplan.planning.posture.result import STAGES
 from mcplan.scenario.schema import GoalItem
 from mcplan.scene.contact import Contact
-from mcplan.scene.posture_contacts import Reach, resting_contacts
+from mcplan.scene.posture_contacts import PoseTolerance, resting_contacts
 from mcplan.scene.spec import ContactSpec
 
-NAMED_REACH = Reach(0.03, 0.25)
+NAMED_REACH = PoseTolerance(0.03, 0.25)
 """Largest distance and angle between the patches of a named posture and their supports."""
 
-STANCE_REACH = Reach(0.35, 0.6)
+STANCE_REACH = PoseTolerance(0.35, 0.6)
 """The same for the patches of a stance that is moved to the goal."""
 
 CONTACT_FREEDOM = Freedom(x=0.03, y=0.03, yaw=0.15, along=0.05, offset=0.03, angle=np.inf)
@@ -53,7 +53,7 @@ class ReferenceStance(NamedTuple):
     q: np.ndarray
     ground: tuple[str, ...]
     patches: tuple[str, ...]
-    reach: Reach
+    reach: PoseTolerance
 
 
 @dataclass(frozen=True)
@@ -214,7 +214,7 @@ class GoalTargets:
             yield ReferenceStance(reference, ground, may, self._named_reach)
             if item.base is not None:  # the patches may be off by the tolerance of the base
                 near = self._named_reach.distance + min(item.base.tolerance, self._named_reach.distance)
-                yield ReferenceStance(reference, ground, may, Reach(near, NAMED_REACH.angle))
+                yield ReferenceStance(reference, ground, may, PoseTolerance(near, NAMED_REACH.angle))
             return
         limbs = {self.robot.patches[patch].limb for patch in listed}
         if listed:  # a reference posture that stands on these patches

@@ -23,7 +23,7 @@ from mcplan.planning.transition.object_path import ObjectPath, contacts_at
 from mcplan.planning.transition.transition import ClosestApproach, Segment, SwingSpec
 from mcplan.robot.pose import Pose
 from mcplan.robot.robot import Robot
-from mcplan.scene.allowed import allowed_pose
+from mcplan.scene.allowed_pose import allowed_pose
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment
 from mcplan.settings.control import LIMB_ANGULAR_SPEED_RAD_S, ControlSettings

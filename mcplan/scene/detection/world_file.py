@@ -13,9 +13,9 @@ from mcplan.errors import Problem, RobotError
 from mcplan.robot.mesh_file import MeshError, MeshFiles
 from mcplan.robot.urdf import parse_urdf, read_bytes
 from mcplan.robot.xml_reader import Element, read_xml
-from mcplan.scene.found.geometry import SceneGeometry
-from mcplan.scene.found.mjcf import read_mjcf
-from mcplan.scene.found.sdf import read_sdf
+from mcplan.scene.detection.geometry import SceneGeometry
+from mcplan.scene.detection.mjcf import read_mjcf
+from mcplan.scene.detection.sdf import read_sdf
 
 
 def read_world(path: Path) -> SceneGeometry:
@@ -32,14 +32,14 @@ def read_world(path: Path) -> SceneGeometry:
             raise MeshError(f"the root element is <{root.tag[:40]}>, expected <robot>, <sdf> or <mujoco>")
         return READERS[root.tag](root, path)
     except RobotError as error:
-        raise MeshError("; ".join(_text(problem, path) for problem in error.problems[:3])) from None
+        raise MeshError("; ".join(_problem_text(problem, path) for problem in error.problems[:3])) from None
 
 
-def _text(problem: Problem, path: Path) -> str:
+def _problem_text(problem: Problem, path: Path) -> str:
     """Return a problem as text; for an included file with the file's name."""
     file = Path(problem.file or "").name
-    where = f"line {problem.line}" if file == path.name else f"{file}:{problem.line}"
-    return ": ".join(part for part in (where, problem.key, problem.message) if part)
+    place = f"line {problem.line}" if file == path.name else f"{file}:{problem.line}"
+    return ": ".join(part for part in (place, problem.key, problem.message) if part)
 
 
 def _read_urdf(root: Element, path: Path) -> SceneGeometry:

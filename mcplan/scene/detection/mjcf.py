@@ -9,16 +9,16 @@ import numpy as np
 from mcplan.robot.description import Box, Capsule, Cylinder, MeshShape, Sphere
 from mcplan.robot.mesh_file import MeshError
 from mcplan.robot.xml_reader import Element
-from mcplan.scene.found.geometry import SceneGeometry, tessellate
-from mcplan.scene.found.triangles import grid
+from mcplan.scene.detection.geometry import SceneGeometry, tessellate
+from mcplan.scene.detection.triangles import grid
 
-REFUSED = ("include", "plugin", "extension", "attach", "model", "replicate", "composite", "flexcomp")
+FORBIDDEN_TAGS = ("include", "plugin", "extension", "attach", "model", "replicate", "composite", "flexcomp")
 """Elements that load other files, run plugins, or generate many elements."""
 
-SIZED = {"hfield": ("nrow", "ncol"), "texture": ("width", "height"), "user": ("dim",), "size": ("nuserdata",)}
+SIZE_ATTRIBUTES = {"hfield": ("nrow", "ncol"), "texture": ("width", "height"), "user": ("dim",), "size": ("nuserdata",)}
 """Attributes whose product is the number of values that an element allocates."""
 
-MOST_CELLS = 1 << 26
+MAX_CELLS = 1 << 26
 """Maximum number of values of all these elements and of pixels of images: four images of 4096 x 4096."""
 
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -46,41 +46,41 @@ def read_mjcf(root: Element, path: Path) -> SceneGeometry:
         raise MeshError(f"MuJoCo does not take it: {str(error).splitlines()[0][:200]}") from None
     data = mujoco.MjData(model)
     mujoco.mj_kinematics(model, data)
-    world, left = SceneGeometry(files=files), 0
+    world, unsupported = SceneGeometry(files=files), 0
     for k in range(model.ngeom):
         if not model.geom_contype[k] and not model.geom_conaffinity[k]:
             continue  # visual only
         R, p = data.geom_xmat[k].reshape(3, 3).copy(), data.geom_xpos[k].copy()
-        left += not _add(world, mujoco, model, k, R, p)
-    if left:
-        world.notices.append(f"{left} shapes of unsupported kinds are left out")
+        unsupported += not _add(world, mujoco, model, k, R, p)
+    if unsupported:
+        world.notices.append(f"{unsupported} shapes of unsupported kinds are left out")
     bodies = [k for k in range(1, model.nbody) if model.body_weldid[k] and model.body_geomnum[k]]
     world.note_moving([model.body(k).name or f"body {k}" for k in bodies])
     return world
 
 
 def _add(world: SceneGeometry, mujoco: Any, model: Any, k: int, R: np.ndarray, p: np.ndarray) -> bool:
-    """Add shape k of a model at its pose; return whether it is of a known kind."""
-    kind, size, known = model.geom_type[k], [float(x) for x in model.geom_size[k]], mujoco.mjtGeom
-    if kind == known.mjGEOM_PLANE:
+    """Add shape k of a model at its pose; return whether its kind is supported."""
+    kind, size, types = model.geom_type[k], [float(x) for x in model.geom_size[k]], mujoco.mjtGeom
+    if kind == types.mjGEOM_PLANE:
         world.add_plane(R, p, size[0], size[1])
-    elif kind == known.mjGEOM_BOX:
+    elif kind == types.mjGEOM_BOX:
         world.add(Box((2 * size[0], 2 * size[1], 2 * size[2])), R, p)
-    elif kind == known.mjGEOM_SPHERE:
+    elif kind == types.mjGEOM_SPHERE:
         world.add(Sphere(size[0]), R, p)
-    elif kind == known.mjGEOM_ELLIPSOID:
+    elif kind == types.mjGEOM_ELLIPSOID:
         vertices, faces = tessellate(Sphere(1.0))
         world.add(MeshShape(vertices * size, faces), R, p)
-    elif kind == known.mjGEOM_CYLINDER:
+    elif kind == types.mjGEOM_CYLINDER:
         world.add(Cylinder(size[0], 2 * size[1]), R, p)
-    elif kind == known.mjGEOM_CAPSULE:
+    elif kind == types.mjGEOM_CAPSULE:
         world.add(Capsule(size[0], 2 * size[1]), R, p)
-    elif kind == known.mjGEOM_MESH:
+    elif kind == types.mjGEOM_MESH:
         mesh = model.mesh(int(model.geom_dataid[k]))
         vertices = model.mesh_vert[mesh.vertadr[0] : mesh.vertadr[0] + mesh.vertnum[0]]
         faces = model.mesh_face[mesh.faceadr[0] : mesh.faceadr[0] + mesh.facenum[0]]
         world.add(MeshShape(np.array(vertices, float), np.array(faces, np.int64)), R, p)
-    elif kind == known.mjGEOM_HFIELD:
+    elif kind == types.mjGEOM_HFIELD:
         i = int(model.geom_dataid[k])
         rows, columns, first = model.hfield_nrow[i], model.hfield_ncol[i], model.hfield_adr[i]
         x, y, top, _ = (float(value) for value in model.hfield_size[i])
@@ -94,7 +94,7 @@ def _add(world: SceneGeometry, mujoco: Any, model: Any, k: int, R: np.ndarray, p
 def _files(element: Element, folder: Path, directories: list[str]) -> set[Path]:
     """Return the referenced files; refuse files outside the folder and elements that include further models."""
     files = set[Path]()
-    if element.tag in REFUSED:
+    if element.tag in FORBIDDEN_TAGS:
         raise MeshError(f"line {element.line}: <{element.tag}> is not allowed in a world; put it all into one file")
     if element.tag == "compiler":
         directories += [element.attributes[name] for name in DIRECTORIES if name in element.attributes]
@@ -118,13 +118,13 @@ def _refuse_large(root: Element, files: set[Path]) -> None:
         if element.tag == "mesh" and "builtin" in element.attributes:
             raise MeshError(f"{here}: a built-in mesh is not read; give its file")
         cells += _cells(element)
-        if not cells <= MOST_CELLS:
-            raise MeshError(f"{here}: height fields, textures and images of more than {MOST_CELLS} cells")
+        if not cells <= MAX_CELLS:
+            raise MeshError(f"{here}: height fields, textures and images of more than {MAX_CELLS} cells")
 
 
 def _cells(element: Element) -> float:
     """Return the number of values that an element allocates."""
-    sizes = [_size(element, name) for name in SIZED.get(element.tag, ()) if name in element.attributes]
+    sizes = [_size(element, name) for name in SIZE_ATTRIBUTES.get(element.tag, ()) if name in element.attributes]
     if element.tag == "texture" and element.attributes.get("type", "cube") != "2d":
         return 6.0 * _size(element, "width") ** 2  # a cube map; the height does not matter
     return abs(float(np.prod(sizes))) if sizes else 0.0

@@ -2,9 +2,9 @@
 
     X* = X_c exp((1 - S' S) xi),   xi = log(X_c^-1 X)
 
-``X_c`` is the known pose in contact, X that of the patch; the rows of S are the directions that the contact constrains.
-Free directions come from X, constrained ones from the contact. The exponential is that of SE(3): a patch that rolls
-about a bar moves on a circle; without the rotation of the pose the result would be centimetres off the bar.
+``X_c`` is a pose in contact, X the pose of the patch; the rows of S are the constrained directions. Free directions
+come from X, constrained ones from the contact. The exponential is that of SE(3), because a patch that rolls about a bar
+moves on a circle: separate exponentials of position and rotation would end centimetres off the bar.
 
 Source: Lynch & Park, Modern Robotics (2017), §3.3.3.
 """
@@ -15,23 +15,24 @@ from scipy.spatial.transform import Rotation
 from mcplan.robot.pose import Pose, cross_matrix, pose_logarithm
 from mcplan.scene.contact import Contact
 
-ROUNDS, ENOUGH = 5, 1e-10
-"""Maximum number of projections, and the residual free motion at which they end (m, rad); one free axis needs one."""
+MAX_PROJECTIONS, RESIDUAL = 5, 1e-10
+"""Maximum number of projections; remaining motion in free directions at which they stop (m, rad). One free axis needs
+one projection."""
 
-TURNED = 2e-3
-"""m, rad: deviation from which the known pose is updated; the linearisation error is then micrometres."""
+MAX_DEVIATION = 2e-3
+"""m, rad: deviation from which a pose in contact is updated; the linearisation error is then micrometres."""
 
 
-def allowed_pose(contact: Contact, pose: Pose, known: Pose | None = None) -> Pose:
+def allowed_pose(contact: Contact, pose: Pose, contact_pose: Pose | None = None) -> Pose:
     """Project a pose of a patch onto the poses that its contact allows.
 
     Parameters
     ----------
     contact : gives the constrained directions.
     pose : of the patch.
-    known : a pose in contact; None: the contact's nominal pose.
+    contact_pose : a pose in contact, close to the result; None: the nominal pose of the contact.
     """
-    R, p = known or (contact.R, contact.p)
+    R, p = contact_pose or (contact.R, contact.p)
     S = contact.selection
     if len(S) == 6:
         return R, p
@@ -40,22 +41,22 @@ def allowed_pose(contact: Contact, pose: Pose, known: Pose | None = None) -> Pos
     free = contact.free
     if not S[:, 3:].any():
         return pose[0], p + pose[0] @ free[:3, :3] @ pose[0].T @ (pose[1] - p)
-    for _ in range(ROUNDS):
+    for _ in range(MAX_PROJECTIONS):
         xi = free @ pose_logarithm(R.T @ pose[0], R.T @ (pose[1] - p))
-        if np.linalg.norm(xi) < ENOUGH:
+        if np.linalg.norm(xi) < RESIDUAL:
             break
         turn, arm = _exponential(xi)
         R, p = R @ turn, p + R @ arm
     return R, p
 
 
-def lags(contact: Contact, known: Pose, pose: Pose) -> bool:
-    """Whether a known pose in contact deviates from the patch's in free directions by more than ``TURNED``."""
+def is_outdated(contact: Contact, contact_pose: Pose, pose: Pose) -> bool:
+    """Whether a pose in contact deviates from that of the patch, in free directions, by more than ``MAX_DEVIATION``."""
     if len(contact.selection) == 6 or contact.radius:
         return False
-    (_, b, c), (d, _, f), (g, h, _) = (known[0].T @ pose[0]).tolist()
-    xi = [*(known[0].T @ (pose[1] - known[1])).tolist(), 0.5 * (h - f), 0.5 * (c - g), 0.5 * (d - b)]
-    return float(np.abs(contact.free @ xi).max()) > TURNED
+    (_, b, c), (d, _, f), (g, h, _) = (contact_pose[0].T @ pose[0]).tolist()
+    xi = [*(contact_pose[0].T @ (pose[1] - contact_pose[1])).tolist(), 0.5 * (h - f), 0.5 * (c - g), 0.5 * (d - b)]
+    return float(np.abs(contact.free @ xi).max()) > MAX_DEVIATION
 
 
 def _exponential(xi: np.ndarray) -> Pose:

@@ -11,9 +11,9 @@ class FindSettings(Spec):
     """Thresholds of the search for surfaces and bars in a mesh."""
 
     slope: Annotated[float, Field(ge=0, lt=1.5)] = 0.53
-    """Steepest surface, rad from level: 30 degrees, which a friction of 0.6 holds."""
+    """Maximum slope of a surface, rad: 30 degrees, on which a robot stands with a friction coefficient of 0.6."""
     room: tuple[Positive, Positive] = (0.1, 0.2)
-    """Sides of the rectangle that must fit on a surface in every orientation, m: a foot or a hand."""
+    """Sides of the rectangle that must fit on a surface in some orientation, m: a foot or a hand."""
     clearance: Positive = 0.3
     """Required clearance above a surface, m; parts with less are not used."""
     flat: Positive = 0.01

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from mcplan.scene.allowed import TURNED, allowed_pose, lags
+from mcplan.scene.allowed_pose import MAX_DEVIATION, allowed_pose, is_outdated
 from mcplan.scene.contact import Contact
 
 AXIS, POINT = np.array([0.0, 1.0, 0.0]), np.array([0.13, 0.0, 0.02])
@@ -61,7 +61,7 @@ def test_a_full_contact_and_a_point():
     full, ball = contact(np.zeros((0, 6))), contact(np.eye(6)[3:])
     pose = rolled(0.4)
     assert allowed_pose(full, pose) == (full.R, full.p)
-    assert not lags(full, PLACE, pose)
+    assert not is_outdated(full, PLACE, pose)
     R, p = allowed_pose(ball, pose)
     np.testing.assert_array_equal(R, pose[0])
     np.testing.assert_allclose(p, PLACE[1], atol=1e-12)
@@ -70,6 +70,6 @@ def test_a_full_contact_and_a_point():
 def test_it_is_followed_only_when_it_has_turned():
     edge = contact([EDGE])
     for way in (-1.0, 1.0):
-        assert not lags(edge, PLACE, rolled(way * 0.5 * TURNED))
-        assert lags(edge, PLACE, rolled(way * 2.0 * TURNED))
-        assert not lags(edge, PLACE, (PLACE[0], PLACE[1] + way * 0.05 * PLACE[0] @ AXIS))
+        assert not is_outdated(edge, PLACE, rolled(way * 0.5 * MAX_DEVIATION))
+        assert is_outdated(edge, PLACE, rolled(way * 2.0 * MAX_DEVIATION))
+        assert not is_outdated(edge, PLACE, (PLACE[0], PLACE[1] + way * 0.05 * PLACE[0] @ AXIS))

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from mcplan.errors import InputError
-from mcplan.scene.found.planes import Plane
-from mcplan.scene.found.settings import FindSettings
-from mcplan.scene.found.triangles import Triangles, winding_number
+from mcplan.scene.detection.planes import Plane
+from mcplan.scene.detection.settings import FindSettings
+from mcplan.scene.detection.triangles import Triangles, winding_number
 from mcplan.scene.polygon import clip, erode, half_planes
 
-WALL = 1e-3
+WALL_MARGIN = 1e-3
 """m: margin around parts that rise from a plane: a wall seen from above has no width."""
 
 GRID = 1e-6
@@ -24,7 +24,7 @@ GRID = 1e-6
 UP = np.array([0.0, 0.0, 1.0])
 
 
-def geometry() -> Any:
+def import_shapely() -> Any:
     """Import shapely.
 
     Raises
@@ -67,24 +67,26 @@ def free_region(plane: Plane, triangles: Triangles, settings: FindSettings) -> R
     plane : facing upwards.
     triangles : of the whole environment.
     """
-    shapely = geometry()
+    shapely = import_shapely()
     corners = triangles.corners
-    R, p = _frame(plane, corners[plane.members])
+    R, p = plane_frame(plane, corners[plane.members])
     flat = to_plane(corners[plane.members].reshape(-1, 3), R, p)[0].reshape(-1, 3, 2)
-    covered = shapely.union_all(_sound(shapely, shapely.polygons(flat)), grid_size=GRID)
-    covered = areal(closed(covered, settings.gap))
+    covered = shapely.union_all(_valid(shapely, shapely.polygons(flat)), grid_size=GRID)
+    covered = with_area(close_cracks(covered, settings.gap))
     points = corners[plane.members].reshape(-1, 3)
     rise = [0.0, 0.0, settings.clearance / R[2, 2] + 2 * plane.spread]
-    others = triangles.within(points.min(axis=0) - 2 * WALL - plane.spread, points.max(axis=0) + 2 * WALL + rise)
+    others = triangles.within(
+        points.min(axis=0) - 2 * WALL_MARGIN - plane.spread, points.max(axis=0) + 2 * WALL_MARGIN + rise
+    )
     others[plane.members] = False
-    least = max(2 * WALL, 2 * plane.spread if plane.spread > WALL else 0.0)
-    taken = _above(corners[others], R, p, shapely.bounds(covered), least, settings.clearance)
-    free = covered if taken is None else areal(shapely.difference(covered, taken, grid_size=GRID))
-    overhung = areal(shapely.difference(covered, free, grid_size=GRID))
+    min_height = max(2 * WALL_MARGIN, 2 * plane.spread if plane.spread > WALL_MARGIN else 0.0)
+    blocked = _project_between(corners[others], R, p, shapely.bounds(covered), min_height, settings.clearance)
+    free = covered if blocked is None else with_area(shapely.difference(covered, blocked, grid_size=GRID))
+    overhung = with_area(shapely.difference(covered, free, grid_size=GRID))
     # no triangle crosses the space just above a connected part, so one point shows whether it is outside all solids
     outside: list[Any] = []
     inside: list[Any] = []
-    height = least + 0.4 * (settings.clearance - least)
+    height = min_height + 0.4 * (settings.clearance - min_height)
     for part in polygons(free):
         x, y = shapely.point_on_surface(part).coords[0]
         above = p + R @ [x, y, 0.0] + height * UP
@@ -104,26 +106,26 @@ def polygons(shape: Any) -> list:
     return sorted(found, key=lambda part: -part.area)
 
 
-def areal(shape: Any) -> Any:
+def with_area(shape: Any) -> Any:
     """Return the parts of a shape with an area: rounding leaves lines and points."""
-    return geometry().union_all(polygons(shape))
+    return import_shapely().union_all(polygons(shape))
 
 
-def closed(shape: Any, width: float) -> Any:
+def close_cracks(shape: Any, width: float) -> Any:
     """Close the cracks of a shape up to a width (m)."""
     if width <= 0.0:
         return shape
     return shape.buffer(width / 2, join_style="mitre").buffer(-width / 2, join_style="mitre").union(shape)
 
 
-def _sound(shapely: Any, parts: np.ndarray) -> np.ndarray:
+def _valid(shapely: Any, parts: np.ndarray) -> np.ndarray:
     return parts[shapely.is_valid(parts) & (shapely.area(parts) > 0.0)]
 
 
-def _frame(plane: Plane, corners: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def plane_frame(plane: Plane, corners: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return a frame of the plane: x along the longer side of its bounding rectangle, towards x of the world."""
     z = plane.normal
-    shapely = geometry()
+    shapely = import_shapely()
     x = np.array([1.0, 0.0, 0.0]) - z[0] * z
     if np.linalg.norm(x) < 1e-6:
         x = np.array([0.0, 1.0, 0.0])
@@ -136,7 +138,7 @@ def _frame(plane: Plane, corners: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     outline = np.array(box.exterior.coords)
     side = outline[1] - outline[0]
     turn = float(np.arctan2(side[1], side[0]))
-    turn = (turn + np.pi / 4) % (np.pi / 2) - np.pi / 4  # of the sides of a rectangle, the nearest to x
+    turn = (turn + np.pi / 4) % (np.pi / 2) - np.pi / 4  # the side of the rectangle nearest to x
     c, s = np.cos(turn), np.sin(turn)
     R = R @ np.array([[c, -s, 0], [s, c, 0], [0, 0, 1]])
     middle = outline[:4].mean(axis=0)
@@ -144,13 +146,17 @@ def _frame(plane: Plane, corners: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return R, plane.point + axes @ middle
 
 
-def _above(corners: np.ndarray, R: np.ndarray, p: np.ndarray, bounds: np.ndarray, low: float, high: float) -> Any:
+def _project_between(
+    corners: np.ndarray, R: np.ndarray, p: np.ndarray, bounds: np.ndarray, low: float, high: float
+) -> Any:
     """Return the vertical projection of the parts of triangles (m,3,3) between two heights over a plane, or None."""
-    shapely = geometry()
+    shapely = import_shapely()
     flat, height = to_plane(corners.reshape(-1, 3), R, p)
     flat, height = flat.reshape(-1, 3, 2), height.reshape(-1, 3)
     near = (height.max(axis=1) > low) & (height.min(axis=1) < high)
-    near &= (flat.max(axis=1) > bounds[:2] - WALL).all(axis=1) & (flat.min(axis=1) < bounds[2:] + WALL).all(axis=1)
+    near &= (flat.max(axis=1) > bounds[:2] - WALL_MARGIN).all(axis=1) & (
+        flat.min(axis=1) < bounds[2:] + WALL_MARGIN
+    ).all(axis=1)
     flat, height = flat[near], height[near]
     if not len(flat):
         return None
@@ -162,7 +168,9 @@ def _above(corners: np.ndarray, R: np.ndarray, p: np.ndarray, bounds: np.ndarray
             parts.append(shapely.convex_hull(shapely.multipoints(cut)))
     if not parts:
         return None
-    return areal(shapely.union_all(shapely.buffer(parts, WALL, quad_segs=1, cap_style="square", join_style="bevel")))
+    return with_area(
+        shapely.union_all(shapely.buffer(parts, WALL_MARGIN, quad_segs=1, cap_style="square", join_style="bevel"))
+    )
 
 
 def _between(points: np.ndarray, heights: np.ndarray, low: float, high: float) -> np.ndarray:
@@ -176,22 +184,22 @@ def _between(points: np.ndarray, heights: np.ndarray, low: float, high: float) -
     return np.array(found).reshape(-1, 2)
 
 
-MOST = 60
+MAX_PARTS = 60
 """Maximum number of parts of one region."""
 
-CORNERS = 16
-"""Maximum number of corners of a part; further ones are cut off where the loss of area is least."""
+MAX_CORNERS = 16
+"""Maximum number of corners of a part; excess corners are cut off where the loss of area is smallest."""
 
-TURNS = np.linspace(0.0, np.pi, 36, endpoint=False)
+TRIED_ANGLES = np.linspace(0.0, np.pi, 36, endpoint=False)
 """rad: tried orientations of a rectangle, in addition to those along the sides."""
 
-ASLANT = 0.5
-"""Weight of the area of a cut along no side: parts with straight sides fit together better."""
+DIAGONAL_WEIGHT = 0.5
+"""Weight of the area after a cut along no side: parts that are cut along sides fit together better."""
 
-SQUARE = 4e-3
+RECTANGLE_TOLERANCE = 4e-3
 """m: tolerance within which four corners form an axis-aligned rectangle."""
 
-TINY = 1e-4
+MIN_LENGTH = 1e-4
 """m: shorter sides and narrower slivers are ignored."""
 
 
@@ -206,33 +214,33 @@ def convex_parts(region: Any, room: tuple[float, float], tolerance: float = 2e-3
     room : sides of a rectangle that must fit on a part.
     tolerance : m, for simplifying its outline.
     """
-    shapely = geometry()
-    left = shapely.union_all([_simplified(part, tolerance) for part in polygons(region)])
+    shapely = import_shapely()
+    simplified = shapely.union_all([_simplify(part, tolerance) for part in polygons(region)])
     found: list[np.ndarray] = []
-    waiting = [part for part in polygons(left) if part.area >= room[0] * room[1]]
-    while waiting and len(found) < MOST:
-        part = waiting.pop(0)
+    queue = [part for part in polygons(simplified) if part.area >= room[0] * room[1]]
+    while queue and len(found) < MAX_PARTS:
+        part = queue.pop(0)
         if is_convex_polygon(part):
             grown = part
         else:
             circle = shapely.maximum_inscribed_circle(part, tolerance=max(1e-3, 0.02 * min(room)))
             if shapely.length(circle) < 0.49 * min(room):
                 continue
-            grown = _grown(part, np.array(circle.coords[0]), shapely.length(circle))
+            grown = _grow_convex_part(part, np.array(circle.coords[0]), shapely.length(circle))
         outline = _outline(grown)
         if outline is not None and has_room(outline, room):
             found.append(outline)
         if grown is part:
             continue
-        rest = shapely.difference(part, shapely.buffer(grown, TINY, join_style="mitre"), grid_size=GRID)
-        waiting += [piece for piece in polygons(rest) if piece.area >= room[0] * room[1]]
-        waiting.sort(key=lambda piece: -piece.area)
+        rest = shapely.difference(part, shapely.buffer(grown, MIN_LENGTH, join_style="mitre"), grid_size=GRID)
+        queue += [piece for piece in polygons(rest) if piece.area >= room[0] * room[1]]
+        queue.sort(key=lambda piece: -piece.area)
     return found
 
 
-def _simplified(part: Any, tolerance: float) -> Any:
+def _simplify(part: Any, tolerance: float) -> Any:
     """Simplify a polygon; its rings start at an outermost corner, because the first corner is always kept."""
-    shapely = geometry()
+    shapely = import_shapely()
     rings = []
     for ring in (part.exterior, *part.interiors):
         points = np.array(ring.coords)[:-1]
@@ -242,13 +250,13 @@ def _simplified(part: Any, tolerance: float) -> Any:
 
 
 def has_room(polygon: np.ndarray, room: tuple[float, float]) -> bool:
-    """Whether a rectangle fits into a convex polygon (k,2) in every orientation."""
+    """Whether a rectangle fits into a convex polygon (k,2) in some orientation."""
     half = np.array(room) / 2
     box = np.array([[-1.0, -1.0], [1.0, -1.0], [1.0, 1.0], [-1.0, 1.0]]) * half
     low, high = polygon.min(axis=0) - 1.0, polygon.max(axis=0) + 1.0
     square = np.array([low, [high[0], low[1]], high, [low[0], high[1]]])
     edges = np.roll(polygon, -1, axis=0) - polygon
-    for turn in (*np.arctan2(edges[:, 1], edges[:, 0]), *TURNS):
+    for turn in (*np.arctan2(edges[:, 1], edges[:, 0]), *TRIED_ANGLES):
         c, s = np.cos(turn), np.sin(turn)
         A, b = erode(polygon, box @ np.array([[c, s], [-s, c]]))
         if len(clip(square, A, b + 1e-9)):
@@ -258,34 +266,33 @@ def has_room(polygon: np.ndarray, room: tuple[float, float]) -> bool:
 
 def is_convex_polygon(part: Any) -> bool:
     """Whether a polygon has no holes and no reflex corner."""
-    return not part.interiors and not len(_inward(part))
+    return not part.interiors and not len(_reflex_corners(part))
 
 
-def _grown(part: Any, middle: np.ndarray, radius: float) -> Any:
+def _grow_convex_part(part: Any, middle: np.ndarray, radius: float) -> Any:
     """Return a convex part around a point, cut along the nearest sides that end in reflex corners.
 
     The part beyond such a side is cut off, until no reflex corner is left (as IRIS does with tangents of obstacles,
-    Deits and Tedrake 2014).
+    Deits and Tedrake 2014). Where the corner itself is nearest, the cut runs along one of its two sides, whichever
+    leaves more area, or perpendicular to the line to the point if that leaves far more.
 
-    Where the corner itself is nearest, the cut runs along one of its two sides, whichever leaves more area, or
-    perpendicular to the line to the point where that leaves far more. If rounding prevents termination, the result is
-    the circle of the radius (m) about the point, which lies in the part.
+    If rounding prevents termination, the result is the circle of the radius (m) about the point, inside the part.
     """
-    shapely = geometry()
+    shapely = import_shapely()
     circle = shapely.buffer(shapely.points(middle), radius, quad_segs=4)
     for _ in range(500):
-        corners = _inward(part)
+        corners = _reflex_corners(part)
         if not len(corners):
             break
         at, directions = _nearest_lines(corners, middle)
-        best, worth = None, 0.0
-        for direction, share in directions:
+        best, best_score = None, 0.0
+        for direction, weight in directions:
             length = np.linalg.norm(direction)
             if length < 1e-9:
                 continue
-            cut = _side(part, at, direction / length, middle)
-            if cut is not None and share * cut.area > worth:
-                best, worth = cut, share * cut.area
+            cut = _piece_beside(part, at, direction / length, middle)
+            if cut is not None and weight * cut.area > best_score:
+                best, best_score = cut, weight * cut.area
         if best is None or best.area > part.area - 1e-12:
             return circle
         part = best
@@ -306,12 +313,12 @@ def _nearest_lines(corners: np.ndarray, middle: np.ndarray) -> tuple[np.ndarray,
         return at[k], [(along[k], 1.0)]
     before, here, after = corners[k % len(corners)]
     across = np.array([middle[1] - here[1], here[0] - middle[0]])
-    return here, [(here - before, 1.0), (after - here, 1.0), (across, ASLANT)]
+    return here, [(here - before, 1.0), (after - here, 1.0), (across, DIAGONAL_WEIGHT)]
 
 
-def _side(part: Any, at: np.ndarray, direction: np.ndarray, middle: np.ndarray) -> Any:
+def _piece_beside(part: Any, at: np.ndarray, direction: np.ndarray, middle: np.ndarray) -> Any:
     """Return the piece of a polygon on the point's side of a line; None if the line passes too near the point."""
-    shapely = geometry()
+    shapely = import_shapely()
     normal = np.array([-direction[1], direction[0]])
     distance = float((middle - at) @ normal)
     if abs(distance) < 1e-3:
@@ -327,46 +334,46 @@ def _side(part: Any, at: np.ndarray, direction: np.ndarray, middle: np.ndarray) 
     return None
 
 
-def _inward(part: Any) -> np.ndarray:
+def _reflex_corners(part: Any) -> np.ndarray:
     """Return the reflex corners (k,3,2): before, at, after."""
-    shapely = geometry()
-    part = shapely.simplify(part, TINY / 10)
+    shapely = import_shapely()
+    part = shapely.simplify(part, MIN_LENGTH / 10)
     found = []
     for k, ring in enumerate((part.exterior, *part.interiors)):
         points = np.array(ring.coords)[:-1]
-        if (_signed(points) < 0) == (k == 0):  # the region is to the left: outside counter-clockwise, holes clockwise
+        if (_doubled_area(points) < 0) == (k == 0):  # counter-clockwise outside, clockwise holes
             points = points[::-1]
         before, after = np.roll(points, 1, axis=0), np.roll(points, -1, axis=0)
         into, out = points - before, after - points
         lengths = np.linalg.norm(into, axis=1) * np.linalg.norm(out, axis=1)
         turn = into[:, 0] * out[:, 1] - into[:, 1] * out[:, 0]
-        inward = turn < -1e-6 * np.maximum(lengths, 1e-12)
-        found.append(np.stack([before, points, after], axis=1)[inward])
+        reflex = turn < -1e-6 * np.maximum(lengths, 1e-12)
+        found.append(np.stack([before, points, after], axis=1)[reflex])
     return np.concatenate(found) if found else np.zeros((0, 3, 2))
 
 
-def _signed(points: np.ndarray) -> float:
+def _doubled_area(points: np.ndarray) -> float:
     x, y = points.T
     return float(np.sum(x * np.roll(y, -1) - y * np.roll(x, -1)))
 
 
-def _squared(corners: np.ndarray) -> np.ndarray:
+def _snap_to_rectangle(corners: np.ndarray) -> np.ndarray:
     """Return the axis-aligned rectangle inside four corners that nearly form one; other corners unchanged."""
     low, high = corners.min(axis=0), corners.max(axis=0)
     box = np.array([low, [high[0], low[1]], high, [low[0], high[1]]])
     if len(corners) != 4:
         return corners
     order = [int(np.argmin(np.sum((corners - corner) ** 2, axis=1))) for corner in box]
-    near = corners[order]
-    if len(set(order)) < 4 or np.abs(near - box).max() > SQUARE:
+    nearest_corners = corners[order]
+    if len(set(order)) < 4 or np.abs(nearest_corners - box).max() > RECTANGLE_TOLERANCE:
         return corners
-    x0, x1 = near[[0, 3], 0].max(), near[[1, 2], 0].min()
-    y0, y1 = near[[0, 1], 1].max(), near[[2, 3], 1].min()
+    x0, x1 = nearest_corners[[0, 3], 0].max(), nearest_corners[[1, 2], 0].min()
+    y0, y1 = nearest_corners[[0, 1], 1].max(), nearest_corners[[2, 3], 1].min()
     return np.array([[x0, y0], [x1, y0], [x1, y1], [x0, y1]])
 
 
 def _outline(part: Any) -> np.ndarray | None:
-    """Return the corners (k,2) of a convex polygon, rounded to 0.1 mm, at most ``CORNERS``; None if nothing is left."""
+    """Return at most ``MAX_CORNERS`` corners (k,2) of a convex polygon, rounded to 0.1 mm; None if nothing is left."""
     from scipy.spatial import ConvexHull, QhullError
 
     points = np.round(np.array(part.exterior.coords)[:-1], 4)
@@ -379,9 +386,12 @@ def _outline(part: Any) -> np.ndarray | None:
         a, b = hull - before, after - hull
         lost = np.abs(a[:, 0] * b[:, 1] - a[:, 1] * b[:, 0]) / 2
         # an almost straight corner, or one above the limit
-        if lost.min() > TINY * np.linalg.norm(after - before, axis=1)[np.argmin(lost)] / 2 and len(hull) <= CORNERS:
+        if (
+            lost.min() > MIN_LENGTH * np.linalg.norm(after - before, axis=1)[np.argmin(lost)] / 2
+            and len(hull) <= MAX_CORNERS
+        ):
             break
         hull = np.delete(hull, int(np.argmin(lost)), axis=0)
-    hull = _squared(hull)
+    hull = _snap_to_rectangle(hull)
     A, b = half_planes(hull)
     return hull if np.all(hull.mean(axis=0) @ A.T < b) else None

@@ -16,24 +16,24 @@ from mcplan.robot.mesh_file import MeshError, MeshFiles
 from mcplan.robot.pose import rotation_from_rpy
 from mcplan.robot.urdf import read_bytes
 from mcplan.robot.xml_reader import Element, Notes, read_xml
-from mcplan.scene.found.geometry import SceneGeometry
+from mcplan.scene.detection.geometry import SceneGeometry
 
-DEEPEST = 4
+MAX_NESTING = 4
 """Maximum depth of nested models."""
 
-MOST_INCLUDES = 10_000
+MAX_INCLUDES = 10_000
 """Maximum number of included models in total: a short file can nest very many."""
 
-UNKNOWN = ("placement_frame", "merge", "frame", "polyline", "heightmap", "image", "ellipsoid", "cone")
+UNSUPPORTED_TAGS = ("placement_frame", "merge", "frame", "polyline", "heightmap", "image", "ellipsoid", "cone")
 """Unsupported elements that affect poses or shapes."""
 
-ELSEWHERE = ("placement_frame", "merge")
+UNSUPPORTED_ATTRIBUTES = ("placement_frame", "merge")
 """Unsupported attributes of models and includes that affect their pose."""
 
-OF_WORLDS = ("state", "population", "actor", "road")
+UNSUPPORTED_WORLD_TAGS = ("state", "population", "actor", "road")
 """Unsupported elements of a world that move or add models."""
 
-Placed = tuple[np.ndarray, np.ndarray]
+Pose = tuple[np.ndarray, np.ndarray]
 
 
 def read_sdf(root: Element, path: Path) -> SceneGeometry:
@@ -47,10 +47,10 @@ def read_sdf(root: Element, path: Path) -> SceneGeometry:
     reader = _Reader(path, MeshFiles(path), _Shared(), (path.resolve(),))
     reader.models(root, (np.eye(3), np.zeros(3)), 0)
     for world in root.all("world"):
-        reader.refuse(world, world.attributes.get("name", "world"), OF_WORLDS)
+        reader.refuse(world, world.attributes.get("name", "world"), UNSUPPORTED_WORLD_TAGS)
         reader.models(world, (np.eye(3), np.zeros(3)), 0)
     reader.notes.settle()
-    reader.world.note_moving(reader.loose)
+    reader.world.note_moving(reader.movable)
     return reader.world
 
 
@@ -76,38 +76,38 @@ class _Reader:
     Parameters
     ----------
     meshes : of the file.
-    outer : chain of including files, ending with this one.
+    outer : chain of including files that ends with this one.
     """
 
     def __init__(self, path: Path, meshes: MeshFiles, shared: _Shared, outer: tuple[Path, ...]):
         self.path, self.meshes, self.shared, self.outer = path, meshes, shared, outer
-        self.notes, self.world, self.loose = Notes(path.name, False), shared.world, list[str]()
+        self.notes, self.world, self.movable = Notes(path.name, False), shared.world, list[str]()
 
-    def models(self, element: Element, pose: Placed, depth: int) -> None:
+    def models(self, element: Element, pose: Pose, depth: int) -> None:
         """Add the models in an element, also included ones."""
         for included in element.all("include"):
             self._include(included, pose, depth)
         for model in element.all("model"):
             self.model(model, self._placed(model, pose), depth)
 
-    def model(self, model: Element, pose: Placed, depth: int) -> None:
+    def model(self, model: Element, pose: Pose, depth: int) -> None:
         name = model.attributes.get("name", "model")
         self.refuse(model, name)
-        still = self._word(model, "static") in ("true", "1")
+        static = self._child_text(model, "static") in ("true", "1")
         links = model.all("link")
-        if links and not still:
-            self.loose.append(name)
+        if links and not static:
+            self.movable.append(name)
         for link in links:
-            here = self._placed(link, pose)
+            link_pose = self._placed(link, pose)
             for collision in link.all("collision"):
-                self._collision(collision, self._placed(collision, here), name)
-        if depth >= DEEPEST:
-            self.notes.problem(model, name, f"models are nested more than {DEEPEST} deep")
+                self._collision(collision, self._placed(collision, link_pose), name)
+        if depth >= MAX_NESTING:
+            self.notes.problem(model, name, f"models are nested more than {MAX_NESTING} deep")
             return
         self.models(model, pose, depth + 1)
 
-    def _include(self, included: Element, pose: Placed, depth: int) -> None:
-        name = self._word(included, "uri")
+    def _include(self, included: Element, pose: Pose, depth: int) -> None:
+        name = self._child_text(included, "uri")
         self.refuse(included, name)
         short = name.removeprefix("model://").strip("/")
         if short == "sun":  # a light
@@ -123,13 +123,13 @@ class _Reader:
         self.shared.includes += 1
         if file in self.outer:
             self.notes.problem(included, "include", f"{short[:60]} includes itself")
-        elif self.shared.includes > MOST_INCLUDES:
-            self.notes.problem(included, "include", f"more than {MOST_INCLUDES} models are included")
+        elif self.shared.includes > MAX_INCLUDES:
+            self.notes.problem(included, "include", f"more than {MAX_INCLUDES} models are included")
         else:
             self._insert(file, included, pose, depth)
         self.notes.settle()  # problems of a file are the same wherever it is included
 
-    def _insert(self, file: Path, included: Element, pose: Placed, depth: int) -> None:
+    def _insert(self, file: Path, included: Element, pose: Pose, depth: int) -> None:
         """Add the models of another file."""
         self.world.files.add(file)
         if file not in self.shared.parsed:
@@ -137,12 +137,12 @@ class _Reader:
         root, meshes = self.shared.parsed[file]
         inner = _Reader(file, meshes, self.shared, (*self.outer, file))
         for model in root.all("model"):
-            turned = self._placed(included, pose) if included.all("pose") else inner._placed(model, pose)
-            inner.model(model, turned, depth + 1)
+            model_pose = self._placed(included, pose) if included.all("pose") else inner._placed(model, pose)
+            inner.model(model, model_pose, depth + 1)
         self.notes.problems += inner.notes.problems
-        self.loose += inner.loose
+        self.movable += inner.movable
 
-    def _collision(self, collision: Element, pose: Placed, key: str) -> None:
+    def _collision(self, collision: Element, pose: Pose, key: str) -> None:
         self.refuse(collision, key)
         geometry = self.notes.single(collision, "geometry", key, required=True)
         if geometry is None:
@@ -182,7 +182,7 @@ class _Reader:
             self.notes.problem(element, key, "a part of a mesh (<submesh>) cannot be taken")
             return None
         scale = self._numbers(element, "scale", 3, key, (1, 1, 1))
-        name = self._word(element, "uri")
+        name = self._child_text(element, "uri")
         try:
             vertices, faces = self.meshes.read(name)
             self.world.files.add(self.meshes.find(name))
@@ -193,14 +193,14 @@ class _Reader:
 
     # -- values ---------------------------------------------------------------------------------------------------
 
-    def _placed(self, element: Element, parent: Placed) -> Placed:
+    def _placed(self, element: Element, parent: Pose) -> Pose:
         """Return the pose of an element in the world from its parent's."""
         key = element.attributes.get("name", element.tag)
         pose = self.notes.single(element, "pose", key)
         if pose is None:
             return parent
-        if given := pose.attributes.get("relative_to", ""):
-            self.notes.problem(pose, key, f"a pose relative to {given[:40]!r} is not read")
+        if reference := pose.attributes.get("relative_to", ""):
+            self.notes.problem(pose, key, f"a pose relative to {reference[:40]!r} is not read")
         quaternion = pose.attributes.get("rotation_format", "euler_rpy") == "quat_xyzw"
         values = self._vector(pose, 7 if quaternion else 6, key)
         if values is None:
@@ -216,16 +216,16 @@ class _Reader:
             R = Rotation.from_quat(turn).as_matrix()
         return parent[0] @ R, parent[1] + parent[0] @ values[:3]
 
-    def refuse(self, element: Element, key: str, tags: tuple[str, ...] = UNKNOWN) -> None:
+    def refuse(self, element: Element, key: str, tags: tuple[str, ...] = UNSUPPORTED_TAGS) -> None:
         """Add a problem for each unsupported child element or attribute that affects poses or shapes."""
         for child in element.children:
             if child.tag in tags:
                 self.notes.problem(child, key, f"<{child.tag}> is not read here")
-        for name in ELSEWHERE:
+        for name in UNSUPPORTED_ATTRIBUTES:
             if (value := element.attributes.get(name, "")) not in ("", "false", "0"):
                 self.notes.problem(element, key, f"{name}={value[:40]!r} is not read here")
 
-    def _word(self, element: Element, tag: str) -> str:
+    def _child_text(self, element: Element, tag: str) -> str:
         found = self.notes.single(element, tag, element.attributes.get("name", element.tag))
         return "" if found is None else found.text.strip()
 

@@ -38,7 +38,7 @@ class Triangles:
     def of(cls, vertices: np.ndarray, faces: np.ndarray) -> "Triangles":
         """Return welded triangles with outward normals.
 
-        A closed part that is inside out is reversed; an open sheet that mostly faces down is taken as ground.
+        Closed parts with inward normals are reversed, and open sheets that mostly face down, because they are ground.
 
         Raises
         ------
@@ -56,8 +56,8 @@ class Triangles:
                                    return_inverse=True)  # fmt: skip
         vertices, faces = vertices[first], same.ravel()[faces]
         corners = vertices[faces]
-        double = np.linalg.norm(np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]), axis=1)
-        faces = faces[double > 2 * NO_AREA]
+        double_area = np.linalg.norm(np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]), axis=1)
+        faces = faces[double_area > 2 * NO_AREA]
         if not len(faces):
             raise InputError("holds no triangles that have an area")
         mesh = trimesh.Trimesh(vertices, faces, process=False)
@@ -86,8 +86,8 @@ class Triangles:
 
     def within(self, low: np.ndarray, high: np.ndarray) -> np.ndarray:
         """Return a mask (m,) of triangles whose bounding box overlaps the box from ``low`` (3,) to ``high`` (3,)."""
-        least, most = self.bounds
-        return np.all((most >= low) & (least <= high), axis=1)
+        lower, upper = self.bounds
+        return np.all((upper >= low) & (lower <= high), axis=1)
 
     def parts(self) -> np.ndarray:
         """Return the index (m,) of each triangle's connected part, by shared vertices."""
@@ -103,9 +103,9 @@ def joined(parts: Sequence[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, 
 
 def normals_areas(corners: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return unit normals (m,3) and areas (m,) of triangles (m,3,3)."""
-    double = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
-    length = np.linalg.norm(double, axis=1)
-    return double / np.maximum(length, 1e-300)[:, None], length / 2
+    double_area = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    length = np.linalg.norm(double_area, axis=1)
+    return double_area / np.maximum(length, 1e-300)[:, None], length / 2
 
 
 def winding_number(point: np.ndarray, corners: np.ndarray) -> float:
@@ -128,7 +128,7 @@ def _parts(count: int, faces: np.ndarray) -> np.ndarray:
 
 
 def _outward(vertices: np.ndarray, faces: np.ndarray) -> np.ndarray:
-    """Return faces, reversed for parts that are inside out."""
+    """Return faces with outward normals: those of inverted parts are reversed."""
     part = _parts(len(vertices), faces)
     corners = vertices[faces]
     normals, areas = normals_areas(corners)
@@ -143,8 +143,8 @@ def _outward(vertices: np.ndarray, faces: np.ndarray) -> np.ndarray:
         np.linalg.norm(np.stack([np.bincount(part, normals[:, k] * areas, count) for k in range(3)], axis=1), axis=1)
         < 1e-3 * total
     )  # the vector areas of a closed surface sum to zero
-    wrong = np.where(closed, volume < -1e-9 * total**1.5, up < -0.5 * total)
-    return np.where(wrong[part][:, None], faces[:, ::-1], faces)
+    inverted = np.where(closed, volume < -1e-9 * total**1.5, up < -0.5 * total)
+    return np.where(inverted[part][:, None], faces[:, ::-1], faces)
 
 
 MAX_BYTES = 64_000_000
@@ -205,15 +205,15 @@ def _heights(path: Path, height: float) -> np.ndarray:
 
     try:
         with warnings.catch_warnings(action="ignore", category=Image.DecompressionBombWarning):
-            image = Image.open(io.BytesIO(data), formats=["PNG"])  # reads the header alone
+            image = Image.open(io.BytesIO(data), formats=["PNG"])  # reads only the header
         with image:
             if max(image.size) > MAX_SIDE:
                 raise ValueError(f"{image.size[0]} by {image.size[1]} pixels, at most {MAX_SIDE} by {MAX_SIDE}")
-            top = 65535.0 if image.mode.startswith("I") else 255.0
+            white = 65535.0 if image.mode.startswith("I") else 255.0
             levels = np.asarray(image if image.mode.startswith("I") else image.convert("L"), float)
     except Image.DecompressionBombError as error:
         raise ValueError(str(error)) from None
-    return np.array(height * levels[::-1] / top)
+    return np.array(height * levels[::-1] / white)
 
 
 def _check_header(data: bytes) -> None:

@@ -9,11 +9,11 @@ from scipy.spatial.transform import Rotation
 
 from mcplan.errors import InputError
 from mcplan.robot.description import Box
-from mcplan.scene.found import regions as region_module
-from mcplan.scene.found.find import find
-from mcplan.scene.found.regions import convex_parts, has_room
-from mcplan.scene.found.settings import FindSettings
-from mcplan.scene.found.triangles import Triangles, winding_number
+from mcplan.scene.detection import regions as region_module
+from mcplan.scene.detection.detect import detect_scene
+from mcplan.scene.detection.regions import convex_parts, has_room
+from mcplan.scene.detection.settings import FindSettings
+from mcplan.scene.detection.triangles import Triangles, winding_number
 from mcplan.scene.polygon import half_planes, is_convex
 from tests.scene.generated import generated
 
@@ -61,7 +61,7 @@ def check_agreement(seeds):
     rows = []
     for seed in seeds:
         scene = generated(seed)
-        rows.append(agreement(scene, find(Triangles.of(scene.vertices, scene.faces))))
+        rows.append(agreement(scene, detect_scene(Triangles.of(scene.vertices, scene.faces))))
     recalled, known, precise, seen, covered, area, right, seen_area = np.sum(rows, axis=0)
     assert recalled >= 0.95 * known
     assert precise >= 0.95 * seen
@@ -77,7 +77,7 @@ def test_surfaces_of_generated_scenes_are_found_and_no_others():
 def exact(request):
     scene = generated(request.param)
     triangles = Triangles.of(scene.vertices, scene.faces)
-    return triangles, find(triangles)
+    return triangles, detect_scene(triangles)
 
 
 def solids(found):
@@ -160,7 +160,7 @@ def test_room_is_that_of_a_rectangle_in_any_direction():
 def test_a_box_may_be_inside_out_or_in_any_order(turned):
     mesh = box((1, 0.6, 0.3), (0, 0, 0.15))
     faces = mesh.faces[:, ::-1] if turned else np.random.default_rng(0).permutation(mesh.faces)
-    found = find(Triangles.of(mesh.vertices, faces))
+    found = detect_scene(Triangles.of(mesh.vertices, faces))
     (surface,) = found.surfaces
     assert np.allclose(surface.normal, [0, 0, 1])
     assert np.allclose(np.sort(np.ptp(surface.polygon, axis=0)), [0.6, 1.0], atol=1e-3)
@@ -173,8 +173,8 @@ def test_what_is_left_out_is_said_with_its_reason():
     shelf = box((0.8, 0.8, 0.04), (-1, 1, 0.2))
     block = box((0.5, 0.5, 0.6), (-1, -1, 0.3))
     post = box((0.06, 0.06, 0.12), (1, -1, 0.06))
-    found = find(of(floor(), steep, shelf, block, post))
-    said = [str(one) for one in found.left_out]
+    found = detect_scene(of(floor(), steep, shelf, block, post))
+    said = [str(one) for one in found.rejected]
     for reason in ("46 degrees steep", "less than 0.3 m above it", "inside a solid", "no room for 0.1 m x 0.2 m"):
         assert any(reason in text for text in said), (reason, said)
     assert {round(float(s.p[2]), 2) for s in found.surfaces} == {0.0, 0.22, 0.6}
@@ -192,20 +192,21 @@ def test_of_many_that_are_left_out_the_small_ones_share_a_line_that_has_the_area
 
 def test_thresholds_decide():
     slope, table = box((1, 1, 0.05), (0, 0, 0.5), (0.45, 0, 0)), box((0.3, 0.15, 0.02), (2, 0, 0.4))
-    assert len(find(of(slope, table)).surfaces) == 2
-    assert len(find(of(slope, table), FindSettings(slope=0.4)).surfaces) == 1
-    assert len(find(of(slope, table), FindSettings(room=(0.2, 0.2))).surfaces) == 1
-    low = find(of(floor(), box((3, 3, 0.02), (0, 0, 0.2))), FindSettings(clearance=0.15))
+    assert len(detect_scene(of(slope, table)).surfaces) == 2
+    assert len(detect_scene(of(slope, table), FindSettings(slope=0.4)).surfaces) == 1
+    assert len(detect_scene(of(slope, table), FindSettings(room=(0.2, 0.2))).surfaces) == 1
+    low = detect_scene(of(floor(), box((3, 3, 0.02), (0, 0, 0.2))), FindSettings(clearance=0.15))
     assert sum(s.p[2] < 0.01 for s in low.surfaces) > 0
-    assert {s.name.split("_")[0] for s in find(of(table), FindSettings(ground=True)).surfaces} == {"floor", "level1"}
+    grounded = detect_scene(of(table), FindSettings(ground=True))
+    assert {s.name.split("_")[0] for s in grounded.surfaces} == {"floor", "level1"}
 
 
 def test_steps_of_five_millimetres_stay_apart_and_cracks_close():
     plate = box((0.5, 0.5, 0.005), (0, 0, 0.0025))
-    heights = {round(float(s.p[2]), 4) for s in find(of(floor(), plate)).surfaces}
+    heights = {round(float(s.p[2]), 4) for s in detect_scene(of(floor(), plate)).surfaces}
     assert heights == {0.0, 0.005}
     left, right = box((1, 1, 0.1), (-0.504, 0, 0)), box((1, 1, 0.1), (0.504, 0, 0))
-    assert len(find(of(left, right)).surfaces) == 1
+    assert len(detect_scene(of(left, right)).surfaces) == 1
 
 
 def test_round_and_thin_parts_are_bars():
@@ -216,7 +217,7 @@ def test_round_and_thin_parts_are_bars():
     beam = box((0.04, 1.2, 0.04), (1, 0, 0.8), (0, 0, 0.3))
     board = box((0.2, 1.2, 0.03), (2, 0, 0.8))
     ball = trimesh.creation.icosphere(1, 0.03)
-    found = find(of(rail, beam, board, ball))
+    found = detect_scene(of(rail, beam, board, ball))
     assert sorted(round(bar.radius, 3) for bar in found.bars) == pytest.approx([0.02, 0.025], abs=2e-3)
     assert sorted(round(bar.length, 2) for bar in found.bars) == [1.2, 1.5]
     assert len(found.surfaces) == 1
@@ -236,7 +237,7 @@ def test_a_bar_has_the_perimeter_of_its_section_however_short_it_is(radius, leng
 def test_a_table_is_a_top_and_its_legs():
     top = box((0.8, 0.6, 0.04), (0, 0, 0.72))
     legs = [box((0.1, 0.1, 0.7), (x, y, 0.35)) for x in (-0.3, 0.3) for y in (-0.2, 0.2)]
-    found = find(of(floor(), top, *legs))
+    found = detect_scene(of(floor(), top, *legs))
     table = max(found.surfaces, key=lambda s: s.p[2])
     assert table.thickness == pytest.approx(0.04)
     boxes = [o for o in found.obstacles if isinstance(o.shape, Box) and o.shape.size[2] > 0.5]
@@ -245,7 +246,7 @@ def test_a_table_is_a_top_and_its_legs():
 
 def test_the_same_file_gives_the_same_scene():
     scene = generated(3)
-    one, two = (find(Triangles.of(scene.vertices, scene.faces)) for _ in range(2))
+    one, two = (detect_scene(Triangles.of(scene.vertices, scene.faces)) for _ in range(2))
     assert all(np.array_equal(a.corners, b.corners) for a, b in zip(one.surfaces, two.surfaces, strict=True))
     assert all(np.array_equal(corners_of(a), corners_of(b)) for a, b in zip(one.obstacles, two.obstacles, strict=True))
 
@@ -266,7 +267,7 @@ def test_what_is_no_mesh_is_refused(vertices, faces, said):
 def test_without_its_library_the_line_to_install_it_is_said(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "shapely", None)
     with pytest.raises(InputError, match=r"pip install 'mcplan\[scenes\]'"):
-        region_module.geometry()
+        region_module.import_shapely()
 
 
 def test_half_planes_of_every_outline_are_sound(exact):

@@ -7,8 +7,8 @@ import numpy as np
 
 from mcplan.robot.description import Box, Capsule, Cylinder, MeshShape, Shape, Sphere
 from mcplan.robot.mesh_file import MeshError
-from mcplan.scene.found.find import MARGIN
-from mcplan.scene.found.triangles import MAX_TRIANGLES, joined
+from mcplan.scene.detection.detect import FLOOR_MARGIN
+from mcplan.scene.detection.triangles import MAX_TRIANGLES, joined
 
 ROUND_SIDES = 32
 """Sides of a tessellated cylinder."""
@@ -23,17 +23,17 @@ class SceneGeometry:
     Attributes
     ----------
     parts : vertices (k,3) and faces (m,3) of each shape, in the world.
-    endless : rotation (3,3) and position (3,) of infinite planes z = 0.
+    infinite_planes : rotation (3,3) and position (3,) of infinite planes z = 0.
     files : meshes and included models, without the file itself, unordered.
     notices : messages for the user.
-    count : number of triangles so far.
+    triangle_count : number of triangles so far.
     """
 
     parts: list[tuple[np.ndarray, np.ndarray]] = field(default_factory=list)
-    endless: list[tuple[np.ndarray, np.ndarray]] = field(default_factory=list)
+    infinite_planes: list[tuple[np.ndarray, np.ndarray]] = field(default_factory=list)
     files: set[Path] = field(default_factory=set)
     notices: list[str] = field(default_factory=list)
-    count: int = 0
+    triangle_count: int = 0
 
     def add(self, shape: Shape, R: np.ndarray, p: np.ndarray) -> None:
         """Add a shape at a pose.
@@ -44,20 +44,20 @@ class SceneGeometry:
             Too many triangles: a short file can include a model many times.
         """
         vertices, faces = tessellate(shape)
-        self._more(len(faces))
+        self._count_triangles(len(faces))
         self.parts.append((vertices @ R.T + p, faces))
 
     def add_plane(self, R: np.ndarray, p: np.ndarray, x: float, y: float) -> None:
         """Add a plane z = 0 of half sizes x, y (m) at a pose; infinite if one of them is 0."""
-        self._more(len(SQUARE_FACES))
+        self._count_triangles(len(SQUARE_FACES))
         if min(x, y) <= 0.0:
-            self.endless.append((R, p))
+            self.infinite_planes.append((R, p))
             return
         self.parts.append((np.array([[-x, -y, 0], [x, -y, 0], [x, y, 0], [-x, y, 0]]) @ R.T + p, SQUARE_FACES))
 
-    def _more(self, faces: int) -> None:
-        self.count += faces
-        if self.count > MAX_TRIANGLES:
+    def _count_triangles(self, faces: int) -> None:
+        self.triangle_count += faces
+        if self.triangle_count > MAX_TRIANGLES:
             raise MeshError(f"holds more than {MAX_TRIANGLES} triangles; make its meshes coarser")
 
     def note_moving(self, names: list[str]) -> None:
@@ -74,13 +74,13 @@ class SceneGeometry:
         MeshError
             The scene is empty.
         """
-        corners = [vertices for vertices, _ in self.parts] + [p[None] for _, p in self.endless]
+        corners = [vertices for vertices, _ in self.parts] + [p[None] for _, p in self.infinite_planes]
         if not corners:
             raise MeshError("holds nothing that collides")
         low, high = np.min([c.min(axis=0) for c in corners], axis=0), np.max([c.max(axis=0) for c in corners], axis=0)
         parts = list(self.parts)
-        for R, p in self.endless:
-            middle, reach = R.T @ (0.5 * (low + high) - p), float(np.linalg.norm(high - low)) / 2 + MARGIN
+        for R, p in self.infinite_planes:
+            middle, reach = R.T @ (0.5 * (low + high) - p), float(np.linalg.norm(high - low)) / 2 + FLOOR_MARGIN
             square = np.array([[-reach, -reach], [reach, -reach], [reach, reach], [-reach, reach]]) + middle[:2]
             parts.append((np.column_stack([square, np.zeros(4)]) @ R.T + p, SQUARE_FACES))
         return joined(parts)

@@ -52,9 +52,9 @@ def plain_scalar(text: str) -> str | int | float | bool | None:
 MAX_DEPTH = 32
 MAX_ALIASES = 200
 MAX_VALUES = 1_000_000
-LONG = 32
+CHARACTERS_PER_VALUE = 32
 """Characters of a text that count as one value: aliases also multiply text."""
-COUNTED = f" ({LONG} characters of a text count as one)"
+COUNT_NOTE = f" ({CHARACTERS_PER_VALUE} characters of a text count as one)"
 
 _PARSER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _TAGS = {f"tag:yaml.org,2002:{name}" for name in ("str", "int", "float", "bool", "null", "map", "seq")}
@@ -89,7 +89,7 @@ class Mark:
 
 
 @dataclass
-class _Open:
+class _OpenCollection:
     """An open collection on the stack."""
 
     value: dict[str, Any] | list[Any]
@@ -109,12 +109,12 @@ class Builder:
         self.data: Any = None
         self.mark = Mark(1)
         self.problems: list[tuple[tuple[str | int, ...], int, str]] = []
-        self._stack: list[_Open] = []
+        self._stack: list[_OpenCollection] = []
         self._anchors: dict[str, tuple[Any, Mark, int, int]] = {}
         self._aliases = 0
         self._documents = 0
         for event in self._events(text):
-            self._take(event)
+            self._handle(event)
 
     @staticmethod
     def _events(text: str) -> Iterator[Any]:
@@ -130,7 +130,7 @@ class Builder:
             line = text.count("\n", 0, error.position) + 1 if isinstance(error.position, int) else None
             raise YamlError(line, f"not valid YAML: {error.reason}") from None
 
-    def _take(self, event: Any) -> None:
+    def _handle(self, event: Any) -> None:
         line = event.start_mark.line + 1
         if isinstance(event, yaml.DocumentStartEvent):
             self._documents += 1
@@ -145,29 +145,29 @@ class Builder:
             value, mark, size, depth = self._anchors[event.anchor]
             if len(self._stack) + depth > MAX_DEPTH:
                 raise YamlError(line, f"nested deeper than {MAX_DEPTH} levels once *{event.anchor} is expanded")
-            self._put(value, Mark(line, mark.children), size, depth)
+            self._add_value(value, Mark(line, mark.children), size, depth)
         elif isinstance(event, yaml.ScalarEvent):
             self._scalar(event, line)
         elif isinstance(event, (yaml.MappingStartEvent, yaml.SequenceStartEvent)):
             self._check_tag(event.tag, line)
             if len(self._stack) >= MAX_DEPTH:
                 raise YamlError(line, f"nested deeper than {MAX_DEPTH} levels")
-            if self._waits_for_key():
+            if self._expects_key():
                 raise YamlError(line, "a key must be a word, not a list or a mapping")
             mapping = isinstance(event, yaml.MappingStartEvent)
-            self._stack.append(_Open({} if mapping else [], Mark(line, {} if mapping else []), event.anchor))
+            self._stack.append(_OpenCollection({} if mapping else [], Mark(line, {} if mapping else []), event.anchor))
         elif isinstance(event, (yaml.MappingEndEvent, yaml.SequenceEndEvent)):
             done = self._stack.pop()
             if done.anchor:
                 self._anchors[done.anchor] = (done.value, done.mark, done.size, done.depth)
-            self._put(done.value, done.mark, done.size, done.depth)
+            self._add_value(done.value, done.mark, done.size, done.depth)
 
     def _scalar(self, event: Any, line: int) -> None:
         self._check_tag(event.tag, line)
-        if self._waits_for_key():
+        if self._expects_key():
             top = self._stack[-1]
             top.key, top.key_line = event.value, line
-            top.size += len(event.value) // LONG
+            top.size += len(event.value) // CHARACTERS_PER_VALUE
             top.skip = event.value in top.value
             if top.skip:
                 first = top.mark.children[event.value].line  # type: ignore[index, call-overload, union-attr]
@@ -177,17 +177,17 @@ class Builder:
         value = plain_scalar(event.value) if plain else event.value
         if isinstance(value, float) and not math.isfinite(value):
             self.problems.append((self._path(True), line, f"{event.value} is not a finite number"))
-        size = 1 + len(event.value) // LONG
+        size = 1 + len(event.value) // CHARACTERS_PER_VALUE
         if event.anchor:
             self._anchors[event.anchor] = (value, Mark(line), size, 0)
-        self._put(value, Mark(line), size, 0)
+        self._add_value(value, Mark(line), size, 0)
 
     @staticmethod
     def _check_tag(tag: str | None, line: int) -> None:
         if tag is not None and tag != "!" and tag not in _TAGS:
             raise YamlError(line, f"tag {tag} is not allowed here")
 
-    def _waits_for_key(self) -> bool:
+    def _expects_key(self) -> bool:
         return bool(self._stack) and isinstance(self._stack[-1].value, dict) and self._stack[-1].key is None
 
     def _path(self, value: bool = False) -> tuple[str | int, ...]:
@@ -197,7 +197,7 @@ class Builder:
             steps.append(len(entry.value) if isinstance(entry.value, list) else entry.key or "")
         return tuple(steps)
 
-    def _put(self, value: Any, mark: Mark, size: int, depth: int) -> None:
+    def _add_value(self, value: Any, mark: Mark, size: int, depth: int) -> None:
         if not self._stack:
             self.data, self.mark = value, mark
             return
@@ -205,7 +205,7 @@ class Builder:
         top.size += size
         top.depth = max(top.depth, 1 + depth)
         if top.size > MAX_VALUES:
-            raise YamlError(mark.line, f"more than {MAX_VALUES} values once its aliases are expanded{COUNTED}")
+            raise YamlError(mark.line, f"more than {MAX_VALUES} values once its aliases are expanded{COUNT_NOTE}")
         if isinstance(top.value, list):
             top.value.append(value)
             top.mark.children.append(mark)  # type: ignore[union-attr]

@@ -18,12 +18,12 @@ WIDTH = 120
 
 _BARE = re.compile(r"[A-Za-z_./][A-Za-z0-9_./+-]*( [A-Za-z0-9_./+-]+)*")
 # words that YAML 1.1 reads as booleans are quoted
-_OLD_WORDS = {"y", "n", "yes", "no", "on", "off"}
+_YAML_1_1_BOOLEANS = {"y", "n", "yes", "no", "on", "off"}
 
-_UNUSUAL = re.compile(r"[^ !#-\[\]-~]")
+_TO_ESCAPE = re.compile(r"[^ !#-\[\]-~]")
 """Characters to escape between quotation marks; motions are long texts without any."""
 
-_NAMED = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r"}
+_SHORT_ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r"}
 
 
 def dump_document(data: Any) -> str:
@@ -50,7 +50,7 @@ def inline(value: Any) -> str:
 
 def comment(text: str) -> str:
     """Return a text for a comment: one line, printable characters only."""
-    return "".join(letter for letter in " ".join(text.split()) if letter.isprintable())
+    return "".join(character for character in " ".join(text.split()) if character.isprintable())
 
 
 def _mapping(data: dict[str, Any], indent: int) -> Iterator[str]:
@@ -116,38 +116,38 @@ def _flow(value: Any) -> str:
     return repr(value)
 
 
-def _flow_within(value: dict[str, Any] | list[Any], room: int) -> str:
-    """Return a collection in one line, or an empty text if it exceeds ``room``; stops early."""
-    named = isinstance(value, dict)
-    words, left = [], room
+def _flow_within(value: dict[str, Any] | list[Any], width: int) -> str:
+    """Return a collection in one line, or an empty text if it exceeds ``width``; stops early."""
+    is_mapping = isinstance(value, dict)
+    words, remaining = [], width
     for key, item in value.items() if isinstance(value, dict) else (("", item) for item in value):
-        name = f"{_text(key)}: " if named else ""
-        left -= len(name) + len(", ")
-        word = _flow_within(item, left) if isinstance(item, (dict, list)) else _flow(item)
-        left -= len(word)
-        if left < 0 or not word:
+        name = f"{_text(key)}: " if is_mapping else ""
+        remaining -= len(name) + len(", ")
+        word = _flow_within(item, remaining) if isinstance(item, (dict, list)) else _flow(item)
+        remaining -= len(word)
+        if remaining < 0 or not word:
             return ""
         words.append(name + word)
     text = ", ".join(words)
-    return f"{{{text}}}" if named else f"[{text}]"
+    return f"{{{text}}}" if is_mapping else f"[{text}]"
 
 
 def _text(text: str) -> str:
-    plain = _BARE.fullmatch(text) and plain_scalar(text) == text and text.lower() not in _OLD_WORDS
+    plain = _BARE.fullmatch(text) and plain_scalar(text) == text and text.lower() not in _YAML_1_1_BOOLEANS
     return text if plain else _quoted(text)
 
 
 def _quoted(text: str) -> str:
-    return f'"{_UNUSUAL.sub(_escaped, text)}"'
+    return f'"{_TO_ESCAPE.sub(_escaped, text)}"'
 
 
 def _escaped(found: re.Match[str]) -> str:
-    letter = found[0]
-    code = ord(letter)
-    if letter in _NAMED:
-        return _NAMED[letter]
-    if letter.isprintable():
-        return letter
+    character = found[0]
+    code = ord(character)
+    if character in _SHORT_ESCAPES:
+        return _SHORT_ESCAPES[character]
+    if character.isprintable():
+        return character
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
@@ -198,15 +198,15 @@ class Document:
 
     def line(self, key_path: Key) -> int | None:
         """Return the line of a value, or of its innermost known parent; None for an override."""
-        return self._found(key_path)[0]
+        return self._locate(key_path)[0]
 
     def problem(self, key_path: Key, message: str) -> Problem:
         """Return a problem with the line of a value."""
-        line, path = self._found(key_path)
+        line, path = self._locate(key_path)
         place = self.path if line is not None or self.path == VALUES else "override"
         return Problem(place, line, key_text(path), message)
 
-    def _found(self, key_path: Key) -> tuple[int | None, Key]:
+    def _locate(self, key_path: Key) -> tuple[int | None, Key]:
         """Return the line of a value, and its key path in the file."""
         mark, path = self.mark, list[str | int]()
         for step in key_path:
@@ -259,9 +259,9 @@ class Document:
             try:
                 data, mark = _replaced(data, mark, _steps(path), _override(value, path in TEXT_KEYS))
             except ValueError as reason:
-                within = key_text(reason.key) if isinstance(reason, PlainValueError) else ""
-                joint = "." if within and not within.startswith("[") else ""
-                problems.append(Problem("override", None, f"{path}{joint}{within}", str(reason)))
+                inner = key_text(reason.key) if isinstance(reason, PlainValueError) else ""
+                separator = "." if inner and not inner.startswith("[") else ""
+                problems.append(Problem("override", None, f"{path}{separator}{inner}", str(reason)))
         if problems:
             raise error(*problems)
         return Document(self.path, data, mark, self.problems)
@@ -319,14 +319,14 @@ def sort_by_line(problems: Sequence[Problem]) -> list[Problem]:
     return sorted(unique, key=lambda p: (p.file == "override", p.line or 0))
 
 
-def _salvaged(model: type[Model], data: Any, faulty: Sequence[Key]) -> Model | None:
+def _salvaged(model: type[Model], data: Any, invalid_keys: Sequence[Key]) -> Model | None:
     """Return the instance of the data with misspelt keys corrected and other faulty keys left out.
 
     A corrected key may hold a wrong value, hence several rounds.
     """
     data = copy.deepcopy(data)
     for _ in range(3):
-        for key in faulty:
+        for key in invalid_keys:
             inner: Any = data
             for step in key[:-1]:
                 inner = inner.get(step) if isinstance(inner, dict) else inner[int(step)]
@@ -338,7 +338,7 @@ def _salvaged(model: type[Model], data: Any, faulty: Sequence[Key]) -> Model | N
         try:
             return model.model_validate_json(json.dumps(data), strict=True)
         except pydantic.ValidationError as failure:
-            faulty = [key for key, _ in explain(failure, model, data)]
+            invalid_keys = [key for key, _ in explain(failure, model, data)]
     return None
 
 

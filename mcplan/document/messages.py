@@ -43,7 +43,7 @@ def explain(
     """
     expectations: dict[tuple[str | int, ...], list[str]] = {}
     messages: list[tuple[tuple[str | int, ...], str]] = []
-    short: dict[tuple[str | int, ...], int] = {}
+    short_lists: dict[tuple[str | int, ...], int] = {}
     errors = [(error, _key_path(error["loc"], data, error["type"])) for error in failure.errors(include_url=False)]
     unknown = [key for error, key in errors if error["type"] == "extra_forbidden"]
     misspelt = {(*key[:-1], intended(model, data, key)) for key in unknown}
@@ -53,9 +53,9 @@ def explain(
         if error["type"] == "missing" and isinstance(key[-1], int):  # the end of a list of fixed length
             missing = key[-1]
             key = key[:-1]
-            if key not in short:
+            if key not in short_lists:
                 messages.append((key, ""))
-            short[key] = missing + 1
+            short_lists[key] = missing + 1
             continue
         expected = _mapping(model, key) if error["type"].startswith("model_") else _expectation(error)
         if expected:
@@ -63,15 +63,15 @@ def explain(
             if len(expectations[key]) == 1:
                 messages.append((key, ""))
         else:
-            messages.append((key, _sentence(error, key, model, data)))
-    for key, count in short.items():
+            messages.append((key, _message(error, key, model, data)))
+    for key, count in short_lists.items():
         expectations.setdefault(key, []).append(f"{count} items")
     explained = [key for key, text in messages if text]
     places = explained + list(expectations)
     inner = {place[:depth] for place in places for depth in range(len(place))}
     messages = [(key, text) for key, text in messages if text or (key not in inner and key not in explained)]
     return [
-        (key, text or f"expected {' or '.join(dict.fromkeys(expectations[key]))}, got {_shown(_value(data, key))}")
+        (key, text or f"expected {' or '.join(dict.fromkeys(expectations[key]))}, got {_format(_value(data, key))}")
         for key, text in messages
     ]
 
@@ -80,10 +80,10 @@ def intended(model: type[pydantic.BaseModel], data: Any, key: tuple[str | int, .
     """Return the known key most similar to an unknown one; None for a known key, or without a similar one."""
     if str(key[-1]) in _known_keys(model, key[:-1]):
         return None
-    return closest_name(str(key[-1]), _meant(model, data, key))
+    return closest_name(str(key[-1]), _candidate_keys(model, data, key))
 
 
-def _meant(model: type[pydantic.BaseModel], data: Any, key: tuple[str | int, ...]) -> list[str]:
+def _candidate_keys(model: type[pydantic.BaseModel], data: Any, key: tuple[str | int, ...]) -> list[str]:
     """Return the candidates for an unknown key: known keys that are not present."""
     return sorted(_known_keys(model, key[:-1]) - set(_value(data, key[:-1]) or {}))
 
@@ -97,9 +97,9 @@ def _expectation(error: Any) -> str:
         name, words = _BOUNDS[kind]
         return f"a number {words} {context[name]:g}"
     if kind in ("too_short", "too_long"):
-        least = kind == "too_short"
-        count = context["min_length" if least else "max_length"]
-        return f"{'at least' if least else 'at most'} {count} item{'s' if count != 1 else ''}"
+        too_short = kind == "too_short"
+        count = context["min_length" if too_short else "max_length"]
+        return f"{'at least' if too_short else 'at most'} {count} item{'s' if count != 1 else ''}"
     return ""
 
 
@@ -109,12 +109,12 @@ def _mapping(model: type[pydantic.BaseModel], key: tuple[str | int, ...]) -> str
     return "a mapping {" + ", ".join([f"{name}: ..." for name in keys[:3]] + ["..."] * (len(keys) > 3)) + "}"
 
 
-def _sentence(error: Any, key: tuple[str | int, ...], model: type[pydantic.BaseModel], data: Any) -> str:
+def _message(error: Any, key: tuple[str | int, ...], model: type[pydantic.BaseModel], data: Any) -> str:
     kind, context = error["type"], error.get("ctx", {})
     if kind == "missing":
         return "missing; this key is required"
     if kind == "extra_forbidden":
-        absent, known = _meant(model, data, key), _known_keys(model, key[:-1])
+        absent, known = _candidate_keys(model, data, key), _known_keys(model, key[:-1])
         word = str(key[-1])
         nearer = closest_name(word, absent) or not closest_name(word, known)
         if nested := _nested_key(model, key):
@@ -123,11 +123,11 @@ def _sentence(error: Any, key: tuple[str | int, ...], model: type[pydantic.BaseM
     if kind == "literal_error":
         value = _value(data, key)
         options = [option.strip(" '") for option in context["expected"].replace(" or ", ", ").split(",")]
-        return f"expected {either(options)}, got {_shown(value)}{did_you_mean(str(value), options)}"
+        return f"expected {either(options)}, got {_format(value)}{did_you_mean(str(value), options)}"
     if kind in ("value_error", "assertion_error"):
         return str(context["error"])
     text = error["msg"]
-    return f"{text[0].lower()}{text[1:]}, got {_shown(_value(data, key))}"
+    return f"{text[0].lower()}{text[1:]}, got {_format(_value(data, key))}"
 
 
 def _nested_key(model: type[pydantic.BaseModel], key: tuple[str | int, ...]) -> str | None:
@@ -144,7 +144,7 @@ def _nested_key(model: type[pydantic.BaseModel], key: tuple[str | int, ...]) -> 
     return None if not near or near in neighbours else spellings[near]
 
 
-def _shown(value: Any) -> str:
+def _format(value: Any) -> str:
     if isinstance(value, str):
         return repr(value if len(value) <= 60 else value[:57] + "...")
     if value is None:

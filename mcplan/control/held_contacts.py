@@ -20,7 +20,7 @@ from mcplan.robot.terms import Terms
 from mcplan.scene.allowed_pose import allowed_pose, is_outdated
 from mcplan.scene.contact import Contact
 from mcplan.settings.control import ControlSettings
-from mcplan.settings.margins import counted_on, shrunk
+from mcplan.settings.margins import shrunk, with_control_margins
 from mcplan.whole_body.contact import DEPENDENT, ContactConstraint, count_unknowns, least_forces
 from mcplan.whole_body.tasks.task import damping
 
@@ -194,7 +194,7 @@ class PlannedForces:
         self._stances = [
             {
                 contact.patch: least_forces(contact, np.asarray(stance.wrenches[contact.patch], dtype=float))
-                for contact in (counted_on(each, settings) for each in stance.contacts)
+                for contact in (with_control_margins(each, settings) for each in stance.contacts)
                 if contact.patch in stance.wrenches
             }
             for stance in plan.stances

@@ -201,7 +201,7 @@ class ControlSettings(Spec):
     """Reactions to slips, lost contacts and pushes."""
 
     @model_validator(mode="after")
-    def _walking_needs_time_laws(self) -> "ControlSettings":
+    def _dynamic_walking_needs_pace(self) -> "ControlSettings":
         if self.walking == "dynamic" and self.pace is None:
             raise ValueError("`walking: dynamic` needs a pace other than `slow`: `pace: fast`, for example")
         return self

@@ -8,7 +8,7 @@ from mcplan.scene.contact import Contact
 from mcplan.settings.control import ControlSettings
 
 
-def counted_on(contact: Contact, settings: ControlSettings) -> Contact:
+def with_control_margins(contact: Contact, settings: ControlSettings) -> Contact:
     """Return the contact reduced by the margins of the program."""
     return replace(
         contact,
@@ -19,12 +19,12 @@ def counted_on(contact: Contact, settings: ControlSettings) -> Contact:
     )
 
 
-def shrunk(points: np.ndarray, margin: float, most: float = 1 / 3) -> np.ndarray:
+def shrunk(points: np.ndarray, margin: float, max_share: float = 1 / 3) -> np.ndarray:
     """Return contact points (k,3) moved inwards by ``margin`` (m) along each axis of the patch.
 
-    By at most the fraction ``most`` of the distance to the centre, so that a small patch keeps an area.
+    At most by the fraction ``max_share`` of the distance to the centre, so that a small patch keeps an area.
     """
     middle = (points.min(axis=0) + points.max(axis=0)) / 2
     half = (points.max(axis=0) - points.min(axis=0)) / 2
-    scale = 1.0 - np.minimum(margin / np.where(half > 0.0, half, np.inf), most)
+    scale = 1.0 - np.minimum(margin / np.where(half > 0.0, half, np.inf), max_share)
     return middle + scale * (points - middle)

@@ -31,15 +31,15 @@ class Until(Spec):
     all: "tuple[Until, ...] | None" = None
     """Criteria that hold at the same time."""
     any: "tuple[Until, ...] | None" = None
-    """Criteria of which the first one that holds counts."""
+    """Criteria of which one holds."""
     error: str | None = None
-    """Of ``com`` or a moving patch, ``below`` a bound: m or rad."""
+    """The error of ``com`` or of a moving patch is ``below`` a bound: m or rad."""
     speed: str | None = None
-    """Of ``com``, ``joints`` or a moving patch, ``below`` a bound: m/s or rad/s."""
+    """The speed of ``com``, ``joints`` or a moving patch is ``below`` a bound: m/s or rad/s."""
     force: str | None = None
-    """Of a patch, ``above`` or ``below`` a bound, N."""
+    """The force on a patch is ``above`` or ``below`` a bound, N."""
     over: str | None = None
-    """A moving patch is over its contact, ``below`` a height, m."""
+    """The height of a moving patch over its contact is ``below`` a bound, m."""
     below: NotNegative | None = None
     """The bound: m, rad, m/s, rad/s or N."""
     above: NotNegative | None = None

@@ -13,7 +13,7 @@ from mcplan.motion.limb_path import LimbPath
 from mcplan.robot.anatomy import RobotScale
 from mcplan.scenario.load import load_scenario
 from mcplan.settings.control import COMPLIANT_DEFAULTS, ControlSettings
-from mcplan.settings.margins import counted_on, shrunk
+from mcplan.settings.margins import shrunk, with_control_margins
 from mcplan.settings.states import Until
 
 SOLE = np.array([[-0.1, -0.075, 0], [0.13, -0.075, 0], [0.13, 0.056, 0], [-0.1, 0.056, 0]])
@@ -55,11 +55,11 @@ def test_of_a_contact_the_same_part_of_its_force_and_of_its_moment_is_counted_on
     settings = ControlSettings().under(physics)
     own = settings.contact
     grip = replace(soles[0], kind="grasp", max_force=200.0, max_moment=30.0)
-    counted = counted_on(grip, settings)
+    counted = with_control_margins(grip, settings)
     assert (counted.max_force, counted.max_moment) == (200.0 * own.force_fraction, 30.0 * own.force_fraction)
     assert counted.friction == grip.friction * own.friction_fraction
     np.testing.assert_array_equal(counted.points, shrunk(grip.points, own.pressure_margin))
-    assert counted_on(soles[0], settings).max_force == np.inf
+    assert with_control_margins(soles[0], settings).max_force == np.inf
     assert physics == "qp" or own.force_fraction != own.friction_fraction
 
 

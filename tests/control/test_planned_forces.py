@@ -12,7 +12,7 @@ from mcplan.robot.terms import Terms
 from mcplan.scene.environment import Bar, Environment, Surface
 from mcplan.scene.placement import make_contact
 from mcplan.settings.control import ControlSettings
-from mcplan.settings.margins import counted_on
+from mcplan.settings.margins import with_control_margins
 from mcplan.whole_body.contact import ContactConstraint, count_unknowns, least_forces
 
 ROBOT = load_robot("hrp2")
@@ -66,7 +66,7 @@ def test_points_press_where_a_wrench_is_near_an_edge_and_have_it_where_they_can(
     wrench = np.r_[force, np.cross(FOOT.R @ [x, 0.01, FOOT.points[0, 2]], force)]
     settings = ControlSettings(contact={"pressure_margin": margin})
     forces = PlannedForces(plan_of([(FOOT, wrench)]), 1e-3, settings)._stances[0]["left_sole"]
-    contact = counted_on(FOOT, settings)
+    contact = with_control_margins(FOOT, settings)
     G = np.hstack([np.vstack([FOOT.axes, np.cross(FOOT.R @ point, FOOT.axes, axisb=0).T]) for point in contact.points])
     assert (np.linalg.pinv(G) @ wrench)[2::3].min() < -5.0
     assert forces[2::3].min() > -1e-6

@@ -23,7 +23,7 @@ from mcplan.planning.transition.transition import Segment
 from mcplan.robot.robot import Robot
 from mcplan.scene.contact import Contact
 from mcplan.settings.control import ControlSettings
-from mcplan.settings.margins import counted_on
+from mcplan.settings.margins import with_control_margins
 from mcplan.statics.equilibrium import equilibrium_margin
 from mcplan.statics.feasibility import GRAVITY_ALONE, Shortfall, can_hold, exertable_share, shortfall
 
@@ -112,7 +112,7 @@ class DurationModel:
         """
         if not contacts:
             return np.full(len(q), np.inf), True
-        robot, reduced = self.robot, [counted_on(contact, self.settings) for contact in contacts]
+        robot, reduced = self.robot, [with_control_margins(contact, self.settings) for contact in contacts]
         accelerations = np.zeros(len(q))
         for k, here in enumerate(q):
             accelerations[k] = equilibrium_margin(robot.com(here), reduced, robot.mass) / robot.mass
@@ -136,7 +136,7 @@ class DurationModel:
         """
         if segment.held:
             return None
-        reduced = [counted_on(contact, self.settings) for contact in segment.contacts]
+        reduced = [with_control_margins(contact, self.settings) for contact in segment.contacts]
         checked = (
             segment.posture.sample(t).q
             for t in np.linspace(0.0, segment.duration, OVERLOAD_CHECK_FACTOR * BALANCE_CHECKS + 1)
@@ -186,7 +186,7 @@ class DurationModel:
         wrench -= weight
         as_force = np.append(np.ones(3), np.full(3, 1.0 / (robot.scale.sole * MOMENT_LEVER_M)))
         largest = np.argsort(np.linalg.norm(as_force * wrench, axis=1))[-WRENCH_CHECKS:]
-        reduced = [counted_on(contact, self.settings) for contact in contacts]
+        reduced = [with_control_margins(contact, self.settings) for contact in contacts]
         limit = 1.0 / CONTACT_FORCE_SHARE
         parts = [exertable_share(com[k], weight, wrench[k], reduced, robot.mass, limit) for k in largest]
         return 1.0 / (CONTACT_FORCE_SHARE * max(min(parts), MIN_WRENCH_SHARE))

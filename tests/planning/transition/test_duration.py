@@ -16,7 +16,7 @@ from mcplan.robot.robot_file import load_robot
 from mcplan.scene.environment import Environment, Surface
 from mcplan.scene.placement import make_contact
 from mcplan.settings.control import ControlSettings
-from mcplan.settings.margins import counted_on
+from mcplan.settings.margins import with_control_margins
 from mcplan.statics.feasibility import exertable_share
 
 SQUARE = np.array([[-2.0, -2.0], [2.0, -2.0], [2.0, 2.0], [-2.0, 2.0]])
@@ -147,7 +147,7 @@ def test_what_limbs_take_besides_the_weight_counts_too(scene):
     def least_part(slower):
         samples = [PostureSpline(slower * times, knots).sample(slower * t) for t in np.linspace(0.0, times[-1], 200)]
         q, v, vd = (np.array(column) for column in zip(*samples, strict=True))
-        counted = [counted_on(contact, finder.settings) for contact in sole]
+        counted = [with_control_margins(contact, finder.settings) for contact in sole]
         parts = []
         for at, force in zip(q, robot.inverse_dynamics(q, v, vd)[:, :6], strict=True):
             arm, weight = at[:3] - robot.com(at), robot.mass * GRAVITY * np.array([0.0, 0.0, 1.0, 0.0, 0.0, 0.0])

@@ -8,7 +8,7 @@ from scipy.optimize import linprog
 
 from mcplan.planning.timing.path_dynamics import PathDynamics, RetimingError, with_pace_margins
 from mcplan.planning.timing.retiming import Retimer
-from mcplan.settings.margins import counted_on
+from mcplan.settings.margins import with_control_margins
 
 POINTS = (1, 17, 24, 40)
 
@@ -105,7 +105,7 @@ def test_a_motion_loads_contacts_by_what_is_counted_on_less_the_reserve_that_it_
     settings, pace = retimer.settings, retimer.pace
     contact = replace(step.stances[0].contacts[0], max_force=1500.0, max_moment=60.0)
     none, half, full = (with_pace_margins(contact, pace, settings, kept) for kept in (0.0, 0.5, 1.0))
-    counted = counted_on(contact, settings)
+    counted = with_control_margins(contact, settings)
     paced = {"friction": pace.friction, "max_force": pace.force, "max_moment": pace.force}
     for name, part in paced.items():
         assert getattr(none, name) == pytest.approx(getattr(counted, name))

@@ -1,4 +1,4 @@
-"""Read-only arrays: what the kernels are compiled for, and what values share."""
+"""Read-only arrays: the type for which kernels are compiled; safe to share between objects."""
 
 import numpy as np
 

@@ -1,8 +1,8 @@
 """Physics back ends: metadata known without importing them.
 
-One more is a class like `sim.physics.Physics` in a file or a folder of `sim/`, with ``of_world``, an entry here, and
-its name in `PhysicsName`. At the bottom, because the command line lists them before it imports anything. The controller
-of any but ``qp`` counts on compliant contacts and sends torques with joint feedback: only torques drive it.
+To add one, write a class like `sim.physics.Physics` with ``of_world`` in a file or a folder of `sim/`, an entry here,
+and its name in `PhysicsName`. They are in the lowest layer, because the command line needs them before other imports.
+For every back end but ``qp`` the controller expects compliant contacts and sends torques with joint feedback.
 """
 
 from collections.abc import Mapping
@@ -17,10 +17,10 @@ class BackEnd(NamedTuple):
     """A physics back end.
 
     made_by : class whose ``of_world`` makes it (`record.world.World`), as ``module:name``.
-    tolerances : what its runs are held against, as ``module:name``.
-    seconds : to execute a plan of about 20 s and verify the run (s).
-    package : that has to be installed for it, if any.
-    kernels : folders and files of `core` that it alone uses.
+    tolerances : of the certificates of its runs, as ``module:name``.
+    seconds : time to execute a plan of about 20 s and verify the run (s).
+    package : additional package that it needs, if any.
+    kernels : folders and files of `core` that only this back end uses.
     """
 
     made_by: str

@@ -1,7 +1,7 @@
 """Progress bars on stderr for compilation, planning, simulation and sweeps, in terminals and notebooks.
 
-On a terminal they are redrawn ten times a second; in a notebook there is one line that is rewritten once a
-second; elsewhere nothing but what ``note`` says. ``be_quiet`` silences all of it.
+On a terminal they are redrawn ten times a second; in a notebook one line is rewritten once a second; elsewhere only
+``note`` prints. ``be_quiet`` silences all output.
 """
 
 import atexit

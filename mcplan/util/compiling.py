@@ -1,7 +1,7 @@
 """Progress of kernel compilation: a bar with the remaining time in a first run, one line without a terminal.
 
 A process compiles the kernels that the cache lacks, once per installation. A first run takes some minutes, the first
-use of a physics less. The progress is read from the cache, so what a second process compiles counts too.
+use of a physics less. The progress is read from the cache, so it includes kernels that a second process compiles.
 """
 
 import math
@@ -16,19 +16,19 @@ from mcplan.util.kernel_cache import accelerated, cache_directory, compiled_kern
 if TYPE_CHECKING:
     from rich.progress import TaskID
 
-SELDOM = ("rigid_body/batch", "rigid_body/lagrangian", "algebra/cholesky", "algebra/impedance")
+ON_REQUEST = ("rigid_body/batch", "rigid_body/lagrangian", "algebra/cholesky", "algebra/impedance")
 """Files of kernels that are only used on request."""
 
-COLD = 0.5
+FIRST_RUN_SHARE = 0.5
 """A cache with less than this share of the kernels belongs to a first run."""
 
 SECONDS_PER_KERNEL = {True: 0.45, False: 1.2}
 """Core seconds that a kernel takes to compile, with `mcplan.core.accelerator` and without."""
 
-PAUSE = 1.0
-"""s without compilation after which it counts as finished."""
+IDLE_TIME = 1.0
+"""s without a compilation, after which all compilations count as finished."""
 
-LOOK = 0.2
+CHECK_INTERVAL = 0.2
 """s between two checks of the cache."""
 
 
@@ -40,7 +40,7 @@ class Compiling:
         self._depth, self._last = 0, 0.0
         self._thread: threading.Thread | None = None
         self._name = ""
-        self._said = False
+        self._announced = False
         self._needed: frozenset[str] = frozenset()
         self.seconds = 0.0  # spent on compiling in this process
         self._since = 0.0
@@ -48,8 +48,8 @@ class Compiling:
     def expect(self, physics: str | None) -> bool:
         """Return whether this is a first run; if so, show it at once, before Numba is imported."""
         folders = [folder for name, other in BACK_ENDS.items() if name != physics for folder in other.kernels]
-        needed = declared_kernels((*folders, *SELDOM))
-        if len(needed & compiled_kernels(cache_directory())) >= COLD * len(needed):
+        needed = declared_kernels((*folders, *ON_REQUEST))
+        if len(needed & compiled_kernels(cache_directory())) >= FIRST_RUN_SHARE * len(needed):
             return False
         self._needed = frozenset(needed)
         self._show()
@@ -72,15 +72,15 @@ class Compiling:
 
     def _estimate(self) -> str:
         """Return an upper bound of the compilation time; a first run uses two processes."""
-        missing = (self._needed or declared_kernels(SELDOM)) - compiled_kernels(cache_directory())
+        missing = (self._needed or declared_kernels(ON_REQUEST)) - compiled_kernels(cache_directory())
         seconds = len(missing) * SECONDS_PER_KERNEL[accelerated()] / (2 if self._needed else 1)
         return f"up to {math.ceil(seconds / 60)} min" if seconds > 20.0 else "some seconds"
 
     def _show(self) -> None:
         with self._lock:
             self._last = time.monotonic()
-            if not self._said:
-                self._said = True
+            if not self._announced:
+                self._announced = True
                 if not BARS.shown:
                     note(f"compiling kernels, once per installation: {self._estimate()}")
             if self._thread is None and BARS.shown:
@@ -89,34 +89,34 @@ class Compiling:
 
     def _bar(self) -> None:
         directory, task = cache_directory(), BARS.add("compiling")
-        began, had = time.monotonic(), len(compiled_kernels(directory))
+        start_time, initial_count = time.monotonic(), len(compiled_kernels(directory))
         try:
             while True:
-                self._update(task, directory, began, had)
-                time.sleep(LOOK)
+                self._update(task, directory, start_time, initial_count)
+                time.sleep(CHECK_INTERVAL)
                 with self._lock:
                     # a first run imports much between two kernels, while nothing else is shown yet
-                    pause = 30 * PAUSE if self._needed and BARS.count == 1 else PAUSE
+                    pause = 30 * IDLE_TIME if self._needed and BARS.count == 1 else IDLE_TIME
                     if not self._depth and time.monotonic() - self._last > pause:
                         self._thread = None
                         return
         finally:
             BARS.remove(task)
 
-    def _update(self, task: "TaskID | None", directory: str, began: float, had: int) -> None:
-        there = compiled_kernels(directory)
-        done = len(there) - had
+    def _update(self, task: "TaskID | None", directory: str, start_time: float, initial_count: int) -> None:
+        cached = compiled_kernels(directory)
+        done = len(cached) - initial_count
         if not self._needed:
             BARS.update(task, f"{done} kernels, once per installation: {self._name}")
             return
         total = len(self._needed)
-        have = len(there & self._needed)
-        left = ""
+        compiled = len(cached & self._needed)
+        remaining = ""
         if done >= 10:
-            seconds = (time.monotonic() - began) * (total - have) / done
-            left = f", ~{seconds // 60:.0f}:{seconds % 60:02.0f} left"
+            seconds = (time.monotonic() - start_time) * (total - compiled) / done
+            remaining = f", ~{seconds // 60:.0f}:{seconds % 60:02.0f} left"
         first = "" if done else f" (once: {self._estimate()})"
-        BARS.update(task, f"{have} of {total} kernels{left}{first}", have / total)
+        BARS.update(task, f"{compiled} of {total} kernels{remaining}{first}", compiled / total)
 
 
 WATCH = Compiling()

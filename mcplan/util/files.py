@@ -13,8 +13,8 @@ from mcplan.errors import InputError
 def atomic_write(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Yield a temporary file name beside ``path``; it replaces ``path`` at the end, or is deleted on failure.
 
-    Several writers of the same file at once each have a separate temporary file: the last one to end wins. Directories
-    that lead there are made. An OSError of the block that names no file, as of a write to a full disk, names ``path``.
+    Several writers of the same file at once each have a separate temporary file: the last one to end wins. Missing
+    parent directories are created. An OSError of the block without a file name (a full disk) gets the name ``path``.
     """
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -48,29 +48,29 @@ def is_file(path: Path) -> bool:
 def check_writable(path: Path, force: bool, folder: bool = False, expected: str = "") -> None:
     """Check before any work that a path can be written.
 
-    A file that exists, or a directory that holds something, is kept unless ``force`` is given. Missing parents
-    are made when something is written; here it is only checked that they can be made.
+    An existing file, or a directory that is not empty, is an error without ``force``. Missing parents are not created
+    here; it is only checked that they can be.
 
     Parameters
     ----------
-    folder : whether it is to be a directory; else a file.
-    expected : what the message asks for, where that is more than the name of the one or the other.
+    folder : whether the path is that of a directory; else of a file.
+    expected : description of the path in the message; by default the name of a file or directory.
 
     Raises
     ------
     InputError
-        It is of the other kind, holds something, lies in a file, or in a directory that cannot be written to.
+        The path is of the other kind, or exists, or lies in a file, or in a directory that cannot be written to.
     """
     if path.exists() and path.is_dir() != folder:
         is_one, wanted = ("a file", "a directory") if folder else ("a directory", "a file")
         raise InputError(f"{path}: is {is_one}; expected {expected or f'the name of {wanted}'}")
-    taken = path.exists() and (not folder or any(path.iterdir()))
-    if taken and not force:
+    occupied = path.exists() and (not folder or any(path.iterdir()))
+    if occupied and not force:
         raise InputError(f"{path}: exists and is kept; choose another place, or write over it with --force")
-    home = path.absolute() if path.is_dir() else path.absolute().parent
-    while not home.exists():
-        home = home.parent
-    if not home.is_dir():
-        raise InputError(f"{path}: {home} is a file, so nothing can be put into it")
-    if not os.access(home, os.W_OK | os.X_OK):
-        raise InputError(f"{path}: the directory {home} cannot be written to")
+    directory = path.absolute() if path.is_dir() else path.absolute().parent
+    while not directory.exists():
+        directory = directory.parent
+    if not directory.is_dir():
+        raise InputError(f"{path}: {directory} is a file, so nothing can be put into it")
+    if not os.access(directory, os.W_OK | os.X_OK):
+        raise InputError(f"{path}: the directory {directory} cannot be written to")

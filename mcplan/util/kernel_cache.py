@@ -1,6 +1,6 @@
 """Cache of compiled kernels: directory, cached and missing kernels; without importing Numba.
 
-So a first run can report at once that it compiles, and its progress, whichever process compiles.
+Without that import a first run can report compilation at once, and its progress in all processes.
 """
 
 import functools
@@ -23,7 +23,7 @@ except ModuleNotFoundError:  # Windows: the first of several processes that comp
 
 CORE = Path(__file__).parents[1] / "core"
 
-TRIED = ("0.68",)
+TESTED_NUMBA = ("0.68",)
 """Minor versions of Numba on which all tests pass with `mcplan.core.accelerator`."""
 
 _KERNEL = re.compile(r"^@jit(?:_(?!view)\w+)?(?:\(.*\))?\n(?:@.*\n)*def (\w+)", re.MULTILINE)
@@ -31,7 +31,7 @@ _KERNEL = re.compile(r"^@jit(?:_(?!view)\w+)?(?:\(.*\))?\n(?:@.*\n)*def (\w+)", 
 
 def accelerated() -> bool:
     """Whether `mcplan.core.accelerator` compiles the kernels; the environment's ``MCPLAN_ACCELERATOR=0`` forbids it."""
-    return os.environ.get("MCPLAN_ACCELERATOR") != "0" and version("numba").rpartition(".")[0] in TRIED
+    return os.environ.get("MCPLAN_ACCELERATOR") != "0" and version("numba").rpartition(".")[0] in TESTED_NUMBA
 
 
 @functools.cache
@@ -65,20 +65,20 @@ def _caches() -> Path:
 def _temporary() -> Path:
     """Return a temporary directory writable only by this user, since its files are executed."""
     with suppress(OSError, AttributeError):  # AttributeError: Windows has no user numbers
-        mine = Path(tempfile.gettempdir()) / f"mcplan-{os.getuid()}"
-        mine.mkdir(mode=0o700, exist_ok=True)
-        found = mine.lstat()
+        own = Path(tempfile.gettempdir()) / f"mcplan-{os.getuid()}"
+        own.mkdir(mode=0o700, exist_ok=True)
+        found = own.lstat()
         if stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o022:
-            return mine
+            return own
     return Path(tempfile.mkdtemp(prefix="mcplan-"))
 
 
 def declared_kernels(without: Iterable[str] = ()) -> set[str]:
     """Return the kernels that the files declare, as ``folder/file.function``; ``without`` some folders or files."""
-    left_out = set(without)
+    excluded = set(without)
     found = set()
     for file in CORE.rglob("*.py"):
-        if left_out.isdisjoint((file.parent.name, f"{file.parent.name}/{file.stem}")):
+        if excluded.isdisjoint((file.parent.name, f"{file.parent.name}/{file.stem}")):
             names = _KERNEL.findall(file.read_text(encoding="utf-8"))
             found |= {f"{file.parent.name}/{file.stem}.{name}" for name in names}
     return found
@@ -106,7 +106,7 @@ def drop_truncated(directory: str) -> None:
 def exclusive(directory: str) -> Iterator[None]:
     """Lock the block for one process at a time, by directory."""
     Path(directory).mkdir(parents=True, exist_ok=True)
-    with (Path(directory) / "lock").open("a") as held:
+    with (Path(directory) / "lock").open("a") as lock:
         if fcntl is not None:
-            fcntl.flock(held, fcntl.LOCK_EX)  # until it is closed
+            fcntl.flock(lock, fcntl.LOCK_EX)  # until it is closed
         yield

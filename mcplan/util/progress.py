@@ -1,6 +1,6 @@
 """Progress reports of long work: the current step, and the finished share where it is known.
 
-Work calls `report_progress` wherever it is; without a `progress_listener` around it nothing happens.
+Any function may call `report_progress`; outside of a `progress_listener` it does nothing.
 """
 
 from collections.abc import Callable, Iterator
@@ -17,7 +17,7 @@ _listener: ContextVar[Listener | None] = ContextVar("_listener", default=None)
 
 
 def report_progress(step: str, k: int | None = None, n: int = 0) -> None:
-    """Report that a step begins: the ``k``-th of ``n``, counted from 1, where they are given."""
+    """Report that a step begins: the ``k``-th of ``n``, counted from 1, if given."""
     listener = _listener.get()
     if listener is None:
         return

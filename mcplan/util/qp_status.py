@@ -1,6 +1,6 @@
 """Status of the quadratic program of a control step, in solutions and runs.
 
-At the bottom, because a run is read without the packages that solve programs.
+In the lowest layer, because runs are read without the packages that solve programs.
 """
 
 from typing import Final

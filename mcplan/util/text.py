@@ -1,8 +1,7 @@
 """Text formatting: lengths, angles, short representations, escaping for matplotlib and DOT.
 
-One line for an object that holds arrays: its class, and each of its public fields, arrays by their shape.
-
-Names as matplotlib and Graphviz are to write them: what a file calls a thing is text, whatever signs it holds.
+`summary` describes an object in one line: its class and its public fields, arrays by their shape. Names from files are
+escaped, because matplotlib and Graphviz interpret some characters.
 """
 
 import math
@@ -32,12 +31,12 @@ def _digits(value: float) -> str:
     return f"{value:.3g}" if abs(value) >= 0.1 or value == 0.0 else f"{value:.2g}"
 
 
-LONGEST = 150
+MAX_LINE = 150
 """Maximum length of a line, characters; the rest is left out."""
 
 
 def summary(thing: object, names: Iterable[str] | None = None) -> str:
-    """Return the line; a class takes it as its ``__repr__``.
+    """Describe an object in one line; used as ``__repr__`` of classes.
 
     Parameters
     ----------
@@ -51,7 +50,7 @@ def summary(thing: object, names: Iterable[str] | None = None) -> str:
         if field.startswith("_") or (text := _value_text(getattr(thing, field))) is None:
             continue
         more = f"{', ' if line else ''}{field}={text}"
-        if len(name) + len(line) + len(more) > LONGEST:
+        if len(name) + len(line) + len(more) > MAX_LINE:
             return f"{name}({line}, ...)"
         line += more
     return f"{name}({line})"

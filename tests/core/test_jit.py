@@ -13,7 +13,7 @@ import pytest
 
 import mcplan
 from mcplan.core import jit
-from mcplan.util.kernel_cache import TRIED, accelerated
+from mcplan.util.kernel_cache import TESTED_NUMBA, accelerated
 
 ROOT = Path(mcplan.__file__).parents[1]
 
@@ -80,7 +80,7 @@ def test_code_of_the_user_keeps_its_cache():
 
 def test_the_environment_and_the_version_of_numba_turn_the_accelerator_off(monkeypatch):
     for number, variable, expected in (
-        (f"{TRIED[-1]}.1", "1", True), (f"{TRIED[-1]}.1", "0", False), ("99.0.0", "1", False),
+        (f"{TESTED_NUMBA[-1]}.1", "1", True), (f"{TESTED_NUMBA[-1]}.1", "0", False), ("99.0.0", "1", False),
     ):  # fmt: skip
         monkeypatch.setattr("mcplan.util.kernel_cache.version", lambda name, number=number: number)
         monkeypatch.setenv("MCPLAN_ACCELERATOR", variable)

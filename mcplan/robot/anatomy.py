@@ -168,8 +168,8 @@ def limbs_of(robot: _Skeleton, q: np.ndarray, patches: tuple[str, ...]) -> dict[
             chain = limb_chain(robot, patch)
             places = [_body_position(robot, q, body) for body in chain] + [robot.frame_pose(q, patch)[:3, 3]]
             own_length = float(np.sum(np.linalg.norm(np.diff(places, axis=0), axis=1)))
-            drawn = (_stroke(robot, q, *piece) for piece in zip(chain, [places[0], *places], strict=False))
-            length = max(length, own_length + sum(drawn))
+            strokes = (_stroke(robot, q, *segment) for segment in zip(chain, [places[0], *places], strict=False))
+            length = max(length, own_length + sum(strokes))
             root = turn.T @ (places[0] - q[:3])
         found[name] = Limb(name, own, root, length)
     return found
@@ -182,9 +182,9 @@ def _stroke(robot: _Skeleton, q: np.ndarray, body: int, before: np.ndarray) -> f
         return 0.0
     distances = []
     for end in np.clip([robot.limits.lower[at - 7], robot.limits.upper[at - 7], q[at]], -MAX_SLIDE_M, MAX_SLIDE_M):
-        there = q.copy()
-        there[at] = end
-        distances.append(float(np.linalg.norm(_body_position(robot, there, body) - before)))
+        extended = q.copy()
+        extended[at] = end
+        distances.append(float(np.linalg.norm(_body_position(robot, extended, body) - before)))
     return max(distances) - distances[-1]
 
 
@@ -241,13 +241,13 @@ class Fold:
     joint: int
     straight: float
 
-    def keep_bent(self, limit: np.ndarray, side: float, least: float) -> None:
-        """Narrow bounds (2, n) so that the limb stays bent by ``least`` (rad) to a side, if the bounds allow it."""
+    def keep_bent(self, limit: np.ndarray, side: float, min_bend: float) -> None:
+        """Narrow bounds (2, n) so that the limb stays bent by ``min_bend`` (rad) to a side, if the bounds allow it."""
         lower, upper = limit[:, self.joint]
         if side < 0.0:
-            limit[1, self.joint] = max(min(upper, self.straight - least), lower)
+            limit[1, self.joint] = max(min(upper, self.straight - min_bend), lower)
         else:
-            limit[0, self.joint] = min(max(lower, self.straight + least), upper)
+            limit[0, self.joint] = min(max(lower, self.straight + min_bend), upper)
 
 
 def find_folds(robot: _Skeleton) -> dict[str, tuple[Fold, ...]]:
@@ -257,13 +257,13 @@ def find_folds(robot: _Skeleton) -> dict[str, tuple[Fold, ...]]:
     the knee for a shank on the ground, which does not fold.
     """
     found: dict[str, tuple[Fold, ...]] = {}
-    known: dict[tuple, tuple[Fold, ...]] = {}
+    by_chain: dict[tuple, tuple[Fold, ...]] = {}
     for name, patch in robot.patches.items():
         bodies, point = limb_chain(robot, name), patch.kind in ("point", "ball")
         key = (*bodies, name if point else "")
-        if key not in known:
-            known[key] = tuple(_folds_of_chain(robot, bodies, name if point else None))
-        found[name] = known[key]
+        if key not in by_chain:
+            by_chain[key] = tuple(_folds_of_chain(robot, bodies, name if point else None))
+        found[name] = by_chain[key]
     return found
 
 
@@ -294,7 +294,7 @@ def _folds_of_chain(robot: _Skeleton, bodies: list[int], point: str | None) -> l
     return found
 
 
-def bent_limits(limit: np.ndarray, folds: Iterable[Fold], q: np.ndarray, least: float) -> np.ndarray:
+def bent_limits(limit: np.ndarray, folds: Iterable[Fold], q: np.ndarray, min_bend: float) -> np.ndarray:
     """Return joint bounds (2, n) that keep limbs bent.
 
     Parameters
@@ -302,15 +302,15 @@ def bent_limits(limit: np.ndarray, folds: Iterable[Fold], q: np.ndarray, least: 
     limit : (2, n) joint limits.
     folds : of the limbs.
     q : (n,) joints, which determine the side of bending; for a straight limb, the side with the larger range.
-    least : minimum bend (rad), if the limits allow it.
+    min_bend : minimum bend (rad), if the limits allow it.
     """
-    within = np.array(limit, dtype=float)
+    bounds = np.array(limit, dtype=float)
     for fold in folds:
         side = q[fold.joint] - fold.straight
-        if abs(side) < least:
-            side = within[:, fold.joint].sum() - 2.0 * fold.straight
-        fold.keep_bent(within, side, least)
-    return within
+        if abs(side) < min_bend:
+            side = bounds[:, fold.joint].sum() - 2.0 * fold.straight
+        fold.keep_bent(bounds, side, min_bend)
+    return bounds
 
 
 # -- feet, hands and sizes --------------------------------------------------------------------------------------------

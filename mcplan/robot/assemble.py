@@ -96,7 +96,7 @@ def lump(parts: list[tuple[Inertia, np.ndarray, np.ndarray]]) -> np.ndarray:
 
 
 def assemble(
-    model: UrdfModel, locked: Mapping[str, float], armature: Mapping[str, float], held: bool = False
+    model: UrdfModel, locked: Mapping[str, float], armature: Mapping[str, float], fixed_base: bool = False
 ) -> Assembly:
     """Build the tree.
 
@@ -108,7 +108,7 @@ def assemble(
     model : the URDF.
     locked : positions (rad, m) of joints that do not move.
     armature : reflected inertia (kg m² or kg) per joint; zero where absent.
-    held : whether the base is fixed to the world.
+    fixed_base : whether the base is fixed to the world.
 
     Raises
     ------
@@ -116,16 +116,16 @@ def assemble(
         There are too many joints, or no link has mass.
     """
     joints = model.joints
-    follow = {name: resolve_mimic(joint, joints) for name, joint in joints.items() if joint.type != "fixed"}
-    still = {name: k * locked[master] + c for name, (master, k, c) in follow.items() if master in locked}
-    still |= {name: c for name, (_, k, c) in follow.items() if k == 0}
-    moving = [name for name in follow if name not in still and joints[name].mimic is None]
-    for name in still:
+    masters = {name: resolve_mimic(joint, joints) for name, joint in joints.items() if joint.type != "fixed"}
+    constant = {name: k * locked[master] + c for name, (master, k, c) in masters.items() if master in locked}
+    constant |= {name: c for name, (_, k, c) in masters.items() if k == 0}
+    moving = [name for name in masters if name not in constant and joints[name].mimic is None]
+    for name in constant:
         if joints[name].type == "ball":
             raise AssemblyError(name, "is part of a ball joint and cannot be locked by itself; make the joint fixed")
-    if len(follow) > MAX_JOINTS:
-        message = f"the robot has {len(follow)} moving joints, at most {MAX_JOINTS} are allowed"
-        raise AssemblyError(list(follow)[MAX_JOINTS], message)
+    if len(masters) > MAX_JOINTS:
+        message = f"the robot has {len(masters)} moving joints, at most {MAX_JOINTS} are allowed"
+        raise AssemblyError(list(masters)[MAX_JOINTS], message)
     index = {name: i for i, name in enumerate(moving)}
 
     bodies = [_Body(-1, FLOATING)]
@@ -133,8 +133,8 @@ def assemble(
     bodies[0].parts += _part(model, model.root, *place[model.root][1:])
     for name, joint in joints.items():  # depth-first, so the parent is placed before the child
         body, R, p = place[joint.parent]
-        if joint.type == "fixed" or name in still:
-            R_joint, p_joint = joint_motion(joint, still.get(name, 0.0)) if name in still else (joint.R, joint.p)
+        if joint.type == "fixed" or name in constant:
+            R_joint, p_joint = joint_motion(joint, constant.get(name, 0.0)) if name in constant else (joint.R, joint.p)
             place[joint.child] = body, R @ R_joint, R @ p_joint + p
         else:
             bodies.append(_Body(body, _kind(joint), joint, R @ joint.R, R @ joint.p + p))
@@ -150,12 +150,12 @@ def assemble(
     joint_rows[0] = [1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 0, 0, 1, 1, 0]
     for i, moved in enumerate(bodies[1:], start=1):
         assert moved.joint is not None
-        master, multiplier, offset = follow[moved.joint.name]
+        master, multiplier, offset = masters[moved.joint.name]
         k = index[master]
         topology[i] = moved.parent, moved.type, 7 + k, 6 + k, 5 + i
         joint_rows[i] = [*moved.R.ravel(), *moved.p, *moved.joint.axis, multiplier, offset]
     inertia = np.array([lump(each.parts) for each in bodies])
-    base = inertia[:, MASS].sum() if held and inertia[0, MASS] == 0.0 else 0.0
+    base = inertia[:, MASS].sum() if fixed_base and inertia[0, MASS] == 0.0 else 0.0
     tree = Tree(
         read_only(topology),
         read_only(joint_rows),
@@ -163,7 +163,7 @@ def assemble(
         read_only(np.array([base] * 6 + [armature.get(name, 0.0) for name in moving])),
     )
     frames = {link: (place[link][0], frame_offset(*place[link][1:])) for link in model.links}
-    return Assembly(tree, tuple(moving), frames, _limits(model, moving, follow), still)
+    return Assembly(tree, tuple(moving), frames, _limits(model, moving, masters), constant)
 
 
 def _kind(joint: Joint) -> int:
@@ -183,14 +183,14 @@ def _part(model: UrdfModel, link: str, R: np.ndarray, p: np.ndarray) -> list[tup
     return [] if inertia is None else [(inertia, R, p)]
 
 
-def _limits(model: UrdfModel, moving: list[str], follow: Mapping[str, tuple[str, float, float]]) -> JointLimits:
+def _limits(model: UrdfModel, moving: list[str], masters: Mapping[str, tuple[str, float, float]]) -> JointLimits:
     """Return the limits of the coordinates; a mimic joint also bounds position and velocity of its master."""
     joints = model.joints
     own = [joints[name] for name in moving]
     lower, upper = (np.array([getattr(joint, side) for joint in own], float) for side in ("lower", "upper"))
     velocity, torque = (np.array([getattr(joint, side) for joint in own], float) for side in ("velocity", "effort"))
     index = {name: i for i, name in enumerate(moving)}
-    for name, (master, multiplier, offset) in follow.items():
+    for name, (master, multiplier, offset) in masters.items():
         if name == master or master not in index or multiplier == 0:
             continue
         i, joint = index[master], joints[name]

@@ -55,8 +55,8 @@ def new_scratch(robot: Robot, shapes: int, pairs: int) -> DistanceScratch:
     return DistanceScratch(workspace(robot.tree), np.zeros((shapes, 12)), np.zeros(pairs), scratch())
 
 
-SHALLOW = 0.015
-"""m: maximum overlap of convex hulls in a posture at rest that is ignored: hulls enlarge housings with rounded or
+MAX_IGNORED_OVERLAP = 0.015
+"""m: overlaps of convex hulls up to this depth in a named posture are ignored: hulls enlarge housings with rounded or
 hollow sides. A deeper overlap is reported, and remains a collision."""
 
 SAMPLES = 60
@@ -82,16 +82,16 @@ def overlaps(robot: Robot, postures: Iterable[np.ndarray], hulls_only: bool = Fa
         return [{} for _ in postures]
     shapes, space = pack(solids, bodies), new_scratch(robot, len(solids), len(pairs))
     margins, found, values = np.zeros(len(pairs)), np.zeros(len(pairs), np.int64), np.zeros((len(pairs), PAIR_SIZE))
-    answer = []
+    results = []
     for q in postures:
         count = fill_distances(robot.tree, shapes, read_only(pairs), margins, q, space, found, values)
-        deep: Pairs = {}
+        depths: Pairs = {}
         for p, distance in zip(found[:count].tolist(), values[:count, DISTANCE].tolist(), strict=True):
             if distance < 0.0:
                 pair = frozenset(links[i] for i in pairs[p])
-                deep[pair] = max(deep.get(pair, 0.0), -distance)
-        answer.append(deep)
-    return answer
+                depths[pair] = max(depths.get(pair, 0.0), -distance)
+        results.append(depths)
+    return results
 
 
 def rest_overlaps(robot: Robot) -> Pairs:
@@ -104,7 +104,7 @@ def rest_overlaps(robot: Robot) -> Pairs:
     return depth
 
 
-def without_what_always_overlaps(robot: Robot, pairs: Pairs) -> Pairs:
+def without_permanent_overlaps(robot: Robot, pairs: Pairs) -> Pairs:
     """Return the pairs that are apart in some configuration; pairs that always overlap are not checked."""
     if not pairs:
         return pairs
@@ -115,7 +115,7 @@ def without_what_always_overlaps(robot: Robot, pairs: Pairs) -> Pairs:
     return {pair: depth for pair, depth in pairs.items() if pair not in always}
 
 
-def described(pairs: Pairs) -> str:
+def format_pairs(pairs: Pairs) -> str:
     """Format the pairs for a message, deepest first: ``[a, b] 12 mm, ...``."""
     deepest = sorted(pairs.items(), key=lambda item: -item[1])
     return ", ".join(f"[{', '.join(sorted(pair))}] {1000 * depth:.1f} mm" for pair, depth in deepest)

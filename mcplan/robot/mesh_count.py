@@ -1,7 +1,7 @@
 """Triangle counts of COLLADA and glTF files before reading: a guard against hostile files.
 
 A short file can instantiate one mesh many times by nested nodes, and the mesh library expands them all: a file of some
-kilobytes could fill the memory. So instances are counted first, on the document alone.
+kilobytes could fill the memory. So instances are counted first, from the document alone.
 
 Sources: COLLADA 1.4.1, ``instance_node`` and ``library_nodes``; glTF 2.0, accessors and the hierarchy of nodes.
 """
@@ -12,7 +12,7 @@ from typing import Any
 
 from mcplan.robot.xml_reader import Element
 
-DEEPEST = 100
+MAX_NESTING = 100
 """Maximum depth of nested nodes in a COLLADA file."""
 
 
@@ -29,7 +29,7 @@ def collada_counts(root: Element) -> tuple[int, int]:
         A node contains itself, or nodes are nested too deep.
     """
     counts = _Collada(root)
-    scenes = [counts.held(element, 0) for element in _inside(root) if _tag(element) == "visual_scene"]
+    scenes = [counts.count(element, 0) for element in _inside(root) if _tag(element) == "visual_scene"]
     return max((nodes for nodes, _ in scenes), default=0), max((triangles for _, triangles in scenes), default=0)
 
 
@@ -39,7 +39,7 @@ class _Collada:
     def __init__(self, root: Element):
         self.nodes: dict[str, list[Element]] = {}
         self.triangles: dict[str, int] = {}
-        self._held: dict[int, tuple[int, int] | None] = {}
+        self._counts: dict[int, tuple[int, int] | None] = {}
         for element in _inside(root):
             name = element.attributes.get("id", "")
             if _tag(element) == "node":
@@ -48,33 +48,33 @@ class _Collada:
                 triangles = sum(map(_primitive, _inside(element)))
                 self.triangles[name] = max(triangles, self.triangles.get(name, 0))
 
-    def held(self, node: Element, depth: int) -> tuple[int, int]:
+    def count(self, node: Element, depth: int) -> tuple[int, int]:
         """Return the numbers of nodes and triangles in a node or scene, including itself."""
-        if id(node) in self._held:
-            known = self._held[id(node)]
-            if known is None:
+        if id(node) in self._counts:
+            counts = self._counts[id(node)]
+            if counts is None:
                 raise MeshCountError(f"line {node.line}: the node {node.attributes.get('id', '')[:40]!r} holds itself")
-            return known
-        if depth > DEEPEST:
-            raise MeshCountError(f"line {node.line}: nodes are nested more than {DEEPEST} deep")
-        self._held[id(node)] = None
+            return counts
+        if depth > MAX_NESTING:
+            raise MeshCountError(f"line {node.line}: nodes are nested more than {MAX_NESTING} deep")
+        self._counts[id(node)] = None
         nodes, triangles = 1, 0
         for child in node.children:
             name = child.attributes.get("url", "").removeprefix("#")
             if _tag(child) == "instance_geometry":
                 found = [(1, self.triangles.get(name, 0))]
             elif _tag(child) == "instance_node":
-                found = [self.held(each, depth + 1) for each in self.nodes.get(name, ())]
+                found = [self.count(each, depth + 1) for each in self.nodes.get(name, ())]
             else:
-                found = [self.held(child, depth + 1)] if _tag(child) == "node" else []
+                found = [self.count(child, depth + 1)] if _tag(child) == "node" else []
             nodes += max((each[0] for each in found), default=0)
             triangles += max((each[1] for each in found), default=0)
-        self._held[id(node)] = nodes, triangles
+        self._counts[id(node)] = nodes, triangles
         return nodes, triangles
 
 
 def _primitive(element: Element) -> int:
-    """Return the triangles of ``<triangles>`` and of polygons: of one of k corners k - 2; 0 of anything else."""
+    """Return the number of triangles of an element: k - 2 for a polygon of k corners, 0 for other elements."""
     if _tag(element) not in ("triangles", "polylist", "polygons", "tristrips", "trifans"):
         return 0
     parts = [child for child in element.children if _tag(child) == "p"]
@@ -131,10 +131,10 @@ def _gltf(document: Any) -> tuple[int, int]:
         if not isinstance(accessor["count"], int) or accessor["count"] < 0:
             raise MeshCountError(f"accessors[{k}].count is no whole number from 0 on")
 
-    def primitive(given: Any) -> int:
-        named = given["attributes"].get("POSITION") if given.get("indices") is None else given["indices"]
-        corners = 0 if named is None else accessors[named]["count"]
-        mode = given.get("mode", 4)  # up to 3 points and lines, 4 triangles, then strips and fans
+    def primitive(item: Any) -> int:
+        accessor = item["attributes"].get("POSITION") if item.get("indices") is None else item["indices"]
+        corners = 0 if accessor is None else accessors[accessor]["count"]
+        mode = item.get("mode", 4)  # up to 3 points and lines, 4 triangles, then strips and fans
         return 0 if mode < 4 else corners // 3 if mode == 4 else corners
 
     meshes = [sum(map(primitive, mesh["primitives"])) for mesh in document.get("meshes", [])]

@@ -42,11 +42,11 @@ def package_file(name: str, directories: Sequence[Path] = ()) -> Path:
     """
     package, _, inner = name.removeprefix(SCHEME).partition("/")
     resolved = [folder.resolve() for folder in directories]  # `.` and `..` do not show the name
-    given = [folder if folder.name == package else folder / package for folder in resolved]
-    folders = [folder for folder in (*given, find_package(package)) if folder is not None and folder.is_dir()]
+    candidates = [folder if folder.name == package else folder / package for folder in resolved]
+    folders = [folder for folder in (*candidates, find_package(package)) if folder is not None and folder.is_dir()]
     if not folders:
-        how = EXTRAS.get(package, "name the directory that holds it in `packages`, or with --package-dir")
-        raise RobotError(f"{name}: the package {package!r} is not installed: {how}")
+        hint = EXTRAS.get(package, "name the directory that holds it in `packages`, or with --package-dir")
+        raise RobotError(f"{name}: the package {package!r} is not installed: {hint}")
     for folder in folders:
         if _is_inside(folder / inner, folder, links=True) and (folder / inner).is_file():
             return (folder / inner).resolve()
@@ -62,9 +62,9 @@ def find_package(name: str) -> Path | None:
 
 def _folders(name: str) -> Iterator[Path]:
     for variable in ("AMENT_PREFIX_PATH", "CMAKE_PREFIX_PATH"):
-        for prefix in _listed(variable):
+        for prefix in _paths_in(variable):
             yield prefix / "share" / name
-    for directory in _listed("ROS_PACKAGE_PATH"):
+    for directory in _paths_in("ROS_PACKAGE_PATH"):
         yield directory if directory.name == name else directory / name
     for installed in dict.fromkeys([sysconfig.get_path("purelib"), *sys.path, site.getusersitepackages()]):
         yield Path(installed) / "cmeel.prefix" / "share" / name
@@ -72,7 +72,7 @@ def _folders(name: str) -> Iterator[Path]:
         yield Path(python) / "share" / name
 
 
-def _listed(variable: str) -> list[Path]:
+def _paths_in(variable: str) -> list[Path]:
     return [Path(part) for part in os.environ.get(variable, "").split(os.pathsep) if part]
 
 
@@ -194,8 +194,8 @@ class MeshFiles:
 
 def _is_inside(path: Path, root: Path, links: bool) -> bool:
     """Whether a path is below a directory after resolving links; with ``links`` links below it may lead outside."""
-    written = Path(os.path.abspath(path)).is_relative_to(os.path.abspath(root))
-    return (links and written) or path.resolve().is_relative_to(root.resolve())
+    inside_before_links = Path(os.path.abspath(path)).is_relative_to(os.path.abspath(root))
+    return (links and inside_before_links) or path.resolve().is_relative_to(root.resolve())
 
 
 def read_mesh(path: Path) -> tuple[np.ndarray, np.ndarray]:
@@ -228,9 +228,9 @@ def read_mesh(path: Path) -> tuple[np.ndarray, np.ndarray]:
     return read_only(vertices), read_only(faces)
 
 
-def _refuse_more(count: int, what: str, most: int) -> None:
-    if count > most:
-        raise MeshError(f"holds {count} {what}, at most {most} are taken")
+def _refuse_more(count: int, what: str, limit: int) -> None:
+    if count > limit:
+        raise MeshError(f"holds {count} {what}, at most {limit} are taken")
 
 
 def _frame(data: bytes, path: Path) -> np.ndarray:
@@ -264,13 +264,13 @@ def _collada_frame(root: Element) -> np.ndarray:
     A file without ``up_axis`` is not rotated, although the format's default is y: the writing tools ignore it too.
     """
     assets = root.all("asset")
-    given = [unit.attributes.get("meter", "1") for asset in assets for unit in asset.all("unit")]
+    candidates = [unit.attributes.get("meter", "1") for asset in assets for unit in asset.all("unit")]
     try:
-        unit = float(given[0]) if given else 1.0
+        unit = float(candidates[0]) if candidates else 1.0
     except ValueError:
         unit = math.nan
     if not 0.0 < unit < math.inf:
-        raise MeshError(f"cannot be read: a unit of {given[0][:24]!r} metres")
+        raise MeshError(f"cannot be read: a unit of {candidates[0][:24]!r} metres")
     up = [axis.text.strip() for asset in assets for axis in asset.all("up_axis")] or ["Z_UP"]
     if up[0] not in UP_AXES:
         raise MeshError(f"cannot be read: an up_axis of {up[0][:24]!r}, expected one of {', '.join(UP_AXES)}")

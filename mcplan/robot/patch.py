@@ -50,7 +50,7 @@ class Patch:
         return np.column_stack([self.polygon, np.zeros(len(self.polygon))])
 
     @property
-    def spread(self) -> np.ndarray:
+    def sample_points(self) -> np.ndarray:
         """Sample points (k,3) in the link's axes: corners, midpoints of the sides, centre."""
         corners = self.points + np.array([0.0, 0.0, self.radius])
         middles = (corners + np.roll(corners, -1, axis=0)) / 2
@@ -76,10 +76,10 @@ def convex_corners(polygon: np.ndarray) -> np.ndarray | None:
         return None
     if len(polygon) == 2:
         return polygon
-    following = np.roll(sides, -1, axis=0)
-    turns = sides[:, 0] * following[:, 1] - sides[:, 1] * following[:, 0]
+    next_sides = np.roll(sides, -1, axis=0)
+    turns = sides[:, 0] * next_sides[:, 1] - sides[:, 1] * next_sides[:, 0]
     if (turns < 0).all():
         return convex_corners(polygon[::-1])
-    angle = np.arctan2(turns, (sides * following).sum(axis=1)).sum()
+    angle = np.arctan2(turns, (sides * next_sides).sum(axis=1)).sum()
     # all turns to the left, and one full turn in total: a pentagram also turns left everywhere, but twice
     return polygon if (turns > 0).all() and angle < 3 * np.pi else None

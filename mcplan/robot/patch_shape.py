@@ -15,12 +15,12 @@ from mcplan.robot.patch import Patch
 from mcplan.robot.solid import Solid, distances_to
 from mcplan.util.arrays import read_only
 
-THICKNESS = 0.1
+THICKNESS_RATIO = 0.1
 """Thickness of a plate / longest side of its patch."""
 
-GAP = 0.1
-"""Share of a patch's longest side, or of a ball's diameter: parts farther than this from the body's shapes are not
-covered."""
+MAX_GAP_RATIO = 0.1
+"""Maximum gap between covered parts of a patch and the shapes of its body / longest side of the patch, or diameter of a
+ball."""
 
 DOWN = np.array([(x, y, z) for x in (-1, 0, 1) for y in (-1, 0, 1) for z in (0, 1) if x or y or z], float)
 """Directions of contact points of a ball: its lower half."""
@@ -35,31 +35,31 @@ def with_patch_shapes(
     ----------
     frames : body and pose in it (12,) by link.
     """
-    own: dict[int, list[Solid]] = {}
+    solids: dict[int, list[Solid]] = {}
     for name, link in model.links.items():
         body, offset = frames[name]
-        own.setdefault(body, []).extend(solids_of(link.geometry, offset))
+        solids.setdefault(body, []).extend(solids_of(link.geometry, offset))
     links = dict(model.links)
     for patch in patches.values():
         shape = patch_shape(patch)
-        if shape is not None and _open(patch, *frames[patch.link], own):
+        if shape is not None and _is_uncovered(patch, *frames[patch.link], solids):
             link = links[patch.link]
             geometry = Geometry(shape, np.asarray(patch.R), np.asarray(patch.p), "collision", patch=patch.name)
             links[patch.link] = replace(link, geometry=(*link.geometry, geometry))
     return replace(model, links=links)
 
 
-def _open(patch: Patch, body: int, offset: np.ndarray, own: Mapping[int, list[Solid]]) -> bool:
-    """Whether the solids ``own`` of the body leave a part of the patch uncovered."""
-    if not own[body]:
+def _is_uncovered(patch: Patch, body: int, offset: np.ndarray, solids: Mapping[int, list[Solid]]) -> bool:
+    """Whether the ``solids`` of the body leave a part of the patch uncovered."""
+    if not solids[body]:
         return True
     R, p = offset[:9].reshape(3, 3), offset[9:]
-    points, size = patch.spread, float(np.ptp(patch.polygon, axis=0).max())
+    points, size = patch.sample_points, float(np.ptp(patch.polygon, axis=0).max())
     if patch.kind == "ball":
         below = patch.radius * DOWN / np.linalg.norm(DOWN, axis=1)[:, None]
         points, size = below @ patch.R.T + patch.p, 2 * patch.radius
-    off = distances_to(own[body], points @ R.T + p)
-    return bool(off.max() - off.min() > GAP * size)
+    distances = distances_to(solids[body], points @ R.T + p)
+    return bool(distances.max() - distances.min() > MAX_GAP_RATIO * size)
 
 
 def patch_shape(patch: Patch) -> Shape | None:
@@ -69,7 +69,7 @@ def patch_shape(patch: Patch) -> Shape | None:
     if patch.kind != "surface" or len(patch.polygon) < 3:
         return None
     corners, k = np.asarray(patch.polygon), len(patch.polygon)
-    depth = THICKNESS * float(np.ptp(corners, axis=0).max())
+    depth = THICKNESS_RATIO * float(np.ptp(corners, axis=0).max())
     vertices = np.vstack([np.column_stack([corners, np.full(k, z)]) for z in (0.0, -depth)])
     fan = np.array([(0, i, i + 1) for i in range(1, k - 1)])
     sides = [face for i in range(k) for j in ((i + 1) % k,) for face in ((i, i + k, j + k), (i, j + k, j))]

@@ -29,11 +29,11 @@ def rerooted(model: UrdfModel, base: str) -> UrdfModel:
     if base == model.root:
         return model
     links, joints = dict(model.links), dict(model.joints)
-    for joint in above(model, base):
-        for turned, between in _turned(joint):
-            joints[turned.name] = turned
-            if between is not None:
-                links[between.name] = between
+    for joint in joints_to_root(model, base):
+        for flipped, auxiliary in _reversed(joint):
+            joints[flipped.name] = flipped
+            if auxiliary is not None:
+                links[auxiliary.name] = auxiliary
     children: dict[str, tuple[str, ...]] = {name: () for name in links}
     for joint in joints.values():
         children[joint.parent] += (joint.name,)
@@ -52,7 +52,7 @@ def rerooted(model: UrdfModel, base: str) -> UrdfModel:
     )
 
 
-def above(model: UrdfModel, link: str | None) -> Iterator[Joint]:
+def joints_to_root(model: UrdfModel, link: str | None) -> Iterator[Joint]:
     """Yield the joints on the path from a link to the root."""
     parents = {joint.child: joint for joint in model.joints.values()}
     while link in parents:
@@ -60,16 +60,16 @@ def above(model: UrdfModel, link: str | None) -> Iterator[Joint]:
         link = parents[link].parent
 
 
-def _turned(joint: Joint) -> list[tuple[Joint, Link | None]]:
+def _reversed(joint: Joint) -> list[tuple[Joint, Link | None]]:
     """Return the reversed joint, its constant part as a fixed joint, and the auxiliary link."""
     R, p = np.ascontiguousarray(joint.R.T), -joint.R.T @ joint.p
     if joint.type == "fixed":
         return [(replace(joint, parent=joint.child, child=joint.parent, R=R, p=p), None)]
-    between = Link(BEHIND + joint.name, joint.line, None)
-    moving = replace(joint, parent=joint.child, child=between.name, R=np.eye(3), p=np.zeros(3), axis=-joint.axis)
+    auxiliary = Link(BEHIND + joint.name, joint.line, None)
+    moving = replace(joint, parent=joint.child, child=auxiliary.name, R=np.eye(3), p=np.zeros(3), axis=-joint.axis)
     x = np.array([1.0, 0.0, 0.0])
-    still = Joint(between.name, joint.line, "fixed", between.name, joint.parent, R, p, x)
-    return [(moving, between), (still, None)]
+    constant = Joint(auxiliary.name, joint.line, "fixed", auxiliary.name, joint.parent, R, p, x)
+    return [(moving, auxiliary), (constant, None)]
 
 
 Axis = Literal["x", "-x", "y", "-y", "z", "-z"]

@@ -70,13 +70,13 @@ def state_array(name: str, value: ArrayLike, size: int, is_q: bool) -> np.ndarra
     return array if array.flags.writeable else array.copy()
 
 
-SHARED = 4096
+MIN_PARALLEL_BATCH = 4096
 """Minimum batch size for parallel kernels: for smaller batches, starting threads would take longer."""
 
 IDENTITY = frame_offset(np.eye(3), np.zeros(3))
 """Pose (12,) of a body in itself."""
 
-NAMED = 20
+MAX_LISTED_NAMES = 20
 """Maximum number of names listed in an error."""
 
 
@@ -94,7 +94,7 @@ class Robot:
     joint_names: tuple[str, ...]
     limits: JointLimits
     frames: Mapping[str, tuple[int, np.ndarray]]
-    """Links and patches: the body and the pose there (12,), rotation row-major and position."""
+    """Links and patches: the body and the pose in it (12,), rotation row-major and position."""
     patches: Mapping[str, Patch] = field(default_factory=dict)
     posture_table: Mapping[str, np.ndarray] = field(default_factory=dict)
     locked: Mapping[str, float] = field(default_factory=dict)
@@ -270,7 +270,7 @@ class Robot:
         return q
 
     def frame(self, name: str) -> tuple[int, np.ndarray]:
-        """Return the body that carries a link or patch, and its pose there (12,)."""
+        """Return the body that carries a link or patch, and the pose of the frame in it (12,)."""
         return self._known("link or patch", name, self.frames)
 
     # -- kinematics and dynamics ----------------------------------------------------------------------------------
@@ -386,13 +386,13 @@ class Robot:
             raise InputError(f"the leading axes differ: {shapes}")
         (size,) = batches
         out = np.empty((size, *shape))
-        spread = [array if array.ndim == 2 else np.tile(array, (size, 1)) for array in arrays]
-        if many is None or size < SHARED:
+        batched = [array if array.ndim == 2 else np.tile(array, (size, 1)) for array in arrays]
+        if many is None or size < MIN_PARALLEL_BATCH:
             tree, work = self.tree, self._work()
-            for *state, written in zip(*spread, out, strict=True):
-                one(tree, *state, work, written)
+            for *state, row in zip(*batched, out, strict=True):
+                one(tree, *state, work, row)
         else:
-            many(self.tree, *spread, self._workspaces(), out)
+            many(self.tree, *batched, self._workspaces(), out)
         return out
 
     def _of_frame(
@@ -428,7 +428,7 @@ class Robot:
 
     def _known(self, what: str, name: str, table: Mapping):
         if name not in table:
-            rest = f", and {len(table) - NAMED} more" if len(table) > NAMED else ""
-            hint = did_you_mean(str(name), table) or f"; it has {', '.join(list(table)[:NAMED])}{rest}"
+            rest = f", and {len(table) - MAX_LISTED_NAMES} more" if len(table) > MAX_LISTED_NAMES else ""
+            hint = did_you_mean(str(name), table) or f"; it has {', '.join(list(table)[:MAX_LISTED_NAMES])}{rest}"
             raise InputError(f"robot {self.name!r} has no {what} {name!r}{hint}")
         return table[name]

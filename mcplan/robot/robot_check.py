@@ -8,15 +8,15 @@ from scipy.spatial import ConvexHull, QhullError
 
 from mcplan.document.document import key_text, read_document
 from mcplan.errors import Problem
-from mcplan.robot.link_solids import overlaps, solids_of, without_what_always_overlaps
+from mcplan.robot.link_solids import overlaps, solids_of, without_permanent_overlaps
 from mcplan.robot.robot import Robot
 from mcplan.robot.solid import Solid, distances_to
 
-OFF = 0.004
-"""m: maximum distance between a patch and the shapes of its link; beyond it, one touches without the other."""
+MAX_PATCH_OFFSET = 0.004
+"""m: maximum distance between a patch and the shapes of its link; beyond it, one touches before the other."""
 
-SUNK, HANGING = 0.005, 0.01
-"""m: tolerances of patches below the ground in a posture, and of the lowest patch above it."""
+MAX_GROUND_DEPTH, MAX_GROUND_HEIGHT = 0.005, 0.01
+"""m: maximum depth of a patch below the ground in a posture, and maximum height of the lowest patch above it."""
 
 
 Key = tuple[str, ...]
@@ -33,13 +33,13 @@ def findings(robot: Robot) -> list[str]:
     def text_of(key: Key, text: str) -> str:
         if key[0] == "postures" and robot.srdf_postures.intersection(key[1:]):
             return str(Problem(str(robot.srdf_path), None, f"group_state {key[-1]}", text))
-        line = document.line(key) if document is not None and _holds(document.data, key) else None
+        line = document.line(key) if document is not None and _contains(document.data, key) else None
         return str(Problem(place, line, key_text(key), text))
 
     return [text_of(*each) for each in (*_patches(robot), *_limits(robot), *_postures(robot))]
 
 
-def _holds(data: Any, key: Key) -> bool:
+def _contains(data: Any, key: Key) -> bool:
     """Whether the robot file contains the whole key path."""
     for step in key:
         if not isinstance(data, dict) or step not in data:
@@ -51,12 +51,12 @@ def _holds(data: Any, key: Key) -> bool:
 def _patches(robot: Robot) -> Iterator[Finding]:
     if not robot.patches:
         yield ("patches",), "there are none, so no contact is possible; `mcplan robot new` proposes some"
-    for name, (near, deep) in patch_distances(robot).items():
+    for name, (distance, depth) in patch_distances(robot).items():
         patch = robot.patches[name]
-        if near > OFF and patch.kind != "point":  # a point may be off the shapes, as below a ball
-            yield ("patches", name), f"{1000 * near:.1f} mm off the shapes of {patch.link}, so it touches alone"
-        elif deep > OFF:
-            yield ("patches", name), f"{1000 * deep:.1f} mm inside the shapes of {patch.link}, which touch first"
+        if distance > MAX_PATCH_OFFSET and patch.kind != "point":  # a point may be off the shapes, as below a ball
+            yield ("patches", name), f"{1000 * distance:.1f} mm off the shapes of {patch.link}, so it touches alone"
+        elif depth > MAX_PATCH_OFFSET:
+            yield ("patches", name), f"{1000 * depth:.1f} mm inside the shapes of {patch.link}, which touch first"
 
 
 def patch_distances(robot: Robot) -> dict[str, tuple[float, float]]:
@@ -70,8 +70,8 @@ def patch_distances(robot: Robot) -> dict[str, tuple[float, float]]:
         body, offset = robot.frame(patch.link)
         if patch.kind != "grasp" and own[body]:
             R, p = offset[:9].reshape(3, 3), offset[9:]
-            least = float(distances_to(own[body], patch.spread @ R.T + p).min())
-            found[name] = (least, -least)
+            distance = float(distances_to(own[body], patch.sample_points @ R.T + p).min())
+            found[name] = (distance, -distance)
     return found
 
 
@@ -101,7 +101,7 @@ def _postures(robot: Robot) -> Iterator[Finding]:
 
 def _posture(robot: Robot, name: str) -> Iterator[Finding]:
     key, q = ("postures", name), robot.posture(name)
-    harmful = without_what_always_overlaps(robot, overlaps(robot, [q])[0])
+    harmful = without_permanent_overlaps(robot, overlaps(robot, [q])[0])
     for pair, depth in sorted(harmful.items(), key=lambda item: -item[1]):
         yield (
             key,
@@ -113,15 +113,15 @@ def _posture(robot: Robot, name: str) -> Iterator[Finding]:
     low = {p: height - robot.patches[p].radius for p, height in low.items()}
     if name in robot.srdf_postures and name != "half_sitting":
         return  # the base pose of an SRDF state is arbitrary
-    for patch in (patch for patch, height in low.items() if height < -SUNK):
+    for patch in (patch for patch, height in low.items() if height < -MAX_GROUND_DEPTH):
         yield key, f"{patch} is {-1000 * low[patch]:.0f} mm below the ground (z = 0): raise the base"
-    if name != "half_sitting" or not low or min(low.values()) < -SUNK:
+    if name != "half_sitting" or not low or min(low.values()) < -MAX_GROUND_DEPTH:
         return
-    if min(low.values()) > HANGING:
+    if min(low.values()) > MAX_GROUND_HEIGHT:
         patch, height = min(low.items(), key=lambda item: item[1])
         yield key, f"the lowest patch, {patch}, is {1000 * height:.0f} mm above the ground (z = 0): lower the base"
         return
-    standing = [p for p, height in low.items() if height < HANGING]
+    standing = [p for p, height in low.items() if height < MAX_GROUND_HEIGHT]
     for patch in standing:
         if len(robot.patches[patch].polygon) > 2 and poses[patch][2, 2] > 0.0:
             yield ("patches", patch), "its z axis points up where the robot stands on it, into the link; expected: down"

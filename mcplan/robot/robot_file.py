@@ -16,7 +16,7 @@ from mcplan.document.document import Document, read_document
 from mcplan.errors import Problem, RobotError
 from mcplan.robot.assemble import Assembly, AssemblyError, assemble
 from mcplan.robot.description import MeshShape, RobotWarning, UrdfModel
-from mcplan.robot.link_solids import SHALLOW, described, rest_overlaps, without_what_always_overlaps
+from mcplan.robot.link_solids import MAX_IGNORED_OVERLAP, format_pairs, rest_overlaps, without_permanent_overlaps
 from mcplan.robot.mesh_file import SCHEME, package_file, separator_hint
 from mcplan.robot.patch import MOUNT, mount_patch
 from mcplan.robot.patch_shape import with_patch_shapes
@@ -29,8 +29,8 @@ from mcplan.util.arguments import shown
 from mcplan.util.files import is_file
 from mcplan.util.spelling import did_you_mean
 
-SINGULAR = 1e-13
-"""Minimum eigenvalue of a regular M, scaled to a unit diagonal; rounding gives about 1e-16 times nv."""
+MIN_EIGENVALUE = 1e-13
+"""Minimum eigenvalue of a regular M with unit diagonal; rounding errors are about 1e-16 times nv."""
 
 
 def singular_joint(assembly: Assembly) -> str | None:
@@ -48,7 +48,7 @@ def singular_joint(assembly: Assembly) -> str | None:
     # scale moments by a length of the mechanism itself
     scale = np.sqrt(np.maximum(np.diag(M), tree.inertia[:, MASS].sum() * 1e-12))
     values, vectors = np.linalg.eigh(M / np.outer(scale, scale))
-    if values[0] > SINGULAR:
+    if values[0] > MIN_EIGENVALUE:
         return None
     moving = np.abs(vectors[:, 0])
     joints = moving[6:]
@@ -57,7 +57,7 @@ def singular_joint(assembly: Assembly) -> str | None:
     return ""
 
 
-MOST_SHAPES = 2000
+MAX_SHAPES = 2000
 """Maximum number of collision shapes of all links: their pairs are checked."""
 
 BUNDLED = Path(__file__).parent / "bundled"
@@ -181,7 +181,7 @@ def _from_yaml(path: Path, strict: bool, directories: list[Path]) -> Robot:
     assembly = _assembled(model, section.locked, armature, strict, MOUNT in patches)
     limits = resolver.limits(assembly)
     postures = resolver.postures(assembly, limits)
-    resolver.settle()
+    resolver.raise_problems()
     frames = {**assembly.frames, **patch_frames(assembly, patches)}
     ignored = frozenset(frozenset(pair) for pair in section.collision.ignore)
     robot = Robot(
@@ -207,8 +207,8 @@ def _refuse_many_shapes(model: UrdfModel) -> None:
     count = 0
     for name, link in model.links.items():
         count += sum(shape.role != "visual" for shape in link.geometry)
-        if count > MOST_SHAPES:
-            message = f"more than {MOST_SHAPES} shapes that collide, this link's among them: give links fewer"
+        if count > MAX_SHAPES:
+            message = f"more than {MAX_SHAPES} shapes that collide, this link's among them: give links fewer"
             raise RobotError(Problem(str(model.path), link.line, name, message))
 
 
@@ -240,17 +240,17 @@ def _srdf(named: Path | None, model: UrdfModel, strict: bool) -> Srdf | None:
 
 
 def _without_shallow_overlaps(robot: Robot, strict: bool) -> Robot:
-    """Ignore, with a warning, hulls that overlap at rest by at most ``SHALLOW``; report deeper overlaps."""
+    """Ignore, with a warning, overlaps of hulls at rest up to ``MAX_IGNORED_OVERLAP``; report deeper ones."""
     overlaps = rest_overlaps(robot)
-    shallow = {pair: depth for pair, depth in overlaps.items() if depth <= SHALLOW}
-    deep = {pair: depth for pair, depth in overlaps.items() if depth > SHALLOW and robot.patches}
-    deep = without_what_always_overlaps(robot, deep)
+    shallow = {pair: depth for pair, depth in overlaps.items() if depth <= MAX_IGNORED_OVERLAP}
+    deep = {pair: depth for pair, depth in overlaps.items() if depth > MAX_IGNORED_OVERLAP and robot.patches}
+    deep = without_permanent_overlaps(robot, deep)
     file = robot.path or robot.urdf_path
     if shallow:
-        text = f"overlap at rest by no more than {1000 * SHALLOW:g} mm and are taken not to: {described(shallow)}"
-        warnings.warn(f"{file}: hulls of meshes that {text}", RobotWarning, stacklevel=5)
+        text = f"hulls of meshes overlap at rest by at most {1000 * MAX_IGNORED_OVERLAP:g} mm, which is ignored"
+        warnings.warn(f"{file}: {text}: {format_pairs(shallow)}", RobotWarning, stacklevel=5)
     if deep:
-        text = f"meshes whose hulls overlap at rest block every motion: {described(deep)}"
+        text = f"meshes whose hulls overlap at rest block every motion: {format_pairs(deep)}"
         message = (
             f"{text}; name pairs that do no harm in `collision: {{ignore: [[a, b], ...]}}`; where a hull fills "
             "a hollow, `mcplan robot split` makes convex parts"

@@ -11,9 +11,9 @@ from mcplan.robot.assemble import Assembly, JointLimits, frame_offset, resolve_m
 from mcplan.robot.description import Joint, UrdfModel
 from mcplan.robot.patch import MOUNT, Patch, convex_corners, mount_patch
 from mcplan.robot.pose import quat_from_rotation, rotation_from_quat, rotation_from_rpy
-from mcplan.robot.rerooted import BASE, BASE_JOINT, BEHIND, above, rerooted, with_base_axes
+from mcplan.robot.rerooted import BASE, BASE_JOINT, BEHIND, joints_to_root, rerooted, with_base_axes
 from mcplan.robot.robot_schema import MountSection, PatchSection, PoseSection, RobotSection
-from mcplan.robot.urdf_joint import too_far
+from mcplan.robot.urdf_joint import ball_range_error
 from mcplan.util.arrays import read_only
 from mcplan.util.spelling import did_you_mean
 
@@ -26,7 +26,7 @@ def is_fixed(model: UrdfModel) -> bool:
 
 
 def patch_frames(assembly: Assembly, patches: Mapping[str, Patch]) -> dict[str, tuple[int, np.ndarray]]:
-    """Return each patch's body and pose there."""
+    """Return the body of each patch, and the pose of the patch in it."""
     frames = {}
     for name, patch in patches.items():
         body, offset = assembly.frames[patch.link]
@@ -43,17 +43,17 @@ class Resolver:
 
     def __init__(self, document: Document, section: RobotSection, model: UrdfModel, problems: Sequence[Problem] = ()):
         self.document, self.section, self.model = document, section, model
-        self._rooted = is_fixed(model)  # from the URDF, before the root may change
+        self._root_is_fixed = is_fixed(model)  # from the URDF, before the root may change
         self.problems = list(problems)
-        self._left_out = tuple(f"{problem.key}." for problem in problems)
+        self._invalid_keys = tuple(f"{problem.key}." for problem in problems)
 
     def _problem(self, key: Key, message: str) -> None:
         problem = self.document.problem(key, message)
-        if any(place.startswith(f"{problem.key}.") for place in self._left_out):
+        if any(place.startswith(f"{problem.key}.") for place in self._invalid_keys):
             return  # may be a consequence of a missing value
         self.problems.append(problem)
 
-    def settle(self) -> None:
+    def raise_problems(self) -> None:
         """Raise all problems in the order of the file, if there are any."""
         if self.problems:
             raise RobotError(*sorted(self.problems, key=lambda problem: problem.line or 0))
@@ -88,13 +88,13 @@ class Resolver:
         for i, pair in enumerate(section.collision.ignore):
             for j, link in enumerate(pair):
                 self._link(("collision", "ignore", i, j), link)
-        if turned := [joint.name for joint in above(model, section.base) if joint.type == "ball"]:
-            message = f"the path to it contains the ball joint of {turned[0]!r}, which cannot be reversed"
+        if reversed_balls := [joint.name for joint in joints_to_root(model, section.base) if joint.type == "ball"]:
+            message = f"the path to it contains the ball joint of {reversed_balls[0]!r}, which cannot be reversed"
             self._problem(("base",), message)
-        if self._rooted and section.fixed_base is None:
-            loose = [joint.name for joint in above(model, section.base) if self._moves(joint)]
-            if loose:
-                message = f"{section.base!r} moves against {model.root!r} by the joint {loose[0]!r}"
+        if self._root_is_fixed and section.fixed_base is None:
+            moving = [joint.name for joint in joints_to_root(model, section.base) if self._moves(joint)]
+            if moving:
+                message = f"{section.base!r} moves against {model.root!r} by the joint {moving[0]!r}"
                 self._problem(("base",), f"{message}: say with `fixed_base: true` or `false` whether it is held")
         if self.problems:
             for name, patch in section.patches.items():
@@ -104,7 +104,7 @@ class Resolver:
                 self._pose(("postures", name, "base"), posture.base)
                 for posed in posture.joints:
                     self._moving(("postures", name, "joints", posed), posed)
-        self.settle()
+        self.raise_problems()
         self.model = rerooted(model, section.base or model.root)
         if (section.forward, section.up) != ("x", "z"):
             self.model = with_base_axes(self.model, section.forward, section.up)
@@ -163,7 +163,7 @@ class Resolver:
         for first in (int(row[V]) - 6 for row in assembly.tree.topology if row[TYPE] == BALL):
             parts = slice(first, first + 3)
             given = [joint for joint in assembly.joint_names[parts] if joint in self.section.limits]
-            message = too_far(arrays["lower"][parts], arrays["upper"][parts])
+            message = ball_range_error(arrays["lower"][parts], arrays["upper"][parts])
             if given and message:
                 self._problem(("limits", given[0]), f"{given[0]!r} is part of a ball joint: {message}")
         return JointLimits(**{name: read_only(array) for name, array in arrays.items()})
@@ -171,7 +171,7 @@ class Resolver:
     def patches(self) -> dict[str, Patch]:
         """Return the patches; for a fixed base the first one is its mount."""
         given = self.section.fixed_base
-        fixed = self._rooted if given is None else bool(given)
+        fixed = self._root_is_fixed if given is None else bool(given)
         if fixed and MOUNT in (*self.section.patches, *self.model.links):
             self._problem(("fixed_base",), f"the patch that holds a fixed base is called {MOUNT!r}; rename your own")
         mount = given if isinstance(given, MountSection) else MountSection()

@@ -36,13 +36,13 @@ class PatchSection(FileSection):
     link: str
     """Link of the patch."""
     pose: PoseSection = PoseSection()
-    """Of the patch in the link: z points out of it."""
+    """Pose of the patch in the link; its z axis points out of the link."""
     polygon: list[Corner] | None = None
     """Corners x, y in the patch's plane, m: convex; two are an edge."""
     kind: Kind = "surface"
     """``surface``, ``point``, ``ball`` or ``grasp`` (see [Patches](../robots.md#patches))."""
     radius: Annotated[float, Field(gt=0, le=1)] | None = None
-    """Of a ball, m; its ``pose`` is then that of its centre."""
+    """Radius of a ball, m; ``pose`` is then that of its centre."""
     limb: str | None = None
     """Name of the limb that moves it; patches of the same limb move together."""
     max_force: Positive | None = None
@@ -55,7 +55,7 @@ class PostureSection(FileSection):
     """One named posture; other joints are 0."""
 
     base: PoseSection = PoseSection()
-    """Of the base; the ground is z = 0."""
+    """Pose of the base; the ground is z = 0."""
     joints: dict[str, Number] = {}
     """rad or m; other joints are 0."""
 
@@ -95,9 +95,9 @@ class RobotSection(FileSection):
     mcplan: Literal[1]
     """Version of the format."""
     name: str | None = None
-    """By default that of the URDF."""
+    """Name of the robot; by default that of the URDF."""
     urdf: str
-    """Relative to this file, or ``package://NAME/path`` in an installed package."""
+    """URDF file: relative to this file, or ``package://NAME/path`` in an installed package."""
     srdf: str | None = None
     """SRDF with disabled collision pairs, postures and rotors; by default the one beside the URDF."""
     packages: list[str] = []

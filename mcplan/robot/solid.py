@@ -12,13 +12,13 @@ from mcplan.errors import InputError
 from mcplan.robot.description import Box, Capsule, Cylinder, MeshShape, Shape, Sphere
 from mcplan.util.arrays import read_only
 
-NOTHING = np.zeros((0, 3))
+NO_VERTICES = np.zeros((0, 3))
 
-POINT, FAR = 1e-6, 1e3
+POINT_RADIUS, MAX_DISTANCE = 1e-6, 1e3
 """m: radius of a sphere that represents a point, and an upper bound of distances."""
 
 
-MANY = 24
+MIN_GRAPH_VERTICES = 24
 """Hulls with fewer vertices are searched exhaustively: as fast as hill climbing."""
 
 NO_GRAPH = np.zeros(0, np.int64)
@@ -52,7 +52,7 @@ class Solid:
     graph: np.ndarray = field(default_factory=NO_GRAPH.copy)
 
     @property
-    def ball(self) -> float:
+    def bounding_radius(self) -> float:
         """Radius of the bounding sphere about the shape's frame."""
         if self.kind == PLANE:
             return np.inf
@@ -62,7 +62,7 @@ class Solid:
         return float(np.linalg.norm(half)) + self.radius
 
 
-_OF_MESHES: WeakKeyDictionary[MeshShape, Solid] = WeakKeyDictionary()
+_HULLS: WeakKeyDictionary[MeshShape, Solid] = WeakKeyDictionary()
 """Cache of mesh hulls in their own frames: collisions, checks and simulation need each about a dozen times, and a large
 one takes some 10 ms."""
 
@@ -77,20 +77,20 @@ def solid(shape: Shape | HalfSpace, R: np.ndarray, p: np.ndarray) -> Solid:
     """
     R, p = np.asarray(R, float), np.asarray(p, float)
     if isinstance(shape, Sphere):
-        return Solid(SPHERE, np.zeros(3), shape.radius, R, p, NOTHING)
+        return Solid(SPHERE, np.zeros(3), shape.radius, R, p, NO_VERTICES)
     if isinstance(shape, Capsule):
-        return Solid(CAPSULE, np.array([0, 0, shape.length / 2]), shape.radius, R, p, NOTHING)
+        return Solid(CAPSULE, np.array([0, 0, shape.length / 2]), shape.radius, R, p, NO_VERTICES)
     if isinstance(shape, Box):
-        return Solid(BOX, np.array(shape.size, float) / 2, 0.0, R, p, NOTHING)
+        return Solid(BOX, np.array(shape.size, float) / 2, 0.0, R, p, NO_VERTICES)
     if isinstance(shape, Cylinder):
-        return Solid(CYLINDER, np.array([shape.radius, shape.radius, shape.length / 2]), 0.0, R, p, NOTHING)
+        return Solid(CYLINDER, np.array([shape.radius, shape.radius, shape.length / 2]), 0.0, R, p, NO_VERTICES)
     if isinstance(shape, HalfSpace):
-        return Solid(PLANE, np.zeros(3), 0.0, R, p, NOTHING)
+        return Solid(PLANE, np.zeros(3), 0.0, R, p, NO_VERTICES)
     if isinstance(shape, MeshShape):
-        if shape not in _OF_MESHES:
-            _OF_MESHES[shape] = hull(shape.vertices, np.eye(3), np.zeros(3))
-        own = _OF_MESHES[shape]
-        return replace(own, R=R, p=p + R @ own.p)
+        if shape not in _HULLS:
+            _HULLS[shape] = hull(shape.vertices, np.eye(3), np.zeros(3))
+        mesh_hull = _HULLS[shape]
+        return replace(mesh_hull, R=R, p=p + R @ mesh_hull.p)
     raise InputError(f"{type(shape).__name__} is no shape that can collide")
 
 
@@ -100,7 +100,7 @@ def hull(points: np.ndarray, R: np.ndarray, p: np.ndarray) -> Solid:
     low, high = corners.min(axis=0), corners.max(axis=0)
     middle = (low + high) / 2
     corners = corners - middle
-    graph = hull_graph(corners, faces) if len(corners) >= MANY and len(faces) else NO_GRAPH
+    graph = hull_graph(corners, faces) if len(corners) >= MIN_GRAPH_VERTICES and len(faces) else NO_GRAPH
     return Solid(HULL, (high - low) / 2, 0.0, R, p + R @ middle, corners, graph)
 
 
@@ -126,21 +126,21 @@ def hull_graph(vertices: np.ndarray, faces: np.ndarray) -> np.ndarray:
     u, v = (grid.ravel() for grid in np.meshgrid(middles, middles, indexing="ij"))
     one = np.ones_like(u)
     sides = [(one, u, v), (-one, u, v), (v, one, u), (v, -one, u), (u, v, one), (u, v, -one)]
-    furthest = [np.argmax(np.column_stack(side) @ vertices.T, axis=1) for side in sides]
-    ahead = 6 * CELLS**2 + len(fans)
-    return np.concatenate([*furthest, fans + ahead, end]).astype(np.int64)
+    extreme_vertices = [np.argmax(np.column_stack(side) @ vertices.T, axis=1) for side in sides]
+    offset = 6 * CELLS**2 + len(fans)
+    return np.concatenate([*extreme_vertices, fans + offset, end]).astype(np.int64)
 
 
 def distances_to(solids: list[Solid], points: np.ndarray) -> np.ndarray:
     """Return the distances (k,) (m) of points (k,3) from the nearest solid, in the same frame; negative inside."""
     count = len(solids)
-    balls = [Solid(SPHERE, np.zeros(3), POINT, np.eye(3), x, NOTHING) for x in points]
+    balls = [Solid(SPHERE, np.zeros(3), POINT_RADIUS, np.eye(3), x, NO_VERTICES) for x in points]
     shapes = pack([*solids, *balls], [0] * (count + len(balls)))
     found, value, work = np.full(len(points), np.inf), np.zeros(PAIR_SIZE), scratch()
     for k in range(len(points)):
         for i in range(count):
-            pair_distance(shapes, count + k, i, shapes.offset, FAR, work, value)
-            found[k] = min(found[k], value[DISTANCE] + POINT)
+            pair_distance(shapes, count + k, i, shapes.offset, MAX_DISTANCE, work, value)
+            found[k] = min(found[k], value[DISTANCE] + POINT_RADIUS)
     return found
 
 
@@ -152,7 +152,7 @@ def pack(solids: list[Solid], bodies: list[int]) -> Shapes:
     rows = zip(solids, bodies, starts[:, 0], counts[:, 0], graphs, strict=True)
     return Shapes(
         read_only(np.array([[s.kind, body, *numbers] for s, body, *numbers in rows], np.int64).reshape(-1, 5)),
-        read_only(np.array([[*s.half, s.radius, s.ball] for s in solids], float).reshape(-1, 5)),
+        read_only(np.array([[*s.half, s.radius, s.bounding_radius] for s in solids], float).reshape(-1, 5)),
         read_only(np.array([[*s.R.ravel(), *s.p] for s in solids], float).reshape(-1, 12)),
         read_only(np.concatenate([np.zeros((0, 3)), *(s.vertices for s in solids)])),
         read_only(np.concatenate([NO_GRAPH, *(s.graph for s in solids)])),

@@ -24,10 +24,10 @@ from mcplan.robot.urdf import parse_urdf, read_bytes
 from mcplan.util.files import atomic_write
 from mcplan.util.spelling import did_you_mean
 
-WITHIN = 0.03
+MAX_DEVIATION = 0.03
 """m: maximum deviation of a hull from its mesh without decomposition."""
 
-MOST = 32
+MAX_PARTS = 32
 """Maximum number of parts of one mesh: each adds distance computations in every posture."""
 
 SAMPLES = 4000
@@ -49,7 +49,7 @@ def split_collisions(
     urdf: str | os.PathLike[str],
     out: str | os.PathLike[str],
     links: Sequence[str] = (),
-    within: float = WITHIN,
+    within: float = MAX_DEVIATION,
     package_directories: Sequence[str | os.PathLike[str]] = (),
     progress: Callable[[str], None] = lambda text: None,
 ) -> list[Split]:
@@ -91,7 +91,7 @@ def split_collisions(
         unscaled, faces = files.read(_original(name, path, target))
         vertices = unscaled * scale
         surface = cKDTree(_sampled(vertices, faces, within))
-        before = _stands_off([vertices], surface, within)
+        before = _deviation([vertices], surface, within)
         if before <= within:
             continue
         progress(f"{link}: {Path(name).name}, whose hull is up to {1000 * before:.0f} mm off")
@@ -102,7 +102,7 @@ def split_collisions(
         ]
         parts |= {file: piece / scale for file, piece in zip(names, pieces, strict=True)}
         _replace(element, collision, names)
-        found.append(Split(link, name, before, _stands_off(pieces, surface, within), len(pieces)))
+        found.append(Split(link, name, before, _deviation(pieces, surface, within), len(pieces)))
     for file, corners in parts.items():
         _write_hull(target.parent / file, corners)
     if found:
@@ -139,7 +139,9 @@ def _coacd() -> Callable[[np.ndarray, np.ndarray, float], list[np.ndarray]]:
         half = float(np.ptp(vertices, axis=0).max()) / 2  # CoACD measures in halves of the mesh's longest side
         threshold = float(np.clip(within / half, 0.01, 1.0))
         mesh = coacd.Mesh(vertices, faces)
-        parts = [np.asarray(corners) for corners, _ in coacd.run_coacd(mesh, threshold, max_convex_hull=MOST, seed=0)]
+        parts = [
+            np.asarray(corners) for corners, _ in coacd.run_coacd(mesh, threshold, max_convex_hull=MAX_PARTS, seed=0)
+        ]
         # its threads finish in any order
         return sorted(parts, key=lambda corners: (*corners.min(axis=0), *corners.max(axis=0)))
 
@@ -200,7 +202,7 @@ def _sampled(vertices: np.ndarray, faces: np.ndarray, within: float) -> np.ndarr
     return np.vstack([vertices, trimesh.sample.sample_surface(mesh, count, seed=0)[0]])
 
 
-def _stands_off(parts: Sequence[np.ndarray], surface: cKDTree, within: float) -> float:
+def _deviation(parts: Sequence[np.ndarray], surface: cKDTree, within: float) -> float:
     """Return the deviation (m) of the union of hulls of corners (k,3) from a surface; overlaps of hulls are ignored."""
     import trimesh
 

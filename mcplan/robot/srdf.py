@@ -122,7 +122,7 @@ def read_srdf(path: Path, model: UrdfModel, strict: bool, stacklevel: int) -> Sr
         if name is not None:
             states.setdefault(name, {}).update(_values(element, name, notes))
     armature = _armature(root, model, notes)
-    notes.settle()
+    notes.raise_problems()
     notes.warn(stacklevel)
     return Srdf(path, data, frozenset(ignored), states, armature)
 
@@ -135,7 +135,9 @@ def _armature(root: Element, model: UrdfModel, notes: Notes) -> dict[str, float]
     found: dict[str, float] = {}
     for element in (joint for rotors in root.all("rotor_params") for joint in rotors.all("joint")):
         name = notes.text(element, "name", "rotor_params")
-        inertia, ratio = (notes.lengths(element, attribute, 1, "rotor_params") for attribute in ("mass", "gear_ratio"))
+        inertia, ratio = (
+            notes.bounded_vector(element, attribute, 1, "rotor_params") for attribute in ("mass", "gear_ratio")
+        )
         if name is None or inertia is None or ratio is None:
             continue
         if inertia[0] < 0.0:
@@ -154,7 +156,7 @@ def _values(state: Element, key: str, notes: Notes) -> dict[str, np.ndarray]:
     for element in state.all("joint"):
         joint = notes.text(element, "name", key)
         size = len(element.attributes.get("value", "").split())
-        value = notes.lengths(element, "value", max(size, 1), key)
+        value = notes.bounded_vector(element, "value", max(size, 1), key)
         if joint is not None and value is not None:
             values[joint] = value
     return values

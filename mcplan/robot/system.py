@@ -60,7 +60,7 @@ class System:
 
     @property
     def limits(self) -> JointLimits:
-        """Their limits."""
+        """Limits of the robot's joints."""
         return self.robot.limits
 
 
@@ -132,11 +132,11 @@ class SystemTerms(Terms):
         robot, body = self._system.robot, self.frame(self._system.bodies[i].name)
         absolute, relative = self.frame(self.frame_names[own]), self.frame(self.frame_names[k])
         r, w = absolute.p - body.p, body.velocity[3:]
-        carried = np.eye(6)
-        carried[:3, 3:] = -cross_matrix(r)
+        transport = np.eye(6)
+        transport[:3, 3:] = -cross_matrix(r)
         relative.R[:], relative.p[:] = absolute.R, absolute.p
         relative.J[:] = absolute.J
-        relative.J[:, robot.nv + 6 * i : robot.nv + 6 * i + 6] = -carried
-        relative.velocity[:] = absolute.velocity - carried @ body.velocity
+        relative.J[:, robot.nv + 6 * i : robot.nv + 6 * i + 6] = -transport
+        relative.velocity[:] = absolute.velocity - transport @ body.velocity
         relative.bias[:] = absolute.bias
         relative.bias[:3] -= cross(w, cross(w, r))

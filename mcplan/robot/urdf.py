@@ -93,21 +93,21 @@ class GeometryReader:
         shape = geometry.children[0]
         if shape.tag == "mesh":
             return self._mesh(shape, role, key)
-        sizes = [self.notes.lengths(shape, name, count, key) for name, count in SIZES[shape.tag]]
+        sizes = [self.notes.bounded_vector(shape, name, count, key) for name, count in SIZES[shape.tag]]
         if any(size is None for size in sizes):
             return None
         numbers = np.concatenate([size for size in sizes if size is not None])
         if (numbers < 0.0).any():
             self.notes.problem(shape, key, f"the size of <{shape.tag}>, {triple(numbers)}, should be positive")
         elif not numbers.all():  # a placeholder
-            self.notes.doubt(shape, key, f"<{shape.tag}> has the size {triple(numbers)}: the shape is left out")
+            self.notes.warning(shape, key, f"<{shape.tag}> has the size {triple(numbers)}: the shape is left out")
         else:
             return SHAPE_MAKERS[shape.tag](*numbers.tolist())
         return None
 
     def _mesh(self, element: Element, role: Role, key: str) -> MeshShape | None:
         name = self.notes.text(element, "filename", key)
-        scale = self.notes.lengths(element, "scale", 3, key, (1, 1, 1))
+        scale = self.notes.bounded_vector(element, "scale", 3, key, (1, 1, 1))
         if name is None or scale is None:
             return None
         if not scale.all():
@@ -118,14 +118,14 @@ class GeometryReader:
         except mesh_file.MeshError as problem:
             # a visual mesh may be missing, a collision mesh must not
             if role == "visual":
-                self.notes.doubt(element, key, f"visual mesh {brief(name)}: {problem}")
+                self.notes.warning(element, key, f"visual mesh {brief(name)}: {problem}")
             else:
                 self._missing.setdefault(str(problem), []).append((element, key, name))
             return None
         faces = faces[:, ::-1].copy() if np.prod(scale) < 0 else faces
         return MeshShape(read_only(vertices * scale), read_only(faces))
 
-    def settle(self) -> None:
+    def report_missing(self) -> None:
         """Add a problem for unreadable collision meshes, one for each reason, with their count."""
         for reason, ((element, key, name), *others) in self._missing.items():
             names = ", ".join(brief(other) for _, _, other in others[:5])
@@ -140,7 +140,7 @@ class GeometryReader:
             return self._color(material, key)
         name = material.attributes.get("name", "").strip()
         if name and name not in self.colors and not material.all("texture"):
-            self.notes.doubt(material, key, f"material {brief(name)} is defined nowhere")
+            self.notes.warning(material, key, f"material {brief(name)} is defined nowhere")
         return self.colors.get(name)
 
     def _color(self, material: Element, key: str) -> Color | None:
@@ -149,7 +149,7 @@ class GeometryReader:
         if color is None or rgba is None:
             return None
         if rgba.min() < 0 or rgba.max() > 1:
-            self.notes.doubt(color, key, f"rgba={brief(color.attributes['rgba'])} should lie between 0 and 1")
+            self.notes.warning(color, key, f"rgba={brief(color.attributes['rgba'])} should lie between 0 and 1")
         red, green, blue, opacity = np.clip(rgba, 0, 1).tolist()
         return red, green, blue, opacity
 
@@ -164,8 +164,8 @@ def order_tree(
     children: dict[str, tuple[str, ...]] = {name: () for name in links}
     for joint in joints.values():
         children[joint.parent] += (joint.name,)
-    hanging = {joint.child for joint in joints.values()}
-    roots = [name for name in links if name not in hanging]
+    child_links = {joint.child for joint in joints.values()}
+    roots = [name for name in links if name not in child_links]
     if len(roots) > 1:
         names = ", ".join(f"{name!r} (line {links[name].line})" for name in roots[:5])
         message = f"the robot falls apart: {len(roots)} links have no parent: {names}"
@@ -225,7 +225,7 @@ def check_mimics(joints: dict[str, Joint], notes: Notes) -> None:
                 notes.problem(joint.line, joint.name, f"mimics itself through {', '.join(sorted(seen))[:80]}")
 
 
-def with_followers(joints: Mapping[str, Joint]) -> dict[str, Joint]:
+def add_mimic_friction(joints: Mapping[str, Joint]) -> dict[str, Joint]:
     """Add damping and dry friction of mimic joints to their master joints.
 
     With ``q = k q_m + c``, equal power gives ``d k²`` and ``f |k|`` for the master joint m.
@@ -234,9 +234,12 @@ def with_followers(joints: Mapping[str, Joint]) -> dict[str, Joint]:
     for name, joint in joints.items():
         if joint.mimic is not None and (joint.damping or joint.friction):
             master, k, _ = resolve_mimic(joint, joints)
-            led = found[master]
-            damping, friction = led.damping + k**2 * joint.damping, led.friction + abs(k) * joint.friction
-            found[master] = replace(led, damping=damping, friction=friction)
+            master_joint = found[master]
+            damping, friction = (
+                master_joint.damping + k**2 * joint.damping,
+                master_joint.friction + abs(k) * joint.friction,
+            )
+            found[master] = replace(master_joint, damping=damping, friction=friction)
             found[name] = replace(found[name], damping=0.0, friction=0.0)
     return found
 
@@ -288,7 +291,7 @@ def parse_urdf(
         raise RobotError(Problem(str(path), root.line, "", f"the root element is <{root.tag[:40]}>, not <robot>"))
     _refuse_xacro(root, notes)
     _drop_floating_root(root, notes)
-    notes.settle()
+    notes.raise_problems()
     geometry = GeometryReader(notes, path, package_directories, root)
     links: dict[str, Link] = {}
     joints: dict[str, Joint] = {}
@@ -299,7 +302,7 @@ def parse_urdf(
         if name in links:
             notes.problem(element, name, f"a second link of this name (the first is on line {links[name].line})")
             continue
-        notes.known(element, LINK_TAGS, name)
+        notes.warn_unknown_tags(element, LINK_TAGS, name)
         links[name] = Link(name, element.line, _inertia(element, name, notes), geometry.read(element, name))
     for element in root.all("joint"):
         parts = read_joints(element, notes)
@@ -311,21 +314,21 @@ def parse_urdf(
             joints[joint.name] = joint
             if joint is not parts[-1]:
                 links[joint.child] = Link(joint.child, element.line, None)
-    geometry.settle()
+    geometry.report_missing()
     if not links and not notes.problems:
         notes.problem(root, "", "the robot has no links")
     _check_ends(links, joints, notes)
     check_mimics(joints, notes)
-    notes.settle()
+    notes.raise_problems()
     base, link_order, joint_order, children = order_tree(links, joints, notes)
-    notes.settle()
+    notes.raise_problems()
     notes.warn(stacklevel)
     return UrdfModel(
         root.attributes.get("name", path.stem),
         path,
         base,
         {name: links[name] for name in link_order},
-        with_followers({name: joints[name] for name in joint_order}),
+        add_mimic_friction({name: joints[name] for name in joint_order}),
         children,
         geometry.meshes.by_name,
         urdf_root=base,
@@ -355,7 +358,7 @@ def _drop_floating_root(root: Element, notes: Notes) -> None:
         empty = [link for link in root.all("link") if link.attributes.get("name") == above and not link.children]
         if len(empty) == 1 and not any(above in ends(other) for other in joints if other is not joint):
             message = f"the floating joint from the empty link {brief(above)} is left out: the base floats by itself"
-            notes.doubt(joint, joint.attributes.get("name", "joint"), f"{message}; delete the joint and that link")
+            notes.warning(joint, joint.attributes.get("name", "joint"), f"{message}; delete the joint and that link")
             root.children = [child for child in root.children if child is not joint and child is not empty[0]]
 
 
@@ -382,25 +385,25 @@ def _inertia(link: Element, key: str, notes: Notes) -> Inertia | None:
     R, com = notes.origin(element, key)
     mass_element = notes.single(element, "mass", key, required=True)
     matrix_element = notes.single(element, "inertia", key, required=True)
-    mass = None if mass_element is None else notes.lengths(mass_element, "value", 1, key)
+    mass = None if mass_element is None else notes.bounded_vector(mass_element, "value", 1, key)
     if mass is not None and mass[0] < 0:
         notes.problem(mass_element or element, key, f"mass {mass[0]:g} kg is negative")
     if matrix_element is None:
         return None
-    values = [notes.lengths(matrix_element, name, 1, key) for name in ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")]
+    values = [notes.bounded_vector(matrix_element, name, 1, key) for name in ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")]
     if mass is None or any(value is None for value in values):
         return None
     xx, yy, zz, xy, xz, yz = (float(value[0]) for value in values if value is not None)
     matrix = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
     if mass[0] == 0:  # the common form of a link that is only a frame
         if matrix.any():
-            notes.doubt(matrix_element, key, "inertia without mass: it is left out")
+            notes.warning(matrix_element, key, "inertia without mass: it is left out")
         return None
     moments = np.linalg.eigvalsh(matrix)
     if moments[0] <= 0:
         message = f"inertia is not positive definite: principal moments {triple(moments)} kg m²"
-        notes.doubt(matrix_element, key, message)
+        notes.warning(matrix_element, key, message)
     elif moments[0] + moments[1] < moments[2] * (1 - 1e-6):
         message = f"inertia of no body: principal moments {triple(moments)} kg m² break the triangle inequality"
-        notes.doubt(matrix_element, key, message)
+        notes.warning(matrix_element, key, message)
     return Inertia(float(mass[0]), com, R @ matrix @ R.T)

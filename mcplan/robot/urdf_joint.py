@@ -16,7 +16,7 @@ JOINT_TYPES: dict[str, JointType] = {name: name for name in get_args(JointType)}
 UNIVERSAL = "universal"
 """Two revolute joints in series about ``<axis>`` and ``<axis2>`` (as in SDF)."""
 
-LARGEST_TURN = 5.5
+MAX_BALL_ANGLE = 5.5
 """rad: a rotation vector is singular at 2 pi; up to this angle the condition number of its rate map is below 7."""
 
 PARALLEL = 0.999
@@ -36,7 +36,7 @@ def read_joints(element: Element, notes: Notes) -> list[Joint]:
     if name is None:
         return []
     kind = notes.text(element, "type", name)
-    notes.known(element, (*JOINT_TAGS, "axis2") if kind == UNIVERSAL else JOINT_TAGS, name)
+    notes.warn_unknown_tags(element, (*JOINT_TAGS, "axis2") if kind == UNIVERSAL else JOINT_TAGS, name)
     if kind is not None and kind not in (*JOINT_TYPES, UNIVERSAL):
         message = f"joint type {brief(kind)} is not one of {', '.join((*JOINT_TYPES, UNIVERSAL))}"
         if kind == "floating":
@@ -61,9 +61,9 @@ def read_joints(element: Element, notes: Notes) -> list[Joint]:
         return _chain(joint, "revolute", axes, _each_limit(element, name, 2, notes), ("1", "2"))
     if JOINT_TYPES[kind] == "ball":
         if element.all("axis"):
-            notes.doubt(element, name, "a ball joint has no axis: it is left out")
+            notes.warning(element, name, "a ball joint has no axis: it is left out")
         limits = _each_limit(element, name, 3, notes)
-        if message := too_far([each["lower"] for each in limits], [each["upper"] for each in limits]):
+        if message := ball_range_error([each["lower"] for each in limits], [each["upper"] for each in limits]):
             notes.problem(element, name, message)
         return _chain(joint, "ball", list(np.eye(3)), limits, ("x", "y", "z"))
     return [
@@ -71,12 +71,12 @@ def read_joints(element: Element, notes: Notes) -> list[Joint]:
     ]
 
 
-def too_far(lower: ArrayLike, upper: ArrayLike) -> str:
+def ball_range_error(lower: ArrayLike, upper: ArrayLike) -> str:
     """Check the limits (3,), (3,) of a ball joint's rotation vector (rad); return a message, empty if valid."""
-    most = np.linalg.norm(np.maximum(np.negative(lower), upper))
-    if most <= LARGEST_TURN:
+    largest = np.linalg.norm(np.maximum(np.negative(lower), upper))
+    if largest <= MAX_BALL_ANGLE:
         return ""
-    return f"its limits let it turn by {most:.3g} rad, more than {LARGEST_TURN:g} (|rotation vector| < 2 pi)"
+    return f"its limits let it turn by {largest:.3g} rad, more than {MAX_BALL_ANGLE:g} (|rotation vector| < 2 pi)"
 
 
 def _chain(joint: Joint, kind: JointType, axes: list[np.ndarray], limits: list[dict], names: Sequence[str]) -> list:
@@ -114,7 +114,7 @@ def _each_limit(element: Element, key: str, count: int, notes: Notes) -> list[di
 
 def _axis(element: Element, key: str, notes: Notes, tag: str = "axis", required: bool = False) -> np.ndarray:
     child = notes.single(element, tag, key, required)
-    axis = np.array([1.0, 0.0, 0.0]) if child is None else notes.lengths(child, "xyz", 3, key)
+    axis = np.array([1.0, 0.0, 0.0]) if child is None else notes.bounded_vector(child, "xyz", 3, key)
     if axis is None:
         return np.array([1.0, 0.0, 0.0])
     length = np.linalg.norm(axis)
@@ -137,7 +137,7 @@ def _limits(element: Element, kind: str, key: str, notes: Notes) -> dict:
             if value[0] < 0:
                 notes.problem(limit, key, f"{name} limit {value[0]:g} is negative")
             elif value[0] == 0:
-                notes.doubt(limit, key, f"{name} limit is 0: the joint cannot be used")
+                notes.warning(limit, key, f"{name} limit is 0: the joint cannot be used")
             result[name] = float(value[0]) if value[0] < MAX_VALUE else np.inf
         if kind != "continuous":  # the format's default is 0
             lower, upper = (notes.vector(limit, name, 1, key, (0,)) for name in ("lower", "upper"))
@@ -145,22 +145,22 @@ def _limits(element: Element, kind: str, key: str, notes: Notes) -> dict:
                 if lower[0] > upper[0]:
                     notes.problem(limit, key, f"lower limit {lower[0]:g} is above the upper limit {upper[0]:g}")
                 elif lower[0] == upper[0]:
-                    notes.doubt(limit, key, f"lower and upper limit are both {lower[0]:g}: the joint cannot move")
+                    notes.warning(limit, key, f"lower and upper limit are both {lower[0]:g}: the joint cannot move")
                 result["lower"] = float(lower[0]) if lower[0] > -MAX_VALUE else -np.inf
                 result["upper"] = float(upper[0]) if upper[0] < MAX_VALUE else np.inf
     _doubt_soft_limits(element, key, result, notes)
     dynamics = notes.single(element, "dynamics", key)
     if dynamics is not None:
         for name in ("damping", "friction"):
-            value = notes.lengths(dynamics, name, 1, key, (0,))
+            value = notes.bounded_vector(dynamics, name, 1, key, (0,))
             if value is not None and value[0] < 0:
                 notes.problem(dynamics, key, f"{name} {value[0]:g} is negative")
             result[name] = 0.0 if value is None else float(value[0])
     mimic = notes.single(element, "mimic", key)
     if mimic is not None:
         master = notes.text(mimic, "joint", key)
-        multiplier = notes.lengths(mimic, "multiplier", 1, key, (1,))
-        offset = notes.lengths(mimic, "offset", 1, key, (0,))
+        multiplier = notes.bounded_vector(mimic, "multiplier", 1, key, (1,))
+        offset = notes.bounded_vector(mimic, "offset", 1, key, (0,))
         if master is not None and multiplier is not None and offset is not None:
             result["mimic"] = Mimic(master, float(multiplier[0]), float(offset[0]))
     return result
@@ -174,8 +174,8 @@ def _doubt_soft_limits(element: Element, key: str, limits: dict, notes: Notes) -
         try:
             low, high = map(float, soft)
         except ValueError:
-            notes.doubt(safety, key, "soft limits of <safety_controller> are not read: <limit> counts")
+            notes.warning(safety, key, "soft limits of <safety_controller> are not read: <limit> counts")
             continue
         if low > hard[0] or high < hard[1]:
             message = f"soft limits {low:g} to {high:g} of <safety_controller> are not read: <limit> counts"
-            notes.doubt(safety, key, message)
+            notes.warning(safety, key, message)

@@ -74,11 +74,11 @@ def read_xml(data: bytes, file: str) -> Element:
     parser.buffer_text = True
     stack: list[Element] = []
     roots: list[Element] = []
-    count, ended = 0, True
+    count, word_ended = 0, True
 
     def start(tag: str, attributes: dict[str, str]) -> None:
-        nonlocal count, ended
-        count, ended = count + 1, True
+        nonlocal count, word_ended
+        count, word_ended = count + 1, True
         element = Element(tag, attributes, parser.CurrentLineNumber)
         if len(stack) >= MAX_DEPTH:
             raise _Refused(element.line, f"elements are nested more than {MAX_DEPTH} deep")
@@ -88,15 +88,15 @@ def read_xml(data: bytes, file: str) -> Element:
         stack.append(element)
 
     def end(_tag: str) -> None:
-        nonlocal ended
+        nonlocal word_ended
         stack.pop()
-        ended = True
+        word_ended = True
 
     def characters(text: str) -> None:
-        nonlocal ended
+        nonlocal word_ended
         element = stack[-1]
-        element.words += len(text.split()) - (not ended and not text[0].isspace())  # a word may be split
-        ended = text[-1].isspace()
+        element.words += len(text.split()) - (not word_ended and not text[0].isspace())  # a word may be split
+        word_ended = text[-1].isspace()
         if len(element.text) < MAX_TEXT:  # numbers of a mesh are not needed here
             element.text += text[:MAX_TEXT]
 
@@ -140,45 +140,47 @@ def triple(values: np.ndarray) -> str:
 
 
 class Notes:
-    """Problems and doubts of one file."""
+    """Problems and warnings of one file."""
 
     def __init__(self, file: str, strict: bool):
         self.file, self.strict = file, strict
         self.problems: list[Problem] = []
-        self.doubts: list[Problem] = []
+        self.warnings: list[Problem] = []
 
     def problem(self, element: Element | int, key: str, message: str) -> None:
         """Add a problem that makes the file unusable."""
         line = element if isinstance(element, int) else element.line
         self.problems.append(Problem(self.file, line, key, message))
 
-    def doubt(self, element: Element | int, key: str, message: str) -> None:
+    def warning(self, element: Element | int, key: str, message: str) -> None:
         """Add a problem in strict mode, otherwise a warning."""
         if self.strict:
             self.problem(element, key, message)
         else:
-            self.doubts.append(Problem(self.file, element if isinstance(element, int) else element.line, key, message))
+            self.warnings.append(
+                Problem(self.file, element if isinstance(element, int) else element.line, key, message)
+            )
 
-    def settle(self) -> None:
+    def raise_problems(self) -> None:
         """Raise all problems in the order of the file, if there are any."""
         if self.problems:
             raise RobotError(*sorted(self.problems, key=lambda problem: problem.line or 0))
 
     def warn(self, stacklevel: int) -> None:
-        """Issue the doubts as Python warnings, one for each kind of message."""
-        for alike in self.by_kind():
-            text = str(alike[0])
-            if len(alike) > 1:
-                others = ", ".join(dict.fromkeys(doubt.key for doubt in alike[1:] if doubt.key))
-                lines = f"line{'s' * (len(alike) > 2)} {', '.join(str(doubt.line) for doubt in alike[1:])}"
-                text += f" (and {len(alike) - 1} more like it: {others[:200] or lines[:200]})"
+        """Issue the warnings, one for each kind of message."""
+        for group in self.by_kind():
+            text = str(group[0])
+            if len(group) > 1:
+                others = ", ".join(dict.fromkeys(warning.key for warning in group[1:] if warning.key))
+                lines = f"line{'s' * (len(group) > 2)} {', '.join(str(warning.line) for warning in group[1:])}"
+                text += f" (and {len(group) - 1} more like it: {others[:200] or lines[:200]})"
             warnings.warn(text, RobotWarning, stacklevel=stacklevel + 1)
 
     def by_kind(self) -> list[list[Problem]]:
-        """Group the doubts by their text up to its first number or name, in the order of the file."""
+        """Group the warnings by their text up to its first number or name, in the order of the file."""
         kinds: dict[str, list[Problem]] = {}
-        for doubt in self.doubts:
-            kinds.setdefault(_KIND.split(doubt.message, maxsplit=1)[0], []).append(doubt)
+        for warning in self.warnings:
+            kinds.setdefault(_KIND.split(warning.message, maxsplit=1)[0], []).append(warning)
         return list(kinds.values())
 
     # -- values ---------------------------------------------------------------------------------------------------
@@ -218,7 +220,7 @@ class Notes:
             return None
         return np.array(numbers)
 
-    def lengths(self, element: Element, attribute: str, size: int, key: str, default=None) -> np.ndarray | None:
+    def bounded_vector(self, element: Element, attribute: str, size: int, key: str, default=None) -> np.ndarray | None:
         """Return numbers as ``vector``, with a bound on their magnitude."""
         numbers = self.vector(element, attribute, size, key, default)
         if numbers is not None and np.abs(numbers).max() > MAX_VALUE:
@@ -240,12 +242,12 @@ class Notes:
         origin = self.single(element, "origin", key)
         if origin is None:
             return np.eye(3), np.zeros(3)
-        p = self.lengths(origin, "xyz", 3, key, (0, 0, 0))
-        rpy = self.lengths(origin, "rpy", 3, key, (0, 0, 0))
+        p = self.bounded_vector(origin, "xyz", 3, key, (0, 0, 0))
+        rpy = self.bounded_vector(origin, "rpy", 3, key, (0, 0, 0))
         return np.eye(3) if rpy is None else rotation_from_rpy(rpy), np.zeros(3) if p is None else p
 
-    def known(self, element: Element, tags: tuple[str, ...], key: str) -> None:
+    def warn_unknown_tags(self, element: Element, tags: tuple[str, ...], key: str) -> None:
         """Warn of unknown child tags, which are ignored."""
         for child in element.children:
             if child.tag not in tags and (near := did_you_mean(child.tag, tags)):
-                self.doubt(child, key, f"unknown element <{child.tag[:40]}> is ignored{near}")
+                self.warning(child, key, f"unknown element <{child.tag[:40]}> is ignored{near}")

@@ -5,7 +5,7 @@ import pytest
 from numba import njit
 
 from mcplan.core.distance.shape import CELLS, GRAPH, climb
-from mcplan.robot.solid import MANY, hull, hull_graph, pack
+from mcplan.robot.solid import MIN_GRAPH_VERTICES, hull, hull_graph, pack
 
 
 def ellipsoid(rng):
@@ -41,7 +41,7 @@ def test_from_edge_to_edge_one_comes_to_the_furthest_vertex(make):
     axes = np.array([(x, y, z) for x in (-1, 0, 1) for y in (-1, 0, 1) for z in (-1, 0, 1)], float)
     directions = np.concatenate([axes, rng.normal(size=(3000, 3)), 1e-9 * rng.normal(size=(10, 3))])
     vertices = solids[1].vertices
-    assert len(vertices) >= MANY
+    assert len(vertices) >= MIN_GRAPH_VERTICES
     found = furthest(shapes, directions)
     heights = directions @ vertices.T
     assert np.all(heights[np.arange(len(found)), found] >= heights.max(axis=1) - 1e-15)

@@ -9,7 +9,7 @@ from scipy.spatial import ConvexHull
 
 from mcplan.robot.description import Box, Sphere
 from mcplan.robot.mesh_file import find_package
-from mcplan.robot.proposal.surface import inscribed, shape_points
+from mcplan.robot.proposal.surface import inscribed_rectangle, shape_points
 from mcplan.robot.proposal.write import propose
 from mcplan.robot.robot_check import findings, patch_distances
 from mcplan.robot.robot_file import bundled_robots, load_robot
@@ -230,12 +230,14 @@ def test_a_name_stays_in_its_comment(tmp_path):
 
 def test_the_inscribed_rectangle_is_inside_and_the_largest():
     random = np.random.default_rng(0)
-    np.testing.assert_allclose(inscribed(np.array([[0, 0], [2, 0], [2, 1], [0, 1.0]])), [[0, 0], [2, 1]], atol=1e-12)
-    low, high = inscribed(np.array([[0, 0], [1, 0], [0, 1.0]]), 201)  # half of a triangle, known from Euclid
+    np.testing.assert_allclose(
+        inscribed_rectangle(np.array([[0, 0], [2, 0], [2, 1], [0, 1.0]])), [[0, 0], [2, 1]], atol=1e-12
+    )
+    low, high = inscribed_rectangle(np.array([[0, 0], [1, 0], [0, 1.0]]), 201)  # half of a triangle, known from Euclid
     assert np.prod(high - low) == pytest.approx(0.25, abs=1e-3)
     for _ in range(20):
         points = random.normal(size=(12, 2))
-        low, high = inscribed(points)
+        low, high = inscribed_rectangle(points)
         corners = np.array([[low[0], low[1]], [high[0], low[1]], [high[0], high[1]], [low[0], high[1]]])
         assert all(_in_hull(points, corner) for corner in corners)
 
@@ -326,7 +328,7 @@ TWO_CUBES = f"""<robot name="two"><link name="base">{INERTIAL}{CUBE}</link><link
     <limit lower="-3" upper="3" velocity="1" effort="1"/></joint></robot>"""
 
 
-@pytest.mark.parametrize(("depth", "said"), [(0.008, "are taken not to"), (0.03, "block every motion"), (-0.002, None)])
+@pytest.mark.parametrize(("depth", "said"), [(0.008, "which is ignored"), (0.03, "block every motion"), (-0.002, None)])
 def test_hulls_that_overlap_a_little_at_rest_are_taken_not_to_and_deep_ones_are_named(tmp_path, depth, said):
     trimesh.creation.box((0.1, 0.1, 0.1)).export(tmp_path / "cube.stl")
     (tmp_path / "two.urdf").write_text(TWO_CUBES.replace("X", f"{0.1 - depth - 0.4}"))

@@ -237,9 +237,9 @@ def test_a_robot_has_no_more_shapes_than_can_be_paired(tmp_path, monkeypatch):
     shape = "<collision><geometry><sphere radius='0.01'/></geometry></collision>"
     text = URDF.replace("</inertial></link>", f"</inertial>{shape * 3}</link>")
     (tmp_path / "walker.urdf").write_text(text)
-    monkeypatch.setattr("mcplan.robot.robot_file.MOST_SHAPES", 12)
+    monkeypatch.setattr("mcplan.robot.robot_file.MAX_SHAPES", 12)
     assert load_robot(tmp_path / "walker.urdf").n == 2
-    monkeypatch.setattr("mcplan.robot.robot_file.MOST_SHAPES", 8)
+    monkeypatch.setattr("mcplan.robot.robot_file.MAX_SHAPES", 8)
     with pytest.raises(RobotError, match="foot: more than 8 shapes that collide") as caught:
         load_robot(tmp_path / "walker.urdf")
     assert caught.value.problems[0].line == 10

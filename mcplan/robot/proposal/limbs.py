@@ -10,7 +10,7 @@ from mcplan.robot.anatomy import joint_of_body, links_of_bodies
 from mcplan.robot.rerooted import Axis, direction
 from mcplan.robot.robot import Robot
 
-LIGHT = 0.004
+LIGHT_SHARE = 0.004
 """Share of the robot's mass; joints that move less (fingers, grippers, eyes) are locked."""
 
 
@@ -47,14 +47,14 @@ class Branch:
 
 
 def light_joints(robot: Robot) -> list[str]:
-    """Return the joints that move less than ``LIGHT`` of the robot's mass; parts of ball joints cannot be locked."""
+    """Return joints, without parts of ball joints, that move less than ``LIGHT_SHARE`` of the robot's mass."""
     parent, mass = robot.tree.topology[:, PARENT], robot.tree.inertia[:, MASS].copy()
     for body in range(len(parent) - 1, 0, -1):
         mass[parent[body]] += mass[body]
     heaviest: dict[int, float] = {}
     for body, joint in joint_of_body(robot).items():  # mimic joints are moved by their master
         heaviest[joint] = max(heaviest.get(joint, 0.0), mass[body])
-    light = [robot.joint_names[joint] for joint, moved in heaviest.items() if moved < LIGHT * robot.mass]
+    light = [robot.joint_names[joint] for joint, moved in heaviest.items() if moved < LIGHT_SHARE * robot.mass]
     return [joint for joint in light if robot.description.joints[joint].type != "ball"]
 
 
@@ -62,17 +62,17 @@ def branches(robot: Robot) -> list[Branch]:
     """Return the limbs: each end of the tree with its chain up to the last branching."""
     parent = robot.tree.topology[:, PARENT].tolist()
     ends = [body for body in range(len(parent)) if body not in parent]
-    below = np.zeros(len(parent), int)
+    ends_below = np.zeros(len(parent), int)
     paths = []
     for end in ends:
         path = [end]
         while parent[path[-1]] >= 0:
             path.append(parent[path[-1]])
         paths.append(path[::-1])
-        below[path] += 1
+        ends_below[path] += 1
     links, joints, found = links_of_bodies(robot), joint_of_body(robot), []
     for path in paths:
-        own = tuple(body for body in path if below[body] == 1 and body > 0)
+        own = tuple(body for body in path if ends_below[body] == 1 and body > 0)
         if own:
             names = " ".join(link.lower() for body in own for link in links[body])
             found.append(Branch(own, tuple(dict.fromkeys(joints[body] for body in own)), names))

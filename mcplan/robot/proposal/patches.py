@@ -10,34 +10,34 @@ from mcplan.document.document import comment, inline
 from mcplan.robot.anatomy import joint_of_body, links_of_bodies, pitch_bodies
 from mcplan.robot.pose import quat_from_rotation
 from mcplan.robot.proposal.limbs import HEAD, Branch, branches, side
-from mcplan.robot.proposal.surface import Face, body_points, face, flattest, lowest_ball
+from mcplan.robot.proposal.surface import Face, body_points, face, flattest_direction, lowest_ball
 from mcplan.robot.robot import Robot
 
-LOWEST = 0.12
+LEG_END_SHARE = 0.12
 """Limbs that end within this share of the robot's height above its lowest point are legs."""
 
-SOLE = (0.12, 0.035)
+MIN_SOLE_SHARE = (0.12, 0.035)
 """Minimum length and width of a sole / leg length; smaller ends are balls."""
 
-DEPTHS = (1e-3, 2e-3, 4e-3)
+SOLE_DEPTHS = (1e-3, 2e-3, 4e-3)
 """m: tried depths of a flat sole above its lowest point."""
 
-ROUNDED = 0.015
+ROUNDED_SHARE = 0.015
 """Depth of a rounded sole / leg length."""
 
-ANKLE, LEAST_LEVER = 0.8, 0.01
+ANKLE_TORQUE_SHARE, MIN_LEVER = 0.8, 0.01
 """Share of an ankle's torque for the robot's weight; m: minimum lever arm, below which the ankle does not limit the
 sole."""
 
-LEAN = np.deg2rad(50)
+MAX_LEG_TILT = np.deg2rad(50)
 """Maximum tilt of a leg on a ball; within it, the link must not reach beyond the ball."""
 
-HAND, GUESSED = (0.02, 0.06), 0.02
+HAND_SIDES, GUESSED_HAND_SIDE = (0.02, 0.06), 0.02
 """m: minimum and maximum side of a hand's patch; side for a rounded hand."""
 
 
 @dataclass(frozen=True, eq=False)
-class Proposed:
+class ProposedPatch:
     """One patch in its link, with the reason for the proposal."""
 
     name: str
@@ -53,7 +53,7 @@ class Proposed:
     def lines(self) -> Iterator[str]:
         """Yield the lines of its entry in the file."""
         xyz = ", ".join(f"{x:.5g}" for x in np.round(self.p, 6) + 0.0)
-        quat = ", ".join(f"{x:.9g}" for x in _exact(quat_from_rotation(self.R)))
+        quat = ", ".join(f"{x:.9g}" for x in _snap_quaternion(quat_from_rotation(self.R)))
         yield f"  {inline(self.name)}:  # {comment(self.why)}"
         yield f"    link: {inline(self.link)}"
         yield f"    limb: {inline(self.limb)}"
@@ -68,34 +68,34 @@ class Proposed:
 
 
 @dataclass(eq=False)
-class Anatomy:
+class LimbProposal:
     """Limbs of a robot in a posture, by function, and their patches."""
 
     robot: Robot
     q: np.ndarray
     legs: dict[str, Branch] = field(default_factory=dict)
     arms: dict[str, Branch] = field(default_factory=dict)
-    soles: list[Proposed] = field(default_factory=list)
-    others: list[Proposed] = field(default_factory=list)
+    soles: list[ProposedPatch] = field(default_factory=list)
+    others: list[ProposedPatch] = field(default_factory=list)
     notices: list[str] = field(default_factory=list)
 
     @property
-    def patches(self) -> list[Proposed]:
+    def patches(self) -> list[ProposedPatch]:
         """All patches, foot patches first."""
         return [*self.soles, *self.others]
 
 
-def anatomy(robot: Robot, q: np.ndarray) -> Anatomy:
+def propose_limbs(robot: Robot, q: np.ndarray) -> LimbProposal:
     """Find legs and arms and propose their patches; ``q`` (nq,) is roughly a standing posture with a level base."""
-    found = Anatomy(robot, q)
-    everything = branches(robot)
-    low = {limb: float(_world_points(robot, q, limb.end)[:, 2].min()) for limb in everything}
+    found = LimbProposal(robot, q)
+    limbs = branches(robot)
+    low = {limb: float(_world_points(robot, q, limb.end)[:, 2].min()) for limb in limbs}
     if not low:
         return found
     top = max(float(_world_points(robot, q, body)[:, 2].max()) for body in range(len(robot.tree.topology)))
     bottom = min(low.values())
-    legs = [limb for limb in everything if low[limb] < bottom + LOWEST * (top - bottom) and len(limb.joints) >= 2]
-    arms = [limb for limb in everything if limb not in legs and len(limb.joints) >= 4 and not HEAD.search(limb.names)]
+    legs = [limb for limb in limbs if low[limb] < bottom + LEG_END_SHARE * (top - bottom) and len(limb.joints) >= 2]
+    arms = [limb for limb in limbs if limb not in legs and len(limb.joints) >= 4 and not HEAD.search(limb.names)]
     for name, limb in zip(_limb_names(robot, q, legs), legs, strict=True):
         found.legs[f"{name}_leg"] = limb
         found.soles.append(_sole(robot, q, limb, name))
@@ -150,10 +150,10 @@ def _on_link(robot: Robot, link: str, R: np.ndarray, p: np.ndarray) -> tuple[np.
     return R_L.T @ R, R_L.T @ (p - offset[9:])
 
 
-def _exact(quat: np.ndarray) -> np.ndarray:
+def _snap_quaternion(quat: np.ndarray) -> np.ndarray:
     """Snap the components of a quaternion to those of a quarter or half turn within 1e-4."""
-    nice = np.array([0.0, 0.5, np.sqrt(0.5), 1.0])
-    nearest = np.sign(quat) * nice[np.argmin(np.abs(np.abs(quat)[:, None] - nice), axis=1)]
+    exact = np.array([0.0, 0.5, np.sqrt(0.5), 1.0])
+    nearest = np.sign(quat) * exact[np.argmin(np.abs(np.abs(quat)[:, None] - exact), axis=1)]
     return nearest + 0.0 if np.abs(nearest - quat).max() < 1e-4 else np.round(quat, 9) + 0.0
 
 
@@ -167,7 +167,7 @@ def _axes(robot: Robot, body: int) -> np.ndarray:
     return np.concatenate([np.concatenate([R, -R]) for R in found])
 
 
-def _sole(robot: Robot, q: np.ndarray, limb: Branch, name: str) -> Proposed:
+def _sole(robot: Robot, q: np.ndarray, limb: Branch, name: str) -> ProposedPatch:
     R = robot.body_pose(q, limb.end)[:3, :3]
     down, ahead, leg = -R[2], R[0], leg_length(robot, q, limb)
     shapes = body_points(robot, limb.end)
@@ -178,13 +178,13 @@ def _sole(robot: Robot, q: np.ndarray, limb: Branch, name: str) -> Proposed:
         R_P = np.column_stack([ahead, np.cross(down, ahead), down])
         R_P, p = _on_link(robot, link, R_P, 0.12 * leg * down)
         why = "GUESSED from the leg's length: this link has no shapes"
-        return Proposed(f"{name}_sole", link, limb_name, "surface", R_P, p, _corners(*size), why)
+        return ProposedPatch(f"{name}_sole", link, limb_name, "surface", R_P, p, _corners(*size), why)
     link = max(shapes, key=lambda each: float((shapes[each] @ down).max()))
     points = np.concatenate(list(shapes.values()))
-    for depth in (*DEPTHS, ROUNDED * leg):
-        normal = flattest(points, down, _axes(robot, limb.end), depth)
+    for depth in (*SOLE_DEPTHS, ROUNDED_SHARE * leg):
+        normal = flattest_direction(points, down, _axes(robot, limb.end), depth)
         found = face(points, normal, ahead, np.zeros(3), depth)
-        if found.size[0] >= SOLE[0] * leg and found.size[1] >= SOLE[1] * leg:
+        if found.size[0] >= MIN_SOLE_SHARE[0] * leg and found.size[1] >= MIN_SOLE_SHARE[1] * leg:
             low, high = _within_ankle_torque(robot, limb, found)
             R_P, p = _on_link(robot, link, found.R, found.p)
             why = f"the flat end of {link}, {1000 * found.size[0]:.0f} x {1000 * found.size[1]:.0f} mm"
@@ -192,28 +192,29 @@ def _sole(robot: Robot, q: np.ndarray, limb: Branch, name: str) -> Proposed:
                 x, y = 1000 * (high - low)
                 why += f", cut to the {x:.0f} x {y:.0f} mm that the ankle bears"
             sole = f"{name}_sole" if f"{name}_sole" not in robot.link_names else f"{name}_foot_sole"
-            return Proposed(sole, link, limb_name, "surface", R_P, p, _corners(low, high), why)
-    known = lowest_ball(robot, limb.end, down)
+            return ProposedPatch(sole, link, limb_name, "surface", R_P, p, _corners(low, high), why)
+    sphere = lowest_ball(robot, limb.end, down)
     lowest = float((points @ down).max())
-    if known is not None and abs(known[0] @ down + known[1] - lowest) < DEPTHS[0]:
-        centre, radius = known
+    if sphere is not None and abs(sphere[0] @ down + sphere[1] - lowest) < SOLE_DEPTHS[0]:
+        centre, radius = sphere
     else:
         radius = 0.0
-        centre, _ = _ball(points, down, ROUNDED * leg)
+        centre, _ = _ball(points, down, ROUNDED_SHARE * leg)
     R_P = np.column_stack([ahead, np.cross(down, ahead), down])
     R_P, p = _on_link(robot, link, R_P, centre)
-    arms = points - centre
-    far = np.linalg.norm(arms, axis=1)
+    offsets = points - centre
+    distances = np.linalg.norm(offsets, axis=1)
     # no part of the link may touch before the ball
-    radius = max(radius, float(far[arms @ down > np.cos(LEAN) * far].max()))
+    radius = max(radius, float(distances[offsets @ down > np.cos(MAX_LEG_TILT) * distances].max()))
     why = f"a ball at the end of {link}, which rolls; the pose is that of its centre"
-    return Proposed(f"{name}_foot", link, limb_name, "ball", R_P, p, np.zeros((1, 2)), why, round(radius, 5))
+    return ProposedPatch(f"{name}_foot", link, limb_name, "ball", R_P, p, np.zeros((1, 2)), why, round(radius, 5))
 
 
 def _within_ankle_torque(robot: Robot, limb: Branch, found: Face) -> tuple[np.ndarray, np.ndarray]:
     """Return the corners (2,), (2,) of the part of a sole that the ankle torque can use under the robot's weight.
 
-    A force ``m g`` at a distance d from a joint's axis needs the torque ``m g d``, limited to the share ``ANKLE``.
+    A force ``m g`` at a distance d from a joint's axis needs the torque ``m g d``, limited to the share
+    ``ANKLE_TORQUE_SHARE``.
     """
     low, high = found.low.copy(), found.high.copy()
     body, joints = limb.end, joint_of_body(robot)
@@ -221,16 +222,16 @@ def _within_ankle_torque(robot: Robot, limb: Branch, found: Face) -> tuple[np.nd
     for _ in range(min(2, len(limb.bodies))):
         row = robot.tree.joint[body]
         axis, origin = found.R.T @ R @ row[AXIS : AXIS + 3], found.R.T @ (p - found.p)
-        lever = ANKLE * robot.limits.torque[joints[body]] / (robot.mass * GRAVITY)
+        lever = ANKLE_TORQUE_SHARE * robot.limits.torque[joints[body]] / (robot.mass * GRAVITY)
         side = 0 if abs(axis[1]) > 0.8 else 1 if abs(axis[0]) > 0.8 else None
-        if side is not None and lever > LEAST_LEVER:
+        if side is not None and lever > MIN_LEVER:
             low[side], high[side] = max(low[side], origin[side] - lever), min(high[side], origin[side] + lever)
         # the joint at zero: its parent's frame in this one
         R_J, p_J = row[ROTATION:ORIGIN].reshape(3, 3), row[ORIGIN:AXIS]
         R = R @ R_J.T
         p = p - R @ p_J
         body = int(robot.tree.topology[body, PARENT])
-    return (low, high) if (high - low).min() > 2 * LEAST_LEVER else (found.low, found.high)
+    return (low, high) if (high - low).min() > 2 * MIN_LEVER else (found.low, found.high)
 
 
 def _ball(points: np.ndarray, down: np.ndarray, depth: float) -> tuple[np.ndarray, float]:
@@ -245,7 +246,7 @@ def _ball(points: np.ndarray, down: np.ndarray, depth: float) -> tuple[np.ndarra
     return centre + ((height.max() - radius) - centre @ down) * down, radius
 
 
-def _knee(robot: Robot, q: np.ndarray, limb: Branch, name: str) -> Proposed | None:
+def _knee(robot: Robot, q: np.ndarray, limb: Branch, name: str) -> ProposedPatch | None:
     """Return an edge across the front of the shank at the knee, the middle one of three joints that turn about y."""
     bodies = pitch_bodies(robot, q, limb.bodies)
     if len(bodies) < 3:
@@ -270,10 +271,10 @@ def _knee(robot: Robot, q: np.ndarray, limb: Branch, name: str) -> Proposed | No
     # z forward, x down, y to the left: an edge along y
     R_P, p_P = _on_link(robot, link, R.T @ np.array([[0, 0, 1], [0, 1, 0], [-1, 0, 0.0]]), R.T @ (place - p))
     polygon, why = np.array([[0.0, -width], [0.0, width]]), "an edge across the knee's front"
-    return Proposed(f"{name}_knee", link, f"{name}_leg", "surface", R_P, p_P, polygon, why)
+    return ProposedPatch(f"{name}_knee", link, f"{name}_leg", "surface", R_P, p_P, polygon, why)
 
 
-def _hand(robot: Robot, q: np.ndarray, limb: Branch, name: str) -> Proposed:
+def _hand(robot: Robot, q: np.ndarray, limb: Branch, name: str) -> ProposedPatch:
     shapes = body_points(robot, limb.end)
     links = links_of_bodies(robot)[limb.end]
     X = robot.body_pose(q, limb.end)
@@ -293,9 +294,9 @@ def _hand(robot: Robot, q: np.ndarray, limb: Branch, name: str) -> Proposed:
     ahead = np.eye(3)[int(np.argmin(np.abs(z)))]
     for depth in (2e-3, 5e-3, 1e-2, 2e-2):
         found = face(points, z, ahead, np.zeros(3), depth)
-        if found.size.min() >= HAND[0]:
+        if found.size.min() >= HAND_SIDES[0]:
             break
-    middle, half = (found.low + found.high) / 2, np.clip(found.size, GUESSED, HAND[1]) / 2
+    middle, half = (found.low + found.high) / 2, np.clip(found.size, GUESSED_HAND_SIDE, HAND_SIDES[1]) / 2
     R_P, p_P = _on_link(robot, link, found.R, found.p + found.R[:, :2] @ middle)
     hand = f"{name}_hand" if f"{name}_hand" not in robot.link_names else f"{name}_palm"
-    return Proposed(hand, link, f"{name}_arm", "surface", R_P, p_P, _corners(-half, half), why)
+    return ProposedPatch(hand, link, f"{name}_arm", "surface", R_P, p_P, _corners(-half, half), why)

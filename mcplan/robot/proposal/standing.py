@@ -6,7 +6,7 @@ from scipy.optimize import least_squares
 from mcplan.core.rigid_body.tree import GRAVITY
 from mcplan.robot.anatomy import chain_of, joint_axis, joint_of_body, pitch_bodies
 from mcplan.robot.link_solids import overlaps
-from mcplan.robot.proposal.patches import Anatomy, Proposed
+from mcplan.robot.proposal.patches import LimbProposal, ProposedPatch
 from mcplan.robot.robot import Robot
 
 KNEE_BENDS = (0.7, 0.6, 0.5, 0.4, 0.3)
@@ -18,50 +18,51 @@ MAX_KNEE_SHARE = 0.5
 LEG_MARGIN, ARM_MARGIN = 0.05, 0.25
 """rad: margins of leg joints and other joints to their limits; at most a tenth of the joint's range."""
 
-PLACE, LEVEL, BALANCE, APART = 50.0, 10.0, 30.0, 5.0
+HEIGHT_WEIGHT, SLOPE_WEIGHT, BALANCE_WEIGHT, DISPLACEMENT_WEIGHT = 50.0, 10.0, 30.0, 5.0
 """Weights of foot height (m), slope of soles (rad), centre of mass (m) and horizontal foot displacement (m)."""
 
-LEGS, OTHERS = 0.5, 1.0
+LEG_JOINT_WEIGHT, OTHER_JOINT_WEIGHT = 0.5, 1.0
 """Weights of joint displacements (rad) in the legs and elsewhere."""
 
 
-def half_sitting(anatomy: Anatomy) -> np.ndarray:
+def half_sitting(anatomy: LimbProposal) -> np.ndarray:
     """Return the posture ``q`` (nq,) with the ground at z = 0; arms that overlap other links are moved aside.
 
     Minimises over the base position and the joints, with the base level and the joints in their limits,
 
-        PLACE² z² + LEVEL² slope² + BALANCE² |c - c_feet|² + APART² |p - p0|² + (joints - joints0)²
+        HEIGHT_WEIGHT² z² + SLOPE_WEIGHT² slope² + BALANCE_WEIGHT² |c - c_feet|² + DISPLACEMENT_WEIGHT² |p - p0|²
+        + (joints - joints0)²
 
     over all feet: height, slope, centre of mass relative to the mean foot centre, displacement from the start.
     """
     lower, upper = _bounds(anatomy)
     start = anatomy.q.copy()
     for bend in KNEE_BENDS:
-        start[7:] = np.clip(_bent(anatomy, bend), lower, upper)
-        q = _balanced(anatomy, start, lower, upper)
-        if _load(anatomy, q) <= MAX_KNEE_SHARE:
+        start[7:] = np.clip(_initial_joints(anatomy, bend), lower, upper)
+        q = _solve_posture(anatomy, start, lower, upper)
+        if _knee_torque_share(anatomy, q) <= MAX_KNEE_SHARE:
             break
     for name, limb in anatomy.arms.items():
-        aside = _aside(anatomy, q, limb.joints, lower, upper)
+        aside = _move_arm_aside(anatomy, q, limb.joints, lower, upper)
         if aside is not None:
-            q = _balanced(anatomy, aside, lower, upper)
+            q = _solve_posture(anatomy, aside, lower, upper)
             anatomy.notices.append(f"{name} is moved aside from where it would overlap others")
     return q
 
 
-def _bounds(anatomy: Anatomy) -> tuple[np.ndarray, np.ndarray]:
+def _bounds(anatomy: LimbProposal) -> tuple[np.ndarray, np.ndarray]:
     lower, upper = anatomy.robot.limits.lower, anatomy.robot.limits.upper
     max_margin = np.where(np.isfinite(upper - lower), (upper - lower) / 10, np.inf)
     margin = np.minimum(np.where(_in_legs(anatomy), LEG_MARGIN, ARM_MARGIN), max_margin)
     return lower + margin, upper - margin + 1e-9  # least_squares requires lower < upper
 
 
-def _in_legs(anatomy: Anatomy) -> np.ndarray:
+def _in_legs(anatomy: LimbProposal) -> np.ndarray:
     """Return the mask (n,) of leg joints."""
     return np.isin(np.arange(anatomy.robot.n), [joint for limb in anatomy.legs.values() for joint in limb.joints])
 
 
-def _load(anatomy: Anatomy, q: np.ndarray) -> float:
+def _knee_torque_share(anatomy: LimbProposal, q: np.ndarray) -> float:
     """Return the largest used share of a knee's torque on one foot: ``m g |x - x_foot| / tau``."""
     robot, joint, share = anatomy.robot, joint_of_body(anatomy.robot), 0.0
     for limb, sole in zip(anatomy.legs.values(), anatomy.soles, strict=True):
@@ -73,7 +74,7 @@ def _load(anatomy: Anatomy, q: np.ndarray) -> float:
     return share
 
 
-def _bent(anatomy: Anatomy, bend: float) -> np.ndarray:
+def _initial_joints(anatomy: LimbProposal, bend: float) -> np.ndarray:
     """Return the initial joints (n,): those of ``q``, with straight knees bent, and deep bends reduced if required."""
     robot, q = anatomy.robot, anatomy.q
     joints, joint = q[7:].copy(), joint_of_body(robot)
@@ -93,9 +94,9 @@ def _bent(anatomy: Anatomy, bend: float) -> np.ndarray:
     return joints
 
 
-def _balanced(anatomy: Anatomy, start: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
+def _solve_posture(anatomy: LimbProposal, start: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
     robot, soles = anatomy.robot, anatomy.soles
-    weight = np.where(_in_legs(anatomy), LEGS, OTHERS)
+    weight = np.where(_in_legs(anatomy), LEG_JOINT_WEIGHT, OTHER_JOINT_WEIGHT)
     start_places = np.array([pose(robot, start, sole)[:3, 3] - [0, 0, sole.radius] for sole in soles]).reshape(-1, 3)
     start_places = start_places - start[:3]
     q = start.copy()
@@ -107,12 +108,14 @@ def _balanced(anatomy: Anatomy, start: np.ndarray, lower: np.ndarray, upper: np.
         rows, middles = [weight * (q[7:] - start[7:])], []
         for sole, place in zip(soles, start_places, strict=True):
             X = pose(robot, q, sole)
-            rows.append([PLACE * (X[2, 3] - sole.radius), *(APART * (X[:2, 3] - q[:2] - place[:2]))])
+            rows.append(
+                [HEIGHT_WEIGHT * (X[2, 3] - sole.radius), *(DISPLACEMENT_WEIGHT * (X[:2, 3] - q[:2] - place[:2]))]
+            )
             if sole.kind == "surface":
-                rows.append(LEVEL * np.array([X[0, 2], X[1, 2], X[1, 0]]))
+                rows.append(SLOPE_WEIGHT * np.array([X[0, 2], X[1, 2], X[1, 0]]))
             middles.append((X @ [*sole.polygon.mean(axis=0), 0.0, 1.0])[:2])
         if middles:
-            rows.append(BALANCE * (robot.com(q)[:2] - np.mean(middles, axis=0)))
+            rows.append(BALANCE_WEIGHT * (robot.com(q)[:2] - np.mean(middles, axis=0)))
         rows.append(1e-3 * q[:2])
         return np.concatenate(rows)
 
@@ -127,15 +130,15 @@ def _balanced(anatomy: Anatomy, start: np.ndarray, lower: np.ndarray, upper: np.
     return q
 
 
-def pose(robot: Robot, q: np.ndarray, patch: Proposed) -> np.ndarray:
+def pose(robot: Robot, q: np.ndarray, patch: ProposedPatch) -> np.ndarray:
     """Return the pose (4,4) of a proposed patch in the world."""
     X = np.eye(4)
     X[:3, :3], X[:3, 3] = patch.R, patch.p
     return robot.frame_pose(q, patch.link) @ X
 
 
-def _aside(
-    anatomy: Anatomy, q: np.ndarray, joints: tuple[int, ...], lower: np.ndarray, upper: np.ndarray
+def _move_arm_aside(
+    anatomy: LimbProposal, q: np.ndarray, joints: tuple[int, ...], lower: np.ndarray, upper: np.ndarray
 ) -> np.ndarray | None:
     """Move one joint of an arm by the smallest angle that separates it from non-adjacent links; None if impossible."""
     robot = anatomy.robot
@@ -147,15 +150,15 @@ def _aside(
     before = depth(q)
     if before == 0.0:
         return None
-    best, least = None, before
+    best, smallest = None, before
     for angle in (0.1, 0.2, 0.3, 0.45, 0.6, 0.8):
         for joint in joints[:4]:
             for sign in (1, -1):
                 q_moved = q.copy()
                 q_moved[7 + joint] = np.clip(q[7 + joint] + sign * angle, lower[joint], upper[joint])
-                if (now := depth(q_moved)) < least - 1e-4:
-                    best, least = q_moved, now
-        if least == 0.0:
+                if (remaining := depth(q_moved)) < smallest - 1e-4:
+                    best, smallest = q_moved, remaining
+        if smallest == 0.0:
             break
     return best
 

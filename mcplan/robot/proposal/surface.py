@@ -9,7 +9,7 @@ from mcplan.robot.anatomy import links_of_bodies
 from mcplan.robot.description import Box, Geometry, MeshShape, Sphere
 from mcplan.robot.robot import Robot
 
-BALL = 400
+SPHERE_POINTS = 400
 """Number of sample points of a sphere."""
 
 
@@ -82,9 +82,9 @@ def shape_points(shape) -> np.ndarray:
 
 
 def _sphere() -> np.ndarray:
-    """Return points (BALL,3) evenly distributed on the unit sphere, including its poles (a spiral of equal areas)."""
-    z = np.linspace(-1, 1, BALL)
-    turn = np.pi * (3 - np.sqrt(5)) * np.arange(BALL)
+    """Return points (SPHERE_POINTS,3) on the unit sphere, with its poles (a spiral of equal areas)."""
+    z = np.linspace(-1, 1, SPHERE_POINTS)
+    turn = np.pi * (3 - np.sqrt(5)) * np.arange(SPHERE_POINTS)
     r = np.sqrt(1 - z**2)
     return np.column_stack([r * np.cos(turn), r * np.sin(turn), z])
 
@@ -104,11 +104,11 @@ def face(points: np.ndarray, normal: np.ndarray, ahead: np.ndarray, origin: np.n
     height = points @ z
     p = origin + (height.max() - origin @ z) * z
     flat = (points[height > height.max() - depth] - p) @ R[:, :2]
-    low, high = inscribed(flat)
+    low, high = inscribed_rectangle(flat)
     return Face(R, p, low, high, depth)
 
 
-def inscribed(points: np.ndarray, steps: int = 31) -> tuple[np.ndarray, np.ndarray]:
+def inscribed_rectangle(points: np.ndarray, steps: int = 31) -> tuple[np.ndarray, np.ndarray]:
     """Return the corners of the largest rectangle along the axes inside the convex hull of points (k,2)."""
     try:
         corners = points[ConvexHull(points).vertices]
@@ -130,7 +130,7 @@ def inscribed(points: np.ndarray, steps: int = 31) -> tuple[np.ndarray, np.ndarr
     return np.array([x[i[best]], bottom[best]]), np.array([x[j[best]], top[best]])
 
 
-def flattest(points: np.ndarray, towards: np.ndarray, axes: np.ndarray, depth: float) -> np.ndarray:
+def flattest_direction(points: np.ndarray, towards: np.ndarray, axes: np.ndarray, depth: float) -> np.ndarray:
     """Return the direction (3,) near ``towards`` with the largest rectangle at the end of points (k,3).
 
     Candidates are the direction itself, the ``axes`` (m,3) and the facets of the convex hull within 30 degrees of it.

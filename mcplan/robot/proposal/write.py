@@ -14,24 +14,28 @@ from mcplan.errors import RobotError
 from mcplan.robot.link_solids import overlaps
 from mcplan.robot.mesh_file import EXTRAS, SCHEME, find_package, package_file
 from mcplan.robot.proposal.limbs import base_axes, light_joints
-from mcplan.robot.proposal.patches import Anatomy, anatomy
+from mcplan.robot.proposal.patches import LimbProposal, propose_limbs
 from mcplan.robot.proposal.standing import half_sitting
 from mcplan.robot.robot import Robot
 from mcplan.robot.robot_file import load_robot
 
-SAMPLES, OFTEN, NEAR = 200, 0.5, 2
+SAMPLES, MIN_OVERLAP_SHARE, MAX_JOINTS_BETWEEN = 200, 0.5, 2
 """Number of random configurations; share of overlaps from which a pair is ignored; maximum joints between its links."""
 
 
 def often_overlapping(robot: Robot) -> dict[frozenset[str], float]:
-    """Return the pairs of links, at most ``NEAR`` joints apart, that overlap in more than ``OFTEN`` of postures."""
+    """Return the pairs of links with few joints between them that overlap in most random postures."""
     random = np.random.default_rng(0)
     count: dict[frozenset[str], int] = {}
     for found in overlaps(robot, [robot.random_configuration(random) for _ in range(SAMPLES)]):
         for pair in found:
             count[pair] = count.get(pair, 0) + 1
     share = {pair: number / SAMPLES for pair, number in count.items()}
-    return {pair: s for pair, s in share.items() if s > OFTEN and _joints_between(robot, pair) <= NEAR}
+    return {
+        pair: s
+        for pair, s in share.items()
+        if s > MIN_OVERLAP_SHARE and _joints_between(robot, pair) <= MAX_JOINTS_BETWEEN
+    }
 
 
 def _joints_between(robot: Robot, pair: frozenset[str]) -> int:
@@ -83,22 +87,22 @@ def propose(
         locked = {joint: at[joint] for joint in light_joints(bare)}
         head = {"mcplan": 1, "name": name or bare.name, "urdf": str(path.resolve())}
         settings = {"forward": forward, "up": up, "locked": locked, "packages": packages}
-        robot = _loaded(head | settings)
-        found = anatomy(robot, _start(robot))
+        robot = _load(head | settings)
+        found = propose_limbs(robot, _initial_posture(robot))
         q = half_sitting(found)
     head["urdf"] = named or _urdf_name(path, Path(directory))
-    kept = [os.path.relpath(folder, directory) for folder in packages]
-    return "\n".join(_lines(found, q, head, settings | {"packages": kept})) + "\n"
+    relative_packages = [os.path.relpath(folder, directory) for folder in packages]
+    return "\n".join(_lines(found, q, head, settings | {"packages": relative_packages})) + "\n"
 
 
-def _loaded(data: dict) -> Robot:
+def _load(data: dict) -> Robot:
     with tempfile.TemporaryDirectory(prefix="mcplan-") as home:
         file = Path(home) / "robot.yaml"
         file.write_text(dump_document(data), encoding="utf-8")
         return load_robot(file)
 
 
-def _start(robot: Robot) -> np.ndarray:
+def _initial_posture(robot: Robot) -> np.ndarray:
     for name in STANDING:
         if name in robot.postures:
             q = robot.posture(name)
@@ -116,7 +120,7 @@ def _urdf_name(path: Path, directory: Path) -> str:
     return Path(os.path.relpath(path.resolve(), directory.resolve())).as_posix()
 
 
-def _lines(found: Anatomy, q: np.ndarray, head: dict, settings: dict) -> Iterator[str]:
+def _lines(found: LimbProposal, q: np.ndarray, head: dict, settings: dict) -> Iterator[str]:
     robot = found.robot
     size = f"{robot.n} joints, {robot.mass:.2f} kg"
     yield f"# {inline(head['name'])}: {size}; by `mcplan robot new` from shapes and names."
@@ -161,7 +165,7 @@ def _lines(found: Anatomy, q: np.ndarray, head: dict, settings: dict) -> Iterato
             yield f"      {inline(joint)}: {inline(float(value))}"
 
 
-def _ignored(found: Anatomy, q: np.ndarray) -> Iterator[str]:
+def _ignored(found: LimbProposal, q: np.ndarray) -> Iterator[str]:
     robot = found.robot
     here, often = overlaps(robot, [q])[0], often_overlapping(robot)
     if not here and not often:

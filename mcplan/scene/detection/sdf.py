@@ -49,7 +49,7 @@ def read_sdf(root: Element, path: Path) -> SceneGeometry:
     for world in root.all("world"):
         reader.refuse(world, world.attributes.get("name", "world"), UNSUPPORTED_WORLD_TAGS)
         reader.models(world, (np.eye(3), np.zeros(3)), 0)
-    reader.notes.settle()
+    reader.notes.raise_problems()
     reader.world.note_moving(reader.movable)
     return reader.world
 
@@ -127,7 +127,7 @@ class _Reader:
             self.notes.problem(included, "include", f"more than {MAX_INCLUDES} models are included")
         else:
             self._insert(file, included, pose, depth)
-        self.notes.settle()  # problems of a file are the same wherever it is included
+        self.notes.raise_problems()  # problems of a file are the same wherever it is included
 
     def _insert(self, file: Path, included: Element, pose: Pose, depth: int) -> None:
         """Add the models of another file."""
@@ -244,4 +244,4 @@ class _Reader:
     def _vector(self, element: Element, size: int, key: str) -> np.ndarray | None:
         """Return the numbers in an element's text; None, with a problem, if their number differs."""
         inner = Element(element.tag, {element.tag: element.text.strip()}, element.line)
-        return self.notes.lengths(inner, element.tag, size, key)
+        return self.notes.bounded_vector(inner, element.tag, size, key)

@@ -231,8 +231,7 @@ class Checker:
         return valid
 
     def contact(self, key: Key, spec: ContactSpec, near: PatchPose | None = None) -> Contact | None:
-        """Return the contact, without ``near`` at the first place where it fits; None, with a problem, if it is
-        invalid."""
+        """Return the contact; without ``near`` at the first place where it fits; None, with a problem, if invalid."""
         if spec.patch not in self.robot.patches:
             self._check_name((*key, "patch"), "patch", spec.patch, self.robot.patches)
             return None
@@ -336,8 +335,8 @@ class Checker:
             key: Key = ("stances", k)
             if k == 0 and item.contacts is None and not present and not self.robot.fixed:
                 self.report(key, "`start.contacts`, or the first item, must give the contacts at the start")
-            known = [self._check_name((*key, "objects", name), "object", name, objects) for name in item.objects]
-            if item.objects and all(known):
+            exist = [self._check_name((*key, "objects", name), "object", name, objects) for name in item.objects]
+            if item.objects and all(exist):
                 poses |= {name: pose.array for name, pose in item.objects.items()}
                 self.environment = initial_environment.placed(poses)
             if k == 0 and present and item.contacts == spec.start.contacts:

@@ -344,8 +344,7 @@ class PostureSpec(Spec):
         return result
 
     def joint_targets(self, robot: "Robot") -> np.ndarray:
-        """Return the joint positions (n,) of this posture, nan for free joints: none is free if the posture has a
-        name."""
+        """Return the joint positions (n,) of this posture; nan for joints that it leaves free."""
         result = np.full(robot.n, np.nan)
         if self.name is not None:
             result[:] = robot.posture(self.name)[7:]

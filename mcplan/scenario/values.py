@@ -159,8 +159,7 @@ def _hull(mesh: Mapping[str, Any], home: Path) -> list[list[float]] | None:
 
 
 def _corners(vertices: np.ndarray) -> np.ndarray:
-    """Return the corners (k,3) of a hull, at least ``MIN_HULL_THICKNESS`` thick, at most ``MAX_HULL_CORNERS`` of
-    them."""
+    """Return at most ``MAX_HULL_CORNERS`` corners (k,3) of a hull, at least ``MIN_HULL_THICKNESS`` thick."""
     from mcplan.scene.detection.obstacles import directions
 
     middle = vertices.mean(axis=0)

@@ -86,7 +86,7 @@ def test_a_mesh_elsewhere_is_written_as_its_hull_and_one_below_stays_a_file(scen
 
 
 def test_meshes_of_packages_stay_and_flat_or_fine_ones_are_written_so_that_they_read(scenario, tmp_path, monkeypatch):
-    monkeypatch.setattr("mcplan.scenario.values.MOST", 500)
+    monkeypatch.setattr("mcplan.scenario.values.MAX_HULL_CORNERS", 500)
     home = tmp_path / "props"
     (tmp_path / "below").mkdir()
     home.mkdir()

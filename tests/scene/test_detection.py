@@ -183,7 +183,7 @@ def test_what_is_left_out_is_said_with_its_reason():
 def test_of_many_that_are_left_out_the_small_ones_share_a_line_that_has_the_area_of_all():
     sides = np.linspace(0.08, 0.12, 26)
     posts = [box((side, side, 0.1), (0.3 * k, 0, 0.05)) for k, side in enumerate(sides)]
-    *each, last = find(of(*posts)).left_out
+    *each, last = detect_scene(of(*posts)).rejected
     areas = sorted(sides**2, reverse=True)
     np.testing.assert_allclose([one.area for one in each], areas[: len(each)], rtol=1e-3)
     assert last.area == pytest.approx(sum(areas[len(each) :]), rel=1e-3)
@@ -229,7 +229,7 @@ def test_a_bar_has_the_perimeter_of_its_section_however_short_it_is(radius, leng
     """Its end caps do not count: a regular polygon with n corners on a circle of radius r has 2 n r sin(pi / n)."""
     rod = trimesh.creation.cylinder(radius, length, sections=sections)
     rod.apply_transform(trimesh.transformations.rotation_matrix(0.8, [0.3, 1.0, 0.2]))
-    (bar,) = find(of(rod)).bars
+    (bar,) = detect_scene(of(rod)).bars
     assert 2 * np.pi * bar.radius == pytest.approx(2 * sections * radius * np.sin(np.pi / sections), abs=4e-4)
     assert bar.length == pytest.approx(length, abs=1e-4)
 

@@ -1,12 +1,12 @@
-"""Clearance checks of a run and of the stances of a plan; contact points of forces that no planned contact explains.
+"""Clearance checks of a run and of the stances of a plan; check of the contact points of unplanned forces.
 
-Links must keep clear of each other and of everything that they do not rest on. Distances come from
+Links must keep clear of each other and of everything except their supports. Distances come from
 `mcplan.certificate.separation`, poses from `mcplan.certificate.independent`; planner and controller use neither. A run
-is checked every 20 ms, and in between wherever links move so far that an overlap is possible::
+is checked every 20 ms, and in between if links move so far that an overlap is possible::
 
     d(t) >= (d_k + d_k+1 - s) / 2,     s = sum over the samples of |dp| + r |dR|_F / sqrt(2) of both solids
 
-with the radius r of the link about its origin: no point of a link moves farther from one sample to the next.
+with the radius r of the link about its origin. No point of a link moves farther than this between two samples.
 
 Every unplanned contact point of a link, and every point of an object, must lie on a solid of that link or object and on
 another solid. It lies between their surfaces, which may overlap.
@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 
-from mcplan.certificate.independent import CHUNK, Mechanism, rotation_of
+from mcplan.certificate.independent import CHUNK_SAMPLES, Mechanism, rotation_of
 from mcplan.certificate.recomputed_run import NONE, RecomputedRun
 from mcplan.certificate.report import Check
 from mcplan.certificate.separation import GAP, Convex, Placed, signed_distances
@@ -28,10 +28,10 @@ from mcplan.record.recording import record_robot
 from mcplan.record.world import with_imperfections
 from mcplan.scene.environment import Environment
 
-PERIOD = 0.020
+PERIOD_S = 0.020
 """s: period of the checked samples, and tolerance after the end of a contact."""
 
-BLOCK = 512
+BLOCK_SAMPLES = 512
 """Samples per block."""
 
 
@@ -52,26 +52,26 @@ def clearance_checks(evidence: RecomputedRun) -> Iterator[Check]:
     if not len(solids.pairs):
         yield Check("clearance", None, "m", "", True)
         return
-    watch = ClearanceMonitor(solids, evidence.tolerances.overlap)
-    step = max(1, round(PERIOD / run.dt))
-    sampled = np.array(sorted({*range(0, len(run), step), len(run) - 1}))
-    between = _travel(evidence, solids, sampled)
+    monitor = ClearanceMonitor(solids, evidence.tolerances.overlap)
+    step = max(1, round(PERIOD_S / run.dt))
+    samples = np.array(sorted({*range(0, len(run), step), len(run) - 1}))
+    travel = _travel(evidence, solids, samples)
     allowed = _AllowedContacts(evidence)
-    lower = np.empty((len(sampled), len(solids.pairs)))
-    room = np.empty_like(lower)
-    for start in range(0, len(sampled), BLOCK):
-        rows = slice(start, start + BLOCK)
-        k = sampled[rows]
-        room[rows] = [watch.room(allowed(int(sample))) for sample in k]
+    lower = np.empty((len(samples), len(solids.pairs)))
+    allowed_overlap = np.empty_like(lower)
+    for start in range(0, len(samples), BLOCK_SAMPLES):
+        rows = slice(start, start + BLOCK_SAMPLES)
+        k = samples[rows]
+        allowed_overlap[rows] = [monitor.allowed_overlap(allowed(int(sample))) for sample in k]
         slack = np.zeros((len(k), len(solids.pairs)))
-        before, after = np.maximum(np.arange(len(sampled))[rows] - 1, 0), np.arange(len(sampled))[rows]
-        if len(between):
-            slack = np.maximum(between[before], between[np.minimum(after, len(between) - 1)]) / 2
-        lower[rows] = watch.look(*poses_of(evidence, k), room[rows], slack, k)
-    if len(between):
-        short = lower[:-1] + lower[1:] + room[:-1] + room[1:] < between - 2 * GAP
-        _look_between(evidence, watch, sampled, np.argwhere(short), allowed)
-    yield clearance_line(watch, evidence.time, evidence.tolerances.overlap, "at")
+        before, after = np.maximum(np.arange(len(samples))[rows] - 1, 0), np.arange(len(samples))[rows]
+        if len(travel):
+            slack = np.maximum(travel[before], travel[np.minimum(after, len(travel) - 1)]) / 2
+        lower[rows] = monitor.check_all(*poses_of(evidence, k), allowed_overlap[rows], slack, k)
+    if len(travel):
+        candidates = lower[:-1] + lower[1:] + allowed_overlap[:-1] + allowed_overlap[1:] < travel - 2 * GAP
+        _check_between(evidence, monitor, samples, np.argwhere(candidates), allowed)
+    yield clearance_line(monitor, evidence.time, evidence.tolerances.overlap, "at")
 
 
 def stance_clearance(plan: Plan) -> Check:
@@ -83,37 +83,37 @@ def stance_clearance(plan: Plan) -> Check:
     solids = gather_solids(robot, record, plan.scenario.environment)
     if not len(solids.pairs):
         return Check("clearance", None, "m", "", True)
-    watch = ClearanceMonitor(solids, PLAN_CLEARANCE)
+    monitor = ClearanceMonitor(solids, PLAN_CLEARANCE)
     q = np.array([stance.q for stance in plan.stances])
     R, p = Mechanism(record).poses(q)
     objects = [_object_poses(plan.scenario.environment, stance.objects) for stance in plan.stances]
     R, p = _with_world(R, p, np.array([o[0] for o in objects]), np.array([o[1] for o in objects]))
-    room = np.array(
+    allowed_overlap = np.array(
         [
-            watch.room(
+            monitor.allowed_overlap(
                 frozenset((c.patch, c.support) for near in plan.stances[max(k - 1, 0) : k + 1] for c in near.contacts)
             )
             for k in range(len(plan.stances))
         ]
     )
-    watch.look(R, p, room, np.zeros_like(room), np.arange(len(plan.stances)))
-    return clearance_line(watch, lambda k: f"stance {k}", PLAN_CLEARANCE, "in")
+    monitor.check_all(R, p, allowed_overlap, np.zeros_like(allowed_overlap), np.arange(len(plan.stances)))
+    return clearance_line(monitor, lambda k: f"stance {k}", PLAN_CLEARANCE, "in")
 
 
 def clearance_line(
-    watch: ClearanceMonitor, when: Callable[[int], str], tolerance: float, word: str, name: str = "clearance"
+    monitor: ClearanceMonitor, when: Callable[[int], str], tolerance: float, preposition: str, name: str = "clearance"
 ) -> Check:
     """Return the clearance check of a monitor's results."""
     failure = "; ".join(
-        f"{watch.name(pair)} overlap by {found.depth:.4g} m {word} {when(found.worst)}"
+        f"{monitor.name(pair)} overlap by {found.depth:.4g} m {preposition} {when(found.worst)}"
         + (f" (from {when(found.first)} on)" if found.first != found.worst else "")
-        for pair, found in sorted(watch.overlaps.items(), key=lambda item: -item[1].depth)
+        for pair, found in sorted(monitor.overlaps.items(), key=lambda item: -item[1].depth)
     )
-    if np.isinf(watch.least):
+    if np.isinf(monitor.min_distance):
         return Check(name, None, "m", "", True)
-    pair, k = watch.at
-    where = f"{watch.name(pair)} {word} {when(k)}"
-    return Check(name, watch.least, "m", f">= -{tolerance:g}", not failure, where, failure)
+    pair, k = monitor.closest
+    where = f"{monitor.name(pair)} {preposition} {when(k)}"
+    return Check(name, monitor.min_distance, "m", f">= -{tolerance:g}", not failure, where, failure)
 
 
 class _AllowedContacts:
@@ -121,64 +121,68 @@ class _AllowedContacts:
 
     def __init__(self, evidence: RecomputedRun):
         self._evidence = evidence
-        self._just = round(PERIOD / evidence.run.dt)
-        self._known: dict[tuple, Touches] = {}
+        self._period = round(PERIOD_S / evidence.run.dt)
+        self._cache: dict[tuple, Touches] = {}
 
     def __call__(self, k: int) -> Touches:
         evidence, record = self._evidence, self._evidence.record
         stance = record.phases[evidence.run.phase[k]].stance
-        touched = frozenset(np.unique(evidence.target[max(k - self._just, 0) : k + 1]).tolist()) - {NONE}
-        if (touched, stance) not in self._known:
+        touched = frozenset(np.unique(evidence.target[max(k - self._period, 0) : k + 1]).tolist()) - {NONE}
+        if (touched, stance) not in self._cache:
             contacts = [evidence.contacts[c] for c in touched]
             if stance is not None:
                 for near in record.plan.stances[max(stance - 1, 0) : stance + 1]:
                     contacts += near.contacts
-            self._known[touched, stance] = frozenset((c.patch, c.support) for c in contacts)
-        return self._known[touched, stance]
+            self._cache[touched, stance] = frozenset((c.patch, c.support) for c in contacts)
+        return self._cache[touched, stance]
 
 
-def _look_between(
+def _check_between(
     evidence: RecomputedRun,
-    watch: ClearanceMonitor,
-    sampled: np.ndarray,
-    short: np.ndarray,
+    monitor: ClearanceMonitor,
+    checked: np.ndarray,
+    candidates: np.ndarray,
     allowed: _AllowedContacts,
 ) -> None:
-    """Check the samples between two with a possible overlap; ``short`` holds intervals and pairs (M, 2)."""
+    """Check the samples inside intervals with a possible overlap; ``candidates`` has intervals and pairs (M, 2)."""
     items = [
-        (sample, pair) for interval, pair in short for sample in range(sampled[interval] + 1, sampled[interval + 1])
+        (sample, pair)
+        for interval, pair in candidates
+        for sample in range(checked[interval] + 1, checked[interval + 1])
     ]
-    for start in range(0, len(items), CHUNK):
-        samples, pairs = np.array(items[start : start + CHUNK]).T
-        k, back = np.unique(samples, return_inverse=True)
+    for start in range(0, len(items), CHUNK_SAMPLES):
+        samples, pairs = np.array(items[start : start + CHUNK_SAMPLES]).T
+        k, inverse = np.unique(samples, return_inverse=True)
         R, p = poses_of(evidence, k)
-        room = np.array([watch.room(allowed(int(sample))) for sample in k])[back, pairs]
-        watch.look_at(R[back], p[back], room, pairs, samples)
+        allowed_overlap = np.array([monitor.allowed_overlap(allowed(int(sample))) for sample in k])[inverse, pairs]
+        monitor.check_pairs(R[inverse], p[inverse], allowed_overlap, pairs, samples)
 
 
-def _travel(evidence: RecomputedRun, solids: Solids, sampled: np.ndarray) -> np.ndarray:
-    """Return bounds (K-1, P) m on the approach of each pair between checked samples.
+def _travel(evidence: RecomputedRun, solids: Solids, samples: np.ndarray) -> np.ndarray:
+    """Return bounds (K-1, P) m on the decrease of the distance of each pair between checked samples.
 
-    For two links relative to the base, because base motion moves both.
+    For two links the bound relative to the base counts if it is tighter, because base motion moves both.
     """
     run = evidence.run
     reach = solids.reach
     travel = np.zeros((2, len(run), len(reach)))
-    for start in range(0, len(run) - 1, CHUNK):
-        R, p = poses_of(evidence, np.arange(start, min(start + CHUNK + 1, len(run))))
-        for frame, (turned, moved) in enumerate(((R, p), seen_from_base(R, p))):
-            turn = np.linalg.norm(np.diff(turned, axis=0), axis=(2, 3)) / np.sqrt(2.0)
-            travel[frame, start + 1 : start + len(R)] = np.linalg.norm(np.diff(moved, axis=0), axis=2) + reach * turn
-    total = np.diff(np.cumsum(travel, axis=1)[:, sampled], axis=1)[:, :, solids.owner]
+    for start in range(0, len(run) - 1, CHUNK_SAMPLES):
+        R, p = poses_of(evidence, np.arange(start, min(start + CHUNK_SAMPLES + 1, len(run))))
+        for frame, (rotated, translated) in enumerate(((R, p), relative_to_base(R, p))):
+            rotation = np.linalg.norm(np.diff(rotated, axis=0), axis=(2, 3)) / np.sqrt(2.0)
+            travel[frame, start + 1 : start + len(R)] = (
+                np.linalg.norm(np.diff(translated, axis=0), axis=2) + reach * rotation
+            )
+    total = np.diff(np.cumsum(travel, axis=1)[:, samples], axis=1)[:, :, solids.owner]
     i, j = solids.pairs.T
     world, base = total[..., i] + total[..., j]
     return np.asarray(np.where(solids.between_links, np.minimum(world, base), world))
 
 
-def seen_from_base(R: np.ndarray, p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def relative_to_base(R: np.ndarray, p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return poses (K, owners, 3, 3), (K, owners, 3) in the frame of the first owner, the base."""
-    back = R[:, :1].transpose(0, 1, 3, 2)
-    return back @ R, (back @ (p - p[:, :1])[..., None])[..., 0]
+    to_base = R[:, :1].transpose(0, 1, 3, 2)
+    return to_base @ R, (to_base @ (p - p[:, :1])[..., None])[..., 0]
 
 
 def poses_of(evidence: RecomputedRun, k: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -187,9 +191,9 @@ def poses_of(evidence: RecomputedRun, k: np.ndarray) -> tuple[np.ndarray, np.nda
     R, p = evidence.mechanism.poses(run.q[k])
     if run.object_q is None:
         return _with_world(R, p, np.zeros((len(k), 0, 3, 3)), np.zeros((len(k), 0, 3)))
-    things = run.object_q[k]
-    turned = rotation_of(things[..., 3:].reshape(-1, 4).T).transpose(2, 0, 1).reshape(len(k), -1, 3, 3)
-    return _with_world(R, p, turned, things[..., :3])
+    objects = run.object_q[k]
+    turned = rotation_of(objects[..., 3:].reshape(-1, 4).T).transpose(2, 0, 1).reshape(len(k), -1, 3, 3)
+    return _with_world(R, p, turned, objects[..., :3])
 
 
 def _with_world(
@@ -206,10 +210,10 @@ def _object_poses(environment: Environment, moved: Mapping[str, np.ndarray]) -> 
     return R, np.array([thing.p for thing in things]).reshape(-1, 3)
 
 
-NEAR = 5e-3
+MAX_POINT_DISTANCE = 5e-3
 """m: maximum distance of a contact point from its solid: overlap of bodies and motion in a step."""
 
-BEHIND = 0.01
+PATCH_THICKNESS = 0.01
 """m: thickness of a patch."""
 
 POINTS_BLOCK = 4000
@@ -219,27 +223,30 @@ POINTS_BLOCK = 4000
 def touch_checks(evidence: RecomputedRun) -> Iterator[Check]:
     """Yield the check that unplanned forces act at contacts of two bodies."""
     run, name = evidence.run, "unplanned contact points"
-    loose = (run.point_patch < 0) | (run.point_link >= len(evidence.record.links))
+    unplanned = (run.point_patch < 0) | (run.point_link >= len(evidence.record.links))
     force = np.linalg.norm(run.point_force, axis=1)
-    (rows,) = np.nonzero(loose & (force > evidence.tolerances.force))
+    (rows,) = np.nonzero(unplanned & (force > evidence.tolerances.force))
     if evidence.record.physics == "qp" or not len(rows):
         yield Check(name, None, "", "on two bodies", True)
         return
     try:
-        places = _PlacedSolids(evidence)
+        placed = _PlacedSolids(evidence)
     except RunError as error:
         yield Check(name, None, "", "on two bodies", False, "", f"they cannot be judged: {error}")
         return
-    lost = np.concatenate([places.lost(rows[k : k + POINTS_BLOCK]) for k in range(0, len(rows), POINTS_BLOCK)])
+    misplaced = np.concatenate(
+        [placed.misplaced(rows[k : k + POINTS_BLOCK]) for k in range(0, len(rows), POINTS_BLOCK)]
+    )
     failure = ""
-    if lost.any():
-        i = int(rows[np.argmax(np.where(lost, force[rows], 0.0))])
+    if misplaced.any():
+        i = int(rows[np.argmax(np.where(misplaced, force[rows], 0.0))])
         names = [link.name for link in evidence.record.robot.links] + list(evidence.record.objects)
         failure = (
             f"a force of {force[i]:.4g} N acts on {names[run.point_link[i]]} at "
-            f"{evidence.time(int(evidence.point_sample[i]))} where no two bodies meet ({np.count_nonzero(lost)} points)"
+            f"{evidence.time(int(evidence.point_sample[i]))} where no two bodies meet "
+            f"({np.count_nonzero(misplaced)} points)"
         )
-    yield Check(name, float(np.count_nonzero(lost)), "", "on two bodies", not failure, "", failure)
+    yield Check(name, float(np.count_nonzero(misplaced)), "", "on two bodies", not failure, "", failure)
 
 
 class _PlacedSolids:
@@ -250,7 +257,8 @@ class _PlacedSolids:
         solids = gather_solids(scenario.robot, record, with_imperfections(scenario.environment, evidence.record.world))
         patches = [
             Convex(
-                np.array([[*corner[:2], z] for corner in patch.polygon for z in (0.0, -BEHIND)]), ball=patch.radius
+                np.array([[*corner[:2], z] for corner in patch.polygon for z in (0.0, -PATCH_THICKNESS)]),
+                ball=patch.radius,
             ).at(np.array(patch.R), np.array(patch.p))
             for patch in record.patches
         ]
@@ -259,30 +267,33 @@ class _PlacedSolids:
         owner = np.where(solids.owner == WORLD, world, solids.owner)
         self.owner = np.append(owner, [patch.link for patch in record.patches]).astype(int)
         self.body = np.append(solids.bodies, np.arange(links, world + 1))
-        self.meets = self.body[:, None] != self.body  # of links only the pairs that can collide
-        self.meets[:links, :links] = False
+        self.can_collide = self.body[:, None] != self.body  # two links only if they are a candidate pair
+        self.can_collide[:links, :links] = False
         a, b = owner[solids.pairs].T
-        self.meets[a, b] = self.meets[b, a] = True
+        self.can_collide[a, b] = self.can_collide[b, a] = True
 
-    def lost(self, rows: np.ndarray) -> np.ndarray:
+    def misplaced(self, rows: np.ndarray) -> np.ndarray:
         """Return a mask of the contact points (k,) that are not on two solids, one of them of their link or object."""
         run, point = self.evidence.run, Convex(np.zeros((1, 3)))
-        samples, of = np.unique(self.evidence.point_sample[rows], return_inverse=True)
+        samples, sample = np.unique(self.evidence.point_sample[rows], return_inverse=True)
         R, p = poses_of(self.evidence, samples)
         at, link = run.point_xyz[rows], run.point_link[rows]
-        own, other = np.zeros(len(rows), bool), np.zeros(len(rows), bool)
+        on_own, on_other = np.zeros(len(rows), bool), np.zeros(len(rows), bool)
         for solid, owner in zip(self.solids, self.owner.tolist(), strict=True):
             centre, radius = solid.bounds
-            middle = (R[:, owner] @ centre + p[:, owner])[of]
-            mine = self.body[link] == self.body[owner]
-            pending = ~np.where(mine, own, other)
-            (near,) = np.nonzero(pending & (np.linalg.norm(at - middle, axis=1) <= radius + NEAR))
-            if not len(near):
+            middle = (R[:, owner] @ centre + p[:, owner])[sample]
+            is_own = self.body[link] == self.body[owner]
+            pending = ~np.where(is_own, on_own, on_other)
+            (close,) = np.nonzero(pending & (np.linalg.norm(at - middle, axis=1) <= radius + MAX_POINT_DISTANCE))
+            if not len(close):
                 continue
-            zero = np.zeros(len(near), int)
-            placed = Placed([solid], zero, R[of[near], owner], p[of[near], owner])
-            points = Placed([point], zero, np.broadcast_to(np.eye(3), (len(near), 3, 3)), at[near])
-            near = near[signed_distances(placed, points, np.full(len(near), NEAR), deep=False).lower < NEAR]
-            own[near] |= mine[near]
-            other[near] |= self.meets[link[near], owner]
-        return ~(own & other)
+            zero = np.zeros(len(close), int)
+            placed = Placed([solid], zero, R[sample[close], owner], p[sample[close], owner])
+            points = Placed([point], zero, np.broadcast_to(np.eye(3), (len(close), 3, 3)), at[close])
+            close = close[
+                signed_distances(placed, points, np.full(len(close), MAX_POINT_DISTANCE), deep=False).lower
+                < MAX_POINT_DISTANCE
+            ]
+            on_own[close] |= is_own[close]
+            on_other[close] |= self.can_collide[link[close], owner]
+        return ~(on_own & on_other)

@@ -19,8 +19,8 @@ from mcplan.certificate.tolerances import LOADED
 from mcplan.planning.plan import Plan, PlannedStance
 from mcplan.scene.spec import ContactSpec
 
-PARALLEL, MOST_SKEW = 1e-4, 0.1
-"""rad: tolerance of the normals of parallel faces from collision detection (the root of single precision), and of any
+PARALLEL_TOLERANCE, MAX_SKEW = 1e-4, 0.1
+"""rad: tolerance of the normals of parallel faces from collision detection (root of single precision), and of any
 faces in a holding contact: 6 degrees, twice the allowed rotation of a patch."""
 
 
@@ -43,15 +43,15 @@ def _friction(evidence: RecomputedRun) -> Iterator[Check]:
     fn, ft = evidence.point_split
     target = evidence.point_target
     mu = np.where(target != NONE, evidence.frictions[target] if len(evidence.frictions) else np.nan, np.nan)
-    rubs = np.isfinite(mu) & ~(evidence.grasps[target] if len(evidence.grasps) else False)
-    judged = rubs & ((fn > LOADED) | (ft > mu * LOADED + evidence.tolerances.force))
-    if not judged.any():
+    has_cone = np.isfinite(mu) & ~(evidence.grasps[target] if len(evidence.grasps) else False)
+    checked = has_cone & ((fn > LOADED) | (ft > mu * LOADED + evidence.tolerances.force))
+    if not checked.any():
         yield Check("friction margin", None, "N", "", True)
         yield Check("friction ratio", None, "", "", True)
         return
-    margin = np.where(judged, mu * fn - ft, np.inf)
+    margin = np.where(checked, mu * fn - ft, np.inf)
     allowed = mu * fn
-    loaded = judged & (fn > LOADED)
+    loaded = checked & (fn > LOADED)
     ratio = np.where(loaded, ft / np.where(loaded & (allowed > 0), allowed, np.finfo(float).tiny), -np.inf)
     (i,) = worst(-margin)
     passed = bool(margin[i] >= -evidence.tolerances.force)
@@ -72,19 +72,19 @@ def _unilateral(evidence: RecomputedRun) -> Check:
     """``fn >= 0`` at every point that is not a grasp."""
     fn, _ = evidence.point_split
     target = evidence.point_target
-    pulling = np.where((target != NONE) & (evidence.grasps[target] if len(evidence.grasps) else False), np.inf, fn)
-    if not np.isfinite(pulling).any():
+    normal_force = np.where((target != NONE) & (evidence.grasps[target] if len(evidence.grasps) else False), np.inf, fn)
+    if not np.isfinite(normal_force).any():
         return Check("unilateral", None, "N", "", True)
-    (i,) = worst(-pulling)
-    passed = bool(pulling[i] >= -evidence.tolerances.force)
-    failure = "" if passed else f"the support pulls at {evidence.point_name(i)} with {-pulling[i]:.6g} N"
-    return Check("unilateral", float(pulling[i]), "N", ">= 0", passed, evidence.point_name(i), failure)
+    (i,) = worst(-normal_force)
+    passed = bool(normal_force[i] >= -evidence.tolerances.force)
+    failure = "" if passed else f"the support pulls at {evidence.point_name(i)} with {-normal_force[i]:.6g} N"
+    return Check("unilateral", float(normal_force[i]), "N", ">= 0", passed, evidence.point_name(i), failure)
 
 
 def _patch_limits(evidence: RecomputedRun) -> Iterator[Check]:
     """Check force and moment limits of contacts: normal force of a surface, force and moment of a grasp."""
     run, tolerance = evidence.run, evidence.tolerances.force
-    used: dict[str, tuple[float, str, str]] = {}
+    worst_ratios: dict[str, tuple[float, str, str]] = {}
 
     def judge(kind: str, values: np.ndarray, limit: float | None, rows: np.ndarray, patch: str, unit: str) -> None:
         if limit is None or not len(rows):
@@ -93,8 +93,12 @@ def _patch_limits(evidence: RecomputedRun) -> Iterator[Check]:
         excess, place = float(values[i] - limit), f"{patch} at {evidence.time(int(rows[i]))}"
         text = f"{kind} of {place} is {values[i]:.6g} {unit}, limit {limit:g}: beyond it by {excess:.3g}"
         ratio = float(values[i] / limit) if limit > 0 else np.inf
-        if kind not in used or used[kind][0] < ratio or (excess > tolerance and not used[kind][2]):
-            used[kind] = (ratio, place, text if not excess <= tolerance else "")
+        if (
+            kind not in worst_ratios
+            or worst_ratios[kind][0] < ratio
+            or (excess > tolerance and not worst_ratios[kind][2])
+        ):
+            worst_ratios[kind] = (ratio, place, text if not excess <= tolerance else "")
 
     for column, patch in enumerate(run.patches):
         for c, contact in enumerate(evidence.contacts):
@@ -113,18 +117,18 @@ def _patch_limits(evidence: RecomputedRun) -> Iterator[Check]:
                     patch,
                     "N",
                 )
-    for kind, (ratio, place, failure) in used.items():
+    for kind, (ratio, place, failure) in worst_ratios.items():
         if kind == "free direction" and not failure:
             continue
         yield Check(kind, ratio, "of the limit", "<= 1", not failure, place, failure)
 
 
-def _averaged(w: np.ndarray, steps: int) -> np.ndarray:
-    """Mean of a wrench (N, 6) over each sample and those before it, ``steps`` in all."""
-    if steps <= 1:
+def _averaged(w: np.ndarray, count: int) -> np.ndarray:
+    """Return moving averages of a wrench (N, 6) over ``count`` samples up to each sample."""
+    if count <= 1:
         return w
-    total = np.cumsum(np.concatenate([np.zeros((steps, w.shape[1])), w]), axis=0)
-    return (total[steps:] - total[:-steps]) / steps
+    total = np.cumsum(np.concatenate([np.zeros((count, w.shape[1])), w]), axis=0)
+    return (total[count:] - total[:-count]) / count
 
 
 def _unconstrained(evidence: RecomputedRun, c: int, patch: str, rows: np.ndarray) -> np.ndarray:
@@ -138,13 +142,13 @@ def _points_against_wrenches(evidence: RecomputedRun) -> Check:
     """Check that point forces add up to the wrench; for a grasp, only to its force."""
     run, tolerance = evidence.run, evidence.tolerances.force
     name, P = "points add up to wrenches", len(run.patches)
-    mine = np.flatnonzero(run.point_patch >= 0)
+    rows = np.flatnonzero(run.point_patch >= 0)
     if not P:
         return Check(name, None, "N, N m", "", True)
-    sample, patch = evidence.point_sample[mine], run.point_patch[mine]
+    sample, patch = evidence.point_sample[rows], run.point_patch[rows]
     origins = np.stack([evidence.motion.p[p] for p in run.patches], axis=1)
-    force = run.point_force[mine]
-    parts = np.concatenate([force, np.cross(run.point_xyz[mine] - origins[sample, patch], force)], axis=1)
+    force = run.point_force[rows]
+    parts = np.concatenate([force, np.cross(run.point_xyz[rows] - origins[sample, patch], force)], axis=1)
     flat, size = sample * P + patch, len(run) * P
     total = np.stack([np.bincount(flat, parts[:, i], minlength=size) for i in range(6)], axis=1).reshape(len(run), P, 6)
     off = np.abs(total - run.wrench)
@@ -160,41 +164,48 @@ def _points_against_wrenches(evidence: RecomputedRun) -> Check:
 
 
 def _points_against_patches(evidence: RecomputedRun) -> Iterator[Check]:
-    """Contact points lie in their patch, on its link, with the normal of the support."""
+    """Check that contact points lie in their patch, on its link, with the normal of the support."""
     run, bound = evidence.run, evidence.tolerances.point
     name, target = "contact points on their patch", evidence.point_target
     planned = np.flatnonzero(target != NONE)
     if not len(planned):
         yield Check(name, None, "m", "", True)
         return
-    off = np.zeros(len(target))
+    distance = np.zeros(len(target))
     for column, patch in enumerate(run.patches):
         for c, contact in enumerate(evidence.contacts):
             i = planned[(run.point_patch[planned] == column) & (target[planned] == c)]
             if not len(i):
                 continue
             k = evidence.point_sample[i]
-            arm = run.point_xyz[i] - evidence.motion.p[patch][k]
+            offset = run.point_xyz[i] - evidence.motion.p[patch][k]
             R = np.broadcast_to(contact.R, (len(k), 3, 3)) if contact.radius else evidence.motion.R[patch][k]
-            local = np.einsum("kji,kj->ki", R, arm)
+            local = np.einsum("kji,kj->ki", R, offset)
             points = np.array(contact.points)
-            off[i] = np.linalg.norm(local[:, None] - points, axis=2).min(axis=1)
+            distance[i] = np.linalg.norm(local[:, None] - points, axis=2).min(axis=1)
             if contact.rolls:
                 # a flat patch that rolls on a bar may touch anywhere on its plane; its place is checked separately
                 points = _polygon(evidence, patch)
             if evidence.record.physics != "qp" and len(points) > 1:
-                off[i] = np.minimum(off[i], _outside(local, points) if len(points) > 2 else _off_segment(local, points))
-    (i,) = worst(off)
-    value, where = float(off[i]), evidence.point_name(i)
-    yield at_most(name, value, "m", bound, where, f"{where} is {value:.3g} m away from where its patch touches")
+                distance[i] = np.minimum(
+                    distance[i],
+                    _distance_to_polygon(local, points) if len(points) > 2 else _distance_to_segment(local, points),
+                )
+    (i,) = worst(distance)
+    value, where = float(distance[i]), evidence.point_name(i)
+    yield at_most(name, value, "m", bound, where, f"{where} is {value:.3g} m away from the contact points of its patch")
     links = np.array([p.link for n in run.patches for p in evidence.record.robot.patches if p.name == n])
-    wrong = planned[run.point_link[planned] != links[run.point_patch[planned]]]
-    failure = f"{evidence.point_name(int(wrong[0]))} is recorded on another link than its patch" if len(wrong) else ""
-    yield Check("contact points on their link", float(len(wrong)), "points", "== 0", not failure, "", failure)
+    wrong_link = planned[run.point_link[planned] != links[run.point_patch[planned]]]
+    failure = (
+        f"{evidence.point_name(int(wrong_link[0]))} is recorded on another link than its patch"
+        if len(wrong_link)
+        else ""
+    )
+    yield Check("contact points on their link", float(len(wrong_link)), "points", "== 0", not failure, "", failure)
     normals = np.linalg.norm(run.point_normal[planned] - evidence.support_normal[planned], axis=1)
-    share = normals / _skew_allowed(evidence)[planned]
-    (s,) = worst(share)
-    value, where = float(share[s]), evidence.point_name(int(planned[s]))
+    ratio = normals / _skew_allowed(evidence)[planned]
+    (s,) = worst(ratio)
+    value, where = float(ratio[s]), evidence.point_name(int(planned[s]))
     failure = f"the normal at {where} is not that of its support ({normals[s]:.3g} rad off)"
     yield at_most("contact normals", value, "of what these faces can have", 1.0, where, failure)
 
@@ -208,30 +219,30 @@ def _skew_allowed(evidence: RecomputedRun) -> np.ndarray:
     """
     if evidence.record.physics == "qp":
         return np.full(len(evidence.point_tilt), evidence.tolerances.normal)
-    allowed = np.minimum(np.sqrt(2.0) * evidence.point_tilt + PARALLEL, MOST_SKEW)
+    allowed = np.minimum(np.sqrt(2.0) * evidence.point_tilt + PARALLEL_TOLERANCE, MAX_SKEW)
     rolls, target = np.array([contact.rolls for contact in evidence.contacts], bool), evidence.point_target
-    allowed[target != NONE] = np.where(rolls[target[target != NONE]], MOST_SKEW, allowed[target != NONE])
+    allowed[target != NONE] = np.where(rolls[target[target != NONE]], MAX_SKEW, allowed[target != NONE])
     return allowed
 
 
 def _polygon(evidence: RecomputedRun, patch: str) -> np.ndarray:
-    """Corners (k, 3) of a patch, in its axes."""
+    """Return the corners (k, 3) of a patch, in its axes."""
     (polygon,) = (p.polygon for p in evidence.record.robot.patches if p.name == patch)
     return np.array([[*corner[:2], 0.0] for corner in polygon])
 
 
-def _outside(local: np.ndarray, polygon: np.ndarray) -> np.ndarray:
-    """Return the distances (m) of points outside a convex polygon or from its plane (z = 0), patch axes."""
+def _distance_to_polygon(local: np.ndarray, polygon: np.ndarray) -> np.ndarray:
+    """Return the distances (m) of points from a convex polygon in the plane z = 0, patch axes."""
     a, b = polygon[:, :2], np.roll(polygon[:, :2], -1, axis=0)
     edge = b - a
     area = np.sum(a[:, 0] * b[:, 1] - a[:, 1] * b[:, 0])
     normal = np.sign(area) * np.stack([edge[:, 1], -edge[:, 0]], axis=1)
     normal /= np.maximum(np.linalg.norm(normal, axis=1, keepdims=True), np.finfo(float).tiny)
-    beyond = np.einsum("kei,ei->ke", local[:, None, :2] - a, normal).max(axis=1)
-    return np.hypot(np.maximum(beyond, 0), local[:, 2])
+    in_plane = np.einsum("kei,ei->ke", local[:, None, :2] - a, normal).max(axis=1)
+    return np.hypot(np.maximum(in_plane, 0), local[:, 2])
 
 
-def _off_segment(local: np.ndarray, ends: np.ndarray) -> np.ndarray:
+def _distance_to_segment(local: np.ndarray, ends: np.ndarray) -> np.ndarray:
     """Return the distances (m) of points from a segment, patch axes."""
     edge = ends[1] - ends[0]
     share = np.clip((local - ends[0]) @ edge / (edge @ edge), 0.0, 1.0)
@@ -244,12 +255,12 @@ def _only_where_active(evidence: RecomputedRun) -> Check:
     name = "force only in contact"
     if not run.patches:
         return Check(name, None, "N, N m", "", True)
-    size = np.where(run.active[..., None], 0.0, np.abs(run.wrench)).max(axis=2)
-    loose = (run.point_patch >= 0) & ~run.active[evidence.point_sample, np.maximum(run.point_patch, 0)]
-    at = (evidence.point_sample[loose], run.point_patch[loose])
-    np.maximum.at(size, at, np.abs(run.point_force[loose]).max(axis=1) if loose.any() else np.zeros(0))
-    k, column = worst(size)
-    value, where = float(size[k, column]), f"{run.patches[column]} at {evidence.time(k)}"
+    load = np.where(run.active[..., None], 0.0, np.abs(run.wrench)).max(axis=2)
+    inactive = (run.point_patch >= 0) & ~run.active[evidence.point_sample, np.maximum(run.point_patch, 0)]
+    at = (evidence.point_sample[inactive], run.point_patch[inactive])
+    np.maximum.at(load, at, np.abs(run.point_force[inactive]).max(axis=1) if inactive.any() else np.zeros(0))
+    k, column = worst(load)
+    value, where = float(load[k, column]), f"{run.patches[column]} at {evidence.time(k)}"
     failure = f"{where} carries {value:.6g} N (N m) although it is not in contact"
     return at_most(name, value, "N, N m", tolerance, where if value else "", failure)
 
@@ -287,7 +298,7 @@ def _unplanned(evidence: RecomputedRun) -> Check:
 
 
 OPTIONS = ("friction", "max_force", "slide", "hinge", "overhang")
-"""Options that increase the capacity of a contact, or free directions; the planner itself chooses grasps."""
+"""Options that increase the capacity of a contact, or free its directions; the planner itself chooses grasps."""
 
 
 def contacts_not_in_scenario(plan: Plan) -> Iterator[str]:
@@ -300,35 +311,37 @@ def contacts_not_in_scenario(plan: Plan) -> Iterator[str]:
     for k, stance in enumerate(plan.stances):
         for contact in stance.contacts:
             place = contact.patch, contact.support
-            here = {name: _with_sorted_axes(contact.options).get(name) for name in OPTIONS}
+            values = {name: _with_sorted_axes(contact.options).get(name) for name in OPTIONS}
             if k == 0 and place in start:
-                known = start[place]
-                differ = {name: value for name, value in here.items() if value != known[0].get(name)}
+                declared = start[place]
+                differ = {name: value for name, value in values.items() if value != declared[0].get(name)}
             else:
-                known = [*start.get(place, ()), *specified.get(place, ())]
+                declared = [*start.get(place, ()), *specified.get(place, ())]
                 differ = {
                     name: value
-                    for name, value in here.items()
-                    if value is not None and value not in [options.get(name) for options in known]
+                    for name, value in values.items()
+                    if value is not None and value not in [options.get(name) for options in declared]
                 }
             for name, value in differ.items():
-                given = ", ".join(sorted({str(options[name]) for options in known if name in options})) or "nothing"
+                allowed = (
+                    ", ".join(sorted({str(options[name]) for options in declared if name in options})) or "nothing"
+                )
                 yield (
                     f"stance {k}: {contact.patch} on {contact.support} has "
-                    f"{'no ' + name if value is None else f'{name} {value}'}, of which the scenario says {given}"
+                    f"{'no ' + name if value is None else f'{name} {value}'}, of which the scenario says {allowed}"
                 )
     yield from _missing_options(plan.stances[-1], document)
 
 
 def _missing_options(stance: PlannedStance, document: Mapping[str, Any]) -> Iterator[str]:
     """Yield the options of the last item that the last stance lacks."""
-    stated = _options_by_place(_items(document)[-1].get("contacts")) if _items(document) else {}
+    required = _options_by_place(_items(document)[-1].get("contacts")) if _items(document) else {}
     for contact in stance.contacts:
-        for options in stated.get((contact.patch, contact.support), ()):
+        for options in required.get((contact.patch, contact.support), ()):
             for name, value in options.items():
-                known = _with_sorted_axes(contact.options).get(name, getattr(contact, name, None))
-                if name != "overhang" and known != value:
-                    yield f"at the end {contact.patch} on {contact.support} is without {name} {value} of the last item"
+                actual = _with_sorted_axes(contact.options).get(name, getattr(contact, name, None))
+                if name != "overhang" and actual != value:
+                    yield f"at the end {contact.patch} on {contact.support} lacks {name} {value} of the last item"
 
 
 def _items(document: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -351,9 +364,9 @@ def _scenario_options(document: Mapping[str, Any]) -> dict[tuple[str, str], list
 def _options_by_place(contacts: Any) -> dict[tuple[str, str], list[dict[str, Any]]]:
     """Return the options of a list of contacts by patch and support; invalid entries are left out."""
     found: dict[tuple[str, str], list[dict[str, Any]]] = {}
-    for given in contacts if isinstance(contacts, list | tuple) else ():
+    for item in contacts if isinstance(contacts, list | tuple) else ():
         try:
-            spec = ContactSpec.model_validate(dict(given))
+            spec = ContactSpec.model_validate(dict(item))
         except (ValidationError, TypeError, ValueError):
             continue
         found.setdefault((spec.patch, spec.surface), []).append(_with_sorted_axes(spec.options))

@@ -22,8 +22,8 @@ TO_BERNSTEIN = np.array([[comb(i, m) / comb(5, m) if m <= i else 0.0 for m in ra
 TURN_STEP = 1e-5
 """s: step of the derivative of an angular velocity."""
 
-CUTS = 16
-"""Intervals into which a piece is cut for the bounds of its joints."""
+SUBINTERVALS = 16
+"""Subintervals of a piece for the bounds of its joint positions."""
 
 
 class SegmentCurve:
@@ -33,7 +33,7 @@ class SegmentCurve:
     ----------
     times : (k,) s, increasing, at least six; the first knot is held until the first time.
     q : (k, 7+n) knots.
-    begin, finish : (2, 6+n) v and vd at its ends, with respect to its parameter; None: at rest.
+    begin, finish : (2, 6+n) v and vd at both ends, as derivatives by the path parameter; None: at rest.
     """
 
     def __init__(
@@ -56,17 +56,17 @@ class SegmentCurve:
         return np.concatenate([x[:, :3], quaternion_step(base, x[:, 3:6].T).T, x[:, 6:]], axis=1)
 
     def states(self, t: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return configurations (m, 7+n), velocities and accelerations (m, 6+n) by its parameter, at times (m,).
+        """Return configurations (m, 7+n) at times (m,), and their derivatives v, vd (m, 6+n) by the path parameter.
 
-        The angular velocity is ``J(phi) phi'``; its derivative is taken over a step so short that only rounding counts.
+        The angular velocity is ``J(phi) phi'``, its derivative a difference quotient accurate to rounding.
         """
         t = np.clip(t, self.times[0], self.times[-1])
         x, v, vd = (self._spline(t, nu) for nu in range(3))
         phi, rate, second = x[:, 3:6], v[:, 3:6], vd[:, 3:6]
-        ahead = [
+        neighbours = [
             angular_velocity(phi + h * rate + 0.5 * h * h * second, rate + h * second) for h in (-TURN_STEP, TURN_STEP)
         ]
-        v[:, 3:6], vd[:, 3:6] = angular_velocity(phi, rate), (ahead[1] - ahead[0]) / (2.0 * TURN_STEP)
+        v[:, 3:6], vd[:, 3:6] = angular_velocity(phi, rate), (neighbours[1] - neighbours[0]) / (2.0 * TURN_STEP)
         return self.sample(t), v, vd
 
     @cached_property
@@ -85,9 +85,9 @@ class SegmentCurve:
 
         The overestimate decreases with the square of the interval length, so pieces are subdivided.
         """
-        h = np.diff(self.times) / CUTS
-        begin = (self.times[:-1, None] + h[:, None] * np.arange(CUTS)).ravel()
-        joints = self._coefficients(begin, np.repeat(h, CUTS))[:, :, 6:].reshape(6, len(h), CUTS, -1)
+        h = np.diff(self.times) / SUBINTERVALS
+        begin = (self.times[:-1, None] + h[:, None] * np.arange(SUBINTERVALS)).ravel()
+        joints = self._coefficients(begin, np.repeat(h, SUBINTERVALS))[:, :, 6:].reshape(6, len(h), SUBINTERVALS, -1)
         return joints.min(axis=(0, 2)), joints.max(axis=(0, 2))
 
     @cached_property
@@ -119,12 +119,12 @@ def angular_velocity(phi: np.ndarray, rate: np.ndarray) -> np.ndarray:
 
 
 def _by_vector(phi: np.ndarray, rates: np.ndarray) -> np.ndarray:
-    """Return v and vd (2, 6+n) at a rotation exp(phi), with derivatives of phi in place of those of the rotation."""
+    """Return v and vd (2, 6+n) at a rotation exp(phi), with derivatives of phi instead of those of the rotation."""
     found = rates.copy()
     J = angular_velocity(np.tile(phi, (3, 1)), np.eye(3)).T
     found[0, 3:6] = rate = np.linalg.solve(J, rates[0, 3:6])
-    around = angular_velocity(phi + np.outer([-TURN_STEP, TURN_STEP], rate), np.tile(rate, (2, 1)))
-    found[1, 3:6] = np.linalg.solve(J, rates[1, 3:6] - (around[1] - around[0]) / (2.0 * TURN_STEP))
+    neighbours = angular_velocity(phi + np.outer([-TURN_STEP, TURN_STEP], rate), np.tile(rate, (2, 1)))
+    found[1, 3:6] = np.linalg.solve(J, rates[1, 3:6] - (neighbours[1] - neighbours[0]) / (2.0 * TURN_STEP))
     return found
 
 

@@ -1,8 +1,9 @@
 """Comparison of a run with another engine: recomputed motion, distances, and the robot as read from its URDF.
 
 Distances: the certificate selects the pairs to check (`mcplan.certificate.solids`). The engine measures their distances
-with shapes read again from the texts in the run (``engines/collision_shapes.py``). Signed distances up to ``NEAR`` are
-compared for each pair of names (the minimum over several shapes of a link), at samples ``PERIOD`` apart.
+with shapes read again from the texts in the run (``engines/collision_shapes.py``). Signed distances up to
+``MAX_DISTANCE`` are compared for each pair of names (the minimum over several shapes of a link), at samples
+``PERIOD_S`` apart.
 
 Robot: all other checks use the numbers in the record. Here these are compared with the URDF in the run: links (mass,
 centre of mass and inertia of each rigid body), joints (place and axis), and limits. Limits replaced in ``robot.yaml``
@@ -27,9 +28,9 @@ from mcplan.errors import InputError
 from mcplan.record.records import RobotRecord
 from mcplan.record.world import with_imperfections
 
-STEP = 1e-4
-"""s: between the instants from which the rate of energy is taken. The difference quotient of fourth order is off by
-``STEP**4 E''''' / 30``, below rounding (some 1e-9 W) up to joint accelerations of 1e4 rad/s²."""
+ENERGY_STEP = 1e-4
+"""s: step of the difference quotient of energy. Its error, of fourth order, is
+``ENERGY_STEP**4 E''''' / 30``, below rounding (some 1e-9 W) up to joint accelerations of 1e4 rad/s²."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +54,7 @@ class EngineMotion:
 
     Parameters
     ----------
-    engine : made of the same record.
+    engine : built from the same record.
     robot : the record.
     motion : N samples.
 
@@ -69,7 +70,7 @@ class EngineMotion:
     def __init__(self, engine: Engine, robot: RobotRecord, motion: RunMotion):
         self._engine, self._joints, self._motion = engine, EngineCoordinates(robot), motion
         q, v, vd = motion.q, motion.v, motion.vd
-        self._x, self._u, self._a = self._joints.state(q), self._joints.rate(q, v), self._joints.growth(q, v, vd)
+        self._x, self._u, self._a = self._joints.state(q), self._joints.rate(q, v), self._joints.acceleration(q, v, vd)
         samples = [engine.sample(*row) for row in zip(self._x, self._u, self._a, motion.wrench, strict=True)]
         force, com, R, p, twist, kinetic, potential = (np.array(values) for values in zip(*samples, strict=True))
         self.force = self._joints.force(q, vd, force)
@@ -94,22 +95,25 @@ class EngineMotion:
         """
         rates = []
         for x, u, a in zip(self._x[rows], self._u[rows], self._a[rows], strict=True):
-            energy = [self._engine.energy(self._engine.integrate(x, u, s * STEP), u + s * STEP * a) for s in _AHEAD]
-            rates.append(float(np.dot(_WEIGHT, energy)) / (12 * STEP))
+            energy = [
+                self._engine.energy(self._engine.integrate(x, u, s * ENERGY_STEP), u + s * ENERGY_STEP * a)
+                for s in _STENCIL
+            ]
+            rates.append(float(np.dot(_STENCIL_WEIGHTS, energy)) / (12 * ENERGY_STEP))
         v, vd = self._motion.v[rows, 6:], self._motion.vd[rows, 6:]
         return np.array(rates) + (v * vd) @ self._joints.armature
 
 
-_AHEAD, _WEIGHT = (-2.0, -1.0, 1.0, 2.0), (1.0, -8.0, 8.0, -1.0)
+_STENCIL, _STENCIL_WEIGHTS = (-2.0, -1.0, 1.0, 2.0), (1.0, -8.0, 8.0, -1.0)
 
 
-NEAR, PERIOD = 0.05, 0.02
-"""m, s."""
+MAX_DISTANCE, PERIOD_S = 0.05, 0.02
+"""m: larger distances are not compared; s: period of the compared samples."""
 
-APART = 1e-6
+DISTANCE_TOLERANCE = 1e-6
 """m: tolerance of distances; both algorithms iterate to less."""
 
-DEEP = 1e-4
+DEPTH_TOLERANCE = 1e-4
 """m: tolerance of penetration depths; the minimization over directions has several local minima."""
 
 
@@ -121,18 +125,18 @@ def distance_checks(engine: type[Engine], evidence: RecomputedRun) -> Iterator[C
     run, name = evidence.run, f"{engine.name}: distances"
     if engine.shapes is Engine.shapes:
         return
-    kept = "robot.urdf" in run.record.robot.files and (run.live_plan is not None or run.record.plan.document)
+    has_files = "robot.urdf" in run.record.robot.files and (run.live_plan is not None or run.record.plan.document)
     try:
-        shapes = engine.shapes(run.record) if kept else None
-        scenario = run.scenario if kept else None
+        shapes = engine.shapes(run.record) if has_files else None
+        scenario = run.scenario if has_files else None
     except Unsupported as error:
         yield Check(name, None, "m", "", True, f"not compared: {error}")
         return
     except InputError as error:
-        yield Check(name, None, "m", f"<= {APART:g}", False, "", f"{engine.name}: {error}")
+        yield Check(name, None, "m", f"<= {DISTANCE_TOLERANCE:g}", False, "", f"{engine.name}: {error}")
         return
     if shapes is None or scenario is None:
-        yield Check(name, None, "m", "", True, "not compared: this run keeps no files of robot and plan")
+        yield Check(name, None, "m", "", True, "not compared: this run has no files of robot and plan")
         return
     solids = gather_solids(scenario.robot, run.record.robot, with_imperfections(scenario.environment, run.record.world))
     names = [(solids.names[i], solids.names[j]) for i, j in solids.pairs]
@@ -141,33 +145,33 @@ def distance_checks(engine: type[Engine], evidence: RecomputedRun) -> Iterator[C
         yield Check(name, None, "m", "", True, "there is nothing that could collide")
         return
     column = np.array([pairs.index(pair) for pair in names])
-    step = max(1, round(PERIOD / run.dt))
+    step = max(1, round(PERIOD_S / run.dt))
     rows = np.unique([*range(0, len(run), step), len(run) - 1])
     x = EngineCoordinates(run.record.robot).state(run.q[rows])
-    ours, theirs = np.full((len(pairs), len(rows)), NEAR), np.empty((len(rows), len(pairs)))
-    np.minimum.at(ours, column, ClearanceMonitor(solids, 0.0).distances(*poses_of(evidence, rows), NEAR).T)
+    ours, theirs = np.full((len(pairs), len(rows)), MAX_DISTANCE), np.empty((len(rows), len(pairs)))
+    np.minimum.at(ours, column, ClearanceMonitor(solids, 0.0).distances(*poses_of(evidence, rows), MAX_DISTANCE).T)
     ours = ours.T
     for k, row in enumerate(rows):
         poses = {} if run.object_q is None else dict(zip(run.record.objects, run.object_q[row], strict=True))
-        theirs[k] = shapes.distances(x[k], poses, pairs, NEAR)
-    off, allowed = np.abs(theirs - ours), np.where(np.minimum(ours, theirs) < 0, DEEP, APART)
+        theirs[k] = shapes.distances(x[k], poses, pairs, MAX_DISTANCE)
+    off, allowed = np.abs(theirs - ours), np.where(np.minimum(ours, theirs) < 0, DEPTH_TOLERANCE, DISTANCE_TOLERANCE)
     k, i = worst(off / allowed)
     value, (a, b) = float(off[k, i]), pairs[i]
     where = f"{a} and {b}, {evidence.time(int(rows[k]))}"
     failure = (
         f"{engine.name}: distance of {where}: {theirs[k, i]:.9g} instead of {ours[k, i]:.9g} m "
-        f"({np.count_nonzero(off > allowed)} of {np.count_nonzero(np.minimum(ours, theirs) < NEAR)} distances)"
+        f"({np.count_nonzero(off > allowed)} of {np.count_nonzero(np.minimum(ours, theirs) < MAX_DISTANCE)} distances)"
     )
     yield at_most(name, value, "m", float(allowed[k, i]), where, failure)
 
 
-AGREEMENT = 1e-9
+SAME_DIGITS = 1e-9
 """Largest relative difference (absolute below 1): both sides read the same digits."""
 
 NO_LIMIT = 1e9
 """Larger limits count as none: readers write the largest double, infinity, or nothing."""
 
-LIMITS = ("lower", "upper", "velocity", "torque")
+LIMIT_KINDS = ("lower", "upper", "velocity", "torque")
 
 
 def description_checks(engine: type[Engine], robot: RobotRecord) -> Iterator[Check]:
@@ -175,7 +179,7 @@ def description_checks(engine: type[Engine], robot: RobotRecord) -> Iterator[Che
     names = [f"{engine.name}: {what}" for what in ("links", "limits")]
     if "robot.urdf" not in robot.files:
         for name in names:
-            yield Check(name, None, "relative", "", True, "not compared: this run keeps no URDF")
+            yield Check(name, None, "relative", "", True, "not compared: this run has no URDF")
         return
     try:
         found = engine.read_urdf(with_hinges(robot.files["robot.urdf"]))
@@ -184,7 +188,7 @@ def description_checks(engine: type[Engine], robot: RobotRecord) -> Iterator[Che
     except (ValueError, RuntimeError, yaml.YAMLError) as error:
         text = f"{engine.name} cannot read the files of the robot in this run: {error}"
         for name in names:
-            yield Check(name, None, "relative", f"<= {AGREEMENT:g}", False, "robot.urdf", text)
+            yield Check(name, None, "relative", f"<= {SAME_DIGITS:g}", False, "robot.urdf", text)
         return
     yield _links(engine.name, robot, found)
     yield _limits(engine.name, robot, found, replaced)
@@ -193,22 +197,22 @@ def description_checks(engine: type[Engine], robot: RobotRecord) -> Iterator[Che
 def _links(engine: str, robot: RobotRecord, found: dict[str, JointDescription]) -> Check:
     """Compare bodies and joints with all joints at zero."""
     declared = _declared_bodies(robot)
-    largest, where, wrong = 0.0, "", []
+    largest, where, failures = 0.0, "", []
     for name in sorted(set(declared) ^ set(found)):
         side = engine if name in found else "the run"
-        wrong.append(f"only {side} has a joint {name} that moves")
+        failures.append(f"only {side} has a joint {name} that moves")
     for name in sorted(set(declared) & set(found)):
         ours, theirs = declared[name], found[name]
         scale = max(1.0, float(np.abs(ours[0]).max()), float(np.abs(ours[1]).max()))
         rows = (("mass and inertia", 0), ("place of the joint", 1), ("axis", 2))
-        for what, row in rows:
+        for quantity, row in rows:
             off = float(np.abs(ours[row] - theirs[row]).max()) / scale
             if not off <= largest or not where:
-                largest, where = off, f"{what}, {name or BASE}"
-            if not off <= AGREEMENT:
-                wrong.append(f"{engine}: {what} of {name or BASE} differs by {off * scale:.4g}")
+                largest, where = off, f"{quantity}, {name or BASE}"
+            if not off <= SAME_DIGITS:
+                failures.append(f"{engine}: {quantity} of {name or BASE} differs by {off * scale:.4g}")
     return Check(
-        f"{engine}: links", largest, "relative", f"<= {AGREEMENT:g}", not wrong, where, "; ".join(wrong)
+        f"{engine}: links", largest, "relative", f"<= {SAME_DIGITS:g}", not failures, where, "; ".join(failures)
     )  # fmt: skip
 
 
@@ -230,9 +234,9 @@ def _declared_bodies(robot: RobotRecord) -> dict[str, tuple[np.ndarray, np.ndarr
 def _limits(
     engine: str, robot: RobotRecord, found: dict[str, JointDescription], replaced: dict[str, dict[str, Any]]
 ) -> Check:
-    largest, where, wrong = 0.0, "", []
+    largest, where, failures = 0.0, "", []
     for i, joint in enumerate(robot.coordinates):
-        for kind in LIMITS if joint in found else ():
+        for kind in LIMIT_KINDS if joint in found else ():
             theirs, ours = _limit(found[joint], replaced.get(joint) or {}, kind), getattr(robot, kind)[i]
             if np.isnan(theirs):
                 continue
@@ -240,9 +244,17 @@ def _limits(
             off = 0.0 if theirs == ours else abs(theirs - ours) / max(1.0, min(abs(theirs), abs(ours)))
             if off > largest or not where:
                 largest, where = off, f"{kind} of {joint}"
-            if off > AGREEMENT:
-                wrong.append(f"{engine}: {kind} limit of {joint} is {theirs:.9g} instead of {ours:.9g}")
-    return Check(f"{engine}: limits", largest, "relative", f"<= {AGREEMENT:g}", not wrong, where, "; ".join(wrong))
+            if off > SAME_DIGITS:
+                failures.append(f"{engine}: {kind} limit of {joint} is {theirs:.9g} instead of {ours:.9g}")
+    return Check(
+        f"{engine}: limits",
+        largest,
+        "relative",
+        f"<= {SAME_DIGITS:g}",
+        not failures,
+        where,
+        "; ".join(failures),
+    )
 
 
 def _limit(read: JointDescription, replaced: dict[str, Any], kind: str) -> float:

@@ -2,8 +2,8 @@
 
     tau_ext = sum J' f + S' (s + r + l - d (v_j + dt vd_j))
 
-with the forces ``f`` of pushes and of unplanned contacts, the share ``s`` that motors at their limit do not give,
-friction of the joints ``|r| <= c``, and forces of joints at their limits ``l``, which point away from there.
+with the forces ``f`` of pushes and of unplanned contacts, the torque ``s`` that motors at their limit do not provide,
+joint friction ``|r| <= c``, and forces ``l`` of joints at their position limits, which point away from the limit.
 Damping ``d`` and friction ``c`` are those of the URDF and of ``simulation``. Masses, friction and places that differ
 from the plan are compared with ``simulation.payloads`` and ``simulation.imperfections``.
 """
@@ -21,8 +21,8 @@ from mcplan.certificate.report import Check, at_most
 from mcplan.record.records import LinkRecord
 from mcplan.settings.simulation import SimulationSettings
 
-SAME = 1e-9
-"""Relative: numbers that were computed twice by different sums."""
+ROUNDING = 1e-9
+"""Relative tolerance of numbers that are computed twice by different sums."""
 
 
 def external_checks(evidence: RecomputedRun) -> Iterator[Check]:
@@ -34,39 +34,39 @@ def external_checks(evidence: RecomputedRun) -> Iterator[Check]:
         yield Check("external forces", None, "", "explained", False, "", failure)
         return
     if evidence.record.physics == "qp":
-        yield _nothing(evidence)
+        yield _no_external_force(evidence)
     else:
-        yield _explained(evidence, settings)
+        yield _explained_by_scenario(evidence, settings)
     yield _world(evidence, settings)
 
 
-def _nothing(evidence: RecomputedRun) -> Check:
+def _no_external_force(evidence: RecomputedRun) -> Check:
     """Check that in ``qp`` only torques and contacts act."""
     size = np.abs(evidence.run.tau_ext)
     k, i = worst(size)
     value, where = float(size[k, i]), f"{evidence.coordinate(i)}, {evidence.time(k)}" if size.any() else ""
-    failure = f"a force from outside that the scenario does not have: {value:.6g} on {where}" if value else ""
+    failure = f"an external force that the scenario does not have: {value:.6g} on {where}" if value else ""
     return Check("external forces", value, "N, N m", "== 0", not value, where, failure)
 
 
-def _explained(evidence: RecomputedRun, settings: SimulationSettings) -> Check:
+def _explained_by_scenario(evidence: RecomputedRun, settings: SimulationSettings) -> Check:
     run, bound = evidence.run, evidence.tolerances.external
-    known = known_forces(evidence, settings)
-    rest = run.tau_ext - known
+    known_force = known_forces(evidence, settings)
+    remainder = run.tau_ext - known_force
     friction, damping = joint_losses(evidence, settings)
     limit = evidence.record.robot.limit("torque")
     if settings.torque_limits:
-        rest[:, 6:] -= np.clip(run.tau, -limit, limit) - run.tau
-    rest[:, 6:] += damping * (run.v[:, 6:] + run.dt * run.vd[:, 6:])
-    low, high = np.zeros_like(rest), np.zeros_like(rest)
+        remainder[:, 6:] -= np.clip(run.tau, -limit, limit) - run.tau
+    remainder[:, 6:] += damping * (run.v[:, 6:] + run.dt * run.vd[:, 6:])
+    low, high = np.zeros_like(remainder), np.zeros_like(remainder)
     low[:, 6:], high[:, 6:] = -friction, friction
     at_lower, at_upper = _at_limits(evidence)
     high[:, 6:][at_lower], low[:, 6:][at_upper] = np.inf, -np.inf
-    excess = np.maximum(low - rest, rest - high) - SAME * np.abs(known)
+    excess = np.maximum(low - remainder, remainder - high) - ROUNDING * np.abs(known_force)
     k, i = worst(excess)
     value, where = max(float(excess[k, i]), 0.0), f"{evidence.coordinate(i)}, {evidence.time(k)}"
     failure = (
-        f"a force from outside that the scenario does not have: {value:.6g} {force_units(evidence)[i]} on {where} "
+        f"an external force that the scenario does not have: {value:.6g} {force_units(evidence)[i]} on {where} "
         f"({np.count_nonzero((excess > bound).any(axis=1))} of {len(run)} samples)"
     )
     return at_most("external forces", value, "N, N m unexplained", bound, where, failure)
@@ -95,10 +95,10 @@ def known_forces(evidence: RecomputedRun, settings: SimulationSettings) -> np.nd
             R, p = evidence.mechanism.poses(run.q[now])
             add(link, now, R[:, link] @ point + p[:, link], np.broadcast_to(np.array(push.force), (len(now), 3)))
     force = np.zeros_like(run.tau_ext)
-    some = np.zeros(len(run), bool)
+    has_load = np.zeros(len(run), bool)
     for load in loads.values():
-        some |= np.abs(load).max(axis=1) > 0
-    loaded = np.flatnonzero(some)
+        has_load |= np.abs(load).max(axis=1) > 0
+    loaded = np.flatnonzero(has_load)
     if len(loaded):
         force[loaded] = evidence.mechanism.generalized(run.q[loaded], {i: load[loaded] for i, load in loads.items()})
     return force
@@ -107,8 +107,8 @@ def known_forces(evidence: RecomputedRun, settings: SimulationSettings) -> np.nd
 def joint_losses(evidence: RecomputedRun, settings: SimulationSettings) -> tuple[np.ndarray, np.ndarray]:
     """Return Coulomb friction (n,) N m and damping (n,) N m s/rad of the joints, those of the URDF included.
 
-    A joint that follows another one by ``q = k q_m + c`` is felt there: with ``k²`` times its damping, ``|k|`` times
-    its friction.
+    A mimic joint ``q = k q_m + c`` adds ``k²`` times its damping and ``|k|`` times its friction to the joint that it
+    follows.
     """
     robot = evidence.record.robot
     joints = {joint.name: joint for joint in robot.joints}
@@ -128,77 +128,79 @@ def _urdf_dynamics(text: str) -> dict[str, Mapping[str, str]]:
         return {}
     try:
         joints = ElementTree.fromstring(text).iter("joint")
-    except ElementTree.ParseError:  # not the file whose hash is kept: another line says so
+    except ElementTree.ParseError:  # not the recorded file: reported by `record_checks`
         return {}
     return {str(joint.get("name")): found.attrib for joint in joints if (found := joint.find("dynamics")) is not None}
 
 
 def _at_limits(evidence: RecomputedRun) -> tuple[np.ndarray, np.ndarray]:
-    """Whether joints are at their lower and at their upper limits at the beginning or at the end of a step, (N, n)."""
+    """Return masks (N, n) of joints at their lower and upper limits, at the beginning or end of a step."""
     run, robot = evidence.run, evidence.record.robot
-    near = evidence.tolerances.position
-    here = run.q[:, 7:]
-    after = here + run.dt * (run.v[:, 6:] + run.dt * run.vd[:, 6:])
-    lower, upper = robot.limit("lower") + near, robot.limit("upper") - near
-    return (here <= lower) | (after <= lower), (here >= upper) | (after >= upper)
+    tolerance = evidence.tolerances.position
+    q = run.q[:, 7:]
+    q_next = q + run.dt * (run.v[:, 6:] + run.dt * run.vd[:, 6:])
+    lower, upper = robot.limit("lower") + tolerance, robot.limit("upper") - tolerance
+    return (q <= lower) | (q_next <= lower), (q >= upper) | (q_next >= upper)
 
 
 def _world(evidence: RecomputedRun, settings: SimulationSettings) -> Check:
     """Check that differences between physics and plan are those specified in the scenario."""
-    wrong = list(_wrong_in_world(evidence, settings))
-    failure = "; ".join(wrong)
-    return Check("world", float(len(wrong)), "differences", "== 0", not wrong, "", failure)
+    differences = list(_world_differences(evidence, settings))
+    failure = "; ".join(differences)
+    return Check("world", float(len(differences)), "differences", "== 0", not differences, "", failure)
 
 
-def _wrong_in_world(evidence: RecomputedRun, settings: SimulationSettings) -> Iterator[str]:
+def _world_differences(evidence: RecomputedRun, settings: SimulationSettings) -> Iterator[str]:
     world, robot, flaws = evidence.record.world, evidence.record.robot, settings.imperfections
     exact = evidence.record.physics == "qp"
     low, high = (1.0, 1.0) if exact else (flaws.mass_scale * (1 + s * flaws.mass_error) for s in (-1, 1))
     for link in robot.links:
         payloads = [] if exact else [load for load in settings.payloads if load.link == link.name]
-        had = world.links.get(link.name, link)
+        actual = world.links.get(link.name, link)
         added = sum(load.mass for load in payloads)
         if not link.mass:
-            factor = 1.0 if abs(had.mass - added) <= SAME * max(added, 1.0) else np.inf
-            inside = factor == 1.0
+            factor = 1.0 if abs(actual.mass - added) <= ROUNDING * max(added, 1.0) else np.inf
+            allowed = factor == 1.0
         else:
-            factor = (had.mass - added) / link.mass
-            inside = low * (1 - SAME) - SAME <= factor <= high * (1 + SAME) + SAME
-        if not inside:
+            factor = (actual.mass - added) / link.mass
+            allowed = low * (1 - ROUNDING) - ROUNDING <= factor <= high * (1 + ROUNDING) + ROUNDING
+        if not allowed:
             expected = f"{low * link.mass + added:.6g}" + (f" to {high * link.mass + added:.6g}" if high > low else "")
-            yield f"{link.name} has {had.mass:.6g} kg, the scenario says {expected}"
+            yield f"{link.name} has {actual.mass:.6g} kg, the scenario says {expected}"
             continue
-        com, inertia = _lumped(link, factor, [(load.mass, np.array(load.com)) for load in payloads])
-        off = max(np.abs(com - had.com).max(), np.abs(inertia - np.array(had.inertia)).max())
-        if not off <= SAME * max(1.0, np.abs(inertia).max()):
+        com, inertia = _with_point_masses(link, factor, [(load.mass, np.array(load.com)) for load in payloads])
+        off = max(np.abs(com - actual.com).max(), np.abs(inertia - np.array(actual.inertia)).max())
+        if not off <= ROUNDING * max(1.0, np.abs(inertia).max()):
             yield f"{link.name} has another centre of mass or inertia than the scenario says (off by {off:.3g})"
     low, high = (1.0, 1.0) if exact else (flaws.friction_scale * (1 + s * flaws.friction_error) for s in (-1, 1))
     names = [c.support for c in evidence.contacts]
     for name in sorted({*world.friction, *names}):
         factor = world.friction.get(name, 1.0)
-        if not low * (1 - SAME) <= factor <= high * (1 + SAME):
+        if not low * (1 - ROUNDING) <= factor <= high * (1 + ROUNDING):
             yield f"the friction of {name} is {factor:.6g} times that of the scenario, which allows {low:g} to {high:g}"
-    standing = {contact.support for contact in evidence.record.plan.stances[0].contacts}
+    start_supports = {contact.support for contact in evidence.record.plan.stances[0].contacts}
     for name, place in world.surfaces.items():
         surface = evidence.planned_surfaces.get(name)
-        if surface is None or name in standing or exact:
-            yield f"{name} is not where the scenario has it, although it has to be"
+        if surface is None or name in start_supports or exact:
+            yield f"{name} is not at its pose in the scenario, which allows no imperfection of it"
             continue
         turn = np.array(place.R) @ surface.R.T
         middle = surface.R[:, :2] @ (surface.polygon.min(axis=0) + surface.polygon.max(axis=0)) / 2
         moved = np.array(place.p) + turn @ middle - surface.p - middle
         tilt = surface.R.T @ rotation_vector(turn[None])[0]
         if not (
-            abs(moved @ surface.normal) <= flaws.ground_height + SAME
-            and np.linalg.norm(moved - (moved @ surface.normal) * surface.normal) <= SAME
-            and np.abs(tilt[:2]).max() <= flaws.ground_tilt + SAME
-            and abs(tilt[2]) <= SAME
+            abs(moved @ surface.normal) <= flaws.ground_height + ROUNDING
+            and np.linalg.norm(moved - (moved @ surface.normal) * surface.normal) <= ROUNDING
+            and np.abs(tilt[:2]).max() <= flaws.ground_tilt + ROUNDING
+            and abs(tilt[2]) <= ROUNDING
         ):
             yield f"{name} is farther from its place in the scenario than its imperfections allow"
 
 
-def _lumped(link: LinkRecord, factor: float, points: list[tuple[float, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
-    """Return centre of mass (3,) and inertia about it (3, 3) of a link times a factor with point masses on it."""
+def _with_point_masses(
+    link: LinkRecord, factor: float, points: list[tuple[float, np.ndarray]]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return centre of mass (3,) and inertia about it (3, 3) of a scaled link with point masses."""
     own_part = (factor * link.mass, np.array(link.com), factor * np.array(link.inertia))
     parts: list[tuple[float, np.ndarray, np.ndarray]] = [own_part]
     parts += [(mass, com, np.zeros((3, 3))) for mass, com in points]
@@ -207,7 +209,7 @@ def _lumped(link: LinkRecord, factor: float, points: list[tuple[float, np.ndarra
         return np.array(link.com), np.array(link.inertia)
     com = sum((mass * c for mass, c, _ in parts), np.zeros(3)) / total
     inertia = np.zeros((3, 3))
-    for mass, c, own in parts:
+    for mass, c, own_inertia in parts:
         r = c - com
-        inertia += own + mass * ((r @ r) * np.eye(3) - np.outer(r, r))
+        inertia += own_inertia + mass * ((r @ r) * np.eye(3) - np.outer(r, r))
     return com, inertia

@@ -48,103 +48,105 @@ def surface_errors(
     """
     local_R, local_p = surface.R.T @ R, (p - surface.p) @ surface.R
     if carried is not None:
-        turn, at = rotation_of(carried[:, 3:].T).transpose(2, 0, 1), carried[:, :3]
-        R_S, p_S = turn @ surface.R, at + np.einsum("kij,j->ki", turn, surface.p)
+        R_object, p_object = rotation_of(carried[:, 3:].T).transpose(2, 0, 1), carried[:, :3]
+        R_S, p_S = R_object @ surface.R, p_object + np.einsum("kij,j->ki", R_object, surface.p)
         local_R = R_S.transpose(0, 2, 1) @ R
         local_p = np.einsum("kji,kj->ki", R_S, p - p_S)
-    local_touch = local_p[:, None]
+    local_centre = local_p[:, None]
     if radius:  # the contact point of the upright sphere, from which it rolls
         c, s = np.cos(spec.yaw or 0.0), np.sin(spec.yaw or 0.0)
         phi = rotation_vector(local_R @ np.array([[c, s, 0.0], [s, -c, 0.0], [0.0, 0.0, -1.0]]).T)
         local_p = local_p - radius * np.column_stack([phi[:, 1], -phi[:, 0], np.ones(len(phi))])
     corners = np.einsum("kij,cj->kci", local_R, polygon) + local_p[:, None]
-    touching = local_touch if radius else corners
+    contact_points = local_centre if radius else corners
     flat = kind == "surface" and len(polygon) > 2
     height = np.abs(local_p[:, 2]) if flat else np.abs(corners[:, :, 2]).max(axis=1)
-    tilt = _between(local_R[:, :, 2], np.array([0.0, 0.0, -1.0])) if flat else np.zeros(len(p))
-    out = beyond(touching[..., :2], surface.polygon, spec.overhang) - ON_SUPPORT
-    off = np.maximum(height, np.maximum(out, 0.0))
-    given = np.zeros((len(p), 3))
+    tilt = _angles_between(local_R[:, :, 2], np.array([0.0, 0.0, -1.0])) if flat else np.zeros(len(p))
+    overhang = beyond(contact_points[..., :2], surface.polygon, spec.overhang) - ON_SUPPORT
+    distance = np.maximum(height, np.maximum(overhang, 0.0))
+    offset = np.zeros((len(p), 3))
     for i, value in enumerate((spec.x, spec.y)):
         if value is not None:
-            given[:, i] = local_p[:, i] - value
-    in_patch = np.einsum("kji,kj->ki", local_R, given)
+            offset[:, i] = local_p[:, i] - value
+    in_patch = np.einsum("kji,kj->ki", local_R, offset)
     for axis in spec.slide:
         in_patch[:, "xyz".index(axis)] = 0.0
-    off = np.maximum(off, np.linalg.norm(in_patch, axis=1))
+    distance = np.maximum(distance, np.linalg.norm(in_patch, axis=1))
     if spec.yaw is not None and kind == "surface" and "z" not in spec.hinge:
         along = np.array([1.0, 0.0, 0.0]) if flat else polygon[1] - polygon[0]
         c, s = np.cos(spec.yaw), np.sin(spec.yaw)
-        aim = np.array([[c, s, 0.0], [s, -c, 0.0], [0.0, 0.0, -1.0]]) @ along
-        tilt = np.maximum(tilt, _between(local_R @ along, aim))
-    return off, tilt
+        direction = np.array([[c, s, 0.0], [s, -c, 0.0], [0.0, 0.0, -1.0]]) @ along
+        tilt = np.maximum(tilt, _angles_between(local_R @ along, direction))
+    return distance, tilt
 
 
 def bar_errors(
     spec: ContactSpec, kind: str, polygon: np.ndarray, bar: Bar, R: np.ndarray, p: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the position and angle errors (K,), m and rad, of a patch on a bar: grasp, line contact or point."""
-    d, reach = bar.direction, p - bar.ends[0]
+    d, offset = bar.direction, p - bar.ends[0]
     if kind == "point":
-        along = reach @ d
-        off = np.abs(np.linalg.norm(reach - along[:, None] * d, axis=1) - bar.radius)
-        turn = np.zeros(len(p))
+        along = offset @ d
+        distance = np.abs(np.linalg.norm(offset - along[:, None] * d, axis=1) - bar.radius)
+        angle = np.zeros(len(p))
         if spec.angle is not None:  # position around the bar: opposite to the z axis of a grasp with this angle
             sides = [1.0, -1.0] if spec.flip is None else [-1.0 if spec.flip else 1.0]
-            places = [along[:, None] * d - bar.radius * _grip(s * d[None], spec.angle) for s in sides]
-            off = np.min([np.linalg.norm(reach - place, axis=1) for place in places], axis=0)
+            centres = [along[:, None] * d - bar.radius * _grasp_axes(s * d[None], spec.angle) for s in sides]
+            distance = np.min([np.linalg.norm(offset - place, axis=1) for place in centres], axis=0)
     else:
-        sense = np.sign(R[:, :, 1] @ d)
+        sign = np.sign(R[:, :, 1] @ d)
         if spec.flip is not None:
-            sense = np.full(len(p), -1.0 if spec.flip else 1.0)
-        turn = _between(R[:, :, 1], sense[:, None] * d)
+            sign = np.full(len(p), -1.0 if spec.flip else 1.0)
+        angle = _angles_between(R[:, :, 1], sign[:, None] * d)
     if kind == "grasp":
-        along = reach @ d
-        off = np.linalg.norm(reach - along[:, None] * d, axis=1)
+        along = offset @ d
+        distance = np.linalg.norm(offset - along[:, None] * d, axis=1)
         if spec.angle is not None and "y" not in spec.hinge:
-            turn = np.maximum(turn, _between(R[:, :, 2], _grip(sense[:, None] * d, spec.angle)))
+            angle = np.maximum(angle, _angles_between(R[:, :, 2], _grasp_axes(sign[:, None] * d, spec.angle)))
     elif kind == "surface":
         # intersection of the bar axis, in patch axes, with the plane y = 0
-        origin, axis = -np.einsum("kji,kj->ki", R, reach), np.einsum("kji,j->ki", R, d)
+        origin, axis = -np.einsum("kji,kj->ki", R, offset), np.einsum("kji,j->ki", R, d)
         t = -origin[:, 1] / np.where(np.abs(axis[:, 1]) > 1e-9, axis[:, 1], 1e-9)
-        here = origin + t[:, None] * axis
-        off, along = np.abs(here[:, 2] - bar.radius), t
-        off = np.maximum(off, np.maximum(polygon[:, 0].min() - here[:, 0], here[:, 0] - polygon[:, 0].max()))
+        crossing = origin + t[:, None] * axis
+        distance, along = np.abs(crossing[:, 2] - bar.radius), t
+        distance = np.maximum(
+            distance, np.maximum(polygon[:, 0].min() - crossing[:, 0], crossing[:, 0] - polygon[:, 0].max())
+        )
         if spec.offset is not None:
-            off = np.maximum(off, np.abs(here[:, 0] - spec.offset))
-    off = np.maximum(off, np.maximum(-along, along - bar.length) - ON_SUPPORT)
+            distance = np.maximum(distance, np.abs(crossing[:, 0] - spec.offset))
+    distance = np.maximum(distance, np.maximum(-along, along - bar.length) - ON_SUPPORT)
     if spec.along is not None and "y" not in spec.slide:
-        off = np.maximum(off, np.abs(along - spec.along))
-    return off, turn
+        distance = np.maximum(distance, np.abs(along - spec.along))
+    return distance, angle
 
 
-def _grip(y: np.ndarray, angle: float) -> np.ndarray:
+def _grasp_axes(y: np.ndarray, angle: float) -> np.ndarray:
     """Return the z axes (K, 3) of a grasp with y axes (K, 3): ``x0 sin(angle) + z0 cos(angle)``."""
     upright = np.hypot(y[:, 0], y[:, 1]) <= 1e-6
-    wanted = np.where(upright[:, None], [1.0, 0.0, 0.0], [0.0, 0.0, -1.0])
-    z = wanted - np.sum(wanted * y, axis=1)[:, None] * y
+    reference = np.where(upright[:, None], [1.0, 0.0, 0.0], [0.0, 0.0, -1.0])
+    z = reference - np.sum(reference * y, axis=1)[:, None] * y
     z /= np.linalg.norm(z, axis=1)[:, None]
     return np.asarray(np.cross(y, z) * np.sin(angle) + z * np.cos(angle))
 
 
-def _between(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+def _angles_between(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Return the angles (K,) between vectors (K, 3) and (3,) or (K, 3)."""
     b = np.broadcast_to(b, a.shape)
     return np.arctan2(np.linalg.norm(np.cross(a, b), axis=1), np.sum(a * b, axis=1))
 
 
 def beyond(corners: np.ndarray, polygon: np.ndarray, overhang: bool) -> np.ndarray:
-    """Return the distance (K,) by which corners (K, c, 2) leave a convex polygon, m.
+    """Return the distance (K,) of corners (K, c, 2) beyond a convex polygon, m.
 
-    Without ``overhang`` the farthest corner counts, with it the nearest.
+    Of the farthest corner; with ``overhang`` of the nearest one.
     """
     edge = np.roll(polygon, -1, axis=0) - polygon
-    out = np.stack([edge[:, 1], -edge[:, 0]], axis=1) / np.linalg.norm(edge, axis=1)[:, None]
-    far = np.einsum("kci,ei->kce", corners, out) - np.sum(polygon * out, axis=1)
-    return np.asarray((far.min(axis=1) if overhang else far.max(axis=1)).max(axis=1))
+    normal = np.stack([edge[:, 1], -edge[:, 0]], axis=1) / np.linalg.norm(edge, axis=1)[:, None]
+    distance = np.einsum("kci,ei->kce", corners, normal) - np.sum(polygon * normal, axis=1)
+    return np.asarray((distance.min(axis=1) if overhang else distance.max(axis=1)).max(axis=1))
 
 
-SOMETHING = "*"
+ANY_SUPPORT = "*"
 """Unknown support of a patch in a run: a run records only that a patch is in contact."""
 
 
@@ -155,7 +157,7 @@ class GoalStates(NamedTuple):
     ----------
     q, com : (K, 7+n), (K, 3).
     R, p : by patch, (K, 3, 3) and (K, 3): pose of its frame, m.
-    supports : by patch, (K,) name of its support; "" without contact, ``SOMETHING`` if unknown.
+    supports : by patch, (K,) name of its support; "" without contact, ``ANY_SUPPORT`` if unknown.
     objects : by name, (K, 7) poses.
     name : label of a state, for messages.
     """
@@ -224,24 +226,24 @@ class GoalChecker:
             failure = f"the goal cannot be read: {type(reason).__name__}: {reason}"
             yield Check("goal", None, "", "met", False, "", failure)
             return
-        first = 0
+        earliest = 0
         for i, (title, item) in enumerate(items):
-            found = list(self._errors(item))
-            last = i == len(items) - 1
-            if not found:
+            errors = list(self._errors(item))
+            is_last = i == len(items) - 1
+            if not errors:
                 continue
-            ratio = np.max([each.error / each.bound if each.bound else each.error for each in found], axis=0)
+            ratio = np.max([error.error / error.bound if error.bound else error.error for error in errors], axis=0)
             ratio = np.where(np.isnan(ratio), np.inf, ratio)
-            at = len(ratio) - 1 if last else first + int(np.argmin(ratio[first:]))
-            lines = [self._line(title, each, at, last) for each in found]
+            state = len(ratio) - 1 if is_last else earliest + int(np.argmin(ratio[earliest:]))
+            lines = [self._line(title, error, state, is_last) for error in errors]
             if title.startswith("item"):  # of a sequence list the failures, or else the check closest to its tolerance
-                wrong = [line for line in lines if not line.passed]
-                shares = [each.error[at] / each.bound if each.bound else 0.0 for each in found]
-                lines = wrong or [lines[int(np.argmax(shares))]]
+                failed = [line for line in lines if not line.passed]
+                shares = [error.error[state] / error.bound if error.bound else 0.0 for error in errors]
+                lines = failed or [lines[int(np.argmax(shares))]]
             yield from lines
-            reached = np.flatnonzero(np.all([each.error <= each.bound for each in found], axis=0)[first:])
-            if not last and len(reached):
-                first += int(reached[0])
+            reached = np.flatnonzero(np.all([error.error <= error.bound for error in errors], axis=0)[earliest:])
+            if not is_last and len(reached):
+                earliest += int(reached[0])
 
     def _errors(self, item: Mapping[str, Any]) -> Iterator[GoalError]:
         """Yield the errors of all keys of an item."""
@@ -253,47 +255,47 @@ class GoalChecker:
             never = np.full(len(self.states.q), np.inf)
             yield GoalError("cannot be read", never, 0.0, "", f"{type(error).__name__}: {error}")
 
-    def _line(self, title: str, found: GoalError, at: int, last: bool) -> Check:
-        value, unit = float(found.error[at]), found.unit
-        passed = bool(value <= found.bound)
+    def _line(self, title: str, error: GoalError, at: int, is_last: bool) -> Check:
+        value, unit = float(error.error[at]), error.unit
+        passed = bool(value <= error.bound)
         where = self.states.name(at)
-        name = f"{title}: {found.name}"
-        nearest = "at the end" if last else "at the beginning" if title == "start" else f"at best, {where},"
+        name = f"{title}: {error.name}"
+        when = "at the end" if is_last else "at the beginning" if title == "start" else f"at best, {where},"
         scale = np.rad2deg(1.0) if unit == "deg" else 1.0
-        value, bound = scale * value, scale * found.bound
-        shown = value if np.isfinite(value) else None
-        amount = f"{nearest} {found.subject}" + (f" is off by {value:.4g} {unit}" if np.isfinite(value) else "")
+        value, bound = scale * value, scale * error.bound
+        finite_value = value if np.isfinite(value) else None
+        amount = f"{when} {error.subject}" + (f" is off by {value:.4g} {unit}" if np.isfinite(value) else "")
         failure = "" if passed else f"{name} is not reached: {amount}, allowed {bound:.4g} {unit}".rstrip()
-        return Check(name, shown, unit, f"<= {bound:.4g}", passed, where, failure)
+        return Check(name, finite_value, unit, f"<= {bound:.4g}", passed, where, failure)
 
     def contact_errors(self, spec: ContactSpec) -> tuple[np.ndarray, np.ndarray]:
         """Return the position and angle errors (K,), m and rad, of a goal contact; infinite without contact."""
         states, K = self.states, len(self.states.q)
         support = self.environment.supports.get(spec.surface)
         patch = self.patches.get(spec.patch)
-        on = states.supports.get(spec.patch)
-        if support is None or patch is None or on is None:
+        support_names = states.supports.get(spec.patch)
+        if support is None or patch is None or support_names is None:
             return np.full(K, np.inf), np.full(K, np.inf)
-        touches = (on == spec.surface) | (on == SOMETHING)
+        in_contact = (support_names == spec.surface) | (support_names == ANY_SUPPORT)
         carried = None
         if isinstance(support, Surface) and support.owner is not None:
             thing = next(thing for thing in self.environment.objects if thing.name == support.owner)
             support = replace(support, R=thing.R.T @ support.R, p=thing.R.T @ (support.p - thing.p))
             carried = states.objects[thing.name]
-        off, angle = place_errors(spec, patch, support, states.R[spec.patch], states.p[spec.patch], carried)
-        return np.where(touches, off, np.inf), np.where(touches, angle, np.inf)
+        distance, angle = place_errors(spec, patch, support, states.R[spec.patch], states.p[spec.patch], carried)
+        return np.where(in_contact, distance, np.inf), np.where(in_contact, angle, np.inf)
 
 
 def _contacts(checker: GoalChecker, contacts: Any, item: Mapping[str, Any]) -> Iterator[GoalError]:
-    place = turn = np.zeros(len(checker.states.q))
+    distances = angles = np.zeros(len(checker.states.q))
     specs = _specs(contacts)
     for spec in specs:
-        off, angle = checker.contact_errors(spec)
-        place, turn = np.maximum(place, off), np.maximum(turn, angle)
+        distance, angle = checker.contact_errors(spec)
+        distances, angles = np.maximum(distances, distance), np.maximum(angles, angle)
     if specs:
         names = ", ".join(f"{spec.patch} on {spec.surface}" for spec in specs)
-        yield GoalError("contacts", place, checker.tolerances.place, "m", names)
-        yield GoalError("contacts, angle", turn, checker.tolerances.angle, "deg", names)
+        yield GoalError("contacts", distances, checker.tolerances.place, "m", names)
+        yield GoalError("contacts, angle", angles, checker.tolerances.angle, "deg", names)
 
 
 def _only(checker: GoalChecker, only: Any, item: Mapping[str, Any]) -> Iterator[GoalError]:
@@ -308,51 +310,51 @@ def _base(checker: GoalChecker, base: Any, item: Mapping[str, Any]) -> Iterator[
     if not base:
         return
     q, tolerance = checker.states.q, base.get("tolerance")
-    off = np.linalg.norm(q[:, :3] - np.array(base["xyz"], float), axis=1)
-    yield GoalError("base", off, 0.05 if tolerance is None else float(tolerance), "m", "the base")
+    distance = np.linalg.norm(q[:, :3] - np.array(base["xyz"], float), axis=1)
+    yield GoalError("base", distance, 0.05 if tolerance is None else float(tolerance), "m", "the base")
     if base.get("rpy") is not None:
-        turned = _turned(q[:, 3:7], PoseSpec(rpy=tuple(base["rpy"])).R)
+        rotation = _rotation_angles(q[:, 3:7], PoseSpec(rpy=tuple(base["rpy"])).R)
         angle = base.get("angle_tolerance")
-        yield GoalError("base, angle", turned, 0.1 if angle is None else float(angle), "deg", "the base")
+        yield GoalError("base, angle", rotation, 0.1 if angle is None else float(angle), "deg", "the base")
 
 
 def _posture(checker: GoalChecker, posture: Any, item: Mapping[str, Any]) -> Iterator[GoalError]:
-    wanted = posture_joints(checker.robot, posture)
-    off = np.abs(checker.states.q[:, 7:] - wanted)
-    off[:, np.isnan(wanted)] = 0.0
+    target = posture_joints(checker.robot, posture)
+    error = np.abs(checker.states.q[:, 7:] - target)
+    error[:, np.isnan(target)] = 0.0
     tolerance = item.get("posture_tolerance")
     bound = POSTURE if tolerance is None else float(tolerance)
-    if not off.shape[1]:
-        yield GoalError("posture", np.zeros(len(off)), bound, "rad", "the posture")
+    if not error.shape[1]:
+        yield GoalError("posture", np.zeros(len(error)), bound, "rad", "the posture")
         return
-    worst = int(np.argmax(off[-1]))
+    worst = int(np.argmax(error[-1]))
     unit, joint = recorded_units(checker.record)[worst], checker.record.coordinates[worst]
-    yield GoalError("posture", off.max(axis=1), bound, unit, joint)
+    yield GoalError("posture", error.max(axis=1), bound, unit, joint)
 
 
 def _com(checker: GoalChecker, com: Any, item: Mapping[str, Any]) -> Iterator[GoalError]:
     target = np.array(com, float)
-    off = np.linalg.norm(checker.states.com[:, : len(target)] - target, axis=1)
+    distance = np.linalg.norm(checker.states.com[:, : len(target)] - target, axis=1)
     tolerance = item.get("com_tolerance")
     bound = checker.tolerances.com if tolerance is None else float(tolerance)
-    yield GoalError("centre of mass", off, bound, "m", "it")
+    yield GoalError("centre of mass", distance, bound, "m", "it")
 
 
 def _objects(checker: GoalChecker, objects: Any, item: Mapping[str, Any]) -> Iterator[GoalError]:
     states, tolerances = checker.states, checker.tolerances
-    off, turn = np.zeros(len(states.q)), np.zeros(len(states.q))
-    for name, given in objects.items():
-        pose = PoseSpec.model_validate(dict(given))
-        now = states.objects.get(name)
-        if now is None:
-            off[:] = turn[:] = np.inf
+    distances, angles = np.zeros(len(states.q)), np.zeros(len(states.q))
+    for name, value in objects.items():
+        pose = PoseSpec.model_validate(dict(value))
+        actual = states.objects.get(name)
+        if actual is None:
+            distances[:] = angles[:] = np.inf
             continue
-        off = np.maximum(off, np.linalg.norm(now[:, :3] - pose.p, axis=1))
-        turn = np.maximum(turn, _turned(now[:, 3:], pose.R))
+        distances = np.maximum(distances, np.linalg.norm(actual[:, :3] - pose.p, axis=1))
+        angles = np.maximum(angles, _rotation_angles(actual[:, 3:], pose.R))
     if objects:
         names = ", ".join(objects)
-        yield GoalError("objects", off, tolerances.object, "m", names)
-        yield GoalError("objects, angle", turn, tolerances.object_angle, "deg", names)
+        yield GoalError("objects", distances, tolerances.object, "m", names)
+        yield GoalError("objects, angle", angles, tolerances.object_angle, "deg", names)
 
 
 class KeySpec(NamedTuple):
@@ -377,21 +379,21 @@ def _specs(contacts: Any) -> list[ContactSpec]:
     return [ContactSpec.model_validate(dict(spec)) for spec in contacts or ()]
 
 
-def _turned(quat_wxyz: np.ndarray, R: np.ndarray) -> np.ndarray:
+def _rotation_angles(quat_wxyz: np.ndarray, R: np.ndarray) -> np.ndarray:
     """Return the angles (K,) between orientations (K, 4) and a rotation matrix, rad."""
-    now = rotation_of(quat_wxyz.T).transpose(2, 0, 1)
-    return np.asarray(np.linalg.norm(rotation_vector(now @ R.T), axis=1))
+    actual = rotation_of(quat_wxyz.T).transpose(2, 0, 1)
+    return np.asarray(np.linalg.norm(rotation_vector(actual @ R.T), axis=1))
 
 
 def posture_joints(robot: Robot, posture: Any) -> np.ndarray:
-    """Return the joint positions (n,) of a goal posture: a name, joints, or both; NaN for joints that are not given."""
+    """Return the joint positions (n,) of a goal posture (a name, joints, or both); NaN for joints without a goal."""
     spec: dict[str, Any] = {"name": posture} if isinstance(posture, str) else dict(posture)
-    wanted = np.full(robot.n, np.nan)
+    target = np.full(robot.n, np.nan)
     if spec.get("name") is not None:
-        wanted[:] = robot.posture(spec["name"])[7:]
+        target[:] = robot.posture(spec["name"])[7:]
     for joint, value in (spec.get("joints") or {}).items():
-        wanted[list(robot.joint_names).index(joint)] = float(value)
-    return wanted
+        target[list(robot.joint_names).index(joint)] = float(value)
+    return target
 
 
 def place_errors(

@@ -1,13 +1,13 @@
 """Independent rigid-body dynamics (Newton-Euler in maximal coordinates), without the controller's kernels.
 
-Newton and Euler for each link of the robot's description on its own, in maximal coordinates, classical vectors in world
-axes, fixed and locked joints included as links that happen not to move::
+The equations of Newton and Euler for each link of the robot's description, in maximal coordinates, with vectors in
+world axes; fixed and locked joints are joints that do not move::
 
     f_i = m_i (a_c,i - g)            n_i = I_i alpha_i + omega_i x I_i omega_i
 
-The forces that a joint must transmit are the sums over the links beyond it, less the contact wrenches there; what its
-axis sees of them, plus ``armature * vd``, is the generalised force. All samples are treated at once. Nothing
-here is shared with ``mcplan.core``: not the tree, not the quaternions, not the constants.
+The wrench that a joint transmits is the sum over its descendant links, minus the contact wrenches on them. Its
+component along the joint axis, plus ``armature * vd``, is the generalised force. Samples are vectorized. Nothing here
+is shared with ``mcplan.core``: neither tree nor quaternions nor constants.
 
 Sources: S1 sec. 3.4 (projected Newton-Euler); Featherstone 2008, sec. 2.15 on rigid bodies.
 """
@@ -23,8 +23,8 @@ from mcplan.record.records import RobotRecord
 STANDARD_GRAVITY = np.array([0.0, 0.0, -9.81])
 """m/s², world axes."""
 
-CHUNK = 2048
-"""Samples per block, so that the links' states stay in the cache."""
+CHUNK_SAMPLES = 2048
+"""Samples per block, so that the states of the links fit into the processor cache."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,16 +84,16 @@ class Mechanism:
         wrench = np.zeros((N, P, 6)) if wrench is None else wrench
         com, force = np.empty((N, 3)), np.empty((N, 6 + self.n))
         R, p = {name: np.empty((N, 3, 3)) for name in patches}, {name: np.empty((N, 3)) for name in patches}
-        for start in range(0, N, CHUNK):
-            rows = slice(start, min(start + CHUNK, N))
+        for start in range(0, N, CHUNK_SAMPLES):
+            rows = slice(start, min(start + CHUNK_SAMPLES, N))
             pose = {name: (R[name][rows], p[name][rows]) for name in patches}
-            self._chunk(q[rows], v[rows], vd[rows], wrench[rows], com[rows], force[rows], pose)
+            self._block(q[rows], v[rows], vd[rows], wrench[rows], com[rows], force[rows], pose)
         return MechanismMotion(com, force, R, p)
 
     def poses(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the poses of all links at configurations (N, 7+n): R (N, L, 3, 3) and p (N, L, 3), m."""
-        still = np.zeros((6 + self.n, len(q)))
-        links, _ = self._move(q.T, still, still)
+        zero = np.zeros((6 + self.n, len(q)))
+        links, _ = self._move(q.T, zero, zero)
         R = np.stack([link.R for link in links]).transpose(3, 0, 1, 2)
         return np.ascontiguousarray(R), np.stack([link.p for link in links]).transpose(2, 0, 1).copy()
 
@@ -104,10 +104,10 @@ class Mechanism:
         ----------
         loads : by link, (..., N, 6) force and moment about the world's origin, world axes, N and N m.
         """
-        still = np.zeros((6 + self.n, len(q)))
-        links, joints = self._move(q.T, still, still)
-        base, nothing = links[0].p, np.zeros((3, *next(iter(loads.values()), q).shape[:-1]))
-        f, m = [nothing] * len(links), [nothing] * len(links)
+        zero = np.zeros((6 + self.n, len(q)))
+        links, joints = self._move(q.T, zero, zero)
+        base, no_load = links[0].p, np.zeros((3, *next(iter(loads.values()), q).shape[:-1]))
+        f, m = [no_load] * len(links), [no_load] * len(links)
         for link, load in loads.items():
             parts = np.moveaxis(load, -1, 0)
             f[link], m[link] = parts[:3], parts[3:] - cross(base, parts[:3])
@@ -115,7 +115,7 @@ class Mechanism:
         return np.moveaxis(np.concatenate([f[0], m[0], torque]), 0, -1)
 
     def _pass_down(self, f: list[np.ndarray], m: list[np.ndarray], joints: list, base: np.ndarray) -> np.ndarray:
-        """Add forces and moments (about the base origin) of links to their parents'; return what joints feel (n, N)."""
+        """Add forces and moments (about the base origin) of links to those of parents; return joint torques (n, N)."""
         torque = np.zeros((self.n, *f[0].shape[1:]))
         for (joint, *_), (origin, axis) in zip(reversed(self._joints), reversed(joints), strict=True):
             F, T = f[joint.child], m[joint.child]
@@ -126,7 +126,7 @@ class Mechanism:
                 torque[joint.coordinate] += joint.multiplier * along
         return torque
 
-    def _chunk(
+    def _block(
         self,
         q: np.ndarray,
         v: np.ndarray,
@@ -148,18 +148,18 @@ class Mechanism:
         for column, (name, (R, p)) in enumerate(pose.items()):
             patch = self._patches[name]
             link = links[patch.link]
-            place = link.p + np.array(patch.p) @ link.R
+            origin = link.p + np.array(patch.p) @ link.R
             R[:] = (np.array(patch.R).T @ link.R).transpose(2, 0, 1)
-            p[:] = place.T
+            p[:] = origin.T
             w = np.ascontiguousarray(wrench[:, column].T)
             f[patch.link] = f[patch.link] - w[:3]
-            m[patch.link] = m[patch.link] - w[3:] - cross(place - base, w[:3])
+            m[patch.link] = m[patch.link] - w[3:] - cross(origin - base, w[:3])
         torque = self._pass_down(f, m, origins, base)
         force[:, :3], force[:, 3:6] = f[0].T, m[0].T
         force[:, 6:] = torque.T + self._armature * vd[:, 6:]
 
     def _move(self, q: np.ndarray, v: np.ndarray, vd: np.ndarray) -> tuple[list["_State"], list]:
-        """State of every link, and origin and axis of every joint in the world; samples along the last axis."""
+        """Return the states of all links, and origin and axis of all joints in the world; samples are the last axis."""
         zero = np.zeros((3, q.shape[1]))
         states: list[_State] = [_State(rotation_of(q[3:7]), q[:3], v[3:6], vd[:3], vd[3:6])]
         states += [states[0]] * (len(self.mass) - 1)
@@ -171,12 +171,12 @@ class Mechanism:
             omega, alpha, e = parent.omega, parent.alpha, zero
             if (part := joint.part) is not None:
                 first = joint.coordinate - part
-                turn = BallTurn(*(x[k + first : k + first + 3] for x, k in ((q, 7), (v, 6), (vd, 6))))
-                e = _rotate(R, turn.J[:, part])
+                ball = BallMotion(*(x[k + first : k + first + 3] for x, k in ((q, 7), (v, 6), (vd, 6))))
+                e = _rotate(R, ball.J[:, part])
                 if part == 2:
-                    spin, growth = _rotate(R, turn.omega), _rotate(R, turn.alpha)
+                    spin, growth = _rotate(R, ball.omega), _rotate(R, ball.alpha)
                     omega, alpha = omega + spin, alpha + growth + cross(parent.omega, spin)
-                    R = np.einsum("ij...,jk...->ik...", R, turn.R)
+                    R = np.einsum("ij...,jk...->ik...", R, ball.R)
                 p = parent.p + arm
                 a = parent.a + cross(parent.alpha, arm) + cross(parent.omega, cross(parent.omega, arm))
                 states[joint.child] = _State(R, p, omega, a, alpha)
@@ -207,7 +207,7 @@ class Mechanism:
         return states, origins
 
     def _newton_euler(self, links: list["_State"]) -> tuple[list[np.ndarray], list[np.ndarray]]:
-        """Force that moves each link against gravity, and its moment about the base origin."""
+        """Return the net non-gravitational force on each link, and its moment about the base origin."""
         base = links[0].p
         zero = np.zeros_like(base)
         forces, moments = [], []
@@ -237,12 +237,12 @@ class _State:
     alpha: np.ndarray
 
 
-class BallTurn:
-    """How a ball joint turns its link, in the joint's frame, by rotation vectors phi (3, N), their rates and growths.
+class BallMotion:
+    """Rotation, angular velocity and acceleration of a ball joint, in the joint's frame.
 
     Parameters
     ----------
-    phi, rate, growth : (3, N) rad, rad/s, rad/s².
+    phi, rate, second : (3, N) rotation vectors and their two time derivatives: rad, rad/s, rad/s².
 
     Attributes
     ----------
@@ -251,7 +251,7 @@ class BallTurn:
     omega, alpha : (3, N) ``J phi'`` and ``J phi'' + J' phi'``.
     """
 
-    def __init__(self, phi: np.ndarray, rate: np.ndarray, growth: np.ndarray):
+    def __init__(self, phi: np.ndarray, rate: np.ndarray, second: np.ndarray):
         square = np.sum(phi * phi, axis=0)
         t = np.sqrt(square)
         quat = np.concatenate([np.cos(t / 2)[None], 0.5 * np.sinc(t / (2 * np.pi)) * phi])
@@ -259,21 +259,21 @@ class BallTurn:
         K, K_rate = _cross_matrix(phi), _cross_matrix(rate)
         KK = np.einsum("ij...,jk...->ik...", K, K)
         K_change = np.einsum("ij...,jk...->ik...", K, K_rate) + np.einsum("ij...,jk...->ik...", K_rate, K)
-        a, near = 0.5 * np.sinc(t / (2 * np.pi)) ** 2, square < 1e-3
-        safe = np.where(near, 1.0, square)
-        b = np.where(near, 1 / 6 - square / 120 + square**2 / 5040, (1 - np.sinc(t / np.pi)) / safe)
-        # by t²/2, as d(t²/2) = phi . phi'
-        a_slope = np.where(near, -1 / 12 + square / 180 - square**2 / 6720, (np.sinc(t / np.pi) - 2 * a) / safe)
-        b_slope = np.where(near, -1 / 60 + square / 1260 - square**2 / 60480, (a - 3 * b) / safe)
+        a, small = 0.5 * np.sinc(t / (2 * np.pi)) ** 2, square < 1e-3
+        safe = np.where(small, 1.0, square)
+        b = np.where(small, 1 / 6 - square / 120 + square**2 / 5040, (1 - np.sinc(t / np.pi)) / safe)
+        # derivatives of a, b by t²/2, as the time derivative of t²/2 is phi . phi'
+        da = np.where(small, -1 / 12 + square / 180 - square**2 / 6720, (np.sinc(t / np.pi) - 2 * a) / safe)
+        db = np.where(small, -1 / 60 + square / 1260 - square**2 / 60480, (a - 3 * b) / safe)
         self.J = np.eye(3)[..., None] + a * K + b * KK
         g = np.sum(phi * rate, axis=0)
-        J_rate = a * K_rate + b * K_change + g * (a_slope * K + b_slope * KK)
+        J_rate = a * K_rate + b * K_change + g * (da * K + db * KK)
         self.omega = np.einsum("ij...,j...->i...", self.J, rate)
-        self.alpha = np.einsum("ij...,j...->i...", self.J, growth) + np.einsum("ij...,j...->i...", J_rate, rate)
+        self.alpha = np.einsum("ij...,j...->i...", self.J, second) + np.einsum("ij...,j...->i...", J_rate, rate)
 
 
 def _cross_matrix(x: np.ndarray) -> np.ndarray:
-    """Matrices (3, 3, N) with ``[x] y = x cross y`` for columns (3, N)."""
+    """Return matrices (3, 3, N) with ``[x] y = x cross y`` for columns (3, N)."""
     K = np.zeros((3, 3, x.shape[1]))
     K[0, 1], K[0, 2], K[1, 2] = -x[2], x[1], -x[0]
     K[1, 0], K[2, 0], K[2, 1] = x[2], -x[1], x[0]
@@ -281,7 +281,7 @@ def _cross_matrix(x: np.ndarray) -> np.ndarray:
 
 
 def rotation_of(quat_wxyz: np.ndarray) -> np.ndarray:
-    """Rotation matrices of quaternions (4, N): (3, 3, N), world axis first.
+    """Return rotation matrices (3, 3, N) of quaternions (4, N), world axis first.
 
     The quaternion is normalised: ``R = I + 2 s [u] + 2 [u]²`` for the unit quaternion (s, u).
     """
@@ -294,7 +294,7 @@ def rotation_of(quat_wxyz: np.ndarray) -> np.ndarray:
 
 
 def quaternion_step(quat_wxyz: np.ndarray, rotation: np.ndarray) -> np.ndarray:
-    """``exp(rotation) * quat``: turn by a rotation vector in world axes; (4, N) and (3, N) give (4, N)."""
+    """Return ``exp(rotation) * quat`` (4, N): quaternions (4, N) turned by rotation vectors (3, N) in world axes."""
     half = 0.5 * np.sqrt(np.sum(rotation * rotation, axis=0))
     s, u = np.cos(half), 0.5 * np.sinc(half / np.pi) * rotation
     w, x = quat_wxyz[0], quat_wxyz[1:]
@@ -302,9 +302,9 @@ def quaternion_step(quat_wxyz: np.ndarray, rotation: np.ndarray) -> np.ndarray:
 
 
 def pose_twist(R: np.ndarray, p: np.ndarray) -> np.ndarray:
-    """Logarithm of poses, linear then angular, (N, 6) m and rad, of R (N, 3, 3) and p (N, 3).
+    """Return the logarithm (N, 6) of poses R (N, 3, 3), p (N, 3): linear, then angular part, m and rad.
 
-    A body that only turns about an axis has no component along directions that the turn leaves alone, however far.
+    A pure rotation about an axis has no component along the other directions, whatever its angle.
     Barfoot, State Estimation for Robotics (2017), eq. 7.95b: V^-1 p = p - w x p / 2 + (1 - a cot a) w x (w x p) / |w|^2
     with a = |w| / 2.
     """
@@ -317,19 +317,19 @@ def pose_twist(R: np.ndarray, p: np.ndarray) -> np.ndarray:
 
 
 def deviation(R: np.ndarray, p: np.ndarray, selection: np.ndarray) -> np.ndarray:
-    """Return the part (N, 6) of poses R (N, 3, 3), p (N, 3) along orthonormal rows (m, 6), linear then angular.
+    """Return the components (N, 6) of poses R (N, 3, 3), p (N, 3) along orthonormal rows (m, 6), linear then angular.
 
-    Where rows say nothing of rotation, as those of a point do, the place alone counts, not the rotation.
+    If no row has an angular part, as for a point contact, only the position counts.
     """
     S = np.reshape(selection, (-1, 6))
     twist = pose_twist(R, p) if S[:, 3:].any() else np.concatenate([p, np.zeros_like(p)], axis=-1)
     return np.asarray(twist @ S.T @ S)
 
 
-def away(contact: Any, R: np.ndarray, p: np.ndarray) -> np.ndarray:
-    """Return how far (N, 6) patches at poses R (N, 3, 3), p (N, 3), in the axes of a contact's, are from the contact.
+def contact_deviation(contact: Any, R: np.ndarray, p: np.ndarray) -> np.ndarray:
+    """Return the deviation (N, 6) of patches at poses R (N, 3, 3), p (N, 3), in contact axes, from a contact.
 
-    Along the directions that it constrains. Of a ball of radius r that rolls with its link, turned by phi, it is
+    Along the constrained directions. For a ball of radius r on a link turned by phi, which rolls, the deviation is
 
         p - r phi x n = (x + r phi_y, y - r phi_x, z),    n = -z
     """
@@ -342,7 +342,7 @@ def away(contact: Any, R: np.ndarray, p: np.ndarray) -> np.ndarray:
 
 
 def rotation_vector(R: np.ndarray) -> np.ndarray:
-    """Rotation vectors of matrices (N, 3, 3), (N, 3), rad; by the quaternion of the largest component (near pi too)."""
+    """Return rotation vectors (N, 3) of R (N, 3, 3), rad; by the largest quaternion component, valid up to pi."""
     R = np.asarray(R)
     trace = np.trace(R, axis1=-2, axis2=-1)
     squares = np.stack([1 + trace, *(1 - trace + 2 * R[..., i, i] for i in range(3))], axis=-1)
@@ -364,24 +364,24 @@ def rotation_vector(R: np.ndarray) -> np.ndarray:
 
 
 def integrate(q: np.ndarray, v: np.ndarray, dt: float) -> np.ndarray:
-    """``q + dt v`` on R³ x SO(3) x Rⁿ for rows of configurations (N, 7+n), (N, 6+n)."""
+    """Return ``q + dt v`` on R³ x SO(3) x Rⁿ for configurations (N, 7+n) and velocities (N, 6+n)."""
     quat = quaternion_step(q[:, 3:7].T, dt * v[:, 3:6].T).T
     return np.concatenate([q[:, :3] + dt * v[:, :3], quat, q[:, 7:] + dt * v[:, 6:]], axis=1)
 
 
 def configuration_difference(expected: np.ndarray, q: np.ndarray) -> np.ndarray:
-    """Return how far configurations (k, 7+n) are from others along the rows of v, (k, 6+n), m and rad.
+    """Return the absolute difference (k, 6+n) of configurations (k, 7+n) by rows of v, m and rad.
 
-    A quaternion and its negative are the same; the length of their difference stands for all three rows of rotation.
+    A quaternion and its negative are the same; all three rotational rows have the norm of the difference.
     """
     sign = np.where(np.sum(expected[:, 3:7] * q[:, 3:7], axis=1) < 0, -1.0, 1.0)[:, None]
-    turn = 2 * np.linalg.norm(sign * expected[:, 3:7] - q[:, 3:7], axis=1)[:, None]
-    place = np.abs(expected - q)
-    return np.concatenate([place[:, :3], np.repeat(turn, 3, axis=1), place[:, 7:]], axis=1)
+    rotation = 2 * np.linalg.norm(sign * expected[:, 3:7] - q[:, 3:7], axis=1)[:, None]
+    difference = np.abs(expected - q)
+    return np.concatenate([difference[:, :3], np.repeat(rotation, 3, axis=1), difference[:, 7:]], axis=1)
 
 
 def _turn(R: np.ndarray, axis: np.ndarray, angle: np.ndarray) -> np.ndarray:
-    """``R exp([axis] angle)`` by Rodrigues; R is (3, 3, N)."""
+    """Return ``R exp([axis] angle)`` by the formula of Rodrigues; R is (3, 3, N)."""
     x, y, z = axis
     K = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
     RK = np.matmul(K.T, R)

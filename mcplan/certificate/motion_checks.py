@@ -29,24 +29,26 @@ def motion_checks(evidence: RecomputedRun) -> Iterator[Check]:
 
 
 def _beginning(evidence: RecomputedRun) -> Check:
-    """At t = 0 the robot rests in the posture of the plan's first stance, objects where the scenario has them."""
+    """Check that the robot starts at rest in the posture of the first stance, and objects at their initial poses."""
     run, name, bound = evidence.run, "beginning", evidence.tolerances.integration
     try:
         plan = evidence.plan
     except RunError as error:
         return Check(name, None, "", f"<= {bound:g}", False, "", f"the beginning cannot be judged: {error}")
-    off = {"time (s)": abs(float(run.t[0])), "velocity": float(np.abs(run.v[0]).max(initial=0.0))}
-    off["posture"] = _largest_difference(run.q[0], plan.stances[0].q)
+    differences = {"time (s)": abs(float(run.t[0])), "velocity": float(np.abs(run.v[0]).max(initial=0.0))}
+    differences["posture"] = _largest_difference(run.q[0], plan.stances[0].q)
     poses = {thing.name: thing.pose for thing in plan.scenario.environment.objects}
     if run.object_q is not None and run.object_v is not None:
         for i, thing in enumerate(evidence.record.objects):
-            known = thing in poses
-            off[f"pose of {thing}"] = _largest_difference(run.object_q[0, i], poses[thing]) if known else np.inf
-            off[f"velocity of {thing}"] = float(np.abs(run.object_v[0, i]).max())
-    what = max(off, key=lambda key: off[key])
-    wrong = [f"{key} is off by {value:.6g}" for key, value in off.items() if not value <= bound]
-    failure = f"the run does not begin as its plan does: {', '.join(wrong)}" if wrong else ""
-    return Check(name, off[what], "s, m, rad, m/s, rad/s", f"<= {bound:g}", not wrong, what, failure)
+            in_scenario = thing in poses
+            differences[f"pose of {thing}"] = (
+                _largest_difference(run.object_q[0, i], poses[thing]) if in_scenario else np.inf
+            )
+            differences[f"velocity of {thing}"] = float(np.abs(run.object_v[0, i]).max())
+    largest = max(differences, key=lambda key: differences[key])
+    violations = [f"{key} is off by {value:.6g}" for key, value in differences.items() if not value <= bound]
+    failure = f"the run does not begin as its plan does: {', '.join(violations)}" if violations else ""
+    return Check(name, differences[largest], "s, m, rad, m/s, rad/s", f"<= {bound:g}", not violations, largest, failure)
 
 
 def _largest_difference(q: np.ndarray, other: np.ndarray) -> float:
@@ -57,7 +59,7 @@ def _largest_difference(q: np.ndarray, other: np.ndarray) -> float:
 
 
 def _steps(evidence: RecomputedRun) -> Check:
-    """Judge that samples are ``simulation.dt`` apart."""
+    """Check that samples are ``simulation.dt`` apart."""
     run, bound = evidence.run, evidence.tolerances.integration
     expected_dt = evidence.section("simulation").get("dt", SimulationSettings().dt)
     if not isinstance(expected_dt, int | float) or not abs(run.dt - expected_dt) <= bound:
@@ -85,9 +87,9 @@ def _integration(evidence: RecomputedRun) -> Check:
     value = float(residual[k, kind, i])
     where = f"{evidence.coordinate(i)}, {evidence.time(k)}"
     first = int(np.argmax(~(residual.max(axis=(1, 2)) <= bound)))
-    what = "velocity" if kind else "position"
+    quantity = "velocity" if kind else "position"
     failure = (
-        f"the trajectory does not follow from the samples before it: {what} of {evidence.coordinate(i)} at "
+        f"the trajectory does not follow from the samples before it: {quantity} of {evidence.coordinate(i)} at "
         f"{evidence.time(k)} (sample {k}) is off by {value:.3g}; first at {evidence.time(first)} (sample {first})"
     )
     return at_most(name, value, unit, bound, where, failure)
@@ -125,25 +127,25 @@ def equation_residual(evidence: RecomputedRun) -> np.ndarray:
 
 
 def _explain(evidence: RecomputedRun, k: int, r: np.ndarray) -> str:
-    """Find the one joint torque or contact wrench whose error would explain the residual of a sample."""
-    size, alone = np.linalg.norm(r), int(np.argmax(np.abs(r)))
-    if alone >= 6 and np.linalg.norm(np.delete(r, alone)) <= 1e-6 * size:
-        amount = f"{r[alone]:+.6g} {force_units(evidence)[alone]}"
-        return f": as if the torque of {evidence.coordinate(alone)} should change by {amount}"
+    """Return the single joint torque or contact wrench whose error would explain the residual of a sample, as text."""
+    size, row = np.linalg.norm(r), int(np.argmax(np.abs(r)))
+    if row >= 6 and np.linalg.norm(np.delete(r, row)) <= 1e-6 * size:
+        amount = f"{r[row]:+.6g} {force_units(evidence)[row]}"
+        return f": as if the torque of {evidence.coordinate(row)} should change by {amount}"
     patches = evidence.run.patches
-    unit, rest = np.eye(6), np.zeros((6, len(patches), 6))
+    unit, none = np.eye(6), np.zeros((6, len(patches), 6))
     q = np.repeat(evidence.run.q[k : k + 1], 6, axis=0)
-    bare = evidence.mechanism.motion(q).force
+    unloaded = evidence.mechanism.motion(q).force
     best, explanation = 1e-3 * float(size), ""
     for column, patch in enumerate(patches):
-        wrench = rest.copy()
+        wrench = none.copy()
         wrench[:, column] = unit
-        J = bare - evidence.mechanism.motion(q, wrench=wrench, patches=patches).force
+        J = unloaded - evidence.mechanism.motion(q, wrench=wrench, patches=patches).force
         w = np.linalg.lstsq(J.T, r, rcond=None)[0]
-        left = float(np.linalg.norm(J.T @ w - r))
-        if left < best:
+        remainder = float(np.linalg.norm(J.T @ w - r))
+        if remainder < best:
             force = ", ".join(f"{x:.4g}" for x in w[:3])
-            best, explanation = left, f": as if the force on {patch} lacked [{force}] N"
+            best, explanation = remainder, f": as if the force on {patch} lacked [{force}] N"
     return explanation
 
 
@@ -158,7 +160,7 @@ def _com(evidence: RecomputedRun) -> Check:
 def _limits(evidence: RecomputedRun) -> Iterator[Check]:
     run, robot, tolerances = evidence.run, evidence.record.robot, evidence.tolerances
     units = recorded_units(robot)
-    for name, values, limit, tolerance, of_joints in (
+    for name, values, limit, tolerance, joint_units in (
         ("torque", run.tau, robot.limit("torque"), tolerances.torque, [FORCES[unit] for unit in units]),
         ("velocity", run.v[:, 6:], robot.limit("velocity"), tolerances.velocity, [f"{unit}/s" for unit in units]),
     ):
@@ -170,10 +172,10 @@ def _limits(evidence: RecomputedRun) -> Iterator[Check]:
         k, i = worst(ratio)
         a, b = worst(excess)
         passed = bool(excess[a, b] <= tolerance)
-        beyond = np.count_nonzero((excess > tolerance).any(axis=1))
+        violations = np.count_nonzero((excess > tolerance).any(axis=1))
         failure = "" if passed else (
-            f"{name} of {run.record.joints[b]} is {values[a, b]:.6g} {of_joints[b]} at {evidence.time(a)}, "
-            f"limit {limit[b]:g}: beyond it by {excess[a, b]:.3g} ({beyond} samples)"
+            f"{name} of {run.record.joints[b]} is {values[a, b]:.6g} {joint_units[b]} at {evidence.time(a)}, "
+            f"limit {limit[b]:g}: beyond it by {excess[a, b]:.3g} ({violations} samples)"
         )  # fmt: skip
         where = f"{run.record.joints[i]}, {evidence.time(k)}"
         yield Check(name, float(ratio[k, i]), "of the limit", "<= 1", passed, where, failure)

@@ -15,7 +15,7 @@ from mcplan.certificate.recomputed_run import RecomputedRun
 from mcplan.certificate.report import Check, WorstCase, at_most
 from mcplan.certificate.separation import Convex, Placed, signed_distances
 from mcplan.certificate.solids import WORLD, environment_solids
-from mcplan.certificate.stance_checks import FACES
+from mcplan.certificate.stance_checks import CONE_EDGES
 from mcplan.certificate.tolerances import PLAN_CLEARANCE, PLAN_FORCE
 from mcplan.certificate.transition_balance import cone_edges, missing_wrench
 from mcplan.certificate.transition_track import TransitionTrack
@@ -27,27 +27,27 @@ from mcplan.scene.contact import Carrier
 from mcplan.scene.environment import Environment
 from mcplan.scene.resting import carrier as carrier_of
 
-PARTS, PERIOD = 40, 0.02
-"""Samples per segment of a plan, and sampling period of a run (s)."""
+SEGMENT_SAMPLES, RUN_PERIOD_S = 40, 0.02
+"""Intervals per segment of a plan, and sampling period of a run (s)."""
 
-FAR = 0.05
+MAX_DISTANCE = 0.05
 """m: larger distances are not computed."""
 
 
 def track_clearance(environment: Environment, tracks: Sequence[TransitionTrack]) -> Check | None:
     """Return the clearance check of moved objects in a plan; None if no object moves."""
     solids = _Solids(environment)
-    least, where = np.inf, ""
+    min_distance, where = np.inf, ""
     for track in tracks:
-        t = np.linspace(0.0, track.duration, PARTS + 1)
+        t = np.linspace(0.0, track.duration, SEGMENT_SAMPLES + 1)
         poses = {name: track.object_poses(name, t) for name in track.objects}
         for name in track.objects:
             if np.array_equal(track.objects[name], track.moved[name]):
                 continue
-            distance, k, other = solids.least(name, poses)
-            if distance < least:
-                least, where = distance, f"{name} and {other}, {track.when(t[k])}"
-    return _line("transition: objects apart", least, where, PLAN_CLEARANCE)
+            distance, k, other = solids.min_distance(name, poses)
+            if distance < min_distance:
+                min_distance, where = distance, f"{name} and {other}, {track.when(t[k])}"
+    return _line("transition: objects apart", min_distance, where, PLAN_CLEARANCE)
 
 
 def run_clearance(evidence: RecomputedRun) -> Check | None:
@@ -60,24 +60,24 @@ def run_clearance(evidence: RecomputedRun) -> Check | None:
     except RunError:
         return None  # reported by the goal checks
     solids, names = _Solids(environment), evidence.record.objects
-    rows = np.unique([*range(0, len(run), max(1, round(PERIOD / run.dt))), len(run) - 1])
+    rows = np.unique([*range(0, len(run), max(1, round(RUN_PERIOD_S / run.dt))), len(run) - 1])
     q = run.object_q[rows]
     poses = {n: (rotation_of(q[:, i, 3:].T).transpose(2, 0, 1), q[:, i, :3]) for i, n in enumerate(names)}
-    least, where = np.inf, ""
+    min_distance, where = np.inf, ""
     for name in names:
         if np.ptp(poses[name][1], axis=0).max(initial=0.0) == 0.0:
             continue
-        distance, k, other = solids.least(name, poses)
-        if distance < least:
-            least, where = distance, f"{name} and {other}, {evidence.time(int(rows[k]))}"
-    return _line("objects: apart", least, where, evidence.tolerances.overlap)
+        distance, k, other = solids.min_distance(name, poses)
+        if distance < min_distance:
+            min_distance, where = distance, f"{name} and {other}, {evidence.time(int(rows[k]))}"
+    return _line("objects: apart", min_distance, where, evidence.tolerances.overlap)
 
 
-def _line(name: str, least: float, where: str, tolerance: float) -> Check | None:
+def _line(name: str, min_distance: float, where: str, tolerance: float) -> Check | None:
     if not where:
         return None
-    failure = "" if least >= -tolerance else f"{where}: they overlap by {-least:.4g} m"
-    return Check(name, least, "m", f">= {-tolerance:g}", not failure, where, failure)
+    failure = "" if min_distance >= -tolerance else f"{where}: they overlap by {-min_distance:.4g} m"
+    return Check(name, min_distance, "m", f">= {-tolerance:g}", not failure, where, failure)
 
 
 class _Solids:
@@ -88,28 +88,28 @@ class _Solids:
         self.objects: dict[str, Convex] = {name: solid for name, owner, solid in found if owner != WORLD}
         self.world: dict[str, Convex] = {name: solid for name, owner, solid in found if owner == WORLD}
 
-    def least(self, name: str, poses: dict[str, tuple[np.ndarray, np.ndarray]]) -> tuple[float, int, str]:
-        """Return the least distance of an object to other solids (m), its time index, and the nearest solid."""
+    def min_distance(self, name: str, poses: dict[str, tuple[np.ndarray, np.ndarray]]) -> tuple[float, int, str]:
+        """Return the minimum distance of an object to other solids (m), its time index, and the nearest solid."""
         R, p = poses[name]
-        m, least, when, who = len(p), FAR, 0, ""
-        still = np.broadcast_to(np.eye(3), (m, 3, 3)), np.zeros((m, 3))
-        others = {other: (solid, *still) for other, solid in self.world.items()}
+        m, min_distance, k_min, nearest = len(p), MAX_DISTANCE, 0, ""
+        fixed = np.broadcast_to(np.eye(3), (m, 3, 3)), np.zeros((m, 3))
+        others = {other: (solid, *fixed) for other, solid in self.world.items()}
         others |= {other: (solid, *poses[other]) for other, solid in self.objects.items() if other != name}
         for other, (solid, R2, p2) in others.items():
             pair = [self.objects[name], solid]
-            mine, theirs = Placed(pair, np.zeros(m, int), R, p), Placed(pair, np.ones(m, int), R2, p2)
-            distance = signed_distances(mine, theirs, np.full(m, FAR)).lower
+            a, b = Placed(pair, np.zeros(m, int), R, p), Placed(pair, np.ones(m, int), R2, p2)
+            distance = signed_distances(a, b, np.full(m, MAX_DISTANCE)).lower
             k = int(np.argmin(distance))
-            if not distance[k] >= least:
-                least, when, who = float(distance[k]), k, other
-        return least, when, who
+            if not distance[k] >= min_distance:
+                min_distance, k_min, nearest = float(distance[k]), k, other
+        return min_distance, k_min, nearest
 
 
-SLIDING = 5e-3
+SLIDING_SPEED = 5e-3
 """m/s: an object slides above this speed."""
 
-EDGE = 0.99
-"""Share of the friction limit that must oppose sliding."""
+MIN_SLIDING_FRICTION = 0.99
+"""Smallest friction force against sliding, as a share of the friction limit."""
 
 
 def object_checks(evidence: RecomputedRun) -> Iterator[Check]:
@@ -117,19 +117,19 @@ def object_checks(evidence: RecomputedRun) -> Iterator[Check]:
     run, bodies = evidence.run, {body.name: body for body in evidence.record.plan.bodies}
     if run.object_q is None or run.object_v is None or len(run) < 2:
         return
-    known = [(i, bodies[name]) for i, name in enumerate(evidence.record.objects) if name in bodies]
+    objects = [(i, bodies[name]) for i, name in enumerate(evidence.record.objects) if name in bodies]
     yield _integration(evidence, run.object_q, run.object_v)
-    yield _balance(evidence, known, run.object_q, run.object_v)
+    yield _balance(evidence, objects, run.object_q, run.object_v)
     if evidence.record.physics == "qp":
-        yield _friction(evidence, known, run.object_v)
-    apart = run_clearance(evidence)
-    if apart is not None:
-        yield apart
+        yield _friction(evidence, objects, run.object_v)
+    clearance = run_clearance(evidence)
+    if clearance is not None:
+        yield clearance
 
 
 def stance_objects(plan: Plan) -> Iterator[Check]:
     """Yield the static support check of objects in a plan; none if no object is touched or moved."""
-    line = WorstCase("objects: held", "N, N m beyond what holds it", PLAN_FORCE)
+    line = WorstCase("objects: held", "N, N m beyond the support", PLAN_FORCE)
     known = {thing.name for thing in plan.scenario.environment.objects}
     for k, stance in enumerate(plan.stances):
         touched = {c.carrier.name for c in stance.contacts if c.carrier is not None}
@@ -137,7 +137,7 @@ def stance_objects(plan: Plan) -> Iterator[Check]:
             carrier = _carrier(plan, stance, name)
             missing = _unsupported(stance, carrier)
             motion = "slide or tip" if carrier.rest else "fall"
-            line.see(missing, f"{name}, stance {k}", f"it would {motion}: {missing:.4g} beyond what holds it")
+            line.update(missing, f"{name}, stance {k}", f"it would {motion}: {missing:.4g} N (N m) beyond its support")
     if line.value is not None:
         yield line.check()
 
@@ -151,14 +151,14 @@ def _carrier(plan: Plan, stance: PlannedStance, name: str) -> Carrier:
 def _unsupported(stance: PlannedStance, carrier: Carrier) -> float:
     """Return the part of the weight and contact wrenches of an object that its support cannot balance (N, N m)."""
     on = [c for c in stance.contacts if c.carrier is not None and c.carrier.name == carrier.name]
-    asked = np.concatenate([-carrier.mass * STANDARD_GRAVITY, np.zeros(3)])
+    load = np.concatenate([-carrier.mass * STANDARD_GRAVITY, np.zeros(3)])
     for contact in on:
         w = stance.wrenches.get(contact.patch, np.zeros(6))
-        asked += np.concatenate([w[:3], w[3:] + np.cross(contact.p - carrier.com, w[:3])])
+        load += np.concatenate([w[:3], w[3:] + np.cross(contact.p - carrier.com, w[:3])])
     if carrier.rest is None:
-        return float(np.abs(asked).max())
-    edges = cone_edges(carrier.rest.axes, carrier.rest.friction, FACES)
-    return missing_wrench(edges, carrier.rest.world_points - carrier.com, asked)
+        return float(np.abs(load).max())
+    edges = cone_edges(carrier.rest.axes, carrier.rest.friction, CONE_EDGES)
+    return missing_wrench(edges, carrier.rest.world_points - carrier.com, load)
 
 
 def _integration(evidence: RecomputedRun, q: np.ndarray, v: np.ndarray) -> Check:
@@ -167,8 +167,8 @@ def _integration(evidence: RecomputedRun, q: np.ndarray, v: np.ndarray) -> Check
     off = np.zeros((len(run) - 1, q.shape[1]))
     for i in range(q.shape[1]):
         expected = integrate(q[:-1, i], v[1:, i], run.dt)
-        same = np.sum(expected[:, 3:] * q[1:, i, 3:], axis=1) >= 0.0
-        expected[:, 3:] *= np.where(same, 1.0, -1.0)[:, None]
+        same_sign = np.sum(expected[:, 3:] * q[1:, i, 3:], axis=1) >= 0.0
+        expected[:, 3:] *= np.where(same_sign, 1.0, -1.0)[:, None]
         off[:, i] = np.abs(expected - q[1:, i]).max(axis=1)
     k, i = worst(off)
     value, where = float(off[k, i]), f"{evidence.record.objects[i]}, {evidence.time(k + 1)}"
@@ -176,7 +176,7 @@ def _integration(evidence: RecomputedRun, q: np.ndarray, v: np.ndarray) -> Check
     return at_most("objects: integration", value, "m, -", bound, where, failure)
 
 
-def _balance(evidence: RecomputedRun, known: list[tuple[int, BodyRecord]], q: np.ndarray, v: np.ndarray) -> Check:
+def _balance(evidence: RecomputedRun, objects: list[tuple[int, BodyRecord]], q: np.ndarray, v: np.ndarray) -> Check:
     """``m (a_c - g) = sum f`` and ``I alpha + w x I w + r x m (a_c - g) = sum n``, about the frame of every object.
 
     In ``qp`` an object without contact points in the whole run must stay at rest. Integrators may evaluate the
@@ -184,8 +184,8 @@ def _balance(evidence: RecomputedRun, known: list[tuple[int, BodyRecord]], q: np
     from those at the beginning of the step by ``|g(w + d) - g(w)| + |g(d)|``, a first- and a second-order term.
     """
     run, bound = evidence.run, evidence.tolerances.eom
-    off = np.zeros((len(run) - 1, max(len(known), 1)))
-    for column, (i, body) in enumerate(known):
+    off = np.zeros((len(run) - 1, max(len(objects), 1)))
+    for column, (i, body) in enumerate(objects):
         force, moment, touched = _loads(evidence, i, q[:, i, :3])
         if not touched and evidence.record.physics == "qp":
             off[:, column] = np.abs(v[1:, i]).max(axis=1)
@@ -201,7 +201,7 @@ def _balance(evidence: RecomputedRun, known: list[tuple[int, BodyRecord]], q: np
         spin = np.einsum("kij,kj->ki", inertia, alpha) + gyroscopic + np.cross(r, push) - moment[:-1]
         off[:, column] = np.maximum(np.abs(push - force[:-1]).max(axis=1), _size(spin) - slack)
     k, column = worst(off)
-    value, where = float(off[k, column]), f"{known[column][1].name}, {evidence.time(k)}" if known else ""
+    value, where = float(off[k, column]), f"{objects[column][1].name}, {evidence.time(k)}" if objects else ""
     failure = (
         f"equation of motion of {where} off by {value:.6g} N (N m) "
         f"({np.count_nonzero((off > bound).any(axis=1))} of {len(run)} samples)"
@@ -222,14 +222,14 @@ def _size(vectors: np.ndarray) -> np.ndarray:
 def _loads(evidence: RecomputedRun, i: int, origin: np.ndarray) -> tuple[np.ndarray, np.ndarray, bool]:
     """Return the total contact force and moment (N, 3) on an object about its origin, and whether any exists."""
     run, count = evidence.run, len(evidence.run)
-    mine = np.flatnonzero(run.point_link == len(evidence.record.links) + i)
-    sample, f = evidence.point_sample[mine], run.point_force[mine]
-    n = np.cross(run.point_xyz[mine] - origin[sample], f)
+    rows = np.flatnonzero(run.point_link == len(evidence.record.links) + i)
+    sample, f = evidence.point_sample[rows], run.point_force[rows]
+    n = np.cross(run.point_xyz[rows] - origin[sample], f)
     total = [np.stack([np.bincount(sample, x[:, c], minlength=count) for c in range(3)], axis=1) for x in (f, n)]
-    return total[0], total[1], bool(len(mine))
+    return total[0], total[1], bool(len(rows))
 
 
-def _friction(evidence: RecomputedRun, known: list[tuple[int, BodyRecord]], v: np.ndarray) -> Check:
+def _friction(evidence: RecomputedRun, objects: list[tuple[int, BodyRecord]], v: np.ndarray) -> Check:
     """Check that support forces stay within the friction cone, and on its boundary against the motion while sliding.
 
     The support force is the total force on the object minus the force of the robot, which is the opposite of the
@@ -237,7 +237,7 @@ def _friction(evidence: RecomputedRun, known: list[tuple[int, BodyRecord]], v: n
     """
     bound, name = evidence.tolerances.force, "objects: friction"
     largest, where, failure = 0.0, "", ""
-    for i, body in known:
+    for i, body in objects:
         if body.up is None:
             continue
         up = np.array(body.up)
@@ -247,10 +247,10 @@ def _friction(evidence: RecomputedRun, known: list[tuple[int, BodyRecord]], v: n
         along = v[:, i, :3] - (v[:, i, :3] @ up)[:, None] * up
         speed = np.linalg.norm(along, axis=1)
         limit = body.friction * normal
-        beyond = np.linalg.norm(tangential, axis=1) - limit * (2.0 - EDGE)
-        opposing = -np.einsum("ki,ki->k", tangential, along) / np.maximum(speed, SLIDING)
-        lacking = np.where(speed > SLIDING, EDGE * limit - opposing, -np.inf)
-        for values, text in ((beyond, "is beyond its cone"), (lacking, "falls short of what slides against it")):
+        excess = np.linalg.norm(tangential, axis=1) - limit * (2.0 - MIN_SLIDING_FRICTION)
+        opposing = -np.einsum("ki,ki->k", tangential, along) / np.maximum(speed, SLIDING_SPEED)
+        deficit = np.where(speed > SLIDING_SPEED, MIN_SLIDING_FRICTION * limit - opposing, -np.inf)
+        for values, text in ((excess, "exceeds its cone"), (deficit, "is too small against sliding")):
             (k,) = worst(values)
             if values[k] > bound and not failure:
                 failure = f"friction on {body.name} {text} by {values[k]:.4g} N at {evidence.time(k)}"
@@ -262,6 +262,6 @@ def _friction(evidence: RecomputedRun, known: list[tuple[int, BodyRecord]], v: n
 def _on_robot(evidence: RecomputedRun, name: str) -> np.ndarray:
     """Return the force (N, 3) that an object exerts on the patches in contact with it."""
     run, target = evidence.run, evidence.point_target
-    mine = np.array([contact.carrier == name for contact in evidence.contacts] + [False])[target]
-    sample, f = evidence.point_sample[mine], run.point_force[mine]
+    points = np.array([contact.carrier == name for contact in evidence.contacts] + [False])[target]
+    sample, f = evidence.point_sample[points], run.point_force[points]
     return np.stack([np.bincount(sample, f[:, c], minlength=len(run)) for c in range(3)], axis=1)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from mcplan.certificate.goal_checks import SOMETHING, GoalChecker, GoalStates, GoalTolerances
+from mcplan.certificate.goal_checks import ANY_SUPPORT, GoalChecker, GoalStates, GoalTolerances
 from mcplan.certificate.motion_checks import worst
 from mcplan.certificate.recomputed_run import NONE, RecomputedRun
 from mcplan.certificate.report import Check, WorstCase
@@ -24,11 +24,11 @@ def place_checks(evidence: RecomputedRun) -> Iterator[Check]:
 def _slip(evidence: RecomputedRun) -> Iterator[Check]:
     """Check the drift of every contact from its first and its planned place, in its constrained directions."""
     run, tolerances = evidence.run, evidence.tolerances
-    loose = [(run.patches[column], first) for column, first, _, contact in evidence.intervals if contact == NONE]
-    wrong = "; ".join(
-        f"{patch} is in contact from {evidence.time(k)} on, but has no planned contact" for patch, k in loose
+    unplanned = [(run.patches[column], first) for column, first, _, contact in evidence.intervals if contact == NONE]
+    failure = "; ".join(
+        f"{patch} is in contact from {evidence.time(k)} on, but has no planned contact" for patch, k in unplanned
     )
-    yield Check("contacts are planned", float(len(loose)), "that are not", "== 0", not loose, "", wrong)
+    yield Check("contacts are planned", float(len(unplanned)), "that are not", "== 0", not unplanned, "", failure)
     for name, planned in (("slip", False), ("contact place", True)):
         lines = (
             WorstCase(name, "m", tolerances.slip, value=0.0),
@@ -43,7 +43,7 @@ def _slip(evidence: RecomputedRun) -> Iterator[Check]:
             for line, values in zip(lines, (distance, np.rad2deg(angle)), strict=True):
                 (i,) = worst(values)
                 begin = first + int(np.argmax(~(values <= line.bound)))
-                line.see(
+                line.update(
                     float(values[i]),
                     f"{run.patches[column]} at {evidence.time(first + i)}",
                     f"{values[i]:.4g} {line.unit} away from {origin}, allowed {line.bound:g} "
@@ -58,34 +58,36 @@ def _execution(evidence: RecomputedRun) -> Iterator[Check]:
     stopped = evidence.record.stopped
     failure = f"the simulation had to stop: {stopped}" if stopped else ""
     yield Check("carried out", float(bool(stopped)), "stops", "== 0", not stopped, "", failure)
-    loose, off, turned = [], [(0.0, "")], [(0.0, "")]
-    wanted = evidence.record.plan.stances[-1].contacts
-    for contact in wanted:
+    differences, distances, angles = [], [(0.0, "")], [(0.0, "")]
+    planned = evidence.record.plan.stances[-1].contacts
+    for contact in planned:
         column = run.patches.index(contact.patch)
         distance, angle = evidence.planned_error(column, slice(last, last + 1), evidence.contacts.index(contact))
         if not run.active[last, column]:
-            loose.append(f"{contact.patch} is not in contact with {contact.support} at the end")
+            differences.append(f"{contact.patch} is not in contact with {contact.support} at the end")
         text = f"{contact.patch} on {contact.support}"
-        off.append((float(distance[0]), text))
-        turned.append((float(np.rad2deg(angle[0])), text))
-    more = [p for c, p in enumerate(run.patches) if run.active[last, c] and p not in {w.patch for w in wanted}]
-    loose += [f"{patch} is in contact at the end, which the last stance has not" for patch in more]
-    yield Check("last stance", float(len(loose)), "differences", "== 0", not loose, "", "; ".join(loose))
-    for suffix, unit, found, bound in (
-        ("", "m", off, tolerances.goal),
-        (", angle", "deg", turned, float(np.rad2deg(tolerances.goal_turn))),
+        distances.append((float(distance[0]), text))
+        angles.append((float(np.rad2deg(angle[0])), text))
+    extra = [p for c, p in enumerate(run.patches) if run.active[last, c] and p not in {w.patch for w in planned}]
+    differences += [f"{patch} is in contact at the end, but not in the last stance" for patch in extra]
+    yield Check(
+        "last stance", float(len(differences)), "differences", "== 0", not differences, "", "; ".join(differences)
+    )
+    for suffix, unit, values, bound in (
+        ("", "m", distances, tolerances.goal),
+        (", angle", "deg", angles, float(np.rad2deg(tolerances.goal_turn))),
     ):
-        value, where = max(found, key=lambda item: np.inf if np.isnan(item[0]) else item[0])
+        value, where = max(values, key=lambda item: np.inf if np.isnan(item[0]) else item[0])
         allowed = f"allowed {bound:.4g} {unit}"
         wrong = [
-            f"{text} ends {amount:.4g} {unit} away from its place" for amount, text in found if not amount <= bound
+            f"{text} ends {amount:.4g} {unit} away from its place" for amount, text in values if not amount <= bound
         ]
         failure = f"{'; '.join(wrong)}, {allowed}" if wrong else ""
         yield Check(f"last stance, place{suffix}", value, unit, f"<= {bound:.4g}", not failure, where, failure)
 
 
 def _goals(evidence: RecomputedRun) -> Iterator[Check]:
-    """Yield the lines of the scenario's goal."""
+    """Yield the checks of the goal of the scenario."""
     run, tolerances = evidence.run, evidence.tolerances
     document = evidence.record.scenario.document
     if not document or not evidence.record.plan.document:
@@ -95,7 +97,7 @@ def _goals(evidence: RecomputedRun) -> Iterator[Check]:
     except RunError as error:
         yield Check("goal", None, "", "met", False, "", f"the goal cannot be judged: {error}")
         return
-    supports = {patch: np.where(run.active[:, column], SOMETHING, "") for column, patch in enumerate(run.patches)}
+    supports = {patch: np.where(run.active[:, column], ANY_SUPPORT, "") for column, patch in enumerate(run.patches)}
     poses = run.object_q if run.object_q is not None else np.zeros((len(run), 0, 7))
     states = GoalStates(
         run.q, evidence.motion.com, evidence.motion.R, evidence.motion.p, supports,
@@ -110,19 +112,19 @@ def _goals(evidence: RecomputedRun) -> Iterator[Check]:
 
 
 def _fall(evidence: RecomputedRun) -> Check:
-    """Judge that the centre of mass stays above the lowest planned one, less an allowance."""
+    """Check that the centre of mass stays above the lowest planned one, minus the tolerance."""
     allowed = evidence.tolerances.fall
     if MOUNT in evidence.run.patches:
         return Check("fall", 0.0, "m", f"<= {allowed:g}", True, "the base is fixed")
     planned = evidence.mechanism.motion(np.array([s.q for s in evidence.record.plan.stances])).com[:, 2]
-    sunk = planned.min() - evidence.motion.com[:, 2]
-    (k,) = worst(sunk)
-    passed = bool(sunk[k] <= allowed)
+    descent = planned.min() - evidence.motion.com[:, 2]
+    (k,) = worst(descent)
+    passed = bool(descent[k] <= allowed)
     failure = ""
     if not passed:
-        first = int(np.flatnonzero(~(sunk <= allowed))[0])
+        first = int(np.flatnonzero(~(descent <= allowed))[0])
         failure = (
-            f"fell: the centre of mass is {sunk[k]:.3g} m below the lowest planned one at {evidence.time(k)}, "
+            f"fell: the centre of mass is {descent[k]:.3g} m below the lowest planned one at {evidence.time(k)}, "
             f"beyond {allowed:g} m from {evidence.time(first)} on"
         )
-    return Check("fall", max(float(sunk[k]), 0.0), "m", f"<= {allowed:g}", passed, evidence.time(k), failure)
+    return Check("fall", max(float(descent[k]), 0.0), "m", f"<= {allowed:g}", passed, evidence.time(k), failure)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mcplan.certificate.independent import Mechanism, away, deviation, rotation_of, rotation_vector
+from mcplan.certificate.independent import Mechanism, contact_deviation, deviation, rotation_of, rotation_vector
 from mcplan.certificate.tolerances import Tolerances, tolerances_of
 from mcplan.errors import RunError
 from mcplan.record.records import ContactRecord
@@ -49,7 +49,7 @@ class RecomputedRun:
 
     @cached_property
     def plan(self) -> "Plan":
-        """The plan as the record's document says it, with its scenario and robot; nothing in memory is trusted."""
+        """The plan with its scenario and robot, rebuilt from the document in the record, never from memory."""
         try:
             return rebuild_plan(self.record)
         except (TypeError, ValueError, KeyError, AttributeError, OSError) as error:  # a document may hold anything
@@ -57,14 +57,14 @@ class RecomputedRun:
 
     @cached_property
     def planned_surfaces(self) -> "dict[str, Surface]":
-        """Surfaces by name, where the plan has them; none when the plan cannot be rebuilt."""
+        """Surfaces by name, at their planned poses; empty if the plan cannot be rebuilt."""
         try:
             return {surface.name: surface for surface in self.plan.scenario.environment.surfaces}
         except RunError:
             return {}
 
     def section(self, name: str) -> dict:
-        """Return a section of the scenario's document; empty where there is none that can be read."""
+        """Return a section of the scenario's document; empty if it is absent or invalid."""
         found = self.record.scenario.document.get(name)
         return found if isinstance(found, dict) else {}
 
@@ -79,7 +79,7 @@ class RecomputedRun:
 
     @cached_property
     def intervals(self) -> list[tuple[int, int, int, int]]:
-        """Every time that a patch is in contact: (patch, first sample, sample after the last, planned contact)."""
+        """Contact intervals of all patches: (patch, first sample, sample after the last, planned contact)."""
         found = []
         for column, patch in enumerate(self.run.patches):
             on = np.concatenate([[False], self.run.active[:, column], [False]])
@@ -99,15 +99,15 @@ class RecomputedRun:
     def error(
         self, column: int, rows: slice, R: np.ndarray, p: np.ndarray, contact: int, at: np.ndarray | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Distance (m) and angle (rad) of a patch from a pose (R, p), in the directions that the contact constrains.
+        """Return distance (m) and angle (rad) of a patch from a pose (R, p), along constrained directions of a contact.
 
-        Of a contact on an object, relative to the object: (R, p) goes along with it from its pose ``at`` (7,).
+        For a contact on an object, (R, p) belongs to the object pose ``at`` (7,), and moves along with the object.
         """
         name = self.run.patches[column]
         R_now, p_now = self.motion.R[name][rows], self.motion.p[name][rows]
         if at is not None and (q := self.carrier(contact)) is not None:
-            back = rotation_of(at[3:, None])[..., 0] @ rotation_of(q[rows, 3:].T).transpose(2, 1, 0)
-            R_now, p_now = back @ R_now, at[:3] + np.einsum("kij,kj->ki", back, p_now - q[rows, :3])
+            to_begin = rotation_of(at[3:, None])[..., 0] @ rotation_of(q[rows, 3:].T).transpose(2, 1, 0)
+            R_now, p_now = to_begin @ R_now, at[:3] + np.einsum("kij,kj->ki", to_begin, p_now - q[rows, :3])
         if contact != NONE and self.contacts[contact].radius:
             e = self._rolling_error(self.contacts[contact], R, p, R_now, p_now)
             return np.linalg.norm(e, axis=1), np.zeros(len(e))
@@ -118,17 +118,19 @@ class RecomputedRun:
     def _rolling_error(
         self, ball: ContactRecord, R: np.ndarray, p: np.ndarray, R_now: np.ndarray, p_now: np.ndarray
     ) -> np.ndarray:
-        """Return how far (K, 3) a ball is from where it has rolled to from a pose (R, p), its axes.
+        """Return the deviation (K, 3) of a ball from pure rolling from a pose (R, p), in its axes.
 
-        Where torques drive, that is its error at the first of the samples plus the distance that it has slid since:
+        In physics driven by torques, the error at the first sample plus the distance that it has slid since:
 
             p_k - p_0 - sum r dphi x n,    dphi the rotation from one sample to the next
 
-        In ``qp`` places are the program's, which takes ``phi`` for the rotation from upright as plans do.
+        In ``qp`` the position follows from ``phi``, the rotation from upright, as in plans.
         """
         R0 = np.array(ball.R)
         k = len(R_now) if self.record.physics == "qp" else 1
-        off = away(ball, R0.T @ R_now[:k], (p_now[:k] - p) @ R0) - away(ball, (R0.T @ R)[None], np.zeros((1, 3)))
+        off = contact_deviation(ball, R0.T @ R_now[:k], (p_now[:k] - p) @ R0) - contact_deviation(
+            ball, (R0.T @ R)[None], np.zeros((1, 3))
+        )
         if k == len(R_now):
             return off[:, :3]
         turn = rotation_vector(R_now[1:] @ np.swapaxes(R_now[:-1], 1, 2))
@@ -137,19 +139,19 @@ class RecomputedRun:
         return off[:, :3] + slid @ R0
 
     def planned_error(self, column: int, rows: slice, contact: int) -> tuple[np.ndarray, np.ndarray]:
-        """Distance (m) and angle (rad) of a patch from a planned contact."""
+        """Return distance (m) and angle (rad) of a patch from a planned contact."""
         pose = self.contacts[contact].carrier_pose
         return self.error(column, rows, *self.places[contact][:2], contact, None if pose is None else np.array(pose))
 
     def drift(self, column: int, rows: slice, contact: int) -> tuple[np.ndarray, np.ndarray]:
-        """Distance (m) and angle (rad) of a patch from where it is at the first of the samples."""
+        """Return distance (m) and angle (rad) of a patch from its pose at the first of the samples."""
         name, q = self.run.patches[column], self.carrier(contact)
         at = None if q is None else q[rows.start]
         R, p = self.motion.R[name][rows.start], self.motion.p[name][rows.start]
         return self.error(column, rows, R, p, contact, at)
 
     def carrier(self, contact: int) -> np.ndarray | None:
-        """Poses (N, 7) of the object that a planned contact is on, or None."""
+        """Return the poses (N, 7) of the object that a planned contact is on, or None."""
         name = None if contact == NONE else self.contacts[contact].carrier
         if name is None or self.run.object_q is None:
             return None
@@ -172,9 +174,8 @@ class RecomputedRun:
     def point_split(self) -> tuple[np.ndarray, np.ndarray]:
         """Normal and tangential part of every point's force, (K,), (K,) N.
 
-        The cone stands on the normal that the point was recorded with, as far as ``point_tilt`` admits it: faces that
-        are not quite parallel meet with the normal of one of them, or of an edge that crosses an edge. In ``qp`` a
-        contact is where it was planned, and so is its normal.
+        With the recorded normal, which the check of normals compares with ``point_tilt``: if faces are not quite
+        parallel, the normal is that of one of them, or of two crossing edges. In ``qp`` the normal is the planned one.
         """
         run = self.run
         normal = self.support_normal if self.record.physics == "qp" else run.point_normal
@@ -189,27 +190,27 @@ class RecomputedRun:
         """
         target, normal = self.point_target, self.run.point_normal.copy()
         for c, contact in enumerate(self.contacts):
-            mine = target == c
-            normal[mine] = self.normal(c, self.point_sample[mine])
+            points = target == c
+            normal[points] = self.normal(c, self.point_sample[points])
             q = self.carrier(c)
             if contact.carrier_pose is not None and q is not None:
                 planned = rotation_of(np.array(contact.carrier_pose)[3:, None])[..., 0]
-                turned = rotation_of(q[self.point_sample[mine], 3:].T)
-                normal[mine] = np.einsum("ijk,j->ki", turned, planned.T @ self.normals[c])
+                rotation = rotation_of(q[self.point_sample[points], 3:].T)
+                normal[points] = np.einsum("ijk,j->ki", rotation, planned.T @ self.normals[c])
         return normal
 
     @cached_property
     def point_tilt(self) -> np.ndarray:
-        """By how much the patch of every planned point is turned out of its support, (K,) rad; 0 elsewhere."""
+        """Angle (K,) rad between the patch of every planned point and its support; 0 elsewhere."""
         tilt, target = np.zeros(len(self.point_target)), self.point_target
         for column, patch in enumerate(self.run.patches):
-            mine = (target != NONE) & (self.run.point_patch == column)
-            out = self.motion.R[patch][self.point_sample[mine], :, 2]
-            tilt[mine] = np.linalg.norm(out + self.support_normal[mine], axis=1)
+            points = (target != NONE) & (self.run.point_patch == column)
+            patch_normal = self.motion.R[patch][self.point_sample[points], :, 2]
+            tilt[points] = np.linalg.norm(patch_normal + self.support_normal[points], axis=1)
         return tilt
 
     def normal(self, contact: int, rows: np.ndarray) -> np.ndarray:
-        """Return the normal (k, 3) of a planned contact at samples; that of a patch which rolls turns with it."""
+        """Return the normal (k, 3) of a planned contact at samples; it turns with a rolling patch."""
         planned = self.contacts[contact]
         if not planned.rolls:
             return np.broadcast_to(self.normals[contact], (len(rows), 3))
@@ -217,7 +218,7 @@ class RecomputedRun:
         return self.motion.R[planned.patch][rows] @ in_patch
 
     def point_name(self, i: int) -> str:
-        """Return a contact point as text: which one, and when."""
+        """Return name and time of a contact point as text."""
         k, patch = int(self.point_sample[i]), int(self.run.point_patch[i])
         if patch < 0:
             names = [*self.record.links, *self.record.objects]
@@ -227,31 +228,31 @@ class RecomputedRun:
         return f"point {number} of {self.run.patches[patch]} at {self.time(k)}"
 
     def _actual_place(self, contact: ContactRecord) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Pose R, p and axes of a planned contact on the surface as the physics had it."""
+        """Return R, p and axes of a planned contact on the surface at its pose in the physics."""
         R, p, axes = (np.array(value) for value in (contact.R, contact.p, contact.axes))
-        real = self.record.world.surfaces.get(contact.support)
-        if real is None:
+        actual = self.record.world.surfaces.get(contact.support)
+        if actual is None:
             return R, p, axes
         planned = self.planned_surfaces.get(contact.support)
         if planned is None:
             return R, p, axes
-        turn = np.array(real.R) @ planned.R.T
-        return turn @ R, np.array(real.p) + turn @ (p - planned.p), turn @ axes
+        turn = np.array(actual.R) @ planned.R.T
+        return turn @ R, np.array(actual.p) + turn @ (p - planned.p), turn @ axes
 
     def _planned_contact(self, patch: str, first: int, end: int) -> int:
-        """Planned contact that a patch made when it touched: of the stances around that time, the nearest place.
+        """Return the planned contact of a patch for an interval: the nearest one, of the stances around that time.
 
-        A patch that is being lifted may touch once more the place that it comes from.
+        A patch may touch its previous place again while it is lifted.
         """
         stances = self.record.plan.stances
-        near = [self.record.phases[i].stance for i in np.unique(self.run.phase[first:end])]
-        known = [i for i in near if i is not None]
-        chosen = list(stances)
-        if known and None not in near:
-            before = max(min(known) - 1, 0)
-            left = [s for s in stances[:before] if s.contact(patch)]
-            chosen = [*left[-1:], *stances[before : max(known) + 2]]
-        options = [s.contact(patch) for s in chosen if s.contact(patch)] or [s.contact(patch) for s in stances]
+        phase_stances = [self.record.phases[i].stance for i in np.unique(self.run.phase[first:end])]
+        indices = [i for i in phase_stances if i is not None]
+        candidates = list(stances)
+        if indices and None not in phase_stances:
+            start = max(min(indices) - 1, 0)
+            previous = [s for s in stances[:start] if s.contact(patch)]
+            candidates = [*previous[-1:], *stances[start : max(indices) + 2]]
+        options = [s.contact(patch) for s in candidates if s.contact(patch)] or [s.contact(patch) for s in stances]
         best, nearest = NONE, np.inf
         for contact in options:
             if contact is None:
@@ -264,6 +265,6 @@ class RecomputedRun:
 
 
 def _projector(contact: ContactRecord) -> np.ndarray:
-    """``S' S``: onto the constrained directions, patch axes."""
+    """Return ``S' S``, the projector onto the constrained directions, in patch axes."""
     S = np.array(contact.selection).reshape(-1, 6)
     return S.T @ S

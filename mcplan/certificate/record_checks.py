@@ -18,14 +18,24 @@ from mcplan.record.recording import digest, record_plan, record_robot
 from mcplan.record.records import DocumentRecord, RobotRecord
 from mcplan.util.qp_status import HOLD, NO_QP, SLACK
 
-SAME = 1e-9
-"""Numbers of the plan that was rebuilt from its document, in their own unit: coordinates become poses by other sums."""
+ROUNDING = 1e-9
+"""Tolerance of numbers of the plan rebuilt from its document, in their unit: poses are computed by other sums."""
 
-FOUND = ("mcplan", "stances", "plan", "robot")
+UNCOMPARED_KEYS = ("mcplan", "stances", "plan", "robot")
 """Keys in which documents of a plan and of its scenario may differ: version, results, path of the robot."""
 
-OF_ROBOT = ("links", "joints", "coordinates", "lower", "upper", "velocity", "torque", "armature", "patches")
-"""Parts of a robot's record that its files say again."""
+ROBOT_FIELDS = (
+    "links",
+    "joints",
+    "coordinates",
+    "lower",
+    "upper",
+    "velocity",
+    "torque",
+    "armature",
+    "patches",
+)
+"""Fields of a robot's record that its files repeat."""
 
 
 def record_checks(evidence: RecomputedRun) -> Iterator[Check]:
@@ -33,56 +43,56 @@ def record_checks(evidence: RecomputedRun) -> Iterator[Check]:
     record = evidence.record
     for name, part in (("scenario", record.scenario), ("plan", record.plan)):
         yield _line(f"record: {name}", list(_document(name, part)))
-    wrong = list(_robot_files(record.robot))
-    between = list(_differences("", _user_part(record.scenario.document), _user_part(record.plan.document)))
-    asked, kept = _sequence(record.scenario.document), _sequence(record.plan.document)
-    if kept is not None and not record.scenario.document.get("goal"):  # plans of earlier versions keep none
-        between += _differences("stances", asked, kept)
-    stances: list[str] = []
+    robot_errors = list(_robot_files(record.robot))
+    plan_errors = list(_differences("", _user_part(record.scenario.document), _user_part(record.plan.document)))
+    scenario_sequence, plan_sequence = _sequence(record.scenario.document), _sequence(record.plan.document)
+    if plan_sequence is not None and not record.scenario.document.get("goal"):  # plans of earlier versions have none
+        plan_errors += _differences("stances", scenario_sequence, plan_sequence)
+    stance_errors: list[str] = []
     if record.plan.document:
         try:
             plan = evidence.plan
         except RunError as error:
-            stances.append(str(error))
+            stance_errors.append(str(error))
         else:
-            between += contacts_not_in_scenario(plan)
-            again = record_robot(plan.scenario.robot)
-            wrong += _differences("robot", *(_part(robot, OF_ROBOT) for robot in (record.robot, again)))
-            mine, other = record.plan, record_plan(plan)
-            stances += _differences("plan", *(_part(each, ("stances", "bodies")) for each in (mine, other)))
-    yield _line("record: robot", wrong)
-    yield _line("record: plan is of the scenario", [f"scenario and plan differ: {text}" for text in between])
-    yield _line("record: stances are the plan's", stances)
+            plan_errors += contacts_not_in_scenario(plan)
+            rebuilt = record_robot(plan.scenario.robot)
+            robot_errors += _differences("robot", *(_part(robot, ROBOT_FIELDS) for robot in (record.robot, rebuilt)))
+            recorded, again = record.plan, record_plan(plan)
+            stance_errors += _differences("plan", *(_part(each, ("stances", "bodies")) for each in (recorded, again)))
+    yield _line("record: robot", robot_errors)
+    yield _line("record: plan is of the scenario", [f"scenario and plan differ: {text}" for text in plan_errors])
+    yield _line("record: stances are the plan's", stance_errors)
 
 
-def _line(name: str, wrong: list[str]) -> Check:
-    more = f" (and {len(wrong) - 3} more)" if len(wrong) > 3 else ""
-    failure = f"{name}: " + "; ".join(wrong[:3]) + more if wrong else ""
-    return Check(name, float(len(wrong)), "differences", "== 0", not wrong, "", failure)
+def _line(name: str, errors: list[str]) -> Check:
+    more = f" (and {len(errors) - 3} more)" if len(errors) > 3 else ""
+    failure = f"{name}: " + "; ".join(errors[:3]) + more if errors else ""
+    return Check(name, float(len(errors)), "differences", "== 0", not errors, "", failure)
 
 
 def _document(name: str, part: DocumentRecord) -> Iterator[str]:
     if not part.document:
-        yield f"there is no {name} to judge by"
+        yield f"there is no {name} to compare with"
     elif digest(part.document) != part.digest:
-        yield f"the {name} is not the one whose hash is kept"
+        yield f"the {name} does not have the recorded hash"
 
 
 def _robot_files(robot: RobotRecord) -> Iterator[str]:
     text = "".join(robot.files.get(name, "") for name in ("robot.urdf", "robot.yaml", "robot.srdf"))
     if not text:
-        yield "there are no files of the robot to judge by"
+        yield "there are no files of the robot to compare with"
     elif hashlib.sha256(text.encode()).hexdigest() != robot.digest:
-        yield "the robot's files are not those whose hash is kept"
+        yield "the robot's files do not have the recorded hash"
 
 
 def _user_part(document: Mapping[str, Any]) -> Any:
-    """Return the user's part of a document: without results and without names of files."""
-    return _without_files({key: value for key, value in document.items() if key not in FOUND})
+    """Return the user's part of a document, without results and file names."""
+    return _without_files({key: value for key, value in document.items() if key not in UNCOMPARED_KEYS})
 
 
 def _sequence(document: Mapping[str, Any]) -> Any:
-    """Return the hand-written sequence of a scenario, which a plan's document keeps beside its own stances."""
+    """Return the user's contact sequence of a scenario; the document of a plan stores it beside its own stances."""
     stances = document.get("stances")
     if isinstance(stances, list) and not any(isinstance(item, Mapping) and "q" in item for item in stances):
         return stances
@@ -109,7 +119,7 @@ def _differences(where: str, one: Any, other: Any) -> Iterator[str]:
     elif isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
         for i, (a, b) in enumerate(zip(one, other, strict=True)):
             yield from _differences(f"{where}[{i}]", a, b)
-    elif not (abs(one - other) <= SAME * max(1.0, abs(other)) if numbers else one == other):
+    elif not (abs(one - other) <= ROUNDING * max(1.0, abs(other)) if numbers else one == other):
         yield f"{where} is {_short(one)}, expected {_short(other)}"
 
 
@@ -119,30 +129,28 @@ def _short(value: Any) -> str:
 
 
 def solver_checks(evidence: RecomputedRun) -> Iterator[Check]:
-    """Yield the lines of the certificate that concern the solutions of the controller's program.
+    """Yield the checks of the solutions of the controller's program.
 
-    The program is due at every step, or at the whole fraction of them that ``control.rate`` says; a step at which it
-    was due and did not run counts as one without a solution.
+    The program is due at every step, or at every few steps according to ``control.rate``. A step at which it was due
+    and did not run counts as one without a solution.
     """
     run, tolerances = evidence.run, evidence.tolerances
     if name := evidence.record.controller:
-        asked = int(np.count_nonzero(run.qp_status != NO_QP))
-        failure = (
-            f"{asked} samples say that a program was solved, and the run that {name} gave the torques" if asked else ""
-        )
+        solved = int(np.count_nonzero(run.qp_status != NO_QP))
+        failure = f"{solved} samples have a solved program, although the torques are those of {name}" if solved else ""
         if evidence.record.physics == "qp":
-            failure = f"physics qp integrates what a program says, and the run says that {name} gave the torques"
-        yield Check("no program", float(asked), f"ticks beside {name}", "== 0", not failure, "", failure)
+            failure = f"physics qp integrates the solution of a program, but the torques are those of {name}"
+        yield Check("no program", float(solved), f"ticks beside {name}", "== 0", not failure, "", failure)
         return
     every = steps_per_tick(evidence)
     due = np.arange(len(run)) % every == 0
-    without = due & ((run.qp_status == HOLD) | (run.qp_status == NO_QP))
-    yield _share(evidence, "ticks without a solution", without, due, tolerances.hold)
+    unsolved = due & ((run.qp_status == HOLD) | (run.qp_status == NO_QP))
+    yield _share(evidence, "ticks without a solution", unsolved, due, tolerances.hold)
     amount = np.full(len(run), np.inf) if run.qp_slack is None else run.qp_slack
     slack = (run.qp_status == SLACK) & ~(amount <= NEGLIGIBLE_VIOLATION)
     yield _share(evidence, "ticks in slack form", slack, due, tolerances.slack)
     if run.qp_slack is None:
-        yield Check("slack", None, "", "", True, "the run does not say how much")
+        yield Check("slack", None, "", "", True, "the run has no record of the amount")
         return
     total = float(np.sum(np.where(slack, amount, 0.0)) * every * run.dt)
     worst = int(np.argmax(np.where(slack, amount, 0.0)))
@@ -152,7 +160,7 @@ def solver_checks(evidence: RecomputedRun) -> Iterator[Check]:
 
 
 def steps_per_tick(evidence: RecomputedRun) -> int:
-    """Return how many steps a tick of the controller lasts, by the scenario."""
+    """Return the number of simulation steps per tick of the controller, from the scenario."""
     rate = evidence.section("control").get("rate")
     if not isinstance(rate, int | float) or not rate > 0.0:
         return 1

@@ -19,7 +19,7 @@ KEYS = (
     "clearance",
     "solver_failures",
 )
-"""What ``report.json`` holds beside ``success``, ``goals``, ``failures`` and ``notices``."""
+"""Keys of ``report.json`` besides ``success``, ``goals``, ``failures`` and ``notices``."""
 
 
 @dataclass(frozen=True)
@@ -29,9 +29,9 @@ class Check:
     Parameters
     ----------
     name : of the check.
-    value : worst value found; None where nothing applies.
+    value : worst value found; None if the check does not apply.
     unit : of the value.
-    bound : the allowed values, as text (``<= 1e-06``); empty for a line that only informs.
+    bound : the allowed values, as text (``<= 1e-06``); empty for a line without verdict.
     passed : whether the value is allowed.
     where : the place and time of the worst value.
     failure : the thing, place, time and amount that are wrong; empty when the check passed.
@@ -63,26 +63,26 @@ class WorstCase:
 
     Parameters
     ----------
-    name, unit : of the line.
-    bound : what a value may be at most; at least, where ``least``.
-    value : before any other is seen; None where none need be.
+    name, unit : of the check.
+    bound : upper bound of the value; lower bound if ``at_least``.
+    value : initial value; None if the check does not apply without values.
     """
 
-    def __init__(self, name: str, unit: str, bound: float, least: bool = False, value: float | None = None):
-        self.name, self.unit, self.bound, self.sign = name, unit, bound, -1.0 if least else 1.0
-        self.value, self.where, self.wrong = value, "", list[str]()
+    def __init__(self, name: str, unit: str, bound: float, at_least: bool = False, value: float | None = None):
+        self.name, self.unit, self.bound, self.sign = name, unit, bound, -1.0 if at_least else 1.0
+        self.value, self.where, self.failures = value, "", list[str]()
 
-    def see(self, value: float, where: str, failure: str, bound: float | None = None) -> None:
+    def update(self, value: float, where: str, failure: str, bound: float | None = None) -> None:
         """Add a value; ``failure`` is its message if it exceeds ``bound`` (None: that of the check)."""
         if self.value is None or not self.sign * value <= self.sign * self.value:
             self.value, self.where = value, where
         if not self.sign * value <= self.sign * (self.bound if bound is None else bound):
-            self.wrong.append(f"{where}: {failure}")
+            self.failures.append(f"{where}: {failure}")
 
     def check(self) -> Check:
         """Return the line."""
         bound = "" if self.value is None else f"{'>=' if self.sign < 0 else '<='} {self.bound:g}"
-        return Check(self.name, self.value, self.unit, bound, not self.wrong, self.where, "; ".join(self.wrong))
+        return Check(self.name, self.value, self.unit, bound, not self.failures, self.where, "; ".join(self.failures))
 
 
 @dataclass(frozen=True, repr=False)
@@ -93,8 +93,8 @@ class Report:
     ----------
     title : name of the run or plan.
     checks : the lines of the certificate.
-    values : the keys of ``report.json`` (``KEYS``); None where nothing applies.
-    notices : what the controller noted while it ran: time (s), text, bodies and amount (m). They are no checks.
+    values : the keys of ``report.json`` (``KEYS``); None if a check does not apply.
+    notices : events that the controller reported: time (s), text, bodies and amount (m). They are not checks.
     """
 
     title: str
@@ -114,7 +114,7 @@ class Report:
 
     @property
     def goals(self) -> list[dict[str, Any]]:
-        """The items of the goal in their order: title, whether it is reached, and how far it is met in each field."""
+        """The items of the goal in their order: title, whether it is reached, and the error of each field."""
         found: dict[str, list[Check]] = {}
         for check in self.checks:
             title, colon, _ = check.name.partition(": ")
@@ -136,8 +136,8 @@ class Report:
         return self.text()
 
     def __repr__(self) -> str:
-        broken = len(self.failures)
-        return f"Report({self.title!r}, {'holds' if self.success else f'{broken} of {len(self.checks)} checks broken'})"
+        count = len(self.failures)
+        return f"Report({self.title!r}, {'holds' if self.success else f'{count} of {len(self.checks)} checks broken'})"
 
     def _repr_html_(self) -> str:
         """Return the certificate as a table for notebooks."""
@@ -166,22 +166,22 @@ class Report:
         for notice in self.notices:
             kinds.setdefault(re.sub(r"-?\d[\d.]*(e-?\d+)?", "#", notice["text"]), []).append(notice)
         lines = []
-        for alike in kinds.values():
-            first, last = alike[0], alike[-1]
+        for group in kinds.values():
+            first, last = group[0], group[-1]
             when = f"t = {first['t']:.3f} s"
-            if len(alike) > 1:
-                when = f"{len(alike)} times from t = {first['t']:.3f} s to {last['t']:.3f} s"
+            if len(group) > 1:
+                when = f"{len(group)} times from t = {first['t']:.3f} s to {last['t']:.3f} s"
             lines.append(f"{when}: {first['text']}")
         if lines:
-            held = "the certificate holds nevertheless" if self.success else "see the failures above"
-            lines.append(f"events outside the plan; {held}")
+            verdict = "the certificate holds nevertheless" if self.success else "see the failures above"
+            lines.append(f"events outside the plan; {verdict}")
         return lines
 
     def text(self, width: int | None = None) -> str:
         """Return the certificate as text; if the width is too small, the place of a value is on a separate line."""
         rows = self.rows()
         widths = [max(len(row[i]) for row in rows) for i in range(4)]
-        if width is not None and 8 + sum(widths) > width:  # a value so long that it stands alone pushes its bound aside
+        if width is not None and 8 + sum(widths) > width:  # a very long value only shifts its own bound
             widths[2] = max(8, min(widths[2], width - 8 - widths[0] - widths[1] - widths[3]))
         lines = [f"{self.title}: {'certificate holds' if self.success else 'CERTIFICATE BROKEN'}"]
         for row in rows:

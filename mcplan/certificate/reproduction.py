@@ -3,25 +3,25 @@
 Compared quantities and their scales; every bound is 1e-6 (``AGREEMENT``):
 
 - generalised forces ``M vd + h - sum J' w``, relative to the largest force or moment of the sample, weight included;
-- centre of mass and patch poses, relative to 1 m, or to the distance from the origin where that is more; rotations by
+- centre of mass and patch poses, relative to 1 m, or to the distance from the origin if that is larger; rotations by
   the entries of their matrices;
 - velocities of patches, relative to 1 m/s (rad/s), or to the fastest coordinate of the sample. The certificate has no
   velocities; they follow from the power of its contact forces, ``w . (J v) = (J' w) . v``;
 - kinetic and potential energy, relative to the greater of the two and to ``m g`` times 1 m;
-- power: the rate of the engine's energy against what torques, wrenches and external forces do, relative to the sum of
-  the magnitudes, or to 1 W;
+- power: the rate of the engine's energy against the power of torques, wrenches and external forces, relative to the sum
+  of the magnitudes, or to 1 W;
 - links, joint limits and distances: see `mcplan.certificate.engine_checks`.
 
 The engine also checks the equation of motion with its own forces, relative to the largest force of the sample
 (``EQUATION``), and the integration of state and velocity by its own integrator, relative to the largest number in the
 row, or to 1 (``INTEGRATION``). Both equations hold to rounding in every back end, because a run continues with the
 recorded numbers (largest found: 8e-14 and 3e-15). So the bounds are about a hundred times the rounding, far below those
-of the certificate, which reflect relevant errors. They detect a change of a single number by 1e-3 of its value, if it
-is larger than
+of the certificate, which are set by physically relevant errors. They detect a change of a single number by 1e-3 of its
+value, if it is larger than
 
 - 1e-8 of the largest force of the sample, of ``tau`` and ``wrench`` (5e-6 N for a humanoid);
 - 1e-9 m or rad, of ``q``, where the robot is within 1 m of the origin; 1e-3 m, of ``com``;
-- 1e-9 / dt, of ``vd`` (1e-6 m/s² or rad/s² at 1 kHz); of the last sample, which nothing follows, where its share of
+- 1e-9 / dt, of ``vd`` (1e-6 m/s² or rad/s² at 1 kHz); in the last sample, which has no successor, if its share of
   the force is that of ``tau``.
 
 Smaller numbers are lost in rounding.
@@ -51,19 +51,19 @@ AGREEMENT = 1e-6
 """Largest relative difference between an engine and the certificate."""
 
 EQUATION, INTEGRATION = 1e-11, 1e-12
-"""Relative: what may be left of the equation of motion, and of the integration identity."""
+"""Relative residuals of the equation of motion and of the integration identity."""
 
-PERIOD = 0.020
-"""s: between samples of which velocities, energy and power are compared; the rest is of every sample."""
+PERIOD_S = 0.020
+"""s: period of the samples at which velocities, energy and power are compared; all else is compared at every sample."""
 
 
 class Reproduction:
-    """A run by an engine, beside what the certificate found.
+    """Comparison of a run recomputed by an engine with the certificate's recomputation.
 
     Parameters
     ----------
     engine : class of the engine.
-    evidence : what the certificate recomputed.
+    evidence : the run recomputed by the certificate.
     """
 
     def __init__(self, engine: type[Engine], evidence: RecomputedRun):
@@ -76,11 +76,11 @@ class Reproduction:
         except (ValueError, RuntimeError) as error:
             raise RunError(f"{engine.name} refuses the robot of this run: {error}") from error
         self.found = EngineMotion(built, self.robot, motion)
-        step = max(1, round(PERIOD / run.dt))
+        step = max(1, round(PERIOD_S / run.dt))
         self.rows = np.unique([*range(0, len(run), step), len(run) - 1])
 
     def checks(self) -> Iterator[Check]:
-        """Yield the lines."""
+        """Yield all checks of the engine."""
         yield self._forces()
         yield self._equation_of_motion()
         yield self._integration()
@@ -94,22 +94,22 @@ class Reproduction:
 
     def _forces(self) -> Check:
         ours, theirs = self.evidence.motion.force, self.found.force
-        off = np.abs(theirs - ours) / self._size[:, None]
-        k, i = worst(off)
+        difference = np.abs(theirs - ours) / self._force_scale[:, None]
+        k, i = worst(difference)
         text = f"{theirs[k, i]:.9g} instead of {ours[k, i]:.9g} N (N m)"
-        return self._agreement("generalised forces", float(off[k, i]), self._place(i, k), text)
+        return self._agreement("generalised forces", float(difference[k, i]), self._place(i, k), text)
 
     def _equation_of_motion(self) -> Check:
         """``M vd + h - sum J' w = S' tau + tau_ext``."""
         run = self.run
         residual = self.found.force - run.tau_ext
         residual[:, 6:] -= run.tau
-        off = np.abs(residual) / self._size[:, None]
+        off = np.abs(residual) / self._force_scale[:, None]
         k, i = worst(off)
-        where, wrong = self._place(i, k), ~(off.max(axis=1) <= EQUATION)
+        where, violated = self._place(i, k), ~(off.max(axis=1) <= EQUATION)
         text = (
             f"equation of motion off by {abs(residual[k, i]):.6g} N (N m) at {where} "
-            f"({np.count_nonzero(wrong)} of {len(run)} samples)"
+            f"({np.count_nonzero(violated)} of {len(run)} samples)"
         )
         return self._line("equation of motion", float(off[k, i]), "relative", EQUATION, where, text)
 
@@ -119,9 +119,13 @@ class Reproduction:
         off = np.zeros((len(run), run.v.shape[1]))
         off[:, 3:6] = np.abs(np.linalg.norm(run.q[:, 3:7], axis=1) - 1)[:, None]
         if len(run) > 1:
-            place = configuration_difference(self.found.next_configuration(run.dt), run.q[1:]) / _magnitude(run.q)[1:]
-            speed = np.abs(run.v[1:] - run.v[:-1] - run.dt * run.vd[:-1])
-            off[1:] = np.maximum(np.maximum(off[1:], place), speed / _magnitude(run.v[:-1], run.v[1:]))
+            position_error = (
+                configuration_difference(self.found.next_configuration(run.dt), run.q[1:]) / _magnitude(run.q)[1:]
+            )
+            velocity_error = np.abs(run.v[1:] - run.v[:-1] - run.dt * run.vd[:-1])
+            off[1:] = np.maximum(
+                np.maximum(off[1:], position_error), velocity_error / _magnitude(run.v[:-1], run.v[1:])
+            )
         k, i = worst(off)
         value, where = float(off[k, i]), self._place(i, k)
         text = f"{where} does not follow from the sample before it: off by {value:.3g}"
@@ -149,13 +153,13 @@ class Reproduction:
     def _velocities(self) -> Check:
         run, rows, patches = self.run, self.rows, self.run.patches
         q, v, mechanism = run.q[rows], run.v[rows], self.evidence.mechanism
-        bare = mechanism.motion(q).force
+        unloaded = mechanism.motion(q).force
         ours = np.empty((len(rows), len(patches), 6))
         for i, patch in enumerate(patches):
             for c in range(6):
                 unit = np.zeros((len(rows), 1, 6))
                 unit[..., c] = 1.0
-                ours[:, i, c] = np.sum((bare - mechanism.motion(q, wrench=unit, patches=[patch]).force) * v, axis=1)
+                ours[:, i, c] = np.sum((unloaded - mechanism.motion(q, wrench=unit, patches=[patch]).force) * v, axis=1)
         theirs = self.found.twist[rows]
         off = np.abs(theirs - ours) / np.maximum(1.0, np.abs(v).max(axis=1))[:, None, None]
         k, i, c = worst(off)
@@ -164,7 +168,7 @@ class Reproduction:
         return self._agreement("patch velocities", float(off[k, i, c]), where, text)
 
     def _energy(self) -> Check:
-        """Judge energies: ``T = v' M v / 2`` with ``M v`` the forces of an acceleration v at rest, ``V = m g z``."""
+        """Check energies: ``T = v' M v / 2`` with ``M v`` the forces of an acceleration v at rest, ``V = m g z``."""
         run, rows, mechanism = self.run, self.rows, self.evidence.mechanism
         q, v = run.q[rows], run.v[rows]
         momentum = mechanism.motion(q, vd=v).force - mechanism.motion(q).force
@@ -183,19 +187,19 @@ class Reproduction:
         force = run.tau_ext[rows].copy()
         force[:, 6:] += run.tau[rows]
         powers = np.concatenate([run.v[rows] * force, (run.wrench[rows] * self.found.twist[rows]).sum(axis=2)], axis=1)
-        given, rate = powers.sum(axis=1), self.found.energy_rate(rows)
-        off = np.abs(rate - given) / np.maximum(1.0, np.abs(powers).sum(axis=1))
+        power, rate = powers.sum(axis=1), self.found.energy_rate(rows)
+        off = np.abs(rate - power) / np.maximum(1.0, np.abs(powers).sum(axis=1))
         (k,) = worst(off)
-        text = f"energy changes by {rate[k]:.9g} W where {given[k]:.9g} W are given"
+        text = f"energy changes by {rate[k]:.9g} W, but {power[k]:.9g} W are supplied"
         return self._agreement("power", float(off[k]), self.evidence.time(int(rows[k])), text)
 
     def _objects(self) -> Iterator[Check]:
         run, bodies = self.run, {body.name: body for body in self.evidence.record.plan.bodies}
         if run.object_q is None or run.object_v is None or len(run) < 2:
             return
-        known = [(i, bodies[name]) for i, name in enumerate(self.evidence.record.objects) if name in bodies]
+        objects = [(i, bodies[name]) for i, name in enumerate(self.evidence.record.objects) if name in bodies]
         forces, steps = [], []
-        for i, body in known:
+        for i, body in objects:
             robot, no_wrench = _free_body(body), np.zeros((len(run), 0, 6))
             q, v = run.object_q[:, i], run.object_v[:, i]
             vd = np.concatenate([np.diff(v, axis=0) / run.dt, np.zeros((1, 6))])
@@ -205,13 +209,13 @@ class Reproduction:
             forces.append(np.abs(found.force - ours).max(axis=1) / scale)
             off = configuration_difference(found.next_configuration(run.dt), q[1:])
             steps.append(off.max(axis=1) / _magnitude(q)[1:, 0])
-        if not known:
+        if not objects:
             return
         i, k = worst(np.array(forces))
-        where = f"{known[i][1].name}, {self.evidence.time(k)}"
-        yield self._agreement("forces on objects", float(forces[i][k]), where, "other forces on an object")
+        where = f"{objects[i][1].name}, {self.evidence.time(k)}"
+        yield self._agreement("forces on objects", float(forces[i][k]), where, "the forces on an object differ")
         i, k = worst(np.array(steps))
-        value, where = float(steps[i][k]), f"{known[i][1].name}, {self.evidence.time(k + 1)}"
+        value, where = float(steps[i][k]), f"{objects[i][1].name}, {self.evidence.time(k + 1)}"
         text = f"the pose of {where} does not follow from its velocity: off by {value:.3g}"
         yield self._line("integration of objects", value, "relative", INTEGRATION, where, text)
 
@@ -220,8 +224,8 @@ class Reproduction:
         return STANDARD_GRAVITY * sum(link.mass for link in self.robot.links)
 
     @cached_property
-    def _size(self) -> np.ndarray:
-        """Largest force or moment of every sample, (N,): of all that the equation of motion adds up."""
+    def _force_scale(self) -> np.ndarray:
+        """Largest force or moment of every sample, (N,), among all terms of the equation of motion."""
         run = self.run
         forces = (self.evidence.motion.force, run.tau, run.tau_ext, run.wrench)
         largest = [np.abs(force.reshape(len(run), -1)).max(axis=1, initial=0.0) for force in forces]
@@ -230,15 +234,15 @@ class Reproduction:
     def _place(self, i: int, k: int) -> str:
         return f"{self.evidence.coordinate(i)}, {self.evidence.time(k)}"
 
-    def _agreement(self, what: str, value: float, where: str, text: str) -> Check:
-        return self._line(what, value, "relative", AGREEMENT, where, f"{what} at {where}: {text}")
+    def _agreement(self, quantity: str, value: float, where: str, text: str) -> Check:
+        return self._line(quantity, value, "relative", AGREEMENT, where, f"{quantity} at {where}: {text}")
 
-    def _line(self, what: str, value: float, unit: str, bound: float, where: str, text: str) -> Check:
-        return at_most(f"{self.name}: {what}", value, unit, bound, where, f"{self.name}: {text}")
+    def _line(self, quantity: str, value: float, unit: str, bound: float, where: str, text: str) -> Check:
+        return at_most(f"{self.name}: {quantity}", value, unit, bound, where, f"{self.name}: {text}")
 
 
 def with_engines(path: str | Path, engines: Sequence[str]) -> tuple[Report, dict[str, Any]]:
-    """Verify a run as ``verify`` does, and add what other engines find.
+    """Verify a run as ``verify`` does, and add the checks of other engines.
 
     Parameters
     ----------
@@ -275,11 +279,11 @@ def with_engines(path: str | Path, engines: Sequence[str]) -> tuple[Report, dict
 def reproduce(run: Run, engines: Sequence[str]) -> dict[str, tuple[Check, ...]]:
     """Recompute a run with other engines; return the lines of each by its name.
 
-    Samples are judged up to the first in which something is not a number; that there is one, the certificate says.
+    Samples are checked up to the first with a number that is not finite, which the certificate reports.
 
     Parameters
     ----------
-    run : as it was read.
+    run : as read from its file.
     engines : names, see ``mcplan.certificate.engines.NAMES``.
 
     Raises
@@ -292,7 +296,11 @@ def reproduce(run: Run, engines: Sequence[str]) -> dict[str, tuple[Check, ...]]:
     if not count:
         where = "the first sample"
         return {
-            each.name: (Check(f"{each.name}: samples", 0.0, "", ">= 1", False, where, f"{where} is not of numbers"),)
+            each.name: (
+                Check(
+                    f"{each.name}: samples", 0.0, "", ">= 1", False, where, f"{where} has numbers that are not finite"
+                ),
+            )
             for each in classes
         }
     with np.errstate(all="ignore"):
@@ -317,7 +325,7 @@ def _free_body(body: BodyRecord) -> RobotRecord:
 
 
 def _magnitude(*rows: np.ndarray) -> np.ndarray:
-    """Largest number of every row, at least 1: (N, 1)."""
+    """Return the largest magnitude of every row, at least 1: (N, 1)."""
     return np.maximum(1.0, np.max([np.abs(values).max(axis=1) for values in rows], axis=0))[:, None]
 
 

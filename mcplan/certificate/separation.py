@@ -1,14 +1,15 @@
 """Signed distances of convex solids (GJK and expanding polytope), many pairs at once, without the planner's kernels.
 
-A solid is ``conv{c_1 .. c_k}`` or that with a disc about an axis added to each corner, with a ball of radius r around:
-boxes, hulls and prisms have corners only, a cylinder two corners and a disc, a capsule two and a ball, a sphere one and
-a ball. With the supports ``h_A(n) = max_{a in A} n'a`` every unit vector bounds the signed distance from below::
+A solid is the convex hull of corners, ``conv{c_1 .. c_k}``, plus (Minkowski sum) an optional disc about an axis, plus a
+ball of radius r. Boxes, hulls and prisms have corners only, a cylinder two corners and a disc, a capsule two and a
+ball, a sphere one and a ball. With the support functions ``h_A(n) = max_{a in A} n'a`` every unit vector bounds the
+signed distance from below::
 
     distance(A, B) = max_n -(h_A(-n) + h_B(n))
 
-so that a plane between two solids proves a distance, however it was found. Two that are apart are treated by the
-algorithm of Gilbert, Johnson and Keerthi, all pairs in the same array operations; of two that overlap the polytope of
-their differences is expanded by Qhull.
+so that a plane between two solids proves a distance, whatever the algorithm that found it. Separated solids: algorithm
+of Gilbert, Johnson and Keerthi, all pairs in the same array operations. Overlapping solids: expansion of the polytope
+of their differences by Qhull.
 
 Sources: E. Gilbert, D. Johnson & S. Keerthi, IEEE J. Robotics and Automation 4 (1988); G. van den Bergen, GDC 2001.
 """
@@ -22,7 +23,7 @@ from scipy.spatial import ConvexHull, QhullError
 GAP = 1e-7
 """m: difference of upper and lower bound at which a distance has converged."""
 
-ROUNDS, FACETS = 60, 80
+MAX_ITERATIONS, MAX_EXPANSIONS = 60, 80
 """Maximum iterations for the distance of separated solids, and for the depth of overlapping ones."""
 
 
@@ -43,26 +44,26 @@ class Convex(NamedTuple):
 
     @property
     def reach(self) -> float:
-        """Distance of the farthest point from the origin of the frame, no less (m)."""
+        """Upper bound of the distance of the farthest point from the origin of the frame (m)."""
         return float(np.linalg.norm(self.corners, axis=1).max()) + self.disc + self.ball
 
     @property
     def bounds(self) -> tuple[np.ndarray, float]:
-        """Centre (3,) and radius of a ball around it (m)."""
-        middle = (self.corners.min(axis=0) + self.corners.max(axis=0)) / 2
-        far = float(np.linalg.norm(self.corners - middle, axis=1).max())
+        """Centre (3,) and radius of a bounding ball (m)."""
+        centre = (self.corners.min(axis=0) + self.corners.max(axis=0)) / 2
+        radius = float(np.linalg.norm(self.corners - centre, axis=1).max())
         if self.disc:
             # disc and corners at right angles about a common axis: the rim, not the sum
-            on_axis = np.abs(np.cross(self.corners - middle, self.axis)).max() < 1e-12
-            far = float(np.hypot(far, self.disc)) if on_axis else far + self.disc
-        return middle, far + self.ball
+            on_axis = np.abs(np.cross(self.corners - centre, self.axis)).max() < 1e-12
+            radius = float(np.hypot(radius, self.disc)) if on_axis else radius + self.disc
+        return centre, radius + self.ball
 
     def at(self, R: np.ndarray, p: np.ndarray) -> "Convex":
-        """Return the solid in the frame in which its own has the pose (R, p)."""
+        """Return the solid in another frame, in which its own frame has the pose (R, p)."""
         return self._replace(corners=self.corners @ R.T + p, axis=R @ self.axis)
 
     def support(self, n: np.ndarray) -> np.ndarray:
-        """Return the points (M, 3) without the ball that lie farthest along directions (M, 3)."""
+        """Return the farthest points (M, 3), without the ball, along directions (M, 3)."""
         points = self.corners[np.argmax(n @ self.corners.T, axis=1)]
         if self.disc:
             across = n - (n @ self.axis)[:, None] * self.axis
@@ -72,7 +73,7 @@ class Convex(NamedTuple):
 
 
 class Placed(NamedTuple):
-    """Convex solids in M places: which of them (M,), and the pose R (M, 3, 3), p (M, 3) of its frame."""
+    """M placed convex solids: index of each (M,), and the pose R (M, 3, 3), p (M, 3) of its frame."""
 
     solids: Sequence[Convex]
     which: np.ndarray
@@ -88,8 +89,8 @@ class Placed(NamedTuple):
         local = np.einsum("kji,kj->ki", self.R, n)
         points = np.empty_like(local)
         for s in np.flatnonzero(np.bincount(self.which, minlength=len(self.solids))).tolist():
-            mine = self.which == s
-            points[mine] = self.solids[s].support(local[mine])
+            rows = self.which == s
+            points[rows] = self.solids[s].support(local[rows])
         return np.einsum("kij,kj->ki", self.R, points) + self.p
 
     @property
@@ -112,13 +113,13 @@ class DistanceBounds(NamedTuple):
 
 
 def plane_bound(a: Placed, b: Placed, n: np.ndarray) -> np.ndarray:
-    """Return the lower bounds (M,) on the signed distances that planes with unit normals (M, 3) prove."""
+    """Return lower bounds (M,) on signed distances, proven by planes with unit normals (M, 3)."""
     gap = np.einsum("ki,ki->k", n, a.support(-n) - b.support(n))
     return np.asarray(gap - a.balls - b.balls)
 
 
 def signed_distances(a: Placed, b: Placed, enough: np.ndarray, deep: bool = True) -> DistanceBounds:
-    """Return bounds on the signed distances of M pairs; within ``GAP``, where they are less than ``enough``.
+    """Return bounds on the signed distances of M pairs; within ``GAP`` for distances below ``enough``.
 
     Parameters
     ----------
@@ -136,18 +137,18 @@ def signed_distances(a: Placed, b: Placed, enough: np.ndarray, deep: bool = True
     simplex, count = np.zeros((M, 4, 3)), np.zeros(M, int)
     inside = np.zeros(M, bool)
     alive = np.arange(M)
-    for _ in range(ROUNDS):
+    for _ in range(MAX_ITERATIONS):
         if not len(alive):
             break
-        now = v[alive]
-        length = np.linalg.norm(now, axis=1)
-        n = now / length[:, None]
+        direction = v[alive]
+        length = np.linalg.norm(direction, axis=1)
+        n = direction / length[:, None]
         w = a.rows(alive).support(-n) - b.rows(alive).support(n)
         bound = np.einsum("ki,ki->k", n, w) - radius[alive]
         better = bound > lower[alive]
         lower[alive[better]], normal[alive[better]] = bound[better], n[better]
-        known = (lower[alive] >= enough[alive]) | (upper[alive] - lower[alive] <= GAP)
-        alive, w = alive[~known], w[~known]
+        converged = (lower[alive] >= enough[alive]) | (upper[alive] - lower[alive] <= GAP)
+        alive, w = alive[~converged], w[~converged]
         if not len(alive):
             break
         simplex[alive, 1:] = simplex[alive, :3]
@@ -156,40 +157,40 @@ def signed_distances(a: Placed, b: Placed, enough: np.ndarray, deep: bool = True
         v[alive], simplex[alive], count[alive], full = _nearest(simplex[alive], count[alive])
         length = np.linalg.norm(v[alive], axis=1)
         upper[alive] = np.minimum(upper[alive], length - radius[alive])
-        met = full | (length < GAP)
-        inside[alive[met]] = True
-        alive = alive[~met]
+        overlap = full | (length < GAP)
+        inside[alive[overlap]] = True
+        alive = alive[~overlap]
     if deep:
         _deepen(a, b, np.flatnonzero(inside & (lower < enough)), enough, lower, upper, normal, radius)
     return DistanceBounds(lower, np.maximum(upper, lower), normal)
 
 
 _FACES = ((0,), (0, 1), (0, 2), (0, 3), (0, 1, 2), (0, 1, 3), (0, 2, 3))
-"""Faces of a tetrahedron that hold its newest corner, which is the first."""
+"""Faces of a tetrahedron that contain its newest corner, which is the first."""
 
 
 def _nearest(simplex: np.ndarray, count: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return the points of simplices (M, 4, 3) nearest to the origin, the faces that hold them, and where it is inside.
+    """Return the points of simplices (M, 4, 3) nearest to the origin, their faces, and whether the origin is inside.
 
-    Of every face with the newest corner the point of its plane that is nearest counts if it is in the face.
+    Candidates are the projections of the origin onto the faces with the newest corner, if they are in the face.
     """
     M = len(simplex)
     best, point, face = np.full(M, np.inf), simplex[:, 0].copy(), np.zeros(M, int)
     for f, corners in enumerate(_FACES):
-        here = count > max(corners)
-        if not here.any():
+        exists = count > max(corners)
+        if not exists.any():
             continue
-        x, on = _foot(simplex[:, corners])
-        square = np.einsum("ki,ki->k", x, x)
-        won = here & on & (square < best)
-        best[won], point[won], face[won] = square[won], x[won], f
-    kept = np.zeros_like(simplex)
+        foot, in_face = _foot(simplex[:, corners])
+        square = np.einsum("ki,ki->k", foot, foot)
+        better = exists & in_face & (square < best)
+        best[better], point[better], face[better] = square[better], foot[better], f
+    faces = np.zeros_like(simplex)
     size = np.zeros(M, int)
     for f, corners in enumerate(_FACES):
-        mine = face == f
-        kept[mine, : len(corners)] = simplex[mine][:, corners]
-        size[mine] = len(corners)
-    return point, kept, size, (count == 4) & _encloses(simplex)
+        rows = face == f
+        faces[rows, : len(corners)] = simplex[rows][:, corners]
+        size[rows] = len(corners)
+    return point, faces, size, (count == 4) & _encloses(simplex)
 
 
 def _foot(face: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -206,14 +207,14 @@ def _foot(face: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     dd, ee, de = (np.einsum("ki,ki->k", x, y) for x, y in ((d, d), (e, e), (d, e)))
     ad, ae = np.einsum("ki,ki->k", a, d), np.einsum("ki,ki->k", a, e)
     det = dd * ee - de * de
-    sound = det > 1e-14 * dd * ee
-    det = np.where(sound, det, 1.0)
+    regular = det > 1e-14 * dd * ee
+    det = np.where(regular, det, 1.0)
     s, t = (de * ae - ee * ad) / det, (de * ad - dd * ae) / det
-    return a + s[:, None] * d + t[:, None] * e, sound & (s > 0) & (t > 0) & (s + t < 1)
+    return a + s[:, None] * d + t[:, None] * e, regular & (s > 0) & (t > 0) & (s + t < 1)
 
 
 def _encloses(simplex: np.ndarray) -> np.ndarray:
-    """Whether tetrahedra (M, 4, 3) hold the origin: on the inner side of each face."""
+    """Return whether tetrahedra (M, 4, 3) contain the origin: on the inner side of each face."""
     inside = np.ones(len(simplex), bool)
     for i in range(4):
         a, b, c = (simplex[:, (i + j) % 4] for j in (1, 2, 3))
@@ -233,7 +234,7 @@ def _deepen(
     normal: np.ndarray,
     radius: np.ndarray,
 ) -> None:
-    """Find how deep pairs overlap, one after the other; a plane that was found is tried on all that remain."""
+    """Compute the depth of overlapping pairs, one by one; each plane found is tried on all remaining pairs."""
     while len(rows):
         i = rows[0]
         n, depth = _depth(a.rows(rows[:1]), b.rows(rows[:1]))
@@ -250,9 +251,9 @@ def _deepen(
 
 
 def _depth(a: Placed, b: Placed) -> tuple[np.ndarray, float]:
-    """Return the normal from B to A and the depth of one pair that overlaps, balls aside.
+    """Return the normal from B to A and the depth of one overlapping pair, without balls.
 
-    The polytope of differences ``A - B`` holds the origin; its facet nearest to it is moved outward until it touches.
+    The polytope of differences ``A - B`` contains the origin; its nearest facet is moved outward until it converges.
     """
 
     def support(n: np.ndarray) -> np.ndarray:
@@ -263,18 +264,18 @@ def _depth(a: Placed, b: Placed) -> tuple[np.ndarray, float]:
     points = []
     for n in directions:
         points.append(support(n))
-        if (far := float(n @ points[-1])) < shortest:
-            best, shortest = n, far
-    for _ in range(FACETS):
+        if (distance := float(n @ points[-1])) < shortest:
+            best, shortest = n, distance
+    for _ in range(MAX_EXPANSIONS):
         try:
             facets = ConvexHull(np.array(points)).equations
-        except QhullError:  # flat: the least depth along the directions so far is what remains
+        except QhullError:  # flat: use the least depth along the directions so far
             break
         nearest = int(np.argmax(facets[:, 3]))
         n, inner = facets[nearest, :3], -float(facets[nearest, 3])
         points.append(support(n))
-        if (far := float(n @ points[-1])) < shortest:
-            best, shortest = n, far
-        if shortest - inner <= GAP or far - inner <= GAP:
+        if (distance := float(n @ points[-1])) < shortest:
+            best, shortest = n, distance
+        if shortest - inner <= GAP or distance - inner <= GAP:
             break
     return -best, shortest

@@ -22,8 +22,8 @@ from mcplan.robot.robot import Robot
 from mcplan.robot.robot_file import robot_identity
 from mcplan.scene.environment import Bar, Environment, Surface, coplanar_surfaces
 
-SAMPLES, FIRST = 300, 5
-"""Random postures for finding pairs of links that always touch; all pairs in the first few, the rest in all."""
+POSTURE_SAMPLES, FIRST_SAMPLES = 300, 5
+"""Random postures for finding pairs of links that always touch; all pairs are tested in the first few only."""
 
 WORLD = -1
 """Owner of fixed solids."""
@@ -38,9 +38,9 @@ class Solids(NamedTuple):
     owner : (S,) index of a link; the number of links and more for objects; WORLD.
     names : of the link, surface, bar, obstacle or object.
     pairs : (P, 2) indices of solids; the first is on the robot.
-    bodies : (L,) for every link the first of those that it is rigidly connected to.
-    supports : by the name of a support, the names of the solids that touch for it: all surfaces in its plane; of a
-        surface of an object the object.
+    bodies : (L,) for every link, the first link that it is rigidly connected to.
+    supports : by the name of a support, the names of the solids in contact with a patch on it: all surfaces in its
+        plane; for a surface of an object, the object.
     patches : by the name of a patch, the index of its link.
     objects : number of objects.
     """
@@ -65,18 +65,18 @@ class Solids(NamedTuple):
 
     @property
     def between_links(self) -> np.ndarray:
-        """Which pairs (P,) are of two links."""
+        """Mask (P,) of the pairs of two links."""
         other = self.owner[self.pairs[:, 1]]
         return np.asarray((other >= 0) & (other < len(self.bodies)))
 
 
 def convex(shape: Shape) -> Convex:
-    """Return a shape in its own frame; a mesh stands for its convex hull.
+    """Return a shape as a convex solid in its own frame; a mesh as its convex hull.
 
     Raises
     ------
     InputError
-        The shape is of no known kind.
+        The kind of the shape is unknown.
     """
     ends = np.array([[0.0, 0.0, -0.5], [0.0, 0.0, 0.5]])
     if isinstance(shape, Sphere):
@@ -93,29 +93,31 @@ def convex(shape: Shape) -> Convex:
             return Convex(points[ConvexHull(points).vertices])
         except (QhullError, ValueError):  # flat: all of its points are corners
             return Convex(np.unique(points, axis=0))
-    raise InputError(f"{type(shape).__name__} is no shape that can collide")
+    raise InputError(f"{type(shape).__name__} is not a collision shape")
 
 
 def gather_solids(robot: Robot, record: RobotRecord, environment: Environment) -> Solids:
     """Return the solids of a robot and of its environment."""
-    own, owner = link_solids(robot, record)
-    around = list(environment_solids(environment, len(record.links)))
+    link_parts, owner = link_solids(robot, record)
+    scene_parts = list(environment_solids(environment, len(record.links)))
     bodies = rigid_bodies(record)
-    met = _always_touching(_RobotKey(robot, record))
-    pairs = [pair for pair in _candidate_pairs(robot, record, owner, bodies) if _names(record, owner, pair) not in met]
-    stands = bodies == 0 if robot.fixed else np.zeros(len(bodies), bool)  # links that are fixed to the world
-    pairs += [
-        (i, len(own) + j)
-        for i in range(len(own))
-        for j, (_, who, _) in enumerate(around)
-        if not (stands[owner[i]] and who == WORLD)
+    touching = _always_touching(_RobotKey(robot, record))
+    pairs = [
+        pair for pair in _candidate_pairs(robot, record, owner, bodies) if _names(record, owner, pair) not in touching
     ]
-    supports = {name: frozenset({name}) for name, _, _ in around} | coplanar_surfaces(environment)
+    fixed_links = bodies == 0 if robot.fixed else np.zeros(len(bodies), bool)  # to the world
+    pairs += [
+        (i, len(link_parts) + j)
+        for i in range(len(link_parts))
+        for j, (_, body, _) in enumerate(scene_parts)
+        if not (fixed_links[owner[i]] and body == WORLD)
+    ]
+    supports = {name: frozenset({name}) for name, _, _ in scene_parts} | coplanar_surfaces(environment)
     supports |= {surface.name: frozenset({thing.name}) for thing in environment.objects for surface in thing.surfaces}
     return Solids(
-        [*own, *(solid for _, _, solid in around)],
-        np.array([*owner, *(who for _, who, _ in around)], int),
-        [*(record.links[i].name for i in owner), *(name for name, _, _ in around)],
+        [*link_parts, *(solid for _, _, solid in scene_parts)],
+        np.array([*owner, *(body for _, body, _ in scene_parts)], int),
+        [*(record.links[i].name for i in owner), *(name for name, _, _ in scene_parts)],
         np.array(pairs, int).reshape(-1, 2),
         bodies,
         supports,
@@ -125,7 +127,7 @@ def gather_solids(robot: Robot, record: RobotRecord, environment: Environment) -
 
 
 def link_solids(robot: Robot, record: RobotRecord) -> tuple[list[Convex], list[int]]:
-    """Return what collides of every link, in the link's frame, and the index of its link."""
+    """Return the collision solids of all links, in the frame of their link, and the index of their link."""
     solids, owner = [], []
     for i, link in enumerate(record.links):
         for geometry in robot.geometry.get(link.name, ()):
@@ -136,7 +138,7 @@ def link_solids(robot: Robot, record: RobotRecord) -> tuple[list[Convex], list[i
 
 
 def rigid_bodies(record: RobotRecord) -> np.ndarray:
-    """Return for every link (L,) the first of those that fixed and locked joints connect it to."""
+    """Return for every link (L,) the first link that fixed and locked joints connect it to."""
     bodies = np.arange(len(record.links))
     for joint in record.joints:
         if joint.kind == "fixed" or joint.coordinate < 0:
@@ -145,25 +147,25 @@ def rigid_bodies(record: RobotRecord) -> np.ndarray:
 
 
 def _candidate_pairs(robot: Robot, record: RobotRecord, owner: list[int], bodies: np.ndarray) -> list[tuple[int, int]]:
-    """Return the pairs of solids of the robot with more than one joint between them, without those that it ignores."""
-    above = _parent_links(record)
-    beside = {frozenset((int(bodies[above[j.child]]), int(bodies[j.child]))) for j in record.joints}
+    """Return the pairs of solids of the robot with more than one joint between them, without ignored pairs."""
+    parents = _parent_links(record)
+    neighbours = {frozenset((int(bodies[parents[j.child]]), int(bodies[j.child]))) for j in record.joints}
     return [
         (i, k)
         for i in range(len(owner))
         for k in range(i + 1, len(owner))
         if bodies[owner[i]] != bodies[owner[k]]
-        and frozenset((int(bodies[owner[i]]), int(bodies[owner[k]]))) not in beside
+        and frozenset((int(bodies[owner[i]]), int(bodies[owner[k]]))) not in neighbours
         and _names(record, owner, (i, k)) not in robot.collision_ignore
     ]
 
 
 def _parent_links(record: RobotRecord) -> dict[int, int]:
-    """Return the link that each link's joint hangs it on; the three parts of a ball joint are one joint."""
-    above: dict[int, int] = {}
+    """Return the parent of each link; the three parts of a ball joint count as one joint."""
+    parents: dict[int, int] = {}
     for joint in record.joints:
-        above[joint.child] = above[joint.parent] if joint.part in (1, 2) else joint.parent
-    return above
+        parents[joint.child] = parents[joint.parent] if joint.part in (1, 2) else joint.parent
+    return parents
 
 
 def _names(record: RobotRecord, owner: list[int], pair: tuple[int, int]) -> frozenset[str]:
@@ -171,7 +173,7 @@ def _names(record: RobotRecord, owner: list[int], pair: tuple[int, int]) -> froz
 
 
 class _RobotKey:
-    """A robot that equals another one of the same files."""
+    """Cache key of a robot: two robots read from the same files are equal."""
 
     def __init__(self, robot: Robot, record: RobotRecord):
         self.robot, self.record, self.key = robot, record, (robot_identity(robot) or id(robot), robot.collision_ignore)
@@ -184,35 +186,37 @@ class _RobotKey:
 
 
 @lru_cache(maxsize=32)
-def _always_touching(known: _RobotKey) -> frozenset[frozenset[str]]:
+def _always_touching(key: _RobotKey) -> frozenset[frozenset[str]]:
     """Return the pairs of links that touch in every one of ``SAMPLES`` random postures."""
-    robot, record = known.robot, known.record
+    robot, record = key.robot, key.record
     solids, owner = link_solids(robot, record)
     pairs = np.array(_candidate_pairs(robot, record, owner, rigid_bodies(record)), int).reshape(-1, 2)
     if not len(pairs):
         return frozenset()
     n = len(record.coordinates)
-    q = np.zeros((SAMPLES, 7 + n))
+    q = np.zeros((POSTURE_SAMPLES, 7 + n))
     q[:, 3] = 1.0
     low, high = np.maximum(record.limit("lower"), -np.pi), np.minimum(record.limit("upper"), np.pi)
-    q[:, 7:] = np.random.default_rng(0).uniform(low, high, (SAMPLES, n))
+    q[:, 7:] = np.random.default_rng(0).uniform(low, high, (POSTURE_SAMPLES, n))
     R, p = Mechanism(record).poses(q)
     names = [_names(record, owner, (i, j)) for i, j in pairs.tolist()]
-    left = set(names)
-    for rows in (np.arange(FIRST), np.arange(FIRST, SAMPLES)):
-        tried = np.array([name in left for name in names])
-        k, x = np.repeat(rows, tried.sum()), np.tile(pairs[tried], (len(rows), 1))
-        of = np.array(owner)[x]
-        a, b = (Placed(solids, x[:, side], R[k, of[:, side]], p[k, of[:, side]]) for side in (0, 1))
+    remaining = set(names)
+    for rows in (np.arange(FIRST_SAMPLES), np.arange(FIRST_SAMPLES, POSTURE_SAMPLES)):
+        selected = np.array([name in remaining for name in names])
+        k, selected_pairs = np.repeat(rows, selected.sum()), np.tile(pairs[selected], (len(rows), 1))
+        owners = np.array(owner)[selected_pairs]
+        a, b = (
+            Placed(solids, selected_pairs[:, side], R[k, owners[:, side]], p[k, owners[:, side]]) for side in (0, 1)
+        )
         touch = ~(signed_distances(a, b, np.full(len(k), GAP), deep=False).lower > 0.0)
-        mine = np.array([i for i, name in enumerate(names) if name in left])
-        for name in tuple(left):
-            columns = [c for c, i in enumerate(mine) if names[i] == name]
+        indices = np.array([i for i, name in enumerate(names) if name in remaining])
+        for name in tuple(remaining):
+            columns = [c for c, i in enumerate(indices) if names[i] == name]
             if not touch.reshape(len(rows), -1)[:, columns].any(axis=1).all():
-                left.discard(name)
-        if not left:
+                remaining.discard(name)
+        if not remaining:
             break
-    return frozenset(left)
+    return frozenset(remaining)
 
 
 def environment_solids(environment: Environment, links: int) -> Iterator[tuple[str, int, Convex]]:
@@ -239,7 +243,7 @@ def _rod(bar: Bar) -> Convex:
 
 
 Touches = frozenset[tuple[str, str]]
-"""Patches and supports, by name, that may touch."""
+"""Pairs of patch and support, by name, that may touch."""
 
 
 class Overlap(NamedTuple):
@@ -255,25 +259,25 @@ class ClearanceMonitor:
 
     Parameters
     ----------
-    solids : and the pairs of them that could meet.
-    tolerance : overlap that is none, m.
+    solids : with their candidate pairs.
+    tolerance : overlap up to which a pair does not count as overlapping, m.
 
     Attributes
     ----------
-    least, at : smallest distance of a pair that may not touch (m), and its pair and sample.
+    min_distance, closest : smallest distance of a pair that may not touch (m), and its pair and sample.
     overlaps : by pair.
     """
 
     def __init__(self, solids: Solids, tolerance: float):
         self.solids, self.tolerance = solids, tolerance
-        self.least, self.at = np.inf, (NONE, NONE)
+        self.min_distance, self.closest = np.inf, (NONE, NONE)
         self.overlaps: dict[int, Overlap] = {}
         i, j = solids.pairs.T if len(solids.pairs) else np.zeros((2, 0), int)
         self._bounds = [solid.bounds for solid in solids.solids]
         self._radius = np.array([radius for _, radius in self._bounds])
         self._sum = self._radius[i] + self._radius[j]
         self._facets, self._rods = _facets(solids), _rods(solids)
-        self._rooms: dict[Touches, np.ndarray] = {}
+        self._allowed_overlaps: dict[Touches, np.ndarray] = {}
         body = solids.bodies[solids.owner[i]]
         self._of_support = [(int(b), solids.names[k]) for b, k in zip(body, j.tolist(), strict=True)]
 
@@ -282,55 +286,57 @@ class ClearanceMonitor:
         i, j = self.solids.pairs[pair]
         return f"{self.solids.names[i]} and {self.solids.names[j]}"
 
-    def room(self, touches: Touches) -> np.ndarray:
+    def allowed_overlap(self, touches: Touches) -> np.ndarray:
         """Return the allowed overlap (P,) of each pair: links of a rigid body may penetrate the support of its patch.
 
         The support is the surface's object, or all surfaces in its plane.
         """
-        if touches not in self._rooms:
+        if touches not in self._allowed_overlaps:
             allowed = {
                 (int(self.solids.bodies[self.solids.patches[patch]]), support)
                 for patch, name in touches
                 for support in self.solids.supports.get(name, (name,))
             }
-            may = np.array([key in allowed for key in self._of_support], bool)
-            self._rooms[touches] = np.where(may & ~self.solids.between_links, SUPPORT_PENETRATION, 0.0)
-        return self._rooms[touches]
+            can_overlap = np.array([key in allowed for key in self._of_support], bool)
+            self._allowed_overlaps[touches] = np.where(
+                can_overlap & ~self.solids.between_links, SUPPORT_PENETRATION, 0.0
+            )
+        return self._allowed_overlaps[touches]
 
-    def look(
-        self, R: np.ndarray, p: np.ndarray, room: np.ndarray, slack: np.ndarray, samples: np.ndarray
+    def check_all(
+        self, R: np.ndarray, p: np.ndarray, allowed: np.ndarray, slack: np.ndarray, samples: np.ndarray
     ) -> np.ndarray:
         """Check all pairs; return lower bounds of their distances (K, P).
 
         Parameters
         ----------
         R, p : (K, owners + 1, 3, 3), (K, owners + 1, 3) poses; the last is that of the world.
-        room : (K, P) how much each pair may overlap, m.
-        slack : (K, P) what a distance has to be proven to be beyond that, m.
-        samples : (K,) their numbers.
+        allowed : (K, P) allowed overlap of each pair, m.
+        slack : (K, P) required lower bound of the distance above ``-allowed``, m.
+        samples : (K,) their indices.
         """
-        lower = self._coarse(R, p)
-        open_ = lower < slack - room
-        strict = room == 0.0
-        if strict.any():
+        lower = self._lower_bounds(R, p)
+        unresolved = lower < slack - allowed
+        no_overlap = allowed == 0.0
+        if no_overlap.any():
             # nearest first: once the minimum distance is known, most others can be skipped
-            near = np.where(strict, lower, np.inf).ravel()
-            first = np.argpartition(near, min(200, near.size - 1))[:200]
-            first = first[near[first] < self.least]
-            self._fine(R, p, room, first, np.full(len(first), np.inf), lower, samples)
-            open_ |= strict & (lower < self.least)
-            open_[np.unravel_index(first, open_.shape)] = False
-        rest = np.flatnonzero(open_)
-        enough = (slack - room).ravel()[rest]
-        enough = np.where(strict.ravel()[rest], np.maximum(enough, self.least), enough)
-        self._fine(R, p, room, rest, enough, lower, samples)
+            distances = np.where(no_overlap, lower, np.inf).ravel()
+            nearest = np.argpartition(distances, min(200, distances.size - 1))[:200]
+            nearest = nearest[distances[nearest] < self.min_distance]
+            self._refine(R, p, allowed, nearest, np.full(len(nearest), np.inf), lower, samples)
+            unresolved |= no_overlap & (lower < self.min_distance)
+            unresolved[np.unravel_index(nearest, unresolved.shape)] = False
+        others = np.flatnonzero(unresolved)
+        required = (slack - allowed).ravel()[others]
+        required = np.where(no_overlap.ravel()[others], np.maximum(required, self.min_distance), required)
+        self._refine(R, p, allowed, others, required, lower, samples)
         return lower
 
-    def look_at(
+    def check_pairs(
         self,
         R: np.ndarray,
         p: np.ndarray,
-        room: np.ndarray,
+        allowed: np.ndarray,
         pair: np.ndarray,
         samples: np.ndarray,
         slack: np.ndarray | float = 0.0,
@@ -340,55 +346,55 @@ class ClearanceMonitor:
         Parameters
         ----------
         R, p : (M, owners + 1, 3, 3), (M, owners + 1, 3) poses.
-        room, slack : (M,) as of ``look``.
-        pair, samples : (M,) which pair, and the numbers of the samples.
+        allowed, slack : (M,) as in ``check_all``.
+        pair, samples : (M,) indices of pairs and samples.
         """
         lower = np.full(len(pair), -np.inf)
-        enough = np.where(room == 0.0, np.maximum(self.least, 0.0), -room) + slack
-        self._judge(R, p, np.arange(len(pair)), pair, room, enough, lower, samples)
+        required = np.where(allowed == 0.0, np.maximum(self.min_distance, 0.0), -allowed) + slack
+        self._measure(R, p, np.arange(len(pair)), pair, allowed, required, lower, samples)
         return lower
 
-    def distances(self, R: np.ndarray, p: np.ndarray, most: float) -> np.ndarray:
-        """Return the signed distances (K, P) of all pairs at poses as of ``look``, ``most`` (m) where they are more."""
-        found = np.full((len(R), len(self.solids.pairs)), most)
-        k, pair = np.nonzero(self._coarse(R, p) < most)
+    def distances(self, R: np.ndarray, p: np.ndarray, max_distance: float) -> np.ndarray:
+        """Return signed distances (K, P) of all pairs at poses as in ``check_all``, clipped to ``max_distance`` (m)."""
+        found = np.full((len(R), len(self.solids.pairs)), max_distance)
+        k, pair = np.nonzero(self._lower_bounds(R, p) < max_distance)
         a, b = self._placed(R, p, k, pair)
-        found[k, pair] = np.minimum(signed_distances(a, b, np.full(len(k), most)).upper, most)
+        found[k, pair] = np.minimum(signed_distances(a, b, np.full(len(k), max_distance)).upper, max_distance)
         return found
 
     def _placed(self, R: np.ndarray, p: np.ndarray, k: np.ndarray, pair: np.ndarray) -> tuple[Placed, Placed]:
         """Return both solids of some pairs at some samples."""
-        which = self.solids.pairs[pair].T
-        owner = self.solids.owner[which]
-        a, b = (Placed(self.solids.solids, w, R[k, o], p[k, o]) for w, o in zip(which, owner, strict=True))
+        indices = self.solids.pairs[pair].T
+        owner = self.solids.owner[indices]
+        a, b = (Placed(self.solids.solids, w, R[k, o], p[k, o]) for w, o in zip(indices, owner, strict=True))
         return a, b
 
-    def _coarse(self, R: np.ndarray, p: np.ndarray) -> np.ndarray:
-        """Lower bounds of distances (K, P) from balls around the solids, and from the facets of what stands fast."""
+    def _lower_bounds(self, R: np.ndarray, p: np.ndarray) -> np.ndarray:
+        """Return lower bounds of distances (K, P) from bounding balls, and from facets and axes of fixed solids."""
         owner, (i, j) = self.solids.owner, self.solids.pairs.T
         middles = np.stack(
             [R[:, who] @ middle + p[:, who] for who, (middle, _) in zip(owner, self._bounds, strict=True)], axis=1
         )
         lower = np.linalg.norm(middles[:, i] - middles[:, j], axis=2) - self._sum
-        for other, facets in self._facets.items():
-            mine = np.flatnonzero(j == other)
-            height = (middles[:, i[mine]] @ facets[:, :3].T + facets[:, 3]).max(axis=2)
-            lower[:, mine] = np.maximum(lower[:, mine], height - self._radius[i[mine]])
-        for other, (start, axis, radius) in self._rods.items():
-            mine = np.flatnonzero(j == other)
-            arm = middles[:, i[mine]] - start
+        for fixed, facets in self._facets.items():
+            columns = np.flatnonzero(j == fixed)
+            height = (middles[:, i[columns]] @ facets[:, :3].T + facets[:, 3]).max(axis=2)
+            lower[:, columns] = np.maximum(lower[:, columns], height - self._radius[i[columns]])
+        for fixed, (start, axis, radius) in self._rods.items():
+            columns = np.flatnonzero(j == fixed)
+            arm = middles[:, i[columns]] - start
             share = np.clip(arm @ axis / (axis @ axis), 0.0, 1.0)
-            far = np.linalg.norm(arm - share[..., None] * axis, axis=2) - radius
-            lower[:, mine] = np.maximum(lower[:, mine], far - self._radius[i[mine]])
+            distance = np.linalg.norm(arm - share[..., None] * axis, axis=2) - radius
+            lower[:, columns] = np.maximum(lower[:, columns], distance - self._radius[i[columns]])
         return np.asarray(lower)
 
-    def _fine(
+    def _refine(
         self,
         R: np.ndarray,
         p: np.ndarray,
-        room: np.ndarray,
+        allowed: np.ndarray,
         items: np.ndarray,
-        enough: np.ndarray,
+        required: np.ndarray,
         lower: np.ndarray,
         samples: np.ndarray,
     ) -> None:
@@ -396,42 +402,42 @@ class ClearanceMonitor:
         if len(items):
             k, pair = np.unravel_index(items, lower.shape)
             flat = lower.ravel()[items]
-            self._judge(R, p, k, pair, room.ravel()[items], enough, flat, samples[k])
+            self._measure(R, p, k, pair, allowed.ravel()[items], required, flat, samples[k])
             lower[k, pair] = flat
 
-    def _judge(
+    def _measure(
         self,
         R: np.ndarray,
         p: np.ndarray,
         k: np.ndarray,
         pair: np.ndarray,
-        room: np.ndarray,
-        enough: np.ndarray,
+        allowed: np.ndarray,
+        required: np.ndarray,
         lower: np.ndarray,
         samples: np.ndarray,
     ) -> None:
-        found = signed_distances(*self._placed(R, p, k, pair), enough)
+        found = signed_distances(*self._placed(R, p, k, pair), required)
         lower[:] = np.maximum(lower, found.lower)
-        beyond = found.lower < -room - self.tolerance
-        counts = (room == 0.0) | beyond
-        value = np.where(counts, found.upper, np.inf)
-        if len(value) and value.min() < self.least:
+        overlapping = found.lower < -allowed - self.tolerance
+        relevant = (allowed == 0.0) | overlapping
+        value = np.where(relevant, found.upper, np.inf)
+        if len(value) and value.min() < self.min_distance:
             best = int(np.argmin(value))
-            self.least, self.at = float(value[best]), (int(pair[best]), int(samples[best]))
-        for m in np.flatnonzero(beyond).tolist():
-            was = self.overlaps.get(int(pair[m]))
-            here, depth = int(samples[m]), -float(found.upper[m])
-            if was is None:
-                self.overlaps[int(pair[m])] = Overlap(depth, here, here)
+            self.min_distance, self.closest = float(value[best]), (int(pair[best]), int(samples[best]))
+        for m in np.flatnonzero(overlapping).tolist():
+            earlier = self.overlaps.get(int(pair[m]))
+            sample, depth = int(samples[m]), -float(found.upper[m])
+            if earlier is None:
+                self.overlaps[int(pair[m])] = Overlap(depth, sample, sample)
             else:
-                deeper = depth > was.depth
+                deeper = depth > earlier.depth
                 self.overlaps[int(pair[m])] = Overlap(
-                    max(depth, was.depth), here if deeper else was.worst, min(here, was.first)
+                    max(depth, earlier.depth), sample if deeper else earlier.worst, min(sample, earlier.first)
                 )
 
 
 def _facets(solids: Solids) -> dict[int, np.ndarray]:
-    """Return the facets (F, 4) ``n x + d`` of the solids that stand fast and have corners only, by index."""
+    """Return the facets (F, 4) ``n x + d`` of the fixed polyhedra, by index."""
     found = {}
     for s, (solid, who) in enumerate(zip(solids.solids, solids.owner, strict=True)):
         if who == WORLD and not solid.disc and not solid.ball:
@@ -443,7 +449,7 @@ def _facets(solids: Solids) -> dict[int, np.ndarray]:
 
 
 def _rods(solids: Solids) -> dict[int, tuple[np.ndarray, np.ndarray, float]]:
-    """Return beginning and axis (3,) and radius of the rods that stand fast, by index; each is in such a capsule."""
+    """Return start, axis (3,) and radius of a capsule around each fixed rod, by index."""
     return {
         s: (solid.corners[0], solid.corners[1] - solid.corners[0], solid.disc + solid.ball)
         for s, (solid, who) in enumerate(zip(solids.solids, solids.owner, strict=True))

@@ -12,7 +12,7 @@ import numpy as np
 
 from mcplan.certificate.contact_checks import contacts_not_in_scenario
 from mcplan.certificate.goal_checks import GoalChecker, GoalStates, GoalTolerances, place_errors
-from mcplan.certificate.independent import Mechanism, away, rotation_of, rotation_vector
+from mcplan.certificate.independent import Mechanism, contact_deviation, rotation_of, rotation_vector
 from mcplan.certificate.report import Check, Report, WorstCase
 from mcplan.certificate.tolerances import (
     PLAN_ANGLE_DEG,
@@ -32,7 +32,7 @@ from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Bar
 from mcplan.scene.spec import ContactSpec
 
-CARRIES = 5.0
+MIN_REQUIRED_LOAD = 5.0
 """N: minimum load in some stance of contacts in `planner.require`, for a robot of the mass of HRP-2."""
 
 
@@ -43,7 +43,7 @@ def stance_checks(plan: Plan, robot: RobotRecord) -> Iterator[Check]:
     name = "contacts as the scenario has them"
     yield Check(name, float(len(wrong)), "options", "== 0", not wrong, "", "; ".join(wrong))
     yield from _unchanged_contacts(plan)
-    yield from _required(plan, CARRIES * sum(link.mass for link in robot.links) / HRP2_MASS_KG)
+    yield from _required(plan, MIN_REQUIRED_LOAD * sum(link.mass for link in robot.links) / HRP2_MASS_KG)
     stances, environment = plan.stances, plan.scenario.environment
     q = np.array([stance.q for stance in stances])
     patches = [patch.name for patch in robot.patches]
@@ -67,33 +67,35 @@ def stance_checks(plan: Plan, robot: RobotRecord) -> Iterator[Check]:
 def _on_supports(plan: Plan, robot: RobotRecord) -> Iterator[Check]:
     """Yield the checks of planned contacts against the scenario's surfaces and bars."""
     patches = {patch.name: patch for patch in robot.patches}
-    off = WorstCase("contacts on their supports", "m", PLAN_PLACE, value=0.0)
-    turned = WorstCase("contacts on their supports, angle", "deg", PLAN_ANGLE_DEG, value=0.0)
-    rough = WorstCase("friction of the supports", "more than there is", 1e-9, value=0.0)
+    distance = WorstCase("contacts on their supports", "m", PLAN_PLACE, value=0.0)
+    rotation = WorstCase("contacts on their supports, angle", "deg", PLAN_ANGLE_DEG, value=0.0)
+    friction_excess = WorstCase("friction of the supports", "more than allowed", 1e-9, value=0.0)
     for k, stance in enumerate(plan.stances):
         environment = plan.scenario.environment.placed(stance.objects)
         for contact in stance.contacts:
             where = f"{contact.patch} on {contact.support}, stance {k}"
             if contact.patch == MOUNT:
-                far, turn = off_base(contact, plan.scenario.start.q)
-                off.see(far, where, f"{far:.4g} m off the base of the start")
-                turned.see(turn, where, f"turned by {turn:.4g} deg out of the base of the start")
+                distance_m, degrees = off_base(contact, plan.scenario.start.q)
+                distance.update(distance_m, where, f"{distance_m:.4g} m off the base of the start")
+                rotation.update(degrees, where, f"turned by {degrees:.4g} deg out of the base of the start")
                 continue
             support = environment.supports.get(contact.support)
             if support is None or contact.patch not in patches:
-                off.see(np.inf, where, "there is no such patch or support")
+                distance.update(np.inf, where, "there is no such patch or support")
                 continue
             spec = ContactSpec.model_validate({"patch": contact.patch, "surface": contact.support, **contact.options})
             spec = spec.model_copy(update={"kind": contact.kind})
-            away, angle = place_errors(spec, patches[contact.patch], support, contact.R[None], contact.p[None])
-            off.see(float(away[0]), where, f"{away[0]:.4g} m off its support")
+            distances, angle = place_errors(spec, patches[contact.patch], support, contact.R[None], contact.p[None])
+            distance.update(float(distances[0]), where, f"{distances[0]:.4g} m off its support")
             degrees = float(np.rad2deg(angle[0]))
-            turned.see(degrees, where, f"turned by {degrees:.4g} deg out of its support")
+            rotation.update(degrees, where, f"turned by {degrees:.4g} deg out of its support")
             friction = support.friction if spec.friction is None else spec.friction
             grasps = contact.kind == "grasp" and isinstance(support, Bar)
-            beyond = 0.0 if grasps else max(0.0, contact.friction - friction)
-            rough.see(beyond, where, f"friction {contact.friction:g}, {beyond:.4g} more than that of the support")
-    yield from (line.check() for line in (off, turned, rough))
+            excess = 0.0 if grasps else max(0.0, contact.friction - friction)
+            friction_excess.update(
+                excess, where, f"friction {contact.friction:g}, {excess:.4g} more than that of the support"
+            )
+    yield from (line.check() for line in (distance, rotation, friction_excess))
 
 
 def off_base(contact: Contact, q: np.ndarray) -> tuple[float, float]:
@@ -108,51 +110,51 @@ def _unchanged_contacts(plan: Plan) -> Iterator[Check]:
     line = WorstCase("kept contacts", "m, rad", PLAN_PLACE, value=0.0)
     for k in range(1, len(plan.stances)):
         before, after = plan.stances[k - 1], plan.stances[k]
-        mine = {contact.patch: contact for contact in before.contacts}
-        changed = sum(c.patch not in mine or c.support != mine[c.patch].support for c in after.contacts)
-        changed += sum(patch not in after.patches for patch in mine)
+        earlier = {contact.patch: contact for contact in before.contacts}
+        changed = sum(c.patch not in earlier or c.support != earlier[c.patch].support for c in after.contacts)
+        changed += sum(patch not in after.patches for patch in earlier)
         if changed > 1:
-            line.wrong.append(f"stance {k}: {changed} contacts change at once")
+            line.failures.append(f"stance {k}: {changed} contacts change at once")
         for contact in after.contacts:
-            was = mine.get(contact.patch)
-            if was is None or was.support != contact.support:
+            old = earlier.get(contact.patch)
+            if old is None or old.support != contact.support:
                 continue
-            moved = _moved(plan, was, contact, k)
-            line.see(moved, f"{contact.patch}, stance {k}", f"{moved:.4g} m (rad) from where it was, without a step")
+            moved = _moved(plan, old, contact, k)
+            line.update(moved, f"{contact.patch}, stance {k}", f"{moved:.4g} m (rad) from where it was, without a step")
     yield line.check()
 
 
-def _required(plan: Plan, carries: float) -> Iterator[Check]:
-    """Yield the check that required contacts carry more than this (N), if there are any."""
-    least, where, wrong = np.inf, "", []
+def _required(plan: Plan, min_load: float) -> Iterator[Check]:
+    """Yield the check that required contacts, if any, carry more than ``min_load`` (N)."""
+    smallest, where, wrong = np.inf, "", []
     for group in plan.scenario.planner.require:
         names = (group,) if isinstance(group, str) else group
         loads = [np.linalg.norm(s.wrenches[name][:3]) for s in plan.stances for name in names if name in s.wrenches]
-        most, names_text = float(max(loads, default=0.0)), " or ".join(names)
-        if not most >= least:
-            least, where = most, names_text
-        if not most > carries:
-            wrong.append(f"{names_text} carries no more than {most:.4g} N in any stance")
+        largest, names_text = float(max(loads, default=0.0)), " or ".join(names)
+        if not largest >= smallest:
+            smallest, where = largest, names_text
+        if not largest > min_load:
+            wrong.append(f"{names_text} carries no more than {largest:.4g} N in any stance")
     if where:
-        yield Check("required contacts", least, "N", f"> {carries:.3g}", not wrong, where, "; ".join(wrong))
+        yield Check("required contacts", smallest, "N", f"> {min_load:.3g}", not wrong, where, "; ".join(wrong))
 
 
-def _moved(plan: Plan, was: Contact, now: Contact, k: int) -> float:
-    """Return how far a contact has moved from stance k - 1 to k along the directions that it constrains (m, rad)."""
-    R, p = was.R, was.p
-    if now.carrier is not None:
-        thing = next(t for t in plan.scenario.environment.objects if t.name == now.carrier.name)
+def _moved(plan: Plan, old: Contact, new: Contact, k: int) -> float:
+    """Return the displacement of a contact from stance k - 1 to k along its constrained directions (m, rad)."""
+    R, p = old.R, old.p
+    if new.carrier is not None:
+        thing = next(t for t in plan.scenario.environment.objects if t.name == new.carrier.name)
         first, second = (plan.stances[i].objects.get(thing.name, thing.pose) for i in (k - 1, k))
         R1, R2 = (rotation_of(pose[3:, None])[..., 0] for pose in (first, second))
         R, p = R2 @ R1.T @ R, second[:3] + R2 @ R1.T @ (p - first[:3])
-    return float(np.linalg.norm(away(now, (now.R.T @ R)[None], ((p - now.p) @ now.R)[None])))
+    return float(np.linalg.norm(contact_deviation(new, (new.R.T @ R)[None], ((p - new.p) @ new.R)[None])))
 
 
-FACES = 64
-"""Edges of the inscribed pyramid that stands for a friction cone: 0.12 % inside it, and around any of 8 faces."""
+CONE_EDGES = 64
+"""Edges of the pyramid inscribed in a friction cone: 0.12 % smaller than the cone, and larger than any of 8 faces."""
 
 
-def judge_plan(robot: RobotRecord, plan: PlanRecord, title: str, further: Sequence[Check] = ()) -> Report:
+def judge_plan(robot: RobotRecord, plan: PlanRecord, title: str, more_checks: Sequence[Check] = ()) -> Report:
     """Verify the postures and forces of a plan.
 
     Parameters
@@ -160,7 +162,7 @@ def judge_plan(robot: RobotRecord, plan: PlanRecord, title: str, further: Sequen
     robot : the mechanism.
     plan : stances with posture, wrenches and torques.
     title : of the certificate.
-    further : lines of the certificate that need more than records.
+    more_checks : checks that need more than records.
     """
     lines = (
         WorstCase("contact place", "m", PLAN_PLACE),
@@ -177,8 +179,8 @@ def judge_plan(robot: RobotRecord, plan: PlanRecord, title: str, further: Sequen
     named = {line.name: line for line in lines}
     for k in range(len(plan.stances)):
         for name, value, bound, text in _stance(robot, plan, k):
-            named[name].see(value, f"stance {k}", text, bound)
-    checks = [*(line.check() for line in lines if line.value is not None), *further]
+            named[name].update(value, f"stance {k}", text, bound)
+    checks = [*(line.check() for line in lines if line.value is not None), *more_checks]
     found = {check.name: check.value for check in checks}
     position = found.get("position")
     clearances = [found.get(name) for name in ("clearance", "transition: clearance")]
@@ -201,13 +203,13 @@ def _stance(robot: RobotRecord, plan: PlanRecord, k: int) -> Iterator[tuple[str,
     loaded = list(dict.fromkeys([*patches, *(name for name in stance.wrenches if name not in patches)]))
     wrench = np.array([stance.wrenches.get(name, [0.0] * 6) for name in loaded], float).reshape(1, len(loaded), 6)
     q = np.array(stance.q)
-    moving = {name: np.array(rates)[None] for name, rates in (("v", stance.v), ("vd", stance.vd)) if rates}
-    motion = Mechanism(robot).motion(q[None], **moving, wrench=wrench, patches=loaded)
+    rates = {name: np.array(values)[None] for name, values in (("v", stance.v), ("vd", stance.vd)) if values}
+    motion = Mechanism(robot).motion(q[None], **rates, wrench=wrench, patches=loaded)
     for contact in placed:
         R, p = motion.R[contact.patch][0], motion.p[contact.patch][0]
         target = np.array(contact.R)
         at = (p - np.array(contact.p)) @ target
-        error = away(contact, (target.T @ R)[None], at[None])[0]
+        error = contact_deviation(contact, (target.T @ R)[None], at[None])[0]
         distance, angle = float(np.linalg.norm(error[:3])), float(np.rad2deg(np.linalg.norm(error[3:])))
         yield "contact place", distance, PLAN_PLACE, f"{contact.patch} is {distance:.4g} m away from its place"
         yield "contact angle", angle, PLAN_ANGLE_DEG, f"{contact.patch} is turned by {angle:.4g} deg from its place"
@@ -238,26 +240,26 @@ def _stance(robot: RobotRecord, plan: PlanRecord, k: int) -> Iterator[tuple[str,
         text = f"torque of {robot.coordinates[i]} is {stance.tau[i]:.6g} {unit}, limit {limit[i]:g}"
         yield "torque", float(ratio[i]), 1 + PLAN_FORCE / limit[i], text
     if len(robot.coordinates):
-        beyond = np.maximum(robot.limit("lower") - q[7:], q[7:] - robot.limit("upper"))
-        i = int(np.argmax(beyond))
+        excess = np.maximum(robot.limit("lower") - q[7:], q[7:] - robot.limit("upper"))
+        i = int(np.argmax(excess))
         yield (
             "position",
-            float(beyond[i]),
+            float(excess[i]),
             PLAN_FORCE,
-            f"joint {robot.coordinates[i]} = {q[7 + i]:.6g} is {beyond[i]:.3g} beyond its limit",
+            f"joint {robot.coordinates[i]} = {q[7 + i]:.6g} is {excess[i]:.3g} beyond its limit",
         )
 
 
 def _cone_violations(contact: ContactRecord, R: np.ndarray, w: np.ndarray) -> Iterator[tuple[str, float, float, str]]:
-    """Yield how far a wrench is from all that point forces in their cones, and limits of force and moment, can give."""
+    """Yield the violations of friction cones, and of force and moment limits, by a contact wrench."""
     patch = contact.patch
     limit = np.inf if contact.max_force is None else contact.max_force
     if contact.kind == "grasp":
         force = float(np.linalg.norm(w[:3])) - limit
-        most = np.inf if contact.max_moment is None else contact.max_moment
-        moment = float(np.linalg.norm(w[3:])) - most
-        if np.isfinite(most):
-            yield "grasp moment", moment, PLAN_FORCE, f"the moment on {patch} is {moment:.4g} N m beyond {most:g}"
+        max_moment = np.inf if contact.max_moment is None else contact.max_moment
+        moment = float(np.linalg.norm(w[3:])) - max_moment
+        if np.isfinite(max_moment):
+            yield "grasp moment", moment, PLAN_FORCE, f"the moment on {patch} is {moment:.4g} N m beyond {max_moment:g}"
         S = np.array(contact.selection).reshape(-1, 6)
         local = np.concatenate([R.T @ w[:3], R.T @ w[3:]])
         free = float(np.linalg.norm(local - S.T @ (S @ local)))
@@ -265,7 +267,7 @@ def _cone_violations(contact: ContactRecord, R: np.ndarray, w: np.ndarray) -> It
     else:
         R = np.array(contact.R) if contact.radius else R
         axes = (R @ np.array(contact.R).T if contact.rolls else np.eye(3)) @ np.array(contact.axes)
-        edges = cone_edges(axes, contact.friction or 0.0, FACES)
+        edges = cone_edges(axes, contact.friction or 0.0, CONE_EDGES)
         missing = missing_wrench(edges, np.array(contact.points) @ R.T, w)
         yield "friction", missing, PLAN_FORCE, f"the wrench on {patch} is {missing:.4g} outside its friction cone"
         force = float(w[:3] @ axes[:, 2]) - limit

@@ -4,12 +4,13 @@ With the gravity terms g(q), the wrench map of every contact and forces f in fri
 
     minimise s   subject to   sum J' f = g on the base,   |g - sum J' f| <= s tau_max on the joints,   f within limits
 
-The norms of forces and moments of grips are bounded by half-spaces that are added where a solution is beyond them. What
-objects that carry contacts stand on has to hold them, too. Nothing is shared with `mcplan.statics`.
+The norms of forces and moments of grips are bounded by half-spaces, added where a solution violates the bound (cutting
+planes). The supports of objects that carry contacts must balance these objects, too. Nothing is shared with
+`mcplan.statics`.
 
-HiGHS is called through its own interface, which takes a basis to start from (`scipy.optimize.linprog` does not): each
-of a sequence of similar programs then takes a few steps. A friction cone is replaced by the pyramid inscribed in it,
-whose edges are those of ``faces`` planes::
+HiGHS is called through its own interface, which accepts an initial basis (`scipy.optimize.linprog` does not): a
+sequence of similar programs then needs few iterations each. A friction cone is replaced by an inscribed pyramid with
+``faces`` edges::
 
     e_k = n + mu (cos(2 pi k / faces) t_1 + sin(2 pi k / faces) t_2),   w = sum_ik f_ik (e_k, r_i x e_k),   f_ik >= 0
 """
@@ -38,9 +39,9 @@ class SilentHighs(highspy.Highs):
 
 
 class LinearPrograms:
-    """Solves linear programs, each from the basis of the one before.
+    """Solver of linear programs, warm-started with the basis of the previous program.
 
-    minimise c' x   subject to   E x = e,   A x <= b,   x_i >= 0 but for the free ones
+    minimise c' x   subject to   E x = e,   A x <= b,   x_i >= 0 except for free variables
     """
 
     def __init__(self) -> None:
@@ -50,9 +51,9 @@ class LinearPrograms:
     def solve(
         self, c: np.ndarray, E: np.ndarray, e: np.ndarray, A: np.ndarray, b: np.ndarray, free: np.ndarray
     ) -> np.ndarray | None:
-        """Return an optimal x (n,), or None where there is none.
+        """Return an optimal x (n,), or None if there is none.
 
-        Rows at the end of A that the program before did not have begin inactive.
+        Rows at the end of A that are new since the previous program start inactive.
 
         Parameters
         ----------
@@ -70,17 +71,17 @@ class LinearPrograms:
         matrix.format_ = highspy.MatrixFormat.kRowwise
         matrix.start_ = np.append(0, np.cumsum(used.sum(axis=1)))
         matrix.index_, matrix.value_ = np.nonzero(used)[1], rows[used]
-        known, self._basis = self._basis, None
-        if known is not None and len(known.col_status) == len(c) and len(known.row_status) <= len(rows):
-            known.row_status = [*known.row_status, *[HighsBasisStatus.kBasic] * (len(rows) - len(known.row_status))]
-            if (x := self._solve(model, known)) is not None:
+        basis, self._basis = self._basis, None
+        if basis is not None and len(basis.col_status) == len(c) and len(basis.row_status) <= len(rows):
+            basis.row_status = [*basis.row_status, *[HighsBasisStatus.kBasic] * (len(rows) - len(basis.row_status))]
+            if (x := self._solve(model, basis)) is not None:
                 return x
         return self._solve(model, None)  # infeasibility never depends on the start
 
-    def _solve(self, model: highspy.HighsLp, begin: HighsBasis | None) -> np.ndarray | None:
+    def _solve(self, model: highspy.HighsLp, basis: HighsBasis | None) -> np.ndarray | None:
         self._highs.passModel(model)
-        if begin is not None:
-            self._highs.setBasis(begin)
+        if basis is not None:
+            self._highs.setBasis(basis)
         self._highs.run()
         if self._highs.getModelStatus() != HighsModelStatus.kOptimal:
             return None
@@ -94,32 +95,32 @@ def cone_edges(axes: np.ndarray, friction: float, faces: int) -> np.ndarray:
     return axes[:, 2:] + friction * (np.outer(axes[:, 0], np.cos(angle)) + np.outer(axes[:, 1], np.sin(angle)))
 
 
-def along_edges(edges: np.ndarray, points: np.ndarray) -> np.ndarray:
-    """Return the wrenches (6, P F) about the origin of forces along edges (3, F) at points (P, 3)."""
+def edge_wrenches(edges: np.ndarray, points: np.ndarray) -> np.ndarray:
+    """Return the wrenches (6, P F) about the origin of forces along cone edges (3, F) at points (P, 3)."""
     force, arm = np.tile(edges, len(points)), np.repeat(points.T, edges.shape[1], axis=1)
     return np.concatenate([force, cross(arm, force)])
 
 
 def missing_wrench(edges: np.ndarray, points: np.ndarray, w: np.ndarray) -> float:
-    """Return how far a wrench (6,) about the origin is from all that forces in a cone at points (P, 3) give."""
-    return float(nnls(along_edges(edges, points), w)[1])
+    """Return the distance of a wrench (6,) about the origin from the wrenches of forces in a cone at points (P, 3)."""
+    return float(nnls(edge_wrenches(edges, points), w)[1])
 
 
-FACES = 16
-"""Edges of the pyramid that stands for a friction cone: it is around the 8 that plans are made with."""
+CONE_EDGES = 16
+"""Edges of the pyramid inscribed in a friction cone; it contains the pyramid with 8 edges of the planner."""
 
-PARTS = 10
-"""Equal parts of a segment at whose ends it is looked at."""
+SEGMENT_SAMPLES = 10
+"""Equal parts of a segment; balance is checked at their ends."""
 
-CUTS, WITHIN = 20, 0.98
-"""Most rounds of half-spaces, and at which part of the bound of a norm they lie: a few suffice to keep the bound."""
+MAX_CUT_ROUNDS, CUT_SHARE = 20, 0.98
+"""Maximum rounds of half-spaces for the bound of a norm, and their distance as a share of it; a few rounds suffice."""
 
-PRICE = 1e3
-"""Of a missing wrench in weights, against a share of the torques."""
+MISSING_COST = 1e3
+"""Cost of a missing wrench (per weight) relative to that of a torque share."""
 
 
 class HoldingForces(NamedTuple):
-    """What holds a posture: largest share of a torque limit needed, and the wrench that is missing (N, N m)."""
+    """Balance of a posture: smallest feasible share of the torque limits, its joint, and missing wrench (N, N m)."""
 
     share: float
     joint: str
@@ -127,7 +128,7 @@ class HoldingForces(NamedTuple):
 
 
 class Balance:
-    """Holds postures of a robot by contacts.
+    """Static or dynamic balance of postures of a robot by contact forces.
 
     Parameters
     ----------
@@ -142,35 +143,35 @@ class Balance:
         self.programs = LinearPrograms()
 
     def along(self, track: TransitionTrack) -> tuple[np.ndarray, list[HoldingForces]]:
-        """Return times along a segment and how its contacts hold it there, each in its place."""
-        t = np.linspace(track.curve.times[0], track.duration, PARTS + 1)
+        """Return times along a segment, and the balance there by its contacts at their places."""
+        t = np.linspace(track.curve.times[0], track.duration, SEGMENT_SAMPLES + 1)
         names = [contact.patch for contact in track.closed]
         q = track.curve.sample(t)
         motion = self.mechanism.motion(q, patches=names)
-        places = {}
+        poses = {}
         for contact in track.closed:
             R, p = contact.turned(motion.R[contact.patch]), motion.p[contact.patch]
             axes, _ = track.place(contact, t)
-            off = track.error(contact, t, R, p)[:, :3]
-            places[contact.patch] = R, p - np.einsum("kij,kj->ki", axes, off)
-        return t, self.at(q, [track.closed_at(x) for x in t], places, motion.force)
+            error = track.error(contact, t, R, p)[:, :3]
+            poses[contact.patch] = R, p - np.einsum("kij,kj->ki", axes, error)
+        return t, self.at(q, [track.closed_at(x) for x in t], poses, motion.force)
 
     def at(
         self,
         q: np.ndarray,
         contacts: Sequence[Sequence[Contact]],
-        places: Mapping[str, tuple[np.ndarray, np.ndarray]],
+        poses: Mapping[str, tuple[np.ndarray, np.ndarray]],
         gravity: np.ndarray,
     ) -> list[HoldingForces]:
-        """Return how contacts hold configurations.
+        """Return the balance of configurations by contacts.
 
         Parameters
         ----------
-        q, gravity : (m, 7+n), (m, 6+n) configurations, and the generalised forces that hold them up.
-        contacts : what holds each of them.
-        places : {patch: R (m, 3, 3), p (m, 3)} where each is then.
+        q, gravity : (m, 7+n), (m, 6+n) configurations, and the generalised forces to be balanced.
+        contacts : closed contacts of each configuration.
+        poses : {patch: R (m, 3, 3), p (m, 3)} of each contact.
         """
-        links = {self.links[contact.patch] for here in contacts for contact in here}
+        links = {self.links[contact.patch] for closed in contacts for contact in closed}
         columns = {link: slice(6 * i, 6 * i + 6) for i, link in enumerate(links)}
         units = np.eye(6 * len(links))
         loads = {link: np.repeat(units[:, None, at], len(q), axis=1) for link, at in columns.items()}
@@ -180,7 +181,7 @@ class Balance:
         for k, force in enumerate(gravity):
             program = _Program(force, self.limit, self.weight, cuts)
             for contact in contacts[k]:
-                R, p = places[contact.patch]
+                R, p = poses[contact.patch]
                 program.add(contact, R[k], p[k], maps[columns[self.links[contact.patch]], k].T)
             found.append(program.solve(self.record.coordinates, self.programs))
         return found
@@ -189,8 +190,8 @@ class Balance:
 class _Program:
     """The linear program of one posture; forces in weights.
 
-    ``cuts`` are the unit vectors, in patch axes, of the half-spaces that bound forces and moments of grips: those that
-    one posture needs help the next.
+    ``cuts`` are the unit normals, in patch axes, of the half-spaces that bound forces and moments of grips. They are
+    reused for the next posture.
     """
 
     def __init__(
@@ -212,25 +213,25 @@ class _Program:
         if contact.kind == "grasp":
             S = contact.selection
             wrench = np.concatenate([S[:, :3] @ R.T, S[:, 3:] @ R.T], axis=1).T
-            at = slice(self.count, self.count + wrench.shape[1])
-            for turning, most in ((False, contact.max_force), (True, contact.max_moment)):
-                if np.isfinite(most):
-                    part = S.T[3:] if turning else S.T[:3]
-                    self.norms.append(((contact.patch, turning), part, at.start, most / self.weight))
+            columns = slice(self.count, self.count + wrench.shape[1])
+            for is_moment, bound in ((False, contact.max_force), (True, contact.max_moment)):
+                if np.isfinite(bound):
+                    part = S.T[3:] if is_moment else S.T[:3]
+                    self.norms.append(((contact.patch, is_moment), part, columns.start, bound / self.weight))
         else:
             axes = contact.axes_at(R)
-            wrench = along_edges(cone_edges(axes, contact.friction, FACES), contact.points @ R.T)
-            at = slice(self.count, self.count + wrench.shape[1])
+            wrench = edge_wrenches(cone_edges(axes, contact.friction, CONE_EDGES), contact.points @ R.T)
+            columns = slice(self.count, self.count + wrench.shape[1])
             if np.isfinite(contact.max_force):
-                row = np.zeros(at.stop)
-                row[at] = 1.0
+                row = np.zeros(columns.stop)
+                row[columns] = 1.0
                 self.bounded.append((row, contact.max_force / self.weight))
         about_origin = wrench.copy()
         about_origin[3:] += cross(p[:, None], wrench[:3])
         self._append(J @ about_origin, contact.kind == "grasp")
         if contact.carrier is not None:
-            _, on = self.carried.setdefault(contact.carrier.name, (contact, []))
-            on.append((at.start, about_origin))
+            _, loads = self.carried.setdefault(contact.carrier.name, (contact, []))
+            loads.append((columns.start, about_origin))
 
     def _append(self, columns: np.ndarray, free: bool) -> None:
         self.columns.append(columns)
@@ -238,33 +239,33 @@ class _Program:
         self.count += columns.shape[1]
 
     def _objects(self) -> tuple[np.ndarray, np.ndarray]:
-        """Add the forces of what carries objects; return the equations of their balance about the world's origin."""
-        blocks, sums = [], []
-        for contact, on in self.carried.values():
+        """Add the support forces of objects; return the balance equations of objects about the world's origin."""
+        blocks, totals = [], []
+        for contact, loads in self.carried.values():
             carrier = contact.carrier
             assert carrier is not None
-            below = np.zeros((6, 0))
+            support = np.zeros((6, 0))
             if carrier.rest is not None:
-                edges = cone_edges(carrier.rest.axes, carrier.rest.friction, FACES)
-                below = along_edges(edges, carrier.rest.world_points)
-            blocks.append([*((start, -wrench) for start, wrench in on), (self.count, below)])
+                edges = cone_edges(carrier.rest.axes, carrier.rest.friction, CONE_EDGES)
+                support = edge_wrenches(edges, carrier.rest.world_points)
+            blocks.append([*((start, -wrench) for start, wrench in loads), (self.count, support)])
             weight = -carrier.mass * STANDARD_GRAVITY / self.weight
-            sums.append(np.concatenate([weight, np.cross(carrier.com, weight)]))
-            self._append(np.zeros((len(self.gravity), below.shape[1])), False)
+            totals.append(np.concatenate([weight, np.cross(carrier.com, weight)]))
+            self._append(np.zeros((len(self.gravity), support.shape[1])), False)
         rows = np.zeros((6 * len(blocks), self.count))
         for k, block in enumerate(blocks):
             for start, wrench in block:
                 rows[6 * k : 6 * k + 6, start : start + wrench.shape[1]] = wrench
-        return rows, np.concatenate(sums) if sums else np.zeros(0)
+        return rows, np.concatenate(totals) if totals else np.zeros(0)
 
     def solve(self, names: Sequence[str], programs: LinearPrograms) -> HoldingForces:
-        """Return how the posture is held."""
-        of_objects, sums = self._objects()
+        """Return the balance of the posture."""
+        object_rows, sums = self._objects()
         J = np.concatenate([np.zeros((len(self.gravity), 0)), *self.columns], axis=1)
-        x = self._minimum(programs, J, of_objects, sums, elastic=False)
+        x = self._minimum(programs, J, object_rows, sums, elastic=False)
         missing = 0.0
         if x is None:
-            x = self._minimum(programs, J, of_objects, sums, elastic=True)
+            x = self._minimum(programs, J, object_rows, sums, elastic=True)
             if x is None:
                 return HoldingForces(np.inf, "", np.inf)
             missing = float(np.abs(x[self.count + 1 :]).max()) * self.weight
@@ -276,54 +277,54 @@ class _Program:
         return HoldingForces(float(shares[i]), names[self.limited[i]], missing)
 
     def _minimum(
-        self, programs: LinearPrograms, J: np.ndarray, of_objects: np.ndarray, sums: np.ndarray, elastic: bool
+        self, programs: LinearPrograms, J: np.ndarray, object_rows: np.ndarray, sums: np.ndarray, elastic: bool
     ) -> np.ndarray | None:
-        """Return forces, the share of the torques, and with ``elastic`` the missing part of the balances; or None."""
+        """Return forces, torque share, and with ``elastic`` the missing wrenches; None if infeasible."""
         n, rows = self.count, len(self.limited)
-        equal = np.zeros((6 + len(sums), n + 1))
-        equal[:6, :n], equal[6:, :n] = J[:6], of_objects
+        equalities = np.zeros((6 + len(sums), n + 1))
+        equalities[:6, :n], equalities[6:, :n] = J[:6], object_rows
         torque = np.zeros((2 * rows, n + 1))
         torque[:rows, :n], torque[rows:, :n] = J[6:][self.limited], -J[6:][self.limited]
         torque[:, n] = -np.tile(self.limit, 2)
-        above = np.concatenate([self.gravity[6:][self.limited], -self.gravity[6:][self.limited]])
-        upper, bound = [torque], [above]
-        for row, most in self.bounded:
+        gravity_torque = np.concatenate([self.gravity[6:][self.limited], -self.gravity[6:][self.limited]])
+        upper, bound = [torque], [gravity_torque]
+        for row, limit in self.bounded:
             upper.append(np.concatenate([row, np.zeros(n + 1 - len(row))])[None])
-            bound.append(np.array([most]))
-        price = np.zeros(n + 1)
-        price[n] = 1.0
+            bound.append(np.array([limit]))
+        cost = np.zeros(n + 1)
+        cost[n] = 1.0
         free = np.append(self.free, False)
         if elastic:
-            equal = np.concatenate([equal, np.eye(len(equal)), -np.eye(len(equal))], axis=1)
-            price = np.concatenate([price, np.full(2 * len(equal), PRICE)])
-            free = np.append(free, np.full(2 * len(equal), False))
-        asked = np.concatenate([self.gravity[:6], sums])
-        for key, part, start, most in self.norms:
+            equalities = np.concatenate([equalities, np.eye(len(equalities)), -np.eye(len(equalities))], axis=1)
+            cost = np.concatenate([cost, np.full(2 * len(equalities), MISSING_COST)])
+            free = np.append(free, np.full(2 * len(equalities), False))
+        balance = np.concatenate([self.gravity[:6], sums])
+        for key, part, start, limit in self.norms:
             for u in self.cuts.setdefault(key, []):
                 upper.append(_row(u @ part, start, n + 1))
-                bound.append(np.array([WITHIN * most]))
-        for _ in range(CUTS):
+                bound.append(np.array([CUT_SHARE * limit]))
+        for _ in range(MAX_CUT_ROUNDS):
             A = np.concatenate(upper)
-            A = np.concatenate([A, np.zeros((len(A), len(price) - A.shape[1]))], axis=1)
-            x = programs.solve(price, equal, asked, A, np.concatenate(bound), free)
+            A = np.concatenate([A, np.zeros((len(A), len(cost) - A.shape[1]))], axis=1)
+            x = programs.solve(cost, equalities, balance, A, np.concatenate(bound), free)
             if x is None:
                 return None
-            kept = True
-            for key, part, start, most in self.norms:
+            within_bounds = True
+            for key, part, start, limit in self.norms:
                 value = part @ x[start : start + part.shape[1]]
                 size = float(np.linalg.norm(value))
-                if size > most:
-                    kept = False
+                if size > limit:
+                    within_bounds = False
                     self.cuts[key].append(value / size)
                     upper.append(_row(value / size @ part, start, n + 1))
-                    bound.append(np.array([WITHIN * most]))
-            if kept:
+                    bound.append(np.array([CUT_SHARE * limit]))
+            if within_bounds:
                 return x
         return None
 
 
 def _row(values: np.ndarray, start: int, length: int) -> np.ndarray:
-    """Return a row (1, length) that holds values from a column on."""
+    """Return a row (1, length) of zeros, with values from column ``start``."""
     row = np.zeros((1, length))
     row[0, start : start + len(values)] = values
     return row

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from mcplan.certificate.curve import minimum_jerk
-from mcplan.certificate.independent import Mechanism, MechanismMotion, away, rotation_of, rotation_vector
+from mcplan.certificate.independent import Mechanism, MechanismMotion, contact_deviation, rotation_of, rotation_vector
 from mcplan.certificate.object_checks import track_clearance
 from mcplan.certificate.report import Check, WorstCase
 from mcplan.certificate.tolerances import (
@@ -43,14 +43,14 @@ from mcplan.record.records import RobotRecord, recorded_units, unit_of_all
 from mcplan.scene.contact import Contact
 from mcplan.settings.control import LIMB_ANGULAR_SPEED_RAD_S, ControlSettings
 
-OVERLAP, SHORTEST = 0.4, 0.3
-"""Overlap of lift and approach with the swing; minimum duration of a piece (s)."""
+PIECE_OVERLAP, MIN_PIECE_S = 0.4, 0.3
+"""Overlap of lift and approach with the transfer, as a share of their duration; minimum duration of a piece (s)."""
 
 
 def expected_path(
     track: TransitionTrack, course: SwingSpec, settings: ControlSettings, mechanism: Mechanism, t: np.ndarray
 ) -> np.ndarray:
-    """Return the places (m, 3) of a patch at times (m,)."""
+    """Return the expected positions (m, 3) of a patch at times (m,)."""
     q = track.segment.q
     if course.lead == "body":
         q = track.curve.sample(t)
@@ -62,33 +62,37 @@ def expected_path(
 
 
 def _piece_duration(settings: ControlSettings, distance: float, angle: float = 0.0) -> float:
-    """Return how long a minimum-jerk piece takes, whose largest slope is 15/8 (s)."""
+    """Return the duration (s) of a minimum-jerk piece, whose largest slope is 15/8."""
     if distance <= 0.0 and angle <= 0.0:
         return 0.0
-    return max(SHORTEST, 1.875 * distance / settings.timing.limb_speed, 1.875 * angle / LIMB_ANGULAR_SPEED_RAD_S)
+    return max(MIN_PIECE_S, 1.875 * distance / settings.timing.limb_speed, 1.875 * angle / LIMB_ANGULAR_SPEED_RAD_S)
 
 
 def _swing_path(
     p: np.ndarray, course: SwingSpec, angle: float, settings: ControlSettings, duration: float, t: np.ndarray
 ) -> np.ndarray:
     offsets = np.array([course.lift, p[1] + course.approach - p[0] - course.lift, -course.approach])
-    T = np.array([_piece_duration(settings, float(np.linalg.norm(d)), angle * (i == 1)) for i, d in enumerate(offsets)])
-    T[::2] = np.where(T[::2] > 0.0, np.maximum(T[::2], settings.timing.swing_blend * T[1]), 0.0)
-    begin = np.array([0.0, (1 - OVERLAP) * T[0], T[0]])
-    if T[1] > 0.0:
-        begin[2] = max(begin[1] + T[1] - OVERLAP * T[2], T[0])
+    durations = np.array(
+        [_piece_duration(settings, float(np.linalg.norm(d)), angle * (i == 1)) for i, d in enumerate(offsets)]
+    )
+    durations[::2] = np.where(
+        durations[::2] > 0.0, np.maximum(durations[::2], settings.timing.swing_blend * durations[1]), 0.0
+    )
+    starts = np.array([0.0, (1 - PIECE_OVERLAP) * durations[0], durations[0]])
+    if durations[1] > 0.0:
+        starts[2] = max(starts[1] + durations[1] - PIECE_OVERLAP * durations[2], durations[0])
     else:
-        begin[1] = 0.0
-    total = float((begin + T).max())
+        starts[1] = 0.0
+    total = float((starts + durations).max())
     scale = max(1.0, duration / total) if total > 0.0 else 1.0
-    parts = minimum_jerk((t[:, None] - scale * begin) / np.maximum(scale * T, 1e-9))
+    parts = minimum_jerk((t[:, None] - scale * starts) / np.maximum(scale * durations, 1e-9))
     return np.asarray(p[0] + parts @ offsets)
 
 
-FINE = 4
+VELOCITY_SAMPLES = 4
 """Velocity checks per interval between two nodes of a time parameterization."""
 
-HALVES = 2
+SAMPLES_PER_PIECE = 2
 """Checks of contacts and paths per spline piece."""
 
 
@@ -97,21 +101,21 @@ def transition_checks(plan: Plan, record: RobotRecord) -> Iterator[Check]:
     if len(plan.stances) < 2:
         return
     tracks, wrong = tracks_of(plan)
-    found = float(len(wrong))
-    yield Check("transition: stances", found, "contradictions", "<= 0", not wrong, "", "; ".join(wrong))
+    count = float(len(wrong))
+    yield Check("transition: stances", count, "contradictions", "<= 0", not wrong, "", "; ".join(wrong))
     mechanism = Mechanism(record)
     lines = _Lines(plan, record, mechanism)
     for track in tracks:
-        lines.see(track)
+        lines.update(track)
     yield from (line.check() for line in lines.all)
     yield transition_clearance(plan, record, mechanism, tracks)
-    of_objects = track_clearance(plan.scenario.environment, tracks)
-    if of_objects is not None:
-        yield of_objects
+    object_clearance = track_clearance(plan.scenario.environment, tracks)
+    if object_clearance is not None:
+        yield object_clearance
 
 
-def _line(name: str, unit: str, bound: float, least: bool = False) -> WorstCase:
-    return WorstCase(f"transition: {name}", unit, bound, least)
+def _line(name: str, unit: str, bound: float, at_least: bool = False) -> WorstCase:
+    return WorstCase(f"transition: {name}", unit, bound, at_least)
 
 
 class _Lines:
@@ -128,11 +132,11 @@ class _Lines:
         self.place = _line("contact place", "m", TRANSITION_PLACE)
         self.angle = _line("contact angle", "deg", TRANSITION_ANGLE_DEG)
         self.path = _line("path", "m", TRANSITION_PATH)
-        self.lift = _line("lift", "m", TRANSITION_LIFT, least=True)
+        self.lift = _line("lift", "m", TRANSITION_LIFT, at_least=True)
         self.units = recorded_units(record)
         self.position = _line("joint position", f"{unit_of_all(self.units)} beyond the limit", PLAN_FORCE)
         self.velocity = _line("velocity", "of the limit", 1.0)
-        self.held = _line("balance", "N, N m missing", TRANSITION_BALANCE)
+        self.balance_line = _line("balance", "N, N m missing", TRANSITION_BALANCE)
         self.torque = _line("torque", "of the limit", 1.0)
         self.dynamic = _line("dynamic balance", "N, N m missing", TRANSITION_BALANCE)
         self.effort = _line("dynamic torque", "of what may be used", 1.0 + TRANSITION_DYNAMIC)
@@ -140,14 +144,14 @@ class _Lines:
 
     @property
     def all(self) -> tuple[WorstCase, ...]:
-        """In the order in which they are shown."""
+        """All checks, in the order of the report."""
         lines = (
-            self.ends, self.com, self.place, self.angle, self.path, self.lift, self.position, self.velocity, self.held,
-            self.torque,
+            self.ends, self.com, self.place, self.angle, self.path, self.lift, self.position, self.velocity,
+            self.balance_line, self.torque,
         )  # fmt: skip
         return lines if self.pace.value is None else (*lines, self.dynamic, self.effort, self.pace)
 
-    def see(self, track: TransitionTrack) -> None:
+    def update(self, track: TransitionTrack) -> None:
         """Update all checks with a segment."""
         t = _times(track)
         motion = self.mechanism.motion(track.curve.sample(t), patches=self.patches)
@@ -155,24 +159,26 @@ class _Lines:
         self._contacts(track, t, motion)
         self._courses(track, t, motion)
         self._joints(track)
-        for at, held in () if track.segment.passes else zip(*self.balance.along(track), strict=True):
-            where, on = track.when(at), ", ".join(contact.patch for contact in track.closed) or "nothing"
-            self.held.see(held.missing, where, f"{on} cannot hold the robot: {held.missing:.4g} N (N m) are missing")
-            text = f"{held.joint} needs {held.share:.3f} of its torque limit at least"
-            self.torque.see(held.share, f"{held.joint}, {where}", text)
+        for at, forces in () if track.segment.passes else zip(*self.balance.along(track), strict=True):
+            where, patches = track.when(at), ", ".join(contact.patch for contact in track.closed) or "no contact"
+            self.balance_line.update(
+                forces.missing, where, f"{patches} cannot hold the robot: {forces.missing:.4g} N (N m) are missing"
+            )
+            text = f"{forces.joint} needs at least {forces.share:.3f} of its torque limit"
+            self.torque.update(forces.share, f"{forces.joint}, {where}", text)
         if track.segment.law is not None:
             self._timed_motion(track)
 
     def _timed_motion(self, track: TransitionTrack) -> None:
-        on = ", ".join(contact.patch for contact in track.closed) or "nothing"
+        patches = ", ".join(contact.patch for contact in track.closed) or "no contact"
         for sample in dynamics(track, self.balance, self.settings):
             where = track.moment(sample.t)
-            text = f"{on} cannot give the motion: {sample.missing:.4g} N (N m) are missing"
-            self.dynamic.see(sample.missing, where, text)
+            text = f"{patches} cannot give the motion: {sample.missing:.4g} N (N m) are missing"
+            self.dynamic.update(sample.missing, where, text)
             text = f"{sample.joint} needs {sample.share:.3f} of the torque that may be used"
-            self.effort.see(sample.share, f"{sample.joint}, {where}", text)
-        for t, part, what in speed_violations(track, self.mechanism, self.settings):
-            self.pace.see(part, track.moment(t), f"the {what} is {part:.3f} of what the pace allows")
+            self.effort.update(sample.share, f"{sample.joint}, {where}", text)
+        for t, ratio, quantity in speed_violations(track, self.mechanism, self.settings):
+            self.pace.update(ratio, track.moment(t), f"the {quantity} is {ratio:.3f} of the limit of the pace")
 
     def _ends(self, track: TransitionTrack, motion: MechanismMotion) -> None:
         stances, knots = self.plan.stances, track.segment.q
@@ -181,14 +187,14 @@ class _Lines:
             earlier = before.transition
             begin = before.q if earlier is None else earlier.segments[-1].q[-1]
             gap = configuration_distance(begin, knots[0])
-            self.ends.see(gap, track.when(0.0), f"begins {gap:.4g} away from where the motion before ended")
+            self.ends.update(gap, track.when(0.0), f"begins {gap:.4g} away from the end of the motion before")
         gap = configuration_distance(stance.q, knots[0] if track.part else knots[-1])
-        here = track.when(0.0 if track.part else track.duration)
-        self.ends.see(gap, here, f"is {gap:.4g} away from the posture of its stance")
+        where = track.when(0.0 if track.part else track.duration)
+        self.ends.update(gap, where, f"is {gap:.4g} away from the posture of its stance")
         off = np.linalg.norm(self.mechanism.motion(knots).com - track.segment.com, axis=1)
         worst = int(np.argmax(off))
         where = track.when(track.segment.times[worst])
-        self.com.see(float(off[worst]), where, f"the recorded centre of mass is off by {off[worst]:.4g} m")
+        self.com.update(float(off[worst]), where, f"the recorded centre of mass is off by {off[worst]:.4g} m")
         for course in track.segment.courses:
             old = left_contact(stances, track.stance, track.part, course)
             for contact, k, t in ((old, 0, 0.0), (course.target, -1, track.duration)):
@@ -196,7 +202,7 @@ class _Lines:
                     error = _error(contact, motion, course.patch, k)
                     verb = "begins" if k == 0 else "ends"
                     where = f"{course.patch}, {track.when(t)}"
-                    self.ends.see(error, where, f"{verb} {error:.4g} away from its place on {contact.support}")
+                    self.ends.update(error, where, f"{verb} {error:.4g} away from its place on {contact.support}")
 
     def _contacts(self, track: TransitionTrack, t: np.ndarray, motion: MechanismMotion) -> None:
         for contact in track.closed:
@@ -206,7 +212,7 @@ class _Lines:
             turn = np.rad2deg(np.linalg.norm(error[:, 3:], axis=1))
             for line, values, unit in ((self.place, distance, "m away from"), (self.angle, turn, "deg turned out of")):
                 k = int(np.argmax(values))
-                line.see(float(values[k]), f"{patch}, {track.when(t[k])}", f"is {values[k]:.4g} {unit} its place")
+                line.update(float(values[k]), f"{patch}, {track.when(t[k])}", f"is {values[k]:.4g} {unit} its place")
 
     def _courses(self, track: TransitionTrack, t: np.ndarray, motion: MechanismMotion) -> None:
         for course in track.segment.courses:
@@ -214,7 +220,7 @@ class _Lines:
             off = np.linalg.norm(motion.p[course.patch] - expected, axis=1)
             k = int(np.argmax(off))
             where = f"{course.patch}, {track.when(t[k])}"
-            self.path.see(float(off[k]), where, f"the knots have it {off[k]:.4g} m from where its course does")
+            self.path.update(float(off[k]), where, f"its knots are {off[k]:.4g} m off its swing path")
             old = left_contact(self.plan.stances, track.stance, track.part, course)
             if old is None:
                 continue
@@ -222,33 +228,37 @@ class _Lines:
             heights = ((corners + motion.p[course.patch][:, None] - old.p) @ old.normal).min(axis=1)
             k = int(np.argmax(heights))
             if course.target is not None or track.part:
-                text = f"gets no farther than {heights[k]:.4g} m off {old.support}"
-                self.lift.see(float(heights[k]), f"{course.patch}, {track.when(t[k])}", text)
+                text = f"lifts no more than {heights[k]:.4g} m off {old.support}"
+                self.lift.update(float(heights[k]), f"{course.patch}, {track.when(t[k])}", text)
 
     def _joints(self, track: TransitionTrack) -> None:
         names, curve = self.record.coordinates, track.curve
         if not names:
             return
         lower, upper = curve.range
-        beyond = np.maximum(self.record.limit("lower") - lower, upper - self.record.limit("upper"))
-        piece, i = np.unravel_index(np.argmax(beyond), beyond.shape)
-        value, where = float(beyond[piece, i]), f"{names[i]}, {track.when(curve.times[piece])}"
-        self.position.see(value, where, f"is {value:.4g} {self.units[i]} beyond its limit")
+        excess = np.maximum(self.record.limit("lower") - lower, upper - self.record.limit("upper"))
+        piece, i = np.unravel_index(np.argmax(excess), excess.shape)
+        value, where = float(excess[piece, i]), f"{names[i]}, {track.when(curve.times[piece])}"
+        self.position.update(value, where, f"is {value:.4g} {self.units[i]} beyond its limit")
         limit = self.record.limit("velocity")
         speed, when = curve.speed[:, 6:], [track.when(t) for t in curve.times]
         if track.segment.law is not None:
             times = track.segment.law.times
-            t = np.interp(np.arange(FINE * (len(times) - 1) + 1) / FINE, np.arange(len(times)), times)
+            t = np.interp(
+                np.arange(VELOCITY_SAMPLES * (len(times) - 1) + 1) / VELOCITY_SAMPLES, np.arange(len(times)), times
+            )
             speed, when = np.abs(timed_states(track, t).v[:, 6:]), [track.moment(at) for at in t]
         rates = speed / np.maximum(limit, np.finfo(float).tiny)
         piece, i = np.unravel_index(np.argmax(rates), rates.shape)
         value, where = float(rates[piece, i]), f"{names[i]}, {when[piece]}"
         if np.isfinite(limit).any():
-            self.velocity.see(value, where, f"moves with {value * limit[i]:.4g} {self.units[i]}/s, limit {limit[i]:g}")
+            self.velocity.update(
+                value, where, f"moves with {value * limit[i]:.4g} {self.units[i]}/s, limit {limit[i]:g}"
+            )
 
 
 def configuration_distance(q0: np.ndarray, q1: np.ndarray) -> float:
-    """Return how far two configurations (7+n,) are apart: the most of base position, its rotation, joints (m, rad)."""
+    """Return the largest distance between two configurations (7+n,): base position, its rotation, joints (m, rad)."""
     R = rotation_of(np.array([q0[3:7], q1[3:7]]).T).transpose(2, 0, 1)
     turn = float(np.linalg.norm(rotation_vector((R[1] @ R[0].T)[None])))
     flat = np.abs(np.delete(np.asarray(q1) - q0, slice(3, 7)))
@@ -256,14 +266,14 @@ def configuration_distance(q0: np.ndarray, q1: np.ndarray) -> float:
 
 
 def _error(contact: Contact, motion: MechanismMotion, patch: str, k: int) -> float:
-    """Return how far a patch is from a contact at sample k, along the directions that it constrains (m, rad)."""
+    """Return the distance of a patch from a contact at sample k, along its constrained directions (m, rad)."""
     R, p = motion.R[patch][k], motion.p[patch][k]
     local = (p - contact.p) @ contact.R
-    return float(np.linalg.norm(away(contact, (contact.R.T @ R)[None], local[None])))
+    return float(np.linalg.norm(contact_deviation(contact, (contact.R.T @ R)[None], local[None])))
 
 
 def _times(track: TransitionTrack) -> np.ndarray:
-    """Return the knots' times, and those between them."""
+    """Return the times of the knots, and times between them."""
     times = track.curve.times
-    share = np.arange(HALVES) / HALVES
+    share = np.arange(SAMPLES_PER_PIECE) / SAMPLES_PER_PIECE
     return np.append((times[:-1, None] + np.outer(np.diff(times), share)).ravel(), times[-1])

@@ -4,7 +4,7 @@ SciPy's polynomials interpolate the time parameterization and the curve. The for
 Euler for each link (`mcplan.certificate.independent`); a linear program of HiGHS checks whether contacts can provide
 them (`mcplan.certificate.transition_balance`). Nothing is shared with the code of the retiming.
 
-Margins hold at the nodes. Midway between two nodes a share `BETWEEN` of the reserve may be used.
+The margins of the pace hold at the nodes. Midway between two nodes a share `MIDPOINT_RESERVE` of them may be used.
 """
 
 from collections.abc import Iterator
@@ -21,27 +21,27 @@ from mcplan.scene.contact import Contact
 from mcplan.settings.control import ControlSettings
 from mcplan.settings.pace import Pace
 
-EVERY = 3
-"""Every so many nodes, one node and the midpoint after it are checked."""
+NODE_STRIDE = 3
+"""Of this many nodes, one is checked, and the midpoint after it."""
 
-BETWEEN = 0.5
-"""Share of the reserve that may be used between nodes."""
+MIDPOINT_RESERVE = 0.5
+"""Share of the margins that may be used between nodes."""
 
-CLOSE = 0.01
+TOUCHDOWN_HEIGHT = 0.01
 """m: distance to its support below which the touchdown speed limit of a patch applies."""
 
-FINE = 4
+SPEED_SAMPLES = 4
 """Speed checks per interval between two nodes."""
 
 
 class DynamicsSample(NamedTuple):
-    """Balance and torque at one time.
+    """Wrench balance and joint torque at one time.
 
     Attributes
     ----------
     t : since the segment began (s).
-    missing : of the wrench that the motion takes (N, N m).
-    share, joint : largest torque relative to the share of its limit that may be used.
+    missing : part of the required wrench that contacts cannot provide (N, N m).
+    share, joint : largest torque, relative to the usable share of its limit, and its joint.
     """
 
     t: float
@@ -69,77 +69,85 @@ def timed_states(track: TransitionTrack, t: np.ndarray) -> TimedStates:
 
 
 def dynamics(track: TransitionTrack, balance: Balance, settings: ControlSettings) -> Iterator[DynamicsSample]:
-    """Yield the contact wrench and torque that a timed segment needs, with the margins that its timing declares."""
+    """Yield the balance and torques of a timed segment, with the margins of its time parameterization."""
     timing, pace = track.segment.law, settings.pace
     assert timing is not None
     assert pace is not None
-    nodes = np.unique([*range(0, len(timing.times), EVERY), len(timing.times) - 1])
-    middles = 0.5 * (timing.times[nodes[:-1]] + timing.times[nodes[:-1] + 1])
-    for t, kept in ((timing.times[nodes], timing.kept), (middles, timing.kept - BETWEEN)):
+    nodes = np.unique([*range(0, len(timing.times), NODE_STRIDE), len(timing.times) - 1])
+    midpoints = 0.5 * (timing.times[nodes[:-1]] + timing.times[nodes[:-1] + 1])
+    for t, reserve in ((timing.times[nodes], timing.kept), (midpoints, timing.kept - MIDPOINT_RESERVE)):
         state = timed_states(track, t)
         names = [contact.patch for contact in track.closed]
         motion = balance.mechanism.motion(state.q, state.v, state.vd, patches=names)
-        contacts = [_derated(contact, pace, settings, kept) for contact in track.closed]
-        places = {}
+        contacts = [_derated(contact, pace, settings, reserve) for contact in track.closed]
+        poses = {}
         for contact in track.closed:
             R, p = contact.turned(motion.R[contact.patch]), motion.p[contact.patch]
-            places[contact.patch] = R, np.broadcast_to(contact.p, p.shape)
+            poses[contact.patch] = R, np.broadcast_to(contact.p, p.shape)
             if contact.selection[:, :3].any() and len(contact.selection) < 6:
-                places[contact.patch] = R, p
-        share = min(_usable_share(pace.torque, 1.0, kept), 1.0)
-        for at, found in zip(t, balance.at(state.q, [contacts] * len(t), places, motion.force), strict=True):
-            yield DynamicsSample(float(at), found.missing, found.share / share, found.joint)
+                poses[contact.patch] = R, p
+        share = min(_usable_share(pace.torque, 1.0, reserve), 1.0)
+        for time, forces in zip(t, balance.at(state.q, [contacts] * len(t), poses, motion.force), strict=True):
+            yield DynamicsSample(float(time), forces.missing, forces.share / share, forces.joint)
 
 
 def speed_violations(
     track: TransitionTrack, mechanism: Mechanism, settings: ControlSettings
 ) -> Iterator[tuple[float, float, str]]:
-    """Yield (time, part of the pace's bound, quantity) for velocities, accelerations, and touching down."""
+    """Yield (time, value / limit of the pace, quantity) for velocities, accelerations, and touchdown speeds."""
     timing, pace = track.segment.law, settings.pace
     assert timing is not None
     assert pace is not None
     record = mechanism.record
-    t = np.interp(np.arange(FINE * (len(timing.times) - 1) + 1) / FINE, np.arange(len(timing.times)), timing.times)
+    t = np.interp(
+        np.arange(SPEED_SAMPLES * (len(timing.times) - 1) + 1) / SPEED_SAMPLES,
+        np.arange(len(timing.times)),
+        timing.times,
+    )
     state, names = timed_states(track, t), record.coordinates
     limit = np.maximum(record.limit("velocity"), np.finfo(float).tiny)
     if len(names):
         rates = np.abs(state.v[:, 6:]) / limit / pace.velocity
         k, i = np.unravel_index(np.argmax(rates), rates.shape)
         yield float(t[k]), float(rates[k, i]), f"velocity of {names[i]}"
-    nodes = np.abs(state.vd[::FINE, 3:]) / pace.acceleration
-    k, i = np.unravel_index(np.argmax(nodes), nodes.shape)
-    yield float(t[FINE * k]), float(nodes[k, i]), f"acceleration of {names[i - 3] if i > 2 else 'the base, turning'}"
+    accelerations = np.abs(state.vd[::SPEED_SAMPLES, 3:]) / pace.acceleration
+    k, i = np.unravel_index(np.argmax(accelerations), accelerations.shape)
+    yield (
+        float(t[SPEED_SAMPLES * k]),
+        float(accelerations[k, i]),
+        f"acceleration of {names[i - 3] if i > 2 else 'the base, turning'}",
+    )
     for course in track.segment.courses:
         contact = course.target
         if contact is None or course.hold:
             continue
-        places = mechanism.motion(state.q, patches=[course.patch]).p[course.patch]
-        height = (places - contact.p) @ contact.normal
-        speed = np.where(height[:-1] < CLOSE, -np.diff(height) / np.diff(t), 0.0)
+        positions = mechanism.motion(state.q, patches=[course.patch]).p[course.patch]
+        height = (positions - contact.p) @ contact.normal
+        speed = np.where(height[:-1] < TOUCHDOWN_HEIGHT, -np.diff(height) / np.diff(t), 0.0)
         worst = int(np.argmax(speed))
-        part = float(max(speed[worst], 0.0)) / pace.touchdown_speed
-        yield float(t[worst]), part, f"speed of {course.patch}, coming down,"
+        ratio = float(max(speed[worst], 0.0)) / pace.touchdown_speed
+        yield float(t[worst]), ratio, f"speed of {course.patch}, coming down,"
 
 
-def _usable_share(paced: float, counted: float, kept: float) -> float:
-    """Return the part of a limit that may be used where a part of the reserve up to ``counted`` is kept."""
-    paced = min(paced, counted)
-    return paced + (1.0 - kept) * (counted - paced)
+def _usable_share(paced: float, allowed: float, reserve: float) -> float:
+    """Return the usable share of a limit if a share ``reserve`` of the margin from ``paced`` to ``allowed`` is kept."""
+    paced = min(paced, allowed)
+    return paced + (1.0 - reserve) * (allowed - paced)
 
 
-def _derated(contact: Contact, pace: Pace, settings: ControlSettings, kept: float) -> Contact:
-    """Return a contact as it may be loaded."""
-    friction = min(_usable_share(pace.friction, settings.contact.friction_fraction, kept), 1.0)
-    force = min(_usable_share(pace.force, settings.contact.force_fraction, kept), 1.0)
-    inside = max(pace.pressure, settings.contact.pressure_margin)
-    inside = max(inside + (1.0 - kept) * (settings.contact.pressure_margin - inside), 0.0)
-    middle = 0.5 * (contact.points.min(axis=0) + contact.points.max(axis=0))
+def _derated(contact: Contact, pace: Pace, settings: ControlSettings, reserve: float) -> Contact:
+    """Return a contact with the usable friction, force limits and points."""
+    friction = min(_usable_share(pace.friction, settings.contact.friction_fraction, reserve), 1.0)
+    force = min(_usable_share(pace.force, settings.contact.force_fraction, reserve), 1.0)
+    edge_margin = max(pace.pressure, settings.contact.pressure_margin)
+    edge_margin = max(edge_margin + (1.0 - reserve) * (settings.contact.pressure_margin - edge_margin), 0.0)
+    centre = 0.5 * (contact.points.min(axis=0) + contact.points.max(axis=0))
     half = 0.5 * np.ptp(contact.points, axis=0)
-    scale = 1.0 - np.minimum(inside / np.where(half > 0.0, half, np.inf), 1 / 3)
+    scale = 1.0 - np.minimum(edge_margin / np.where(half > 0.0, half, np.inf), 1 / 3)
     return replace(
         contact,
         friction=friction * contact.friction,
         max_force=force * contact.max_force,
         max_moment=force * contact.max_moment,
-        points=middle + scale * (contact.points - middle),
+        points=centre + scale * (contact.points - centre),
     )

@@ -1,4 +1,4 @@
-"""Segments of a plan's transitions, and where they contradict its stances."""
+"""Segments of the transitions of a plan, and contradictions between them and its stances."""
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -9,36 +9,36 @@ import numpy as np
 
 from mcplan.certificate.curve import SegmentCurve, minimum_jerk
 from mcplan.certificate.goal_checks import beyond
-from mcplan.certificate.independent import away, quaternion_step, rotation_of, rotation_vector
+from mcplan.certificate.independent import contact_deviation, quaternion_step, rotation_of, rotation_vector
 from mcplan.planning.plan import Plan, PlannedStance
 from mcplan.planning.transition.transition import Segment, SwingSpec
 from mcplan.scene.contact import Carrier, Contact
 from mcplan.scene.environment import Environment
 
-SAME = 1e-6
-"""m, rad: places and poses of a file that differ by less are the same: digits that it leaves out."""
+POSE_EPS = 1e-6
+"""m, rad: poses in a plan file that differ by less are the same, because the file has rounded numbers."""
 
-UNDER, STEP = 2e-3, 5e-3
-"""m: a surface so near below or beside a corner is below it; spacing of the corners that are tried along a shift."""
+SUPPORT_TOLERANCE, CORNER_SPACING = 2e-3, 5e-3
+"""m: tolerance of a corner above or beside a surface that supports it; spacing of the tested corners along a shift."""
 
-LEAST_NODES = 8
-"""Minimum number of nodes of a time parameterization: fewer leave too much between them unchecked."""
+MIN_NODES = 8
+"""Minimum number of nodes of a time parameterization: with fewer the checks are too far apart."""
 
-LEAST_KNOTS = 6
-"""A spline of degree five goes through no fewer."""
+MIN_KNOTS = 6
+"""Minimum number of knots, that of a spline of degree five."""
 
 
 @dataclass(frozen=True, eq=False)
 class TransitionTrack:
-    """A segment of a transition with its surroundings.
+    """A segment of a transition with its environment.
 
     Attributes
     ----------
-    stance, part : number of the stance that it leads to, and which segment of the transition it is.
-    title : what changes in that stance.
-    segment, curve : what the plan says, and the curve of the whole body.
-    closed : contacts that stay, where they are at its beginning.
-    near : contacts of the stances around it: their links may touch their supports.
+    stance, part : index of the stance at the end of the transition, and index of the segment in it.
+    title : of that stance: its change of contacts.
+    segment, curve : the segment in the plan, and the curve of the whole body.
+    closed : contacts that stay closed, at their poses at its beginning.
+    near : contacts of the stances before and after it: their links may touch their supports.
     objects, moved : {name: (7,)} poses of all objects at its beginning and at its end.
     environment : around it.
     """
@@ -56,43 +56,43 @@ class TransitionTrack:
 
     @property
     def duration(self) -> float:
-        """From beginning to end (s)."""
+        """Duration of the path, before time parameterization (s)."""
         return float(self.curve.times[-1])
 
     def when(self, t: float) -> str:
-        """Return a time of it as text."""
+        """Return a time on the path as text."""
         part = f", segment {self.part}" if self.part else ""
         return f"stance {self.stance} ({self.title}){part}, t = {t:.2f} of {self.duration:.2f} s"
 
     def moment(self, t: float) -> str:
-        """Return a time of the timed segment as text."""
+        """Return a time of the time-parameterized segment as text."""
         part, timing = f", segment {self.part}" if self.part else "", self.segment.law
         end = self.duration if timing is None else timing.duration
         return f"stance {self.stance} ({self.title}){part}, t = {t:.2f} of {end:.2f} s"
 
     def error(self, contact: Contact, t: np.ndarray, R: np.ndarray, p: np.ndarray) -> np.ndarray:
-        """Return how far a patch at poses R (m, 3, 3), p (m, 3) is from a closed contact at times (m,): (m, 6).
+        """Return the deviation (m, 6) of a patch at poses R (m, 3, 3), p (m, 3) from a closed contact at times (m,).
 
-        Along the directions that it constrains, in the contact's axes, m and rad.
+        Along the constrained directions, in the contact's axes, m and rad.
         """
         R0, p0 = self.place(contact, t)
         back = np.swapaxes(R0, 1, 2)
-        return away(contact, back @ R, np.einsum("kij,kj->ki", back, p - p0))
+        return contact_deviation(contact, back @ R, np.einsum("kij,kj->ki", back, p - p0))
 
     def object_poses(self, name: str, t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return rotations (m, 3, 3) and places (m, 3) of an object at times (m,): straight, by minimum jerk."""
+        """Return rotations (m, 3, 3) and positions (m, 3) of an object at times (m,): straight, with minimum jerk."""
         begin, end = self.objects[name], self.moved[name]
         share = minimum_jerk(t / self.duration)[:, None]
         R0, R1 = (rotation_of(pose[3:, None])[..., 0] for pose in (begin, end))
-        turn = share * rotation_vector((R1 @ R0.T)[None])
+        rotation = share * rotation_vector((R1 @ R0.T)[None])
         base = np.broadcast_to(begin[3:, None], (4, len(t)))
-        R = rotation_of(quaternion_step(base, turn.T)).transpose(2, 0, 1)
+        R = rotation_of(quaternion_step(base, rotation.T)).transpose(2, 0, 1)
         return R, begin[:3] + share * (end[:3] - begin[:3])
 
     def closed_at(self, t: float) -> list[Contact]:
-        """Return the contacts that stay, with the objects that carry them, where these are at a time (s).
+        """Return the closed contacts and the objects that carry them, at their poses at a time (s).
 
-        What rests at one end only, or at both without sliding from there to there, is in the air in between.
+        An object that rests at one end only, or at both ends without sliding in between, is in the air in between.
         """
         found = []
         for contact in self.closed:
@@ -115,37 +115,37 @@ class TransitionTrack:
         return found
 
     def _rest(self, t: float, begin: Carrier, end: Carrier | None) -> Contact | None:
-        """Return what an object that moves lies on at a time (s)."""
-        there = None if end is None else end.rest
-        if begin.rest is not None and there is not None and begin.name in self.sliding:
+        """Return the contact of a moving object with its support at a time (s); None in the air."""
+        end_rest = None if end is None else end.rest
+        if begin.rest is not None and end_rest is not None and begin.name in self.sliding:
             return begin.rest
-        first, last = t <= self.curve.times[0], t >= self.duration
-        return begin.rest if first else there if last else None
+        at_begin, at_end = t <= self.curve.times[0], t >= self.duration
+        return begin.rest if at_begin else end_rest if at_end else None
 
     @cached_property
     def sliding(self) -> frozenset[str]:
-        """The objects whose first support stays over surfaces of one plane while they move straight and unturned."""
+        """Objects that slide: they translate in the plane of their first support, above surfaces in that plane."""
         carriers = [contact.carrier for contact in self.closed if contact.carrier is not None]
-        return frozenset(c.name for c in carriers if c.rest is not None and self._keeps_below(c.name, c.rest))
+        return frozenset(c.name for c in carriers if c.rest is not None and self._stays_supported(c.name, c.rest))
 
-    def _keeps_below(self, name: str, rest: Contact) -> bool:
+    def _stays_supported(self, name: str, rest: Contact) -> bool:
         begin, end = self.objects[name], self.moved[name]
         R0, R1 = (rotation_of(pose[3:, None])[..., 0] for pose in (begin, end))
         shift = end[:3] - begin[:3]
-        if abs(rest.normal @ shift) > SAME or np.abs(R1 - R0).max() > SAME:
+        if abs(rest.normal @ shift) > POSE_EPS or np.abs(R1 - R0).max() > POSE_EPS:
             return False
-        share = np.linspace(0.0, 1.0, 2 + int(np.linalg.norm(shift) / STEP))
+        share = np.linspace(0.0, 1.0, 2 + int(np.linalg.norm(shift) / CORNER_SPACING))
         corners = (rest.world_points + share[:, None, None] * shift).reshape(-1, 3)
         below = np.zeros(len(corners), bool)
         for surface in self.environment.surfaces:
             if rest.normal @ surface.normal > 0.0:
                 local = (corners - surface.p) @ surface.R
                 out = beyond(local[:, None, :2], surface.polygon, False)
-                below |= (np.abs(local[:, 2]) < UNDER) & (out < UNDER)
+                below |= (np.abs(local[:, 2]) < SUPPORT_TOLERANCE) & (out < SUPPORT_TOLERANCE)
         return bool(below.all())
 
     def place(self, contact: Contact, t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the pose (m, 3, 3), (m, 3) of a closed contact at times (m,): on an object it goes along."""
+        """Return the pose (m, 3, 3), (m, 3) of a closed contact at times (m,); on an object it moves along."""
         name = None if contact.carrier is None else contact.carrier.name
         if name is None or np.array_equal(self.objects[name], self.moved[name]):
             return np.broadcast_to(contact.R, (len(t), 3, 3)), np.broadcast_to(contact.p, (len(t), 3))
@@ -155,14 +155,14 @@ class TransitionTrack:
 
 
 def tracks_of(plan: Plan) -> tuple[list[TransitionTrack], list[str]]:
-    """Return the tracks of a plan that can be judged, and what contradicts its stances, in words."""
+    """Return the tracks of a plan that can be checked, and its contradictions as text."""
     tracks, wrong, environment = [], [], plan.scenario.environment
     for k in (0, len(plan.stances) - 1):
         if plan.stances[k].passing is not None:
             wrong.append(f"stance {k}: the plan {'ends' if k else 'begins'} in motion")
     poses = {thing.name: np.asarray(thing.pose, float) for thing in environment.objects}
     for name, pose in plan.stances[0].objects.items():
-        if name not in poses or np.abs(pose - poses[name]).max() > SAME:
+        if name not in poses or np.abs(pose - poses[name]).max() > POSE_EPS:
             wrong.append(f"stance 0: the plan begins with {name} elsewhere than the scenario")
     for k, (before, stance) in enumerate(pairwise(plan.stances), start=1):
         title, transition = stance.title, stance.transition
@@ -170,32 +170,32 @@ def tracks_of(plan: Plan) -> tuple[list[TransitionTrack], list[str]]:
             wrong.append(f"stance {k}: no transition leads there")
             continue
         start, end = poses | before.objects, poses | stance.objects
-        slides = {name for name in poses if np.abs(start[name] - end[name]).max() > 1e-9}
+        moving = {name for name in poses if np.abs(start[name] - end[name]).max() > 1e-9}
         near = (*plan.stances[max(k - 2, 0)].contacts, *before.contacts, *stance.contacts)
-        problems = list(_transition_problems(plan, k, slides))
+        problems = list(_transition_problems(plan, k, moving))
         for part, segment in enumerate(transition.segments):
             problems += _shape_problems(segment, part, plan.scenario.robot.nq, plan.scenario.robot.patches)
             if segment.law is not None and plan.scenario.control.pace is None:
-                problems.append(f"segment {part} has a law of time, but `control.pace` is slow")
+                problems.append(f"segment {part} has a time parameterization, but `control.pace` is slow")
             if problems:
                 continue
             closed = stance.contacts if part else before.contacts
-            problems += _segment_problems(plan, k, part, slides)
-            coming = tuple(course.target for course in segment.courses if course.target is not None)
-            began, moved = (end, end) if part else (start, end)
+            problems += _segment_problems(plan, k, part, moving)
+            targets = tuple(course.target for course in segment.courses if course.target is not None)
+            start_poses, end_poses = (end, end) if part else (start, end)
             rates = _passing_rates(plan, k, part)
             problems += _passing_problems(segment, part, rates)
             curve = SegmentCurve(segment.times, segment.q, *rates)
-            around = closed, (*near, *coming), began, moved, environment
-            tracks.append(TransitionTrack(k, part, title, segment, curve, *around))
+            surroundings = closed, (*near, *targets), start_poses, end_poses, environment
+            tracks.append(TransitionTrack(k, part, title, segment, curve, *surroundings))
         wrong += [f"stance {k} ({title}): {problem}" for problem in problems]
     return tracks, wrong
 
 
 def _passing_rates(plan: Plan, k: int, part: int) -> tuple[np.ndarray | None, np.ndarray | None]:
-    """Return with which v and vd (2, 6+n), by its parameter, a segment passes the stances at its ends.
+    """Return v and vd (2, 6+n) at both ends of a segment, as derivatives by its path parameter; None at rest.
 
-    From ``v = q' sd`` and ``vd = q'' sd² + q' sdd``; None is rest.
+    From ``v = q' sd`` and ``vd = q'' sd² + q' sdd``.
     """
     transition = plan.stances[k].transition
     assert transition is not None
@@ -212,96 +212,98 @@ def _passing_rates(plan: Plan, k: int, part: int) -> tuple[np.ndarray | None, np
 
 
 def _passing_problems(segment: Segment, part: int, rates: Sequence[np.ndarray | None]) -> Iterator[str]:
-    """Say where a segment passes its ends otherwise than its stances do."""
-    for verb, state, known in (("begins", segment.begin, rates[0]), ("ends", segment.finish, rates[1])):
-        own = np.zeros(1) if state is None else np.array([state.v, state.vd])
-        if not np.abs(own - (0.0 if known is None else known)).max() <= SAME * max(1.0, float(np.abs(own).max())):
+    """Yield the ends at which the velocities of a segment differ from those of its stances."""
+    for verb, state, expected in (("begins", segment.begin, rates[0]), ("ends", segment.finish, rates[1])):
+        found = np.zeros(1) if state is None else np.array([state.v, state.vd])
+        if not np.abs(found - (0.0 if expected is None else expected)).max() <= POSE_EPS * max(
+            1.0, float(np.abs(found).max())
+        ):
             yield f"segment {part} {verb} with other rates than its stance is passed with"
 
 
-def _transition_problems(plan: Plan, k: int, slides: set[str]) -> Iterator[str]:
+def _transition_problems(plan: Plan, k: int, moving: set[str]) -> Iterator[str]:
     stance, transition = plan.stances[k], plan.stances[k].transition
     assert transition is not None
     if transition.patch != stance.moved:
         yield f"its transition is that of {transition.patch or 'a shift'}"
-    most = 2 if stance.change == "remove" else 1
-    if not 1 <= len(transition.segments) <= most:
-        yield f"{len(transition.segments)} segments, expected 1{' or 2' if most == 2 else ''}"
+    max_segments = 2 if stance.change == "remove" else 1
+    if not 1 <= len(transition.segments) <= max_segments:
+        yield f"{len(transition.segments)} segments, expected 1{' or 2' if max_segments == 2 else ''}"
     if stance.change in ("add", "remove") and not transition.ramp > 0.0:
         yield f"the force of {stance.moved} changes within {transition.ramp:g} s, expected a ramp"
-    if slides and stance.change != "shift":
-        yield f"{', '.join(sorted(slides))} moves while contacts change"
+    if moving and stance.change != "shift":
+        yield f"{', '.join(sorted(moving))} moves while contacts change"
     staying = [contact for contact in stance.contacts if contact.patch in plan.stances[k - 1].patches]
     carried = {contact.carrier.name for contact in staying if contact.carrier is not None}
-    if left := sorted(slides - carried):
-        yield f"{', '.join(left)} moves, and no contact on it does that"
+    if uncarried := sorted(moving - carried):
+        yield f"{', '.join(uncarried)} moves, and no contact on it does that"
 
 
 def _shape_problems(segment: Segment, part: int, nq: int, patches: Collection[str]) -> Iterator[str]:
-    """Say what keeps a segment from being looked at."""
+    """Yield the errors that prevent the checks of a segment."""
     where, times, q = f"segment {part}", segment.times, segment.q
     names = [course.patch for course in segment.courses]
     if len(set(names)) < len(names) or not set(names) <= set(patches):
-        yield f"{where} has courses of {', '.join(names)}, expected patches of the robot, each once"
-    if len(times) < LEAST_KNOTS or q.shape != (len(times), nq) or segment.com.shape != (len(times), 3):
-        yield f"{where} has {len(times)} times and knots {q.shape}, expected {LEAST_KNOTS} or more of {nq} numbers"
+        yield f"{where} has swing paths of {', '.join(names)}, expected patches of the robot, each once"
+    if len(times) < MIN_KNOTS or q.shape != (len(times), nq) or segment.com.shape != (len(times), 3):
+        yield f"{where} has {len(times)} times and knots {q.shape}, expected {MIN_KNOTS} or more of {nq} numbers"
     elif not (np.isfinite(times).all() and np.isfinite(q).all() and np.isfinite(segment.com).all()):
-        yield f"{where} holds numbers that are not finite"
+        yield f"{where} has numbers that are not finite"
     elif times[0] < 0.0 or not (np.diff(times) > 0.0).all():
-        yield f"the times of {where} do not rise from 0 on"
-    elif np.abs(np.linalg.norm(q[:, 3:7], axis=1) - 1.0).max() > SAME:
-        yield f"a base quaternion of {where} has not the length 1"
+        yield f"the times of {where} do not increase from 0"
+    elif np.abs(np.linalg.norm(q[:, 3:7], axis=1) - 1.0).max() > POSE_EPS:
+        yield f"a base quaternion of {where} does not have length 1"
     elif segment.law is not None:
-        yield from _law_problems(segment, where)
+        yield from _timing_problems(segment, where)
 
 
-def _law_problems(segment: Segment, where: str) -> Iterator[str]:
+def _timing_problems(segment: Segment, where: str) -> Iterator[str]:
     """Yield the errors of a time parameterization."""
     timing = segment.law
     assert timing is not None
     t, s, rate, _ = nodes = (timing.times, timing.path, timing.rate, timing.change)
-    if len({len(values) for values in nodes}) > 1 or len(t) < LEAST_NODES:
-        yield f"the law of {where} has {len(t)} nodes, expected {LEAST_NODES} or more, each with four numbers"
+    if len({len(values) for values in nodes}) > 1 or len(t) < MIN_NODES:
+        yield f"the timing of {where} has {len(t)} nodes, expected {MIN_NODES} or more, each with four numbers"
     elif not all(np.isfinite(values).all() for values in nodes):
-        yield f"the law of {where} holds numbers that are not finite"
+        yield f"the timing of {where} has numbers that are not finite"
     elif t[0] != 0.0 or s[0] != 0.0 or min(np.diff(t).min(), np.diff(s).min()) <= 0.0:
-        yield f"time or path of the law of {where} do not rise from 0 on"
-    elif abs(s[-1] - segment.times[-1]) > SAME or not (rate > 0.0).all():
-        yield f"the law of {where} does not lead to the end of its path"
+        yield f"time or path of the timing of {where} do not increase from 0"
+    elif abs(s[-1] - segment.times[-1]) > POSE_EPS or not (rate > 0.0).all():
+        yield f"the timing of {where} does not lead to the end of its path"
     elif not 0.0 <= timing.kept <= 1.0:
-        yield f"the law of {where} keeps {timing.kept:g} of its reserve, expected 0 to 1"
+        yield f"the timing of {where} keeps {timing.kept:g} of its margins, expected 0 to 1"
 
 
-def _segment_problems(plan: Plan, k: int, part: int, slides: set[str]) -> Iterator[str]:
-    """Say what of a segment contradicts the stances: its contacts, its objects, its courses."""
+def _segment_problems(plan: Plan, k: int, part: int, moving: set[str]) -> Iterator[str]:
+    """Yield the contradictions of a segment and its stances: contacts, objects, swing paths."""
     before, stance, transition = plan.stances[k - 1], plan.stances[k], plan.stances[k].transition
     assert transition is not None
     segment = transition.segments[part]
-    closed = stance.contacts if part or slides else before.contacts
+    closed = stance.contacts if part or moving else before.contacts
     expected = {contact.patch: contact for contact in closed}
     found = {contact.patch: contact for contact in segment.contacts}
     if found.keys() != expected.keys() or len(segment.contacts) != len(closed):
-        yield f"segment {part} stands on {', '.join(found) or 'nothing'}, expected {', '.join(expected)}"
+        yield f"segment {part} has contacts {', '.join(found) or 'none'}, expected {', '.join(expected)}"
     for patch in found.keys() & expected.keys():
-        if not found[patch].same_place(expected[patch], SAME):
+        if not found[patch].same_place(expected[patch], POSE_EPS):
             yield f"segment {part} has {patch} elsewhere than its stance"
     objects = segment.objects or {}
-    if objects.keys() != slides or any(np.abs(objects[n] - stance.objects[n]).max() > SAME for n in slides):
-        yield f"segment {part} moves {', '.join(objects) or 'no object'}, not as the stance has it"
+    if objects.keys() != moving or any(np.abs(objects[n] - stance.objects[n]).max() > POSE_EPS for n in moving):
+        yield f"segment {part} moves {', '.join(objects) or 'no object'}, unlike its stance"
     yield from _course_problems(plan, k, part, expected)
 
 
 def _course_problems(plan: Plan, k: int, part: int, closed: dict[str, Contact]) -> Iterator[str]:
-    """Yield the problems of the courses of a segment: where they leave, their directions, where they arrive."""
+    """Yield the problems of the swing paths of a segment: lift-off, directions, touchdown."""
     stance = plan.stances[k]
     assert stance.transition is not None
     courses = stance.transition.segments[part].courses
     for course in courses:
         old = left_contact(plan.stances, k, part, course)
         if course.patch in closed:
-            yield f"{course.patch} has a course, but is in contact"
+            yield f"{course.patch} has a swing path, but is in contact"
         if course.lifts_off and old is None:
-            yield f"{course.patch} leaves a support, but no stance before has it on one"
+            yield f"{course.patch} leaves a support, but no earlier stance has it on one"
         yield from _offset_problems(course, old)
     yield from _arrival_problems(stance, part, courses)
     yield from _waiting_problems(plan.stances[k + 1 :], courses)
@@ -311,42 +313,42 @@ def _course_problems(plan: Plan, k: int, part: int, closed: dict[str, Contact]) 
 
 
 def _offset_problems(course: SwingSpec, old: Contact | None) -> Iterator[str]:
-    """Yield where lift or approach are not along the normals of the supports that a patch leaves and meets."""
+    """Yield lift and approach that are not along the normals of the supports that a patch leaves and reaches."""
     if not (np.isfinite(course.lift).all() and np.isfinite(course.approach).all()):
         yield f"lift or approach of {course.patch} is not finite"
         return
     normal = None if course.target is None else course.target.normal
-    off = normal if old is None else old.normal
-    for along, offset, name in ((off, course.lift, "lift"), (normal, course.approach, "approach")):
-        if along is None:
-            if np.abs(offset).max() > SAME:
+    lift_normal = normal if old is None else old.normal
+    for direction, offset, name in ((lift_normal, course.lift, "lift"), (normal, course.approach, "approach")):
+        if direction is None:
+            if np.abs(offset).max() > POSE_EPS:
                 yield f"the {name} of {course.patch} belongs to no support"
-        elif offset @ along < -SAME or np.abs(offset - (offset @ along) * along).max() > SAME:
+        elif offset @ direction < -POSE_EPS or np.abs(offset - (offset @ direction) * direction).max() > POSE_EPS:
             yield f"the {name} of {course.patch} is not along the normal of its support"
 
 
 def _arrival_problems(stance: PlannedStance, part: int, courses: Sequence[SwingSpec]) -> Iterator[str]:
-    """Yield where the patches that come to a support are not the one that the stance adds."""
+    """Yield the difference between the patches that touch down and the contact that the stance adds."""
     arriving = [course for course in courses if course.target is not None and not course.hold]
-    goal = [stance.contact(stance.moved)] if stance.change == "add" and stance.moved in stance.patches else []
-    if [course.patch for course in arriving] != [contact.patch for contact in goal]:
-        brought = ", ".join(course.patch for course in arriving) or "no patch"
-        yield f"segment {part} brings {brought} to a support, expected {', '.join(c.patch for c in goal) or 'none'}"
-    elif goal and not (arriving[0].target and arriving[0].target.same_place(goal[0], SAME)):
-        yield f"segment {part} brings {goal[0].patch} to another place than its stance"
+    expected = [stance.contact(stance.moved)] if stance.change == "add" and stance.moved in stance.patches else []
+    if [course.patch for course in arriving] != [contact.patch for contact in expected]:
+        names = ", ".join(course.patch for course in arriving) or "no patch"
+        yield f"segment {part} brings {names} to a support, expected {', '.join(c.patch for c in expected) or 'none'}"
+    elif expected and not (arriving[0].target and arriving[0].target.same_place(expected[0], POSE_EPS)):
+        yield f"segment {part} brings {expected[0].patch} to another place than its stance"
 
 
 def _waiting_problems(later: Sequence[PlannedStance], courses: Sequence[SwingSpec]) -> Iterator[str]:
-    """Yield which patches wait above a place where no later stance has them."""
+    """Yield the patches that wait above a place without a contact in any later stance."""
     contacts = [contact for stance in later for contact in stance.contacts]
     for course in courses:
-        if course.hold and not any(course.target and course.target.same_place(c, SAME) for c in contacts):
+        if course.hold and not any(course.target and course.target.same_place(c, POSE_EPS) for c in contacts):
             yield f"{course.patch} waits above a place that no later stance has"
 
 
 def left_contact(stances: Sequence[PlannedStance], k: int, part: int, course: SwingSpec) -> Contact | None:
-    """Return the contact on which a patch rests when segment ``part`` of the transition to stance k begins."""
+    """Return the contact that a patch leaves when segment ``part`` of the transition to stance k begins; or None."""
     if not course.lifts_off:
         return None
-    known = stances[k - 1] if part else stances[max(k - 2, 0)]
-    return next((contact for contact in known.contacts if contact.patch == course.patch), None)
+    candidates = stances[k - 1] if part else stances[max(k - 2, 0)]
+    return next((contact for contact in candidates.contacts if contact.patch == course.patch), None)

@@ -59,10 +59,10 @@ def verify(run: Any, tolerances: Tolerances | None = None) -> Report:
         title = f"plan {run.scenario.name}, {len(run.stances)} stances"
         robot = record_robot(run.scenario.robot)
         report_progress("judging stances")
-        further = [*stance_checks(run, robot), stance_clearance(run), *stance_objects(run)]
+        checks = [*stance_checks(run, robot), stance_clearance(run), *stance_objects(run)]
         report_progress("judging the motions between them")
-        further += transition_checks(run, robot)
-        report = judge_plan(robot, record_plan(run), title, further)
+        checks += transition_checks(run, robot)
+        report = judge_plan(robot, record_plan(run), title, checks)
         return replace(report, values=report.values | {"goal_reached": goal_reached(report.checks)})
     with np.errstate(all="ignore"):  # a tampered run may hold any number; NaN fails its check
         return _judge(run, tolerances)
@@ -79,14 +79,14 @@ def _judge(run: Run, tolerances: Tolerances | None) -> Report:
         checks += [*force_checks(evidence), *touch_checks(evidence), *place_checks(evidence)]
         report_progress("judging clearances")
         checks += [*clearance_checks(evidence), *object_checks(evidence), *solver_checks(evidence)]
-    found = {check.name: check for check in checks}
+    by_name = {check.name: check for check in checks}
 
     def value(name: str) -> Any:
-        return found[name].value if name in found else None
+        return by_name[name].value if name in by_name else None
 
     values = {
         "goal_reached": goal_reached(checks) and finite.passed if count else False,
-        "fell": not found["fall"].passed if count else None,
+        "fell": not by_name["fall"].passed if count else None,
         "eom_residual": value("equation of motion"),
         "integration_residual": value("integration identity"),
         "friction_margin": value("friction margin"),
@@ -115,7 +115,7 @@ def first_samples(run: Run, count: int) -> Run:
 
 
 def finite_samples(run: Run) -> tuple[int, Check]:
-    """How many samples from the first on can be judged: all numbers finite, the base's quaternion not zero."""
+    """Return the number of samples before the first with invalid numbers or base quaternion, and its check."""
     count, failure = len(run), ""
     sample = run.point_sample()
     for name, array in run.arrays().items():
@@ -127,16 +127,16 @@ def finite_samples(run: Run) -> tuple[int, Check]:
             k = int(sample[i]) if name.startswith("point_") else i
             if k < count:
                 count, failure = k, f"{name} is not a number at t = {run.t[k]:.3f} s (sample {k})"
-    left = float(len(run) - count)
-    return count, Check("all numbers finite", left, "samples left out", "== 0", not failure, "", failure)
+    excluded = float(len(run) - count)
+    return count, Check("all numbers finite", excluded, "samples left out", "== 0", not failure, "", failure)
 
 
 def goal_reached(checks: Iterable[Check]) -> bool:
-    """Whether all lines that concern the goal passed: its items, and execution of the plan to its end."""
+    """Whether all checks of the goal passed: its items, and execution of the plan to its end."""
     names = ("goal", "item ", "last stance", "carried out")
     return all(check.passed for check in checks if check.name.startswith(names))
 
 
 def json_number(value: Any) -> Any:
-    """Turn what JSON cannot say into null."""
+    """Return None for numbers that JSON does not have."""
     return None if isinstance(value, float) and not np.isfinite(value) else value

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from mcplan.certificate.contact_checks import _off_segment, _outside, _unconstrained
+from mcplan.certificate.contact_checks import _distance_to_polygon, _distance_to_segment, _unconstrained
 from mcplan.certificate.motion_checks import worst
 
 POLYGON = np.array([[0.3, 0.0, 0.0], [0.1, 0.2, 0.0], [-0.3, 0.1, 0.0], [-0.2, -0.2, 0.0], [0.2, -0.2, 0.0]])
@@ -24,14 +24,16 @@ def nearest(point, polygon):
 def test_a_point_is_off_a_patch_by_what_it_is_beyond_its_edge_and_off_its_plane(turned_round):
     polygon = POLYGON[::-1] if turned_round else POLYGON
     inside = np.array([[0.0, 0.0, 0.0], [0.1, -0.1, 0.02], [-0.1, 0.05, -0.03]])
-    assert _outside(inside, polygon) == pytest.approx([0.0, 0.02, 0.03])
+    assert _distance_to_polygon(inside, polygon) == pytest.approx([0.0, 0.02, 0.03])
     for begin, end in zip(POLYGON, np.roll(POLYGON, -1, axis=0), strict=True):
         middle, shift = (begin + end) / 2, end - begin
         normal = np.array([shift[1], -shift[0], 0.0]) / np.linalg.norm(shift)
         normal *= np.sign(normal @ middle)
         off = middle + 0.01 * normal
-        assert _outside(off[None], polygon) == pytest.approx([nearest(off, POLYGON)], abs=1e-6)
-        assert _outside(np.array([[off[0], off[1], -0.03]]), polygon) == pytest.approx([np.hypot(0.01, 0.03)])
+        assert _distance_to_polygon(off[None], polygon) == pytest.approx([nearest(off, POLYGON)], abs=1e-6)
+        assert _distance_to_polygon(np.array([[off[0], off[1], -0.03]]), polygon) == pytest.approx(
+            [np.hypot(0.01, 0.03)]
+        )
 
 
 def test_a_point_is_off_an_edge_by_its_distance_from_the_segment():
@@ -41,9 +43,9 @@ def test_a_point_is_off_an_edge_by_its_distance_from_the_segment():
     shift = np.linspace(0.0, 1.0, 4001)[:, None]
     segment = ends[0] + shift * (ends[1] - ends[0])
     expected = [np.linalg.norm(segment - point, axis=1).min() for point in points]
-    assert _off_segment(points, ends) == pytest.approx(np.array(expected), abs=1e-5)
+    assert _distance_to_segment(points, ends) == pytest.approx(np.array(expected), abs=1e-5)
     beyond = ends[1] + 0.5 * (ends[1] - ends[0])
-    assert _off_segment(beyond[None], ends) == pytest.approx([0.5 * np.linalg.norm(ends[1] - ends[0])])
+    assert _distance_to_segment(beyond[None], ends) == pytest.approx([0.5 * np.linalg.norm(ends[1] - ends[0])])
 
 
 @pytest.mark.parametrize("sign", [-1.0, 1.0])

@@ -8,7 +8,14 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from mcplan.certificate.independent import integrate
-from mcplan.certificate.object_checks import FAR, _balance, _friction, _integration, _unsupported, run_clearance
+from mcplan.certificate.object_checks import (
+    MAX_DISTANCE,
+    _balance,
+    _friction,
+    _integration,
+    _unsupported,
+    run_clearance,
+)
 from mcplan.certificate.recomputed_run import NONE
 from mcplan.certificate.transition_track import TransitionTrack
 from mcplan.record.world import WorldRecord
@@ -235,5 +242,5 @@ def test_objects_keep_apart_from_each_other_where_each_of_them_is(moves, yaw, ga
     made.plan = SimpleNamespace(scenario=SimpleNamespace(environment=Environment(objects=cubes)))
     made.run.object_q, made.record.world, made.tolerances.overlap = q, WorldRecord(), 1e-5
     found = run_clearance(made)
-    assert found.value == pytest.approx(min(gap, FAR), abs=1e-6)
+    assert found.value == pytest.approx(min(gap, MAX_DISTANCE), abs=1e-6)
     assert found.passed == (gap > 0.0)

@@ -159,8 +159,8 @@ def test_pairs_and_distances_are_those_of_planner_and_controller(name):
     for k in range(10):
         watch = ClearanceMonitor(solids, 0.0)
         nothing = np.zeros((1, len(solids.pairs)))
-        watch.look(poses[0][k : k + 1], poses[1][k : k + 1], nothing, nothing, np.array([k]))
+        watch.check_all(poses[0][k : k + 1], poses[1][k : k + 1], nothing, nothing, np.array([k]))
         expected = model.smallest(q[k])
-        assert (watch.least > 0) == (expected.distance > 0)
+        assert (watch.min_distance > 0) == (expected.distance > 0)
         if expected.distance > 0:
-            assert watch.least == pytest.approx(expected.distance, abs=1e-5)
+            assert watch.min_distance == pytest.approx(expected.distance, abs=1e-5)

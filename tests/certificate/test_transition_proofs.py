@@ -11,7 +11,7 @@ from mcplan.certificate.independent import Mechanism
 from mcplan.certificate.solids import ClearanceMonitor, gather_solids
 from mcplan.certificate.transition_balance import Balance
 from mcplan.certificate.transition_checks import expected_path
-from mcplan.certificate.transition_clearance import FINE, bends_of, transition_clearance
+from mcplan.certificate.transition_clearance import ACCURACY, acceleration_bounds, transition_clearance
 from mcplan.certificate.transition_track import tracks_of
 from mcplan.motion.limb_path import LimbPath, Timing
 from mcplan.planning.transition.transition import SwingSpec
@@ -87,7 +87,7 @@ def test_no_point_of_a_link_accelerates_more_than_its_bound(track, record, mecha
     """In the world and from the base, against finite differences; the bound is not many times too large either."""
     track, rng = motion(track), np.random.default_rng(2)
     reach = np.append(np.full(len(record.links), 0.3), 0.0)
-    bounds = bends_of(record, track, reach, [])
+    bounds = acceleration_bounds(record, track, reach, [])
     times = track.curve.times
     n = 4001
     t = np.linspace(times[0], times[-1], n)
@@ -122,17 +122,17 @@ def test_the_least_distance_is_that_of_a_dense_look(plan, record, mechanism, ben
     (track,) = tracks
     solids = gather_solids(plan.scenario.robot, record, plan.scenario.environment)
     watch = ClearanceMonitor(solids, 0.0)
-    room = watch.room(frozenset((c.patch, c.support) for c in track.near))
+    room = watch.allowed_overlap(frozenset((c.patch, c.support) for c in track.near))
     t = np.linspace(0.0, track.duration, 801)
     R, p = mechanism.poses(track.curve.sample(t))
     R = np.concatenate([R, np.broadcast_to(np.eye(3), (len(t), 1, 3, 3))], axis=1)
     p = np.concatenate([p, np.zeros((len(t), 1, 3))], axis=1)
     rooms = np.broadcast_to(room, (len(t), len(room)))
-    watch.look(R, p, rooms, np.zeros_like(rooms), np.arange(len(t)))
-    assert found.value >= watch.least - FINE
-    assert found.passed == (watch.least >= -1e-6)
+    watch.check_all(R, p, rooms, np.zeros_like(rooms), np.arange(len(t)))
+    assert found.value >= watch.min_distance - ACCURACY
+    assert found.passed == (watch.min_distance >= -1e-6)
     if found.passed:
-        assert found.value <= watch.least + FINE
+        assert found.value <= watch.min_distance + ACCURACY
 
 
 @pytest.mark.parametrize("share", [0.0, 0.4])

@@ -133,7 +133,7 @@ def test_last_contact_missed(run):
 def test_changed_contact_point(run):
     i = int(run.point_start[120]) + 2
     text = failures(tampered(run, point_xyz=add((i, 0), 0.03)))
-    assert "point 2 of sole at t = 0.120 s is 0.03 m away from where its patch touches" in text
+    assert "point 2 of sole at t = 0.120 s is 0.03 m away from the contact points of its patch" in text
     assert "point forces of sole at t = 0.120 s differ from its wrench" in text
 
 
@@ -182,7 +182,7 @@ def test_a_patch_that_rolls_touches_anywhere_on_its_plane(run, rolls):
     """A sole that is planned to bear along its front edge bears at all corners."""
     edge = run.record.plan.stances[0].contacts[0].points[:2]
     moved = in_contact(limited(run, points=edge, rolls=rolls))
-    assert ("away from where its patch touches" in failures(moved)) is not rolls
+    assert ("away from the contact points of its patch" in failures(moved)) is not rolls
 
 
 def test_a_normal_that_flat_faces_cannot_have(run):
@@ -240,7 +240,7 @@ def test_limits_have_the_unit_of_their_joint(run):
 
 
 def test_force_from_outside(run):
-    assert "a force from outside that the scenario does not have: 3 on base x" in failures(
+    assert "an external force that the scenario does not have: 3 on base x" in failures(
         tampered(run, tau_ext=put((9, 0), 3.0))
     )
 

@@ -14,8 +14,8 @@ from scipy.spatial.transform import Rotation
 from mcplan.errors import RunError
 from mcplan.record.records import MeshRecord, PlaceRecord, RobotRecord, RunRecord
 
-PLATE = 0.1
-"""Thickness of a patch's plate / longest side of the patch."""
+PLATE_THICKNESS = 0.1
+"""Thickness of the plate of a patch, as a share of the longest side of the patch."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +49,7 @@ def link_shapes(record: RunRecord) -> Iterator[CollisionShape]:
     RunError
         The URDF cannot be read.
     KeyError, IndexError, TypeError, ValueError
-        A value is missing, or is no number.
+        A value is missing, or is not a number.
     """
     text = record.robot.files["robot.urdf"]
     if "<!DOCTYPE" in text:
@@ -78,18 +78,18 @@ def _patch_shapes(robot: RobotRecord, shaped: Collection[str]) -> Iterator[Colli
     for joint in robot.joints:
         if joint.coordinate < 0:  # fixed or locked: both links are one body
             one, other = body[joint.parent], body[joint.child]
-            body = [one if number == other else number for number in body]
-    known = {body[i] for i, link in enumerate(robot.links) if link.name in shaped}
+            body = [one if index == other else index for index in body]
+    shaped_bodies = {body[i] for i, link in enumerate(robot.links) if link.name in shaped}
     for patch in robot.patches:
         R, p, owner = np.array(patch.R), np.array(patch.p), robot.links[patch.link].name
-        if body[patch.link] in known:
+        if body[patch.link] in shaped_bodies:
             continue
         if patch.kind == "ball":
             yield CollisionShape(owner, "sphere", (patch.radius,), R, p)
         elif patch.kind == "surface" and len(patch.polygon) > 2:
             top = np.column_stack([patch.polygon, np.zeros(len(patch.polygon))])
-            below = top - [0.0, 0.0, PLATE * np.ptp(top, axis=0).max()]
-            yield CollisionShape(owner, "hull", (), R, p, np.vstack([top, below]))
+            bottom = top - [0.0, 0.0, PLATE_THICKNESS * np.ptp(top, axis=0).max()]
+            yield CollisionShape(owner, "hull", (), R, p, np.vstack([top, bottom]))
 
 
 def scene_shapes(record: RunRecord) -> Iterator[CollisionShape]:

@@ -4,11 +4,11 @@ An engine gets the robot of the record: every link with its own mass, and every 
 including locked and mimic joints. ``joints.py`` adds couplings and rotor inertias for all engines. So the engine's
 model is a plain tree, and a further engine is one file.
 
-Its state is that of a free joint, which MuJoCo has and which Pinocchio has as a translation followed by a ball joint::
+The state is that of a free joint (in Pinocchio, a translation followed by a ball joint)::
 
     x = [base x y z, base quaternion w x y z, joints]     u = [velocity in world axes, rotation in base axes, rates]
 
-Differentiating the translation and the rotation apart keeps ``x`` in R³ x SO(3), as the run's integration does: a
+Integrating translation and rotation separately keeps ``x`` in R³ x SO(3), as in the run: a
 Pinocchio free flyer would take a twist in base axes, whose exponential is another curve.
 
 Sources: MuJoCo, Computation, "floating objects"; Featherstone 2008, sec. 4.4 on free and ball joints.
@@ -173,11 +173,11 @@ def moving_joints(robot: RobotRecord) -> list[int]:
     children: dict[int, list[int]] = {}
     for index, joint in enumerate(robot.joints):
         children.setdefault(joint.parent, []).append(index)
-    order, ahead = [], list(reversed(children.get(0, [])))
-    while ahead:
-        index = ahead.pop()
+    order, stack = [], list(reversed(children.get(0, [])))
+    while stack:
+        index = stack.pop()
         joint = robot.joints[index]
         if joint.kind != "fixed":
             order.append(index)
-        ahead += reversed(children.get(joint.child, []))
+        stack += reversed(children.get(joint.child, []))
     return order

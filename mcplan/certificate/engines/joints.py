@@ -1,6 +1,6 @@
 """Coordinate map between a run and an engine: couplings, locked joints, rotors, base axes.
 
-Ball and universal joints are no part of the URDF format, and other readers refuse them. For the comparison with all
+Ball and universal joints are not part of the URDF format, and other readers refuse them. For the comparison with all
 joints at zero they are replaced by hinges: a ball joint by three about x, y and z, with massless links between them.
 This gives the same masses, places, axes and limits.
 """
@@ -15,8 +15,8 @@ from scipy.spatial.transform import Rotation
 from mcplan.certificate.engines.contract import moving_joints
 from mcplan.record.records import RobotRecord
 
-STEP = 1e-4
-"""s, of the differences by which the map of a ball joint's rates is differentiated in time."""
+RATE_STEP = 1e-4
+"""s: step of the difference quotient of a ball joint's rate map."""
 
 
 class EngineCoordinates:
@@ -27,8 +27,9 @@ class EngineCoordinates:
     G holds the multipliers of mimic joints; a locked joint has a row of zeros and its value as offset. A force on
     the coordinates follows from virtual power, and rotors add ``armature * vd`` to it.
 
-    Of a ball joint with the rotation vector phi an engine has the unit quaternion w x y z, and the angular velocity in
-    the child's axes, ``w = J' phi'`` with J the left Jacobian of phi: ``J`` times the moment are the forces.
+    For a ball joint with the rotation vector phi an engine has the unit quaternion w x y z, and the angular velocity in
+    the child's axes, ``w = J' phi'`` with the left Jacobian J of phi. The generalised forces are ``J`` times the
+    moment.
 
     Parameters
     ----------
@@ -46,50 +47,50 @@ class EngineCoordinates:
                 self.G[row, joint.coordinate] = joint.multiplier
 
     def state(self, q: np.ndarray) -> np.ndarray:
-        """Return x (N, 7+m) of q (N, 7+n), with one number more per ball joint; the quaternion is normalised."""
+        """Return x (N, 7+m) of q (N, 7+n), one number longer per ball joint; the base quaternion is normalised."""
         quat = q[:, 3:7] / np.linalg.norm(q[:, 3:7], axis=1, keepdims=True)
         joints = q[:, 7:] @ self.G.T + self.offset
         for row in reversed(self._balls):
-            turn = Rotation.from_rotvec(joints[:, row : row + 3]).as_quat(scalar_first=True)
-            joints = np.concatenate([joints[:, :row], turn, joints[:, row + 3 :]], axis=1)
+            quaternion = Rotation.from_rotvec(joints[:, row : row + 3]).as_quat(scalar_first=True)
+            joints = np.concatenate([joints[:, :row], quaternion, joints[:, row + 3 :]], axis=1)
         return np.concatenate([q[:, :3], quat, joints], axis=1)
 
     def rate(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-        """Return u (N, 6+m) of v (N, 6+n): the axes turn with the base."""
-        turned = _rotation(q).inv().apply(v[:, 3:6])
+        """Return u (N, 6+m) of v (N, 6+n); the angular velocity is in base axes."""
+        base_rotation = _rotation(q).inv().apply(v[:, 3:6])
         rates = v[:, 6:] @ self.G.T
-        for row, phi in self._turns(q):
+        for row, phi in self._ball_rotations(q):
             rates[:, row : row + 3] = np.einsum("nji,nj->ni", left_jacobian(phi), rates[:, row : row + 3])
-        return np.concatenate([v[:, :3], turned, rates], axis=1)
+        return np.concatenate([v[:, :3], base_rotation, rates], axis=1)
 
-    def growth(self, q: np.ndarray, v: np.ndarray, vd: np.ndarray) -> np.ndarray:
-        """Return ``a = du/dt`` (N, 6+m): that of the base is as its rate, for ``w x w = 0``."""
+    def acceleration(self, q: np.ndarray, v: np.ndarray, vd: np.ndarray) -> np.ndarray:
+        """Return ``a = du/dt`` (N, 6+m); the base acceleration transforms like its velocity, as ``w x w = 0``."""
         a, rates = self.rate(q, vd), v[:, 6:] @ self.G.T
-        for row, phi in self._turns(q):
+        for row, phi in self._ball_rotations(q):
             rate = rates[:, row : row + 3]
-            change = (left_jacobian(phi + STEP * rate) - left_jacobian(phi - STEP * rate)) / (2 * STEP)
-            a[:, 6 + row : 9 + row] += np.einsum("nji,nj->ni", change, rate)
+            J_dot = (left_jacobian(phi + RATE_STEP * rate) - left_jacobian(phi - RATE_STEP * rate)) / (2 * RATE_STEP)
+            a[:, 6 + row : 9 + row] += np.einsum("nji,nj->ni", J_dot, rate)
         return a
 
     def force(self, q: np.ndarray, vd: np.ndarray, force: np.ndarray) -> np.ndarray:
-        """Return the generalised force (N, 6+n) in world axes of one (N, 6+m) in the axes of ``u``."""
+        """Return the generalised force (N, 6+n) in world axes from one (N, 6+m) in the axes of ``u``."""
         moment, joints = _rotation(q).apply(force[:, 3:6]), force[:, 6:].copy()
-        for row, phi in self._turns(q):
+        for row, phi in self._ball_rotations(q):
             joints[:, row : row + 3] = np.einsum("nij,nj->ni", left_jacobian(phi), joints[:, row : row + 3])
         return np.concatenate([force[:, :3], moment, joints @ self.G + self.armature * vd[:, 6:]], axis=1)
 
     def step_rate(self, q: np.ndarray, v: np.ndarray, dt: float) -> np.ndarray:
-        """Return the u (N, 6+m) that in dt (s) leads from q to where the rates v do, ``q + dt v`` of the joints.
+        """Return the constant u (N, 6+m) that moves the joints from q to ``q + dt v`` in dt (s).
 
-        It is their ``rate``, but for ball joints, which do not turn evenly as their coordinates grow evenly.
+        Equal to ``rate`` except for ball joints, whose angular velocity varies when their coordinates change evenly.
         """
         u, rates = self.rate(q, v), v[:, 6:] @ self.G.T
-        for row, phi in self._turns(q):
+        for row, phi in self._ball_rotations(q):
             end = Rotation.from_rotvec(phi + dt * rates[:, row : row + 3])
             u[:, 6 + row : 9 + row] = (Rotation.from_rotvec(phi).inv() * end).as_rotvec() / dt
         return u
 
-    def _turns(self, q: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
+    def _ball_rotations(self, q: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
         """Yield the first row and the rotation vectors (N, 3) of each ball joint."""
         joints = q[:, 7:] @ self.G.T
         for row in self._balls:
@@ -100,15 +101,15 @@ class EngineCoordinates:
         return np.asarray(0.5 * (v[:, 6:] ** 2 @ self.armature))
 
     def configuration(self, q: np.ndarray, x: np.ndarray) -> np.ndarray:
-        """Return the configuration (7+n,) of a state x (7+m,): joints by least squares over a coordinate's joints.
+        """Return the configuration (7+n,) of a state x (7+m,): by least squares over the joints of each coordinate.
 
-        The joints of one coordinate agree as long as the state came from ``state`` and ``rate``.
+        The joints of one coordinate agree if the state comes from ``state`` and ``rate``.
         """
         weight = np.sum(self.G**2, axis=0)
         found = x[7:]
-        for row, phi in self._turns(q[None]):
-            turn = Rotation.from_quat(found[row : row + 4], scalar_first=True).as_rotvec()
-            found = np.concatenate([found[:row], _nearest(turn, phi[0]), found[row + 4 :]])
+        for row, phi in self._ball_rotations(q[None]):
+            rotation = Rotation.from_quat(found[row : row + 4], scalar_first=True).as_rotvec()
+            found = np.concatenate([found[:row], _nearest(rotation, phi[0]), found[row + 4 :]])
         joints = np.where(weight > 0, (found - self.offset) @ self.G / np.where(weight > 0, weight, 1.0), q[7:])
         return np.concatenate([x[:7], joints])
 
@@ -129,7 +130,7 @@ def left_jacobian(phi: np.ndarray) -> np.ndarray:
 
 
 def _nearest(turn: np.ndarray, phi: np.ndarray) -> np.ndarray:
-    """Return the rotation vector nearest to phi (3,) that turns as ``turn`` (3,) does."""
+    """Return the rotation vector nearest to phi (3,) with the same rotation as ``turn`` (3,)."""
     angle = float(np.linalg.norm(turn))
     if angle < 1e-12:
         return turn
@@ -141,26 +142,26 @@ def _rotation(q: np.ndarray) -> Rotation:
     return Rotation.from_quat(q[:, 3:7], scalar_first=True)
 
 
-PARTS = {"ball": ("x", "y", "z"), "spherical": ("x", "y", "z"), "universal": ("1", "2")}
-AXES = {"x": "1 0 0", "y": "0 1 0", "z": "0 0 1"}
+HINGE_NAMES = {"ball": ("x", "y", "z"), "spherical": ("x", "y", "z"), "universal": ("1", "2")}
+HINGE_AXES = {"x": "1 0 0", "y": "0 1 0", "z": "0 0 1"}
 
 
 def with_hinges(urdf: str) -> str:
-    """Replace every joint of several coordinates in a URDF text by hinges.
+    """Replace every joint with several coordinates in a URDF text by hinges.
 
     Raises
     ------
     ValueError
-        The text is no XML.
+        The text is not XML.
     """
-    if not any(f'"{kind}"' in urdf for kind in PARTS):
+    if not any(f'"{kind}"' in urdf for kind in HINGE_NAMES):
         return urdf
     try:
         robot = ElementTree.fromstring(urdf)
     except ElementTree.ParseError as error:
         raise ValueError(str(error)) from None
     for joint in robot.findall("joint"):
-        names = PARTS.get(joint.get("type", ""))
+        names = HINGE_NAMES.get(joint.get("type", ""))
         if names is not None:
             robot.remove(joint)
             _split(robot, joint, names)
@@ -175,20 +176,20 @@ def _split(robot: ElementTree.Element, joint: ElementTree.Element, names: tuple[
     limits = {"lower": "-3.141592653589793", "upper": "3.141592653589793", "velocity": "1e300", "effort": "1e300"}
     if limit is not None:
         limits.update(limit.attrib)
-    axes = [AXES.get(part) or _axis(joint, "axis" if part == "1" else "axis2") for part in names]
+    axes = [HINGE_AXES.get(part) or _axis(joint, "axis" if part == "1" else "axis2") for part in names]
     for k, (part, axis) in enumerate(zip(names, axes, strict=True)):
         hinge = ElementTree.SubElement(robot, "joint", name=f"{name}_{part}", type="revolute")
         if k == 0:
             hinge.extend(copy.copy(origin) for origin in joint.findall("origin"))
-        below = child if k == len(names) - 1 else f"{name}_{part}_link"
-        if below != child:
-            ElementTree.SubElement(robot, "link", name=below)
+        child_link = child if k == len(names) - 1 else f"{name}_{part}_link"
+        if child_link != child:
+            ElementTree.SubElement(robot, "link", name=child_link)
         ElementTree.SubElement(hinge, "parent", link=parent)
-        ElementTree.SubElement(hinge, "child", link=below)
+        ElementTree.SubElement(hinge, "child", link=child_link)
         ElementTree.SubElement(hinge, "axis", xyz=axis)
         each = {key: (value.split() * len(names))[k] for key, value in limits.items()}
         ElementTree.SubElement(hinge, "limit", each)
-        parent = below
+        parent = child_link
 
 
 def _axis(joint: ElementTree.Element, tag: str) -> str:

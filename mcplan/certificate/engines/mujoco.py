@@ -62,7 +62,7 @@ class MujocoEngine(Engine):
             mujoco.mj_objectVelocity(model, data, SITE, site, twist[k], 0)
             if wrench[k].any():
                 mujoco.mj_applyFT(model, data, wrench[k, :3], wrench[k, 3:], data.site_xpos[site], body, loads)
-        twist = np.roll(twist, 3, axis=1)  # MuJoCo has the rotation first
+        twist = np.roll(twist, 3, axis=1)  # in MuJoCo the angular part comes first
         com = data.subtree_com[1].copy()
         R, p = data.site_xmat[self._sites].reshape(-1, 3, 3), data.site_xpos[self._sites]
         potential = self._weight * com[2]
@@ -89,7 +89,7 @@ class MujocoEngine(Engine):
 
     @staticmethod
     def read_urdf(urdf: str) -> dict[str, JointDescription]:
-        """Return every joint that moves, and the base; see ``Engine``. MuJoCo has no limits of velocities.
+        """Return all moving joints and the base; see ``Engine``. MuJoCo has no velocity limits.
 
         It writes "no limit" and "from 0 to 0" alike; they are not distinguished here. The specification is
         read as it is, and not compiled: compiling fuses and drops links.

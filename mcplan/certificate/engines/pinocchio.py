@@ -23,7 +23,7 @@ from mcplan.certificate.engines.contract import (
 from mcplan.record.records import JointRecord, RobotRecord
 
 WXYZ, XYZW = np.array([3, 0, 1, 2]), np.array([1, 2, 3, 0])
-"""Where the entries of a quaternion w x y z are in Pinocchio's, and back."""
+"""Indices of the entries of a quaternion w x y z in Pinocchio's x y z w, and vice versa."""
 
 
 class PinocchioEngine(Engine):
@@ -57,17 +57,17 @@ class PinocchioEngine(Engine):
 
     @staticmethod
     def _add_joints(model: pin.Model, robot: RobotRecord, base: int) -> list[tuple[int, pin.SE3]]:
-        """Add every joint that moves; return joint and pose in it of every link."""
+        """Add all moving joints; return the joint of every link, and the pose of the link in it."""
         places: dict[int, tuple[int, pin.SE3]] = {0: (base, pin.SE3.Identity())}
         order = {index: k for k, index in enumerate(moving_joints(robot))}
         waiting = sorted(range(len(robot.joints)), key=lambda i: order.get(i, -1))
-        while waiting:  # fixed joints as soon as their parent is placed, the others in the order of ``moving_joints``
+        while waiting:  # fixed joints once their parent is placed, the others in the order of ``moving_joints``
             index = next(i for i in waiting if robot.joints[i].parent in places)
             waiting.remove(index)
             joint = robot.joints[index]
             parent, X = places[joint.parent]
             place = X * pin.SE3(np.array(joint.R), np.array(joint.p))
-            if joint.kind == "fixed" or joint.part in (0, 1):  # a ball turns at its last part
+            if joint.kind == "fixed" or joint.part in (0, 1):  # a ball joint is added at its last part
                 places[joint.child] = (parent, place)
                 continue
             added = model.addJoint(parent, _model(joint), place, f"{index} {joint.name}")
@@ -104,7 +104,7 @@ class PinocchioEngine(Engine):
 
     @staticmethod
     def read_urdf(urdf: str) -> dict[str, JointDescription]:
-        """Return every joint that moves, and the base; see ``Engine``."""
+        """Return all moving joints and the base; see ``Engine``."""
         model = pin.buildModelFromXML(urdf, pin.JointModelFreeFlyer())
         data, q = model.createData(), pin.neutral(model)
         pin.computeJointJacobians(model, data, q)
@@ -120,7 +120,7 @@ class PinocchioEngine(Engine):
             J = pin.getJointJacobian(model, data, i, pin.LOCAL_WORLD_ALIGNED)[:, joint.idx_v]
             axis = J[3:] if np.any(J[3:]) else J[:3]
             lower, upper = -np.inf, np.inf
-            if joint.nq == 1:  # a joint that turns for ever has sine and cosine
+            if joint.nq == 1:  # a continuous joint is stored as sine and cosine
                 lower, upper = model.lowerPositionLimit[joint.idx_q], model.upperPositionLimit[joint.idx_q]
             limits = [float(value) for value in (lower, upper, velocity[joint.idx_v], effort[joint.idx_v])]
             found[model.names[i]] = JointDescription(body, X.translation.copy(), axis.copy(), *limits)

@@ -29,7 +29,7 @@ from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment, FreeObject, Obstacle
 from mcplan.scene.resting import resting_contact
 
-BUDGET = 60_000
+MAX_TRIANGLES = 60_000
 """Maximum number of triangles of all meshes in a run; meshes beyond it are stored as convex hulls."""
 
 
@@ -163,14 +163,14 @@ def digest(document: dict[str, Any]) -> str:
 def record_meshes(meshes: Mapping[str, tuple[np.ndarray, np.ndarray]]) -> dict[str, MeshRecord]:
     """Return the records of meshes (vertices (k,3), faces (m,3)) by name: small ones complete, large ones as hulls.
 
-    Collisions are judged with the convex hull of a mesh in any case.
+    Collision checks use the convex hull of a mesh in any case.
     """
-    recorded, left = {}, BUDGET
+    recorded, budget = {}, MAX_TRIANGLES
     for name, (vertices, faces) in sorted(meshes.items(), key=lambda item: (len(item[1][1]), item[0])):
-        if len(faces) > left:
+        if len(faces) > budget:
             vertices, faces = _hull(vertices, faces)
         else:
-            left -= len(faces)
+            budget -= len(faces)
         recorded[name] = MeshRecord(vertices=np.asarray(vertices).tolist(), faces=np.asarray(faces).tolist())
     return recorded
 
@@ -189,9 +189,9 @@ def _hull(vertices: np.ndarray, faces: np.ndarray) -> tuple[np.ndarray, np.ndarr
         hull = ConvexHull(vertices)
     except QhullError:
         low, high = vertices.min(axis=0), vertices.max(axis=0)
-        thin = np.maximum(high - low, 1e-4)
+        extent = np.maximum(high - low, 1e-4)
         corners = np.array([[x, y, z] for x in (0, 1) for y in (0, 1) for z in (0, 1)])
-        return _hull(low + corners * thin, faces)
+        return _hull(low + corners * extent, faces)
     order = np.full(len(vertices), -1)
     order[hull.vertices] = np.arange(len(hull.vertices))
     corners = vertices[hull.simplices]
@@ -202,7 +202,7 @@ def _hull(vertices: np.ndarray, faces: np.ndarray) -> tuple[np.ndarray, np.ndarr
 
 
 def _couplings(robot: Robot) -> dict[str, tuple[int, float, float]]:
-    """Coordinate (-1: none), multiplier and offset of every joint of the description."""
+    """Return coordinate (-1: none), multiplier and offset of every joint of the description."""
     joints = robot.description.joints
     coordinate = {name: i for i, name in enumerate(robot.joint_names)}
     locked = dict(robot.locked)
@@ -212,16 +212,16 @@ def _couplings(robot: Robot) -> dict[str, tuple[int, float, float]]:
             return -1, 1.0, float(locked[name])
         joint = joints[name]
         if joint.mimic is not None:
-            master, multiplier, offset = resolve(joint.mimic.joint)
+            leader, multiplier, offset = resolve(joint.mimic.joint)
             scale = joint.mimic.multiplier
-            return master, (scale * multiplier if master >= 0 else 1.0), scale * offset + joint.mimic.offset
+            return leader, (scale * multiplier if leader >= 0 else 1.0), scale * offset + joint.mimic.offset
         return coordinate.get(name, -1), 1.0, 0.0
 
     return {name: resolve(name) for name in joints}
 
 
 def record_link(name: str, inertia: Inertia | None) -> LinkRecord:
-    """Describe a link; ``inertia`` is None for one without mass."""
+    """Return the record of a link; ``inertia`` is None for a link without mass."""
     if inertia is None:
         return LinkRecord(name=name, mass=0.0, com=[0.0] * 3, inertia=[[0.0] * 3] * 3)
     com, matrix = np.asarray(inertia.com, dtype=float), np.asarray(inertia.matrix, dtype=float)

@@ -21,7 +21,7 @@ Limit = Annotated[float, Field(ge=0)] | None
 
 
 class Record(BaseModel):
-    """Base class of records: unknown keys and numbers that are not finite are refused."""
+    """Base class of records; it refuses unknown keys and numbers that are not finite."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
@@ -48,13 +48,13 @@ class JointRecord(Record):
     Parameters
     ----------
     kind : ``fixed``, ``revolute``, ``prismatic`` or ``ball``; a locked joint keeps its kind and has no coordinate. A
-        ball joint is three of these about x, y and z, one after the other in one place: the child of the last is turned
-        by the rotation vector of their coordinates, those of the others stand in the joint's frame.
+        ball joint is a chain of three joint records (x, y, z) at one place. Their coordinates are the rotation vector
+        of the child of the last one; the children of the other two stay aligned with the joint's frame.
     parent, child : indices of the links.
     R, p : joint frame in the parent link, at position zero; m.
     axis : unit vector in the joint's frame.
-    coordinate : index into the joints of the run, or -1 when the position is ``offset`` for ever.
-    multiplier, offset : coupling of a mimic joint (1 and 0 otherwise), value of a locked one; rad or m.
+    coordinate : index into the joints of the run, or -1 if the position is constant, ``offset``.
+    multiplier, offset : coupling of a mimic joint (otherwise 1 and 0); offset of a locked joint: its value; rad or m.
     """
 
     name: str
@@ -101,7 +101,7 @@ class MeshRecord(Record):
 
 
 class RobotRecord(Record):
-    """The mechanism in maximal form: every link of the description, fixed ones too, and every joint between them.
+    """The mechanism with all links and joints of the description, including links at fixed joints.
 
     Parameters
     ----------
@@ -109,10 +109,10 @@ class RobotRecord(Record):
     links : the first one is the floating base.
     joints : parents before children, one per link but the base.
     coordinates : names of the joints that have a coordinate, in the order of ``q``.
-    lower, upper, velocity, torque : limits per coordinate, null where there is none; rad, rad/s, N m (or m, m/s, N).
+    lower, upper, velocity, torque : limits per coordinate, null if there is none; rad, rad/s, N m (or m, m/s, N).
     armature : rotor inertia per coordinate that the equation of motion includes, kg m².
     files : text of ``robot.yaml`` and of the URDF, by these names; for replay.
-    meshes : those of the URDF by the names that it gives them, large ones as their convex hulls; for replay.
+    meshes : of the URDF, by their names in it; large ones as convex hulls; for replay.
     """
 
     name: str
@@ -143,7 +143,7 @@ class RobotRecord(Record):
             reached.add(joint.child)
         self._balls()
         if len(reached) != len(self.links):
-            raise ValueError("some links hang on no joint")
+            raise ValueError("some links have no parent joint")
         for patch in self.patches:
             if patch.link >= len(self.links):
                 raise ValueError(f"patch {patch.name} is on link {patch.link} of {len(self.links)}")
@@ -164,7 +164,7 @@ class RobotRecord(Record):
             )
             whole = part == 2 or any(other.parent == joint.child for other in parts.values())
             if not (plain and follows and whole and joint.coordinate >= 0 and joint.axis == np.eye(3)[part].tolist()):
-                raise ValueError(f"joint {joint.name} is no part of a ball joint")
+                raise ValueError(f"joint {joint.name} is not a valid part of a ball joint")
 
     def limit(self, name: str) -> np.ndarray:
         """Return the limits of one kind as an array, infinite where absent."""
@@ -182,11 +182,11 @@ class ContactRecord(Record):
     points : where forces act, in patch axes, m.
     axes : columns t1, t2, n in the world; n leaves the support.
     selection : orthonormal rows, the constrained directions in patch axes (linear, angular).
-    rolls : whether the axes turn with the patch, as those of a flat patch on a bar do.
-    radius : of a ball, m; 0 of all else. Then p is where its centre is with the patch upright, R, and ``points`` and
-        ``selection`` are in the axes R, however its link is turned.
-    carrier, carrier_pose : the object that the support is on, and its position and quaternion w x y z when the patch is
-        at ``R, p``; null on the environment.
+    rolls : whether the axes turn with the patch, as for a flat patch on a bar.
+    radius : of a ball, m; otherwise 0. For a ball, p is the position of its centre with the patch upright (R), and
+        ``points`` and ``selection`` are in the axes R, whatever the rotation of its link.
+    carrier, carrier_pose : the object that the support is on, and its position and quaternion w x y z while the patch
+        is at ``R, p``; null for supports in the environment.
     """
 
     patch: str
@@ -215,7 +215,7 @@ class ContactRecord(Record):
 class BodyRecord(Record):
     """A free object: mass (kg), centre of mass in its frame (m), inertia about it (kg m²), friction of its hull.
 
-    ``up`` is the normal of its support at the start, null when nothing is below it.
+    ``up`` is the normal of its support at the start, null without support.
     """
 
     name: str
@@ -280,10 +280,10 @@ class NoticeRecord(Record):
 
     Parameters
     ----------
-    t : when, s.
+    t : time, s.
     text : of the message.
-    bodies : the patch, or the two bodies, that it is about; empty where no one of them stands out.
-    amount : how much is missing, m; null where there is nothing to measure.
+    bodies : the patch or the two bodies concerned; empty if no single one is.
+    amount : size of the violation, m; null if there is none to measure.
     """
 
     t: float
@@ -304,9 +304,9 @@ class WorldRecord(Record):
 
     Parameters
     ----------
-    links : by name, as they were: payloads and wrong masses.
-    friction : by surface, bar or object, the factor of its friction.
-    surfaces : by name, where they were.
+    links : by name, with payloads and mass errors.
+    friction : by surface, bar or object, factor on its friction coefficient.
+    surfaces : by name, actual poses.
     """
 
     links: dict[str, LinkRecord] = {}
@@ -322,10 +322,10 @@ class RunRecord(Record):
     mcplan_run : version of the file format.
     mcplan : version of the program that wrote it.
     dt : step, s.
-    notices : contacts that slid, paths that were blocked; in the order of time.
-    controller : class of the controller whose torques these are; empty for the whole-body program.
-    stopped : null when the simulation reached the end of the state machine, else why it had to stop.
-    world : what the physics had that planner and controller did not know.
+    notices : contacts that slid, paths that were blocked; in order of time.
+    controller : class of a custom controller; empty for the whole-body program.
+    stopped : null if the simulation reached the end of the state machine, otherwise the reason of the stop.
+    world : differences between the physics and the model of planner and controller.
     """
 
     mcplan_run: Literal[1]

@@ -29,38 +29,38 @@ def rebuild_plan(record: RunRecord) -> "Plan":
     Raises
     ------
     RunError
-        The record keeps no plan (it was not made by a simulation), or a broken one.
+        The record has no plan (it does not come from a simulation), or an invalid one.
     """
     if not record.plan.document:
-        raise RunError("this run keeps no plan document, so there is nothing to rebuild")
+        raise RunError("this run has no plan document, so there is nothing to rebuild")
     from mcplan.planning.plan_file import load_plan
 
-    home = tempfile.TemporaryDirectory(prefix="mcplan-")  # as long as the robot is there, to be recorded again
+    directory = tempfile.TemporaryDirectory(prefix="mcplan-")  # until the robot is deleted: it may be recorded again
     try:
         with warnings.catch_warnings():
-            # doubtful numbers were reported when the robot was loaded for the run, with file names that the user knows
+            # these warnings were printed when the robot was loaded for the run, with the user's file names
             warnings.simplefilter("ignore", RobotWarning)
-            document = {**record.plan.document, "robot": unpack_robot(record.robot, Path(home.name)).name}
-            document = unpack_scene(document, record.plan.meshes, Path(home.name))
-            path = Path(home.name) / "plan.yaml"
+            document = {**record.plan.document, "robot": unpack_robot(record.robot, Path(directory.name)).name}
+            document = unpack_scene(document, record.plan.meshes, Path(directory.name))
+            path = Path(directory.name) / "plan.yaml"
             path.write_text(dump_document(document), encoding="utf-8")
             plan = load_plan(path)
     except BaseException as error:
-        home.cleanup()
+        directory.cleanup()
         if isinstance(error, InputError) and not isinstance(error, RunError):
-            raise RunError(f"the plan in this run cannot be rebuilt: {error}".replace(home.name, "run")) from error
+            raise RunError(f"the plan in this run cannot be rebuilt: {error}".replace(directory.name, "run")) from error
         raise
-    weakref.finalize(plan.scenario.robot, home.cleanup)
+    weakref.finalize(plan.scenario.robot, directory.cleanup)
     return plan
 
 
 def unpack_robot(record: RobotRecord, directory: Path) -> Path:
     """Write the robot's files into a directory and return the one to load."""
     if "robot.urdf" not in record.files:
-        raise RunError("this run keeps no robot files, so there is nothing to rebuild")
+        raise RunError("this run has no robot files, so there is nothing to rebuild")
     urdf = unpack_urdf(record.files["robot.urdf"], record.meshes, directory)
     (directory / "robot.urdf").write_text(urdf, encoding="utf-8")
-    if "robot.srdf" in record.files:  # found there by its name
+    if "robot.srdf" in record.files:  # the robot reader finds it by this name
         (directory / "robot.srdf").write_text(record.files["robot.srdf"], encoding="utf-8")
     text = record.files.get("robot.yaml")
     if text is None:
@@ -72,8 +72,8 @@ def unpack_robot(record: RobotRecord, directory: Path) -> Path:
     pairs = node.value if isinstance(node, yaml.MappingNode) else []
     values = {key.value: value for key, value in pairs if key.value in ("urdf", "srdf")}
     if "urdf" not in values:
-        raise RunError("the robot.yaml in this run names no urdf")
-    # only these values are replaced, from the last one on, so that line numbers and everything else stay
+        raise RunError("the robot.yaml in this run has no key urdf")
+    # replace these values only, the last one first, so that line numbers and the rest of the text are unchanged
     for key, value in sorted(values.items(), key=lambda item: -item[1].start_mark.index):
         text = text[: value.start_mark.index] + f"robot.{key}" + text[value.end_mark.index :]
     (directory / "robot.yaml").write_text(text, encoding="utf-8")

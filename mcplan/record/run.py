@@ -25,7 +25,7 @@ STATUSES = (SOLVED, SLACK, HOLD, NO_QP)
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Run:
-    """A simulation of N samples with K contact points in total.
+    """A simulation run of N samples with K contact points in total.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ class Run:
     phase : (N,) index into ``record.phases``.
     com : (N, 3) centre of mass, m.
     qp_status : (N,) 0 solved, 1 slack form, 2 hold, 3 none.
-    qp_slack : (N,) constraint violation of the control program where it was not solved (m/s², rad/s², N); None in runs
+    qp_slack : (N,) constraint violation of the control program if it was not solved (m/s², rad/s², N); None in runs
         of earlier versions.
     point_start : (N+1,) the points of sample k are ``point_start[k]:point_start[k+1]``.
     point_link : (K,) index into the links, then the objects.
@@ -124,7 +124,7 @@ class Run:
 
     @cached_property
     def plan(self) -> Any:
-        """The simulated Plan, rebuilt from the record if necessary."""
+        """The simulated Plan, rebuilt from the record if it is not in memory."""
         from mcplan.record.replica import rebuild_plan
 
         return self.live_plan or rebuild_plan(self.record)
@@ -183,9 +183,9 @@ class Run:
         return self._nearest(self.phase[k], patch)
 
     def _nearest(self, phase: int, patch: str) -> int:
-        stances, aim = self.record.plan.stances, self.record.phases[phase].stance or 0
-        having = [i for i, stance in enumerate(stances) if stance.contact(patch)]
-        return min(having, key=lambda i: abs(i - aim))
+        stances, target = self.record.plan.stances, self.record.phases[phase].stance or 0
+        candidates = [i for i, stance in enumerate(stances) if stance.contact(patch)]
+        return min(candidates, key=lambda i: abs(i - target))
 
     def planned(self, patch: str) -> list[ContactRecord | None]:
         """Return the planned contact of a patch in each phase, from `stance_of`; None if it never has one."""
@@ -209,7 +209,7 @@ class Run:
         return {name: getattr(self, name) for name in SHAPES if getattr(self, name) is not None}
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
-        """Shape of each array by name."""
+        """Return the shape of each array by name."""
         return {name: np.shape(array) for name, array in self.arrays().items()}
 
     def every(self, rate: float | None = None) -> np.ndarray:
@@ -241,7 +241,7 @@ class Run:
         try:
             import pandas
         except ModuleNotFoundError as error:
-            raise InputError("to_pandas takes the library pandas: pip install pandas") from error
+            raise InputError("to_pandas needs the package pandas: pip install pandas") from error
         rows = self.every(rate)
         return pandas.DataFrame({name: column[rows] for name, column in table(self).items()})
 
@@ -250,7 +250,7 @@ class Run:
         return slice(int(self.point_start[k]), int(self.point_start[k + 1]))
 
     def point_sample(self) -> np.ndarray:
-        """Sample index of each contact point, (K,)."""
+        """Return the sample index (K,) of each contact point."""
         return np.repeat(np.arange(len(self.t)), np.diff(self.point_start))
 
     def save(self, path: str | Path) -> Path:
@@ -294,7 +294,7 @@ class Run:
         in_range("point_patch", -1, len(record.patches))
         in_range("point_link", 0, len(record.links) + len(record.objects))
         if start[0] != 0 or start[-1] != len(self.point_xyz) or np.any(np.diff(start) < 0):
-            message = f"does not climb from 0 to the {len(self.point_xyz)} points"
+            message = f"does not increase from 0 to the {len(self.point_xyz)} points"
             problems.append(Problem(None, None, "point_start", message))
         return problems
 
@@ -304,7 +304,7 @@ def load_run(path: str | Path) -> Run:
 
     Parameters
     ----------
-    path : the file, or the directory that holds ``run.npz``.
+    path : of the file, or of the directory with ``run.npz``.
 
     Raises
     ------

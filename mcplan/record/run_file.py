@@ -1,8 +1,8 @@
 """File format of a run: ``run.npz`` with ``timing.npz``, or ``NAME.npz`` with ``NAME.timing.npz``.
 
-An ordinary NumPy archive that ``numpy.load(path, allow_pickle=False)`` opens. It is written so that equal runs give
-equal bytes (fixed order, fixed time stamps), and read with suspicion: names, sizes, types and shapes are all checked
-against each other before the first array is read, because a file of 2 MB can announce arrays of 2 GB.
+A NumPy archive that ``numpy.load(path, allow_pickle=False)`` opens. Equal runs give equal bytes (fixed order and time
+stamps). The reader checks names, sizes, types and shapes against each other before it reads the first array, because a
+file of 2 MB can announce arrays of 2 GB.
 """
 
 import json
@@ -53,12 +53,12 @@ DTYPES = {name: "<i8" for name in ("phase", "qp_status", "point_start", "point_l
 OF_OBJECTS = ("object_q", "object_v")
 """Arrays of runs with objects."""
 
-LATER = ("qp_slack",)
-"""Arrays missing in runs of earlier versions."""
+OPTIONAL_ARRAYS = ("qp_slack",)
+"""Arrays that runs of earlier versions do not have."""
 
 
 def dtype_of(name: str) -> str:
-    """Element type of an array of the run, as NumPy writes it."""
+    """Return the element type of an array of the run, as in NumPy files."""
     return DTYPES.get(name, "<f8")
 
 
@@ -69,7 +69,7 @@ COMPRESSED = frozenset(SHAPES) - {"q", "v", "vd", "tau", "wrench", "com", "point
 and saves only 5 %."""
 
 MAX_BYTES = 4 << 30
-"""Maximum total size of arrays; ten hours of a humanoid at 1 kHz exceed it, and a laptop's memory."""
+"""Maximum total size of arrays; larger than the memory of a laptop. Ten hours of a humanoid at 1 kHz exceed it."""
 
 MAX_META_BYTES = 256 << 20
 
@@ -78,8 +78,8 @@ _HEADER = re.compile(
     rb"'shape': \((?P<shape>[\d, ]*)\), \} *\n",
     re.DOTALL,
 )
-_STAMP = (1980, 1, 1, 0, 0, 0)
-_DAMAGE = (
+_TIME_STAMP = (1980, 1, 1, 0, 0, 0)
+_READ_ERRORS = (
     zipfile.BadZipFile,
     zlib.error,
     struct.error,
@@ -114,7 +114,7 @@ def shape_problems(record: RunRecord, shapes: dict[str, tuple[int, ...]]) -> lis
     for name, symbols in SHAPES.items():
         expected = tuple(sizes[symbol] if isinstance(symbol, str) else symbol for symbol in symbols)
         if name not in shapes:
-            if name not in (*OF_OBJECTS, *LATER) or (name in OF_OBJECTS and record.objects):
+            if name not in (*OF_OBJECTS, *OPTIONAL_ARRAYS) or (name in OF_OBJECTS and record.objects):
                 problems.append(Problem(None, None, name, "missing"))
         elif shapes[name] != expected:
             problems.append(Problem(None, None, name, f"has shape {shapes[name]}, expected {expected}"))
@@ -124,7 +124,7 @@ def shape_problems(record: RunRecord, shapes: dict[str, tuple[int, ...]]) -> lis
 def write_run(
     path: str | Path, record: RunRecord, arrays: dict[str, np.ndarray], timing: dict[str, np.ndarray]
 ) -> Path:
-    """Write record and arrays of a run, see `Run.save`; the file appears under its name only when it is complete."""
+    """Write record and arrays of a run, see `Run.save`; the file gets its name only when it is complete."""
     path = file_path("save", path)
     folder = path.suffix != ".npz"
     check_writable(path, True, folder, "a name that ends in .npz, or a directory" if folder else "")
@@ -147,7 +147,7 @@ def read_run(path: Path) -> tuple[RunRecord, dict[str, np.ndarray]]:
             return _read(path, archive)
     except RunError:
         raise
-    except _DAMAGE as error:
+    except _READ_ERRORS as error:
         raise RunError(Problem(str(path), None, "", f"not a run, or damaged: {error}")) from error
 
 
@@ -156,7 +156,7 @@ def load_timing(path: str | Path) -> dict[str, np.ndarray]:
 
     Parameters
     ----------
-    path : that of the run, as of `mcplan.record.run.load_run`.
+    path : of the run, as in `mcplan.record.run.load_run`.
     """
     path = Path(path)
     path = _timing_path(path / RUN_NAME if path.is_dir() else path)
@@ -168,19 +168,19 @@ def load_timing(path: str | Path) -> dict[str, np.ndarray]:
             return {name: _array(archive, member, *_header(path, archive, member)) for name, member in members.items()}
     except RunError:
         raise
-    except _DAMAGE as error:
+    except _READ_ERRORS as error:
         raise RunError(Problem(str(path), None, "", f"damaged: {error}")) from error
 
 
 def _timing_path(path: Path) -> Path:
-    """Return the file of the clock times of the run in a file: each run of a directory has one."""
+    """Return the path of the file of clock times that belongs to a run file."""
     return path.with_name(TIMING_NAME if path.name == RUN_NAME else f"{path.stem}.{TIMING_NAME}")
 
 
 def _write(path: Path, arrays: dict[str, np.ndarray], compressed: frozenset[str]) -> None:
     with atomic_write(path) as partial, zipfile.ZipFile(partial, "w") as archive:
         for name, array in arrays.items():
-            member = zipfile.ZipInfo(name + ".npy", _STAMP)
+            member = zipfile.ZipInfo(name + ".npy", _TIME_STAMP)
             member.create_system = 3  # the same bytes on every system
             member.compress_type = zipfile.ZIP_DEFLATED if name in compressed else zipfile.ZIP_STORED
             member._compresslevel = 1  # type: ignore[attr-defined]  # ZipInfo.compress_level from Python 3.13 on
@@ -191,8 +191,8 @@ def _write(path: Path, arrays: dict[str, np.ndarray], compressed: frozenset[str]
 
 def _read(path: Path, archive: zipfile.ZipFile) -> tuple[RunRecord, dict[str, np.ndarray]]:
     members = _members(path, archive)
-    known = {"meta", *SHAPES}
-    problems = [Problem(str(path), None, name, "not an array of a run") for name in members if name not in known]
+    known_names = {"meta", *SHAPES}
+    problems = [Problem(str(path), None, name, "not an array of a run") for name in members if name not in known_names]
     if "meta" not in members:
         problems.append(Problem(str(path), None, "meta", "missing: this is not a run of mcplan"))
     if problems:
@@ -218,11 +218,11 @@ def _members(path: Path, archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]
     for member in archive.infolist():
         name = member.filename.removesuffix(".npy")
         if name == member.filename or name in members:
-            _refuse(path, member.filename, "does not belong into a run")
+            _refuse(path, member.filename, "does not belong in a run")
         members[name] = member
     total = sum(member.file_size for member in members.values())
     if total > MAX_BYTES:
-        _refuse(path, "", f"announces {total / 2**30:.1f} GB, more than the {MAX_BYTES >> 30} GB that are read")
+        _refuse(path, "", f"announces {total / 2**30:.1f} GB, more than the limit of {MAX_BYTES >> 30} GB")
     return members
 
 
@@ -243,7 +243,7 @@ def _header(path: Path, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> tu
     for extent in shape:
         size *= extent
     if length + size != member.file_size:
-        _refuse(path, name, f"announces {size} bytes of shape {shape}, holds {member.file_size - length}")
+        _refuse(path, name, f"announces {size} bytes of shape {shape}, contains {member.file_size - length}")
     return descr, shape
 
 
@@ -260,9 +260,9 @@ def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo, descr: str, shape:
                 raise EOFError(f"{member.filename} ends early")
             position += count
         if stream.read(1):
-            raise EOFError(f"{member.filename} does not end where it says")
+            raise EOFError(f"{member.filename} is longer than its header says")
     if dtype == np.dtype(bool) and array.size and array.view(np.uint8).max() > 1:
-        raise ValueError(f"{member.filename} holds flags other than 0 and 1")
+        raise ValueError(f"{member.filename} has flags other than 0 and 1")
     return array
 
 

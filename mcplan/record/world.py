@@ -20,16 +20,16 @@ from mcplan.settings.simulation import SimulationSettings
 
 
 class World(NamedTuple):
-    """Robot and surroundings of a back end. They may differ from the controller's: a payload, a slippery floor.
+    """Robot and environment of a back end. They may differ from those of the controller: a payload, a slippery floor.
 
     Parameters
     ----------
-    robot, environment : who and where.
-    q : (7+n,) first configuration.
-    patches : names, in the order in which contact points count them.
+    robot, environment : with the masses, frictions and poses of the physics.
+    q : (7+n,) initial configuration.
+    patches : names; contact points refer to patches by their index here.
     settings : of the simulation.
-    contacts : of patches with supports, with their friction, limits and free directions. All stances
-        have their contacts here; see ``pair_frictions`` and ``closing_grasp`` for which of several counts.
+    contacts : of all stances, with friction, limits and free directions. ``pair_frictions`` and ``closing_grasp``
+        choose among several contacts of a patch.
     """
 
     robot: Robot
@@ -46,7 +46,7 @@ Thing = TypeVar("Thing", Surface, Bar, FreeObject)
 def pair_frictions(contacts: Iterable[Contact]) -> dict[tuple[str, str], float]:
     """Return the friction of each patch on each support, without grasps: the minimum over their contacts.
 
-    A physics has one friction of a patch on a support all the time, where stances may each have their own.
+    A physics has one constant friction coefficient per patch and support; stances may have different ones.
     """
     found: dict[tuple[str, str], float] = {}
     for contact in contacts:
@@ -57,48 +57,48 @@ def pair_frictions(contacts: Iterable[Contact]) -> dict[tuple[str, str], float]:
 
 
 def closing_grasp(contacts: Iterable[Contact], p: np.ndarray) -> Contact | None:
-    """Return the contact in which a grip at p (3,) closes: the nearest; of several in the same place, the weakest."""
+    """Return the contact of a grip that closes at p (3,): the nearest; among several in one place, the weakest."""
     return min(contacts, key=lambda c: (float(np.linalg.norm(c.p - p)), c.max_force, c.max_moment), default=None)
 
 
-def draw_world(believed: World, standing: Sequence[str], seed: int) -> tuple[World, WorldRecord]:
+def draw_world(nominal: World, start_supports: Sequence[str], seed: int) -> tuple[World, WorldRecord]:
     """Return the world with payloads and imperfections, and the record of its differences from the plan.
 
     Parameters
     ----------
-    believed : the world of the scenario.
-    standing : names of the supports that carry the robot at the start; these stay where they are.
+    nominal : the world of the scenario.
+    start_supports : names of the supports that carry the robot at the start; these are not displaced.
     seed : of all errors. Each kind has its own generator, so that one does not change another.
     """
-    flaws = believed.settings.imperfections
-    world = believed
+    flaws = nominal.settings.imperfections
+    world = nominal
     links: dict[str, LinkRecord] = {}
     friction: dict[str, float] = {}
     surfaces: dict[str, PlaceRecord] = {}
-    if believed.settings.payloads or flaws.mass_scale != 1.0 or flaws.mass_error:
-        inertias = _inertias(believed, np.random.default_rng([seed, 1]))
+    if nominal.settings.payloads or flaws.mass_scale != 1.0 or flaws.mass_error:
+        inertias = _inertias(nominal, np.random.default_rng([seed, 1]))
         links = {name: record_link(name, inertia) for name, inertia in inertias.items()}
-        world = world._replace(robot=with_inertias(believed.robot, inertias))
+        world = world._replace(robot=with_inertias(nominal.robot, inertias))
     if flaws.friction_scale != 1.0 or flaws.friction_error:
         factors = _factors(flaws.friction_scale, flaws.friction_error, np.random.default_rng([seed, 2]))
-        environment = believed.environment
+        environment = nominal.environment
         named = {kind: [thing.name for thing in getattr(environment, kind)] for kind in ("surfaces", "bars", "objects")}
         friction = {name: next(factors) for names in named.values() for name in names}
         friction |= {surface.name: friction[o.name] for o in environment.objects for surface in o.surfaces}
     if flaws.ground_height or flaws.ground_tilt:
         rng = np.random.default_rng([seed, 3])
-        for surface in believed.environment.surfaces:
+        for surface in nominal.environment.surfaces:
             height, *tilt = rng.uniform(-1.0, 1.0, 3) * (flaws.ground_height, flaws.ground_tilt, flaws.ground_tilt)
-            if surface.name not in standing:
+            if surface.name not in start_supports:
                 R, p = displaced(surface, height, np.array(tilt))
                 surfaces[surface.name] = PlaceRecord(R=R.tolist(), p=p.tolist())
     record = WorldRecord(links=links, friction=friction, surfaces=surfaces)
-    contacts = [replace(c, friction=c.friction * friction.get(c.support, 1.0)) for c in believed.contacts]
-    return world._replace(environment=with_imperfections(believed.environment, record), contacts=contacts), record
+    contacts = [replace(c, friction=c.friction * friction.get(c.support, 1.0)) for c in nominal.contacts]
+    return world._replace(environment=with_imperfections(nominal.environment, record), contacts=contacts), record
 
 
 def with_inertias(robot: Robot, inertias: dict[str, Inertia]) -> Robot:
-    """Return the robot with changed masses."""
+    """Return the robot with other link inertias."""
     model = robot.description
     links = {name: replace(link, inertia=inertias.get(name, link.inertia)) for name, link in model.links.items()}
     model = replace(model, links=links)
@@ -110,52 +110,52 @@ def with_inertias(robot: Robot, inertias: dict[str, Inertia]) -> Robot:
 def with_losses(robot: Robot, settings: SimulationSettings) -> Robot:
     """Return the robot with additional joint friction and damping of the settings, optionally without limits."""
     joints, limit = dict(robot.description.joints), robot.limits.torque
-    for name, most in zip(robot.joint_names, np.where(np.isfinite(limit), limit, 0.0).tolist(), strict=True):
-        friction = joints[name].friction + settings.joint_friction * most
+    for name, torque_limit in zip(robot.joint_names, np.where(np.isfinite(limit), limit, 0.0).tolist(), strict=True):
+        friction = joints[name].friction + settings.joint_friction * torque_limit
         joints[name] = replace(joints[name], friction=friction, damping=joints[name].damping + settings.joint_damping)
     limits = robot.limits if settings.torque_limits else replace(robot.limits, torque=np.full_like(limit, np.inf))
     return replace(robot, description=replace(robot.description, joints=joints), limits=limits)
 
 
 def with_imperfections(environment: Environment, record: WorldRecord) -> Environment:
-    """Return the environment with the friction and the places of the physics."""
+    """Return the environment with the friction coefficients and poses of the physics."""
     if not (record.friction or record.surfaces):
         return environment
 
-    def rubbed(thing: Thing) -> Thing:
+    def with_friction(thing: Thing) -> Thing:
         return replace(thing, friction=thing.friction * record.friction.get(thing.name, 1.0))
 
-    def flawed(surface: Surface) -> Surface:
+    def moved(surface: Surface) -> Surface:
         place = record.surfaces.get(surface.name)
-        surface = rubbed(surface)
+        surface = with_friction(surface)
         return surface if place is None else replace(surface, R=np.array(place.R), p=np.array(place.p))
 
     return replace(
         environment,
-        surfaces=tuple(map(flawed, environment.surfaces)),
-        bars=tuple(map(rubbed, environment.bars)),
-        objects=tuple(replace(rubbed(o), surfaces=tuple(map(flawed, o.surfaces))) for o in environment.objects),
+        surfaces=tuple(map(moved, environment.surfaces)),
+        bars=tuple(map(with_friction, environment.bars)),
+        objects=tuple(replace(with_friction(o), surfaces=tuple(map(moved, o.surfaces))) for o in environment.objects),
     )
 
 
 def displaced(surface: Surface, height: float, tilt: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return R (3,3) and p (3,) of a surface shifted along its normal (m) and turned about its middle by tilt (2,)."""
-    middle = surface.p + surface.R[:, :2] @ (surface.polygon.min(axis=0) + surface.polygon.max(axis=0)) / 2
-    turn = Rotation.from_rotvec(surface.R[:, :2] @ tilt).as_matrix()
-    return turn @ surface.R, middle + turn @ (surface.p - middle) + height * surface.normal
+    """Return R (3,3) and p (3,) of a surface shifted along its normal (m) and rotated about its centre by tilt (2,)."""
+    centre = surface.p + surface.R[:, :2] @ (surface.polygon.min(axis=0) + surface.polygon.max(axis=0)) / 2
+    rotation = Rotation.from_rotvec(surface.R[:, :2] @ tilt).as_matrix()
+    return rotation @ surface.R, centre + rotation @ (surface.p - centre) + height * surface.normal
 
 
 def with_payload(inertia: Inertia | None, payload: Payload) -> Inertia:
-    """Return the inertia of a link with a point mass on it."""
-    here = np.eye(3), np.zeros(3)
+    """Return the inertia of a link with an added point mass."""
+    at_origin = np.eye(3), np.zeros(3)
     mass = Inertia(payload.mass, np.array(payload.com), np.zeros((3, 3)))
-    row = lump([(part, *here) for part in (inertia, mass) if part is not None])
+    row = lump([(part, *at_origin) for part in (inertia, mass) if part is not None])
     matrix = row[4:][[[0, 3, 4], [3, 1, 5], [4, 5, 2]]]
     return Inertia(float(row[0]), row[1:4], matrix)
 
 
 def _inertias(world: World, rng: np.random.Generator) -> dict[str, Inertia]:
-    """Inertias of the links with payloads and errors."""
+    """Return the inertias of the links, with payloads and errors."""
     flaws, found = world.settings.imperfections, {}
     factors = _factors(flaws.mass_scale, flaws.mass_error, rng)
     for name, link in world.robot.description.links.items():

@@ -82,5 +82,5 @@ def test_a_record_with_half_a_ball_joint_is_refused(robot, change):
     last = next(joint for joint in data["joints"] if joint["name"] == "RLEG_JOINT0_z")
     RobotRecord(**data)
     last |= change
-    with pytest.raises((ValueError, RunError), match="RLEG_JOINT0_z is no part of a ball joint"):
+    with pytest.raises((ValueError, RunError), match="RLEG_JOINT0_z is not a valid part of a ball joint"):
         RobotRecord(**data)

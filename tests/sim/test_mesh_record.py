@@ -58,7 +58,7 @@ def test_a_robot_comes_back_with_its_meshes_when_their_files_are_gone(robot, tmp
 
 def test_what_goes_beyond_the_budget_is_kept_as_its_convex_hull(monkeypatch):
     torus, ball = trimesh.creation.torus(0.2, 0.05), trimesh.creation.icosphere(1, 0.1)
-    monkeypatch.setattr(recording, "BUDGET", len(ball.faces) + 10)
+    monkeypatch.setattr(recording, "MAX_TRIANGLES", len(ball.faces) + 10)
     kept = record_meshes({name: (np.array(m.vertices), np.array(m.faces)) for name, m in (("t", torus), ("b", ball))})
     assert kept["b"].faces == ball.faces.tolist()
     hull = trimesh.Trimesh(kept["t"].vertices, kept["t"].faces)
@@ -76,7 +76,7 @@ def test_as_many_meshes_are_kept_complete_as_the_budget_holds_together(fit, monk
 
 
 def test_a_flat_mesh_beyond_the_budget_becomes_a_thin_box(monkeypatch):
-    monkeypatch.setattr(recording, "BUDGET", 0)
+    monkeypatch.setattr(recording, "MAX_TRIANGLES", 0)
     square = np.array([[0.0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0]])
     kept = record_meshes({"flat": (square, np.array([[0, 1, 2], [0, 2, 3]]))})["flat"]
     assert np.ptp(np.array(kept.vertices), axis=0) == pytest.approx([1.0, 1.0, 1e-4])

@@ -158,7 +158,7 @@ def test_a_failed_write_leaves_the_old_file(run, tmp_path, monkeypatch):
             lambda m: {**m, "q.npy": m["q.npy"].replace(b"(60, 9), }  ", b"(9999999, 9), }")[: len(m["q.npy"])]},
             "q: .*header|q: announces",
         ),
-        (lambda m: {**m, "q.npy": m["q.npy"][:-8]}, "q: announces 4320 bytes of shape .*, holds 4312"),
+        (lambda m: {**m, "q.npy": m["q.npy"][:-8]}, "q: announces 4320 bytes of shape .*, contains 4312"),
         (lambda m: {**m, "q.npy": b"\x93NUMPY\x02\x00" + m["q.npy"][8:]}, "q: has no NumPy header"),
         (lambda m: {**m, "q.npy": npy(np.array([None] * 3, dtype=object).astype("S4"))}, "q: elements|q: has no"),
         (lambda m: {**m, "phase.npy": npy(np.full(60, 7))}, r"phase: entry 0 is 7, outside \[0, 2\)"),

@@ -224,7 +224,7 @@ def test_robot_comes_back_from_the_file_alone(robot, plan, tmp_path):
     q = robot.random_configuration(1)
     np.testing.assert_array_equal(again.mass_matrix(q), robot.mass_matrix(q))
     bare = record.model_copy(update={"plan": record.plan.model_copy(update={"document": {}})})
-    with pytest.raises(RunError, match="keeps no plan document"):
+    with pytest.raises(RunError, match="has no plan document"):
         rebuild_plan(bare)
 
 
@@ -248,7 +248,7 @@ def test_broken_robot_in_a_run_is_named(short_run):
     with pytest.raises(RunError, match=r"the plan in this run cannot be rebuilt: run/robot\.urdf:"):
         rebuild_plan(with_urdf(short_run.record, lambda text: text[:5000]))
     bare = short_run.record.robot.model_copy(update={"files": {}})
-    with pytest.raises(RunError, match="keeps no robot files"):
+    with pytest.raises(RunError, match="has no robot files"):
         rebuild_plan(short_run.record.model_copy(update={"robot": bare}))
 
 

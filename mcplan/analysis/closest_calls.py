@@ -32,7 +32,7 @@ SCALES = {"m": (1e3, "mm"), "N": (1.0, "N"), "deg": (1.0, "deg"), "rad": (1.0, "
 TIME = re.compile(r",? ?(?:at )?\b(?P<text>t = (?P<t>[\d.]+) s)")
 """Time in the text of a check."""
 
-FAR = 0.05
+MIN_SHARE = 0.05
 """Minimum used share of a bound for a closest call."""
 
 
@@ -42,11 +42,11 @@ class Call:
 
     Attributes
     ----------
-    what : in words.
-    value : with its unit.
-    share : of the bound, None where there is none; above 1 it is broken.
+    what : name of the quantity.
+    value : as text with unit.
+    share : used share of the bound, above 1 if it is violated; None without a bound.
     where : place, without the time.
-    t : when, s; None where it is of no one time.
+    t : time, s; None if there is no single time.
     """
 
     what: str
@@ -64,9 +64,9 @@ def closest_calls(run: Run, certificate: Report) -> list[Call]:
         worst = max(goals, key=lambda check: share_of(check) or 0.0)
         calls.append(_call(run, worst, worst.name))
     found = [call for call in calls if call is not None]
-    found += [] if (push := _least_push(run)) is None else [push]
-    near = (call for call in found if call.share is None or call.share >= FAR)
-    return sorted(near, key=lambda call: call.share or -1.0, reverse=True)
+    found += [] if (push := _smallest_push(run)) is None else [push]
+    relevant = (call for call in found if call.share is None or call.share >= MIN_SHARE)
+    return sorted(relevant, key=lambda call: call.share or -1.0, reverse=True)
 
 
 def share_of(check: Check) -> float | None:
@@ -93,15 +93,15 @@ def _call(run: Run, check: Check, what: str) -> Call | None:
     if check.name == "position":
         share = _range_share(run, check.value, place)
     if share is not None and check.passed:
-        share = min(share, 1.0)  # a value within the tolerance of a line is not broken
+        share = min(share, 1.0)  # a value within the tolerance of the check is no violation
     if share is None and check.value == 0.0 and not check.bound.startswith(">="):
-        return None  # nothing of it happened; a margin of zero is the worst that there is
+        return None  # no such event; of a margin, however, zero is the smallest value
     if check.unit.startswith("of "):
         value = f"{check.value:.0%} {check.unit}"
     else:
         unit, _, rest = check.unit.partition(" ")
-        factor, shown = SCALES.get(unit, (1.0, unit))
-        value = f"{factor * check.value:.3g} {shown} {rest}".rstrip()
+        factor, display_unit = SCALES.get(unit, (1.0, unit))
+        value = f"{factor * check.value:.3g} {display_unit} {rest}".rstrip()
     return Call(what, value, share, place, t)
 
 
@@ -114,13 +114,13 @@ def _range_share(run: Run, margin: float, joint: str) -> float | None:
     return float(1.0 - margin / half) if np.isfinite(half) and half > 0.0 else None
 
 
-def _least_push(run: Run) -> Call | None:
+def _smallest_push(run: Run) -> Call | None:
     """Return the smallest resisted horizontal push of the plan's stances."""
     pushes = [stance.margins.get("equilibrium") for stance in run.plan.stances]
-    known = [(push, k) for k, push in enumerate(pushes) if push is not None]
-    if not known:
+    margins = [(push, k) for k, push in enumerate(pushes) if push is not None]
+    if not margins:
         return None
-    push, k = min(known)
+    push, k = min(margins)
     phases = [i for i, phase in enumerate(run.record.phases) if phase.stance == k]
     samples = np.flatnonzero(np.isin(run.phase, phases))
     t = float(run.t[samples[0]]) if len(samples) else None

@@ -1,6 +1,6 @@
 """Pace of a run: planned and actual durations of motions, their active limits, and the planned reference.
 
-The motion that a run was to follow: that of its plan, laid over the times at which its phases began.
+The planned reference is the motion of the plan, shifted to the times at which the phases of the run began.
 """
 
 from bisect import bisect_right
@@ -9,20 +9,20 @@ from functools import cached_property
 
 import numpy as np
 
-from mcplan.analysis.bounding import NOTHING, Bound, bounds, shares
+from mcplan.analysis.bounding import SMOOTHNESS, Bound, bounds, shares
 from mcplan.analysis.plan_motion import place_along
 from mcplan.planning.timing.retiming import Retimer
 from mcplan.planning.transition.transition import Segment
 from mcplan.record.run import Run
 from mcplan.scene.contact import Contact
 
-FIRST, LAST = ("shift", "slide", "carry", "lift"), ("retract",)
+FIRST_PHASES, SECOND_PHASES = ("shift", "slide", "carry", "lift"), ("retract",)
 """Kinds of phases at the start of the first, and of the second, motion of a transition."""
 
 
 @dataclass(frozen=True)
 class Stretch:
-    """From a sample on: the tracked segment of the plan, begun at time ``t`` (s); None: ``q`` is held."""
+    """Interval from sample ``begin``: the plan segment tracked from time ``t`` (s) on; None: ``q`` is held."""
 
     begin: int
     t: float
@@ -39,8 +39,8 @@ class Stretch:
 class PlannedReference:
     """Planned reference at each sample of a run.
 
-    Where a motion was replanned during the run (a notice of the run), the controller followed that one;
-    where the robot fell behind a law of time, it waited.
+    The actual reference differed where a motion was replanned during the run (a notice of the run), and where the
+    controller slowed down its reference because the robot fell behind.
 
     Parameters
     ----------
@@ -53,18 +53,18 @@ class PlannedReference:
     def stretches(self) -> list[Stretch]:
         """Intervals of the run, in order; the first holds the start posture."""
         run, stances = self.run, self.run.plan.stances
-        own = {state.state for state in run.scenario.control.states if state.do is not None}
+        custom_states = {state.state for state in run.scenario.control.states if state.do is not None}
         found = [Stretch(0, float(run.t[0]), None, stances[0].q)]
         starts = np.concatenate([[0], np.flatnonzero(np.diff(run.phase)) + 1])
         for k in starts:
             phase = run.record.phases[run.phase[k]]
             kind = phase.name.split(" ")[0]
             transition = None if phase.stance is None else stances[phase.stance].transition
-            if transition is None or phase.name in own or kind not in (*FIRST, *LAST):
-                continue  # of the user's own states, none follows the plan's motion
-            if kind in LAST and len(transition.segments) == 1:
-                continue  # the limb goes on resting on another patch: nothing moves
-            segment = transition.segments[0 if kind in FIRST else -1]
+            if transition is None or phase.name in custom_states or kind not in (*FIRST_PHASES, *SECOND_PHASES):
+                continue  # custom states do not follow the motion of the plan
+            if kind in SECOND_PHASES and len(transition.segments) == 1:
+                continue  # the limb keeps contact by another patch: no motion
+            segment = transition.segments[0 if kind in FIRST_PHASES else -1]
             found.append(Stretch(int(k), float(run.t[k]), segment, segment.q[-1]))
         return found
 
@@ -74,7 +74,7 @@ class PlannedReference:
         return len(self.stretches) > 1
 
     def com(self) -> np.ndarray:
-        """Return the centre of mass of the plan's motion, (N, 3), m."""
+        """Return the centre of mass of the planned reference, (N, 3), m."""
         robot, run = self.run.robot, self.run
         out = np.empty((len(run), 3))
         for stretch, end in self._with_ends():
@@ -88,7 +88,7 @@ class PlannedReference:
         return out
 
     def postures(self, rows: np.ndarray) -> np.ndarray:
-        """Return the postures of the plan's motion at some samples, (rows, nq)."""
+        """Return the postures of the planned reference at some samples, (rows, nq)."""
         out = np.empty((len(rows), self.run.q.shape[1]))
         for stretch, end in self._with_ends():
             inside = np.flatnonzero((rows >= stretch.begin) & (rows < end))
@@ -102,19 +102,19 @@ class PlannedReference:
     def place(self, k: int, patch: str, q: np.ndarray) -> Contact | np.ndarray:
         """Return the reference of a patch at sample k: its planned contact, or in the air its pose (4, 4) in ``q``.
 
-        A contact on an object that is just being moved goes along with it, to where the patch is in ``q``.
+        A contact on a moving object has the pose of the patch in ``q``.
         """
         run = self.run
         if not run.active[k, run.patches.index(patch)]:
             return run.robot.frame_pose(q, patch)
         contact = run.plan.stances[run.stance_of(k, patch)].contact(patch)
-        if contact.carrier is None or contact.carrier.name not in self._moved(k):
+        if contact.carrier is None or contact.carrier.name not in self._moving_objects(k):
             return contact
         X = run.robot.frame_pose(q, patch)
         return replace(contact, R=X[:3, :3], p=X[:3, 3])
 
-    def _moved(self, k: int) -> dict[str, np.ndarray]:
-        """Objects that the segment moves which is followed at sample k: where they are at its end."""
+    def _moving_objects(self, k: int) -> dict[str, np.ndarray]:
+        """Return the final poses of the objects that the segment tracked at sample k moves."""
         i = bisect_right(self.stretches, k, key=lambda stretch: stretch.begin) - 1
         segment = self.stretches[i].segment
         return (segment.objects or {}) if segment is not None else {}
@@ -124,7 +124,7 @@ class PlannedReference:
         return list(zip(self.stretches, ends, strict=True))
 
 
-NAMED = 0.1
+MIN_NAMED_SHARE = 0.1
 """Minimum share of a motion's time for naming an active limit."""
 
 
@@ -135,10 +135,10 @@ class MotionTiming:
     Attributes
     ----------
     stance : index of the stance that it leads to.
-    name : what changes there.
-    begin, took : when it began, and how long it took (s from the run's start, s).
-    planned : how long it was to take (s).
-    bound : the part of its planned time in which each limit bounds it, the longest first.
+    name : of that stance: its change of contacts.
+    begin, took : its start (s from the start of the run), and actual duration (s).
+    planned : planned duration (s).
+    bound : share of the planned time in which each limit is active, the longest first.
     """
 
     stance: int
@@ -168,8 +168,8 @@ class PaceOfRun:
     @property
     def name(self) -> str:
         """Pace as the scenario names it, or its shares of the limits."""
-        given = self.run.scenario.document.data.get("control", {}).get("pace", "fast")
-        return given if isinstance(given, str) else "fast, with custom margins"
+        pace = self.run.scenario.document.data.get("control", {}).get("pace", "fast")
+        return pace if isinstance(pace, str) else "fast, with custom margins"
 
     @property
     def bounded(self) -> bool:
@@ -193,17 +193,17 @@ class PaceOfRun:
     def motions(self) -> list[MotionTiming]:
         """Motions begun in the run, in order."""
         run, found = self.run, []
-        aims = np.array([-1 if phase.stance is None else phase.stance for phase in run.record.phases])[run.phase]
+        targets = np.array([-1 if phase.stance is None else phase.stance for phase in run.record.phases])[run.phase]
         for k, stance in enumerate(run.plan.stances):
-            rows = np.flatnonzero(aims == k)
+            rows = np.flatnonzero(targets == k)
             if stance.transition is None or not len(rows):
                 continue
             times: dict[str, float] = {}
             for segment, bounding in zip(stance.transition.segments, self.bounds[k], strict=False):
-                for what, part in shares(bounding, segment.time).items():
-                    times[what] = times.get(what, 0.0) + part * segment.time
-            whole = sum(times.values())
-            bound = {what: time / whole for what, time in sorted(times.items(), key=lambda item: -item[1])}
+                for limit, share in shares(bounding, segment.time).items():
+                    times[limit] = times.get(limit, 0.0) + share * segment.time
+            total = sum(times.values())
+            bound = {limit: time / total for limit, time in sorted(times.items(), key=lambda item: -item[1])}
             begin = float(run.t[rows[0]] - run.t[0])
             motion = MotionTiming(k, stance.title, begin, len(rows) * run.dt, stance.transition.duration, bound)
             found.append(motion)
@@ -232,7 +232,7 @@ class PaceOfRun:
         run, found = self.run, []
         stretches = self.reference.stretches
         begins = np.array([stretch.begin for stretch in stretches])
-        known = {
+        bounds_of_segment = {
             id(segment): part
             for stance, parts in zip(run.plan.stances, self.bounds, strict=True)
             if stance.transition is not None
@@ -240,14 +240,18 @@ class PaceOfRun:
         }
         for k in samples.tolist():
             stretch = stretches[int(np.searchsorted(begins, k, side="right")) - 1]
-            here = known.get(id(stretch.segment), ())
+            segment_bounds = bounds_of_segment.get(id(stretch.segment), ())
             elapsed = float(run.t[k]) - stretch.t
-            over = stretch.segment is None or elapsed > stretch.segment.time
-            found.append(None if over or not here else min(here, key=lambda bound: abs(bound.t - elapsed)))
+            finished = stretch.segment is None or elapsed > stretch.segment.time
+            found.append(
+                None
+                if finished or not segment_bounds
+                else min(segment_bounds, key=lambda bound: abs(bound.t - elapsed))
+            )
         return found
 
 
 def bound_text(bound: dict[str, float]) -> str:
     """Format the active limits of a motion: ``torque, RLEG_JOINT3 60 %; friction, left_sole 20 %``."""
-    named = [(what, part) for what, part in bound.items() if part >= NAMED and what != NOTHING]
-    return "; ".join(f"{what} {100 * part:.0f} %" for what, part in named)
+    named = [(limit, share) for limit, share in bound.items() if share >= MIN_NAMED_SHARE and limit != SMOOTHNESS]
+    return "; ".join(f"{limit} {100 * share:.0f} %" for limit, share in named)

@@ -24,7 +24,7 @@ def in_place(before: PlannedStance | None, stance: PlannedStance) -> tuple[Conta
 
 
 def loaded(stance: PlannedStance, patch: str) -> bool:
-    """Whether a patch carries load in the posture of a stance."""
+    """Return whether a patch carries load in the posture of a stance."""
     wrench = stance.wrenches.get(patch)
     return wrench is not None and float(np.linalg.norm(wrench)) > MIN_LOAD
 
@@ -32,17 +32,17 @@ def loaded(stance: PlannedStance, patch: str) -> bool:
 def motions(plan: Plan, k: int) -> list[Segment]:
     """Return the segments that lead from the posture of stance ``k`` to that of the next one, in their order.
 
-    What follows the posture of a stance in its own transition, the lift of a patch that it has let go, is the first.
+    The second segment of the transition to stance ``k`` (the lift of a released patch), if any, is the first.
 
     Raises
     ------
     InputError
-        When the plan has no such motion.
+        The plan has no such motion.
     """
-    own, onward = plan.stances[k].transition, plan.stances[k + 1].transition
-    if onward is None:
+    previous, next_transition = plan.stances[k].transition, plan.stances[k + 1].transition
+    if next_transition is None:
         raise InputError(f"stance {k + 1} of the plan has no transition; mcplan.plan and load_plan find them")
-    return [*(own.segments[1:] if own else ()), onward.segments[0]]
+    return [*(previous.segments[1:] if previous else ()), next_transition.segments[0]]
 
 
 def motion_time(segments: Sequence[Segment]) -> float:
@@ -60,12 +60,12 @@ def passing_times(plan: Plan) -> list[float]:
 
 def segment_at(segments: Sequence[Segment], share: float) -> tuple[Segment, float]:
     """Return the segment at a share of the total time, and its path parameter there (s)."""
-    left = share * motion_time(segments)
+    remaining = share * motion_time(segments)
     for segment in segments[:-1]:
-        if left <= segment.time:
-            return segment, place_along(segment, left)
-        left -= segment.time
-    return segments[-1], place_along(segments[-1], left)
+        if remaining <= segment.time:
+            return segment, place_along(segment, remaining)
+        remaining -= segment.time
+    return segments[-1], place_along(segments[-1], remaining)
 
 
 def place_along(segment: Segment, t: float) -> float:

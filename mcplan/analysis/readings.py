@@ -11,7 +11,7 @@ from mcplan.analysis.regions import com_limits
 from mcplan.record.run import Run
 
 MAX_INTERVALS = 600
-"""Number of time intervals: more points than the pixels of a chart only enlarge the page."""
+"""Maximum number of time intervals: more points than pixels of a chart would only enlarge the page."""
 
 LOADED_N = 1.0
 """N: minimum normal force for evaluating friction (as in the certificate)."""
@@ -61,7 +61,7 @@ class Readings:
 
     @cached_property
     def depth(self) -> np.ndarray:
-        """Least distance (m) from the centre of mass to its region's edge in each interval; NaN in the air."""
+        """Smallest distance (m) of the centre of mass to the edge of its support region; NaN in the air."""
         return self.worst(com_limits(self.run)[2], np.nanmin)
 
     def worst(self, values: np.ndarray, which: Callable[..., float] = np.nanmax) -> np.ndarray:
@@ -87,12 +87,12 @@ def cone_used(run: Run, column: int) -> np.ndarray:
     """Return the used share of a patch's capacity per sample, (N,); NaN without load.
 
     ``|f_t| / (mu f_n)`` at the worst point (1 = sliding); of a grasp, which has no cone, ``|f|`` by its largest force.
-    A patch may rest on one thing and grasp another later: the contact is that of `Run.planned`.
+    A patch may rest on a surface and grasp a bar later: the contact is that of `Run.planned`.
     """
     grip = largest_grip(run, run.patches[column])
-    size = np.linalg.norm(run.wrench[:, column, :3], axis=1)
-    held = np.where(run.active[:, column], size / grip, np.nan)
-    return np.where(np.isnan(grip), friction_used(run, column), held)
+    force = np.linalg.norm(run.wrench[:, column, :3], axis=1)
+    grip_share = np.where(run.active[:, column], force / grip, np.nan)
+    return np.where(np.isnan(grip), friction_used(run, column), grip_share)
 
 
 def largest_grip(run: Run, patch: str) -> np.ndarray:
@@ -103,17 +103,17 @@ def largest_grip(run: Run, patch: str) -> np.ndarray:
 
 
 def friction_used(run: Run, column: int) -> np.ndarray:
-    """Return per sample |f_t| / (mu f_n) at the worst loaded point of a patch; NaN where none is loaded.
+    """Return |f_t| / (mu f_n) per sample at the worst loaded point of a patch; NaN if none is loaded.
 
-    mu is that of the planned contact which the sample's phase leads to, or comes from.
+    mu is that of the planned contact of the patch nearest to the phase of the sample.
     """
     used = np.full(len(run.t), np.nan)
     mu = run.patch_friction(run.patches[column])
     sample = run.point_sample()
     normal = np.einsum("ij,ij->i", run.point_force, run.point_normal)
-    mine = (run.point_patch == column) & (normal > LOADED_N) & ~np.isnan(mu[sample])
+    loaded = (run.point_patch == column) & (normal > LOADED_N) & ~np.isnan(mu[sample])
     tangential = np.linalg.norm(run.point_force - normal[:, None] * run.point_normal, axis=1)
-    ratio = tangential[mine] / (mu[sample[mine]] * normal[mine])
-    used[sample[mine]] = 0.0
-    np.maximum.at(used, sample[mine], ratio)
+    ratio = tangential[loaded] / (mu[sample[loaded]] * normal[loaded])
+    used[sample[loaded]] = 0.0
+    np.maximum.at(used, sample[loaded], ratio)
     return used

@@ -21,14 +21,14 @@ class Regions:
 
     def __init__(self, mass: float):
         self._mass = mass
-        self._known: dict[tuple, SupportRegion] = {}
+        self._cache: dict[tuple, SupportRegion] = {}
 
     def __call__(self, contacts: Sequence[Contact]) -> SupportRegion:
         """Return the support region of these contacts."""
         key = contacts_key(contacts)
-        if key not in self._known:
-            self._known[key] = support_region(contacts, self._mass)
-        return self._known[key]
+        if key not in self._cache:
+            self._cache[key] = support_region(contacts, self._mass)
+        return self._cache[key]
 
 
 def contacts_key(contacts: Sequence[Contact]) -> tuple:
@@ -38,8 +38,8 @@ def contacts_key(contacts: Sequence[Contact]) -> tuple:
 
 def contact_spans(run: Run) -> list[tuple[int, int, tuple[Contact, ...]]]:
     """Return (first, last + 1, contacts) of each interval of samples with the same contacts, in order."""
-    same = np.all(run.active[1:] == run.active[:-1], axis=1) & (run.phase[1:] == run.phase[:-1])
-    edges = np.concatenate([[0], np.flatnonzero(~same) + 1, [len(run)]])
+    unchanged = np.all(run.active[1:] == run.active[:-1], axis=1) & (run.phase[1:] == run.phase[:-1])
+    edges = np.concatenate([[0], np.flatnonzero(~unchanged) + 1, [len(run)]])
     return [(int(i), int(j), run.contacts(int(i))) for i, j in itertools.pairwise(edges)]
 
 
@@ -62,13 +62,13 @@ def com_limits(run: Run) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         if region is None or region.empty:
             continue
         com, rows = run.com[begin:end, :2], slice(begin, end)
-        gap = region.b - com @ region.A.T
-        depth[rows] = gap.min(axis=1)
+        distance = region.b - com @ region.A.T
+        depth[rows] = distance.min(axis=1)
         for axis in range(2):
             along, across = region.A[:, axis], 1 - axis
-            room = region.b - np.outer(com[:, across], region.A[:, across])
+            slack = region.b - np.outer(com[:, across], region.A[:, across])
             with np.errstate(divide="ignore", invalid="ignore"):
-                reach = room / along
-            high[rows, axis] = np.where(along > 1e-9, reach, np.inf).min(axis=1)
-            low[rows, axis] = np.where(along < -1e-9, reach, -np.inf).max(axis=1)
+                limit = slack / along
+            high[rows, axis] = np.where(along > 1e-9, limit, np.inf).min(axis=1)
+            low[rows, axis] = np.where(along < -1e-9, limit, -np.inf).max(axis=1)
     return low, high, depth

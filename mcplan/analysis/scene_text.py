@@ -53,8 +53,8 @@ def _lines(
         yield f"  # {comment(notice)}"
     if found.rejected:
         yield "  # Left out:"
-        for one in found.rejected:
-            yield f"  #   {comment(str(one))}"
+        for part in found.rejected:
+            yield f"  #   {comment(str(part))}"
     start = proposal.start
     posture = next(n for n in ("half_sitting", *robot.postures) if n in robot.postures)
     yield ""
@@ -70,13 +70,13 @@ def _lines(
     yield ""
     if proposal.notice:
         yield f"# {comment(proposal.notice)}"
-    where = "anywhere on it" if "contacts" in proposal.goal else "a place of the base; contacts are left to the planner"
+    where = "anywhere on it" if "contacts" in proposal.goal else "a place of the base; the planner chooses the contacts"
     yield f"goal:                       # {where}"
     for key, value in proposal.goal.items():
         yield f"  {key}: {inline(value)}"
     yield ""
     yield "planner:"
-    yield "  patches: [feet]           # what may touch: without this line every patch of the robot is tried"
+    yield "  patches: [feet]           # patches that may touch; without this line, all patches of the robot"
 
 
 def _surface(surface: Surface) -> dict[str, Any]:

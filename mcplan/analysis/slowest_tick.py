@@ -22,7 +22,7 @@ def tick_time(seconds: float) -> str:
 
 WORDS = {
     "terms": "kinematics and dynamics",
-    "machine": "state machine, with the motions that it looks for",
+    "machine": "state machine, including replanning",
     "program": "quadratic program",
     "control": "the whole control tick",
     "physics": "physics",
@@ -36,10 +36,10 @@ class SlowTick:
 
     Parameters
     ----------
-    time : how long it took (s).
-    t : when it was (s from the start of the run).
-    phase : in which phase.
-    part, part_time : the part (of `PARTS`) that took most of it, and how long (s); "" where unknown.
+    time : clock time (s).
+    t : simulated time (s from the start of the run).
+    phase : name of the phase.
+    part, part_time : the part (of `PARTS`) with the largest clock time, and that time (s); "" if unknown.
     """
 
     time: float

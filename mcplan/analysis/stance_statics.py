@@ -20,16 +20,16 @@ ACCELERATION = 0.5
 class StanceStatics(NamedTuple):
     """Statics of a plan's stance in its posture, with contacts at their actual poses.
 
-    name : of the stance: what changes.
-    contacts : that are in place.
+    name : of the stance: its change of contacts.
+    contacts : closed contacts.
     com : (3,) centre of mass, m.
-    rank : what the contacts constrain.
-    region, torque_region : where the centre of mass may be, and where within the torque limits.
-    zmp : where the zero-tilting-moment point may be, at the height ``ground``; None when the centre of mass is there.
+    rank : rank of the contact constraints.
+    region, torque_region : support regions of the centre of mass, without and with torque limits.
+    zmp : region of the ZMP at the height ``ground``; None if the centre of mass is at that height.
     ground : height of the lowest contact, m.
-    accelerating : where the centre of mass may be while it accelerates by `ACCELERATION`.
-    cones : by patch, the wrenches that each contact can exert.
-    missing : why the contacts do not hold the posture; None when they do.
+    accelerating : region of the centre of mass for accelerations of `ACCELERATION` in any direction.
+    cones : by patch, the feasible contact wrenches.
+    missing : reason why the contacts cannot hold the posture; None if they can.
     """
 
     name: str

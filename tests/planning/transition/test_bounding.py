@@ -10,8 +10,8 @@ from mcplan.analysis.bounding import (
     FORCE,
     FRICTION,
     GRIP,
-    NOTHING,
     PRESSURE,
+    SMOOTHNESS,
     TORQUE,
     TURN,
     WEIGHT,
@@ -27,7 +27,7 @@ MORE = {
 }  # fmt: skip
 """By what of a pace, the kind of limit."""
 
-KINDS = {*MORE.values(), GRIP, FORCE, TORQUE_RATE, NOTHING}
+KINDS = {*MORE.values(), GRIP, FORCE, TORQUE_RATE, SMOOTHNESS}
 
 
 def law_of(step, segment, **pace):
@@ -95,7 +95,7 @@ def test_a_motion_without_a_law_is_bound_by_none(step):
 
 
 def test_shares_are_of_the_time_around_each_place():
-    found = [Bound(0.1, TORQUE, "knee", 1.0), Bound(0.2, NOTHING, "", 0.5), Bound(0.5, TORQUE, "knee", 1.0)]
+    found = [Bound(0.1, TORQUE, "knee", 1.0), Bound(0.2, SMOOTHNESS, "", 0.5), Bound(0.5, TORQUE, "knee", 1.0)]
     assert shares(found, 0.6) == pytest.approx({"torque, knee": 2 / 3, "smoothness": 1 / 3})
 
 

@@ -21,14 +21,14 @@ def declare(parser: ArgumentParser) -> None:
 def run(arguments: Namespace) -> int:
     """Write a run in the format of another program."""
     from mcplan.cli.recognise import RUN, find
-    from mcplan.export import export_run, refuse_missing
+    from mcplan.export import export_run, export_writer
     from mcplan.export.tables import points_file
     from mcplan.record.run import load_run
 
     path = file_to_write(arguments.output, arguments.force)
     if arguments.to == "csv":
         file_to_write(points_file(path), arguments.force)
-    refuse_missing(arguments.to, arguments.rate)
+    export_writer(arguments.to, arguments.rate)
     for file in export_run(load_run(find(arguments.run, RUN)), arguments.to, path, arguments.rate):
         print(file)
     return 0

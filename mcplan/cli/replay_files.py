@@ -8,7 +8,7 @@ from pathlib import Path
 from mcplan.cli.options import file_to_write
 from mcplan.errors import InputError
 from mcplan.util.files import write_text
-from mcplan.view.moving.film_maker import LARGEST, SMALLEST, check_output, save_moving, save_picture
+from mcplan.view.moving.film_maker import MAX_SIDE, MIN_SIDE, check_output, save_moving, save_picture
 from mcplan.view.page import Page
 
 
@@ -87,6 +87,6 @@ def _size(text: str) -> tuple[int, int]:
     if len(parts) != 2 or not all(part.isascii() and part.isdigit() for part in parts):
         raise InputError(f"--size {text}: expected WIDTHxHEIGHT in pixels, as in 960x600")
     width, height = map(int, parts)
-    if not all(SMALLEST <= side <= LARGEST for side in (width, height)):
-        raise InputError(f"--size {text}: expected sides from {SMALLEST} to {LARGEST} pixels")
+    if not all(MIN_SIDE <= side <= MAX_SIDE for side in (width, height)):
+        raise InputError(f"--size {text}: expected sides from {MIN_SIDE} to {MAX_SIDE} pixels")
     return width, height

@@ -18,7 +18,7 @@ from mcplan.robot.robot import Robot
 from mcplan.scene.environment import Surface
 from mcplan.scene.polygon import half_planes
 
-MARGIN = 0.05
+SURFACE_MARGIN = 0.05
 """m: margin of a created surface around its contacts."""
 
 SAME_PLANE = 1e-4
@@ -44,8 +44,8 @@ class ContactFrame:
 
 def pose_of(translation: Any, rotation: Any) -> tuple[np.ndarray, np.ndarray] | None:
     """Return rotation and position of ``[x, y, z]`` (m) and ``[roll, pitch, yaw]`` (rad); None if invalid."""
-    p, turn = numbers(translation, 3), numbers(rotation, 3)
-    return None if p is None or turn is None else (rotation_from_rpy(turn), p)
+    p, rpy = numbers(translation, 3), numbers(rotation, 3)
+    return None if p is None or rpy is None else (rotation_from_rpy(rpy), p)
 
 
 def numbers(value: Any, size: int) -> np.ndarray | None:
@@ -57,47 +57,47 @@ def numbers(value: Any, size: int) -> np.ndarray | None:
     return found if found.shape == (size,) and np.isfinite(found).all() else None
 
 
-def number(value: Any, least: float = -np.inf) -> float | None:
+def number(value: Any, minimum: float = -np.inf) -> float | None:
     """Return a value of a file as a finite number of at least ``least``, None if invalid."""
     found = None if isinstance(value, bool) else numbers([value], 1)
-    return None if found is None or found[0] < least else float(found[0])
+    return None if found is None or found[0] < minimum else float(found[0])
 
 
 def surfaces_for(
-    places: list[ContactFrame], robot: Robot, known: Sequence[Surface] = (), taken: Container[str] = ()
+    places: list[ContactFrame], robot: Robot, known: Sequence[Surface] = (), used_names: Container[str] = ()
 ) -> tuple[list[Surface], list[dict[str, Any]]]:
     """Return the surfaces needed in addition to the ``known`` ones, and the data of each contact.
 
-    All places in one plane share a surface, whose name is none of those that are ``taken``.
+    All places in one plane share a surface, whose name is not in ``used_names``.
     """
     planes: list[list[int]] = []
-    there: dict[int, dict[str, Any]] = {}
+    on_known: dict[int, dict[str, Any]] = {}
     for k, place in enumerate(places):
         found = (data for surface in known if (data := _on(surface, robot, place)) is not None)
         if (data := next(found, None)) is not None:
-            there[k] = data
+            on_known[k] = data
             continue
         for members in planes:
-            first = places[members[0]]
-            apart = abs(first.R[:, 2] @ (place.p - first.p))
-            if apart < SAME_PLANE and first.R[:, 2] @ place.R[:, 2] > 1.0 - SAME_PLANE**2:
+            reference = places[members[0]]
+            distance = abs(reference.R[:, 2] @ (place.p - reference.p))
+            if distance < SAME_PLANE and reference.R[:, 2] @ place.R[:, 2] > 1.0 - SAME_PLANE**2:
                 members.append(k)
                 break
         else:
             planes.append([k])
-    surfaces, contacts = [], [there.get(k, {}) for k in range(len(places))]
-    names = (name for number in count() if (name := f"surface{number}") not in taken)
+    surfaces, contacts = [], [on_known.get(k, {}) for k in range(len(places))]
+    names = (name for number in count() if (name := f"surface{number}") not in used_names)
     for name, members in zip(names, planes, strict=False):
-        first = places[members[0]]
-        axes = _axes(first.R)
+        reference = places[members[0]]
+        axes = _axes(reference.R)
         corners = []
         for k in members:
-            contacts[k], outline = _contact_data(name, axes, first.p, robot, places[k])
+            contacts[k], outline = _contact_data(name, axes, reference.p, robot, places[k])
             corners.append(outline)
-        low, high = np.vstack(corners).min(axis=0) - MARGIN, np.vstack(corners).max(axis=0) + MARGIN
+        low, high = np.vstack(corners).min(axis=0) - SURFACE_MARGIN, np.vstack(corners).max(axis=0) + SURFACE_MARGIN
         rectangle = [(low[0], low[1]), (high[0], low[1]), (high[0], high[1]), (low[0], high[1])]
         friction = min(places[k].friction for k in members)
-        surfaces.append(Surface(name, axes, first.p, rectangle, friction=friction))
+        surfaces.append(Surface(name, axes, reference.p, rectangle, friction=friction))
     return surfaces, contacts
 
 
@@ -106,11 +106,11 @@ def _contact_data(
 ) -> tuple[dict[str, Any], np.ndarray]:
     """Return the data of a contact on a surface with these axes at ``p``, and its outline (k,2)."""
     yaw = _yaw(axes, place.R)
-    outline, middle = _outline(robot, place)
-    turn = np.array([[np.cos(yaw), -np.sin(yaw)], [np.sin(yaw), np.cos(yaw)]])
-    origin = (axes.T @ (place.p - p))[:2] - turn @ middle
+    outline, centre = _outline(robot, place)
+    rotation = np.array([[np.cos(yaw), -np.sin(yaw)], [np.sin(yaw), np.cos(yaw)]])
+    origin = (axes.T @ (place.p - p))[:2] - rotation @ centre
     data = {"patch": place.patch, "surface": name, "x": float(origin[0]), "y": float(origin[1]), "yaw": yaw}
-    return data | {"friction": place.friction}, origin + outline @ turn.T
+    return data | {"friction": place.friction}, origin + outline @ rotation.T
 
 
 def _on(surface: Surface, robot: Robot, place: ContactFrame) -> dict[str, Any] | None:
@@ -123,7 +123,7 @@ def _on(surface: Surface, robot: Robot, place: ContactFrame) -> dict[str, Any] |
 
 
 def _axes(R: np.ndarray) -> np.ndarray:
-    """Return axes (3,3) of a plane: z its normal, x the world's as far as it lies in the plane."""
+    """Return axes (3,3) of a plane: z along its normal, x along the projection of the world's x axis (or y)."""
     z = R[:, 2]
     x = np.array([1.0, 0.0, 0.0]) if abs(z[0]) < 0.9 else np.array([0.0, 1.0, 0.0])
     x = x - (x @ z) * z
@@ -137,7 +137,7 @@ def _yaw(axes: np.ndarray, R: np.ndarray) -> float:
 
 
 def _outline(robot: Robot, place: ContactFrame) -> tuple[np.ndarray, np.ndarray]:
-    """Return outline (k,2) and middle (2,) of the patch in surface axes: rotated by half a turn about its x axis."""
+    """Return outline (k,2) and centre (2,) of the patch in surface axes, rotated by half a turn about its x axis."""
     if place.patch not in robot.patches:
         raise InputError(f"robot {robot.name} has no patch `{place.patch}`; there are: {', '.join(robot.patches)}")
     polygon = np.asarray(robot.patches[place.patch].polygon, float).reshape(-1, 2) * [1.0, -1.0]

@@ -54,13 +54,13 @@ def read_pymanoid_stance(
     Parameters
     ----------
     path : of the file.
-    robot : whose patches take the places of pymanoid's contacts; its size is its own.
+    robot : its patches replace pymanoid's contacts; postures are not adapted to its size.
     patches : from pymanoid's names of contacts to patches; `PATCHES` by default.
 
     Raises
     ------
     InputError
-        No such file, no JSON, a contact without frame or friction, a name that stands for no patch.
+        The file is missing or not JSON, a contact has no frame or friction, or a name is not assigned to a patch.
     """
     place, robot = file_path("read_pymanoid_stance", path), instance("read_pymanoid_stance", "robot", robot, Robot)
     names = PATCHES | dict(patches or {})
@@ -75,23 +75,23 @@ def read_pymanoid_stance(
     places: list[ContactFrame] = []
     problems: list[Problem] = []
 
-    def wrong(key: str, message: str) -> None:
+    def add_problem(key: str, message: str) -> None:
         problems.append(Problem(str(place), None, key, message))
 
     for name, item in data.items():
         if name == "com":
             continue
         if not isinstance(item, dict) or not {"pos", "friction"} <= set(item):
-            wrong(name, f"expected pos, rpy and friction, not {shown(item)}")
+            add_problem(name, f"expected pos, rpy and friction, not {shown(item)}")
             continue
         pose, friction = pose_of(item["pos"], item.get("rpy", (0.0, 0.0, 0.0))), number(item["friction"], 0.0)
         if pose is None:
             values = " and ".join(f"{key}: {shown(item[key])}" for key in ("pos", "rpy") if key in item)
-            wrong(name, f"expected three numbers each, pos: [x, y, z] and rpy: [roll, pitch, yaw], not {values}")
+            add_problem(name, f"expected three numbers each, pos: [x, y, z] and rpy: [roll, pitch, yaw], not {values}")
         if friction is None:
-            wrong(f"{name}.friction", f"expected a number from 0 on, not {shown(item['friction'])}")
+            add_problem(f"{name}.friction", f"expected a number from 0 on, not {shown(item['friction'])}")
         if name not in names:
-            wrong(name, f"stands for no patch; say which: patches={{{name!r}: ...}}")
+            add_problem(name, f"is not assigned to a patch; assign one: patches={{{name!r}: ...}}")
         elif pose is not None and friction is not None:
             places.append(ContactFrame(names[name], *pose, friction))
     com = data.get("com") or {}
@@ -99,11 +99,11 @@ def read_pymanoid_stance(
     if isinstance(com, dict):
         at, mass = numbers(com.get("pos"), 3), number(com.get("mass"), 0.0)
         if at is None and "pos" in com:
-            wrong("com.pos", f"expected three numbers, not {shown(com['pos'])}")
+            add_problem("com.pos", f"expected three numbers, not {shown(com['pos'])}")
         if mass is None and "mass" in com:
-            wrong("com.mass", f"expected a number from 0 on, in kg, not {shown(com['mass'])}")
+            add_problem("com.mass", f"expected a number from 0 on, in kg, not {shown(com['mass'])}")
     else:
-        wrong("com", f"expected pos and mass, not {shown(com)}")
+        add_problem("com", f"expected pos and mass, not {shown(com)}")
     if problems:
         raise InputError(*problems)
     surfaces, specs = surfaces_for(places, robot)

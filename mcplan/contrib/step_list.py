@@ -8,7 +8,7 @@
                constraint: {type: Surface, fricCoeff: 0.5}}
             - {limb: RightHand, type: Remove, startTime: 29.0, endTime: 31.0}
 
-Times give the order and nothing else: how fast a motion may be follows from the robot.
+Times determine only the order of the steps; the durations follow from the limits of the robot.
 """
 
 import os
@@ -35,14 +35,14 @@ PATCHES = {
 GRIPS = {"LeftHand": "left_grip", "RightHand": "right_grip"}
 """Default patch of a grasping hand."""
 
-HALF = 0.15
+HALF_BAR = 0.15
 """m: half length of a bar created for a grasp."""
 
-RADIUS = 0.02
-"""m: its radius, which the file lacks."""
+BAR_RADIUS = 0.02
+"""m: radius of a bar created for a grasp; the file has none."""
 
-FRICTION = 0.7
-"""Default of a step."""
+DEFAULT_FRICTION = 0.7
+"""Friction coefficient of a step without one."""
 
 Key = tuple[str | int, ...]
 
@@ -60,7 +60,7 @@ def read_step_list(
     Parameters
     ----------
     path : of its YAML file; or of one that holds a ``stepCommandList`` alone.
-    robot : whose patches take the places of the limbs.
+    robot : its patches replace the limbs of the file.
     start, environment : contacts at the start, and the environment, which the file lacks. Surfaces for the steps, and
         bars for grasps, are made from their poses.
     patches : from names of limbs to patches; those of ``PATCHES`` and ``GRIPS`` by default.
@@ -69,7 +69,7 @@ def read_step_list(
     Raises
     ------
     InputError
-        No such file, no steps in it, a step without a pose or a known limb, two limbs in the air at once.
+        The file is missing or has no steps, a step has no pose or an unknown limb, or two feet are in the air at once.
     """
     where = "read_step_list"
     file = file_path(where, path)
@@ -79,39 +79,45 @@ def read_step_list(
     document = read_document(file)
     steps = sorted(_steps(document), key=lambda step: step[1])
     if not steps:
-        raise InputError(Problem(str(file), None, "", "holds no stepCommandList"))
-    _one_at_a_time(document, steps)
-    taken = {thing.name for thing in environment.things}
+        raise InputError(Problem(str(file), None, "", "has no stepCommandList"))
+    _refuse_jumps(document, steps)
+    used_names = {thing.name for thing in environment.things}
     places: list[ContactFrame] = []
     bars: list[Bar] = []
     stances: list[dict[str, Any]] = []
     touching = [contact.patch for contact in start]
     names, grips = PATCHES | dict(patches or {}), GRIPS | dict(patches or {})
     for key, _, _, item in steps:
-        limb, kind, adds, constraint = _said(document, key, item)
+        limb, kind, adds, constraint = _step_fields(document, key, item)
         table = grips if kind == "Grasp" else names
         if limb not in table or table[limb] not in robot.patches:
-            message = f"`{limb}` stands for no patch of {robot.name}; name one: patches={{{limb!r}: ...}}"
+            message = f"`{limb}` is not assigned to a patch of {robot.name}; assign one: patches={{{limb!r}: ...}}"
             raise InputError(document.problem((*key, "limb"), message))
-        held = [patch for patch in touching if patch in (names.get(limb), grips.get(limb))]
-        for patch in held:
+        closed = [patch for patch in touching if patch in (names.get(limb), grips.get(limb))]
+        for patch in closed:
             stances.append({"remove": patch})
             touching.remove(patch)
         if not adds:
             continue
         R, p = _pose(document, key, item)
         if kind == "Grasp":
-            bars.append(Bar(_free(f"bar{len(bars)}", taken), [p - HALF * R[:, 0], p + HALF * R[:, 0]], RADIUS))
-            stances.append({"add": {"patch": table[limb], "surface": bars[-1].name, "along": HALF}})
+            bars.append(
+                Bar(
+                    _unused_name(f"bar{len(bars)}", used_names),
+                    [p - HALF_BAR * R[:, 0], p + HALF_BAR * R[:, 0]],
+                    BAR_RADIUS,
+                )
+            )
+            stances.append({"add": {"patch": table[limb], "surface": bars[-1].name, "along": HALF_BAR}})
         else:
             stances.append({"add": len(places)})
             places.append(ContactFrame(table[limb], R, p, _friction(document, key, constraint)))
         touching.append(table[limb])
-    made, contacts = surfaces_for(places, robot, environment.surfaces, taken)
+    surfaces, contacts = surfaces_for(places, robot, environment.surfaces, used_names)
     stances = [{"add": contacts[s["add"]]} if isinstance(s.get("add"), int) else s for s in stances]
-    whole = Environment([*environment.things, *made, *bars])
-    first = {"contacts": [contact.to_data() for contact in start]}
-    return Scenario(robot, whole, start=start, stances=[first, *stances], **settings)
+    full_environment = Environment([*environment.things, *surfaces, *bars])
+    start_item = {"contacts": [contact.to_data() for contact in start]}
+    return Scenario(robot, full_environment, start=start, stances=[start_item, *stances], **settings)
 
 
 def _steps(document: Document) -> Iterator[tuple[Key, float, float, dict[str, Any]]]:
@@ -149,7 +155,7 @@ def _at(data: Any, key: Key) -> Any:
     return data
 
 
-def _said(document: Document, key: Key, item: dict[str, Any]) -> tuple[str, str, bool, dict[str, Any]]:
+def _step_fields(document: Document, key: Key, item: dict[str, Any]) -> tuple[str, str, bool, dict[str, Any]]:
     """Return limb, kind of contact, whether it is added, and the constraint."""
     limb, kind = item.get("limb"), item.get("swingCommand", item).get("type")  # a mapping, as it has times
     if not isinstance(limb, str):
@@ -160,11 +166,11 @@ def _said(document: Document, key: Key, item: dict[str, Any]) -> tuple[str, str,
     if not isinstance(commands, list):
         message = f"expected a list of commands with constraints, not {shown(commands)}"
         raise InputError(document.problem((*key, "contactCommandList"), message))
-    for place, made in [((*key, "constraint"), constraint), *_constraints(key, commands)]:
-        if not isinstance(made, dict):
-            message = f"expected a constraint: {{type: Surface, fricCoeff: 0.5}}, not {shown(made)}"
+    for place, candidate in [((*key, "constraint"), constraint), *_constraints(key, commands)]:
+        if not isinstance(candidate, dict):
+            message = f"expected a constraint: {{type: Surface, fricCoeff: 0.5}}, not {shown(candidate)}"
             raise InputError(document.problem(place, message))
-        constraint = made if made.get("type") in ("Surface", "Grasp") else constraint  # the last that holds something
+        constraint = candidate if candidate.get("type") in ("Surface", "Grasp") else constraint  # the last contact
     return limb, str(constraint.get("type", "Surface")), kind == "Add", constraint
 
 
@@ -187,14 +193,14 @@ def _pose(document: Document, key: Key, item: dict[str, Any]) -> tuple[np.ndarra
 
 
 def _friction(document: Document, key: Key, constraint: dict[str, Any]) -> float:
-    value = constraint.get("fricCoeff", FRICTION)
+    value = constraint.get("fricCoeff", DEFAULT_FRICTION)
     friction = number(value, 0.0)
     if friction is None:
         raise InputError(document.problem(key, f"fricCoeff: expected a number from 0 on, not {shown(value)}"))
     return friction
 
 
-def _one_at_a_time(document: Document, steps: list[tuple[Key, float, float, dict[str, Any]]]) -> None:
+def _refuse_jumps(document: Document, steps: list[tuple[Key, float, float, dict[str, Any]]]) -> None:
     """Refuse jumps (both feet in the air). A hand that moves with a foot is moved before or after it."""
     feet = [step for step in steps if "Foot" in str(step[3].get("limb"))]
     for before, after in pairwise(feet):
@@ -202,8 +208,8 @@ def _one_at_a_time(document: Document, steps: list[tuple[Key, float, float, dict
             raise InputError(document.problem(after[0], "both feet are in the air at once: jumps are not planned here"))
 
 
-def _free(name: str, taken: set[str]) -> str:
+def _unused_name(name: str, used: set[str]) -> str:
     """Return an unused name."""
-    found = name if name not in taken else next(f"{name}_{k}" for k in range(2, 10**6) if f"{name}_{k}" not in taken)
-    taken.add(found)
+    found = name if name not in used else next(f"{name}_{k}" for k in range(2, 10**6) if f"{name}_{k}" not in used)
+    used.add(found)
     return found

@@ -32,16 +32,16 @@ def export_run(run: Run, kind: str, path: str | Path, rate: float | None = None)
     Raises
     ------
     InputError
-        When the rate is not positive, the library that the kind takes is not installed, a folder stands where the file
-        would (a file where the folder would), or nothing can be written there.
+        The rate is not positive, the library of the kind is not installed, the path is a folder instead of a file (or a
+        file instead of a folder), or it cannot be written.
     """
-    write, place = refuse_missing(kind, rate), file_path("export_run", path)
+    write, place = export_writer(kind, rate), file_path("export_run", path)
     run = instance("export_run", "run", run, Run)
     check_writable(place, force=True, folder=kind in FOLDERS)
     return write(run, place, rate)
 
 
-def refuse_missing(kind: str, rate: float | None = None) -> Callable[..., list[Path]]:
+def export_writer(kind: str, rate: float | None = None) -> Callable[..., list[Path]]:
     """Return the writer of a kind of export; check kind, library and rate."""
     if rate is not None and not (isinstance(rate, int | float | np.number) and np.isfinite(rate) and rate > 0.0):
         raise InputError(f"rate {shown(rate)}: expected a positive number of samples per second")
@@ -53,4 +53,4 @@ def refuse_missing(kind: str, rate: float | None = None) -> Callable[..., list[P
         library = (error.name or "").partition(".")[0]
         if library not in LIBRARIES:
             raise
-        raise InputError(f"--to {kind} takes the library {library}: pip install {library}") from error
+        raise InputError(f"--to {kind} needs the package {library}: pip install {library}") from error

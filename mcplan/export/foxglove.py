@@ -20,10 +20,10 @@ RATE = 30.0
 
 WORLD = "world"
 
-NEWTON = 0.6 / 600.0
+ARROW_SCALE = 0.6 / 600.0
 """Length of a force arrow per force, m/N."""
 
-SMALLEST_FORCE = 1.0
+MIN_FORCE = 1.0
 """N: smaller forces have no arrow."""
 
 ROBOT, SURFACE, BAR, OBSTACLE, OBJECT, FORCE = (
@@ -53,8 +53,8 @@ def scene(run: Run) -> Message:
         entities.append(_entity(t, _frame(thing.name), f"object {thing.name}",
                                 **_shape(thing.shape, np.eye(3), np.zeros(3), OBJECT)))  # fmt: skip
     for link, geometries in run.robot.geometry.items():
-        seen = [each for each in geometries if each.role != "collision"] or list(geometries)
-        for k, each in enumerate(seen):
+        visual = [each for each in geometries if each.role != "collision"] or list(geometries)
+        for k, each in enumerate(visual):
             shapes = _shape(each.shape, each.R, each.p, each.color or ROBOT)
             entities.append(_entity(t, _link_frame(link), f"{link} {k}", **shapes))
     return "/scene", "foxglove.SceneUpdate", {"deletions": [], "entities": entities}
@@ -69,8 +69,8 @@ def frame(run: Run, k: int) -> Iterator[Message]:
         transforms.append(_transform(stamp, _link_frame(link), quat_from_rotation(X[:3, :3]), X[:3, 3]))
     for column, name in enumerate(run.record.objects):
         if run.object_q is not None:
-            at = run.object_q[k, column]
-            transforms.append(_transform(stamp, _frame(name), at[3:], at[:3]))
+            pose = run.object_q[k, column]
+            transforms.append(_transform(stamp, _frame(name), pose[3:], pose[:3]))
     yield "/tf", "foxglove.FrameTransforms", {"transforms": transforms}
     numbers = zip(run.q[k, 7:], run.v[k, 6:], run.vd[k, 6:], run.tau[k], strict=True)
     joints = [
@@ -82,7 +82,7 @@ def frame(run: Run, k: int) -> Iterator[Message]:
     for column, patch in enumerate(run.patches):
         force = run.wrench[k, column, :3]
         size = float(np.linalg.norm(force))
-        if SMALLEST_FORCE < size < np.inf:
+        if MIN_FORCE < size < np.inf:
             entities.append(_entity(t, WORLD, f"force {patch}", arrows=[_arrow(_place(run, k, column), force)]))
         else:
             deletions.append({"timestamp": stamp, "type": 0, "id": f"force {patch}"})
@@ -90,12 +90,12 @@ def frame(run: Run, k: int) -> Iterator[Message]:
 
 
 def _place(run: Run, k: int, column: int) -> np.ndarray:
-    """Return the point (3,) of a patch's force: mean of its points weighted by force, else its origin."""
+    """Return the point (3,) of a patch's force: the force-weighted mean of its points; without force, its origin."""
     points = run.points(k)
-    mine = run.point_patch[points] == column
-    weight = np.linalg.norm(run.point_force[points][mine], axis=1)
+    on_patch = run.point_patch[points] == column
+    weight = np.linalg.norm(run.point_force[points][on_patch], axis=1)
     if weight.sum() > 1e-9:
-        return weight @ run.point_xyz[points][mine] / weight.sum()
+        return weight @ run.point_xyz[points][on_patch] / weight.sum()
     return run.robot.frame_pose(run.q[k], run.patches[column])[:3, 3]
 
 
@@ -186,7 +186,7 @@ def _arrow(place: np.ndarray, force: np.ndarray) -> dict[str, Any]:
     """Return an arrow: Foxglove's point along x."""
     size = float(np.linalg.norm(force))
     turn = Rotation.align_vectors([force / size], [[1.0, 0.0, 0.0]])[0].as_matrix()
-    return {"pose": _pose(turn, place), "shaft_length": size * NEWTON, "shaft_diameter": 0.02, "head_length": 0.07,
+    return {"pose": _pose(turn, place), "shaft_length": size * ARROW_SCALE, "shaft_diameter": 0.02, "head_length": 0.07,
             "head_diameter": 0.05, "color": _color(FORCE)}  # fmt: skip
 
 

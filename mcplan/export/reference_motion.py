@@ -1,10 +1,10 @@
 """Reference motion of a run for imitation learning: base, joints, poses and velocities of all links, contacts.
 
-Three forms, all at one rate (default 50 per second), SI units, world axes. The base is the URDF's root
-link, whatever a robot.yaml makes the robot's base, and there are no links that the URDF does not have:
+Three formats, all at one rate (default 50 per second), in SI units and world axes. The base is the root link of the
+URDF, even if a robot.yaml selects another one, and all links are those of the URDF:
 
 ``reference``
-    CSV without names but in a first line that begins with ``#``: base x y z, base quaternion **x y z w**, joints.
+    CSV with names only in a first line that begins with ``#``: base x y z, base quaternion **x y z w**, joints.
 ``motion``
     A folder with ``joint_pos.csv``, ``joint_vel.csv``, ``body_pos.csv``, ``body_quat.csv`` (w x y z),
     ``body_lin_vel.csv``, ``body_ang_vel.csv``, ``metadata.txt`` and ``info.txt``, each CSV with a line of names; body 0

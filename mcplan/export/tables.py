@@ -1,6 +1,6 @@
 """CSV tables of a run: one of samples, and one of contact points, whose number varies from sample to sample.
 
-A run's joints as a ROS 2 ``trajectory_msgs/msg/JointTrajectory``, in the YAML that ``ros2 topic pub`` takes.
+Also the joints of a run as a ROS 2 ``trajectory_msgs/msg/JointTrajectory``, in YAML for ``ros2 topic pub``.
 """
 
 import csv
@@ -25,7 +25,7 @@ def points_file(path: Path) -> Path:
 def write_csv(run: Run, path: Path, rate: float | None = None) -> list[Path]:
     """Write ``path`` with the samples and ``path`` with ``.points`` before its suffix; return both.
 
-    Numbers have the digits that give the same double back.
+    Numbers have all digits of a double.
 
     Parameters
     ----------

@@ -56,12 +56,12 @@ class Drawing:
 
     def frame(self, draw: Callable[[], None]) -> list[bytes]:
         """Return the packed commands of ``draw`` without storing them; a live view pushes them."""
-        kept, self._commands = self._commands, []
+        stored, self._commands = self._commands, []
         try:
             draw()
             return self._commands
         finally:
-            self._commands = kept
+            self._commands = stored
 
     def animate(self, path: str, *, position=None, quat_wxyz=None, scale=None, visible=None) -> None:
         """Move the node at ``path`` with one value per frame of ``times``.
@@ -129,11 +129,11 @@ def _track(times: np.ndarray, name: str, values: np.ndarray) -> Track:
     return Track(name, times[keep], values[keep])
 
 
-NAMED = "n:"
+NAME_PREFIX = "n:"
 """Prefix of nodes named after things of a file; it prevents clashes with properties of JavaScript objects."""
 
 
-def node_name(name: str, kind: str = NAMED) -> str:
+def node_name(name: str, kind: str = NAME_PREFIX) -> str:
     """Return the node name of a thing: one step of a path, with ``/`` and similar characters percent-encoded.
 
     Parameters
@@ -145,4 +145,4 @@ def node_name(name: str, kind: str = NAMED) -> str:
 
 def thing_name(node: str) -> str:
     """Return the name of a thing from its node name."""
-    return unquote(node.removeprefix(NAMED))
+    return unquote(node.removeprefix(NAME_PREFIX))

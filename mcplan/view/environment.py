@@ -13,49 +13,49 @@ from mcplan.scene.polygon import half_planes
 from mcplan.view import palette, shapes
 from mcplan.view.drawing import Drawing, node_name
 
-LEAST = 3
+MIN_RUNGS = 3
 """Minimum number of bars of a ladder."""
 
-OFF = 0.005
+LADDER_TOL = 0.005
 """m: tolerance of the ends of rungs from a common line, and of their lengths."""
 
-BEYOND = 0.12
+STILE_OVERHANG = 0.12
 """m: length of a stile beyond its last rung."""
 
 
 def stiles(bars: Sequence[Bar]) -> list[np.ndarray]:
     """Return the stiles (2, 3) of all ladders: lines through the ends of at least three parallel bars of equal length.
 
-    Bars in line with each other, as those of a handrail, are no ladder.
+    Collinear bars, such as those of a handrail, are not a ladder.
     """
     found: list[np.ndarray] = []
-    left = [np.asarray(bar.ends, dtype=float) for bar in bars]
-    while len(left) >= LEAST:
-        first = left.pop(0)
+    remaining = [np.asarray(bar.ends, dtype=float) for bar in bars]
+    while len(remaining) >= MIN_RUNGS:
+        first = remaining.pop(0)
         along = first[1] - first[0]
-        alike = [first, *(ends for ends in left if np.abs(ends[1] - ends[0] - along).max() < OFF)]
-        if len(alike) < LEAST:
+        parallel = [first, *(ends for ends in remaining if np.abs(ends[1] - ends[0] - along).max() < LADDER_TOL)]
+        if len(parallel) < MIN_RUNGS:
             continue
-        sides = [_line(np.array([ends[k] for ends in alike])) for k in range(2)]
+        sides = [_line(np.array([ends[k] for ends in parallel])) for k in range(2)]
         up = sides[0] is not None and sides[0][1] - sides[0][0]
         if sides[0] is None or sides[1] is None or abs(up @ along) > 0.3 * np.linalg.norm(up) * np.linalg.norm(along):
             continue
         found += [side for side in sides if side is not None]
-        left = [ends for ends in left if not any(ends is other for other in alike)]
+        remaining = [ends for ends in remaining if not any(ends is other for other in parallel)]
     return found
 
 
 def _line(points: np.ndarray) -> np.ndarray | None:
-    """Return the ends (2, 3) of the line through points (k, 3), extended by `BEYOND`; None if not collinear."""
-    middle = points.mean(axis=0)
-    direction = np.linalg.svd(points - middle)[2][0]
-    along = (points - middle) @ direction
-    if np.abs(points - middle - np.outer(along, direction)).max() > OFF or np.ptp(along) < OFF:
+    """Return the ends (2, 3) of the line through points (k, 3), extended by `STILE_OVERHANG`; None if not collinear."""
+    centre = points.mean(axis=0)
+    direction = np.linalg.svd(points - centre)[2][0]
+    along = (points - centre) @ direction
+    if np.abs(points - centre - np.outer(along, direction)).max() > LADDER_TOL or np.ptp(along) < LADDER_TOL:
         return None
-    return middle + np.outer([along.min() - BEYOND, along.max() + BEYOND], direction)
+    return centre + np.outer([along.min() - STILE_OVERHANG, along.max() + STILE_OVERHANG], direction)
 
 
-STILE = 0.018
+STILE_RADIUS = 0.018
 """m: radius of the stiles of a ladder."""
 
 
@@ -89,7 +89,7 @@ def draw_environment(drawing: Drawing, environment: Environment) -> None:
     for number, (begin, end) in enumerate(stiles(environment.bars)):
         shapes.draw(
             drawing.root["stiles"][str(number)],
-            shapes.Cylinder(STILE, float(np.linalg.norm(end - begin))),
+            shapes.Cylinder(STILE_RADIUS, float(np.linalg.norm(end - begin))),
             palette.STILE,
             pose(_frame_with_z(end - begin), (begin + end) / 2),
         )
@@ -105,7 +105,7 @@ def draw_environment(drawing: Drawing, environment: Environment) -> None:
 HALF_ANGLE = np.radians(19.0)
 """Half the vertical field of view of the camera (`web/viewer.js`)."""
 
-ROOM = 1.3
+FRAMING_MARGIN = 1.3
 """Visible height / height of the body's frames: links extend beyond their frames."""
 
 
@@ -134,7 +134,7 @@ def set_stage(drawing: Drawing, path: np.ndarray, environment: Environment, body
     if body is not None:
         low, high = float(body[:, 2].min()), float(body[:, 2].max())
         centre[2] = (low + high) / 2
-        distance = max(distance, ROOM * (high - low) / 2 / np.tan(HALF_ANGLE))
+        distance = max(distance, FRAMING_MARGIN * (high - low) / 2 / np.tan(HALF_ANGLE))
     # from shoulder to foot around the beginning, middle and end of the path
     ends = path[[0, len(path) // 2, -1]]
     around = np.array([[x, y, z] for x in (0.0, 0.3) for y in (-0.25, 0.25) for z in (-0.75, -0.4, 0.0, 0.4)])

@@ -30,17 +30,17 @@ Arrow = tuple[int, str | int, str]
 def arrows_of(states: Sequence[State], settings: ControlSettings) -> Iterator[Arrow]:
     """Yield every transition between states."""
     for k, state in enumerate(states):
-        after = following(states, k)
-        onward: str | int = "end" if after == len(states) else after
+        next_state = following(states, k)
+        successor: str | int = "end" if next_state == len(states) else next_state
         jumps = {label: jump for label, jump in state.jumps.items() if jump.state != "next"}
         if "" not in jumps and labels_of(state.until or state.phase.until(settings)) - set(jumps):
-            yield k, onward, ""
+            yield k, successor, ""
         for label, jump in jumps.items():
-            words: dict[str, str | int | None] = {"again": k, "end": "end", "fail": "fail"}
-            to = words[jump.state] if jump.state in words else find(states, jump, k)
-            if to is not None:
+            special: dict[str, str | int | None] = {"again": k, "end": "end", "fail": "fail"}
+            target = special[jump.state] if jump.state in special else find(states, jump, k)
+            if target is not None:
                 text = label or ""
-                yield k, to, text + (f" (at most {jump.times})" if jump.times else "")
+                yield k, target, text + (f" (at most {jump.times})" if jump.times else "")
 
 
 def save_machine(states: Sequence[State], settings: ControlSettings, path: Path, title: str) -> None:
@@ -64,14 +64,14 @@ def machine_dot(states: Sequence[State], settings: ControlSettings, title: str) 
     lines = [f'digraph "{escape_dot(title)}" {{', "  rankdir=LR; node [shape=box];"]
     for k, state in enumerate(states):
         lines.append(f'  s{k} [label="{escape_dot(state.name)}\\nstance {state.phase.stance}"];')
-    for here, to, label in arrows_of(states, settings):
+    for source, to, label in arrows_of(states, settings):
         target = f"s{to}" if isinstance(to, int) else to
-        lines.append(f"  s{here} -> {target}" + (f' [label="{escape_dot(label)}"]' if label else "") + ";")
+        lines.append(f"  s{source} -> {target}" + (f' [label="{escape_dot(label)}"]' if label else "") + ";")
     return "\n".join([*lines, "}"]) + "\n"
 
 
 def draw_machine(states: Sequence[State], settings: ControlSettings, title: str) -> Figure:
-    """Draw the diagram: custom states are coloured; the labels of criteria stand below the boxes."""
+    """Draw the diagram: custom states are coloured; the labels of criteria are below the boxes."""
     arrows = list(arrows_of(states, settings))
     stances = sorted({state.phase.stance for state in states})
     rows = {stance: [k for k, s in enumerate(states) if s.phase.stance == stance] for stance in stances}
@@ -94,9 +94,9 @@ def draw_machine(states: Sequence[State], settings: ControlSettings, title: str)
         _box(axes, place[k], state, settings)
     for word in ends:
         axes.text(*place[word], word, ha="center", va="center", fontsize=9, weight="bold")
-    for i, (here, to, label) in enumerate(arrows):
+    for i, (source, to, label) in enumerate(arrows):
         number = sum(bool(other[2]) for other in arrows[:i])
-        _arrow(axes, place[here], place[to], label, number)
+        _arrow(axes, place[source], place[to], label, number)
     return figure
 
 

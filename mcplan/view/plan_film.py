@@ -19,14 +19,14 @@ from mcplan.scene.contact import Contact
 from mcplan.scene.placement import make_contact
 from mcplan.view.film import Film, PatchForce, lowest
 
-BETWEEN, EVERY = 15, 0.1
+MIN_BETWEEN, INTERVAL_S = 15, 0.1
 """Postures between two stances: their minimum number, and their interval (s)."""
 
-TRAIL = 40
+TRAIL_POINTS = 40
 """Points of a patch's path along a segment."""
 
-GAP = 10.0
-"""Distance on the time line between the last stance and the first node; never played."""
+TREE_GAP = 10.0
+"""Distance on the time line between the last stance and the first tree node; it is not played."""
 
 
 @dataclass(frozen=True)
@@ -35,10 +35,10 @@ class Frame:
 
     Attributes
     ----------
-    time : number of the stance, or the number of a node after the last stance.
+    time : index of the stance; for nodes of the tree, numbers after the last stance.
     q : (nq,) posture.
     touching, carrying : contacts in place, and those of them that carry load.
-    moved : the patches that change there.
+    moved : the patches whose contact changes.
     forces : {patch: (place, force, normal, friction)} of the contacts that carry load.
     objects : {name: (7,)} poses of the objects that have been moved.
     """
@@ -65,11 +65,11 @@ def stance_frames(plan: Plan) -> list[Frame]:
             end = _forces(plan.stances[k + 1], stance.contacts)
             begin = _forces(stance, stance.contacts)
             segments = motions(plan, k)
-            count = max(BETWEEN, int(motion_time(segments) / EVERY))
+            count = max(MIN_BETWEEN, int(motion_time(segments) / INTERVAL_S))
             for share in np.arange(1, count + 1) / (count + 1):
                 forces = {patch: _between(begin.get(patch), end.get(patch), share) for patch in begin | end}
                 segment, t = segment_at(segments, float(share))
-                objects = _slid(plan.scenario, stance, segment, t)
+                objects = _object_poses_at(plan.scenario, stance, segment, t)
                 touch = stance.contacts
                 frames.append(
                     Frame(k + float(share), segment.posture.sample(t).q, touch, touch, frozenset(), forces, objects)
@@ -82,14 +82,14 @@ def trails(plan: Plan) -> list[np.ndarray]:
     robot, found = plan.scenario.robot, []
     for segment in (part for stance in plan.stances[1:] if stance.transition for part in stance.transition.segments):
         for course in segment.courses:
-            times = np.linspace(0.0, segment.duration, TRAIL)
+            times = np.linspace(0.0, segment.duration, TRAIL_POINTS)
             places = [robot.frame_pose(segment.posture.sample(t).q, course.patch)[:3, 3] for t in times]
             found.append(np.array(places))
     return found
 
 
-def _slid(scenario: Scenario, stance: PlannedStance, segment: Segment, t: float) -> dict[str, np.ndarray]:
-    """Return the poses of objects that have been moved, at time t of a segment, which may move them too."""
+def _object_poses_at(scenario: Scenario, stance: PlannedStance, segment: Segment, t: float) -> dict[str, np.ndarray]:
+    """Return the poses of moved objects at time t of a segment, which may move them further."""
     moved = dict(stance.objects)
     for thing in scenario.environment.objects:
         if segment.objects and thing.name in segment.objects:
@@ -101,24 +101,24 @@ def _slid(scenario: Scenario, stance: PlannedStance, segment: Segment, t: float)
 
 def node_frames(scenario: Scenario, tree: SearchTree, shown: Sequence[int], begin: float) -> list[Frame]:
     """Return one frame per node in ``shown``, the first at the time ``begin``."""
-    places = Places(scenario)
+    contact_of = ContactCache(scenario)
     frames = []
     for time, index in enumerate(shown):
         node = tree.nodes[index]
         old = [] if node["parent"] is None else tree.nodes[node["parent"]]["contacts"]
-        touching = tuple(places(data) for data in node["contacts"])
+        touching = tuple(contact_of(data) for data in node["contacts"])
         new = frozenset(c["patch"] for c in node["contacts"] if node["parent"] is not None and c not in old)
         carrying = tuple(contact for contact in touching if contact.patch not in new)
         frames.append(Frame(begin + time, np.array(node["q"], dtype=float), touching, carrying, new))
     return frames
 
 
-class Places:
+class ContactCache:
     """Contacts from their data in a search tree, cached."""
 
     def __init__(self, scenario: Scenario):
         self.scenario = scenario
-        self._known: dict[str, Contact] = {}
+        self._cache: dict[str, Contact] = {}
 
     def __call__(self, data: dict[str, Any]) -> Contact:
         """Return the contact of its data.
@@ -129,9 +129,9 @@ class Places:
             The scenario lacks the patch or the support.
         """
         key = json.dumps(data, sort_keys=True)
-        if key not in self._known:
-            self._known[key] = make_contact(self.scenario.robot, self.scenario.environment, data)
-        return self._known[key]
+        if key not in self._cache:
+            self._cache[key] = make_contact(self.scenario.robot, self.scenario.environment, data)
+        return self._cache[key]
 
 
 def film(scenario: Scenario, frames: Sequence[Frame], paths: Sequence[np.ndarray] = ()) -> Film:
@@ -157,7 +157,7 @@ def film(scenario: Scenario, frames: Sequence[Frame], paths: Sequence[np.ndarray
         touching={name: np.array([name in {c.patch for c in f.touching} for f in frames]) for name in used},
         carrying=[frame.carrying for frame in frames],
         moved={name: np.array([name in frame.moved for frame in frames]) for name in used},
-        forces={name: _acting(frames, name) for name in used},
+        forces={name: _patch_force(frames, name) for name in used},
         trails=paths,
         object_q=_object_poses(scenario, frames),
     )
@@ -172,7 +172,7 @@ def _object_poses(scenario: Scenario, frames: Sequence[Frame]) -> np.ndarray | N
 
 
 def _forces(stance: PlannedStance, contacts: Sequence[Contact]):
-    """Return {patch: (place, force, normal, friction)}: at the centre of pressure of a surface, else at the patch.
+    """Return {patch: (place, force, normal, friction)}: at the centre of pressure on surfaces, otherwise at the patch.
 
     With f and m at the patch origin p, the moment about p + n x m / (n . f) has no part across the normal n.
     """
@@ -194,16 +194,16 @@ def _forces(stance: PlannedStance, contacts: Sequence[Contact]):
 def _between(begin, end, share: float):
     """Interpolate a force between two stances; one that begins or ends keeps its point of application."""
     begin, end = begin or (end[0], np.zeros(3), *end[2:]), end or (begin[0], np.zeros(3), *begin[2:])
-    mixed = ((1 - share) * a + share * b for a, b in zip(begin[:2], end[:2], strict=True))
-    return (*mixed, begin[2], begin[3])
+    interpolated = ((1 - share) * a + share * b for a, b in zip(begin[:2], end[:2], strict=True))
+    return (*interpolated, begin[2], begin[3])
 
 
-def _acting(frames: Sequence[Frame], name: str) -> PatchForce:
+def _patch_force(frames: Sequence[Frame], name: str) -> PatchForce:
     """Return the force of one patch over the frames; without force its place is that of the frame before."""
-    acting = [frame.forces.get(name) for frame in frames]
+    items = [frame.forces.get(name) for frame in frames]
     place, force, normal = (np.zeros((len(frames), 3)) for _ in range(3))
     friction = np.full(len(frames), np.nan)
-    for row, item in enumerate(acting):
+    for row, item in enumerate(items):
         if item is not None:
             place[row], force[row], normal[row], friction[row] = item
         elif row:

@@ -20,7 +20,7 @@ from mcplan.view import palette, shapes
 from mcplan.view.drawing import Drawing, node_name
 from mcplan.view.page import Page, certificate_data
 from mcplan.view.palette import band_colours
-from mcplan.view.plan_film import GAP, Frame, film, node_frames, stance_frames, trails
+from mcplan.view.plan_film import TREE_GAP, Frame, film, node_frames, stance_frames, trails
 from mcplan.view.readings import plan_charts
 from mcplan.view.robot import ghost_data, patch_mesh
 from mcplan.view.tree_panel import shown_nodes, tree_panel, tried_patches
@@ -80,7 +80,7 @@ def tree_page(scenario: Scenario, tree: SearchTree, failure: str = "") -> str:
 def search_page(scenario: Scenario, tree: SearchTree, failure: str = "") -> Page:
     """Return the page of a search tree."""
     if not tree.nodes:
-        raise InputError(failure or f"{scenario.name}: the search looked at nothing")
+        raise InputError(failure or f"{scenario.name}: the search has no nodes")
     return _page(scenario, [], tree, failure)
 
 
@@ -94,7 +94,7 @@ def _page(
 ) -> Page:
     panel = None
     if tree is not None and tree.nodes:
-        begin = max(len(stances) - 1, 0) + GAP
+        begin = max(len(stances) - 1, 0) + TREE_GAP
         shown = shown_nodes(tree)
         frames = [*frames, *node_frames(scenario, tree, shown, begin)]
         panel = tree_panel(scenario, tree, shown, begin, failure, stances)

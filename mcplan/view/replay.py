@@ -13,9 +13,9 @@ from mcplan.view.film import Film, PatchForce, lowest
 from mcplan.view.page import Page, band_items, certificate_data
 from mcplan.view.palette import phase_bands
 from mcplan.view.readings import run_charts
-from mcplan.view.robot import run_ghost, seen_robot
+from mcplan.view.robot import robot_to_draw, run_ghost
 
-SHORTEST_TRAIL = 0.03
+MIN_TRAIL = 0.03
 """m: shorter paths through the air are not drawn."""
 
 
@@ -46,10 +46,10 @@ def run_page(run: Run, certificate: Report | None = None, readings: Readings | N
 
 def _stances(run: Run) -> list[dict[str, Any]]:
     """Return the stances of the plan with the time when the motion to each begins; None if it never began."""
-    aims = np.array([-1 if phase.stance is None else phase.stance for phase in run.record.phases])[run.phase]
+    targets = np.array([-1 if phase.stance is None else phase.stance for phase in run.record.phases])[run.phase]
     found = []
     for k, stance in enumerate(run.plan.stances):
-        samples = np.flatnonzero(aims == k)
+        samples = np.flatnonzero(targets == k)
         push = stance.margins.get("equilibrium")
         found.append(
             {
@@ -67,7 +67,7 @@ def replay(run: Run, frames_per_second: float = 30.0) -> Drawing:
     times = np.append(np.arange(0.0, duration, 1.0 / frames_per_second), duration)
     frames = np.minimum(np.searchsorted(run.t, run.t[0] + times - 1e-9), len(run) - 1)
     film = Film(
-        robot=seen_robot(run),
+        robot=robot_to_draw(run),
         environment=with_imperfections(run.scenario.environment, run.record.world),
         times=times,
         q=run.q[frames],
@@ -88,13 +88,13 @@ def _force(run: Run, column: int, frames: np.ndarray) -> PatchForce:
     friction = run.patch_friction(run.patches[column])[frames]
     for row, k in enumerate(frames):
         points = run.points(k)
-        mine = run.point_patch[points] == column
+        on_patch = run.point_patch[points] == column
         force[row] = run.wrench[k, column, :3]
-        weight = np.linalg.norm(run.point_force[points][mine], axis=1)
+        weight = np.linalg.norm(run.point_force[points][on_patch], axis=1)
         if weight.sum() > 1e-9:
-            place[row] = weight @ run.point_xyz[points][mine] / weight.sum()
+            place[row] = weight @ run.point_xyz[points][on_patch] / weight.sum()
             if np.isfinite(friction[row]):
-                normal[row] = run.point_normal[points][mine][0]
+                normal[row] = run.point_normal[points][on_patch][0]
         elif row:
             place[row] = place[row - 1]
     return PatchForce(place, force, normal, friction)
@@ -112,6 +112,6 @@ def _trails(run: Run, column: int, frames: np.ndarray) -> list[np.ndarray]:
         path = run.robot.frame_pose(run.q[rows], name)[:, :3, 3]
         steps = np.linalg.norm(np.diff(path, axis=0), axis=1)
         path = path[np.concatenate([[True], steps > 1e-4])]
-        if steps.sum() > SHORTEST_TRAIL and len(path) > 2:
+        if steps.sum() > MIN_TRAIL and len(path) > 2:
             trails.append(path)
     return trails

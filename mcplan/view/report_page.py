@@ -27,7 +27,7 @@ SCRIPTS = ("element.js", "charts.js", "report.js")
 AMOUNT = re.compile(r"[-+]?\d[\d.,]*(e[-+]?\d+)? ?(%|[^\s\d]\S{0,3})?")
 """A number with an optional unit."""
 
-ENDINGS = (
+CRITERIA_NOTE = (
     "<p class='note'>A phase ends when all criteria listed here hold. <i>time</i>: the planned duration has passed; "
     "<i>error</i>: com (the centre of mass) or a patch is close to its reference; <i>speed</i>: it, or every joint, "
     "is slow; <i>unloaded</i>: the patch carries almost no load; <i>force</i>: it has reached its touchdown force; "
@@ -35,8 +35,8 @@ ENDINGS = (
 )
 """Explanation of the labels of criteria (`mcplan.control.criteria`)."""
 
-NEAR = 0.9
-"""Share of a limit from which a closest call is marked."""
+NEAR_LIMIT = 0.9
+"""Share of a limit above which a closest call is marked."""
 
 
 def report_page(run: Run, certificate: Report, replay: str | None = None, readings: Readings | None = None) -> str:
@@ -156,14 +156,14 @@ def _time(t: float | None, text: str | None = None) -> str:
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]], kinds: Sequence[str] = ()) -> str:
     """Return a table of cells that are already markup; ``kinds`` are classes of the rows."""
-    made = [
+    body = [
         f'<tr class="{kinds[i] if i < len(kinds) else ""}">'
         + "".join(f"<td{_attributes(name, cell)}>{cell}</td>" for name, cell in zip(head, row, strict=True))
         + "</tr>"
         for i, row in enumerate(rows)
     ]
     heads = "".join(f"<th>{_text(cell)}</th>" for cell in head)
-    return f'<div class="scroll"><table><tr>{heads}</tr>{"".join(made)}</table></div>'
+    return f'<div class="scroll"><table><tr>{heads}</tr>{"".join(body)}</table></div>'
 
 
 def _attributes(name: str, cell: str) -> str:
@@ -177,13 +177,13 @@ def _calls(calls: Sequence[Call]) -> str:
     for call in calls:
         meter = ""
         if call.share is not None:
-            kind = "over" if call.share > 1.0 + 1e-6 else "near" if call.share >= NEAR else ""
+            kind = "over" if call.share > 1.0 + 1e-6 else "near" if call.share >= NEAR_LIMIT else ""
             width = 100 * min(max(call.share, 0.0), 1.0)
             meter = f'<div class="meter"><div class="{kind}" style="width:{width:.1f}%"></div></div>'
         rows.append((_text(call.what), _text(call.value), meter, _text(call.where), _time(call.t)))
     note = (
         '<p class="note">The bar is the used share of the limit, amber from '
-        f"{NEAR:.0%} on. The controller may use its whole friction cone: that cone is smaller "
+        f"{NEAR_LIMIT:.0%} on. The controller may use its whole friction cone: that cone is smaller "
         "than the one of the certificate.</p>"
     )
     return _table(("quantity", "closest value", "share of the limit", "where", "when"), rows) + note
@@ -235,7 +235,7 @@ def _phases(run: Run) -> str:
         for k, end in zip(first, ends, strict=True)
     ]
     table = _table(("phase", "from", "for", "ended by"), rows)
-    return f"<details><summary>Phases ({len(rows)})</summary>{table}{ENDINGS}</details>"
+    return f"<details><summary>Phases ({len(rows)})</summary>{table}{CRITERIA_NOTE}</details>"
 
 
 def _clock_time(seconds: float) -> str:
@@ -247,12 +247,12 @@ def _clock_time(seconds: float) -> str:
 
 
 def _clock(run: Run) -> str:
-    known = [(words, run.timing[name]) for name, words in WORDS.items() if len(run.timing.get(name, ()))]
-    if not known:
+    timings = [(words, run.timing[name]) for name, words in WORDS.items() if len(run.timing.get(name, ()))]
+    if not timings:
         return ""
     rows = [
         (_text(words), *(_clock_time(float(value)) for value in (np.median(x), np.quantile(x, 0.99), np.max(x))))
-        for words, x in known
+        for words, x in timings
     ]
     spent = sum(float(np.sum(run.timing[name])) for name in ("control", "physics") if name in run.timing)
     total = f"Control and physics took {spent:.1f} s for {run.t[-1] - run.t[0] + run.dt:.1f} s of motion"
@@ -273,7 +273,7 @@ def _pace(pace: PaceOfRun) -> str:
          _text(bound_text(motion.bound)))
         for motion in pace.motions
     ]  # fmt: skip
-    head = ("stance", "motion", "from", "planned", "took", "bound by, in parts of its time")
+    head = ("stance", "motion", "from", "planned", "took", "active limits, share of time")
     note = (
         "<p class='note'>A motion takes longer than planned where it waits: for a touchdown, for an error to decrease, "
         "or for the robot to come to rest.</p>"
@@ -285,15 +285,15 @@ def _pace(pace: PaceOfRun) -> str:
 def _stances(run: Run) -> str:
     stances = run.plan.stances
     labels = margin_words(run.robot).items()
-    shown = {name: words for name, words in labels if any(name in stance.margins for stance in stances)}
+    margins = {name: words for name, words in labels if any(name in stance.margins for stance in stances)}
     rows = []
     for k, stance in enumerate(stances):
         values = []
-        for name, (_, form) in shown.items():
+        for name, (_, form) in margins.items():
             value = stance.margins.get(name)
             scale = 1e3 if name == "clearance" else 1.0
             values.append("" if value is None else _text(form.format(scale * value)))
         motion = "" if stance.transition is None else _text(stance.transition.summary())
         rows.append((str(k), _text(stance.title), *values, motion, _text(", ".join(stance.patches))))
-    head = ("", "stance", *(label for label, _ in shown.values()), "motion there", "on")
+    head = ("", "stance", *(label for label, _ in margins.values()), "motion there", "on")
     return f"<details><summary>Plan: {len(rows)} stances with their margins</summary>{_table(head, rows)}</details>"

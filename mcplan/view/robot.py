@@ -1,6 +1,6 @@
 """Drawing of the robot: links with visual or collision geometry, patches in contact, frames, target postures.
 
-A run file keeps only convex hulls of large meshes; the meshes of the installed robot are drawn where available.
+A run file has only convex hulls of large meshes; the meshes of the installed robot are drawn if available.
 """
 
 from collections.abc import Iterable, Sequence
@@ -20,23 +20,23 @@ from mcplan.view import palette, shapes
 from mcplan.view.drawing import Drawing, node_name
 from mcplan.view.environment import pose
 
-RIM = 0.008
+PATCH_OVERHANG = 0.008
 """m: overhang of a patch's plate, so that it is visible around the link."""
 
-OUTSIDE = 1.05
+BALL_SCALE = 1.05
 """Drawn radius of a spherical patch / its radius, so that it covers the link's own surface."""
 
-AXIS, THICK = 0.08, 0.002
+AXIS_LENGTH, AXIS_RADIUS = 0.08, 0.002
 """m: length and radius of the axes of a frame; x is red, y green, z, which points out of the link, blue."""
 
 AXES = ((0.85, 0.15, 0.15, 1.0), (0.15, 0.65, 0.15, 1.0), (0.15, 0.25, 0.85, 1.0))
 
-LOOKS = 30
+CAMERA_SAMPLES = 30
 """Sampled configurations of a motion for the camera."""
 
 
 def draw_robot(drawing: Drawing, robot: Robot, path: str = "robot") -> None:
-    """Draw the links with their visual geometry (collision geometry where a link has no other)."""
+    """Draw the links with their visual geometry; links without it with their collision geometry."""
     for link, geometries in robot.geometry.items():
         visual = [g for g in geometries if g.role != "collision"] or list(geometries)
         for index, geometry in enumerate(visual):
@@ -50,7 +50,7 @@ def draw_robot(drawing: Drawing, robot: Robot, path: str = "robot") -> None:
         for kind, colour in (("patch", palette.CONTACT), ("moved", palette.MOVED)):
             node = drawing.root[path][node_name(patch.link)][node_name(patch.name, f"{kind} ")]
             if patch.radius:
-                shapes.draw(node, Sphere(OUTSIDE * patch.radius), colour, pose(patch.R, patch.p))
+                shapes.draw(node, Sphere(BALL_SCALE * patch.radius), colour, pose(patch.R, patch.p))
             else:
                 node.set_object(patch_mesh(patch.polygon), shapes.material(colour, flat=True))
                 node.set_transform(pose(patch.R, patch.p))
@@ -60,20 +60,20 @@ def draw_robot(drawing: Drawing, robot: Robot, path: str = "robot") -> None:
 def drawn_links(robot: Robot) -> list[str]:
     """Return the links with geometry or patches; all links of a robot that has neither."""
     patched = {patch.link for patch in robot.patches.values()}
-    seen = [link for link in robot.link_names if robot.geometry.get(link) or link in patched]
-    return seen or list(robot.link_names)
+    drawn = [link for link in robot.link_names if robot.geometry.get(link) or link in patched]
+    return drawn or list(robot.link_names)
 
 
 def body_points(robot: Robot, q: np.ndarray) -> np.ndarray:
     """Return the positions of the links (m, 3) in evenly sampled configurations of q (k, nq)."""
-    rows = np.unique(np.linspace(0, len(q) - 1, min(len(q), LOOKS)).astype(int))
+    rows = np.unique(np.linspace(0, len(q) - 1, min(len(q), CAMERA_SAMPLES)).astype(int))
     return np.concatenate([robot.frame_pose(q[rows], link)[:, :3, 3] for link in drawn_links(robot)])
 
 
 def patch_mesh(polygon: np.ndarray):
     """Return a thin plate, slightly larger than the patch; for a line or point, a strip."""
     polygon = np.asarray(polygon, dtype=float)
-    half = RIM
+    half = PATCH_OVERHANG
     if len(polygon) < 3:
         begin, end = polygon[0], polygon[-1]
         along = (end - begin) / (np.linalg.norm(end - begin) or 1.0)
@@ -83,13 +83,13 @@ def patch_mesh(polygon: np.ndarray):
         polygon = np.array([begin - across, end - across, end + across, begin + across])
     else:
         outward = polygon - polygon.mean(axis=0)
-        polygon = polygon + np.sqrt(2) * RIM * outward / np.linalg.norm(outward, axis=1, keepdims=True)
+        polygon = polygon + np.sqrt(2) * PATCH_OVERHANG * outward / np.linalg.norm(outward, axis=1, keepdims=True)
     return shapes.mesh(*shapes.prism(polygon, 0.002, -0.002))
 
 
 def animate_robot(drawing: Drawing, robot: Robot, q: np.ndarray, path: str = "robot") -> None:
     """Move the links through the configurations ``q`` (frames, nq)."""
-    for link in dict.fromkeys([robot.link_names[0], *drawn_links(robot)]):  # the base carries at least its axes
+    for link in dict.fromkeys([robot.link_names[0], *drawn_links(robot)]):  # the base has axes at least
         X = robot.frame_pose(q, link)
         quat = shapes.continuous(Rotation.from_matrix(X[:, :3, :3]).as_quat(scalar_first=True))
         drawing.animate(f"{path}/{node_name(link)}", position=X[:, :3, 3], quat_wxyz=quat)
@@ -100,16 +100,16 @@ def draw_collision(drawing: Drawing, robot: Robot) -> None:
     for link, geometries in robot.geometry.items():
         if all(geometry.role == "collision" for geometry in geometries):
             continue  # already drawn as visual geometry
-        seen = [geometry for geometry in geometries if geometry.role == "visual"]
+        visual = [geometry for geometry in geometries if geometry.role == "visual"]
         for index, geometry in enumerate(geometries):
-            if geometry.role == "collision" and not any(_alike(geometry, other) for other in seen):
+            if geometry.role == "collision" and not any(_equal_geometry(geometry, other) for other in visual):
                 node = drawing.root["robot"][node_name(link)][f"collision{index}"]
                 shapes.draw(node, geometry.shape, palette.COLLISION, pose(geometry.R, geometry.p), coat=True)
                 node.set_property("visible", False)
 
 
-def _alike(one: Geometry, two: Geometry) -> bool:
-    """Whether two bodies are equal: often collision and visual geometry are the same."""
+def _equal_geometry(one: Geometry, two: Geometry) -> bool:
+    """Return whether two geometries are equal, as collision and visual geometry often are."""
     if not (np.array_equal(one.R, two.R) and np.array_equal(one.p, two.p) and type(one.shape) is type(two.shape)):
         return False
     if isinstance(one.shape, MeshShape) and isinstance(two.shape, MeshShape):
@@ -130,13 +130,13 @@ def draw_frames(drawing: Drawing, robot: Robot, patches: Iterable[str]) -> None:
             for axis, colour in enumerate(AXES):
                 R = np.roll(np.eye(3), axis + 1, axis=1)  # turns z into the axis
                 node = drawing.root[f"{path}/{'xyz'[axis]}"]
-                node.set_object(mg.Cylinder(AXIS, THICK), shapes.material(colour, flat=True, on_top=True))
-                node.set_transform(X @ pose(R, AXIS / 2 * np.eye(3)[axis]) @ shapes.CYLINDER_TO_Z)
+                node.set_object(mg.Cylinder(AXIS_LENGTH, AXIS_RADIUS), shapes.material(colour, flat=True, on_top=True))
+                node.set_transform(X @ pose(R, AXIS_LENGTH / 2 * np.eye(3)[axis]) @ shapes.CYLINDER_TO_Z)
             drawing.root[path].set_property("visible", False)
 
 
 @dataclass(frozen=True)
-class Look:
+class RobotAppearance:
     """A robot with the geometry of another one, for drawing only."""
 
     robot: Any
@@ -146,7 +146,7 @@ class Look:
         return getattr(self.robot, name)
 
 
-def seen_robot(run: Run) -> Any:
+def robot_to_draw(run: Run) -> Any:
     """Return the robot of a run for drawing, with the masses of the physics.
 
     A run in memory has its full meshes. A run file has convex hulls of large meshes; then the installed robot, or the
@@ -161,8 +161,8 @@ def seen_robot(run: Run) -> Any:
         found = load_robot(name)
     except (McplanError, OSError):
         return run.loaded_robot
-    same = found.digest == run.record.robot.digest
-    return Look(run.loaded_robot, found.geometry) if same else run.loaded_robot
+    same_files = found.digest == run.record.robot.digest
+    return RobotAppearance(run.loaded_robot, found.geometry) if same_files else run.loaded_robot
 
 
 def ghost_data(
@@ -191,6 +191,6 @@ def run_ghost(run: Run, bands: Sequence[tuple[float, float, str]]) -> dict[str, 
     """Return the posture of each phase's target stance."""
     stances = run.plan.stances
     changes = np.concatenate([[0], np.flatnonzero(np.diff(run.phase)) + 1])
-    aims = [run.record.phases[run.phase[k]].stance for k in changes]
-    spans = [(begin, end, aim) for (begin, end, _), aim in zip(bands, aims, strict=True) if aim is not None]
+    targets = [run.record.phases[run.phase[k]].stance for k in changes]
+    spans = [(begin, end, target) for (begin, end, _), target in zip(bands, targets, strict=True) if target is not None]
     return ghost_data(run.robot, [stance.q for stance in stances], spans)

@@ -14,11 +14,11 @@ from mcplan.view import palette, shapes
 from mcplan.view.drawing import Drawing
 from mcplan.view.environment import pose
 
-SHOWN = 0.25
+MARGIN = 0.25
 """m: an unbounded region is drawn this far from the contacts (between facing walls any position is balanced)."""
 
 
-LEVEL = 0.5
+MIN_Z = 0.5
 """Minimum vertical component of a surface's normal for drawing the region on it."""
 
 
@@ -42,20 +42,20 @@ def draw_support(
     environment : with the surfaces to draw on, or None.
     """
     surfaces = {} if environment is None else {surface.name: surface for surface in environment.surfaces}
-    shown: dict[tuple, np.ndarray] = {}
+    visibility: dict[tuple, np.ndarray] = {}
     for row, contacts in enumerate(carrying):
         if not contacts:
             continue
         key = contacts_key(contacts)
-        if key not in shown:
-            shown[key] = np.zeros(len(carrying), dtype=bool)
+        if key not in visibility:
+            visibility[key] = np.zeros(len(carrying), dtype=bool)
             polygon = support_polygon(contacts, mass)
             if len(polygon) >= 3:
                 names = dict.fromkeys(c.support for c in contacts if c.carrier is None)
-                supports = [surfaces[name] for name in names if name in surfaces and surfaces[name].R[2, 2] > LEVEL]
-                _draw_region(drawing.root[f"support/{len(shown)}"], polygon, supports, float(ground[row]))
-        shown[key][row] = True
-    for index, visible in enumerate(shown.values(), start=1):
+                supports = [surfaces[name] for name in names if name in surfaces and surfaces[name].R[2, 2] > MIN_Z]
+                _draw_region(drawing.root[f"support/{len(visibility)}"], polygon, supports, float(ground[row]))
+        visibility[key][row] = True
+    for index, visible in enumerate(visibility.values(), start=1):
         drawing.animate(f"support/{index}", visible=visible)
 
 
@@ -67,8 +67,8 @@ def _draw_region(node: Any, polygon: np.ndarray, supports: Sequence[Surface], gr
     else:
         node.set_object(shapes.mesh(*shapes.prism(polygon, 0.003, 0.0)), colour)
         node.set_transform(pose(np.eye(3), [0, 0, ground + 0.002]))
-    around = np.vstack([polygon, polygon[:1]])
-    edge = shapes.tube(np.column_stack([around, np.full(len(around), height)]), 0.003)
+    closed = np.vstack([polygon, polygon[:1]])
+    edge = shapes.tube(np.column_stack([closed, np.full(len(closed), height)]), 0.003)
     node["edge"].set_object(shapes.mesh(*edge), shapes.material(palette.SUPPORT_EDGE, flat=True))
     for number, surface in enumerate(supports):
         piece = piece_on(polygon, surface)
@@ -91,11 +91,11 @@ def height_on(surface: Surface, points: np.ndarray) -> np.ndarray:
 
 
 def support_polygon(contacts: Sequence[Contact], mass: float) -> np.ndarray:
-    """Return the corners (k, 2) of the support region; an unbounded one is cut at `SHOWN` from the contacts."""
+    """Return the corners (k, 2) of the support region; an unbounded one is clipped at `MARGIN` from the contacts."""
     region = support_region(contacts, mass)
     if region.bounded:
         return region.vertices
     places = np.array([contact.p[:2] for contact in contacts])
     A = np.vstack([np.eye(2), -np.eye(2)])
-    b = np.concatenate([places.max(axis=0), -places.min(axis=0)]) + SHOWN
+    b = np.concatenate([places.max(axis=0), -places.min(axis=0)]) + MARGIN
     return clip(region.vertices, A, b)

@@ -13,25 +13,25 @@ from mcplan.planning.search.tree import SearchTree
 from mcplan.scenario.scenario import Scenario
 from mcplan.scene.contact import Contact
 from mcplan.view.drawing import node_name
-from mcplan.view.plan_film import Places
+from mcplan.view.plan_film import ContactCache
 
-SHOWN = 1500
+MAX_DRAWN_NODES = 1500
 """Maximum number of nodes with a posture in the page; nodes on the plan and their ancestors have priority."""
 
-NEAR = 0.1
+MATCH_TOL = 0.1
 """m: tolerance for matching contacts of a node with those of a stance."""
 
 
 def shown_nodes(tree: SearchTree) -> list[int]:
     """Return the indices of the nodes whose postures are drawn, in order."""
-    first: dict[int, None] = {}
+    priority: dict[int, None] = {}
     for index in [*tree.path, *([closest(tree)] if tree.nodes else [])]:
-        at: int | None = index
-        while at is not None and at not in first:
-            first[at] = None
-            at = tree.nodes[at]["parent"]
-    rest = [index for index in range(len(tree.nodes)) if index not in first]
-    return sorted([*first, *rest][:SHOWN])
+        current: int | None = index
+        while current is not None and current not in priority:
+            priority[current] = None
+            current = tree.nodes[current]["parent"]
+    others = [index for index in range(len(tree.nodes)) if index not in priority]
+    return sorted([*priority, *others][:MAX_DRAWN_NODES])
 
 
 def closest(tree: SearchTree) -> int:
@@ -61,8 +61,8 @@ def tree_panel(
         The scenario lacks the support of a contact.
     """
     times = {index: begin + k for k, index in enumerate(shown)}
-    places = Places(scenario)
-    matched = _matched_stances(tree, stances, places)
+    contact_of = ContactCache(scenario)
+    matched = _matched_stances(tree, stances, contact_of)
     return {
         "calls": tree.calls,
         "failure": failure,
@@ -90,7 +90,7 @@ def tree_panel(
                 "stage": move["stage"],
                 "kind": move["kind"],
                 "reason": move["reason"],
-                "tried": [_pose(places, contact) for contact in move["contacts"]],
+                "tried": [_pose(contact_of, contact) for contact in move["contacts"]],
             }
             for move in tree.rejected
         ],
@@ -99,24 +99,24 @@ def tree_panel(
     }
 
 
-def _matched_stances(tree: SearchTree, stances: Sequence[PlannedStance], places: Places) -> dict[int, int]:
+def _matched_stances(tree: SearchTree, stances: Sequence[PlannedStance], contact_of: ContactCache) -> dict[int, int]:
     """Return the stance of the plan for each node on its path: the first later one with the same contacts."""
     matched, k = {}, 0
     for index in tree.path:
-        contacts = [places(data) for data in tree.nodes[index]["contacts"]]
+        contacts = [contact_of(data) for data in tree.nodes[index]["contacts"]]
         for later in range(k, len(stances)):
-            if _same(contacts, stances[later].contacts):
+            if _same_contacts(contacts, stances[later].contacts):
                 matched[index], k = later, later + 1
                 break
     return matched
 
 
-def _same(these: Sequence[Contact], those: Sequence[Contact]) -> bool:
-    """Whether contacts match within `NEAR`: same patches and supports; a plan is refined after the search."""
-    other = {contact.patch: contact for contact in those}
-    return {contact.patch for contact in these} == set(other) and all(
-        contact.support == other[contact.patch].support and np.abs(contact.p - other[contact.patch].p).max() < NEAR
-        for contact in these
+def _same_contacts(a: Sequence[Contact], b: Sequence[Contact]) -> bool:
+    """Whether contacts match within `MATCH_TOL`: same patches, same supports; plans are refined after the search."""
+    other = {contact.patch: contact for contact in b}
+    return {contact.patch for contact in a} == set(other) and all(
+        contact.support == other[contact.patch].support and np.abs(contact.p - other[contact.patch].p).max() < MATCH_TOL
+        for contact in a
     )
 
 
@@ -158,8 +158,8 @@ def _place(contact: dict[str, Any]) -> str:
     return ", ".join(f"{name} {contact[name]:.2f}" for name in names if name in contact)
 
 
-def _pose(places: Places, data: dict[str, Any]) -> dict[str, Any]:
-    contact = places(data)
+def _pose(contact_of: ContactCache, data: dict[str, Any]) -> dict[str, Any]:
+    contact = contact_of(data)
     xyzw = Rotation.from_matrix(contact.R).as_quat()
     return {
         "patch": contact.patch, "node": f"tried/{node_name(contact.patch)}",

@@ -14,7 +14,7 @@ import mcplan as mc
 from mcplan.cli.main import main
 from mcplan.errors import InputError
 from mcplan.export import export_run, foxglove
-from mcplan.export.foxglove import NEWTON
+from mcplan.export.foxglove import ARROW_SCALE
 from mcplan.planning.planner import plan
 from mcplan.sim.mujoco.build import build
 from mcplan.sim.mujoco.export import _place, _with_names_of
@@ -175,7 +175,7 @@ def test_foxglove_frames_put_links_and_forces_where_the_run_has_them(run, tmp_pa
         for entity in forces["entities"]:
             (arrow,) = entity["arrows"]
             turn = Rotation.from_quat([arrow["pose"]["orientation"][part] for part in "xyzw"])
-            total += turn.apply([arrow["shaft_length"] / NEWTON, 0.0, 0.0])
+            total += turn.apply([arrow["shaft_length"] / ARROW_SCALE, 0.0, 0.0])
         np.testing.assert_allclose(total, run.wrench[k, :, :3].sum(axis=0), atol=1e-6)
         assert [joint["effort"] for joint in joints["joints"]] == run.tau[k].tolist()
         changes = [*forces["entities"], *forces["deletions"]]

@@ -32,7 +32,7 @@ from mcplan.view.plots.limits import plot_positions, plot_torques, plot_velociti
 from mcplan.view.plots.pace import plot_clock
 from mcplan.view.plots.tasks import _distance
 from mcplan.view.report_page import _clock
-from mcplan.view.robot import seen_robot
+from mcplan.view.robot import robot_to_draw
 from tests.sim.waving_box import waving_run
 
 
@@ -96,7 +96,7 @@ def test_regions_momentum_and_weight_are_those_of_the_world_in_which_it_ran():
         np.testing.assert_allclose(lines(angular)[name][:, 1], momentum[:, 3 + i], atol=1e-12)
     assert not np.allclose(lines(angular)["y"], lines(plot_momentum(run).axes[1])["y"])
     assert lines(plot_forces(other).axes[0])["weight of the robot"][0, 1] == pytest.approx(robot.mass * GRAVITY)
-    assert seen_robot(other) is robot
+    assert robot_to_draw(other) is robot
 
 
 def test_contacts_are_made_once_for_all_samples_that_have_them():

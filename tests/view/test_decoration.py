@@ -12,9 +12,9 @@ from mcplan.robot.robot_file import load_robot
 from mcplan.scenario.load import load_scenario
 from mcplan.scene.environment import Bar, Environment, Surface
 from mcplan.view.drawing import Drawing
-from mcplan.view.environment import BEYOND, draw_environment, stiles
+from mcplan.view.environment import STILE_OVERHANG, draw_environment, stiles
 from mcplan.view.page import layers
-from mcplan.view.robot import draw_collision, ghost_data, seen_robot
+from mcplan.view.robot import draw_collision, ghost_data, robot_to_draw
 from mcplan.view.support import draw_support, height_on, piece_on
 from tests.statics.contacts import surface_contact
 from tests.view.tracks import Scene
@@ -36,8 +36,8 @@ def test_stiles_go_through_the_ends_of_a_ladders_rungs():
     for begin, end in found:
         assert abs(begin[1]) == pytest.approx(0.3)
         ends = sorted([begin, end], key=lambda point: point[2])
-        assert ends[0] == pytest.approx([0, begin[1], 0] - BEYOND * along)
-        assert ends[1] == pytest.approx([0.8, begin[1], 1.2] + BEYOND * along)
+        assert ends[0] == pytest.approx([0, begin[1], 0] - STILE_OVERHANG * along)
+        assert ends[1] == pytest.approx([0.8, begin[1], 1.2] + STILE_OVERHANG * along)
 
 
 def test_rails_and_lonely_bars_have_no_stiles():
@@ -122,8 +122,8 @@ def test_a_run_that_was_read_is_drawn_with_the_meshes_of_the_same_robot():
         )
         return SimpleNamespace(live_plan=None, record=record, loaded_robot=kept)
 
-    seen = seen_robot(run(robot.digest))
+    seen = robot_to_draw(run(robot.digest))
     assert seen.name == "kept"  # what it does is asked of the robot of the run
     assert seen.geometry.keys() == robot.geometry.keys()
     for other in (run("0" * 64), run(robot.digest, "nobody"), run(robot.digest, None), run(robot.digest, meshes=False)):
-        assert seen_robot(other) is kept
+        assert robot_to_draw(other) is kept

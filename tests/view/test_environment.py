@@ -19,7 +19,7 @@ from mcplan.view.film import Film, PatchForce
 from mcplan.view.page import arrows, layers
 from mcplan.view.plan_replay import margin_words
 from mcplan.view.sheets import robot_page
-from mcplan.view.support import SHOWN, support_polygon
+from mcplan.view.support import MARGIN, support_polygon
 from tests.statics.contacts import surface_contact
 from tests.view.tracks import Scene, at, tracks_of
 
@@ -288,8 +288,8 @@ def test_a_region_without_bounds_is_drawn_a_quarter_of_a_metre_around_its_contac
     corners = support_polygon(walls, 55.0)
     # as far as the region reaches, and no farther
     region = support_region(walls, 55.0).vertices
-    low = np.maximum(np.array([-0.2, -0.3]) - SHOWN, region.min(axis=0))
-    high = np.minimum(np.array([0.1, 0.3]) + SHOWN, region.max(axis=0))
+    low = np.maximum(np.array([-0.2, -0.3]) - MARGIN, region.min(axis=0))
+    high = np.minimum(np.array([0.1, 0.3]) + MARGIN, region.max(axis=0))
     assert corners.min(axis=0) == pytest.approx(low)
     assert corners.max(axis=0) == pytest.approx(high)
     assert np.all(np.ptp(region, axis=0) > 0.0)

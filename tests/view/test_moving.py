@@ -14,9 +14,17 @@ from mcplan.view import palette
 from mcplan.view.drawing import Drawing
 from mcplan.view.moving import film_maker, film_maker as encode
 from mcplan.view.moving.chromium import Chromium, find_chromium
-from mcplan.view.moving.film_maker import MOST, caption_at, check_output, save_gif, save_moving, save_picture, times_of
+from mcplan.view.moving.film_maker import (
+    MAX_PICTURES,
+    caption_at,
+    check_output,
+    save_gif,
+    save_moving,
+    save_picture,
+    times_of,
+)
 from mcplan.view.moving.mp4 import Chunk, mp4
-from mcplan.view.moving.painter import SKY, Painter, _clip_near
+from mcplan.view.moving.painter import SKY, Painter, _clip_near_plane
 from mcplan.view.moving.solids import Scene
 from mcplan.view.replay import run_page
 from tests import shared
@@ -71,7 +79,7 @@ def test_of_what_reaches_behind_the_eye_the_part_before_it_is_left():
     for behind in range(4):
         corners = front.copy()
         corners[:behind, 2], corners[:behind, 0] = -1.0, 2.0 - corners[:behind, 1]
-        parts, of = _clip_near(corners[None], 0.1)
+        parts, of = _clip_near_plane(corners[None], 0.1)
         twice = np.cross(parts[:, 1] - parts[:, 0], parts[:, 2] - parts[:, 0]).reshape(-1, 3)
         whole = np.cross(corners[1] - corners[0], corners[2] - corners[0]) @ normal
         assert (parts[..., 2] >= 0.1 - 1e-12).all()
@@ -194,7 +202,7 @@ def test_what_cannot_be_made_is_refused_before_any_work(monkeypatch, no_browser,
     with pytest.raises(InputError, match="needs Chromium or ffmpeg"):
         check_output("mp4")
     check_output("gif")
-    with pytest.raises(InputError, match=rf"more than {MOST} pictures; give a --speed of at least 3\.2"):
+    with pytest.raises(InputError, match=rf"more than {MAX_PICTURES} pictures; give a --speed of at least 3\.2"):
         check_output("gif", duration=1000.0, size=(320, 240))
     with pytest.raises(InputError, match=r"651 pictures of 1920x1200; give a --speed of at least 1\.2, or a smaller"):
         check_output("gif", duration=60.0, size=(1920, 1200))

@@ -18,10 +18,19 @@ from mcplan.robot.description import Box
 from mcplan.scenario.load import load_scenario
 from mcplan.scene.environment import FreeObject
 from mcplan.statics.support_region import support_region
-from mcplan.view.plan_film import BETWEEN, EVERY, GAP, _slid, film, node_frames, stance_frames, trails
+from mcplan.view.plan_film import (
+    INTERVAL_S,
+    MIN_BETWEEN,
+    TREE_GAP,
+    _object_poses_at,
+    film,
+    node_frames,
+    stance_frames,
+    trails,
+)
 from mcplan.view.plan_replay import plan_page, search_page, stances_page, tree_page
 from mcplan.view.support import support_polygon
-from mcplan.view.tree_panel import SHOWN, closest, shown_nodes, tree_panel
+from mcplan.view.tree_panel import MAX_DRAWN_NODES, closest, shown_nodes, tree_panel
 from tests import shared
 from tests.view.tracks import at, tracks_of
 
@@ -85,7 +94,7 @@ def test_forces_act_at_the_centre_of_pressure_within_the_patch(planned):
 def frames_between(planned, k):
     """The frames between the posture of a stance and that of the next."""
     found = [frame for frame in stance_frames(planned) if k < frame.time < k + 1]
-    assert len(found) == max(BETWEEN, int(motion_time(motions(planned, k)) / EVERY))
+    assert len(found) == max(MIN_BETWEEN, int(motion_time(motions(planned, k)) / INTERVAL_S))
     return found
 
 
@@ -171,25 +180,25 @@ def test_the_panel_lists_every_node_and_every_rejected_move(planned, page):
 def test_choosing_a_node_shows_its_posture(planned, page, tracks):
     robot = planned.scenario.robot
     for node, shown in zip(planned.tree.nodes, data_of(page)["tree"]["nodes"], strict=True):
-        assert shown["time"] >= len(planned.stances) - 1 + GAP
+        assert shown["time"] >= len(planned.stances) - 1 + TREE_GAP
         expected = robot.frame_pose(np.array(node["q"]), "LLEG_LINK5")[:3, 3]
         assert at(tracks["robot/n:LLEG_LINK5"][".position"], shown["time"]) == pytest.approx(expected, abs=1e-6)
 
 
 def test_the_postures_of_a_large_tree_are_bounded_and_the_plan_is_among_them(planned):
     tree = planned.tree
-    nodes = [*tree.nodes, *({**tree.nodes[1], "index": len(tree.nodes) + i} for i in range(2 * SHOWN))]
+    nodes = [*tree.nodes, *({**tree.nodes[1], "index": len(tree.nodes) + i} for i in range(2 * MAX_DRAWN_NODES))]
     nodes.append({**tree.nodes[0], "index": len(nodes), "parent": 0})
     large = type(tree)(nodes, [], tree.skipped, 0, [0, len(nodes) - 1])
     shown = shown_nodes(large)
-    assert len(shown) == SHOWN
+    assert len(shown) == MAX_DRAWN_NODES
     assert {0, len(nodes) - 1} <= set(shown)
     assert shown == sorted(set(shown))
 
 
 def test_of_a_failed_search_the_way_that_came_nearest_to_the_goal_is_shown_however_late_it_was_found():
     """Each node is a child of the one before, but for a branch at the end that is nearest."""
-    count = 3 * SHOWN
+    count = 3 * MAX_DRAWN_NODES
     nodes = [{"index": k, "parent": k - 1 if k else None, "h": 10.0 + k} for k in range(count)]
     nodes += [{"index": count, "parent": 1, "h": 5.0}, {"index": count + 1, "parent": count, "h": 2.0}]
     tree = SimpleNamespace(nodes=nodes, path=[])
@@ -267,7 +276,7 @@ def test_an_object_turns_about_one_axis_evenly_as_in_the_motion():
     for t in (0.0, 0.5, 1.5, 2.0):
         u = t / 2.0
         s = u**3 * (10.0 - 15.0 * u + 6.0 * u**2)
-        pose = _slid(scenario, SimpleNamespace(objects={}), segment, t)["crate"]
+        pose = _object_poses_at(scenario, SimpleNamespace(objects={}), segment, t)["crate"]
         assert pose[:3] == pytest.approx([1.0 + 0.4 * s, 0.0, 0.2], abs=1e-12)
         turned = np.array([np.cos(s * np.pi / 4), 0.0, 0.0, np.sin(s * np.pi / 4)])
         assert abs(pose[3:] @ turned) == pytest.approx(1.0, abs=1e-12)

@@ -25,8 +25,8 @@ FLAGS = (
     "--disable-background-networking", "--disable-component-update", "--disable-sync", "--mute-audio",
 )  # fmt: skip
 
-WITHIN = 60.0
-"""s: timeout of an answer from the browser."""
+TIMEOUT_S = 60.0
+"""s: maximum time until the browser answers."""
 
 
 class BrowserFailed(JobFailed):
@@ -102,7 +102,7 @@ class Chromium:
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self.call("Emulation.setEmulatedMedia", features=[scheme])
 
-    def open(self, text: str, ready: str, fragment: str = "", within: float = WITHIN) -> None:
+    def open(self, text: str, ready: str, fragment: str = "", within: float = TIMEOUT_S) -> None:
         """Open a page from its text, at a fragment, and wait until the expression ``ready`` is true.
 
         Raises
@@ -179,8 +179,8 @@ class Chromium:
     def _read(self, method: str) -> dict[str, Any]:
         parts = [self._rest]
         while b"\0" not in parts[-1]:
-            if not select.select([self._in], [], [], WITHIN)[0]:
-                raise BrowserFailed(f"the browser did not answer {method} within {WITHIN:g} s")
+            if not select.select([self._in], [], [], TIMEOUT_S)[0]:
+                raise BrowserFailed(f"the browser did not answer {method} within {TIMEOUT_S:g} s")
             part = os.read(self._in, 1 << 20)
             if not part:
                 raise BrowserFailed(f"the browser ended before it answered {method}")

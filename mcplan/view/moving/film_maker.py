@@ -91,13 +91,13 @@ def save_video(ffmpeg: str, pictures: Iterable[bytes], path: Path, rate: float) 
 SIZE = (960, 600)
 """Pixels of a picture, width and height."""
 
-SMALLEST, LARGEST = 64, 3840
+MIN_SIDE, MAX_SIDE = 64, 3840
 """Limits of a side, pixels."""
 
 RATES = {"gif": 12.5, "mp4": 25.0}
 """Pictures per second; a GIF's are a whole number of hundredths of a second apart."""
 
-MOST = 4000
+MAX_PICTURES = 4000
 """Maximum number of pictures in a file."""
 
 GIF_PIXELS = 1_500_000_000
@@ -148,12 +148,12 @@ def check_output(
         raise InputError(f"--png {t:g}: the motion goes from 0 to {duration:g}")
     if kind in RATES and duration == 0.0:
         raise InputError(f"--{kind}: there is no motion; --png 0 FILE makes a picture")
-    most = min(MOST, GIF_PIXELS // (size[0] * size[1])) if kind == "gif" else MOST
-    if kind in RATES and duration / speed * RATES[kind] > most:
-        least = math.ceil(10.0 * duration * RATES[kind] / most) / 10.0
-        of_size, smaller = (f" of {size[0]}x{size[1]}", ", or a smaller --size") if most < MOST else ("", "")
+    limit = min(MAX_PICTURES, GIF_PIXELS // (size[0] * size[1])) if kind == "gif" else MAX_PICTURES
+    if kind in RATES and duration / speed * RATES[kind] > limit:
+        min_speed = math.ceil(10.0 * duration * RATES[kind] / limit) / 10.0
+        of_size, smaller = (f" of {size[0]}x{size[1]}", ", or a smaller --size") if limit < MAX_PICTURES else ("", "")
         raise InputError(
-            f"--{kind}: more than {most} pictures{of_size}; give a --speed of at least {least:.1f}{smaller}"
+            f"--{kind}: more than {limit} pictures{of_size}; give a --speed of at least {min_speed:.1f}{smaller}"
         )
 
 

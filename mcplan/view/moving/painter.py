@@ -20,15 +20,15 @@ from mcplan.view.moving.solids import DrawnSolid, Scene
 FIELD = np.radians(38.0)
 """Vertical field of view, that of the page."""
 
-SUN = np.array([0.33, 0.24, 0.91])
+LIGHT_DIRECTION = np.array([0.33, 0.24, 0.91])
 
 NEAR = 0.05
 """m: near plane."""
 
-COAT = 1e-3
+COAT_DEPTH = 1e-3
 """Relative amount by which a coat is drawn nearer."""
 
-FINE, MOST = 2, 3_000_000
+SUPERSAMPLING, MAX_SUPERSAMPLED_PIXELS = 2, 3_000_000
 """Anti-aliasing: samples along each side of a pixel, up to this many pixels of a picture."""
 
 SKY = ((0.93, 0.95, 0.98), (0.74, 0.79, 0.86))
@@ -46,7 +46,7 @@ class Painter:
 
     def __init__(self, drawing: Drawing, size: tuple[int, int]):
         self._scene, self._size = Scene(drawing), size
-        self._fine = FINE if size[0] * size[1] <= MOST else 1
+        self._samples = SUPERSAMPLING if size[0] * size[1] <= MAX_SUPERSAMPLED_PIXELS else 1
         self._figure = Figure(figsize=(size[0] / 100, size[1] / 100), dpi=100, facecolor="none")
         self._canvas = FigureCanvasAgg(self._figure)
         target, eye = drawing.camera
@@ -57,69 +57,69 @@ class Painter:
 
     def picture(self, t: float, caption: str) -> bytes:
         """Return the picture (PNG) at a time."""
-        picture = Image.fromarray(self._painted(t))
-        written = self._written(caption)
-        picture.paste(written, mask=written)
+        picture = Image.fromarray(self._pixels(t))
+        text = self._caption(caption)
+        picture.paste(text, mask=text)
         data = io.BytesIO()
         picture.save(data, "png")
         return data.getvalue()
 
-    def _written(self, caption: str) -> Image.Image:
+    def _caption(self, caption: str) -> Image.Image:
         """Return the caption on a transparent background; matplotlib's font covers most alphabets."""
         self._figure.clear()
         self._figure.text(0.012, 0.02, escape_mathtext(caption), fontsize=self._size[1] / 42, color="#1d2533")
         self._canvas.draw()
         return Image.fromarray(np.asarray(self._canvas.buffer_rgba()))
 
-    def _painted(self, t: float) -> np.ndarray:
+    def _pixels(self, t: float) -> np.ndarray:
         """Return the colours (h, w, 3) of all pixels, from 0 to 255."""
-        width, height = (self._fine * side for side in self._size)
+        width, height = (self._samples * side for side in self._size)
         sky = np.linspace(*SKY, height, dtype=np.float32)
         picture = np.repeat(sky[:, None], width, axis=1)
         nodes = [node for node in self._scene.nodes if node.shown(t)]
         for on_top in (False, True):
-            corners, colours = self._seen([node for node in nodes if node.on_top == on_top], t)
+            corners, colours = self._visible_triangles([node for node in nodes if node.on_top == on_top], t)
             clear = colours[:, 3] < 1.0
             order = np.lexsort((corners[:, :, 2].mean(axis=1), clear))  # transparent triangles last, far to near
             paint(corners[order], colours[order], np.zeros((height, width), np.float32), picture)
-        mean = picture.reshape(self._size[1], self._fine, self._size[0], self._fine, 3).mean(axis=(1, 3))
+        mean = picture.reshape(self._size[1], self._samples, self._size[0], self._samples, 3).mean(axis=(1, 3))
         return np.round(255.0 * mean).astype(np.uint8)
 
-    def _seen(self, nodes: Iterable[DrawnSolid], t: float) -> tuple[np.ndarray, np.ndarray]:
+    def _visible_triangles(self, nodes: Iterable[DrawnSolid], t: float) -> tuple[np.ndarray, np.ndarray]:
         """Return corners (k, 3, 3) and colours (k, 4) of the front-facing triangles, as `paint` takes them."""
-        width, height = (self._fine * side for side in self._size)
+        width, height = (self._samples * side for side in self._size)
         scale = 0.5 * height / np.tan(0.5 * FIELD)
         found = [(np.empty((0, 3, 3)), np.empty((0, 4)))]
         for node in nodes:
             X = node.world(t)
             corners = node.triangles @ X[:3, :3].T + X[:3, 3] - self._eye
             normal = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
-            towards = np.einsum("ij,ij->i", normal, corners[:, 0]) < 0.0
-            corners, normal = corners[towards], normal[towards]
+            front_facing = np.einsum("ij,ij->i", normal, corners[:, 0]) < 0.0
+            corners, normal = corners[front_facing], normal[front_facing]
             light = np.ones(len(normal))
             if not node.flat:
-                light = 0.62 + 0.38 * np.clip(normal @ SUN / np.linalg.norm(normal, axis=1), 0.0, 1.0)
-            view, of = _clip_near(corners @ self._axes.T, NEAR)
-            near = 1.0 / view[..., 2]
-            place = np.array([width, height]) / 2 + scale * view[..., :2] * near[..., None]
-            colours = np.column_stack([light[of, None] * node.colour[:3], np.full(len(of), node.colour[3])])
-            found.append((np.dstack([place, near * (1.0 + COAT * node.coat)]), colours))
+                light = 0.62 + 0.38 * np.clip(normal @ LIGHT_DIRECTION / np.linalg.norm(normal, axis=1), 0.0, 1.0)
+            view, triangle = _clip_near_plane(corners @ self._axes.T, NEAR)
+            inverse_depth = 1.0 / view[..., 2]
+            pixels = np.array([width, height]) / 2 + scale * view[..., :2] * inverse_depth[..., None]
+            colours = np.column_stack([light[triangle, None] * node.colour[:3], np.full(len(triangle), node.colour[3])])
+            found.append((np.dstack([pixels, inverse_depth * (1.0 + COAT_DEPTH * node.coat)]), colours))
         corners, colours = (np.concatenate(part) for part in zip(*found, strict=True))
         return corners, colours
 
 
-def _clip_near(corners: np.ndarray, near: float) -> tuple[np.ndarray, np.ndarray]:
+def _clip_near_plane(corners: np.ndarray, near: float) -> tuple[np.ndarray, np.ndarray]:
     """Clip triangles (k, 3, 3) at the near plane; return the parts and the index of their triangle."""
-    ahead = corners[..., 2] > near
-    count = ahead.sum(axis=1)
-    parts, of = [corners[count == 3]], [np.flatnonzero(count == 3)]
-    for left in (1, 2):
-        which = np.flatnonzero(count == left)
+    in_front = corners[..., 2] > near
+    count = in_front.sum(axis=1)
+    parts, triangles = [corners[count == 3]], [np.flatnonzero(count == 3)]
+    for corners_in_front in (1, 2):
+        rows = np.flatnonzero(count == corners_in_front)
         # the corner alone on its side comes first; the orientation stays
-        alone = np.argmax(ahead[which] == (left == 1), axis=1)
-        a, b, c = np.moveaxis(corners[which[:, None], (alone[:, None] + np.arange(3)) % 3], 1, 0)
+        alone = np.argmax(in_front[rows] == (corners_in_front == 1), axis=1)
+        a, b, c = np.moveaxis(corners[rows[:, None], (alone[:, None] + np.arange(3)) % 3], 1, 0)
         ab, ac = (a + (near - a[:, 2:]) / (x[:, 2:] - a[:, 2:]) * (x - a) for x in (b, c))
-        pieces = [(a, ab, ac)] if left == 1 else [(ab, b, c), (ab, c, ac)]
+        pieces = [(a, ab, ac)] if corners_in_front == 1 else [(ab, b, c), (ab, c, ac)]
         parts += [np.stack(piece, axis=1) for piece in pieces]
-        of += [which] * len(pieces)
-    return np.concatenate(parts), np.concatenate(of)
+        triangles += [rows] * len(pieces)
+    return np.concatenate(parts), np.concatenate(triangles)

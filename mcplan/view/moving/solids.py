@@ -72,7 +72,7 @@ class Scene:
     """
 
     def __init__(self, drawing: Drawing):
-        places: dict[str, SceneNode] = {}
+        nodes: dict[str, SceneNode] = {}
         objects: dict[str, dict[str, Any]] = {}
         for packed in drawing.commands():
             command = umsgpack.unpackb(packed)
@@ -80,15 +80,15 @@ class Scene:
             if command["type"] == "set_object":
                 objects[path] = command["object"]
             elif command["type"] == "set_transform":
-                places.setdefault(path, SceneNode()).X = np.reshape(command["matrix"], (4, 4)).T
+                nodes.setdefault(path, SceneNode()).X = np.reshape(command["matrix"], (4, 4)).T
             elif command["type"] == "set_property" and command["property"] == "visible":
-                places.setdefault(path, SceneNode()).visible = bool(command["value"])
+                nodes.setdefault(path, SceneNode()).visible = bool(command["value"])
         for path, tracks in drawing.clips().items():
-            places.setdefault(path, SceneNode()).tracks = {track.name: track for track in tracks}
+            nodes.setdefault(path, SceneNode()).tracks = {track.name: track for track in tracks}
         self.nodes = []
         for path, content in objects.items():
             parts = path.split("/")
-            chain = [places[name] for k in range(len(parts)) if (name := "/".join(parts[: k + 1])) in places]
+            chain = [nodes[name] for k in range(len(parts)) if (name := "/".join(parts[: k + 1])) in nodes]
             material = content["materials"][0]
             number = int(material["color"])
             colour = np.array([number >> 16 & 255, number >> 8 & 255, number & 255]) / 255.0
@@ -120,10 +120,10 @@ def _triangles(geometry: dict[str, Any]) -> np.ndarray:
         case "BoxGeometry":
             return _box(np.array([geometry["width"], geometry["height"], geometry["depth"]]))
         case "SphereGeometry":
-            return _turned(geometry["radius"] * _circle(9)[:, ::-1])
+            return _revolved(geometry["radius"] * _circle(9)[:, ::-1])
         case "CylinderGeometry":
             top, bottom, half = geometry["radiusTop"], geometry["radiusBottom"], geometry["height"] / 2
-            return _turned(np.array([[0.0, -half], [bottom, -half], [top, half], [0.0, half]]))
+            return _revolved(np.array([[0.0, -half], [bottom, -half], [top, half], [0.0, half]]))
         case _:
             attributes = geometry["data"]["attributes"]
             points = np.frombuffer(attributes["position"]["array"].data, dtype=np.float32).reshape(-1, 3).astype(float)
@@ -138,7 +138,7 @@ def _circle(count: int) -> np.ndarray:
     return np.column_stack([np.sin(angle), np.cos(angle)])
 
 
-def _turned(outline: np.ndarray, around: int = 18) -> np.ndarray:
+def _revolved(outline: np.ndarray, around: int = 18) -> np.ndarray:
     """Return the solid of revolution about y of an outline (k, 2): distance and height."""
     angle = np.arange(around + 1) * 2 * np.pi / around
     ring = np.stack(

@@ -134,7 +134,7 @@ def contacts_us(robot: Robot, definition: Definition, points: tuple[int, ...], t
 
 
 def linearity(times: dict[str, float]) -> float:
-    """Return the largest deviation from the best line ``a + b n``, relative to the time there.
+    """Return the largest deviation from the best line ``a + b n``, relative to the time itself.
 
     Few percent: the time grows linearly.
     """

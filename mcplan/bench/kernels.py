@@ -1,8 +1,6 @@
-"""Benchmark of dynamics kernels: one configuration per Python call, and batches on one and two cores.
+"""Benchmark of dynamics kernels (per Python call, and in batches on one and two cores) and of static equilibrium.
 
-Time taken by a function, in microseconds.
-
-Times of static equilibrium on four patches: HRP-2 on hands and soles, friction 0.7, pyramids of eight faces.
+All times are in microseconds. Equilibrium: HRP-2 on hands and soles, friction 0.7, pyramids of eight faces.
 """
 
 import time
@@ -67,9 +65,9 @@ def random_states(robot: Robot, count: int, seed: int = 0) -> tuple[Array, Array
 def kernels_us(robot: Robot, link: str, calls: int, repeats: int) -> dict[str, float]:
     """Return µs per Python call by name.
 
-    All are methods as a user calls them: arguments checked, result allocated. ``kinematics_and_jacobians`` is the
-    kernel that places all bodies and the columns of their Jacobians, which no method hands out by itself;
-    ``frame_jacobian`` the Jacobian of one link; ``all_terms`` what a controller needs, for one frame.
+    Public methods, including argument checks and allocation. Exception: ``kinematics_and_jacobians`` is the internal
+    kernel that computes the poses of all bodies and their Jacobian columns. ``frame_jacobian`` is the Jacobian of one
+    link, ``all_terms`` the terms for a controller with one frame.
     """
     (q,), (v,), (a,) = random_states(robot, 1)
     terms, work = Terms(robot, [link]), workspace(robot.tree)
@@ -94,12 +92,12 @@ def batch_us(robot: Robot, link: str, size: int, repeats: int) -> dict[str, dict
     q, v, a = random_states(robot, size)
     body, offset = robot.frame(link)
     nv, tree = robot.nv, robot.tree
-    there: int = config.NUMBA_NUM_THREADS  # type: ignore[attr-defined]
+    available_cores: int = config.NUMBA_NUM_THREADS  # type: ignore[attr-defined]
     found: dict[str, dict[str, float]] = {name: {} for name in BATCHES}
     shapes = {"mass_matrix": (nv, nv), "frame_jacobian": (6, nv), "momentum_matrix": (6, nv)}
     for name in BATCHES:
         out = np.ones((size, *shapes.get(name, (nv,))))  # written to, so that its pages exist
-        for cores in (count for count in CORES if count <= there):
+        for cores in (count for count in CORES if count <= available_cores):
             work, M = workspaces(tree, cores), np.empty((cores, nv, nv))
             kernel, arguments = {
                 "mass_matrix": (batch.mass_matrix, (q, work, out)),
@@ -118,7 +116,7 @@ PATCHES = ("left_sole", "right_sole", "left_hand", "right_hand")
 POSTURE = "crawl"
 FRICTION = 0.7
 REGION_TOLERANCE = 2e-3
-"""m: the planner's."""
+"""m: as in the planner."""
 
 STATICS: dict[str, tuple[float | None, float | None]] = {
     "test": (1000.0, 200.0),
@@ -132,8 +130,8 @@ STATICS: dict[str, tuple[float | None, float | None]] = {
 """Names in the order of the table -> µs: upper bound and target."""
 
 
-def resting(robot: Robot, q: np.ndarray, patch: str, friction: float = FRICTION) -> Contact:
-    """Return the contact of a patch with a surface that is where the patch is at ``q``."""
+def contact_at(robot: Robot, q: np.ndarray, patch: str, friction: float = FRICTION) -> Contact:
+    """Return the contact of a patch with a surface at the pose of the patch in ``q``."""
     X, points = robot.frame_pose(q, patch), robot.patches[patch].points
     axes = X[:3, :3] @ np.diag([1.0, -1.0, -1.0])
     return Contact(patch, "surface", "surface", X[:3, :3], X[:3, 3], points, axes, friction, np.inf, np.inf, np.eye(6))
@@ -142,7 +140,7 @@ def resting(robot: Robot, q: np.ndarray, patch: str, friction: float = FRICTION)
 def statics_us(robot: Robot, calls: int, repeats: int) -> dict[str, float]:
     """Return µs per call by name."""
     q = robot.posture(POSTURE)
-    contacts, com, mass = [resting(robot, q, patch) for patch in PATCHES], robot.com(q), robot.mass
+    contacts, com, mass = [contact_at(robot, q, patch) for patch in PATCHES], robot.com(q), robot.mass
     functions: tuple[Callable[[], object], ...] = (
         partial(can_balance, com, contacts, mass),
         partial(can_hold, robot, q, contacts),

@@ -23,11 +23,11 @@ Say = Callable[[str], None]
 
 
 def measure(settings: BenchSettings, peers: Peers | None = None, say: Say = lambda text: None) -> BenchReport:
-    """Measure everything.
+    """Run all measurements; return the medians over rounds.
 
     Parameters
     ----------
-    settings : how much.
+    settings : numbers of calls, ticks and rounds.
     peers : other programs to measure, or None.
     say : called with the name of each measurement.
     """
@@ -48,55 +48,55 @@ def measure(settings: BenchSettings, peers: Peers | None = None, say: Say = lamb
         }  # fmt: skip
         rounds: list[dict[str, Any]] = []
         for k in range(settings.rounds):
-            found: dict[str, Any] = {}
-            rounds.append(found)
+            results: dict[str, Any] = {}
+            rounds.append(results)
 
-            def tell(what: str, k: int = k) -> None:
-                say(f"round {k + 1} of {settings.rounds}: {what}")
+            def announce(measurement: str, k: int = k) -> None:
+                say(f"round {k + 1} of {settings.rounds}: {measurement}")
 
-            tell("reference tick, compiled")
-            found["compiled"] = tick_us(ReferenceTick(robot, definition), settings.ticks, settings.skipped)
+            announce("reference tick, compiled")
+            results["compiled"] = tick_us(ReferenceTick(robot, definition), settings.ticks, settings.skipped)
             if peers:
-                tell("reference tick, TSID")
-                found["tsid"] = peers.reference_tick(tick_job)
-            tell("reference tick, plain")
-            plain = ReferenceTick(robot, definition, compiled=False)
-            found["plain"] = tick_us(plain, settings.plain_ticks, settings.skipped)
-            tell("kernels and batches")
-            found["kernels_us"] = kernels.kernels_us(robot, link, settings.calls, settings.repeats)
-            found["batch_us"] = kernels.batch_us(robot, link, settings.batch, settings.batch_repeats)
-            found["bodies_us"] = growth.bodies_us(chains, settings.calls, settings.repeats)
+                announce("reference tick, TSID")
+                results["tsid"] = peers.reference_tick(tick_job)
+            announce("reference tick, plain")
+            uncompiled = ReferenceTick(robot, definition, compiled=False)
+            results["plain"] = tick_us(uncompiled, settings.plain_ticks, settings.skipped)
+            announce("kernels and batches")
+            results["kernels_us"] = kernels.kernels_us(robot, link, settings.calls, settings.repeats)
+            results["batch_us"] = kernels.batch_us(robot, link, settings.batch, settings.batch_repeats)
+            results["bodies_us"] = growth.bodies_us(chains, settings.calls, settings.repeats)
             if peers:
-                tell("kernels and loops, Pinocchio")
-                found["pinocchio"] = peers.kernels(kernel_job)
-            tell("static equilibrium")
-            found["statics_us"] = statics.statics_us(robot, settings.calls, settings.repeats)
-            tell("contact points")
-            found["contacts_us"] = growth.contacts_us(robot, definition, settings.points, settings.growth_ticks)
+                announce("kernels and loops, Pinocchio")
+                results["pinocchio"] = peers.kernels(kernel_job)
+            announce("static equilibrium")
+            results["statics_us"] = statics.statics_us(robot, settings.calls, settings.repeats)
+            announce("contact points")
+            results["contacts_us"] = growth.contacts_us(robot, definition, settings.points, settings.growth_ticks)
             for physics in closed_loop.PHYSICS:
-                tell(f"closed loop, {settings.scenario}, {physics}")
+                announce(f"closed loop, {settings.scenario}, {physics}")
                 loop = closed_loop.measure(plan, settings.steps, physics)
-                found[f"loop_{physics}"] = {
+                results[f"loop_{physics}"] = {
                     "factor": loop.real_time_factor, "tick_p999_us": loop.tick_p999_us, "parts_us": loop.parts_us,
                 }  # fmt: skip
-            tell("contact step")
-            found["contact_step"] = physics_step.steps_us(load_robot("hrp2"), settings.physics_steps)
-    middle = medians(rounds)
+            announce("contact step")
+            results["contact_step"] = physics_step.steps_us(load_robot("hrp2"), settings.physics_steps)
+    median_values = medians(rounds)
     return BenchReport(
         machine=machine(load_at_start),
         settings=settings,
-        tick_compiled=middle["compiled"],
-        tick_plain=middle["plain"],
-        kernels_us=middle["kernels_us"],
-        batch_us=middle["batch_us"],
-        statics_us=middle["statics_us"],
-        bodies_us=middle["bodies_us"],
-        contacts_us=middle["contacts_us"],
-        closed_loop=middle["loop_qp"],
-        contact_loop=middle["loop_contact"],
-        contact_step=middle["contact_step"],
-        tsid=middle.get("tsid"),
-        pinocchio=middle.get("pinocchio"),
+        tick_compiled=median_values["compiled"],
+        tick_plain=median_values["plain"],
+        kernels_us=median_values["kernels_us"],
+        batch_us=median_values["batch_us"],
+        statics_us=median_values["statics_us"],
+        bodies_us=median_values["bodies_us"],
+        contacts_us=median_values["contacts_us"],
+        closed_loop=median_values["loop_qp"],
+        contact_loop=median_values["loop_contact"],
+        contact_step=median_values["contact_step"],
+        tsid=median_values.get("tsid"),
+        pinocchio=median_values.get("pinocchio"),
         agreement=agreements(robot, definition, rounds[0]["tsid"]["first"]) if peers else {},
     )
 
@@ -127,7 +127,7 @@ def tick_of_peer(robot: Robot, definition: Definition, urdf: Path, settings: Ben
 def agreements(robot: Robot, definition: Definition, first: dict[str, Any]) -> dict[str, Agreement]:
     """Return the deviation of the first tick's results from a peer's: plain, compiled, and without torque cost.
 
-    The peer has no torques among its unknowns, so the last is the very same program.
+    The peer has no torques among its unknowns, so the last is exactly the same program.
     """
     cases = {
         "compiled": ReferenceTick(robot, definition),

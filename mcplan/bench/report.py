@@ -1,7 +1,4 @@
-"""Benchmark report: measured values, peers' values and targets.
-
-The report as a table on the terminal.
-"""
+"""Benchmark report as JSON and as a table on the terminal: measured values, values of peers, and targets."""
 
 import os
 import platform
@@ -44,10 +41,10 @@ class Row:
 
     Parameters
     ----------
-    group, name : of the figure.
-    value, unit : ours.
-    peer : the peer's, in the same unit; None: no peer.
-    judged : what the bounds refer to: ``ratio`` of ours to the peer's, or ``value``.
+    group, name : of the measurement.
+    value, unit : measured value of mcplan.
+    peer : value of the peer, in the same unit; None: no peer.
+    judged : quantity with the bounds: ``ratio`` of mcplan's value to the peer's, or ``value``.
     required, aim : bounds; None: none. Upper bounds, unless ``larger_is_better``.
     """
 
@@ -68,14 +65,14 @@ class Row:
 
     @property
     def verdict(self) -> str:
-        """``aim``, ``ok`` or ``short``; empty where there is no bound, or no peer to compare with."""
-        figure = self.ratio if self.judged == "ratio" else self.value
-        if figure is None or self.required is None:
+        """``aim``, ``ok`` or ``short``; empty without a bound or a peer."""
+        judged_value = self.ratio if self.judged == "ratio" else self.value
+        if judged_value is None or self.required is None:
             return ""
         sign = -1.0 if self.larger_is_better else 1.0
-        if self.aim is not None and sign * figure <= sign * self.aim:
+        if self.aim is not None and sign * judged_value <= sign * self.aim:
             return "aim"
-        return "ok" if sign * figure <= sign * self.required else "short"
+        return "ok" if sign * judged_value <= sign * self.required else "short"
 
 
 def machine(load_at_start: float) -> dict[str, Any]:
@@ -96,15 +93,15 @@ class BenchReport:
 
     Parameters
     ----------
-    machine, settings : where, and how much was measured.
+    machine, settings : of the measurement.
     tick_compiled, tick_plain : ``tick_us``, ``tick_p99_us``, ``parts_us``.
     kernels_us : µs per call; batch_us : name -> cores -> µs per configuration.
     statics_us : µs per call by name.
     bodies_us, contacts_us : µs of inverse dynamics by bodies, of the compiled tick by contact points.
     closed_loop, contact_loop : in ``qp`` and in ``contact``: ``factor`` (simulated time over clock time),
         ``tick_p999_us``, ``parts_us``.
-    contact_step : µs of one step of standing HRP-2: ``contact``, and ``mujoco`` where it is installed.
-    tsid, pinocchio : the peers' answers; None where they were not asked.
+    contact_step : µs of one step of standing HRP-2: ``contact``, and ``mujoco`` if it is installed.
+    tsid, pinocchio : results of the peers; None if they were not measured.
     agreement : by form of the tick, the difference to TSID's first tick.
     """
 
@@ -126,7 +123,7 @@ class BenchReport:
 
     @property
     def failures(self) -> list[str]:
-        """Wrong answers; slowness is no failure."""
+        """Wrong results; slow ones do not count as failures."""
         return [
             f"first tick, {name}: accelerations differ from TSID's by {found.acceleration:.2e} relative, "
             f"allowed {TOLERANCE:g}"
@@ -159,7 +156,7 @@ class BenchReport:
         for cores, (required, aim) in BATCH.items():
             group = f"batch of {self.settings.batch}, {cores} core{'s' if cores != '1' else ''}"
             for name, found in self.batch_us.items():
-                if cores in found:  # two are not everywhere to be had
+                if cores in found:  # some machines have one core only
                     yield Row(group, name, found[cores], peer=theirs.get(name), required=required, aim=aim)
 
     def _statics(self) -> Iterator[Row]:
@@ -173,8 +170,8 @@ class BenchReport:
         for physics, loop, required, aim in loops:
             group = f"closed loop, {self.settings.scenario}, {physics}"
             yield Row(group, "times real time", loop["factor"], "x", None, "value", required, aim, True)
-            slow = loop["tick_p999_us"]
-            yield Row(group, "tick, 99.9th percentile", slow, judged="value", required=500.0, aim=200.0)
+            tick_us = loop["tick_p999_us"]
+            yield Row(group, "tick, 99.9th percentile", tick_us, judged="value", required=500.0, aim=200.0)
             for name, us in loop["parts_us"].items():
                 yield Row(group, f"per step: {name}", us)
         step = self.contact_step
@@ -221,7 +218,7 @@ class BenchReport:
 
 COLOURS = {"aim": "green", "ok": "green", "short": "red"}
 WIDTH = 80
-"""Columns when the output is no terminal."""
+"""Columns if the output is not a terminal."""
 
 
 def render(report: BenchReport) -> Group:

@@ -15,7 +15,7 @@ from mcplan.sweep.schema import ExperimentSpec, SeedRange
 
 Key = tuple[str | int, ...]
 
-MOST_SIFTED = 1_000_000
+MAX_COMBINATIONS = 1_000_000
 """Maximum number of combinations that ``where`` is evaluated on; larger experiments are refused."""
 
 
@@ -103,26 +103,26 @@ def seeds_text(spec: ExperimentSpec) -> str:
 
 def axis_problems(document: Document, spec: ExperimentSpec, axes: tuple[Axis, ...]) -> Iterator[Problem]:
     """Yield a problem for each field given twice and each value that an axis repeats."""
-    given: dict[str, str] = dict.fromkeys(spec.set, "set")
+    sections: dict[str, str] = dict.fromkeys(spec.set, "set")
     for axis in axes:
         for name in axis.names:
-            if name in given:
-                yield document.problem((axis.section, name), f"is also given in `{given[name]}`; one of them would win")
-            given[name] = axis.section
-        seen: dict[str, int] = {}
+            if name in sections:
+                yield document.problem((axis.section, name), f"is also in `{sections[name]}`; remove one of them")
+            sections[name] = axis.section
+        indices: dict[str, int] = {}
         for index, point in enumerate(axis.points):
-            text = json.dumps(_measured(point), sort_keys=True)
-            if text in seen:
+            text = json.dumps(_with_floats(point), sort_keys=True)
+            if text in indices:
                 key: Key = ("grid", axis.names[0], index) if axis.section == "grid" else (axis.section, index)
-                yield document.problem(key, f"the same as number {seen[text] + 1}; remove one of them")
-            seen.setdefault(text, index)
+                yield document.problem(key, f"the same as number {indices[text] + 1}; remove one of them")
+            indices.setdefault(text, index)
     scenarios = [str(name) for name in spec.scenarios]
     for index, name in enumerate(scenarios):
-        called, before = shown_name(name), [shown_name(other) for other in scenarios[:index]]
+        shown, earlier = shown_name(name), [shown_name(other) for other in scenarios[:index]]
         if name in scenarios[:index]:
             yield document.problem(("scenarios", index), f"`{name}` is listed twice")
-        elif called in before:
-            text = f"`{name}` is called `{called}` in tables, as number {before.index(called) + 1} is; rename the file"
+        elif shown in earlier:
+            text = f"`{name}` is called `{shown}` in tables, as number {earlier.index(shown) + 1} is; rename the file"
             yield document.problem(("scenarios", index), text)
     if not isinstance(spec.seeds, SeedRange):
         for index, seed in enumerate(spec.seeds):
@@ -130,12 +130,12 @@ def axis_problems(document: Document, spec: ExperimentSpec, axes: tuple[Axis, ..
                 yield document.problem(("seeds", index), f"{seed} is listed twice")
 
 
-def _measured(value: Any) -> Any:
-    """Convert integers to floats where exact: 1 and 1.0 of a field are the same case."""
+def _with_floats(value: Any) -> Any:
+    """Convert integers to floats if exact: 1 and 1.0 of a field are the same case."""
     if isinstance(value, dict):
-        return {name: _measured(part) for name, part in value.items()}
+        return {name: _with_floats(part) for name, part in value.items()}
     if isinstance(value, list):
-        return [_measured(part) for part in value]
+        return [_with_floats(part) for part in value]
     exact = isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**53
     return float(value) if exact else value
 
@@ -144,8 +144,8 @@ def where_problems(document: Document, spec: ExperimentSpec, axes: tuple[Axis, .
     """Yield problems of ``where``: a syntax error, too many combinations, scenarios without a remaining case."""
     if spec.where is None:
         return
-    if (count := prod(len(axis.points) for axis in axes)) > MOST_SIFTED:
-        yield document.problem(("where",), f"{count:,} combinations to choose from, more than {MOST_SIFTED:,}")
+    if (count := prod(len(axis.points) for axis in axes)) > MAX_COMBINATIONS:
+        yield document.problem(("where",), f"{count:,} combinations to choose from, more than {MAX_COMBINATIONS:,}")
         return
     try:
         for index, name in enumerate(spec.scenarios):

@@ -18,13 +18,13 @@ from mcplan.scenario.parameters import resolve
 from mcplan.scenario.variant import variant_document
 from mcplan.scene.detection.world_file import read_world
 
-UNUSED = (
+UNHASHED = (
     "sweep/", "view/", "bench/", "cli/", "__main__.py", "api.py", "sim/progress_bar.py", "util/bars.py", "version.py",
 )  # fmt: skip
-"""Packages and modules of mcplan that no result depends on, except ``ROWS``."""
+"""Packages and modules of mcplan that no result depends on, except ``HASHED_ANYWAY``."""
 
-ROWS = ("sweep/job.py",)
-"""Files within ``UNUSED`` that results do depend on: they compute the rows of a table."""
+HASHED_ANYWAY = ("sweep/job.py",)
+"""Files within ``UNHASHED`` that results depend on, because they compute the rows of a table."""
 
 
 def digest(value: Any) -> str:
@@ -52,7 +52,7 @@ def code_version() -> str:
     found = hashlib.sha256()
     for file in sorted(package.rglob("*.py")):
         name = file.relative_to(package)
-        if not name.as_posix().startswith(UNUSED) or name.as_posix() in ROWS:
+        if not name.as_posix().startswith(UNHASHED) or name.as_posix() in HASHED_ANYWAY:
             found.update(name.as_posix().encode() + b"\0" + file.read_bytes())
     return found.hexdigest()[:16]
 
@@ -63,11 +63,11 @@ def commit() -> str:
     package = Path(__file__).resolve().parents[1]
 
     def git(*arguments: str) -> str:
-        done = subprocess.run(["git", "-C", str(package), *arguments], capture_output=True, text=True, check=True)
-        return done.stdout.strip()
+        result = subprocess.run(["git", "-C", str(package), *arguments], capture_output=True, text=True, check=True)
+        return result.stdout.strip()
 
     try:
-        if not git("ls-files", "version.py"):  # an installed copy inside of somebody's checkout
+        if not git("ls-files", "version.py"):  # an installed copy inside another checkout
             return ""
         return git("rev-parse", "--short=10", "HEAD") + ("+" if git("status", "--porcelain", "--", ".") else "")
     except (OSError, subprocess.CalledProcessError):

@@ -13,7 +13,7 @@ class Column:
 
     Parameters
     ----------
-    kind : ``flag`` true or false; ``count``; ``margin`` the worst is the least; ``ratio`` the worst is the greatest;
+    kind : ``flag`` true or false; ``count``; ``margin``: the smallest is the worst; ``ratio``: the largest is worst;
         ``clock`` wall-clock time, not reproducible; ``text``.
     text : description.
     unit : of the number.
@@ -25,7 +25,7 @@ class Column:
 
     @property
     def better(self) -> int:
-        """1 if more is better, -1 if less is, 0 where neither."""
+        """1 if more is better, -1 if less is better, otherwise 0."""
         return {"flag": 1, "margin": 1, "ratio": -1, "clock": -1}.get(self.kind, 0)
 
 
@@ -67,11 +67,11 @@ COLUMNS: dict[str, Column] = {
     "control_time_99": Column("clock", "99th percentile of the same", "ms"),
 }
 
-OF_A_RUN = ("finished", "goal_reached", "upright")
+RUN_FLAGS = ("finished", "goal_reached", "upright")
 """Flags that a case with ``steps: plan`` does not have."""
 
-DEFAULT = ("success", "stances", "plan_time", "run_time", "stage")
-"""Columns of the table where the file lists none."""
+DEFAULT_COLUMNS = ("success", "stances", "plan_time", "run_time", "stage")
+"""Columns of the table if the file lists none."""
 
 
 def with_flags(row: Mapping[str, Any], steps: str) -> dict[str, Any]:
@@ -80,7 +80,7 @@ def with_flags(row: Mapping[str, Any], steps: str) -> dict[str, Any]:
     A killed case has only ``success``; rates are over all cases, so its other flags count as false.
     """
     flags = (name for name, column in COLUMNS.items() if column.kind == "flag")
-    missing = [name for name in flags if row.get(name) is None and (steps == "simulate" or name not in OF_A_RUN)]
+    missing = [name for name in flags if row.get(name) is None and (steps == "simulate" or name not in RUN_FLAGS)]
     return {**row, **dict.fromkeys(missing, False)}
 
 
@@ -89,8 +89,8 @@ def kind_of(name: str, values: Iterable[Any]) -> Kind:
     column = COLUMNS.get(name)
     if column is not None:
         return column.kind
-    known = [value for value in values if value is not None]
-    if known and all(isinstance(value, bool) for value in known):
+    present = [value for value in values if value is not None]
+    if present and all(isinstance(value, bool) for value in present):
         return "flag"
-    numbers = all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in known)
-    return "count" if known and numbers else "text"
+    numbers = all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in present)
+    return "count" if present and numbers else "text"

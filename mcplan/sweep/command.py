@@ -21,7 +21,7 @@ from mcplan.sweep.sweep import Work, sweep, work_of
 from mcplan.util.back_ends import BACK_ENDS
 from mcplan.util.bars import BARS, note
 
-PLAN = 2.0
+PLAN_S = 2.0
 """s to plan a bundled scenario and verify the plan: a typical value, measured 0.2 to 6 s."""
 
 
@@ -29,15 +29,15 @@ def estimate(experiment: Experiment, work: Work, workers: int | None) -> str:
     """Return the estimated duration of the cases to run, and the source of the estimate."""
     processes = workers or os.cpu_count() or 1
     if work.seconds is not None:
-        seconds, source = work.seconds * len(work.todo), "as long as those before"
+        seconds, source = work.seconds * len(work.todo), "from finished cases"
     else:
         seconds = sum(_guess(experiment, case.physics) for case in work.todo)
-        source = "a guess: none has run yet"
+        source = "a guess: no case has run yet"
     return f"about {_duration(seconds / processes)} on {processes} worker{'s' * (processes > 1)} ({source})"
 
 
 def _guess(experiment: Experiment, physics: str) -> float:
-    return PLAN if experiment.spec.steps == "plan" else PLAN + BACK_ENDS[physics].seconds
+    return PLAN_S if experiment.spec.steps == "plan" else PLAN_S + BACK_ENDS[physics].seconds
 
 
 def _duration(seconds: float) -> str:
@@ -69,8 +69,8 @@ def run_experiment(path: str | os.PathLike[str], arguments: Namespace) -> int:
     print_results(results, verdicts, comparison)
     for path in write_report(results, verdicts, comparison, directory):
         print(path)
-    broken = any(not verdict.passed for verdict in verdicts)
-    return 1 if broken or (comparison is not None and comparison.regressions) else 0
+    threshold_failed = any(not verdict.passed for verdict in verdicts)
+    return 1 if threshold_failed or (comparison is not None and comparison.regressions) else 0
 
 
 def check_experiment(path: str) -> tuple[list[Problem], str]:
@@ -88,15 +88,15 @@ def results_directory(experiment: Experiment, output: str | None) -> Path:
     return Path(output) if output else Path("runs") / "sweeps" / experiment.name
 
 
-EVERY = 60.0
-"""s between two progress lines, where stderr is no terminal."""
+LINE_PERIOD_S = 60.0
+"""s: minimum period of progress lines, if stderr is not a terminal."""
 
 
 class SweepProgress:
-    """Progress bar on stderr: cases done, failed, time left; lines of text where stderr is no terminal."""
+    """Progress bar on stderr: cases done, failed, time left; lines of text if stderr is not a terminal."""
 
     def __init__(self) -> None:
-        self._last_line = self._began = time.monotonic()
+        self._last_line = self._start = time.monotonic()
         self._bar = Progress(
             TextColumn("sweeping"), BarColumn(24), MofNCompleteColumn(), TextColumn("{task.fields[failed]}"),
             TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn(elapsed_when_finished=False),
@@ -105,15 +105,15 @@ class SweepProgress:
         self._task = self._bar.add_task("", total=None, failed="")
 
     def update(self, done: int, total: int, failed: int) -> None:
-        """Update the progress bar or, at most once per ``EVERY``, print a line."""
+        """Update the progress bar or, at most once per ``LINE_PERIOD_S``, print a line."""
         failures = f"{failed} failed" if failed else ""
         self._bar.update(self._task, completed=done, total=total, failed=failures)
         now = time.monotonic()
-        if not self._bar.disable or now - self._last_line < EVERY or not 0 < done < total:
+        if not self._bar.disable or now - self._last_line < LINE_PERIOD_S or not 0 < done < total:
             return
         self._last_line = now
-        left = f"about {max(1, round((now - self._began) * (total / done - 1) / 60))} min left"
-        note(", ".join(filter(None, (f"{done} of {total} done", failures, left))))
+        remaining = f"about {max(1, round((now - self._start) * (total / done - 1) / 60))} min left"
+        note(", ".join(filter(None, (f"{done} of {total} done", failures, remaining))))
 
     def __enter__(self) -> "SweepProgress":
         self._bar.start()

@@ -52,7 +52,7 @@ class Comparison:
         )
 
 
-def results_before(directory: str | os.PathLike[str], own: str | os.PathLike[str]) -> dict[str, Before]:
+def results_before(directory: str | os.PathLike[str], own_directory: str | os.PathLike[str]) -> dict[str, Before]:
     """Return the newest results in the store of a directory, by configuration.
 
     Parameters
@@ -65,9 +65,9 @@ def results_before(directory: str | os.PathLike[str], own: str | os.PathLike[str
     InputError
         When there is no store.
     """
-    same = Path(directory).resolve() == Path(own).resolve()
+    is_same = Path(directory).resolve() == Path(own_directory).resolve()
     with Store(directory, read_only=True) as store:
-        return dict(store.latest(but=code_version() if same else None))
+        return dict(store.latest(but=code_version() if is_same else None))
 
 
 def compare(old: Mapping[str, Before], results: Results) -> Comparison:
@@ -79,13 +79,13 @@ def compare(old: Mapping[str, Before], results: Results) -> Comparison:
     lines, regressions = [], []
     for (scenario,), rows in groups([b for _, b in both], ["scenario"]).items():
         members = {row["case"] for row in rows}
-        of = [(a, b) for a, b in both if b["case"] in members]
+        scenario_pairs = [(a, b) for a, b in both if b["case"] in members]
         for name in dict.fromkeys(["success", *results.shown]):
             if name in COLUMNS:
-                line, turned = _column(name, of)
+                line, regressed = _column(name, scenario_pairs)
                 if line is not None:
                     lines.append((str(scenario), name, *line))
-                regressions += [f"{_label(row, results)}: {name} no longer holds" for row in turned]
+                regressions += [f"{_label(row, results)}: {name} no longer holds" for row in regressed]
     table = Table("before and after", ("scenario", "column", "before", "after", ""), tuple(lines))
     matched = len(both)
     gone = len(set(old) - set(configurations.values()))
@@ -95,14 +95,14 @@ def compare(old: Mapping[str, Before], results: Results) -> Comparison:
 def _column(name: str, pairs: Sequence[tuple[Before, Row]]) -> tuple[tuple[str, str, str] | None, list[Row]]:
     """Return the value before, the value after and the mark of a column, and the rows with a regression."""
     column = COLUMNS[name]
-    known = [(a[name], b[name], b) for a, b in pairs if a.get(name) is not None and b.get(name) is not None]
-    if column.kind == "text" or not known:
+    present = [(a[name], b[name], b) for a, b in pairs if a.get(name) is not None and b.get(name) is not None]
+    if column.kind == "text" or not present:
         return None, []
-    before, after = [a for a, _, _ in known], [b for _, b, _ in known]
+    before, after = [a for a, _, _ in present], [b for _, b, _ in present]
     if column.kind == "flag":
-        turned = [row for a, b, row in known if a and not b]
-        mark = REGRESSION if turned else "better" if sum(after) > sum(before) else ""
-        return (f"{sum(before)}/{len(before)}", f"{sum(after)}/{len(after)}", mark), turned
+        regressed = [row for a, b, row in present if a and not b]
+        mark = REGRESSION if regressed else "better" if sum(after) > sum(before) else ""
+        return (f"{sum(before)}/{len(before)}", f"{sum(after)}/{len(after)}", mark), regressed
     old, new = float(np.mean(before)), float(np.mean(after))
     worse = (old - new) * column.better
     mark = "worse" if worse > NOTICED.get(column.kind, np.inf) * abs(old) else ""

@@ -1,7 +1,7 @@
 """Conditions on cases (``scenario == "stairs" and environment.friction < 0.5``) and thresholds on results.
 
-A condition holds numbers, texts, lists, true, false, null, names of a case's columns, ``== != < <= > >= in not in``,
-``and or not``, parentheses. It is parsed with Python's grammar; any other node is refused, and no code is executed.
+A condition consists of numbers, texts, lists, true, false, null, column names, ``== != < <= > >= in not in``, ``and or
+not``, and parentheses. It is parsed with Python's grammar; any other node is refused, and no code is executed.
 
 Thresholds such as ``success: ">= 0.9"`` or ``worst_slip: "max <= 0.01"`` serve continuous integration.
 """
@@ -20,7 +20,7 @@ from mcplan.errors import InputError
 from mcplan.sweep.schema import ExpectSpec, ExperimentSpec
 from mcplan.util.spelling import did_you_mean_or_all
 
-LONGEST = 1000
+MAX_LENGTH = 1000
 """Maximum length of a condition, characters."""
 
 _COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
@@ -33,7 +33,7 @@ _COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
     ast.In: lambda a, b: a in b,
     ast.NotIn: lambda a, b: a not in b,
 }
-_WORDS = {"true": True, "false": False, "null": None}
+_CONSTANTS = {"true": True, "false": False, "null": None}
 
 
 class Condition:
@@ -42,7 +42,7 @@ class Condition:
     Parameters
     ----------
     text : the condition.
-    known : names that may be used.
+    known : allowed names.
 
     Raises
     ------
@@ -52,8 +52,8 @@ class Condition:
 
     def __init__(self, text: str, known: Iterable[str]):
         self.text = text.strip()
-        if len(self.text) > LONGEST:
-            raise InputError(f"a condition longer than {LONGEST} characters")
+        if len(self.text) > MAX_LENGTH:
+            raise InputError(f"a condition longer than {MAX_LENGTH} characters")
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
@@ -66,7 +66,7 @@ class Condition:
                 raise InputError(f"{self.text!r}: unknown name `{name}`{did_you_mean_or_all(name, names)}")
 
     def holds(self, row: Mapping[str, Any]) -> bool:
-        """Whether the condition holds for a case; comparisons with a missing value are false."""
+        """Return whether the condition holds for a case; comparisons with a missing value are false."""
         return bool(_value(self._tree, row))
 
 
@@ -75,7 +75,7 @@ def _names(node: ast.expr) -> Iterator[str]:
         return
     if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)):
         name = ast.unparse(node)
-        if name not in _WORDS:
+        if name not in _CONSTANTS:
             yield name
     elif isinstance(node, ast.BoolOp):
         for value in node.values:
@@ -99,7 +99,7 @@ def _value(node: ast.expr, row: Mapping[str, Any]) -> Any:
         return node.value
     if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)):
         name = ast.unparse(node)
-        return _WORDS[name] if name in _WORDS else row.get(name)
+        return _CONSTANTS[name] if name in _CONSTANTS else row.get(name)
     if isinstance(node, ast.BoolOp):
         values = (_value(value, row) for value in node.values)
         return all(values) if isinstance(node.op, ast.And) else any(values)
@@ -130,13 +130,18 @@ _RELATIONS: dict[str, Callable[[float, float], bool]] = {
     "<": operator.lt,
     "==": operator.eq,
 }
-_OF: dict[str, Callable[[np.ndarray], Any]] = {"mean": np.mean, "median": np.median, "min": np.min, "max": np.max}
-_THRESHOLD = re.compile(rf"\s*({'|'.join(_OF)})?\s*(>=|<=|==|>|<)\s*(\S+)\s*")
+_STATISTIC: dict[str, Callable[[np.ndarray], Any]] = {
+    "mean": np.mean,
+    "median": np.median,
+    "min": np.min,
+    "max": np.max,
+}
+_THRESHOLD = re.compile(rf"\s*({'|'.join(_STATISTIC)})?\s*(>=|<=|==|>|<)\s*(\S+)\s*")
 
 
 @dataclass(frozen=True)
 class StatisticThreshold:
-    """``statistic OP bound``, the statistic over all cases; a flag counts 1 where it is true."""
+    """``statistic OP bound``, the statistic over all cases; a flag counts as 1 if true, otherwise 0."""
 
     statistic: str
     relation: str
@@ -147,10 +152,10 @@ class StatisticThreshold:
 
     def value(self, values: Sequence[Any]) -> float:
         """Return the statistic of numbers and flags."""
-        return float(_OF[self.statistic](np.array(values, dtype=float)))
+        return float(_STATISTIC[self.statistic](np.array(values, dtype=float)))
 
     def holds(self, value: float) -> bool:
-        """Whether a value satisfies the threshold; NaN does not."""
+        """Return whether a value satisfies the threshold; NaN does not."""
         return _RELATIONS[self.relation](value, self.bound)
 
 
@@ -197,11 +202,11 @@ def judge(spec: ExperimentSpec, rows: Sequence[Mapping[str, Any]], known: Sequen
         for name, text in expect.columns.items():
             threshold = parse_threshold(text)
             values = [row[name] for row in chosen if isinstance(row.get(name), (bool, int, float))]
-            of = f"of {len(values)} of {len(chosen)} cases{where}"
+            cases = f"of {len(values)} of {len(chosen)} cases{where}"
             if not values:
-                verdicts.append(Verdict(f"{name}: {threshold}: no value {of}", False))
+                verdicts.append(Verdict(f"{name}: {threshold}: no value {cases}", False))
                 continue
             value = threshold.value(values)
             passed = threshold.holds(value)
-            verdicts.append(Verdict(f"{name}: {threshold.statistic} {value:.4g} {of}, expected {threshold}", passed))
+            verdicts.append(Verdict(f"{name}: {threshold.statistic} {value:.4g} {cases}, expected {threshold}", passed))
     return verdicts

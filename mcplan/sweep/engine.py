@@ -23,11 +23,11 @@ from mcplan.util.bars import note
 
 Key = TypeVar("Key")
 
-LOOK = 1.0
-"""s between two queries of the list of workers."""
+POLL_S = 1.0
+"""s: period of the queries of the list of workers."""
 
-ALONE = 120.0
-"""s without a ready worker until a message is printed."""
+WARN_S = 120.0
+"""s: time without a ready worker after which a message is printed."""
 
 
 @dataclass(frozen=True)
@@ -92,8 +92,8 @@ class Workers:
             if isinstance(version, OSError):  # the worker is gone already
                 continue
             if version != code_version():
-                here = code_version()
-                raise InputError(f"worker {address} has another version of mcplan ({version}), here it is {here}")
+                own = code_version()
+                raise InputError(f"worker {address} has another version of mcplan ({version}), here it is {own}")
 
     def _warm_up(self, hosts: dict[str, str]) -> None:
         """Record machines that have compiled the kernels; start compiling with one worker of each other machine."""
@@ -108,10 +108,10 @@ class Workers:
             elif address in hosts:
                 continue
             del self._warming[host]
-        ask = (worker.prepare, self.runner.warm_up, self._argument, code_version())
+        task = (worker.prepare, self.runner.warm_up, self._argument, code_version())
         for address, host in hosts.items():
             if host not in self._warm and host not in self._warming:
-                self._warming[host] = address, self.client.submit(*ask, workers=[address], pure=False)
+                self._warming[host] = address, self.client.submit(*task, workers=[address], pure=False)
 
 
 def prepare(client: Any, runner: Runner, argument: Any, wait: float = 60.0) -> Workers:
@@ -131,7 +131,7 @@ def prepare(client: Any, runner: Runner, argument: Any, wait: float = 60.0) -> W
     workers = Workers(client, runner, argument)
     workers.ready()
     while workers.warming:
-        time.sleep(LOOK / 10)
+        time.sleep(POLL_S / 10)
         workers.ready()
     return workers
 
@@ -167,13 +167,13 @@ def fan_out(
     client = workers.client
     done: queue.Queue[Any] = queue.Queue()
     running: dict[str, _Running] = {}
-    waiting, numbers = iter(tasks), count(1)
+    waiting, case_numbers = iter(tasks), count(1)
     ready: list[str] = []
-    queried, last_ready, warned = -LOOK, time.monotonic(), False
+    queried, last_ready, warned = -POLL_S, time.monotonic(), False
 
     def submit(key: Key, make: Callable[[], Any], again: bool = False) -> None:
-        ask = (worker.work, workers.runner.case, make(), limit, code_version())
-        future = client.submit(*ask, key=f"case-{id(done)}-{next(numbers)}", workers=ready)
+        call = (worker.work, workers.runner.case, make(), limit, code_version())
+        future = client.submit(*call, key=f"case-{id(done)}-{next(case_numbers)}", workers=ready)
         running[future.key] = _Running(key, make, future, frozenset(ready), again)
         future.add_done_callback(done.put)
 
@@ -181,13 +181,13 @@ def fan_out(
     try:
         while task is not None or running:
             # workers may join and leave during the sweep
-            if time.monotonic() - queried >= LOOK:
+            if time.monotonic() - queried >= POLL_S:
                 ready, queried = workers.ready(), time.monotonic()
                 if ready:
                     last_ready, warned = queried, False
-                elif not warned and queried - last_ready >= ALONE:
+                elif not warned and queried - last_ready >= WARN_S:
                     warned = True
-                    note(f"no worker of {client.scheduler.address} has been ready for {ALONE:g} s; waiting for one")
+                    note(f"no worker of {client.scheduler.address} has been ready for {WARN_S:g} s; waiting for one")
                 for name, case in list(running.items()):
                     if not ready or not case.places.isdisjoint(ready) or case.future.done():
                         continue
@@ -201,12 +201,12 @@ def fan_out(
                 submit(*task)
                 task = next(waiting, None)
             try:
-                future = done.get(timeout=LOOK)
+                future = done.get(timeout=POLL_S)
             except queue.Empty:
                 _check(client)
                 continue
-            if (ended := running.pop(future.key, None)) is not None:  # None: it was submitted again
-                yield ended.key, _outcome(client, future)
+            if (finished_case := running.pop(future.key, None)) is not None:  # None: it was submitted again
+                yield finished_case.key, _outcome(client, future)
     finally:
         for case in running.values():
             case.future.cancel(force=True)

@@ -24,7 +24,7 @@ class ScenarioChecker:
     ----------
     document : of the experiment.
     index : of the scenario in the experiment's list.
-    elsewhere : whether cases run on other machines: packages that are not installed here may be there.
+    elsewhere : whether cases run on other machines, which may have packages that are not installed here.
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ class ScenarioChecker:
             self.problems += [document.problem(self._place, str(problem)) for problem in error.problems]
 
     def try_values(self) -> None:
-        """Add a problem for each value that the scenario refuses; do nothing if the scenario itself is invalid."""
+        """Add a problem for each value that is invalid in the scenario; nothing if the scenario itself is invalid."""
         if self.scenario is not None:
             self.problems += dict.fromkeys(self._try_all())
 
@@ -60,14 +60,14 @@ class ScenarioChecker:
 
     def _try_all(self) -> Iterator[Problem]:
         places: dict[str, Key] = {name: ("set", name) for name in self._spec.set}
-        wrong: set[str] | None = None
-        for indices, overrides in self._chosen():
+        known: set[str] | None = None
+        for indices, overrides in self._test_cases():
             where = {n: axis.key(k, n) for axis, k in zip(self._axes, indices, strict=True) for n in axis.points[k]}
-            found = [problem for problem in self._try(overrides, places | where) if problem.key not in (wrong or ())]
+            found = [problem for problem in self._try(overrides, places | where) if problem.key not in (known or ())]
             yield from found
-            wrong = {problem.key for problem in found} if wrong is None else wrong
+            known = {problem.key for problem in found} if known is None else known
 
-    def _chosen(self) -> Iterator[tuple[tuple[int, ...], dict[str, Any]]]:
+    def _test_cases(self) -> Iterator[tuple[tuple[int, ...], dict[str, Any]]]:
         """Yield the first case, then for each other value of each axis the first case with it."""
         name = shown_name(self._name)
         first, overrides = next(combinations(self._spec, self._axes, name))
@@ -88,14 +88,14 @@ class ScenarioChecker:
                 _refuse_simulation(scenario, self._elsewhere)
         except InputError as error:
             for problem in error.problems:
-                about = [name for name in places if _within(problem.key, name)]
-                place = places[max(about, key=len)] if about else self._place
+                matching = [name for name in places if _within(problem.key, name)]
+                place = places[max(matching, key=len)] if matching else self._place
                 text = ": ".join(part for part in (problem.key, problem.message) if part)
                 yield self._document.problem(place, f"{self._name}: {text}")
 
 
 def _refuse_simulation(scenario: Scenario, elsewhere: bool) -> None:
-    """Raise InputError where no simulation of this scenario could start, as `mcplan run` does."""
+    """Raise InputError if no simulation of this scenario can start, as `mcplan run` does."""
     from mcplan.sim.disturbance import validate_disturbances  # imports take a second, not needed for plans alone
     from mcplan.sim.simulate import find_back_end
 
@@ -115,13 +115,13 @@ def _refuse_simulation(scenario: Scenario, elsewhere: bool) -> None:
 
 def _within(key: str, name: str) -> bool:
     """Whether a key path equals, lies within, or contains that of an override."""
-    inside = key.startswith((f"{name}.", f"{name}["))
-    around = bool(key) and name.startswith((f"{key}.", f"{key}["))
-    return key == name or inside or around
+    is_inside = key.startswith((f"{name}.", f"{name}["))
+    contains = bool(key) and name.startswith((f"{key}.", f"{key}["))
+    return key == name or is_inside or contains
 
 
 def output_problems(document: Document, spec: ExperimentSpec, known: Iterable[str]) -> Iterator[Problem]:
-    """Yield unknown columns, texts in place of numbers, invalid conditions and invalid thresholds."""
+    """Yield unknown columns, texts instead of numbers, invalid conditions and invalid thresholds."""
     names = tuple(known)
 
     def columns(found: Iterable[tuple[Key, str | None]]) -> Iterator[Problem]:
@@ -179,12 +179,12 @@ def _against_problems(document: Document, spec: ExperimentSpec, index: int) -> I
     table = spec.tables[index]
     if table.against is None:
         return
-    found = [point[table.by] for axis in axes_of(spec) for point in axis.points if table.by in point]
+    values = [point[table.by] for axis in axes_of(spec) for point in axis.points if table.by in point]
     if table.by == "scenario":
-        found = [shown_name(name) for name in spec.scenarios]
-    if table.against not in found:
-        near = did_you_mean_or_all(str(table.against), map(str, found))
-        yield document.problem(("tables", index, "against"), f"{table.against}: no value of `{table.by}`{near}")
+        values = [shown_name(name) for name in spec.scenarios]
+    if table.against not in values:
+        hint = did_you_mean_or_all(str(table.against), map(str, values))
+        yield document.problem(("tables", index, "against"), f"{table.against}: no value of `{table.by}`{hint}")
     for i, name in enumerate(table.each):
         if name in COLUMNS and COLUMNS[name].kind in ("flag", "text"):
-            yield document.problem(("tables", index, "each", i), f"`{name}` is no number, so it has no ratio")
+            yield document.problem(("tables", index, "each", i), f"`{name}` is not a number, so it has no ratio")

@@ -67,25 +67,25 @@ SIMULATION = "simulation"
 
 
 def _in_simulation(name: str) -> bool:
-    """Whether a field affects only the simulation."""
+    """Return whether a field affects only the simulation."""
     return name.partition(".")[0] == SIMULATION
 
 
-def shares(names: tuple[str, ...]) -> bool:
-    """Whether cases that differ in these fields may share a plan."""
+def can_share_plan(names: tuple[str, ...]) -> bool:
+    """Return whether cases that differ in these fields may share a plan."""
     return any(map(_in_simulation, names))
 
 
 def plans_first(cases: Sequence[Case]) -> tuple[Case, ...]:
     """Sort cases so that one case of each plan comes first; otherwise several workers would compute the same plan."""
-    known: Counter[str] = Counter()
-    turns = []
+    count_of_plan: Counter[str] = Counter()
+    ranks = []
     for case in cases:
         inputs = {name: value for name, value in case.overrides.items() if not _in_simulation(name)}
         plan = digest([case.scenario, inputs, case.seed, case.variant, case.robot])
-        turns.append(known[plan])
-        known[plan] += 1
-    return tuple(case for _, case in sorted(zip(turns, cases, strict=True), key=lambda pair: pair[0]))
+        ranks.append(count_of_plan[plan])
+        count_of_plan[plan] += 1
+    return tuple(case for _, case in sorted(zip(ranks, cases, strict=True), key=lambda pair: pair[0]))
 
 
 class SharedPlan:
@@ -105,15 +105,15 @@ class SharedPlan:
             self._file = Path(task.plans) / f"{name}.json"
 
     def read(self, robot: Robot) -> tuple[dict[str, Any], Plan | None] | None:
-        """Return the planning columns and the plan, if one was found; None where no case has planned yet."""
+        """Return the planning columns and the plan, if one was found; None if no case has planned yet."""
         if self._file is None or not self._file.is_file():
             return None
-        kept = json.loads(self._file.read_text(encoding="utf-8"))
-        if kept["plan"] is None:
-            return kept["row"], None
-        own = {key: value for key, value in self._task.data.items() if key == SIMULATION}
-        data = {key: value for key, value in kept["plan"].items() if key != SIMULATION} | own
-        return kept["row"], plan_of(Scenario.of(Document(self._task.path, data, Mark(None)), robot=robot))
+        stored = json.loads(self._file.read_text(encoding="utf-8"))
+        if stored["plan"] is None:
+            return stored["row"], None
+        simulation = {key: value for key, value in self._task.data.items() if key == SIMULATION}
+        data = {key: value for key, value in stored["plan"].items() if key != SIMULATION} | simulation
+        return stored["row"], plan_of(Scenario.of(Document(self._task.path, data, Mark(None)), robot=robot))
 
     def write(self, row: dict[str, Any], plan: Plan | None) -> None:
         """Write the planning columns, and the plan if one was found."""
@@ -148,8 +148,8 @@ RUN_VALUES = {
 """By column: key in the certificate of a run."""
 
 
-NAMED = 2
-"""Failed checks that a cause lists; further ones are usually consequences."""
+MAX_LISTED_CHECKS = 2
+"""Maximum number of failed checks in a cause; further ones are usually consequences."""
 
 
 def run_case(task: Job) -> CaseOutcome:
@@ -220,9 +220,9 @@ def _planned(scenario: Scenario, task: Job, row: dict[str, Any]) -> Plan | None:
     """Return the plan of a case, computed now or by a case that shares it; fill in the planning columns."""
     seed = _planner_seed(task)
     shared = SharedPlan(task, seed)
-    if (known := shared.read(scenario.robot)) is not None:
-        row |= known[0]
-        return known[1]
+    if (stored := shared.read(scenario.robot)) is not None:
+        row |= stored[0]
+        return stored[1]
     plan: Plan | None = None
     try:
         plan = _timed(row, "plan_time", lambda: make_plan(scenario, seed=seed))
@@ -271,8 +271,8 @@ def _judge(row: dict[str, Any], report: Report, stage: str) -> None:
 
 def _causes(lines: list[str]) -> str:
     """Return the first failed checks of a certificate, and the number of further ones."""
-    more = f"; {len(lines) - NAMED} more" if len(lines) > NAMED else ""
-    return "; ".join(lines[:NAMED]) + more
+    more = f"; {len(lines) - MAX_LISTED_CHECKS} more" if len(lines) > MAX_LISTED_CHECKS else ""
+    return "; ".join(lines[:MAX_LISTED_CHECKS]) + more
 
 
 def _cause(stopped: JobFailed, run: Run | None) -> str:

@@ -20,7 +20,7 @@ from mcplan.sweep.compare import Comparison
 from mcplan.sweep.condition import Verdict
 from mcplan.sweep.figures import figures_of
 from mcplan.sweep.results import Results, shown_value
-from mcplan.sweep.store import write_whole
+from mcplan.sweep.store import write_file
 from mcplan.sweep.tables import Table, legend, tables_of
 from mcplan.version import __version__
 
@@ -89,9 +89,9 @@ def write_report(
     pictures = {name: _png(figure) for name, figure in figures_of(results).items()}
     texts["report.html"] = _page(results, verdicts, comparison, pictures)
     for name, text in texts.items():
-        write_whole(directory / name, text.encode())
+        write_file(directory / name, text.encode())
     for name, picture in pictures.items():
-        write_whole(directory / "figures" / f"{name}.png", picture)
+        write_file(directory / "figures" / f"{name}.png", picture)
     paths = [directory / name for name in texts] + [directory / "figures" / f"{name}.png" for name in pictures]
     if find_spec("pyarrow") is not None:
         results.write_parquet(directory / "results.parquet")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from mcplan.errors import InputError
-from mcplan.sweep.columns import COLUMNS, DEFAULT, kind_of, with_flags
+from mcplan.sweep.columns import COLUMNS, DEFAULT_COLUMNS, kind_of, with_flags
 from mcplan.sweep.experiment import Experiment
 from mcplan.sweep.store import FAILED, Store
 from mcplan.util.files import atomic_write
@@ -53,7 +53,7 @@ class Results:
     @property
     def shown(self) -> tuple[str, ...]:
         """Inputs, and the columns listed in the file."""
-        collect = self.experiment.spec.collect or DEFAULT
+        collect = self.experiment.spec.collect or DEFAULT_COLUMNS
         return tuple(dict.fromkeys([*self.experiment.fields, *collect]))
 
     def csv(self) -> str:

@@ -21,7 +21,7 @@ FILE = "results.sqlite"
 FORMAT = 1
 
 DONE, FAILED = "done", "failed"
-"""``done``: the case ran to a verdict, good or bad. ``failed``: it did not (killed, over a limit, a mistake)."""
+"""``done``: the case has a verdict, good or bad. ``failed``: it has none (killed, limit exceeded, invalid input)."""
 
 _SCHEMA = """
 create table if not exists about (key text primary key, value text not null) without rowid;
@@ -78,7 +78,7 @@ class Store:
     Raises
     ------
     InputError
-        The file is no store of this format, or another process writes to it.
+        The file is not a store of this format, or another process writes to it.
     """
 
     def __init__(self, directory: str | os.PathLike[str], read_only: bool = False):
@@ -87,10 +87,10 @@ class Store:
         self._lock: sqlite3.Connection | None = None
         if read_only:
             if not file.is_file():
-                raise InputError(f"{file}: there is no such store of an experiment")
+                raise InputError(f"{file}: there is no store of an experiment here")
         else:
             if self.directory.is_file():
-                raise InputError(f"{self.directory}: is a file, so nothing can be put into it")
+                raise InputError(f"{self.directory}: is a file, not a directory")
             try:
                 self.directory.mkdir(parents=True, exist_ok=True)
             except OSError as error:
@@ -147,8 +147,8 @@ class Store:
             {"case": i, "configuration": configuration, **json.loads(fields), **json.loads(result), "status": status}
             for i, configuration, fields, status, result, _ in found
         ]
-        known = self._db.execute("select value from about where key = ?", (f"commit {last[0]}",)).fetchone()
-        return Newest(tuple(rows), last[0], known[0] if known else "", max(row[-1] for row in found))
+        stored_commit = self._db.execute("select value from about where key = ?", (f"commit {last[0]}",)).fetchone()
+        return Newest(tuple(rows), last[0], stored_commit[0] if stored_commit else "", max(row[-1] for row in found))
 
     def statuses(self) -> dict[str, str]:
         """Return the status of every case in the store."""
@@ -161,7 +161,7 @@ class Store:
     def put(self, case: Any, outcome: CaseOutcome, code: str) -> None:
         """Write the outcome of a case, files first."""
         for suffix, content in outcome.files.items():
-            write_whole(self.artefact(case.id, suffix), content)
+            write_file(self.artefact(case.id, suffix), content)
         fields, result = json.dumps(case.fields), json.dumps(outcome.result, allow_nan=False)
         row = (case.id, case.configuration, code, fields, outcome.status, result, outcome.seconds, time.time())
         self._db.execute("insert or replace into cases values (?, ?, ?, ?, ?, ?, ?, ?)", row)
@@ -193,8 +193,8 @@ class Store:
         but : hash of a code version whose rows are left out.
         """
         query = "select code, configuration, fields, status, result from cases order by finished"
-        last = {configuration: rest for code, configuration, *rest in self._db.execute(query) if code != but}
-        for configuration, (fields, status, result) in last.items():
+        newest = {configuration: values for code, configuration, *values in self._db.execute(query) if code != but}
+        for configuration, (fields, status, result) in newest.items():
             yield configuration, {**json.loads(fields), **json.loads(result), "status": status}
 
     def mean_seconds(self) -> tuple[float, int]:
@@ -203,7 +203,7 @@ class Store:
         return mean or 0.0, count
 
 
-def write_whole(path: Path, content: bytes) -> None:
+def write_file(path: Path, content: bytes) -> None:
     """Write a file atomically; create its directory."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with atomic_write(path) as partial:

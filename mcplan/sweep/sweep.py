@@ -10,7 +10,7 @@ from mcplan.sweep.case import Case, code_version, commit, mesh_digests
 from mcplan.sweep.condition import Condition
 from mcplan.sweep.engine import Runner, fan_out, prepare
 from mcplan.sweep.experiment import Experiment
-from mcplan.sweep.job import Job, plans_first, shares
+from mcplan.sweep.job import Job, can_share_plan, plans_first
 from mcplan.sweep.process import Limit
 from mcplan.sweep.results import Results, collect_results
 from mcplan.sweep.store import FAILED, FILE, Store
@@ -131,7 +131,7 @@ def _run(
             progress(0, len(todo), 0)
         physics = tuple(dict.fromkeys(case.physics for case in todo)) if spec.steps == "simulate" else ()
         ready = prepare(client, runner, physics)
-        plans = str(store.plans) if spec.steps == "simulate" and shares(experiment.swept) else ""
+        plans = str(store.plans) if spec.steps == "simulate" and can_share_plan(experiment.swept) else ""
         todo = plans_first(todo) if plans else todo
         kept = store.folder
         tasks = ((case, lambda case=case: task_of(case, spec.keep, plans, kept(case.id).resolve())) for case in todo)

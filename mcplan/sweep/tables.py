@@ -15,7 +15,7 @@ from mcplan.sweep.results import Results, Row, groups, shown_value
 from mcplan.sweep.schema import TableSpec
 
 CONFIDENCE = 0.95
-TEXTS = 3
+MAX_TEXTS = 3
 """Maximum number of different texts in a cell."""
 
 
@@ -41,10 +41,10 @@ def wilson(successes: int, count: int) -> Interval:
     if not 0 <= successes <= count or count == 0:
         raise ValueError(f"{successes} successes of {count}")
     z, p = float(norm.ppf(0.5 + CONFIDENCE / 2)), successes / count
-    middle = (p + z**2 / (2 * count)) / (1 + z**2 / count)
-    reach = z / (1 + z**2 / count) * np.sqrt(p * (1 - p) / count + z**2 / (4 * count**2))
-    low = 0.0 if successes == 0 else float(middle - reach)  # exact: rounding would leave 1e-17
-    high = 1.0 if successes == count else float(middle + reach)
+    centre = (p + z**2 / (2 * count)) / (1 + z**2 / count)
+    half_width = z / (1 + z**2 / count) * np.sqrt(p * (1 - p) / count + z**2 / (4 * count**2))
+    low = 0.0 if successes == 0 else float(centre - half_width)  # exact: rounding would leave 1e-17
+    high = 1.0 if successes == count else float(centre + half_width)
     return Interval(p, low, high)
 
 
@@ -54,8 +54,8 @@ def mean_interval(values: Sequence[float]) -> Interval:
     mean = float(array.mean())
     if len(array) < 2:
         return Interval(mean, mean, mean)
-    reach = float(t.ppf(0.5 + CONFIDENCE / 2, len(array) - 1) * array.std(ddof=1) / np.sqrt(len(array)))
-    return Interval(mean, mean - reach, mean + reach)
+    half_width = float(t.ppf(0.5 + CONFIDENCE / 2, len(array) - 1) * array.std(ddof=1) / np.sqrt(len(array)))
+    return Interval(mean, mean - half_width, mean + half_width)
 
 
 def interval_of(kind: Kind, values: Sequence[Any]) -> Interval:
@@ -69,20 +69,20 @@ def aggregate(name: str, values: Sequence[Any]) -> str:
     Flags: the rate with Wilson's interval. Margins and ratios: the worst. Counts and clock times: the median. Texts:
     the most frequent ones with their counts.
     """
-    known = [value for value in values if value is not None]
-    if not known:
+    present = [value for value in values if value is not None]
+    if not present:
         return "–"
-    kind = kind_of(name, known)
-    if len(known) == 1 and len(values) == 1:
-        return shown_value(known[0])
+    kind = kind_of(name, present)
+    if len(present) == 1 and len(values) == 1:
+        return shown_value(present[0])
     if kind == "flag":
-        rate = wilson(sum(known), len(known))
-        return f"{sum(known)}/{len(known)} ({100 * rate.low:.0f}–{100 * rate.high:.0f} %)"
+        rate = wilson(sum(present), len(present))
+        return f"{sum(present)}/{len(present)} ({100 * rate.low:.0f}–{100 * rate.high:.0f} %)"
     if kind == "text":
-        texts = Counter(str(value) for value in known if value != "").most_common()
-        shown = [f"{count} × {text}" for text, count in texts[:TEXTS]]
-        return "; ".join([*shown, f"{len(texts) - TEXTS} others"] if len(texts) > TEXTS else shown) or "none"
-    number = {"margin": min, "ratio": max}.get(kind, np.median)(known)
+        texts = Counter(str(value) for value in present if value != "").most_common()
+        first = [f"{count} × {text}" for text, count in texts[:MAX_TEXTS]]
+        return "; ".join([*first, f"{len(texts) - MAX_TEXTS} others"] if len(texts) > MAX_TEXTS else first) or "none"
+    number = {"margin": min, "ratio": max}.get(kind, np.median)(present)
     return shown_value(float(number))
 
 
@@ -139,18 +139,16 @@ def legend(results: Results) -> str:
 def _table(spec: TableSpec, results: Results) -> Table:
     rows = chosen(results, spec.where)
     header = [*spec.rows, *spec.values]
-    here = groups(rows, [spec.by]) if spec.by else {}
-    places = [key[0] for key in groups(results.rows, [spec.by]) if key in here] if spec.by else []
-    header += [
-        f"{place} {name}" if len(spec.each) > 1 else shown_value(place) for place in places for name in spec.each
-    ]
+    column_groups = groups(rows, [spec.by]) if spec.by else {}
+    keys = [key[0] for key in groups(results.rows, [spec.by]) if key in column_groups] if spec.by else []
+    header += [f"{by} {name}" if len(spec.each) > 1 else shown_value(by) for by in keys for name in spec.each]
     cell = _cell if spec.against is None else _ratio_cell(spec, results, rows)
     body = []
     for key, members in groups(rows, spec.rows).items():
         cells = [shown_value(value) for value in key]
         cells += [_cell(name, members) for name in spec.values]
         split = groups(members, [spec.by]) if spec.by else {}
-        cells += [cell(name, split.get((place,), [])) for place in places for name in spec.each]
+        cells += [cell(name, split.get((by,), [])) for by in keys for name in spec.each]
         body.append(tuple(cells))
     return Table(spec.title, tuple(header), tuple(body))
 
@@ -173,13 +171,18 @@ def _ratio_cell(spec: TableSpec, results: Results, rows: Sequence[Row]) -> Calla
     The reference case has the same fields, except ``by`` and those that vary with it along an axis.
     """
     varied = {spec.by, *(name for axis in results.experiment.axes if spec.by in axis.names for name in axis.names)}
-    same = [name for name in results.experiment.fields if name not in varied]
-    base = groups([row for row in rows if row.get(str(spec.by)) == spec.against], same)
+    matching = [name for name in results.experiment.fields if name not in varied]
+    base = groups([row for row in rows if row.get(str(spec.by)) == spec.against], matching)
 
     def cell(name: str, members: Sequence[Row]) -> str:
-        pairs = [(row, other) for key, of in groups(members, same).items() for row in of for other in base.get(key, ())]
-        known = [(row.get(name), other.get(name)) for row, other in pairs]
-        ratios = [value / other for value, other in known if value is not None and other]
+        pairs = [
+            (row, other)
+            for key, same in groups(members, matching).items()
+            for row in same
+            for other in base.get(key, ())
+        ]
+        values = [(row.get(name), other.get(name)) for row, other in pairs]
+        ratios = [value / other for value, other in values if value is not None and other]
         return shown_value(float(np.median(ratios))) if ratios else "–"
 
     return cell

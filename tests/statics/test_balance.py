@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from mcplan.bench.kernels import PATCHES, POSTURE, resting
+from mcplan.bench.kernels import PATCHES, POSTURE, contact_at
 from mcplan.errors import InputError
 from mcplan.robot.robot_file import load_robot
 from mcplan.statics.contact_forces import ForceUnknowns
@@ -25,14 +25,14 @@ def robot():
 @pytest.fixture(scope="module")
 def crawl(robot):
     q = robot.posture(POSTURE)
-    return q, [resting(robot, q, patch) for patch in PATCHES]
+    return q, [contact_at(robot, q, patch) for patch in PATCHES]
 
 
 @pytest.fixture(scope="module")
 def hanging(robot):
     """HRP-2 on its left foot, its right hand on a grip that is turned against the world."""
     q = robot.posture("half_sitting").copy()
-    foot = resting(robot, q, "left_sole")
+    foot = contact_at(robot, q, "left_sole")
     X = robot.frame_pose(q, "right_grip")
     grip = contacts.make(
         "right_grip", "grasp", X[:3, :3], X[:3, 3], np.zeros((1, 3)), X[:3, :3], 0.0, max_force=300.0, max_moment=12.0
@@ -73,7 +73,7 @@ def test_forces_at_points_are_admissible_and_make_up_the_wrench(robot, stance, r
 def test_no_contact_is_left_idle_that_can_bear(robot):
     """A hand beside two feet: the least forces would leave it with next to nothing."""
     q = robot.posture("half_sitting")
-    *feet, hand = held = [resting(robot, q, patch) for patch in ("left_sole", "right_sole", "left_hand")]
+    *feet, hand = held = [contact_at(robot, q, patch) for patch in ("left_sole", "right_sole", "left_hand")]
     forces = balance(robot, q, held).wrenches
     assert forces["left_hand"][:3] @ hand.normal == pytest.approx(0.05 * robot.mass * 9.81, rel=0.03)
     assert all(forces[foot.patch][2] > 200.0 for foot in feet)
@@ -152,7 +152,7 @@ def test_loaded_names_patches_that_are_in_contact(robot, crawl):
 @pytest.mark.parametrize("smooth", [("left_sole",), ("left_sole", "right_sole")])
 def test_a_contact_without_friction_bears_along_its_normal(robot, smooth):
     q = robot.posture("half_sitting")
-    feet = [resting(robot, q, patch) for patch in ("left_sole", "right_sole")]
+    feet = [contact_at(robot, q, patch) for patch in ("left_sole", "right_sole")]
     found = balance(robot, q, [replace(foot, friction=0.0) if foot.patch in smooth else foot for foot in feet])
     assert found.feasible
     for foot in feet:
@@ -174,7 +174,7 @@ def test_the_shortfall_is_of_a_robot_and_its_contacts(robot, crawl):
 def test_a_wrench_acts_where_the_patch_is_even_when_it_has_turned(robot):
     """The origin of a shin on an edge moves as it turns: the wrench is about where it is now."""
     q = robot.posture("half_sitting")
-    foot, other = resting(robot, q, "left_sole"), resting(robot, q, "right_sole")
+    foot, other = contact_at(robot, q, "left_sole"), contact_at(robot, q, "right_sole")
     aside = contacts.make(
         "right_sole", "surface", other.R, other.p + 0.03 * np.eye(3)[0],
         other.points + other.R.T @ [-0.03, 0, 0], other.axes, other.friction,

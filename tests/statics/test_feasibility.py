@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from mcplan.bench.kernels import PATCHES, POSTURE, resting
+from mcplan.bench.kernels import PATCHES, POSTURE, contact_at
 from mcplan.robot.robot_file import load_robot
 from mcplan.statics.contact_forces import ForceUnknowns, moments_about
 from mcplan.statics.equilibrium import balance, equilibrium_torque_margin
@@ -27,7 +27,7 @@ def robot():
 @pytest.fixture(scope="module")
 def crawl(robot):
     q = robot.posture(POSTURE)
-    return q, [resting(robot, q, patch) for patch in PATCHES]
+    return q, [contact_at(robot, q, patch) for patch in PATCHES]
 
 
 def torque_oracle(robot, q, stance, share, a):
@@ -86,12 +86,12 @@ def test_regions_within_torque_limits_agree_with_highs(robot, crawl, share):
 
 def test_the_centre_of_mass_is_named_with_its_distance(robot):
     q = robot.posture("half_sitting")
-    foot = resting(robot, q, "left_sole")
+    foot = contact_at(robot, q, "left_sole")
     found = shortfall(robot, q, [foot])
     assert found.kind == "com"
     assert found.amount == pytest.approx(-support_region([foot], robot.mass).depth(robot.com(q)))
     assert "outside the region that left_sole support" in str(found)
-    assert shortfall(robot, q, [foot, resting(robot, q, "right_sole")]) is None
+    assert shortfall(robot, q, [foot, contact_at(robot, q, "right_sole")]) is None
 
 
 def test_friction_is_named_with_the_contact_and_the_factor(robot):
@@ -136,7 +136,7 @@ def test_the_centre_of_mass_is_said_to_be_off_to_the_side_on_which_it_is(robot):
     """What is said, taken back, leads to the border of the region; both feet, one after the other."""
     q = robot.posture("half_sitting")
     for patch in ("left_sole", "right_sole"):
-        foot = resting(robot, q, patch)
+        foot = contact_at(robot, q, patch)
         said = re.search(r"by \(([-+.0-9]+), ([-+.0-9]+)\) m", str(shortfall(robot, q, [foot])))
         outside = np.array([float(each) for each in said.groups()])
         region, com = support_region([foot], robot.mass), robot.com(q)

@@ -80,7 +80,7 @@ class Client:
 
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch):
-    monkeypatch.setattr(engine, "LOOK", 0.0)
+    monkeypatch.setattr(engine, "POLL_S", 0.0)
 
 
 def tasks(count):
@@ -146,7 +146,7 @@ def test_kernels_that_cannot_be_compiled_are_said_with_their_machine():
 def test_that_nobody_is_there_is_said_once(monkeypatch):
     said, looks = [], []
     monkeypatch.setattr(engine, "note", said.append)
-    monkeypatch.setattr(engine, "ALONE", 0.0)
+    monkeypatch.setattr(engine, "WARN_S", 0.0)
     client = Client()
 
     class Late(Workers):

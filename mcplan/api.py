@@ -1,7 +1,4 @@
-"""High-level Python API: planning, simulation, sweeps, reports, with progress and a live view.
-
-Result folders: scenario, plan, record, report and replay of a run; single pages.
-"""
+"""High-level Python API: planning, simulation, sweeps, result folders and pages, with progress and a live view."""
 
 import json
 import os
@@ -56,23 +53,23 @@ def plan(
 
     Parameters
     ----------
-    scenario : a Scenario; or what `mcplan.load_scenario` takes: a bundled name, a path, a dictionary.
-    seed : of the search: 0 takes candidates in their own order, another one rerolls those that are nearly as good; the
-        same seed gives the same plan. A hand-written sequence leaves nothing to draw.
+    scenario : a Scenario; or an argument of `mcplan.load_scenario`: a bundled name, a path, a dictionary.
+    seed : of the search. 0 keeps the order of candidates, other seeds permute nearly equal ones; the same seed gives
+        the same plan. Without effect if the scenario has a contact sequence.
     progress : True shows nodes, postures, distance to the goal and time; or a function that is called with nodes, calls
-        of the posture generator, and the least potential so far (about the moves that are left).
+        of the posture generator, and the smallest potential so far (approximately the number of remaining moves).
 
     Raises
     ------
     ScenarioError
-        The scenario is not sound, or has neither ``stances`` nor ``goal``.
+        The scenario is invalid, or has neither ``stances`` nor ``goal``.
     PlanningFailed
-        No plan is found, with what stopped it; its ``tree`` holds the record of the search.
+        No plan is found; the message has the reason, and ``tree`` the search tree.
     """
     if progress is not True:
         return make_plan(scenario, seed, progress or None)
-    with PlanningProgress() as shown:
-        return make_plan(scenario, seed, shown.update)
+    with PlanningProgress() as progress_display:
+        return make_plan(scenario, seed, progress_display.update)
 
 
 def simulate(
@@ -98,25 +95,25 @@ def simulate(
     Parameters
     ----------
     plan : a Plan; or a Scenario, a bundled name, or a plan or scenario by its path or as a dictionary.
-    physics : back end: ``qp``, ``contact`` or ``mujoco``; None takes the scenario's; or a custom class that is
-        made of a ``World`` (`mcplan.sim.simulate.back_end`).
+    physics : back end: ``qp``, ``contact`` or ``mujoco``; None: that of the scenario; or a custom class that is
+        constructed from a ``World`` (`mcplan.sim.simulate.back_end`).
     observers : receive every step and phase (`mcplan.Observer`).
-    seed : of everything random.
-    tasks : further tasks beside those of the plan (`mcplan.Task`): a class with ``rows`` is one.
-    extra : further terms of each tick's program, in CVXPY.
-    controller : gives the torques in place of the whole-body controller: an object with ``torque(t, terms, wrenches)``,
-        as `mcplan.InverseDynamicsControl` and its like are; physics ``contact`` or ``mujoco``.
-    duration : s, of a run under such a controller; None takes the scenario's.
+    seed : of all random numbers.
+    tasks : tasks in addition to those of the plan (`mcplan.Task`): any class with ``rows``.
+    extra : additional terms of the control program, in CVXPY.
+    controller : computes the torques instead of the whole-body controller: an object with ``torque(t, terms,
+        wrenches)``, for example `mcplan.InverseDynamicsControl`; for physics ``contact`` or ``mujoco``.
+    duration : s, of a run with such a controller; None: that of the scenario.
     progress : show time, real-time factor, expected end and phase.
-    live : show the motion while it is simulated, on a page of 127.0.0.1 that this opens (in a notebook below the cell);
-        a number is the port.
+    live : show the motion during the simulation, on a page at 127.0.0.1 that opens in the browser (in a notebook below
+        the cell); a number is the port.
 
     Raises
     ------
     InputError
-        Something else than a plan, a physics or a task that is not there.
+        The plan has the wrong type, or a physics or task does not exist.
     SimulationFailed
-        The simulation had to stop; ``run`` of the exception is the record up to there, or None if there is nothing.
+        The simulation had to stop; ``run`` of the exception is the record up to that time, or None if it is empty.
     """
     from mcplan.planning.plan_file import is_plan, plan_of
 
@@ -126,11 +123,11 @@ def simulate(
     elif isinstance(plan, Scenario):
         plan = make_plan(plan)
     observers = list(observers) if isinstance(observers, Iterable) else observers
-    with ExitStack() as open_ones:
+    with ExitStack() as open_contexts:
         if live is not False and isinstance(plan, Plan):
-            observers = [*observers, open_ones.enter_context(_opened(plan, live))]
+            observers = [*observers, open_contexts.enter_context(_open_live_view(plan, live))]
         if progress and BARS.shown:
-            observers = [*observers, open_ones.enter_context(ProgressBar())]
+            observers = [*observers, open_contexts.enter_context(ProgressBar())]
         return run_simulation(plan, physics, observers, seed, tasks, extra, controller, duration)
 
 
@@ -143,27 +140,27 @@ def sweep(
     retry_failed: bool = False,
     progress: bool | Callable[[int, int, int], None] = False,
 ) -> "Results":
-    """Run the cases that an experiment's store lacks, in separate processes, and return the table of all.
+    """Run the cases of an experiment that are not in its store, in separate processes; return the table of all cases.
 
         results = mc.sweep({"mcplan": 1, "name": "walks", "scenarios": ["walk"], "steps": "plan",
                             "variants": True, "seeds": {"from": 0, "count": 20}})
         table = results.to_pandas()
 
-    In a script this stands below ``if __name__ == "__main__":``, as with everything that starts Python processes.
+    In a script, call it below ``if __name__ == "__main__":``, because it starts Python processes.
 
     Parameters
     ----------
-    experiment : the path of a file, the same as a dictionary, or an Experiment (`mcplan.load_experiment`).
-    directory : of store and results; ``runs/sweeps/NAME`` by default. Cases that it holds are not run again.
+    experiment : the path of a file, its content as a dictionary, or an Experiment (`mcplan.load_experiment`).
+    directory : of store and results; ``runs/sweeps/NAME`` by default. Cases in its store are not run again.
     workers : processes on this machine; one per core by default.
     only : condition on the fields of a case: ``'scenario == "walk" and seed < 3'``.
-    retry_failed : run cases again that did not come to a verdict.
+    retry_failed : run cases without a verdict again.
     progress : True shows a bar; or a function of cases done, cases to do, and failed cases.
 
     Raises
     ------
     InputError
-        Everything that is wrong with the experiment, before anything runs; Dask is not installed.
+        The experiment is invalid (all errors, before any case runs), or Dask is not installed.
     JobFailed
         The workers are lost; finished cases are stored.
     """
@@ -173,16 +170,16 @@ def sweep(
 
     if workers is not None:
         whole("sweep", "workers", workers)
-    made = experiment if isinstance(experiment, Experiment) else load_experiment(experiment)
-    place = results_directory(made, None) if directory is None else file_path("sweep", directory)
+    loaded = experiment if isinstance(experiment, Experiment) else load_experiment(experiment)
+    place = results_directory(loaded, None) if directory is None else file_path("sweep", directory)
     if progress is not True:
-        return run_missing(made, place, workers, None, only, retry_failed, progress or None)
+        return run_missing(loaded, place, workers, None, only, retry_failed, progress or None)
     with SweepProgress() as shown:
-        return run_missing(made, place, workers, None, only, retry_failed, shown.update)
+        return run_missing(loaded, place, workers, None, only, retry_failed, shown.update)
 
 
-def _opened(plan: Plan, live: bool | int):
-    """Open a live view."""
+def _open_live_view(plan: Plan, live: bool | int):
+    """Open a live view of the simulation of a plan."""
     from mcplan.view.live import LiveView
 
     view = LiveView(plan, 0 if live is True else live)
@@ -204,7 +201,7 @@ def new_directory(name: str, output: str | None, force: bool) -> Path:
     Raises
     ------
     InputError
-        When ``output`` is a file, holds something and ``force`` is not given, or cannot be made.
+        ``output`` is a file, is not empty (without ``force``), or cannot be created.
     """
     if output is None:
         base, number = Path("runs") / file_name(name), 1
@@ -220,7 +217,7 @@ def new_directory(name: str, output: str | None, force: bool) -> Path:
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise InputError(f"{path}: cannot be made: {error.strerror}") from error
+        raise InputError(f"{path}: cannot be created: {error.strerror}") from error
     return path
 
 
@@ -230,7 +227,7 @@ RESULTS = ("plan.yaml", "run.npz", "timing.npz", "report.json", "replay.html")
 
 def write_results(directory: Path, plan: Plan, run: Run, report: Report) -> None:
     """Write scenario, plan, run, certificate, replay and the report around them."""
-    tree_path(directory / "plan.yaml").unlink(missing_ok=True)  # of a search that failed there before
+    tree_path(directory / "plan.yaml").unlink(missing_ok=True)  # left by an earlier failed search
     plan.scenario.save(directory / "scenario.yaml")
     save_plan(plan, directory / "plan.yaml")
     run.save(directory / "run.npz")
@@ -244,7 +241,7 @@ def write_results(directory: Path, plan: Plan, run: Run, report: Report) -> None
 def write_failure(directory: Path, scenario: Scenario, failure: PlanningFailed) -> None:
     """Write the results of a failed planning: the scenario, the search, and a report with the reason.
 
-    What an earlier run has left there goes: it is of another plan.
+    Files of an earlier run are deleted, because they belong to another plan.
     """
     for name in RESULTS:
         (directory / name).unlink(missing_ok=True)
@@ -258,13 +255,13 @@ def write_failure(directory: Path, scenario: Scenario, failure: PlanningFailed) 
 def save_report(run: Run, path: str | os.PathLike[str], report: Report | None = None) -> Path:
     """Write the report of a run: one self-contained HTML file.
 
-    What happened in a sentence, the closest calls, replay, charts, certificate and timings.
+    Result in one sentence, closest calls, replay, charts, certificate and timings.
 
     Parameters
     ----------
     run : Run.
-    path : of the file; an existing one is replaced, missing folders are made.
-    report : the run's certificate, if `verify` has been called; it is otherwise.
+    path : of the file; an existing file is replaced, missing folders are created.
+    report : the certificate of the run; None: it is computed.
 
     Returns
     -------
@@ -273,7 +270,7 @@ def save_report(run: Run, path: str | os.PathLike[str], report: Report | None = 
     Raises
     ------
     InputError
-        No Run, or a path that is none, of a directory, or of what cannot be written.
+        ``run`` is not a Run, or the path is invalid, a directory, or not writable.
     """
     run, place = instance("save_report", "run", run, Run), file_path("save_report", path)
     check_writable(place, force=True)
@@ -291,8 +288,8 @@ def save_html(what: Run | Plan | Scenario | Robot, path: str | os.PathLike[str],
     Parameters
     ----------
     what : Run, Plan, Scenario or Robot.
-    path : of the file; an existing one is replaced, missing folders are made.
-    report : the certificate of a run or plan, which its page shows, if `verify` has been called; it is otherwise.
+    path : of the file; an existing file is replaced, missing folders are created.
+    report : the certificate of a run or plan, for its page; None: it is computed.
 
     Returns
     -------
@@ -301,7 +298,7 @@ def save_html(what: Run | Plan | Scenario | Robot, path: str | os.PathLike[str],
     Raises
     ------
     InputError
-        Something else, or a path that is none, of a directory, or of what cannot be written.
+        ``what`` is none of these, or the path is invalid, a directory, or not writable.
     """
     place = file_path("save_html", path)
     check_writable(place, force=True)

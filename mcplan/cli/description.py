@@ -40,7 +40,7 @@ def describe(name: str, package_directories: Sequence[str] = ()) -> Description:
     Raises
     ------
     InputError
-        When it is none of these, or has mistakes.
+        It is none of these, or has errors.
     """
     path = find(name, ROBOT, SCENARIO, PLAN, packages=[Path(folder) for folder in package_directories])
     kind = kind_of(path)
@@ -50,7 +50,7 @@ def describe(name: str, package_directories: Sequence[str] = ()) -> Description:
         plan = load_plan(path)
         description = describe_scenario(plan.scenario)
         motions = [_motion(stance) for stance in plan.stances]
-        lines = ["", "plan", plan.summary(), "", "motions: time, and where bodies come nearest"]
+        lines = ["", "plan", plan.summary(), "", "motions: duration, and smallest distance of bodies"]
         lines += [f"{k:3d}  {text}" for k, text in enumerate(map(_motion_text, motions)) if text]
         return Description((*description.lines, *lines), description.values | {"motions": motions})
     return describe_scenario(load_scenario(path))
@@ -74,11 +74,11 @@ def _motion(stance: PlannedStance) -> dict[str, Any] | None:
 def _motion_text(motion: dict[str, Any] | None) -> str:
     if motion is None:
         return ""
-    what = " ".join(filter(None, (motion["change"], motion["moved"])))
-    near = "nothing near" if motion["clearance"] is None else f"{1e3 * motion['clearance']:.1f} mm"
+    change = " ".join(filter(None, (motion["change"], motion["moved"])))
+    clearance = "nothing near" if motion["clearance"] is None else f"{1e3 * motion['clearance']:.1f} mm"
     bodies = f" between {' and '.join(motion['between'])}" if motion["between"] else ""
-    missed = f", {1e3 * motion['missed']:.1f} mm less than wanted" if motion["missed"] > 0.0 else ""
-    return f"{what:24s} {motion['duration']:5.1f} s  {near}{bodies}{missed}"
+    missed = f", {1e3 * motion['missed']:.1f} mm below the required clearance" if motion["missed"] > 0.0 else ""
+    return f"{change:24s} {motion['duration']:5.1f} s  {clearance}{bodies}{missed}"
 
 
 def bundled() -> Description:
@@ -140,15 +140,15 @@ def describe_robot(robot: Robot) -> Description:
     return Description(tuple(lines), values)
 
 
-def _width(least: int, texts: Iterable[str]) -> int:
+def _width(minimum: int, texts: Iterable[str]) -> int:
     """Return the width of a column of texts."""
-    return max(least, *map(len, texts))
+    return max(minimum, *map(len, texts))
 
 
 def _links(robot: Robot) -> Iterator[str]:
     """Yield a table of the links: mass, collision shapes and their extent in link axes; pure frames in one line."""
-    wide = _width(24, robot.link_names)
-    yield f"{'link':{wide}s} {'mass':>8s}  {'extent of what collides':26s} shapes   [kg, m]"
+    width = _width(24, robot.link_names)
+    yield f"{'link':{width}s} {'mass':>8s}  {'extent of what collides':26s} shapes   [kg, m]"
     frames = []
     for link in robot.link_names:
         values = _link(robot, link)
@@ -156,7 +156,7 @@ def _links(robot: Robot) -> Iterator[str]:
             frames.append(link)
             continue
         size = " x ".join(f"{side:.3f}" for side in values["extent"] or ())
-        yield f"{link:{wide}s} {values['mass']:8.3f}  {size or '-':26s} {', '.join(values['shapes']) or '-'}"
+        yield f"{link:{width}s} {values['mass']:8.3f}  {size or '-':26s} {', '.join(values['shapes']) or '-'}"
     if frames:
         yield "frames: " + ", ".join(frames)
 
@@ -222,8 +222,8 @@ def _settings(scenario: Scenario) -> dict[str, dict[str, Any]]:
 
 def _section(title: str, values: dict[str, Any]) -> list[str]:
     """Return the lines of one section, none where it is empty."""
-    shown = {key: f"{len(value)} of them" if key == "states" else _plain(value) for key, value in values.items()}
-    return [f"{title}:", *(f"  {key}: {value}" for key, value in shown.items())] if shown else []
+    texts = {key: f"{len(value)} of them" if key == "states" else _plain(value) for key, value in values.items()}
+    return [f"{title}:", *(f"  {key}: {value}" for key, value in texts.items())] if texts else []
 
 
 def _plain(value: Any) -> str:

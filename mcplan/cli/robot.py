@@ -57,7 +57,7 @@ def new(arguments: Namespace) -> int:
     write_text(path, propose(arguments.urdf, path.parent, arguments.name, arguments.package_dir))
     robot = _load(str(path), arguments)
     print(f"{path}: {robot!r}: {', '.join(robot.patches) or 'no patches found'}")
-    _say(robot)
+    _print_findings(robot)
     print(f"look at it: mcplan robot show {path} --open")
     return 0
 
@@ -71,7 +71,7 @@ def check(arguments: Namespace) -> int:
         robot = _load(arguments.robot, arguments)
     for warning in caught:
         print(warning.message, file=sys.stderr)
-    found = _say(robot)
+    found = _print_findings(robot)
     if not found:
         print(f"{arguments.robot}: {'ok' if not caught else 'usable'}")
     return 1 if found else 0
@@ -86,7 +86,7 @@ def show(arguments: Namespace) -> int:
     robot = _load(arguments.robot, arguments)
     path = file_to_write(arguments.output or f"{file_name(robot.name)}.html", arguments.force)
     if arguments.posture is not None:
-        robot.posture(arguments.posture)  # an unknown name is refused before anything is drawn
+        robot.posture(arguments.posture)  # refuse an unknown name before drawing
     write_text(path, robot_page(robot, () if arguments.posture is None else (arguments.posture,)))
     print(f"robot: {path}")
     if arguments.open:
@@ -104,8 +104,8 @@ def split(arguments: Namespace) -> int:
     if not 0.001 <= arguments.within <= 1.0:
         raise InputError(f"--within {arguments.within:g}: expected 0.001 to 1 m")
 
-    def report(text: str) -> None:
-        print(text, file=sys.stderr, flush=True)
+    def report(within_help: str) -> None:
+        print(within_help, file=sys.stderr, flush=True)
 
     found = split_collisions(
         arguments.urdf, path, arguments.link, arguments.within, arguments.package_dir, progress=report
@@ -128,7 +128,7 @@ def _load(name: str, arguments: Namespace) -> "Robot":
     return load_robot(name, package_directories=arguments.package_dir)
 
 
-def _say(robot: "Robot") -> list[str]:
+def _print_findings(robot: "Robot") -> list[str]:
     from mcplan.robot.robot_check import findings
     from mcplan.scenario.load import lint_file
 

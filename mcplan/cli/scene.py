@@ -20,11 +20,11 @@ def declare(parser: ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     sub = actions.add_parser("new", help="write a scenario with the surfaces, bars and obstacles found in a mesh")
     sub.set_defaults(execute=new)
-    known = "mesh (STL, OBJ, PLY, OFF, DAE, glTF), height map (NPY, CSV, PNG) or world (URDF, SDF, MJCF)"
-    sub.add_argument("file", metavar="FILE", help=known)
-    sub.add_argument("--robot", default="hrp2", help="who is to go there (default hrp2)")
-    sub.add_argument("--start", metavar="SURFACE", help="where the robot starts (default: on the lowest)")
-    sub.add_argument("--goal", metavar="SURFACE", help="where it is to go (default: the highest that steps lead to)")
+    formats = "mesh (STL, OBJ, PLY, OFF, DAE, glTF), height map (NPY, CSV, PNG) or world (URDF, SDF, MJCF)"
+    sub.add_argument("file", metavar="FILE", help=formats)
+    sub.add_argument("--robot", default="hrp2", help="robot of the scenario (default hrp2)")
+    sub.add_argument("--start", metavar="SURFACE", help="start surface (default: the lowest)")
+    sub.add_argument("--goal", metavar="SURFACE", help="goal surface (default: the highest that steps lead to)")
     sub.add_argument("--name", help="of the scenario (default: that of the file)")
     add_output(sub, "the scenario (default NAME.yaml)")
     _add_finding(sub)
@@ -38,7 +38,7 @@ def declare(parser: ArgumentParser) -> None:
 
 def _add_finding(parser: ArgumentParser) -> None:
     """Add the options of mesh reading and surface detection."""
-    parser.add_argument("--scale", type=finite, default=1.0, help="of the mesh: 0.001 where it is in mm")
+    parser.add_argument("--scale", type=finite, default=1.0, help="of the mesh: 0.001 if it is in mm")
     parser.add_argument("--up", choices=["x", "y", "z"], default="z", help="which of its axes points up (default z)")
     parser.add_argument("--cell", type=finite, metavar="M", help="of a height map: between its points (default 0.05)")
     parser.add_argument("--height", type=finite, metavar="M", help="of an image: white over black (default 1)")
@@ -76,9 +76,9 @@ def new(arguments: Namespace) -> int:
         found = _found(source, arguments, True)
         proposal = propose(found, robot)
     write_text(path, scenario_text(found, proposal, robot, source, path.parent, arguments.name or source.stem))
-    load_scenario(path)  # a mistake in it would be ours
-    print(f"{path}: {_counted(found)}")
-    _say(found)
+    load_scenario(path)  # must succeed: the file was written by mcplan
+    print(f"{path}: {_count_text(found)}")
+    _print_notices(found)
     if proposal.notice:
         print(proposal.notice, file=sys.stderr)
     print(f"look at it: mcplan scene show {path} --open")
@@ -98,8 +98,8 @@ def show(arguments: Namespace) -> int:
     if source.suffix.lower() in SCENE_SUFFIXES:
         found = _found(source, arguments, arguments.ground)
         text = scene_page(found, source.stem)
-        print(f"{source}: {_counted(found)}")
-        _say(found)
+        print(f"{source}: {_count_text(found)}")
+        _print_notices(found)
     else:
         scenario = load_scenario(arguments.file)
         text = posture_page(
@@ -139,12 +139,12 @@ def _spec(source: Path, arguments: Namespace, ground: bool) -> "EnvironmentSpec"
     return spec
 
 
-def _counted(found: "DetectedScene") -> str:
+def _count_text(found: "DetectedScene") -> str:
     counts = [(len(found.surfaces), "surface"), (len(found.bars), "bar"), (len(found.obstacles), "obstacle")]
-    return ", ".join(f"{count} {what}{'s' * (count != 1)}" for count, what in counts)
+    return ", ".join(f"{count} {kind}{'s' * (count != 1)}" for count, kind in counts)
 
 
-def _say(found: "DetectedScene") -> None:
+def _print_notices(found: "DetectedScene") -> None:
     for notice in found.notices:
         print(notice, file=sys.stderr)
     for one in found.rejected:

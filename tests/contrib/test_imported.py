@@ -72,7 +72,7 @@ def test_a_pymanoid_stance_has_its_contacts_where_pymanoid_has_them(robot, tmp_p
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"tail": {"pos": [0, 0, 0], "friction": 0.5}}, "tail: stands for no patch; say which"),
+        ({"tail": {"pos": [0, 0, 0], "friction": 0.5}}, "tail: is not assigned to a patch; assign one"),
         ({"left_foot": {"friction": 0.5}}, "left_foot: expected pos, rpy and friction"),
         ({"left_foot": {"pos": [0, 0], "friction": 0.5}}, r"double\.json: left_foot: expected three numbers.*\[0, 0\]"),
         ({"left_foot": [1, 2]}, r"left_foot: expected pos, rpy and friction, not \[1, 2\]"),
@@ -198,11 +198,11 @@ def test_a_surface_that_is_made_holds_all_its_contacts_and_has_the_least_of_thei
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ("limb: LeftFoot", "limb: Tail", "`Tail` stands for no patch of hrp2"),
+        ("limb: LeftFoot", "limb: Tail", "`Tail` is not assigned to a patch of hrp2"),
         ("type: Add, startTime: 2.0", "type: Hop, startTime: 2.0", "expected Add or Remove, got 'Hop'"),
         ("startTime: 3.5", "startTime: 2.5", "both feet are in the air at once"),
         ("startTime: 2.0, ", "", "expected startTime and endTime"),
-        ("stepCommandList", "steps", "holds no stepCommandList"),
+        ("stepCommandList", "steps", "has no stepCommandList"),
         ("startTime: 2.0", "startTime: soon", r"steps\.yaml:8: .*startTime and endTime, in s, not 'soon' and 3"),
         ("swingCommand: {type: Add, startTime: 5.0, endTime: 7.0}", "swingCommand: soon", "and endTime, .*'soon'"),
         ("fricCoeff: 0.5", "fricCoeff: much", r"stepCommandList\[0\]: fricCoeff: expected a number.*'much'"),

@@ -248,7 +248,7 @@ def test_a_tree_alone_makes_a_page_with_its_failure(planned):
 
 
 def test_a_search_that_looked_at_nothing_is_answered_with_its_failure(planned):
-    for failure, said in (("it falls over", "it falls over"), ("", "stairs: the search looked at nothing")):
+    for failure, said in (("it falls over", "it falls over"), ("", "stairs: the search has no nodes")):
         with pytest.raises(InputError, match=said):
             search_page(planned.scenario, SearchTree(), failure)
 

@@ -1,15 +1,21 @@
 """The bundled scenarios, simulated with the accelerations of the whole-body program."""
 
+from dataclasses import replace
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
+import mcplan as mc
 from mcplan.control.command import Ramp
 from mcplan.errors import InputError, SimulationFailed
+from mcplan.planning.plan_file import save_plan
 from mcplan.planning.sequence import complete_sequence
 from mcplan.scenario.load import load_scenario
 from mcplan.sim.observer import Observer
 from mcplan.sim.qp_physics import QpPhysics
 from mcplan.sim.simulate import Simulation, simulate
+from tests import shared
 
 FAST = {"simulation.dt": 0.004}
 
@@ -162,3 +168,13 @@ def test_physics_integrates_on_the_manifold():
         physics.step(Action(np.zeros(robot.n), vd, {}, {}, ()), 0.001)
     np.testing.assert_allclose(physics.v, 0.1 * vd, atol=1e-14)
     assert np.linalg.norm(physics.q[3:7]) == pytest.approx(1.0, abs=1e-14)
+
+
+def test_a_plan_file_is_simulated_as_it_is_written(tmp_path):
+    """The planner would find one more stance."""
+    plan = shared.planned("sway")
+    file = tmp_path / "short.plan.yaml"
+    save_plan(replace(plan, stances=plan.stances[:-1]), file)
+    still = SimpleNamespace(torque=lambda t, terms, wrenches: terms.h[6:])
+    run = mc.simulate(file, physics="contact", controller=still, duration=0.01)
+    np.testing.assert_array_equal([stance.q for stance in run.record.plan.stances], [s.q for s in plan.stances[:-1]])

@@ -108,6 +108,20 @@ def test_friction_is_named_with_the_contact_and_the_factor(robot):
     assert found.amount == pytest.approx(least / 0.4, rel=2e-3)
 
 
+def test_of_contacts_that_slip_the_one_is_named_whose_friction_is_nearest_to_enough(robot):
+    """Whatever the order and the names: what is alike but for its friction needs the same in the end."""
+    q, normal = robot.posture("half_sitting"), [np.sin(0.5), 0, np.cos(0.5)]
+    for low, high in (("a", "b"), ("b", "a")):
+        smooth, rough = (
+            contacts.surface_contact(name, [0, 0, 0], normal, half=(2, 2), friction=friction)
+            for name, friction in ((low, 0.1), (high, 0.3))
+        )
+        for stance in ([smooth, rough], [rough, smooth]):
+            found = shortfall(robot, q, stance)
+            assert (found.kind, found.name) == ("friction", high)
+            assert 1.0 < found.amount <= shortfall(robot, q, [rough]).amount
+
+
 def test_force_limits_and_contacts_that_press_the_wrong_way_are_named(robot):
     q = robot.posture("half_sitting")
     weak = contacts.surface_contact("plate", [0, 0, 0], half=(2, 2), max_force=100.0)

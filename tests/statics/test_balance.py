@@ -133,6 +133,21 @@ def test_a_torque_limit_is_kept_on_either_side(robot, crawl, sign):
     assert sign * found.tau[joint] == pytest.approx(limits[joint], rel=1e-4)
 
 
+@pytest.mark.parametrize("weak", [0, 1])
+def test_all_points_of_a_foot_together_bear_no_more_than_its_limit(robot, weak):
+    """Half of the weight would be about 270 N; the other foot bears the rest."""
+    q = robot.posture("half_sitting")
+    feet = [resting(robot, q, f"{side}_sole") for side in ("left", "right")]
+    free = balance(robot, q, feet)
+    for limit in (200.0, 240.0, 1000.0):
+        feet[weak] = replace(feet[weak], max_force=limit)
+        found = balance(robot, q, feet)
+        loads = [contact.normal @ found.wrenches[contact.patch][:3] for contact in feet]
+        asked = feet[weak].normal @ free.wrenches[feet[weak].patch][:3]
+        assert loads[weak] == pytest.approx(min(limit, asked), rel=1e-3)
+        assert sum(loads) == pytest.approx(9.81 * robot.mass)
+
+
 def test_a_patch_that_carries_no_load_is_left_out(robot, crawl):
     q, held = crawl
     feet = [contact.patch for contact in held[:-1]]

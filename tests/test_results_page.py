@@ -189,7 +189,7 @@ def test_a_killed_case_counts_in_the_rates_of_a_page(maker, tmp_path):
 
 def test_what_cannot_be_shown_is_said(maker, tmp_path):
     page = PAGE.read_text(encoding="utf-8")
-    with pytest.raises(InputError, match="no such store"):
+    with pytest.raises(InputError, match="there is no store"):
         maker.rewritten(page, {"table": tmp_path})
     with pytest.raises(InputError, match="the store has a_scenario, which table does not"):
         maker.rewritten(page, {"table": filled(tmp_path, [("a_scenario", "qp", 1, {})])})

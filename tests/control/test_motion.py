@@ -252,7 +252,7 @@ def test_a_shift_keeps_the_centre_of_pressure_within_a_part_of_its_room(robot, h
     duration = finder.durations.straight(begin, q, contacts)
     com, target = robot.com(begin), robot.com(q)
     acceleration = 10 / np.sqrt(3) * np.linalg.norm(target - com) / duration**2  # the largest of minimum jerk
-    rooms = [finder.knots.room(contacts, place) for place in (com, target)]
+    rooms = [finder.knots.com_inset(contacts, place) for place in (com, target)]
     allowed = min(0.6 * min(rooms), SETTINGS.contact.cop_margin)
     assert acceleration * (com[2] - height) / 9.81 == pytest.approx(allowed, rel=0.01)
     finder.durations.settings = quick.updated({"contact.cop_margin": 0.25 * allowed})

@@ -187,7 +187,7 @@ def test_of_many_that_are_left_out_the_small_ones_share_a_line_that_has_the_area
     areas = sorted(sides**2, reverse=True)
     np.testing.assert_allclose([one.area for one in each], areas[: len(each)], rtol=1e-3)
     assert last.area == pytest.approx(sum(areas[len(each) :]), rel=1e-3)
-    assert last.why == f"{each[0].why}, and {len(sides) - len(each) - 1} more"
+    assert last.reason == f"{each[0].reason}, and {len(sides) - len(each) - 1} more"
 
 
 def test_thresholds_decide():

@@ -70,7 +70,7 @@ def test_what_goes_beyond_the_budget_is_kept_as_its_convex_hull(monkeypatch):
 @pytest.mark.parametrize("fit", [0, 1, 2, 3])
 def test_as_many_meshes_are_kept_complete_as_the_budget_holds_together(fit, monkeypatch):
     torus = trimesh.creation.torus(0.2, 0.05, major_sections=8, minor_sections=5)
-    monkeypatch.setattr(recording, "BUDGET", fit * len(torus.faces) + 1)
+    monkeypatch.setattr(recording, "MAX_TRIANGLES", fit * len(torus.faces) + 1)
     kept = record_meshes({name: (np.array(torus.vertices), np.array(torus.faces)) for name in "abc"})
     assert [len(mesh.faces) == len(torus.faces) for mesh in kept.values()] == [k < fit for k in range(3)]
 

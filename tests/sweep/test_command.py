@@ -157,7 +157,7 @@ def test_what_is_compared_with_has_to_be_there_before_anything_runs(experiment_f
     monkeypatch.setattr(command, "sweep", lambda *_: pytest.fail("it sweeps already"))
     for place in ("nowhere", "runs/sweeps/trial"):
         assert main(["sweep", str(experiment_file(TEXT % ">= 0")), "--against", place]) == 2
-        assert "there is no such store of an experiment" in capsys.readouterr().err
+        assert "there is no store of an experiment" in capsys.readouterr().err
     assert not (home / "runs").exists()
 
 

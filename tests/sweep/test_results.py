@@ -147,7 +147,7 @@ tables:
     [
         ("by: simulation.physics, each: [duration], against: qq", "no value of `simulation.physics`; there are: qp"),
         ("by: scenario, each: [duration], against: walk", "walk: no value of `scenario`; there are: sway, step"),
-        ("by: scenario, each: [success], against: sway", "`success` is no number"),
+        ("by: scenario, each: [success], against: sway", "`success` is not a number"),
         ("values: [duration], against: sway", "`against` is one of the values of `by`, which is not given"),
     ],
 )

@@ -66,7 +66,7 @@ def test_the_mean_time_is_over_all_cases_and_tells_how_long_the_rest_takes(tmp_p
     assert (mean, count) == (30.0, 3)
     todo = [SimpleNamespace(physics=physics) for physics in ("qp", "contact", "mujoco", "qp")]
     experiment = SimpleNamespace(spec=SimpleNamespace(steps="plan"))
-    assert "about 60 s on 2 workers (as long as those before)" in estimate(
+    assert "about 60 s on 2 workers (from finished cases)" in estimate(
         experiment, SimpleNamespace(seconds=mean, todo=todo), 2
     )
     assert estimate(experiment, SimpleNamespace(seconds=None, todo=todo), 1).startswith(

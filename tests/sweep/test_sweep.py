@@ -88,7 +88,7 @@ def test_two_sweeps_do_not_write_to_one_store(experiment_file, tmp_path):
 
 
 def test_what_is_no_store_is_said_to_be_none(tmp_path):
-    with pytest.raises(InputError, match="no such store"):
+    with pytest.raises(InputError, match="there is no store"):
         Store(tmp_path, read_only=True)
     (tmp_path / "results.sqlite").write_bytes(b"something else " * 100)
     with pytest.raises(InputError, match="not a store"):

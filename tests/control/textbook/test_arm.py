@@ -197,9 +197,9 @@ def test_a_custom_controller_drives_a_plan_and_reports_its_errors():
     run = mc.simulate(plan, controller=wave, duration=0.2)
     assert run.record.controller == "Wave"
     claimed = replace(run, record=run.record.model_copy(update={"physics": "qp"}))
-    assert any("integrates what a program says" in failure for failure in mc.verify(claimed).failures)
+    assert any("integrates the solution of a program" in failure for failure in mc.verify(claimed).failures)
     solved = replace(run, qp_status=np.zeros_like(run.qp_status))
-    assert any("a program was solved" in failure for failure in mc.verify(solved).failures)
+    assert any("have a solved program" in failure for failure in mc.verify(solved).failures)
     assert len(wave.times) == 201
     assert run.q[-1, 7] > 0.01
     assert wave.far > 0.3

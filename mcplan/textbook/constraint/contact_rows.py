@@ -2,16 +2,16 @@
 
     point      J = J_p                                  3 rows, velocity of a point of a link, world axes
     surface    J = [J_p; J_w]                           6 rows, velocity of a frame, linear and angular, world axes
-    contact    J = S R' [J_p; J_w]                      rows S of what a contact constrains, in the axes of its patch
+    contact    J = S R' [J_p; J_w]                      directions S that a contact constrains, in the axes of its patch
 
     d/dt (R' V) = R' (Vdot - w x V)
 
 A point without rotation constrains three directions, a sole six (S1 eq. 2.253-2.255; S4, contact constraints).
 
-The ranks of the Jacobian tell how far contacts determine the motion of a robot:
+The ranks of the Jacobian show how far contacts determine the motion of a robot:
 
     J_c = [J_cb  J_cj]            rank J_c            independent constraints
-                                  rank J_cb           constraints of the base; 6: the joints control where it is
+                                  rank J_cb           constraints of the base; 6: the joints control its pose
                                   rank J_c - rank J_cb   internal constraints: limbs that cannot move against each other
 
 Source: S1, sec. 2.10.4, eq. 2.255-2.256 and figures 2.16-2.17.
@@ -37,9 +37,9 @@ class ContactRows:
 
     Attributes
     ----------
-    J : (k, nv) ``J v = 0`` while they hold; m/s or rad/s per unit of ``v``.
-    bias : (k,) ``Jdot v``: ``J vd + bias = 0`` while they hold; m/s² or rad/s².
-    owner : (k,) which constraint each row belongs to, by its place in the list.
+    J : (k, nv) ``J v = 0`` while they are active; m/s or rad/s per unit of ``v``.
+    bias : (k,) ``Jdot v``: ``J vd + bias = 0`` while they are active; m/s² or rad/s².
+    owner : (k,) index of the constraint of each row.
     """
 
     J: np.ndarray
@@ -53,7 +53,7 @@ class ContactRows:
 
 
 def point_rows(robot: Robot, q: ArrayLike, v: ArrayLike, frame: str, point: ArrayLike = (0.0, 0.0, 0.0)) -> ContactRows:
-    """Return the three rows of a point that a link or patch holds in place, world axes.
+    """Return the three rows of a fixed point of a link or patch, world axes.
 
         J_p = J_o - [R r]x J_w,        Jdot v = b_o + b_w x R r + w x (w x R r)
 
@@ -73,7 +73,7 @@ def point_rows(robot: Robot, q: ArrayLike, v: ArrayLike, frame: str, point: Arra
 
 
 def surface_rows(robot: Robot, q: ArrayLike, v: ArrayLike, frame: str) -> ContactRows:
-    """Return the six rows of a link or patch that neither moves nor turns, linear then angular, world axes.
+    """Return the six rows of a link or patch at rest, linear then angular, world axes.
 
     Parameters
     ----------
@@ -86,9 +86,9 @@ def surface_rows(robot: Robot, q: ArrayLike, v: ArrayLike, frame: str) -> Contac
 
 
 def contact_rows(robot: Robot, q: ArrayLike, v: ArrayLike, contacts: Sequence[Contact]) -> ContactRows:
-    """Return the rows of contacts, one below the other: the directions that each constrains, in its patch's axes.
+    """Return the stacked rows of contacts: the directions that each constrains, in its patch's axes.
 
-    A fixed base is held by the contact of its patch ``fixed_base``, which has to be among them.
+    For a robot with a fixed base, the contact of its patch ``fixed_base`` must be among them.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ def contact_rows(robot: Robot, q: ArrayLike, v: ArrayLike, contacts: Sequence[Co
     Raises
     ------
     InputError
-        The robot has a fixed base, and nothing holds it.
+        The robot has a fixed base, and the contact ``fixed_base`` is missing.
     """
     instance("contact_rows", "robot", robot, Robot)
     contacts = each("contact_rows", "contacts", contacts, Contact)
@@ -112,7 +112,7 @@ def contact_rows(robot: Robot, q: ArrayLike, v: ArrayLike, contacts: Sequence[Co
         R = contact.turned(R)
         own = robot.frame_jacobian(q, contact.patch)
         velocity, rate = own @ v, robot.frame_bias_acceleration(q, v, contact.patch)
-        if not ball:  # whose axes stay
+        if not ball:  # the contact axes of a ball do not rotate with it
             rate[:3] -= cross(velocity[3:], velocity[:3])
         turned = contact.selection @ np.kron(np.eye(2), R.T)
         J.append(turned @ own)
@@ -122,7 +122,7 @@ def contact_rows(robot: Robot, q: ArrayLike, v: ArrayLike, contacts: Sequence[Co
 
 
 NEGLIGIBLE = 1e-7
-"""Singular values below this share of the largest are rounding: rows are of the order of 1 m."""
+"""Singular values below this fraction of the largest count as zero, that is as rounding: rows are of the order of 1."""
 
 
 @dataclass(frozen=True)
@@ -149,7 +149,7 @@ class StanceRank:
 
     @property
     def internal(self) -> int:
-        """Constraints between the limbs, ``rank J_c - rank J_cb``: as many internal forces can be chosen."""
+        """Number of constraints between the limbs, ``rank J_c - rank J_cb``, which is that of free internal forces."""
         return self.constraints - self.base
 
     def __str__(self) -> str:

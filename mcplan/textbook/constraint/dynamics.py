@@ -83,7 +83,7 @@ class ConstrainedDynamics:
         return np.linalg.solve(self.M, force)
 
     def residual(self, vd: ArrayLike, tau: ArrayLike) -> np.ndarray:
-        """Return ``N_c' (M vd + h - S' tau)`` (nv,), which vanishes for every motion that the constraints allow."""
+        """Return ``N_c' (M vd + h - S' tau)`` (nv,), which vanishes for every motion that satisfies the constraints."""
         return self.null_space.T @ (self.M @ np.asarray(vd, float) + self.h - self._generalized(tau))
 
     def impact(self) -> Impact:

@@ -20,12 +20,11 @@ from mcplan.textbook.kinematics.differential import pseudo_inverse
 from mcplan.util.arguments import each, instance, vector, whole
 from mcplan.util.text import summary
 
-LONGEST = 0.2
+MAX_STEP = 0.2
 """m, rad: largest step, for which the linearisation is accurate enough."""
 
-SETTLE = 15
-"""Number of final steps, at most half of all, that only correct the drift of the contacts, if a target is out of
-reach."""
+CORRECTION_STEPS = 15
+"""If a target is out of reach, the last steps only correct the drift of the contacts: so many, or half of all steps."""
 
 DAMPING = 1e-6
 """Damping of the targets' squared singular values: bounds the steps if a target is out of reach or blocked."""
@@ -103,14 +102,14 @@ def support_inverse_kinematics(
     contacts, iterations = each(where, "contacts", contacts, Contact), whole(where, "iterations", iterations)
     q = vector(where, "q", q, robot.nq)
     lower, upper = robot.limits.lower, robot.limits.upper
-    held = {contact.patch: robot.frame_pose(q, contact.patch) for contact in contacts}
-    best, k, settle = np.inf, 0, min(SETTLE, iterations // 2)
+    start_poses = {contact.patch: robot.frame_pose(q, contact.patch) for contact in contacts}
+    best, k, correction_steps = np.inf, 0, min(CORRECTION_STEPS, iterations // 2)
     for k in range(iterations + 1):
         w, J = _task(robot, q, targets)
         rows = contact_rows(robot, q, np.zeros(robot.nv), contacts)
-        back = _drift(robot, q, contacts, held)
+        correction = _drift(robot, q, contacts, start_poses)
         best = float(np.abs(w).max(initial=0.0))
-        if (best <= tolerance and np.abs(back).max(initial=0.0) <= tolerance) or k == iterations:
+        if (best <= tolerance and np.abs(correction).max(initial=0.0) <= tolerance) or k == iterations:
             break
         free = np.ones(robot.nv, bool)
         step = np.zeros(robot.nv)
@@ -118,14 +117,16 @@ def support_inverse_kinematics(
             Jc, Jt = rows.J * free, J * free
             pinv_c = np.linalg.pinv(Jc, DEPENDENT)
             N = np.diag(free.astype(float)) - pinv_c @ Jc
-            first = pinv_c @ back
+            first = pinv_c @ correction
             A = Jt @ N
             S = A @ A.T
             # tolerance by the size of J, not of J N, which is rounding for a task blocked by contacts
             damped = S + DAMPING * np.trace(J @ J.T) / max(len(S), 1) * np.eye(len(S))
-            asked = np.clip(w - Jt @ first, -LONGEST, LONGEST) if k < iterations - settle else np.zeros(len(w))
-            step = first + N @ A.T @ np.linalg.solve(damped, asked)
-            step *= min(1.0, LONGEST / max(float(np.abs(step).max()), 1e-12))
+            desired = (
+                np.clip(w - Jt @ first, -MAX_STEP, MAX_STEP) if k < iterations - correction_steps else np.zeros(len(w))
+            )
+            step = first + N @ A.T @ np.linalg.solve(damped, desired)
+            step *= min(1.0, MAX_STEP / max(float(np.abs(step).max()), 1e-12))
             after = q[7:] + step[6:]
             low, high = (after < lower) & (q[7:] <= lower + ROUNDING), (after > upper) & (q[7:] >= upper - ROUNDING)
             stopped = (low | high) & free[6:]
@@ -134,7 +135,7 @@ def support_inverse_kinematics(
             free[6:][stopped] = False
         q = robot.integrate(q, step, 1.0)
         q[7:] = np.clip(q[7:], lower, upper)
-    slip = float(np.abs(_drift(robot, q, contacts, held)).max(initial=0.0))
+    slip = float(np.abs(_drift(robot, q, contacts, start_poses)).max(initial=0.0))
     return SupportPosture(q, best, slip, k)
 
 
@@ -152,24 +153,26 @@ def _task(robot: Robot, q: np.ndarray, targets: Mapping[str, ArrayLike]) -> tupl
             errors.append(goal - X[:3, 3])
             jacobians.append(J[:3])
         elif goal.shape == (4, 4):
-            errors.append(np.concatenate([goal[:3, 3] - X[:3, 3], _turn(X[:3, :3], goal[:3, :3])]))
+            errors.append(np.concatenate([goal[:3, 3] - X[:3, 3], _rotation(X[:3, :3], goal[:3, :3])]))
             jacobians.append(J)
         else:
             raise InputError(f"target {name!r} has the shape {goal.shape}; expected a pose (4, 4) or a position (3,)")
     return np.concatenate(errors), np.vstack(jacobians)
 
 
-def _drift(robot: Robot, q: np.ndarray, contacts: Sequence[Contact], held: Mapping[str, np.ndarray]) -> np.ndarray:
+def _drift(
+    robot: Robot, q: np.ndarray, contacts: Sequence[Contact], start_poses: Mapping[str, np.ndarray]
+) -> np.ndarray:
     """Return the errors of all contacts in their constrained directions."""
-    found = [np.zeros(0)]
+    errors = [np.zeros(0)]
     for contact in contacts:
-        X, home = robot.frame_pose(q, contact.patch), held[contact.patch]
+        X, start = robot.frame_pose(q, contact.patch), start_poses[contact.patch]
         R = contact.turned(X[:3, :3])
-        away = np.concatenate([R.T @ (home[:3, 3] - X[:3, 3]), R.T @ _turn(X[:3, :3], home[:3, :3])])
-        found.append(contact.selection @ away)
-    return np.concatenate(found)
+        error = np.concatenate([R.T @ (start[:3, 3] - X[:3, 3]), R.T @ _rotation(X[:3, :3], start[:3, :3])])
+        errors.append(contact.selection @ error)
+    return np.concatenate(errors)
 
 
-def _turn(R: np.ndarray, goal: np.ndarray) -> np.ndarray:
+def _rotation(R: np.ndarray, goal: np.ndarray) -> np.ndarray:
     """Return the rotation vector (3,), world axes, from R to the goal."""
     return np.asarray(Rotation.from_matrix(goal @ R.T).as_rotvec())

@@ -13,8 +13,8 @@ orientation of another (lemma 3, eq. 17-28). Joints and their order do not chang
     foot = to_frame(robot, q, v, "left_sole").equations(waist)
     assert np.isclose(foot.kinetic_energy, waist.kinetic_energy)
 
-``nu_G = [com velocity; average angular velocity; joint rates]``: the mass matrix falls into three blocks, and the
-first three equations are Newton's law (eq. 29 to 44).
+With ``nu_G = [com velocity; average angular velocity; joint rates]`` the mass matrix has three diagonal blocks, and
+the first three equations are Newton's law (eq. 29 to 44).
 """
 
 import numpy as np
@@ -105,7 +105,7 @@ def locked_inertia(robot: Robot, q: ArrayLike) -> Array:
     """
     q = numbers(q, (robot.nq,), "q")
     X = _to_com(robot, q)
-    return np.asarray(X @ _of_links(robot, robot.mass_matrix(q))[:, :6] @ X.T, dtype=np.float64)
+    return np.asarray(X @ _link_momentum_matrix(robot, robot.mass_matrix(q))[:, :6] @ X.T, dtype=np.float64)
 
 
 def average_velocity(robot: Robot, q: ArrayLike, v: ArrayLike) -> Array:
@@ -134,7 +134,7 @@ def to_com(robot: Robot, q: ArrayLike, v: ArrayLike) -> VelocityChange:
     """
     eom = equations_of_motion(robot, q, v)
     J, J_rate = np.eye(6, robot.nv), np.zeros((6, robot.nv))
-    J[:3], J_rate[:3] = _of_links(robot, eom.M)[:3] / robot.mass, eom.M_rate[:3] / robot.mass
+    J[:3], J_rate[:3] = _link_momentum_matrix(robot, eom.M)[:3] / robot.mass, eom.M_rate[:3] / robot.mass
     return change_of_first_six(J, J_rate)
 
 
@@ -149,7 +149,7 @@ def to_centroid(robot: Robot, q: ArrayLike, v: ArrayLike) -> VelocityChange:
     q, v : (nq,), (nv,) state.
     """
     eom = equations_of_motion(robot, q, v)
-    X, X_rate, M = _to_com(robot, q), np.zeros((6, 6)), _of_links(robot, eom.M)
+    X, X_rate, M = _to_com(robot, q), np.zeros((6, 6)), _link_momentum_matrix(robot, eom.M)
     X_rate[3:, :3] = -cross_matrix((M[:3] @ eom.nu) / robot.mass - eom.nu[:3])
     A, A_rate = X @ M, X_rate @ M + X @ eom.M_rate[:6]
     I = A[:, :6] @ X.T  # noqa: E741 - the locked inertia
@@ -166,6 +166,6 @@ def _to_com(robot: Robot, q: ArrayLike) -> Array:
     return X
 
 
-def _of_links(robot: Robot, M: Array) -> Array:
-    """Return the momentum of the links about the base's origin (6, nv) by v: rows of M without a base's armature."""
+def _link_momentum_matrix(robot: Robot, M: Array) -> Array:
+    """Return the matrix (6, nv) of the links' momentum about the base's origin: rows of M without base armature."""
     return np.asarray(M[:6] - np.eye(6, robot.nv) * robot.tree.armature, dtype=np.float64)

@@ -21,7 +21,8 @@ Axes = Literal["world", "base"]
 """Axes of an angular velocity: those of the world, or of the rotating frame."""
 
 SINGULAR = 1e-9
-"""Distance to a singularity (rad, m) below which there is no inverse map: its condition number exceeds 1e9."""
+"""rad, m: smallest distance to a singularity at which the inverse map is computed; below, its condition number exceeds
+1e9."""
 
 
 def real(value: ArrayLike, what: str) -> Array:
@@ -93,7 +94,7 @@ class RotationChart(ABC):
     Attributes
     ----------
     name : of the chart.
-    symbols : a name for each number.
+    symbols : a name for each parameter.
     """
 
     name: str
@@ -115,20 +116,20 @@ class RotationChart(ABC):
     def parameters(self, R: ArrayLike) -> Array:
         """Return theta (d,) of a rotation (3, 3)."""
 
-    def _equals(self, theta: Array) -> list[Array]:
-        """Return other parameters of the same rotation, which may be nearer to given ones."""
+    def _equivalent(self, theta: Array) -> list[Array]:
+        """Return other parameters of the same rotation."""
         return []
 
     def parameters_near(self, R: ArrayLike, theta: ArrayLike) -> Array:
-        """Return the parameters (d,) of a rotation (3, 3) that are nearest to theta, if they are not unique.
+        """Return the parameters (d,) of a rotation (3, 3); if they are not unique, those nearest to theta.
 
-        So parameters of similar rotations differ little.
+        So similar rotations have similar parameters.
         """
         near, first = self._numbers(theta), self.parameters(R)
-        return min([first, *self._equals(first)], key=lambda other: float(np.linalg.norm(other - near)))
+        return min([first, *self._equivalent(first)], key=lambda other: float(np.linalg.norm(other - near)))
 
     def derivatives(self, theta: ArrayLike) -> Array:
-        """Return ``dR / dtheta`` (3, 3, d): column i of R turns by ``-[R_i x] E`` (S0 eq. 6)."""
+        """Return ``dR / dtheta`` (3, 3, d): the derivative of column i of R is ``-[R_i x] E`` (S0 eq. 6)."""
         R, E = self.rotation(theta), self.E(theta)
         return np.stack([np.cross(E.T, R[:, i]).T for i in range(3)], axis=1)
 

@@ -91,14 +91,14 @@ def equations_of_motion(robot: Robot, q: ArrayLike, v: ArrayLike) -> EquationsOf
     return EquationsOfMotion(M, C, G, v.copy())
 
 
-def refuse_massless_root(robot: Robot) -> None:
-    """Raise an error for a fixed-base robot with a massless root link, which these coordinates leave free.
+def reject_massless_root(robot: Robot) -> None:
+    """Raise an error for a fixed-base robot with a massless root link, because these coordinates let the base move.
 
-    The root has an armature (`model.assemble`) that represents no body, so its free motion is undefined.
+    The root has an armature (`robot.assemble`) that represents no body, so its free motion is undefined.
     """
     if robot.tree.armature[:6].any():
         root = robot.description.root
-        raise InputError(f"{robot.name}: the root link {root!r} has no mass: these coordinates know it only held")
+        raise InputError(f"{robot.name}: the root link {root!r} has no mass: its free motion is undefined")
 
 
 def gravity_acceleration(size: int) -> Array:
@@ -172,7 +172,7 @@ class EquationOfMotion(NamedTuple):
 
     M : (nv, nv) mass matrix, armature included.
     b : (nv,) Coriolis and centrifugal forces.
-    g : (nv,) forces against gravity.
+    g : (nv,) gravity forces.
     """
 
     M: np.ndarray

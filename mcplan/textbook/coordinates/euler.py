@@ -7,7 +7,7 @@ from mcplan.errors import InputError
 from mcplan.robot.pose import axis_rotation, cross_matrix
 from mcplan.textbook.coordinates.chart import Array, RotationChart, numbers
 
-ALONG = 1e-12
+PARALLEL = 1e-12
 """Sine or cosine of the middle angle below which the outer axes count as parallel: only the sum of the outer angles is
 determined."""
 
@@ -27,7 +27,7 @@ class EulerAngles(RotationChart):
 
     def __init__(self, sequence: str, fixed: bool = False, symbols: tuple[str, str, str] | None = None):
         if len(sequence) != 3 or set(sequence) - set("xyz") or sequence[1] in (sequence[0], sequence[2]):
-            raise InputError(f"Euler angles {sequence!r}: expected three of x, y, z, none beside itself, as in 'zyx'")
+            raise InputError(f"Euler angles {sequence!r}: expected three of x, y, z, no equal neighbours")
         self.sequence, self.fixed = sequence, fixed
         twice = sequence[0] == sequence[2]
         self.symbols = symbols or (
@@ -40,26 +40,26 @@ class EulerAngles(RotationChart):
         self._k = 3 - self._i - self._j
         self._last = last
         self._sign = 1.0 if (self._j - self._i) % 3 == 1 else -1.0
-        """Whether the axes i, j, k are a right-handed set."""
+        """1 if the axes i, j, k are right-handed, else -1."""
 
     def _in_order(self, theta: ArrayLike) -> Array:
         """Return the angles in the order of the product."""
         angles = self._numbers(theta)
         return angles[::-1] if self.fixed else angles
 
-    def _turns(self, theta: ArrayLike) -> tuple[Array, Array, Array]:
+    def _factors(self, theta: ArrayLike) -> tuple[Array, Array, Array]:
         a, b, c = self._in_order(theta)
         axes = np.eye(3)
         return axis_rotation(axes[self._i], a), axis_rotation(axes[self._j], b), axis_rotation(axes[self._last], c)
 
     def rotation(self, theta: ArrayLike) -> Array:
         """Return ``R_i(a) R_j(b) R_k(c)`` (3, 3); S1 eq. 2.33, 2.37, 2.41, 2.44."""
-        A, B, C = self._turns(theta)
+        A, B, C = self._factors(theta)
         return A @ B @ C
 
     def derivatives(self, theta: ArrayLike) -> Array:
         """Return ``dR / dtheta`` (3, 3, 3) by the product rule; the derivative of a factor is ``[axis x]`` times it."""
-        A, B, C = self._turns(theta)
+        A, B, C = self._factors(theta)
         da, db, dc = (cross_matrix(np.eye(3)[i]) for i in (self._i, self._j, self._last))
         rows = [da @ A @ B @ C, A @ db @ B @ C, A @ B @ dc @ C]
         return np.stack(rows[::-1] if self.fixed else rows, axis=2)
@@ -89,7 +89,7 @@ class EulerAngles(RotationChart):
             across = np.hypot(R[i, i], R[i, j])
             b = np.arctan2(sign * R[i, k], across)
             a, c = np.arctan2(-sign * R[j, k], R[k, k]), np.arctan2(-sign * R[i, j], R[i, i])
-        if across < ALONG:
+        if across < PARALLEL:
             turn = R @ axis_rotation(np.eye(3)[j], b).T
             a, c = np.arctan2(sign * turn[k, j], turn[j, j]), 0.0
         return np.array([c, b, a] if self.fixed else [a, b, c])
@@ -103,7 +103,7 @@ class EulerAngles(RotationChart):
         return np.asarray(found + 2 * np.pi * np.round((near - found) / (2 * np.pi)))
 
     def distance_to_singularity(self, theta: ArrayLike) -> float:
-        """Return the distance (rad) of the middle angle to where the outer axes are parallel."""
+        """Return the distance (rad) of the middle angle to the nearest one at which the outer axes are parallel."""
         b = self._numbers(theta)[1]
         return float(np.arcsin(min(1.0, abs(np.sin(b) if self._last == self._i else np.cos(b)))))
 

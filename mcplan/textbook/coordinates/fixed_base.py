@@ -8,7 +8,7 @@ from step to step by a change of base. ::
 
     robot = mc.load_robot("hrp2")
     held = mc.coordinates.fixed_base(robot, robot.posture("half_sitting"), np.zeros(robot.n), "left_sole")
-    assert np.allclose(held.contact_wrench(held.G)[:3], [0.0, 0.0, 9.81 * robot.mass])  # at rest it bears the weight
+    assert np.allclose(held.contact_wrench(held.G)[:3], [0.0, 0.0, 9.81 * robot.mass])  # at rest: the weight
 """
 
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ from mcplan.textbook.coordinates.equations import (
     EquationsOfMotion,
     VelocityChange,
     equations_of_motion,
-    refuse_massless_root,
+    reject_massless_root,
 )
 from mcplan.util.text import summary
 
@@ -36,9 +36,9 @@ class FixedBase:
     Attributes
     ----------
     robot, q : the robot and its configuration (nq,).
-    frame : the link or patch that the world holds.
+    frame : the link or patch at rest.
     change : from the robot's velocity to the one with the frame as base.
-    floating : equations of motion with the frame as base, before it is held.
+    floating : equations of motion with the frame as a floating base.
     """
 
     robot: Robot
@@ -113,14 +113,14 @@ def fixed_base(robot: Robot, q: ArrayLike, joint_rates: ArrayLike, frame: str) -
     ----------
     q : (nq,) configuration.
     joint_rates : (n,) rad/s or m/s; the base moves so that the frame does not.
-    frame : the link or patch that the world holds.
+    frame : the link or patch at rest.
 
     Raises
     ------
     InputError : the root link has no mass, and the frame is on another link, so that the root moves freely.
     """
     if robot.frame(frame)[0] != 0:
-        refuse_massless_root(robot)
+        reject_massless_root(robot)
     q = numbers(q, (robot.nq,), "q")
     held = np.concatenate([np.zeros(6), numbers(joint_rates, (robot.n,), "joint_rates")])
     v = to_frame(robot, q, np.zeros(robot.nv), frame).inverse.velocity(held)

@@ -48,13 +48,13 @@ def point_jacobian(
     q = numbers(q, (robot.nq,), "q")
     R = robot.frame_pose(q, frame)[:3, :3]
     J = transported(robot.frame_jacobian(q, frame), R @ numbers(point, (3,), "point"))
-    return _turned(J, R, axes, "world")
+    return _in_axes(J, R, axes, "world")
 
 
 def relative_jacobian(
     robot: Robot, q: ArrayLike, frame: str, point: ArrayLike = ORIGIN, axes: Literal["base", "local"] = "base"
 ) -> Array:
-    """Return the Jacobian (6, n) of a point relative to the base, with respect to joint rates: hatted in S0.
+    """Return the Jacobian (6, n) of a point relative to the base, with respect to joint rates (with a hat in S0).
 
     It depends on the joints only.
 
@@ -66,7 +66,7 @@ def relative_jacobian(
     """
     shape = _with_base_at_rest(robot, q)
     J = point_jacobian(robot, shape, frame, point)[:, 6:]
-    return _turned(J, robot.frame_pose(shape, frame)[:3, :3], axes, "base")
+    return _in_axes(J, robot.frame_pose(shape, frame)[:3, :3], axes, "base")
 
 
 def frame_jacobian_rate(robot: Robot, q: ArrayLike, v: ArrayLike, frame: str) -> Array:
@@ -156,10 +156,10 @@ def _with_base_at_rest(robot: Robot, q: ArrayLike) -> Array:
     return shape
 
 
-def _turned(J: Array, R: Array, axes: str, kept: str) -> Array:
-    """Return J in the axes of the frame with rotation R, if ``axes`` is ``local``."""
-    if axes == kept:
+def _in_axes(J: Array, R: Array, axes: str, present: str) -> Array:
+    """Return J in the axes of the frame with rotation R, if ``axes`` is ``local``; else in the ``present`` ones."""
+    if axes == present:
         return J
     if axes != "local":
-        raise InputError(f"axes = {axes!r}; expected {kept!r} or 'local'")
+        raise InputError(f"axes = {axes!r}; expected {present!r} or 'local'")
     return np.vstack([R.T @ J[:3], R.T @ J[3:]])

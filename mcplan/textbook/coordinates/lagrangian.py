@@ -18,15 +18,15 @@ from mcplan.errors import InputError, SimulationFailed
 from mcplan.robot.pose import cross_matrix
 from mcplan.robot.robot import Robot
 from mcplan.textbook.coordinates.chart import Array, Axes, RotationChart, numbers
-from mcplan.textbook.coordinates.equations import gravity_acceleration, refuse_massless_root
+from mcplan.textbook.coordinates.equations import gravity_acceleration, reject_massless_root
 from mcplan.textbook.coordinates.jacobian import ORIGIN, relative_jacobian
 from mcplan.textbook.coordinates.quaternion import UNIT_QUATERNION, UnitQuaternion
 from mcplan.textbook.coordinates.rotation_vector import ROTATION_VECTOR
 from mcplan.util.text import summary
 
 STABILISATION = 5.0
-"""1/s, decay rate of the constraint violation in a simulation (Baumgarte 1972). The stages of a step violate the
-constraint by ``dt^2``; a faster decay would mostly react to that."""
+"""1/s: decay rate of the constraint violation in a simulation (Baumgarte 1972). Within a step the Runge-Kutta stages
+violate the constraint by ``dt^2``; a faster decay would mostly react to these."""
 
 
 NEAR = 1e-3
@@ -64,7 +64,7 @@ class Lagrangian:
 
     Raises
     ------
-    InputError : the root link has no mass, so M is singular unless the world holds it.
+    InputError : the root link has no mass, so that M is singular unless the base is fixed.
     """
 
     __repr__ = summary
@@ -72,7 +72,7 @@ class Lagrangian:
     def __init__(
         self, robot: Robot, chart: RotationChart = UNIT_QUATERNION, ball_chart: RotationChart = ROTATION_VECTOR
     ):
-        refuse_massless_root(robot)
+        reject_massless_root(robot)
         self.robot, self.chart, self.ball_chart = robot, chart, ball_chart
         self._theta = slice(3, 3 + chart.size)
         first, d = robot.ball_columns, ball_chart.size
@@ -95,7 +95,7 @@ class Lagrangian:
 
         Raises
         ------
-        InputError : a ball joint has turned by more than half a turn, of which no chart but its rotation vector knows.
+        InputError : a ball joint is rotated by more than half a turn, which only rotation vectors represent.
         """
         q = numbers(configuration, (self.robot.nq,), "configuration")
         out = np.empty(self.size)
@@ -108,7 +108,7 @@ class Lagrangian:
                 name = self.robot.joint_names[columns.start]
                 raise InputError(
                     f"the ball joint of {name!r} is turned by {angle:.6g} rad; expected at most pi in "
-                    f"{self.ball_chart.name}: rotation vectors alone tell a longer turn from the shorter one to its end"
+                    f"{self.ball_chart.name}: only rotation vectors represent larger angles"
                 )
             out[place] = phi if own else self.ball_chart.from_quaternion(ROTATION_VECTOR.to_quaternion(phi))
         return out
@@ -222,7 +222,7 @@ class Lagrangian:
         Parameters
         ----------
         force : (size,) all generalized forces but gravity; see ``force``.
-        stabilisation : s, 1/s: ``drift = 2 s c theta_rate + s^2 C / 2`` lets what violates the constraint decay.
+        stabilisation : s, 1/s: with ``drift = 2 s c theta_rate + s^2 C / 2`` violations of the constraint decay.
         """
         q, rate = self._checked(q), self._checked(q_rate, "q_rate")
         M, N = self.matrices(q, rate)
@@ -250,7 +250,7 @@ class Lagrangian:
     def multiplier(self, q: ArrayLike, q_rate: ArrayLike, q_rate_rate: ArrayLike, force: ArrayLike) -> Array:
         """Return lambda (d - 3,), ``(c c')^-1 c (M q_rate_rate + N q_rate - M [g; 0; 0] - force)``: S0 eq. 33.
 
-        It is zero for all forces that act on bodies, which have nothing across the constraint.
+        It is zero for all forces that act on bodies, because these have no component normal to the constraint.
         """
         rows = self._rows(self._checked(q))
         residual = self.inverse_dynamics(q, q_rate, q_rate_rate) - self._checked(force, "force")

@@ -97,11 +97,11 @@ class Maximal:
         return BodyPoses(np.einsum("kij,kj->ki", X[:, :3, :3], self.com) + X[:, :3, 3], X[:, :3, :3].copy())
 
     def configuration(self, poses: BodyPoses) -> Array:
-        """Return the configuration (nq,) of poses that keep the joints; angles within half a turn of the middle.
+        """Return the configuration (nq,) of poses that satisfy the joints; angles within pi of the middle of the range.
 
         Raises
         ------
-        InputError : no configuration has these poses; the message names the body that is farthest off.
+        InputError : no configuration has these poses; the message names the body with the largest error.
         """
         robot, tree = self.robot, self.robot.tree
         q, known = np.zeros(robot.nq), np.zeros(robot.nv, dtype=bool)
@@ -142,8 +142,8 @@ class Maximal:
         if off.max() > ATTAINABLE:
             worst = int(np.argmax(off))
             raise InputError(
-                f"no configuration has these poses: {self.bodies[worst]!r} would be {off[worst]:.3g} (m, or in its "
-                f"rotation) from where its joints allow it, expected at most {ATTAINABLE:g}"
+                f"no configuration has these poses: the pose of {self.bodies[worst]!r} violates the joints by "
+                f"{off[worst]:.3g} (m, or entry of the rotation), expected at most {ATTAINABLE:g}"
             )
         return q
 
@@ -163,11 +163,11 @@ class Maximal:
 
         Parameters
         ----------
-        strict : refuse velocities that the joints do not allow; else the nearest that they do is returned.
+        strict : reject velocities that violate the joints; otherwise return the nearest feasible one.
 
         Raises
         ------
-        InputError : they are not allowed; the message names the body that is farthest off.
+        InputError : V violates the joints; the message names the body with the largest error.
         """
         J = self.jacobian(q)
         given = numbers(V, (len(J),), "V")
@@ -175,17 +175,17 @@ class Maximal:
         off = np.abs(J @ v - given)
         if strict and off.max() > ATTAINABLE * max(1.0, float(np.abs(given).max())):
             body = self.bodies[(int(np.argmax(off)) // 3) % len(self.bodies)]
-            raise InputError(f"V is no motion of the joints: {body!r} is {off.max():.3g} m/s or rad/s off")
+            raise InputError(f"V violates the joints: the velocity of {body!r} is {off.max():.3g} m/s or rad/s off")
         return np.asarray(v, dtype=np.float64)
 
     def joint_rates(self, q: ArrayLike, V: ArrayLike) -> Array:
-        """Return the rates of the hinges (nv,) from angular velocities alone, body by body (S3 eq. 62 to 66).
+        """Return the rates of revolute and ball joints (nv,) from angular velocities, body by body (S3 eq. 62 to 66).
 
-        ``rate_k = J^_k' R_parent' (w_k - w_parent)``, with the hinge's axis J^ in the parent's frame: no large
-        system is solved. Sliding joints have no share in it: their rates are NaN.
+        ``rate_k = J^_k' R_parent' (w_k - w_parent)``, with the joint's axis J^ in the parent's frame: no large system
+        is solved. The rates of prismatic joints do not follow from angular velocities; they are NaN.
         """
         tree, poses = self.robot.tree, self.poses(q)
-        count, hung, q = len(self.bodies), parents_of(tree), real(q, "q")
+        count, parents, q = len(self.bodies), parents_of(tree), real(q, "q")
         V = numbers(V, (6 * count,), "V")
         w = V[3 * count :].reshape(count, 3)
         out = np.full(self.robot.nv, np.nan)
@@ -195,7 +195,7 @@ class Maximal:
             row = tree.topology[k]
             parent = int(row[PARENT])
             if row[TYPE] == BALL + 2:
-                column, relative = int(row[COLUMN]), poses.rotation[parent].T @ (w[k] - w[hung[k]])
+                column, relative = int(row[COLUMN]), poses.rotation[parent].T @ (w[k] - w[parents[k]])
                 out[column - 2 : column + 1] = ROTATION_VECTOR.E_inverse(q[column - 1 : column + 2]) @ relative
             elif row[TYPE] == REVOLUTE and tree.joint[k, MULTIPLIER] != 0.0:
                 relative = poses.rotation[parent].T @ (w[k] - w[parent])
@@ -217,30 +217,30 @@ class Maximal:
         return np.asarray(self.jacobian(q).T @ np.concatenate([f.ravel(), tau.ravel()]))
 
     def body_forces(self, q: ArrayLike, Q: ArrayLike) -> tuple[Array, Array]:
-        """Return the least forces and torques (m, 3) on the bodies that amount to Q (nv,): S3 eq. 70."""
+        """Return the minimum-norm forces and torques (m, 3) on the bodies with the sum Q (nv,): S3 eq. 70."""
         pair = np.linalg.lstsq(self.jacobian(q).T, numbers(Q, (self.robot.nv,), "Q"), rcond=None)[0]
         f, tau = np.asarray(pair, dtype=np.float64).reshape(2, len(self.bodies), 3)
         return f, tau
 
     def hinge_torques(self, tau: ArrayLike) -> Array:
-        """Return the least torque vector (m, 3) of each hinge, in its parent's frame, of joint torques (n,): eq. 71.
+        """Return the minimum-norm torque vector (m, 3) of each revolute joint, in its parent's frame: S3 eq. 71.
 
-        The base's row is zero.
+        The base's row is zero. ``tau`` (n,) are the joint torques.
 
         Raises
         ------
-        InputError : the robot has sliding joints, or such that follow another: these are no torques of one hinge.
+        InputError : the robot has prismatic, ball or mimic joints.
         """
         tau = numbers(tau, (self.robot.n,), "tau")
         columns = self.robot.tree.topology[1:, COLUMN]
         if (self.robot.tree.topology[1:, TYPE] != REVOLUTE).any() or len(set(columns)) < len(columns):
-            raise InputError(f"{self.robot.name!r} has joints that slide or follow others; hinge torques are of hinges")
+            raise InputError(f"{self.robot.name!r} has prismatic, ball or mimic joints; expected revolute ones only")
         return np.vstack([np.zeros(3), *(tau[columns[k - 1] - 6] * self._hinge(k) for k in range(1, len(self.bodies)))])
 
     def body_torques(self, q: ArrayLike, hinge: ArrayLike) -> Array:
-        """Return the torques on the bodies (m, 3), world axes, of torque vectors in the hinges (m, 3): S3 eq. 68.
+        """Return the torques on the bodies (m, 3), world axes, of torque vectors in revolute joints (m, 3): S3 eq. 68.
 
-        Each hinge turns its body and its parent against each other.
+        Each joint torque acts on its body, and with opposite sign on the parent.
         """
         poses = self.poses(q)
         hinge = numbers(hinge, (len(self.bodies), 3), "hinge torques")

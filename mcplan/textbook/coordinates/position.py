@@ -15,7 +15,7 @@ class PositionChart(ABC):
     Attributes
     ----------
     name : of the chart.
-    symbols : a name for each number.
+    symbols : a name for each coordinate.
     """
 
     name: str
@@ -26,7 +26,7 @@ class PositionChart(ABC):
 
     @property
     def size(self) -> int:
-        """How many numbers: three."""
+        """Number of coordinates: three."""
         return 3
 
     @abstractmethod
@@ -61,8 +61,8 @@ class PositionChart(ABC):
         if distance < SINGULAR:
             values = ", ".join(f"{s} = {x:.6g}" for s, x in zip(self.symbols, chi, strict=True))
             raise InputError(
-                f"{self.name} coordinates: {values} is {distance:.3g} m from the axis, where a velocity has no rates; "
-                f"expected {SINGULAR:g} m at least"
+                f"{self.name} coordinates: {values} is {distance:.3g} m from the axis, where they are singular; "
+                f"expected at least {SINGULAR:g} m"
             )
         return np.asarray(np.linalg.inv(self.E(chi)), dtype=np.float64)
 

@@ -16,7 +16,7 @@ class UnitQuaternion(RotationChart):
     symbols = ("w", "x", "y", "z")
 
     def rotation(self, theta: ArrayLike) -> Array:
-        """Return R (3, 3) by S0 eq. 11, a rotation where the length is one."""
+        """Return R (3, 3) by S0 eq. 11, a rotation if theta has unit length."""
         a, b, c, d = self._numbers(theta)
         return np.array(
             [
@@ -32,7 +32,7 @@ class UnitQuaternion(RotationChart):
         matrix_to_quaternion(numbers(R, (3, 3), "rotation"), quat)
         return quat
 
-    def _equals(self, theta: Array) -> list[Array]:
+    def _equivalent(self, theta: Array) -> list[Array]:
         return [-theta]
 
     def derivatives(self, theta: ArrayLike) -> Array:
@@ -48,7 +48,7 @@ class UnitQuaternion(RotationChart):
     def E(self, theta: ArrayLike, axes: Axes = "world") -> Array:
         """Return ``E = 2 [-e, w 1 + [e x]]`` (3, 4): S1 eq. 2.98.
 
-        It equals S0 eq. 10 on rates tangent to the unit sphere, and is zero across it, which eq. 10 is not.
+        It equals S0 eq. 10 for rates tangent to the unit sphere. For rates normal to it, it is zero, unlike eq. 10.
         """
         w, x, y, z = self._numbers(theta)
         E = 2.0 * np.array([[-x, w, -z, y], [-y, z, w, -x], [-z, -y, x, w]])
@@ -79,7 +79,7 @@ class UnitQuaternion(RotationChart):
 
         Raises
         ------
-        InputError : it has no length.
+        InputError : its length is zero.
         """
         theta, out = self._numbers(theta), np.empty(4)
         if not theta.any():
@@ -100,7 +100,7 @@ UNIT_QUATERNION = UnitQuaternion()
 
 
 PAIRS = tuple((i, j) for i in range(3) for j in range(i, 3))
-"""The six products of columns that ``R' R = 1`` fixes."""
+"""Pairs of columns whose six inner products ``R' R = 1`` determines."""
 
 
 class RotationMatrix(RotationChart):
@@ -125,7 +125,7 @@ class RotationMatrix(RotationChart):
     def E(self, theta: ArrayLike, axes: Axes = "world") -> Array:
         """Return E (3, 9) of ``omega = sum R_i x dR_i / 2`` over the columns.
 
-        It equals S0 eq. 10 on rates that keep R a rotation, and is zero across them, which eq. 10 is not.
+        It equals S0 eq. 10 for rates that keep R a rotation. For rates normal to these it is zero, unlike eq. 10.
         """
         R = self.rotation(theta)
         E = np.empty((3, 3, 3))

@@ -32,7 +32,7 @@ def _coefficients(t: float) -> tuple[float, float, float, float]:
 
 
 class RotationVector(RotationChart):
-    """``phi``: the axis, as long as the angle in rad (S1 eq. 2.47 and 2.104 to 2.107); singular at full turns."""
+    """``phi``: axis times angle in rad (S1 eq. 2.47 and 2.104 to 2.107); singular at full turns."""
 
     name = "rotation vector"
     symbols = ("phi_x", "phi_y", "phi_z")
@@ -44,12 +44,12 @@ class RotationVector(RotationChart):
         return R
 
     def parameters(self, R: ArrayLike) -> Array:
-        """Return phi (3,), at most pi long; at pi one of the two that are the same rotation."""
+        """Return phi (3,), at most pi long; at pi one of the two opposite vectors of the same rotation."""
         phi = np.empty(3)
         rotation_log(numbers(R, (3, 3), "rotation"), np.empty(4), phi)
         return phi
 
-    def _equals(self, theta: Array) -> list[Array]:
+    def _equivalent(self, theta: Array) -> list[Array]:
         angle = float(np.linalg.norm(theta))
         return [theta * (1.0 + 2 * np.pi * turns / angle) for turns in (-2, -1, 1)] if angle > 0.0 else []
 
@@ -63,8 +63,8 @@ class RotationVector(RotationChart):
     def _world_rate(self, theta: Array, rate: Array) -> Array:
         a, b, a_slope, b_slope = _coefficients(float(np.linalg.norm(theta)))
         K, D, along = cross_matrix(theta), cross_matrix(rate), float(theta @ rate)
-        grown = a * D + along * a_slope * K + b * (D @ K + K @ D) + along * b_slope * K @ K
-        return np.asarray(grown, dtype=np.float64)
+        E_rate = a * D + along * a_slope * K + b * (D @ K + K @ D) + along * b_slope * K @ K
+        return np.asarray(E_rate, dtype=np.float64)
 
     def distance_to_singularity(self, theta: ArrayLike) -> float:
         """Return the distance (rad) of the angle to nonzero multiples of 2 pi; zero is regular."""
@@ -80,7 +80,7 @@ class RotationVector(RotationChart):
 
 
 class AngleAxis(RotationChart):
-    """``theta = (angle, n)`` with a unit axis n (S1 eq. 2.46 to 2.50 and 2.100 to 2.103); singular at no turn."""
+    """``theta = (angle, n)`` with a unit axis n (S1 eq. 2.46 to 2.50 and 2.100 to 2.103); singular at angle 0."""
 
     name = "angle and axis"
     symbols = ("angle", "n_x", "n_y", "n_z")
@@ -92,9 +92,9 @@ class AngleAxis(RotationChart):
         return np.asarray(c * np.eye(3) + s * cross_matrix(n) + (1 - c) * np.outer(n, n), dtype=np.float64)
 
     def parameters(self, R: ArrayLike) -> Array:
-        """Return the angle, from 0 to pi, and the axis (4,); without a turn the axis is x.
+        """Return the angle, from 0 to pi, and the axis (4,), which is x at angle 0.
 
-        By the arctangent of the quaternion's parts: the arccosine of S1 eq. 2.49 loses half the digits near 0 and pi.
+        It uses the arctangent of the quaternion's parts: the arccosine of S1 eq. 2.49 loses half the digits near 0, pi.
         """
         quat = np.empty(4)
         matrix_to_quaternion(numbers(R, (3, 3), "rotation"), quat)
@@ -102,7 +102,7 @@ class AngleAxis(RotationChart):
         axis = quat[1:] / length if length > 0.0 else np.array([1.0, 0.0, 0.0])
         return np.array([2.0 * np.arctan2(length, quat[0]), *axis])
 
-    def _equals(self, theta: Array) -> list[Array]:
+    def _equivalent(self, theta: Array) -> list[Array]:
         turns = [theta + np.array([2 * np.pi * k, 0.0, 0.0, 0.0]) for k in (-1, 0, 1)]
         return turns + [-other for other in turns]
 

@@ -1,4 +1,4 @@
-"""Homogeneous transformations, and the velocity and acceleration of points of moving bodies (S1 2.6 and 2.7).
+"""Homogeneous transformations; velocity and acceleration of points of moving bodies (S1 sections 2.6 and 2.7).
 
 A pose ``X_AB`` (4, 4) takes coordinates in B to coordinates in A; poses in a chain multiply, ``X_AC = X_AB X_BC``
 (S1 eq. 2.112), with ``@``.
@@ -7,7 +7,7 @@ The velocity of a frame has three representations (S2 section 2.4, Traversaro, P
 
     inertial   [o_rate - omega x o; omega]      of the body's point at the world's origin (right-trivialised)
     body       [R' o_rate; R' omega]            in the axes of the frame (left-trivialised)
-    mixed      [o_rate; omega]                  of the frame's origin, in world axes: what the robot's v is
+    mixed      [o_rate; omega]                  of the frame's origin, in world axes: as in the robot's v
 
 with ``o`` and ``R`` the frame's origin and rotation in the world, linear part first.
 """
@@ -49,7 +49,7 @@ def transformed(X: ArrayLike, point: ArrayLike) -> Array:
 
 
 def velocity_transform(X: ArrayLike) -> Array:
-    """Return ``[R [p x] R; 0 R]`` (6, 6): a 6D velocity written in B, in A (S2 section 2.2).
+    """Return ``[R [p x] R; 0 R]`` (6, 6), which transforms 6D velocities from B to A (S2 section 2.2).
 
     S2 has a misprint: the upper right block is ``[o x] R``, not ``o``.
 
@@ -65,7 +65,7 @@ def velocity_transform(X: ArrayLike) -> Array:
 
 
 def force_transform(X: ArrayLike) -> Array:
-    """Return ``[R 0; [p x] R R]`` (6, 6): a 6D force written in B, in A; the inverse transpose of the other.
+    """Return ``[R 0; [p x] R R]`` (6, 6), which transforms 6D forces from B to A: ``velocity_transform``^-T.
 
     Parameters
     ----------
@@ -105,13 +105,13 @@ def point_acceleration(twist: ArrayLike, acceleration: ArrayLike, arm: ArrayLike
 
 
 def velocity_from_moving_axes(R: ArrayLike, omega: ArrayLike, r: ArrayLike, r_rate: ArrayLike) -> Array:
-    """Return ``B_v = B_r_rate + B_omega x B_r`` (3,), the velocity in axes that turn: S1 eq. 2.129.
+    """Return ``B_v = B_r_rate + B_omega x B_r`` (3,), a velocity in rotating axes: S1 eq. 2.129.
 
     Parameters
     ----------
-    R : (3, 3) from the axes that turn to those at rest.
-    omega : (3,) their angular velocity, in axes at rest, rad/s.
-    r, r_rate : (3,) coordinates in the axes that turn, and their rates.
+    R : (3, 3) from the rotating axes to those at rest.
+    omega : (3,) angular velocity of the rotating axes, in axes at rest, rad/s.
+    r, r_rate : (3,) coordinates in the rotating axes, and their rates.
     """
     R, r = numbers(R, (3, 3), "rotation"), numbers(r, (3,), "position")
     turning = R.T @ numbers(omega, (3,), "angular velocity")
@@ -126,12 +126,12 @@ def _to_mixed(X: Array, representation: str) -> Array:
     """Return the matrix (6, 6) from a representation to the mixed one."""
     if representation not in REPRESENTATIONS:
         raise InputError(f"representation {representation!r}; expected one of {', '.join(REPRESENTATIONS)}")
-    here = np.eye(4)
+    relative = np.eye(4)
     if representation == "inertial":
-        here[:3, 3] = -X[:3, 3]  # the frame at the origin of the world, seen from the frame's own origin
+        relative[:3, 3] = -X[:3, 3]  # position of the world's origin relative to the frame's origin
     elif representation == "body":
-        here[:3, :3] = X[:3, :3]
-    return velocity_transform(here)
+        relative[:3, :3] = X[:3, :3]
+    return velocity_transform(relative)
 
 
 def representation_change(X: ArrayLike, source: Representation, target: Representation) -> Array:

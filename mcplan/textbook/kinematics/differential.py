@@ -1,14 +1,14 @@
 """Inverse differential kinematics: joint rates for desired velocities (S1 sections 2.9.1 and 2.9.2).
 
 A task is a Jacobian J (m, k) and a desired velocity w (m,) of ``J rate``. Stacked tasks share the error; prioritised
-ones act in the null space of those before. ::
+ones act in the null space of the preceding ones. ::
 
     import numpy as np
     from mcplan.textbook.kinematics import VelocityTask, prioritised
 
     tip = VelocityTask([[0.0, -0.866, -0.866], [-2.0, -1.5, -0.5]], [1.0, 1.0])
-    still = VelocityTask(np.eye(3)[:2], [0.0, 0.0])
-    assert np.allclose(tip.error(prioritised([tip, still])), 0.0)
+    rest = VelocityTask(np.eye(3)[:2], [0.0, 0.0])
+    assert np.allclose(tip.error(prioritised([tip, rest])), 0.0)
 """
 
 from collections.abc import Sequence
@@ -21,8 +21,8 @@ from mcplan.errors import InputError
 from mcplan.textbook.coordinates.chart import Array, numbers, real
 from mcplan.util.text import summary
 
-SMALLEST = 1e-9
-"""Relative tolerance of singular values: a task projected into the null space of others has rounding errors."""
+SINGULAR_VALUE = 1e-9
+"""Relative size of singular values that count as zero: a task projected into a null space has rounding errors."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +60,7 @@ def pseudo_inverse(J: ArrayLike, scale: float = 0.0) -> Array:
     scale : reference size for small singular values, if J is a part of a larger matrix.
     """
     U, s, Vt = np.linalg.svd(_matrix(J), full_matrices=False)
-    keep = s > SMALLEST * max(scale, float(s.max(initial=0.0)))
+    keep = s > SINGULAR_VALUE * max(scale, float(s.max(initial=0.0)))
     return np.asarray((Vt[keep].T / s[keep]) @ U[:, keep].T, dtype=np.float64)
 
 
@@ -129,7 +129,7 @@ def prioritised(tasks: Sequence[VelocityTask], damping: float | Sequence[float] 
 
     Raises
     ------
-    InputError : Jacobians of different widths, or another number of dampings.
+    InputError : the Jacobians have different widths, or ``damping`` has a wrong length.
     """
     _require(tasks)
     k = tasks[0].J.shape[1]
@@ -150,7 +150,7 @@ def prioritised(tasks: Sequence[VelocityTask], damping: float | Sequence[float] 
 def _require(tasks: Sequence[VelocityTask]) -> None:
     if not tasks or len({task.J.shape[1] for task in tasks}) > 1:
         sizes = ", ".join(str(task.J.shape) for task in tasks) or "none"
-        raise InputError(f"tasks with Jacobians of one width are expected; given: {sizes}")
+        raise InputError(f"Jacobians of tasks: {sizes}; expected at least one, all of the same width")
 
 
 def _matrix(J: ArrayLike) -> Array:
@@ -165,5 +165,5 @@ def _roots(weights: ArrayLike, count: int) -> Array:
     """Return the roots (count,) of weights."""
     given = numbers(weights, (count,), "weights")
     if (given < 0.0).any():
-        raise InputError(f"weights = {given}; expected none below zero")
+        raise InputError(f"weights = {given}; expected non-negative")
     return np.sqrt(given)

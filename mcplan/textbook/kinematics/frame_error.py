@@ -22,8 +22,8 @@ class FrameTarget:
     position : (3,) target, m; None: free.
     rotation : (3, 3) target; None: free.
     chart : the rotation error is the difference of this chart's parameters, with the analytic Jacobian (S1 algorithm
-        1). None: the rotation vector between the two, with the geometric Jacobian, which follows the shortest rotation
-        (S1 eq. 2.235 to 2.237).
+        1). None: it is the rotation vector of the shortest rotation, with the geometric Jacobian (S1 eq. 2.235 to
+        2.237).
     near : use the chart's parameters of the target that are nearest to the present ones, so that small rotations are
         small differences; S1 uses those of the chart's formulas.
     """
@@ -34,7 +34,7 @@ class FrameTarget:
     chart: RotationChart | None = None
     near: bool = False
 
-    def off(self, X: Array) -> tuple[float, float]:
+    def errors(self, X: Array) -> tuple[float, float]:
         """Return the distances to a pose (4, 4): m, and rad of the shortest rotation; 0 for free components."""
         distance = 0.0 if self.position is None else float(np.linalg.norm(self.position - X[:3, 3]))
         turn = np.zeros(3) if self.rotation is None else rotation_error(self.rotation, X[:3, :3])

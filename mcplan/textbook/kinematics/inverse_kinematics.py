@@ -6,8 +6,8 @@
     robot = mc.load_robot("hrp2")
     q = robot.posture("half_sitting")
     soles = {name: robot.frame_pose(q, name) for name in ("left_sole", "right_sole")}
-    reach = soles | {"right_hand": [0.45, -0.2, 0.8]}
-    answer = mc.inverse_kinematics(robot, reach, start=q)
+    targets = soles | {"right_hand": [0.45, -0.2, 0.8]}
+    answer = mc.inverse_kinematics(robot, targets, start=q)
     assert answer.reached, answer.message
 """
 
@@ -122,9 +122,9 @@ def inverse_kinematics(
         )
     levels = _levels(aims, weights or {}, priorities or {})
     if method == "transpose" and (len(levels) > 1 or posture is not None):
-        raise InputError("method 'transpose' knows no priorities and no posture: take 'damped' or 'pseudo_inverse'")
-    wish = None if posture is None else _checked(robot, posture, "posture")
-    search = _Search(robot, levels, wish, method, limits, robot.fixed if fixed_base is None else fixed_base)
+        raise InputError("method 'transpose' has no priorities and no posture: use 'damped' or 'pseudo_inverse'")
+    desired_posture = None if posture is None else _checked(robot, posture, "posture")
+    search = _Search(robot, levels, desired_posture, method, limits, robot.fixed if fixed_base is None else fixed_base)
     q = robot.neutral() if start is None else _checked(robot, start, "start")
     found: list[InverseKinematics] = []
     random = np.random.default_rng(seed)
@@ -132,15 +132,15 @@ def inverse_kinematics(
         found.append(_result(robot, aims, tolerance, search.path(q, aims, gain, tolerance, max_iterations)))
         q = np.concatenate([q[:7], robot.random_configuration(random)[7:]])
 
-    def missed(answer: InverseKinematics) -> list[float]:
+    def error_by_priority(answer: InverseKinematics) -> list[float]:
         worst = [max(max(answer.errors[aim.frame]) for aim, _ in level) for level in levels]
         return [0.0 if error <= tolerance else error for error in worst]
 
-    return min(found, key=missed)
+    return min(found, key=error_by_priority)
 
 
 class _Search:
-    """Iterative search within the joint limits."""
+    """Iterative search from one start, within the joint limits."""
 
     def __init__(
         self,
@@ -157,29 +157,29 @@ class _Search:
         lower, upper = (robot.limits.lower, robot.limits.upper) if limits else (-free, free)
         self._lower, self._upper = np.concatenate([-base, lower]), np.concatenate([base, upper])
 
-    def path(self, q: Array, aims: list[FrameTarget], gain: float, tolerance: float, most: int) -> Array:
+    def path(self, q: Array, aims: list[FrameTarget], gain: float, tolerance: float, max_steps: int) -> Array:
         """Return the configurations (., nq) from q on, until the targets are reached and the posture has converged."""
         before = np.zeros(self.robot.nv)
-        path, reach = [self.moved(q, before)], LARGEST_STEP
-        for _ in range(most):
+        path, max_step = [self.moved(q, before)], LARGEST_STEP
+        for _ in range(max_steps):
             q = path[-1]
-            met = _met(self.robot, q, aims, tolerance)
-            if met and self.posture is None:
+            reached_all = _reached(self.robot, q, aims, tolerance)
+            if reached_all and self.posture is None:
                 break
-            dq = self.step(q, gain, reach)
+            dq = self.step(q, gain, max_step)
             # oscillating steps are too long for the linearisation; with unreachable targets they would never end
-            reach = 0.5 * reach if before @ dq < 0.0 else min(LARGEST_STEP, 1.5 * reach)
+            max_step = 0.5 * max_step if before @ dq < 0.0 else min(LARGEST_STEP, 1.5 * max_step)
             before = dq
-            if np.abs(dq).max() < (tolerance if met else STALLED):
+            if np.abs(dq).max() < (tolerance if reached_all else STALLED):
                 break
             path.append(self.moved(q, dq))
         return np.array(path)
 
-    def step(self, q: Array, gain: float, reach: float) -> Array:
+    def step(self, q: Array, gain: float, max_step: float) -> Array:
         """Return the step (nv,) from q, as for ``integrate``: ``gain`` times the full step.
 
-        No coordinate moves by more than ``reach``. A joint that would leave its range stops at its limit, and the step
-        of the others is computed without it.
+        No coordinate moves by more than ``max_step``. A joint that would leave its range stops at its limit, and the
+        step of the other joints is computed without it.
         """
         tasks = [self._level(q, level) for level in self.levels]
         if self.posture is not None:
@@ -187,15 +187,15 @@ class _Search:
         damping = self._damping(tasks)
         now = np.concatenate([np.zeros(6), q[7:]])
         low, high = self._lower - now, self._upper - now
-        given, value = low >= high, np.zeros(self.robot.nv)
+        fixed, value = low >= high, np.zeros(self.robot.nv)
         while True:
-            rest = [VelocityTask(np.where(given, 0.0, t.J), gain * t.w - t.J[:, given] @ value[given]) for t in tasks]
-            dq = np.where(given, value, self._solve(rest, damping))
-            dq *= min(1.0, reach / max(float(np.abs(dq).max()), 1e-300))
-            over = ~given & ((dq < low) | (dq > high))
+            rest = [VelocityTask(np.where(fixed, 0.0, t.J), gain * t.w - t.J[:, fixed] @ value[fixed]) for t in tasks]
+            dq = np.where(fixed, value, self._solve(rest, damping))
+            dq *= min(1.0, max_step / max(float(np.abs(dq).max()), 1e-300))
+            over = ~fixed & ((dq < low) | (dq > high))
             if not over.any():
                 return dq
-            value, given = np.where(over, np.clip(dq, low, high), value), given | over
+            value, fixed = np.where(over, np.clip(dq, low, high), value), fixed | over
 
     def moved(self, q: Array, dq: Array) -> Array:
         """Return q after a step, with joints clipped to their limits."""
@@ -241,13 +241,13 @@ def _levels(
     return [[(a, float(weights.get(a.frame, 1.0))) for a in aims if priorities.get(a.frame, 0) == r] for r in ranks]
 
 
-def _met(robot: Robot, q: Array, aims: list[FrameTarget], tolerance: float) -> bool:
-    return all(max(aim.off(robot.frame_pose(q, aim.frame))) <= tolerance for aim in aims)
+def _reached(robot: Robot, q: Array, aims: list[FrameTarget], tolerance: float) -> bool:
+    return all(max(aim.errors(robot.frame_pose(q, aim.frame))) <= tolerance for aim in aims)
 
 
 def _result(robot: Robot, aims: list[FrameTarget], tolerance: float, path: Array) -> InverseKinematics:
     q = path[-1]
-    errors = {aim.frame: aim.off(robot.frame_pose(q, aim.frame)) for aim in aims}
+    errors = {aim.frame: aim.errors(robot.frame_pose(q, aim.frame)) for aim in aims}
     worst = max(errors, key=lambda name: max(errors[name]))
     reached, steps = max(errors[worst]) <= tolerance, len(path) - 1
     distance, angle = errors[worst]

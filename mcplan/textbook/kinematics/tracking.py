@@ -75,14 +75,14 @@ def tracking_velocity(
     damping : of the inverse, for references near singularities.
     """
     q = numbers(q, (robot.nq,), "q")
-    aim = replace(frame_target(robot, frame, pose, rotation), near=True)
-    task, wanted = aim.task(robot, q), numbers(velocity, (6,), "velocity")
-    parts = [] if aim.position is None else [wanted[:3]]
-    if aim.rotation is not None and rotation is None:
-        parts.append(wanted[3:])
-    elif aim.rotation is not None and rotation is not None:
+    target = replace(frame_target(robot, frame, pose, rotation), near=True)
+    task, desired = target.task(robot, q), numbers(velocity, (6,), "velocity")
+    parts = [] if target.position is None else [desired[:3]]
+    if target.rotation is not None and rotation is None:
+        parts.append(desired[3:])
+    elif target.rotation is not None and rotation is not None:
         theta = rotation.parameters(robot.frame_pose(q, frame)[:3, :3])
-        parts.append(rotation.E_inverse(rotation.parameters_near(aim.rotation, theta)) @ wanted[3:])
+        parts.append(rotation.E_inverse(rotation.parameters_near(target.rotation, theta)) @ desired[3:])
     J = task.J.copy()
     if fixed_base:
         J[:, :6] = 0.0
@@ -128,7 +128,7 @@ def track(
     q[0], error = numbers(start, (robot.nq,), "start"), np.empty((steps + 1, 2))
     for k in range(steps + 1):
         pose, velocity = reference(k * dt)
-        error[k] = frame_target(robot, frame, pose).off(robot.frame_pose(q[k], frame))
+        error[k] = frame_target(robot, frame, pose).errors(robot.frame_pose(q[k], frame))
         if k < steps:
             v = tracking_velocity(
                 robot, q[k], frame, pose, velocity, gain, rotation=rotation, fixed_base=fixed_base, damping=damping

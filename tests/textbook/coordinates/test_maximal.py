@@ -112,7 +112,7 @@ def test_what_the_joints_do_not_allow_is_refused(case):
         bodies.configuration(apart)
     V = bodies.velocity(q, v)
     V[3] += 5.0
-    with pytest.raises(InputError, match="V is no motion of the joints: 'link"):
+    with pytest.raises(InputError, match="V violates the joints: the velocity of 'link"):
         bodies.generalized_velocity(q, V)
     nearest = bodies.generalized_velocity(q, V, strict=False)
     for step in 0.01 * rng.normal(size=(20, bodies.robot.nv)):

@@ -131,7 +131,7 @@ def test_a_task_that_says_the_opposite_of_the_first_is_ignored(rng):
 def test_tasks_that_do_not_fit_are_refused():
     with pytest.raises(InputError, match=r"a task has a Jacobian \(2, 3\) and a velocity \(3,\)"):
         VelocityTask(np.zeros((2, 3)), np.zeros(3))
-    with pytest.raises(InputError, match="tasks with Jacobians of one width are expected; given: none"):
+    with pytest.raises(InputError, match="Jacobians of tasks: none; expected at least one"):
         stacked([])
 
 

@@ -235,7 +235,7 @@ def test_the_same_call_gives_the_same_answer(robots):
         ({"targets": {"tool": [0, 0, 1]}, "weights": {"tool": "much"}}, "weight of 'tool' = 'much'; expected an array"),
         ({"targets": {"tool": [0, 0, 1]}, "gain": "high"}, "gain and tolerance = .* expected an array"),
         ({"targets": {"tool": [0, 0, 1]}, "start": np.zeros(10)}, "has the length 0; expected 1"),
-        ({"targets": {"tool": [0, 0, 1]}, "method": "transpose", "posture": np.eye(10)[3]}, "knows no priorities"),
+        ({"targets": {"tool": [0, 0, 1]}, "method": "transpose", "posture": np.eye(10)[3]}, "has no priorities"),
     ],
 )
 def test_what_cannot_be_used_is_refused(robots, arguments, message):

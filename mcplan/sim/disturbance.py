@@ -26,18 +26,18 @@ class Disturbance:
     """
 
     def __init__(self, robot: Robot, settings: SimulationSettings, dt: float, seed: int):
-        self.robot, self.pushes, self._flaws = robot, settings.pushes, settings.imperfections
+        self.robot, self.pushes, self._imperfections = robot, settings.pushes, settings.imperfections
         self._torque_rng, self._sensor_rng = (np.random.default_rng([seed, k]) for k in (4, 5))
         self._limit = robot.limits.torque
         self._bound = self._limit if settings.torque_limits else np.full(robot.n, np.inf)
-        self._late: deque[np.ndarray] = deque(maxlen=1 + round(self._flaws.torque_delay / dt))
+        self._delayed: deque[np.ndarray] = deque(maxlen=1 + round(self._imperfections.torque_delay / dt))
 
     def measured(self, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the measured state (7+n,), (6+n,); the pose of a fixed base is exact."""
-        if self._flaws.position_noise:
-            q = self.robot.integrate(q, self._noise(self._flaws.position_noise), 1.0)
-        if self._flaws.velocity_noise:
-            v = v + self._noise(self._flaws.velocity_noise)
+        if self._imperfections.position_noise:
+            q = self.robot.integrate(q, self._noise(self._imperfections.position_noise), 1.0)
+        if self._imperfections.velocity_noise:
+            v = v + self._noise(self._imperfections.velocity_noise)
         return q, v
 
     def _noise(self, deviation: float) -> np.ndarray:
@@ -52,12 +52,12 @@ class Disturbance:
 
         During the initial delay the first command acts.
         """
-        if self._late.maxlen != 1:
-            self._late.append(tau)
-            tau = self._late[0]
-        if not self._flaws.torque_noise:
+        if self._delayed.maxlen != 1:
+            self._delayed.append(tau)
+            tau = self._delayed[0]
+        if not self._imperfections.torque_noise:
             return tau
-        noise = self._flaws.torque_noise * self._limit * self._torque_rng.standard_normal(len(tau))
+        noise = self._imperfections.torque_noise * self._limit * self._torque_rng.standard_normal(len(tau))
         return np.clip(tau + noise, -self._bound, self._bound)
 
     def external(self, t: float, q: np.ndarray) -> np.ndarray | None:
@@ -93,12 +93,12 @@ def steps_per_tick(scenario: Scenario) -> int:
     return steps
 
 
-def validate_disturbances(scenario: Scenario, physics: str, own: bool = False) -> None:
+def validate_disturbances(scenario: Scenario, physics: str, custom_controller: bool = False) -> None:
     """Reject disturbances and free contact directions that are impossible or not supported by a back end.
 
     Parameters
     ----------
-    own : whether a custom controller computes the torques: then free contact directions do not matter.
+    custom_controller : whether a custom controller computes the torques: then free contact directions do not matter.
 
     Raises
     ------
@@ -111,7 +111,7 @@ def validate_disturbances(scenario: Scenario, physics: str, own: bool = False) -
         solver_options(scenario.control.solver)
     except InputError as error:
         problems.append(document.problem(("control", "solver"), str(error)))
-    if physics != "qp" and not own and scenario.control.type == "whole_body":
+    if physics != "qp" and not custom_controller and scenario.control.type == "whole_body":
         start = tuple(ContactSpec.model_validate(contact.to_data()) for contact in scenario.start.contacts)
         one = not isinstance(document.data.get("goal"), list)
         for place, message in unsupported_freedoms(

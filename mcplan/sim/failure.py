@@ -17,40 +17,40 @@ class FailureDetector:
 
     Parameters
     ----------
-    plan : Plan; its lowest centre of mass is the measure of a fall.
+    plan : Plan; the robot has fallen if its centre of mass is far below the lowest planned one.
     dt : s.
-    max_infeasible_time : s, length of the window in which failures of the program are counted.
+    max_infeasible_time : s, length of the time window in which failures of the program are counted.
     """
 
     def __init__(self, plan: Plan, dt: float, max_infeasible_time: float):
-        places = plan.scenario.robot.com(np.array([stance.q for stance in plan.stances]))
-        self._lowest = -np.inf if plan.scenario.robot.fixed else float(places[:, 2].min()) - FALL
+        com = plan.scenario.robot.com(np.array([stance.q for stance in plan.stances]))
+        self._lowest = -np.inf if plan.scenario.robot.fixed else float(com[:, 2].min()) - FALL
         self._failed: deque[bool] = deque(maxlen=max(1, round(max_infeasible_time / dt)))
         self._count = 0
         self._since, self._why = 0.0, ""
 
     def fell(self, com: np.ndarray, reference: np.ndarray) -> str:
         """Return a message if the robot has fallen, else an empty text; centre of mass and its reference (3,), m."""
-        place = com.tolist()
-        if place[2] < self._lowest:
-            return f"fell: the centre of mass is at a height of {place[2]:.2f} m"
-        away = math.dist(place, reference.tolist())
-        return f"fell: the centre of mass is {away:.2f} m from its reference" if away > MAX_COM_ERROR_M else ""
+        position = com.tolist()
+        if position[2] < self._lowest:
+            return f"fell: the centre of mass is at a height of {position[2]:.2f} m"
+        distance = math.dist(position, reference.tolist())
+        return f"fell: the centre of mass is {distance:.2f} m from its reference" if distance > MAX_COM_ERROR_M else ""
 
     def no_solution(self, t: float, status: int, message: str, violation: float = np.inf) -> str:
-        """Count failures of the program (status 0: solved); return a message once there are too many.
+        """Count failures of the program (status 0: solved); return a message once half of the window has failed.
 
-        A step fails by its constraint ``violation``, not by its status: rounding errors of the contacts of a robot at
-        rest are no failure.
+        A step fails only if its constraint ``violation`` is not negligible, whatever its status: rounding errors of the
+        contacts of a robot at rest are no failure.
         """
         failed = status != 0 and violation > NEGLIGIBLE_VIOLATION
         if failed and not self._count:
             self._since, self._why = t, message
-        most = self._failed.maxlen or 0
-        if len(self._failed) == most:
+        window = self._failed.maxlen or 0
+        if len(self._failed) == window:
             self._count -= self._failed[0]
         self._failed.append(failed)
         self._count += self._failed[-1]
-        if 2 * self._count <= most:
+        if 2 * self._count <= window:
             return ""
         return f"the whole-body program has no solution since t = {self._since:.3f} s: {self._why}"

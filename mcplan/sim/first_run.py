@@ -34,12 +34,12 @@ SCENARIO = "table_hand"
 
 @contextmanager
 def compiling_ahead(physics: str) -> Iterator[bool]:
-    """Run the compilation during the block unless the cache is complete; yield whether it runs."""
+    """Compile in a second process during the block, unless the cache is complete; yield whether it runs."""
     if is_cached(fill) and is_cached(search_posture):
         yield False
         return
-    nowhere = subprocess.DEVNULL
-    process = subprocess.Popen([sys.executable, "-m", __name__, physics], stdin=nowhere, stdout=nowhere, stderr=nowhere)
+    null = subprocess.DEVNULL
+    process = subprocess.Popen([sys.executable, "-m", __name__, physics], stdin=null, stdout=null, stderr=null)
     try:
         yield True
     finally:
@@ -48,14 +48,14 @@ def compiling_ahead(physics: str) -> Iterator[bool]:
 
 
 def compile_all(physics: str) -> None:
-    """Solve a program, search a posture, simulate a step: in the order in which the first process needs them last."""
+    """Compile the kernels of a program, a posture search and a step; first those that the first process needs last."""
     scenario = load_scenario(SCENARIO)
-    _solve_a_program(scenario)
-    _search_a_posture(scenario)
-    _take_a_step(scenario, physics)
+    _solve_program(scenario)
+    _search_posture(scenario)
+    _simulate_step(scenario, physics)
 
 
-def _solve_a_program(scenario: Scenario) -> None:
+def _solve_program(scenario: Scenario) -> None:
     robot, start = scenario.robot, scenario.start
     contacts = [ContactConstraint(contact) for contact in start.contacts]
     tasks: list[Task] = [ComTask(), PostureTask(start.q[7:])]
@@ -66,7 +66,7 @@ def _solve_a_program(scenario: Scenario) -> None:
     program.solve()
 
 
-def _search_a_posture(scenario: Scenario) -> None:
+def _search_posture(scenario: Scenario) -> None:
     robot, start = scenario.robot, scenario.start
     search = PostureSearch(robot, np.ones(robot.nv), 0.0)
     rows = [contact_rows(robot, scenario.environment, contact, None) for contact in start.contacts]
@@ -75,16 +75,16 @@ def _search_a_posture(scenario: Scenario) -> None:
     search.missed(task, start.q)
 
 
-def _take_a_step(scenario: Scenario, physics: str) -> None:
+def _simulate_step(scenario: Scenario, physics: str) -> None:
     """Execute a minimal plan: standing, then without the last contact, in the initial posture."""
     q, contacts = scenario.start.q, scenario.start.contacts
-    nothing, rest = {contact.patch: np.zeros(6) for contact in contacts}, np.zeros(len(q) - 7)
-    standing = PlannedStance(contacts, "start", None, q, nothing, rest, {})
+    wrenches, torques = {contact.patch: np.zeros(6) for contact in contacts}, np.zeros(len(q) - 7)
+    standing = PlannedStance(contacts, "start", None, q, wrenches, torques, {})
     count, com = 7, scenario.robot.com(q)
-    still = Segment(contacts, np.linspace(0.0, 1.0, count), np.tile(q, (count, 1)), np.tile(com, (count, 1)))
+    rest = Segment(contacts, np.linspace(0.0, 1.0, count), np.tile(q, (count, 1)), np.tile(com, (count, 1)))
     patch = contacts[-1].patch
-    motion = Transition(patch, (still,))
-    lifting = PlannedStance(contacts[:-1], "remove", patch, q, nothing, rest, {}, transition=motion)
+    motion = Transition(patch, (rest,))
+    lifting = PlannedStance(contacts[:-1], "remove", patch, q, wrenches, torques, {}, transition=motion)
     Simulation(Plan(scenario, (standing, lifting)), physics).step()
 
 

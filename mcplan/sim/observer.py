@@ -20,7 +20,7 @@ class StepSample:
     q, v : (7+n,), (6+n,) state at t.
     tau : (n,) joint torques on [t, t + dt) (N m).
     wrenches : by patch, (6,) at the patch origin in world axes.
-    forces : by patch (k,3) at the contact's points, or the contact points of the back end.
+    forces : by patch (k,3) at the contact's points, or ``PointForces`` of the back end.
     status : 0 solved, 1 slack form, 2 hold, 3 no program.
     objects : (O, 7) poses of the scene's free objects at t; None: there are none.
     phase, phases : index of the present phase and number of phases; ``phase / phases`` measures the progress.

@@ -1,6 +1,6 @@
 """Interface of physics back ends: state, actions, and the outcome of each step.
 
-Back ends are independent of plan and controller, so that they can validate them.
+Back ends are independent of plan and controller, so that they can validate both.
 """
 
 from collections.abc import Callable, Mapping
@@ -21,7 +21,7 @@ class PointForces(NamedTuple):
     link : (K,) index into the robot's links, then the objects.
     patch : (K,) index into the recorder's patches, -1 for an unplanned contact.
     xyz : (K, 3) m.
-    normal : (K, 3) unit, leaving the support.
+    normal : (K, 3) unit, away from the support.
     force : (K, 3) on the link, N.
     """
 
@@ -56,7 +56,7 @@ class Action(NamedTuple):
 
 
 def action_of(action: Action | ArrayLike, n: int) -> Action:
-    """Return an action; joint torques (n,) become one without expectations.
+    """Return the action; joint torques (n,) become an action without expected accelerations and forces.
 
     Raises
     ------

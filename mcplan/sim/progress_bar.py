@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from rich.progress import TaskID
 
 
-class _Shown:
-    """Context manager that displays one task, and the activity that the work reports."""
+class _ProgressDisplay:
+    """Context manager that displays one task, and the activity that its code reports."""
 
     name: str
 
@@ -38,7 +38,7 @@ class _Shown:
         BARS.update(self._task, what, share)
 
 
-class Working(_Shown):
+class Working(_ProgressDisplay):
     """Progress display of an activity of unknown length: name and elapsed time."""
 
     def __init__(self, name: str) -> None:
@@ -46,17 +46,17 @@ class Working(_Shown):
         self.name = name
 
 
-class PlanningProgress(_Shown):
+class PlanningProgress(_ProgressDisplay):
     """Progress display of planning: clock time, examined stances and postures, moves left to the goal."""
 
     name = "planning"
 
-    def update(self, nodes: int, calls: int, least: float) -> None:
+    def update(self, nodes: int, calls: int, min_potential: float) -> None:
         """Show stances, calls of the posture generator, and the smallest potential so far (about the moves left)."""
-        BARS.update(self._task, f"{nodes} stances, {calls} postures, ~{max(least, 0.0):.1f} moves to go")
+        BARS.update(self._task, f"{nodes} stances, {calls} postures, ~{max(min_potential, 0.0):.1f} moves to go")
 
 
-class ProgressBar(Observer, _Shown):
+class ProgressBar(Observer, _ProgressDisplay):
     """Progress bar of a simulation, an observer: simulated time, real-time factor, time left, phase."""
 
     name = "simulating"

@@ -16,7 +16,7 @@ from mcplan.util.text import summary
 
 
 class QpPhysics:
-    """Integrates the commanded accelerations on R³ x SO(3) x R^n.
+    """Integrates the accelerations of the whole-body program on R³ x SO(3) x R^n.
 
         v+ = v + dt vd,   q+ = integrate(q, v+, dt)
 
@@ -28,7 +28,7 @@ class QpPhysics:
     robot : Robot
     q : (7+n,) initial configuration.
     v : (6+n,) initial velocity; None is rest.
-    objects : free objects; those not in the program do not move.
+    objects : free objects; objects that are not in the program do not move.
 
     Source: S0, sec. 7 (the simulation by the program's accelerations).
     """

@@ -8,11 +8,11 @@ import numpy as np
 from mcplan.robot.description import Geometry, MeshShape, Sphere
 from mcplan.robot.patch import Patch
 
-BEYOND = 3e-3
-"""m: largest extent of a rounded foot beyond the ball that represents it."""
+MAX_PROTRUSION = 3e-3
+"""m: largest distance by which a rounded foot may extend beyond the ball that represents it."""
 
 NEAR = 5e-3
-"""Distance within which a point belongs to a patch (m)."""
+"""m: a point belongs to a patch if it is nearer than this."""
 
 
 def touching_patch(
@@ -23,9 +23,9 @@ def touching_patch(
     normal: np.ndarray,
     active: Sequence[str],
 ) -> str | None:
-    """Return the patch that contains a point, or None: first one meant to touch, then the one that faces the support.
+    """Return the patch that contains a point, or None. Active patches come first, then the one that faces the support.
 
-    A sole that stands on its front edge touches with the toe.
+    For example, a sole that stands on its front edge touches with the toe patch.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ def touching_patch(
     patches : by name.
     pose : of a patch: R (3,3) and p (3,).
     xyz, normal : (3,) of the point, the normal towards the link.
-    active : patches that are meant to touch.
+    active : patches in contact according to the controller.
     """
     best, found = (False, -np.inf), None
     for name in names:
@@ -47,14 +47,14 @@ def touching_patch(
 
 
 def ball_covers_shape(patch: Patch, link: str, geometry: Geometry) -> bool:
-    """Whether a ball represents the shapes of its link: none of them extends beyond it."""
+    """Return whether a ball patch replaces a shape of its link, because the shape does not extend beyond the ball."""
     shape = geometry.shape
     if not patch.radius or patch.link != link or not isinstance(shape, Sphere | MeshShape):
         return False
     arm = geometry.p - patch.p
     if isinstance(shape, Sphere):
-        return float(np.linalg.norm(arm)) + shape.radius < patch.radius + BEYOND
-    return bool(np.linalg.norm(shape.vertices @ geometry.R.T + arm, axis=1).max() < patch.radius + BEYOND)
+        return float(np.linalg.norm(arm)) + shape.radius < patch.radius + MAX_PROTRUSION
+    return bool(np.linalg.norm(shape.vertices @ geometry.R.T + arm, axis=1).max() < patch.radius + MAX_PROTRUSION)
 
 
 def distance(local: np.ndarray, polygon: np.ndarray) -> float:

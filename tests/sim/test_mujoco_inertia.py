@@ -58,7 +58,7 @@ def test_massless_links_weigh_nothing_however_they_are_thrown_around(tmp_path):
 @pytest.mark.filterwarnings("ignore::mcplan.robot.description.RobotWarning")
 def test_an_inertia_that_no_body_has_is_corrected_with_a_warning(tmp_path):
     robot = two_links(tmp_path, BODY, inertial(1, 0.01, 0.01, 0.03))
-    with pytest.warns(RuntimeWarning, match="moments of inertia of c are no body's"):
+    with pytest.warns(RuntimeWarning, match="moments of inertia of c violate the triangle inequality"):
         physics = MujocoPhysics(robot, Environment(), robot.neutral())
     np.testing.assert_allclose(sorted(physics.model.body_inertia[-1]), [0.02, 0.02, 0.04], rtol=1e-6)
 

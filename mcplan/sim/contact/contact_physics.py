@@ -62,17 +62,17 @@ class ContactPhysics:
     q : (7+n,) initial configuration; v : (6+n,) initial velocity, None for rest.
     patches : names of the recorded patches, in the order of the record; None: all patches of the robot.
     settings : of contacts and joints.
-    contacts : planned contacts; their friction, force limits and free directions apply wherever the same patch and
-        support touch. For several of the same two see ``pair_frictions`` and ``closing_grasp``.
+    contacts : planned contacts; their friction, force limits and free directions apply whenever the same patch and
+        support touch. For several contacts of one such pair see ``pair_frictions`` and ``closing_grasp``.
 
     Attributes
     ----------
     q, v : state of the robot.
     object_q, object_v : (O, 7), (O, 6) pose and velocity of the objects' frames, world axes.
     t : s.
-    centre_q, centre_v : pose and velocity of their centres of mass.
-    counted, iterations : number of contacts and Newton iterations of the last step.
-    settled : whether the fixed point of Coulomb's law was found in the last step.
+    centre_q, centre_v : pose and velocity of the objects' centres of mass.
+    contact_count, iterations : number of contacts and Newton iterations of the last step.
+    converged : whether the fixed point of Coulomb's law was found in the last step.
     """
 
     name = "contact"
@@ -106,9 +106,9 @@ class ContactPhysics:
         self._tau, self._force, self._wrench, self._tau_ext = shared.tau, shared.force, shared.wrench, shared.tau_ext
         self._counts = shared.counts
         self.centre_q[:] = np.array([[*p, *quat_from_rotation(R)] for R, p in places]).reshape(-1, 7)
-        self._link_mates = _link_mates(robot, self.patches)
+        self._patches_on_link = _patches_on_link(robot, self.patches)
         grips = [name for name in self.patches if robot.patches[name].kind == "grasp"]
-        self._holding = [name for name in grips if name != MOUNT]
+        self._grips = [name for name in grips if name != MOUNT]
         self._held = bool(grips)
         if robot.fixed:
             self._hold(MOUNT, self.q, (np.inf, np.inf))
@@ -116,11 +116,11 @@ class ContactPhysics:
     @classmethod
     def of_world(cls, world: World) -> "ContactPhysics":
         """Return the back end of a world."""
-        given = (world.robot, world.environment, world.q, world.patches, world.settings)
-        return cls(*given, contacts=world.contacts)
+        arguments = (world.robot, world.environment, world.q, world.patches, world.settings)
+        return cls(*arguments, contacts=world.contacts)
 
     @property
-    def counted(self) -> int:
+    def contact_count(self) -> int:
         """Number of contacts in the last step."""
         return int(self._counts[0])
 
@@ -130,25 +130,25 @@ class ContactPhysics:
         return int(self._counts[1])
 
     @property
-    def settled(self) -> bool:
+    def converged(self) -> bool:
         """Whether the fixed point of Coulomb's law was found in the last step."""
         return bool(self._counts[5])
 
     def step(self, action: Action | ArrayLike, dt: float = 1e-3) -> StepOutcome:
         """Advance the state by dt (s), under an action or under joint torques (n,)."""
         action = action_of(action, self.robot.n)
-        if self._holding:
+        if self._grips:
             self._update_grasps(action.active)
-        begun, before = self.q, self.v
+        q_start, before = self.q, self.v
         self.q, self.v = self.q.copy(), self.v.copy()
         self._tau[:], self._force[:] = action.tau, 0.0
         if action.external is not None:
             self._force[: self.robot.nv] = action.external
         contact_step(*self._fixed, *self._moving, float(dt), self.q, self.v)
         self.t += dt
-        return self._outcome((self.v - before) / dt, action.active, begun)
+        return self._outcome((self.v - before) / dt, action.active, q_start)
 
-    def _outcome(self, vd: np.ndarray, meant: Sequence[str], begun: np.ndarray) -> StepOutcome:
+    def _outcome(self, vd: np.ndarray, active: Sequence[str], q_start: np.ndarray) -> StepOutcome:
         _, _, count, finite, lost, _ = self._counts.tolist()
         if lost:
             raise SimulationFailed(
@@ -158,8 +158,8 @@ class ContactPhysics:
         if not finite:
             raise SimulationFailed(f"the state of physics contact is not finite at t = {self.t:g} s", "not a number")
         index, value = self._touch.report_index[:count].copy(), self._touch.report[:count].copy()
-        if self._link_mates:
-            self._attribute(index, value, meant, begun)
+        if self._patches_on_link:
+            self._assign_patches(index, value, active, q_start)
         points = PointForces(index[:, 0], index[:, 1], value[:, :3], value[:, 3:6], value[:, 6:])
         used = set(index[:, 1].tolist())
         if self._held:
@@ -168,53 +168,53 @@ class ContactPhysics:
         wrenches = {name: wrench[p] for p, name in enumerate(self.patches) if p in used}
         return StepOutcome(vd, self._tau_ext.copy(), wrenches, points, tuple(wrenches))
 
-    def _attribute(self, index: np.ndarray, value: np.ndarray, meant: Sequence[str], begun: np.ndarray) -> None:
+    def _assign_patches(self, index: np.ndarray, value: np.ndarray, active: Sequence[str], q_start: np.ndarray) -> None:
         """Assign points that lie in several patches of a link, such as a sole and its toe, to the one that touches.
 
-        If only one patch of the link is meant to touch, it keeps its points.
+        If only one patch of the link is active, it keeps its points.
         """
 
         @cache
         def pose(name: str) -> tuple[np.ndarray, np.ndarray]:
-            X = self.robot.frame_pose(begun, name)
+            X = self.robot.frame_pose(q_start, name)
             return X[:3, :3], X[:3, 3]
 
         for k, p in enumerate(index[:, 1].tolist()):
-            if p not in self._link_mates:
+            if p not in self._patches_on_link:
                 continue
-            own, names = self.patches[p], self._link_mates[p]
-            if own in meant and sum(name in meant for name in names) == 1:
+            old, names = self.patches[p], self._patches_on_link[p]
+            if old in active and sum(name in active for name in names) == 1:
                 continue
-            name = touching_patch(names, self.robot.patches, pose, value[k, :3], value[k, 3:6], meant) or own
-            if name == own:
+            new = touching_patch(names, self.robot.patches, pose, value[k, :3], value[k, 3:6], active) or old
+            if new == old:
                 continue
-            index[k, 1] = self.patches.index(name)
-            for patch, sign in ((own, -1.0), (name, 1.0)):
+            index[k, 1] = self.patches.index(new)
+            for patch, sign in ((old, -1.0), (new, 1.0)):
                 row, force = self._wrench[self.patches.index(patch)], sign * value[k, 6:]
                 row[:3] += force
                 row[3:] += cross(value[k, :3] - pose(patch)[1], force)
 
     def _update_grasps(self, active: Iterable[str]) -> None:
         """Close the active grasps on bars within reach; open the others."""
-        for name in self._holding:
+        for name in self._grips:
             row = self.grasps[self.patches.index(name)]
             if name not in active:
                 row[HELD] = 0.0
             elif row[HELD] == 0.0 and (bar := self._within_reach(name)) is not None:
-                mine = [contact for contact in self._grasps if (contact.patch, contact.support) == (name, bar)]
-                hold = closing_grasp(mine, self.robot.frame_pose(self.q, name)[:3, 3])
-                limited = hold or self.robot.patches[name]
-                self._hold(name, self.q, (limited.max_force, limited.max_moment))
-                row[FREE : FREE + 6] = 0.0 if hold is None else ~hold.selection.any(axis=0)
+                planned = [contact for contact in self._grasps if (contact.patch, contact.support) == (name, bar)]
+                grasp = closing_grasp(planned, self.robot.frame_pose(self.q, name)[:3, 3])
+                limits = grasp or self.robot.patches[name]
+                self._hold(name, self.q, (limits.max_force, limits.max_moment))
+                row[FREE : FREE + 6] = 0.0 if grasp is None else ~grasp.selection.any(axis=0)
 
-    def _hold(self, name: str, q: np.ndarray, most: tuple[float, float]) -> None:
-        """Hold a patch at its pose at q, up to a force (N) and a moment (N m)."""
+    def _hold(self, name: str, q: np.ndarray, limits: tuple[float, float]) -> None:
+        """Hold a patch at its pose at q, with limits of force (N) and moment (N m)."""
         if name not in self.patches:
             raise InputError(f"physics contact: patch {name} of {self.robot.name} is not in `patches`")
         row, X = self.grasps[self.patches.index(name)], self.robot.frame_pose(q, name)
         row[HELD] = 1.0
         row[ANCHOR : ANCHOR + 9], row[ANCHOR + 9 : ANCHOR + 12] = X[:3, :3].ravel(), X[:3, 3]
-        row[BOUND : BOUND + 2] = most
+        row[BOUND : BOUND + 2] = limits
 
     def _within_reach(self, name: str) -> str | None:
         """Return the name of the nearest bar within reach of the patch."""
@@ -244,7 +244,7 @@ class ContactPhysics:
         return v
 
 
-def _link_mates(robot: Robot, patches: Sequence[str]) -> dict[int, list[str]]:
+def _patches_on_link(robot: Robot, patches: Sequence[str]) -> dict[int, list[str]]:
     """Return, by index of a patch that shares its link with others, all patches of that link."""
     by_link: dict[str, list[str]] = {}
     for name in patches:

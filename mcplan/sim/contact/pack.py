@@ -32,18 +32,18 @@ Bump = tuple[int, np.ndarray, float, np.ndarray]
 
 
 def shape_bumps(shape: Shape, R: np.ndarray, p: np.ndarray) -> list[Bump]:
-    """Return the bumps of a shape whose frame has the pose ``R``, ``p``: the features that can touch a plane first.
+    """Return the bumps of a shape with the pose ``R``, ``p``: its features that can touch a plane first.
 
-    A cylinder touches with the lowest points of its rims; three more points on each rim support it upright.
+    A cylinder touches with the lowest point of each rim; three more points on each rim support an upright one.
     """
-    nowhere = np.zeros(3)
+    no_axis = np.zeros(3)
     if isinstance(shape, Sphere):
-        return [(BALL, p, shape.radius, nowhere)]
+        return [(BALL, p, shape.radius, no_axis)]
     if isinstance(shape, Capsule):
-        return [(BALL, p + R[:, 2] * z, shape.radius, nowhere) for z in (-shape.length / 2, shape.length / 2)]
+        return [(BALL, p + R[:, 2] * z, shape.radius, no_axis) for z in (-shape.length / 2, shape.length / 2)]
     if isinstance(shape, Box):
         corners = np.array(np.meshgrid(*[(-s / 2, s / 2) for s in shape.size], indexing="ij")).reshape(3, -1).T
-        return [(BALL, p + R @ corner, 0.0, nowhere) for corner in corners]
+        return [(BALL, p + R @ corner, 0.0, no_axis) for corner in corners]
     if isinstance(shape, Cylinder):
         found: list[Bump] = []
         for z in (-shape.length / 2, shape.length / 2):
@@ -51,25 +51,25 @@ def shape_bumps(shape: Shape, R: np.ndarray, p: np.ndarray) -> list[Bump]:
             found.append((RIM, centre, shape.radius, R[:, 2]))
             for angle in 2 * np.pi * np.arange(3) / 3:
                 arm = shape.radius * (np.cos(angle) * R[:, 0] + np.sin(angle) * R[:, 1])
-                found.append((BALL, centre + arm, 0.0, nowhere))
+                found.append((BALL, centre + arm, 0.0, no_axis))
         return found
     if isinstance(shape, MeshShape):
-        return [(BALL, p + R @ corner, 0.0, nowhere) for corner in hull_corners(shape.vertices)[0]]
+        return [(BALL, p + R @ corner, 0.0, no_axis) for corner in hull_corners(shape.vertices)[0]]
     raise TypeError(f"unknown shape {type(shape).__name__}")
 
 
 FRICTION = 0.7
-"""Friction of links and obstacles, which no plan touches."""
+"""Friction coefficient of links and obstacles, for unplanned contacts."""
 
-ROUGH = 2e-3
-"""Overlap of links in the initial posture (m) beyond which their shapes count as inaccurate, not as in contact."""
+MAX_INITIAL_OVERLAP = 2e-3
+"""m: links that overlap by more than this in the initial posture have inaccurate shapes; they do not collide."""
 
 
 class PackedShapes(NamedTuple):
-    """Fields of ``Scene`` that concern shapes.
+    """Fields of ``ContactScene`` that concern shapes.
 
-    span : (bodies, 2) first and last shape (exclusive) of each body, objects last.
-    slabs : number of the shape of each surface of the world; bars are the last shapes.
+    span : (bodies, 2) first shape and end of the shapes of each body, objects last.
+    slabs : index of the shape of each surface of the world; bars are the last shapes.
     """
 
     shapes: Shapes
@@ -87,9 +87,9 @@ def pack_shapes(robot: Robot, environment: Environment, q: np.ndarray) -> Packed
     place = np.argsort(order, kind="stable")
     solids, bodies = [solids[i] for i in order], [bodies[i] for i in order]
     links = [robot.link_names.index(names[i]) for i in order]
-    pairs = place[_pairs_apart(robot, q)]
-    ours, count, first = len(solids), len(robot.tree.topology), len(robot.link_names)
-    friction = [FRICTION] * ours
+    pairs = place[_separate_pairs(robot, q)]
+    robot_count, count, first = len(solids), len(robot.tree.topology), len(robot.link_names)
+    friction = [FRICTION] * robot_count
     for i, thing in enumerate(environment.objects):
         solids.append(solid(thing.shape, np.eye(3), -shape_inertia(thing.shape, thing.mass)[0]))
         bodies.append(count + i)
@@ -98,22 +98,22 @@ def pack_shapes(robot: Robot, environment: Environment, q: np.ndarray) -> Packed
     moving = len(solids)
     solids += [solid(obstacle.shape, obstacle.R, obstacle.p) for obstacle in environment.obstacles]
     friction += [FRICTION] * len(environment.obstacles)
-    met = range(ours, len(solids))
+    others = range(robot_count, len(solids))
     found = [tuple(pair) for pair in pairs.tolist()]
-    found += [(a, b) for a in range(ours) for b in met if b < moving or not (robot.fixed and bodies[a] == 0)]
-    found += [(a, b) for a, b in combinations(met, 2) if a < moving]
+    found += [(a, b) for a in range(robot_count) for b in others if b < moving or not (robot.fixed and bodies[a] == 0)]
+    found += [(a, b) for a, b in combinations(others, 2) if a < moving]
     slabs = range(len(solids), len(solids) + len(environment.surfaces))
     solids += [slab(surface) for surface in environment.surfaces] + [bar_solid(bar) for bar in environment.bars]
-    still = len(solids) - moving
+    fixed_count = len(solids) - moving
     stops = np.searchsorted(bodies, np.arange(count + len(environment.objects) + 1))
     span = np.column_stack([stops[:-1], stops[1:]])
     if robot.fixed:
         span[0] = 0  # a fixed base does not collide with slabs and bars
     pair = np.array(found, np.int64).reshape(-1, 2)
-    bodies += [-1] * still
+    bodies += [-1] * fixed_count
     return PackedShapes(
         pack(solids, bodies),
-        read_only(np.array([*links, *[-1] * still], np.int64)),
+        read_only(np.array([*links, *[-1] * fixed_count], np.int64)),
         span,
         read_only(np.column_stack([pair, np.array(bodies, np.int64)[pair]])),
         read_only(np.array([min(friction[a], friction[b]) for a, b in pair], float)),
@@ -121,25 +121,25 @@ def pack_shapes(robot: Robot, environment: Environment, q: np.ndarray) -> Packed
     )
 
 
-def _pairs_apart(robot: Robot, q: np.ndarray) -> np.ndarray:
+def _separate_pairs(robot: Robot, q: np.ndarray) -> np.ndarray:
     """Return the pairs (K,2) of ``link_solids`` that can touch and do not overlap at q."""
     _, solids, bodies = link_solids(robot)
     pairs = self_pairs(robot)
     if not len(pairs):
         return pairs
     found, values = np.zeros(len(pairs), np.int64), np.zeros((len(pairs), PAIR_SIZE))
-    space, margins = new_scratch(robot, len(solids), len(pairs)), np.full(len(pairs), -ROUGH)
+    space, margins = new_scratch(robot, len(solids), len(pairs)), np.full(len(pairs), -MAX_INITIAL_OVERLAP)
     shapes = pack(solids, bodies)
     count = fill_distances(robot.tree, shapes, read_only(pairs), margins, np.array(q), space, found, values)
     return np.delete(pairs, found[:count], axis=0)
 
 
-RIGID = 1e-6
-"""Compliance of the mounting of a fixed base relative to that of a contact: joints move as if it were rigid, to nine
+MOUNT_COMPLIANCE = 1e-6
+"""Compliance of the mount of a fixed base relative to that of a contact: joints move as with a rigid mount, to nine
 digits."""
 
 
-WITHIN = 1e-3
+EDGE_INSET = 1e-3
 """m: distance inside the edge of its support of the extra support points of an overhanging object."""
 
 
@@ -155,7 +155,7 @@ def pack_scene(
 
     Parameters
     ----------
-    patches : names of the patches in use; the rest of a link touches by its collision shapes.
+    patches : names of the patches in use; elsewhere a link touches with its collision shapes.
     q : (7+n,) initial posture, at which the inertia of the limbs scales the compliance.
     contacts : planned contacts, with their own friction; they also define how objects rest on supports.
     """
@@ -186,9 +186,9 @@ def pack_scene(
     for i, row in enumerate(chains):
         chain[i, : len(row)] = row
 
-    ease, joint_ease = _eases(robot, q)
+    ease, joint_ease = _inverse_inertias(robot, q)
     if robot.fixed:
-        ease[0] *= RIGID
+        ease[0] *= MOUNT_COMPLIANCE
     body_rows = np.zeros((bodies + len(objects), 9))
     for i, group in enumerate(bumps):
         points = [(bump[1], bump[2]) for _, bump, _, _ in group]
@@ -197,7 +197,7 @@ def pack_scene(
             if at == i:
                 patch = robot.patches[name]
                 points += [(offset[9:] + offset[:9].reshape(3, 3) @ x, patch.radius) for x in patch.points]
-        body_rows[i, :4] = _ball(points)
+        body_rows[i, :4] = _bounding_ball(points)
     body_rows[:bodies, 4] = ease
     for i, thing in enumerate(objects, bodies):
         body_rows[i, 4:] = [1 / thing.mass, thing.mass, *shape_inertia(thing.shape, thing.mass)[1]]
@@ -227,7 +227,7 @@ def pack_scene(
         body_index=_integers([[stops[i], stops[i + 1], len(row), *shapes.span[i]] for i, row in enumerate(chains)], 5),
         body=read_only(body_rows),
         chain=_integers(list(chain), chain.shape[1]),
-        joint=read_only(np.concatenate([_joints(robot, settings, joint_ease), _free(6 * len(objects))])),
+        joint=read_only(np.concatenate([_joints(robot, settings, joint_ease), _free_joint_rows(6 * len(objects))])),
         parent=read_only(_parents(robot, len(objects))),
         shapes=shapes.shapes,
         shape_link=shapes.link,
@@ -242,7 +242,7 @@ def _corners(patch: Patch) -> np.ndarray:
 
 
 def _frictions(patches: Sequence[str], supports: Sequence[Support], contacts: Iterable[Contact]) -> np.ndarray:
-    """Return the friction (P, S + B) of patches on supports: that of the support, or of a contact of the two."""
+    """Return the friction (P, S + B) of patches on supports: that of their planned contact, else of the support."""
     table = np.tile(np.array([support.friction for support in supports], float), (len(patches), 1))
     names = [support.name for support in supports]
     for (patch, support), friction in pair_frictions(contacts).items():
@@ -250,13 +250,13 @@ def _frictions(patches: Sequence[str], supports: Sequence[Support], contacts: It
     return table
 
 
-Placed = tuple[int, Bump, float, int]
+PlacedBump = tuple[int, Bump, float, int]
 """A bump on its body: index of the link or object, the bump, its largest friction, its patch or -1."""
 
 
-def _robot_bumps(robot: Robot, patches: Sequence[str]) -> list[list[Placed]]:
+def _robot_bumps(robot: Robot, patches: Sequence[str]) -> list[list[PlacedBump]]:
     """Return the bumps of collision shapes by body, and the balls of patches, which replace those of their links."""
-    found: list[list[Placed]] = [[] for _ in robot.tree.topology]
+    found: list[list[PlacedBump]] = [[] for _ in robot.tree.topology]
     for i, link in enumerate(robot.link_names):
         body, offset = robot.frame(link)
         if robot.fixed and body == 0:
@@ -276,7 +276,7 @@ def _robot_bumps(robot: Robot, patches: Sequence[str]) -> list[list[Placed]]:
     return found
 
 
-def _object_bumps(environment: Environment, links: int, contacts: Iterable[Contact]) -> list[list[Placed]]:
+def _object_bumps(environment: Environment, links: int, contacts: Iterable[Contact]) -> list[list[PlacedBump]]:
     """Return the bumps of free objects relative to their centres of mass, and support points of overhanging ones."""
     carriers = [contact.carrier for contact in contacts if contact.carrier is not None]
     found = []
@@ -287,12 +287,12 @@ def _object_bumps(environment: Environment, links: int, contacts: Iterable[Conta
             rests = [resting_contact(thing, environment)]
             rests += [carrier.rest for carrier in carriers if carrier.name == thing.name]
             corners = np.array([bump[1] for bump in bumps])
-            bumps += [(BALL, place, 0.0, np.zeros(3)) for place in _at_edges(rests, corners - centre) + centre]
+            bumps += [(BALL, place, 0.0, np.zeros(3)) for place in _edge_points(rests, corners - centre) + centre]
         found.append([(links + i, bump, thing.friction, -1) for bump in bumps])
     return found
 
 
-def _at_edges(rests: Iterable[Contact | None], corners: np.ndarray) -> np.ndarray:
+def _edge_points(rests: Iterable[Contact | None], corners: np.ndarray) -> np.ndarray:
     """Return the support points (k,3) of an object, in its axes, that are not corners (c,3) of it.
 
     They are moved slightly inwards, onto the support.
@@ -301,7 +301,7 @@ def _at_edges(rests: Iterable[Contact | None], corners: np.ndarray) -> np.ndarra
     for rest in rests:
         if rest is not None:
             away = np.linalg.norm(rest.points[:, None] - corners, axis=2).min(axis=1)
-            found.append(shrunk(rest.points, WITHIN)[away > WITHIN])
+            found.append(shrunk(rest.points, EDGE_INSET)[away > EDGE_INSET])
     return np.unique(np.concatenate(found).round(6), axis=0)
 
 
@@ -329,7 +329,7 @@ def _chain(robot: Robot, body: int) -> list[int]:
 
 
 def _parents(robot: Robot, objects: int) -> np.ndarray:
-    """Return the next velocity index towards the root; with mimic joints, for a full matrix."""
+    """Return the next velocity index towards the root; with mimic joints, that of a dense matrix."""
     topology, nv = robot.tree.topology, robot.nv
     parent = np.arange(nv + 6 * objects) - 1
     if len(topology) + 5 == nv:
@@ -340,7 +340,7 @@ def _parents(robot: Robot, objects: int) -> np.ndarray:
     return parent.astype(np.int64)
 
 
-def _eases(robot: Robot, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _inverse_inertias(robot: Robot, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the effective inverse mass at each body's CoM, averaged over directions, and of each velocity."""
     tree = robot.tree
     inverse = np.linalg.inv(robot.mass_matrix(q))
@@ -359,8 +359,8 @@ def _eases(robot: Robot, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _joints(robot: Robot, settings: SimulationSettings, ease: np.ndarray) -> np.ndarray:
-    """Return the rows of ``Scene.joint`` of the robot; the base has neither limits nor friction."""
-    rows = _free(robot.nv)
+    """Return the rows of ``ContactScene.joint`` of the robot; the base has neither limits nor friction."""
+    rows = _free_joint_rows(robot.nv)
     limits = robot.limits
     rows[6:, 0], rows[6:, 1] = limits.lower, limits.upper
     limit = np.where(np.isfinite(limits.torque), limits.torque, 0.0)
@@ -371,13 +371,13 @@ def _joints(robot: Robot, settings: SimulationSettings, ease: np.ndarray) -> np.
     return rows
 
 
-def _free(count: int) -> np.ndarray:
+def _free_joint_rows(count: int) -> np.ndarray:
     rows = np.zeros((count, 6))
     rows[:, 0], rows[:, 1], rows[:, 4], rows[:, 5] = -np.inf, np.inf, 1.0, np.inf
     return rows
 
 
-def _ball(points: list[tuple[np.ndarray, float]]) -> np.ndarray:
+def _bounding_ball(points: list[tuple[np.ndarray, float]]) -> np.ndarray:
     """Return the centre (3) and radius of a ball around balls."""
     if not points:
         return np.array([0.0, 0.0, 0.0, 0.0])

@@ -50,7 +50,7 @@ from mcplan.textbook.coordinates.rotation_vector import ROTATION_VECTOR
 
 
 def ball_name(coordinate: str) -> str:
-    """Return the URDF name of a ball joint by that of its first coordinate: ``hip`` for ``hip_x``."""
+    """Return the URDF name of a ball joint from that of its first coordinate: ``hip`` for ``hip_x``."""
     return coordinate.removesuffix("_x")
 
 
@@ -91,23 +91,24 @@ def balls_of(robot: Robot, model: Any) -> list[Ball]:
     return found
 
 
-ROUNDING, WARNED, LEAST_WARNED = 1e-9, 1e-6, 1e-12
-"""Margin of the largest principal moment of inertia; errors corrected without a warning, relative to it and kg m²."""
+ROUNDING, WARNED, MIN_WARNED = 1e-9, 1e-6, 1e-12
+"""Margin of the triangle inequality, relative to the largest principal moment of inertia; errors that are corrected
+without a warning, relative to it, and in kg m²."""
 
 RIGID = (0.9999, 0.9999, 0.001, 0.5, 2.0)
 """``solimp`` of the coupling of mimic joints: almost rigid."""
 
-LEAST_RANGE, LEAST_TORQUE = 1e-9, 1e-12
+MIN_RANGE, MIN_TORQUE = 1e-9, 1e-12
 """rad or m, N m or N: MuJoCo rejects equal joint limits and motors without torque; these values are negligible."""
 
 PATCH_DEPTH = 0.01
-"""Thickness of the solid behind a patch (m)."""
+"""m: thickness of the solid behind a patch."""
 
 EDGE_RADIUS = 2e-3
-"""Rounding of an edge that touches (m)."""
+"""m: radius of the capsule of an edge patch."""
 
 POINT_RADIUS = 1e-3
-"""Radius of the ball of a point (m); upside down, the point touches up to twice as far from its position."""
+"""m: radius of the ball of a point patch; upside down, the point touches up to twice as far from its position."""
 
 
 def add_robot(spec: Any, robot: Robot, base: np.ndarray) -> dict[str, tuple[str, ...]]:
@@ -117,9 +118,9 @@ def add_robot(spec: Any, robot: Robot, base: np.ndarray) -> dict[str, tuple[str,
     """
     tree = robot.tree
     bodies: list[Any] = []
-    names, hung = joint_names(robot), parents_of(tree)
+    names, parents = joint_names(robot), parents_of(tree)
     for i, (place, joint, inertia) in enumerate(zip(tree.topology, tree.joint, tree.inertia, strict=True)):
-        parent, kind = int(hung[i]), int(place[TYPE])
+        parent, kind = int(parents[i]), int(place[TYPE])
         if kind in (BALL, BALL + 1):  # massless; their only child is the third body, the link
             bodies.append(None)
             continue
@@ -128,7 +129,7 @@ def add_robot(spec: Any, robot: Robot, base: np.ndarray) -> dict[str, tuple[str,
         R, p = frame[ROTATION:ORIGIN].reshape(3, 3), frame[ORIGIN:AXIS]
         inertial = {} if inertia[MASS] <= 0.0 else {
             "mass": inertia[MASS], "ipos": inertia[COM:INERTIA],
-            "fullinertia": _realisable(inertia[INERTIA:], robot, i),
+            "fullinertia": _consistent_inertia(inertia[INERTIA:], robot, i),
             "explicitinertial": True,
         }  # fmt: skip
         pose = {"pos": base[:3], "quat": base[3:]} if parent < 0 else {"pos": p, "quat": quat_wxyz(R)}
@@ -145,7 +146,7 @@ def add_robot(spec: Any, robot: Robot, base: np.ndarray) -> dict[str, tuple[str,
         elif names[i] == robot.joint_names[k]:
             _add_joint(spec, body, robot, k, kind, axis)
         else:
-            _add_follower(spec, body, robot, names[i], k, kind, axis, joint[MULTIPLIER : MULTIPLIER + 2])
+            _add_mimic_joint(spec, body, robot, names[i], k, kind, axis, joint[MULTIPLIER : MULTIPLIER + 2])
     links = robot.description.links
     for link, (index, offset) in ((name, robot.frame(name)) for name in links):
         R_L, p_L = offset[:9].reshape(3, 3), offset[9:]
@@ -164,7 +165,7 @@ def add_robot(spec: Any, robot: Robot, base: np.ndarray) -> dict[str, tuple[str,
                 _add_patch(spec, bodies[index], patch, R_L, p_L)
     _exclude(spec, robot)
     grips = [name for name, patch in robot.patches.items() if patch.kind == "grasp" and name != MOUNT]
-    return {name: _add_holds(spec, robot, name) for name in grips}
+    return {name: _add_grip_constraints(spec, robot, name) for name in grips}
 
 
 def joint_names(robot: Robot) -> dict[int, str]:
@@ -173,7 +174,7 @@ def joint_names(robot: Robot) -> dict[int, str]:
     return {child: name for parent, child, name in ends if parent != child}
 
 
-def _add_follower(
+def _add_mimic_joint(
     spec: Any, body: Any, robot: Robot, name: str, k: int, kind: int, axis: np.ndarray, ratio: np.ndarray
 ) -> None:
     """Add a joint that mimics joint k: ``position = multiplier * position of k + offset`` as an equality constraint.
@@ -202,7 +203,7 @@ def _planes(robot: Robot, body: int, R_L: np.ndarray, p_L: np.ndarray) -> list[t
     return planes
 
 
-def _realisable(inertia: np.ndarray, robot: Robot, body: int) -> np.ndarray:
+def _consistent_inertia(inertia: np.ndarray, robot: Robot, body: int) -> np.ndarray:
     """Return the physically consistent inertia (6,), xx yy zz xy xz yz, nearest to the given one.
 
     No principal moment exceeds the sum of the two others (triangle inequality); MuJoCo rejects violations, even by
@@ -213,11 +214,11 @@ def _realisable(inertia: np.ndarray, robot: Robot, body: int) -> np.ndarray:
     missing = C - A - B
     if missing <= -ROUNDING * C:
         return inertia
-    if missing > WARNED * C and missing > LEAST_WARNED:
+    if missing > WARNED * C and missing > MIN_WARNED:
         links = [link for link in robot.description.links if robot.frame(link)[0] == body]
         warnings.warn(
-            f"the moments of inertia of {', '.join(links)} are no body's: {A:.4g}, {B:.4g}, {C:.4g} kg m²; MuJoCo "
-            f"takes each {missing:.4g} larger, and its motion differs slightly from that of the robot's file",
+            f"the moments of inertia of {', '.join(links)} violate the triangle inequality: {A:.4g}, {B:.4g}, {C:.4g} "
+            f"kg m²; MuJoCo takes each {missing:.4g} larger, its motion differs slightly from the robot's file",
             RuntimeWarning,
             stacklevel=2,
         )
@@ -230,15 +231,15 @@ def _add_joint(spec: Any, body: Any, robot: Robot, k: int, kind: int, axis: np.n
     lower, upper = limits.lower[k], limits.upper[k]
     limited = bool(np.isfinite(lower) or np.isfinite(upper))
     low, high = max(lower, -1e3), min(upper, 1e3)
-    if high - low < LEAST_RANGE:
-        low, high = low - LEAST_RANGE, max(low, high) + LEAST_RANGE
+    if high - low < MIN_RANGE:
+        low, high = low - MIN_RANGE, max(low, high) + MIN_RANGE
     body.add_joint(
         name=f"joint:{name}", axis=axis, armature=robot.armature[k],
         type=mujoco.mjtJoint.mjJNT_SLIDE if kind == PRISMATIC else mujoco.mjtJoint.mjJNT_HINGE,
         limited=limited, range=[low, high] if limited else [0.0, 0.0],
         damping=[joint.damping, 0.0, 0.0], frictionloss=joint.friction,
     )  # fmt: skip
-    torque = max(limits.torque[k], LEAST_TORQUE)
+    torque = max(limits.torque[k], MIN_TORQUE)
     motor = spec.add_actuator(
         name=f"motor:{name}", target=f"joint:{name}", trntype=mujoco.mjtTrn.mjTRN_JOINT,
         ctrllimited=bool(np.isfinite(torque)), ctrlrange=[-torque, torque] if np.isfinite(torque) else [0.0, 0.0],
@@ -282,7 +283,7 @@ def _add_patch(spec: Any, body: Any, patch: Patch, R_L: np.ndarray, p_L: np.ndar
 
 
 def _is_edge_of(patch: Patch, others: list[Patch]) -> bool:
-    """Whether an edge or a point is part of another patch, whose solid touches for both."""
+    """Return whether an edge or a point is part of another patch, whose geom then serves for both."""
     if len(patch.polygon) > 2:
         return False
     corners = patch.p + patch.points @ patch.R.T
@@ -291,7 +292,7 @@ def _is_edge_of(patch: Patch, others: list[Patch]) -> bool:
 
 
 def _exclude(spec: Any, robot: Robot) -> None:
-    """Exclude collisions of bodies whose links may overlap (MuJoCo itself excludes parent and child)."""
+    """Disable collisions of bodies whose links may overlap (MuJoCo itself excludes parent and child)."""
     done = set()
     if robot.fixed:  # MuJoCo does not exclude children of a body that is fixed to the world
         kinds = robot.tree.topology[:, TYPE]
@@ -305,7 +306,7 @@ def _exclude(spec: Any, robot: Robot) -> None:
             spec.add_exclude(bodyname1=f"body:{a}", bodyname2=f"body:{b}")
 
 
-def _add_holds(spec: Any, robot: Robot, patch: str) -> tuple[str, ...]:
+def _add_grip_constraints(spec: Any, robot: Robot, patch: str) -> tuple[str, ...]:
     """Add the inactive equality constraints of a grip to the world: a weld, and two pins for a hinge."""
     kinds = {"weld": mujoco.mjtEq.mjEQ_WELD, "pin0": mujoco.mjtEq.mjEQ_CONNECT, "pin1": mujoco.mjtEq.mjEQ_CONNECT}
     for name, kind in kinds.items():

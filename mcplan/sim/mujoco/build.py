@@ -32,15 +32,15 @@ from mcplan.sim.mujoco.shapes import (
 )
 
 OBSTACLE_FRICTION = 0.7
-"""Friction of an obstacle, which no plan touches."""
+"""Friction coefficient of obstacles, for unplanned contacts."""
 
-LEAST_MASS, LEAST_INERTIA = 1e-12, 1e-13
+MIN_MASS, MIN_INERTIA = 1e-12, 1e-13
 """kg, kg m²: lower bounds for every moving body. They are negligible: a robot with twenty massless bodies between its
 links, accelerated at 1,000 rad/s², satisfies its equation of motion to 1e-8 N m."""
 
 
 @dataclass
-class Built:
+class BuiltModel:
     """A MuJoCo model, and the links and patches of its geoms.
 
     Attributes
@@ -49,7 +49,7 @@ class Built:
     spec : mujoco.MjSpec of the model.
     link : per geom, index of the robot's link; links are followed by objects; -1 for the environment.
     patch : per geom, name of the patch, or None.
-    grasps : by patch, the numbers of the weld and of the two pins that can hold it.
+    grasps : by patch, ids of the weld and of the two pins that can hold it.
     """
 
     model: Any
@@ -61,11 +61,11 @@ class Built:
 
 def build(
     robot: Robot, environment: Environment, q: np.ndarray | None = None, contacts: Sequence[Contact] = ()
-) -> Built:
+) -> BuiltModel:
     """Build the model.
 
-    ``q`` (7+n,) gives the pose of a fixed base; None: the world origin. ``contacts`` that may slide get friction
-    parameters without hopping.
+    ``q`` (7+n,) has the pose of a fixed base; None: the world origin. ``contacts`` that may slide get friction
+    parameters with which they do not hop.
 
     The bodies are those of the robot's tree, with the same merged fixed and locked joints, and rotor inertias as
     armature. Contacts have no torsional friction (condim 3), so the recorded point forces are complete.
@@ -79,7 +79,7 @@ def build(
     spec.compiler.degree = False
     spec.compiler.autolimits = False
     # MuJoCo rejects massless moving links, such as between the axes of a joint; these bounds are negligible
-    spec.compiler.boundmass, spec.compiler.boundinertia = LEAST_MASS, LEAST_INERTIA
+    spec.compiler.boundmass, spec.compiler.boundinertia = MIN_MASS, MIN_INERTIA
     option = spec.option
     option.gravity = [0.0, 0.0, -GRAVITY]
     option.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
@@ -99,7 +99,7 @@ def build(
     link = np.array([_link_of(name, robot, order) for name in names], int)
     patch = [name.split(":")[1] if name.startswith("patch:") else None for name in names]
     holds = {grip: tuple(model.equality(name).id for name in own) for grip, own in grasps.items()}
-    return Built(model, spec, link, patch, holds)
+    return BuiltModel(model, spec, link, patch, holds)
 
 
 def _link_of(name: str, robot: Robot, order: dict[str, int]) -> int:
@@ -130,7 +130,7 @@ def _add_environment(spec: Any, environment: Environment) -> None:
     for thing in environment.objects:
         _add_object(spec, thing)
         for other in others:
-            _let_slide(spec, f"object:{thing.name}", other, thing.friction)
+            _allow_sliding(spec, f"object:{thing.name}", other, thing.friction)
         others.append(f"object:{thing.name}")
 
 
@@ -152,14 +152,14 @@ def _add_pairs(spec: Any, environment: Environment, contacts: Sequence[Contact])
         if support is None or spec.geom(own) is None:
             continue
         if (patch, name) in slide:
-            _let_slide(spec, own, support, friction)
+            _allow_sliding(spec, own, support, friction)
         elif (patch, name) in other:
             pair = spec.add_pair(geomname1=support, geomname2=own, condim=3)
             pair.friction = [friction, friction, 0.0, 0.0, 0.0]
             pair.solref, pair.solimp = SOLREF, SOLIMP
 
 
-def _let_slide(spec: Any, geom: str, other: str, friction: float) -> None:
+def _allow_sliding(spec: Any, geom: str, other: str, friction: float) -> None:
     """Set friction parameters with which an object or a patch slides on another geom without hopping (`SLIDING`)."""
     pair = spec.add_pair(geomname1=other, geomname2=geom, condim=3)
     pair.friction = [friction, friction, 0.0, 0.0, 0.0]

@@ -23,9 +23,9 @@ WORLD = "world"
 def write(run: Run, path: Path, rate: float | None = None) -> list[Path]:
     """Write robot, environment and keyframes as MJCF; return the path.
 
-    Bodies have the names of the links (a link ``world`` becomes ``body:0``, by its index), joints and actuators those
-    of the robot's joints (a joint ``base`` becomes ``joint:base``, as the free joint is ``base``). A keyframe has time,
-    qpos, qvel and, as ctrl, the joint torques; its name is the index of its sample and its phase.
+    Bodies are named after the links (a link ``world`` becomes ``body:0``, by its index), joints and actuators after the
+    robot's joints (a joint ``base`` becomes ``joint:base``, because the free joint is ``base``). A keyframe has time,
+    qpos, qvel and, as ctrl, the joint torques; it is named by the index of its sample and its phase.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ def write(run: Run, path: Path, rate: float | None = None) -> list[Path]:
 
 def _with_names_of(robot: Robot, xml: str) -> str:
     """Rename bodies to their links, joints and motors to the robot's joints."""
-    # MuJoCo's own world has this name already
+    # the name of MuJoCo's root body is taken
     names = enumerate(Maximal(robot).bodies)
     links = [f"body:{i}" if name == WORLD else escape(name, {'"': "&quot;"}) for i, name in names]
     xml = re.sub(r'"body:(\d+)"', lambda found: f'"{links[int(found[1])]}"', xml)

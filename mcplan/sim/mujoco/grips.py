@@ -14,15 +14,15 @@ from mcplan.robot.pose import cross
 from mcplan.robot.robot import Robot
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment
-from mcplan.sim.mujoco.build import Built
+from mcplan.sim.mujoco.build import BuiltModel
 
 if TYPE_CHECKING:
     from mcplan.sim.mujoco.touch import ContactReader
 
-REACH = 0.01
+MAX_AXIS_DISTANCE = 0.01
 """Largest distance from the bar's axis at which a grip closes (m)."""
 
-ASKEW = float(np.cos(np.deg2rad(10)))
+MIN_ALIGNMENT = float(np.cos(np.deg2rad(10)))
 """Cosine of the largest angle between grip and bar at which it closes."""
 
 
@@ -49,7 +49,7 @@ class Grips:
         A grasp slides, or rotates about two axes: not supported.
     """
 
-    def __init__(self, robot: Robot, environment: Environment, built: Built, contacts: Sequence[Contact] = ()):
+    def __init__(self, robot: Robot, environment: Environment, built: BuiltModel, contacts: Sequence[Contact] = ()):
         self.robot, self.bars, self._built = robot, environment.bars, built
         self._contacts = [contact for contact in contacts if contact.kind == "grasp"]
         for contact in self._contacts:
@@ -61,22 +61,22 @@ class Grips:
                 )
         first = 0 if robot.fixed else int(built.model.joint("base").dofadr[0])
         self._base = slice(first, first + 6)
-        self._lost: set[str] = set()
-        self._felt: dict[str, deque[np.ndarray]] = {}
+        self._overloaded: set[str] = set()
+        self._recent_wrenches: dict[str, deque[np.ndarray]] = {}
         self._limits: dict[str, tuple[float, float]] = {}
         self.closed: set[str] = set()
 
     def reset(self) -> None:
         """Open all grips, as in MuJoCo's data after a reset."""
         self.closed.clear()
-        self._lost.clear()
-        self._felt.clear()
+        self._overloaded.clear()
+        self._recent_wrenches.clear()
 
     def follow(self, data: Any, q: np.ndarray, active: Sequence[str]) -> None:
         """Close the grips of ``active`` patches whose hands are at the bars, and open the others."""
-        self._lost &= set(active)
+        self._overloaded &= set(active)
         for patch, holds in self._built.grasps.items():
-            wanted = patch in active and patch not in self._lost
+            wanted = patch in active and patch not in self._overloaded
             if wanted and patch not in self.closed and self._at_bar(q, patch):
                 self._close(data, q, patch, holds)
             elif not wanted and patch in self.closed:
@@ -92,21 +92,21 @@ class Grips:
         if not self.closed:
             return found
         count = data.ne  # rows of equalities come first
-        held, force = data.efc_id[:count], data.efc_force[:count]
+        constraint_id, force = data.efc_id[:count], data.efc_force[:count]
         J = data.efc_J.reshape(len(data.efc_id), self._built.model.nv)[:count, self._base]
-        R, origin = touch.base_rotation(data), touch.base_place(data)
+        R, origin = touch.base_rotation(data), touch.base_position(data)
         for patch in self.closed:
-            mine = (held[:, None] == self._built.grasps[patch]).any(axis=1)
-            base = force[mine] @ J[mine]
+            rows = (constraint_id[:, None] == self._built.grasps[patch]).any(axis=1)
+            base = force[rows] @ J[rows]
             arm = touch.pose(data, patch)[1] - origin
             found[patch] = np.concatenate([base[:3], R @ base[3:] - cross(arm, base[:3])])
             steps = max(1, round(PHYSICAL.impact / self._built.model.opt.timestep))
-            felt = self._felt.setdefault(patch, deque(maxlen=steps))
-            felt.append(found[patch])
-            mean = np.sum(felt, axis=0) / steps
-            most_force, most_torque = self._limits[patch]
-            if np.linalg.norm(mean[:3]) > most_force or np.linalg.norm(mean[3:]) > most_torque:
-                self._lost.add(patch)
+            recent = self._recent_wrenches.setdefault(patch, deque(maxlen=steps))
+            recent.append(found[patch])
+            mean = np.sum(recent, axis=0) / steps
+            max_force, max_torque = self._limits[patch]
+            if np.linalg.norm(mean[:3]) > max_force or np.linalg.norm(mean[3:]) > max_torque:
+                self._overloaded.add(patch)
         return found
 
     def _at_bar(self, q: np.ndarray, patch: str) -> bool:
@@ -114,8 +114,8 @@ class Grips:
         for bar in self.bars:
             arm, direction = X[:3, 3] - bar.ends[0], bar.direction
             along = float(np.clip(arm @ direction, 0.0, bar.length))
-            near = np.linalg.norm(arm - along * direction) <= REACH
-            if near and abs(X[:3, 1] @ direction) >= ASKEW:
+            near = np.linalg.norm(arm - along * direction) <= MAX_AXIS_DISTANCE
+            if near and abs(X[:3, 1] @ direction) >= MIN_ALIGNMENT:
                 return True
         return False
 
@@ -124,10 +124,10 @@ class Grips:
         model, offset = self._built.model, self.robot.frame(patch)[1]
         R_L, p_L = offset[:9].reshape(3, 3), offset[9:]
         X = self.robot.frame_pose(q, patch)
-        held = closing_grasp([contact for contact in self._contacts if contact.patch == patch], X[:3, 3])
-        turns = np.zeros(3, dtype=bool) if held is None else _free(held)[3:]
-        limited = held or self.robot.patches[patch]
-        self._limits[patch] = limited.max_force, limited.max_moment
+        grasp = closing_grasp([contact for contact in self._contacts if contact.patch == patch], X[:3, 3])
+        turns = np.zeros(3, dtype=bool) if grasp is None else _free(grasp)[3:]
+        limits = grasp or self.robot.patches[patch]
+        self._limits[patch] = limits.max_force, limits.max_moment
         weld, *pins = holds
         if not turns.any():
             quat = np.zeros(4)
@@ -141,7 +141,7 @@ class Grips:
                 # data of a pin: anchor in the first body and in the second
                 model.eq_data[pin, :6] = [*(p_L + R_L @ arm), *(X[:3, 3] + X[:3, :3] @ arm)]
                 data.eq_active[pin] = 1
-        self._felt.pop(patch, None)
+        self._recent_wrenches.pop(patch, None)
         self.closed.add(patch)
 
 

@@ -74,8 +74,8 @@ class MujocoPhysics:
         damping = self.model.dof_damping
         self._damping = (damping if damping.ndim == 1 else damping[:, 0])[self._qvel_index]
         bodies = [self.model.joint(f"object:{thing.name}") for thing in environment.objects]
-        self._object_place = np.array([each.qposadr[0] + np.arange(7) for each in bodies], int).reshape(-1, 7)
-        self._object_rate = np.array([each.dofadr[0] + np.arange(6) for each in bodies], int).reshape(-1, 6)
+        self._object_qpos = np.array([each.qposadr[0] + np.arange(7) for each in bodies], int).reshape(-1, 7)
+        self._object_qvel = np.array([each.dofadr[0] + np.arange(6) for each in bodies], int).reshape(-1, 6)
         self._touch = ContactReader(robot, built, self._coordinates, patches)
         grips = [contact for contact in contacts if contact.patch != MOUNT]
         if robot.fixed and any(contact.kind == "grasp" for contact in grips):
@@ -102,18 +102,18 @@ class MujocoPhysics:
     @property
     def object_q(self) -> np.ndarray:
         """Poses (O, 7) of the objects."""
-        return self.data.qpos[self._object_place]
+        return self.data.qpos[self._object_qpos]
 
     @property
     def object_v(self) -> np.ndarray:
         """Velocities (O, 6) of the objects, world axes."""
-        q, v = self.object_q, self.data.qvel[self._object_rate]
+        q, v = self.object_q, self.data.qvel[self._object_qvel]
         for row, omega in zip(q, v[:, 3:], strict=True):
             omega[:] = _rotation(row[3:]) @ omega
         return v
 
     def step(self, action: Action | ArrayLike, dt: float = 1e-3) -> StepOutcome:
-        """Advance the state by dt (s) under an action, or joint torques (n,) alone.
+        """Advance the state by dt (s) under an action, or under joint torques (n,).
 
         Torques are clipped to the motor limits.
         """
@@ -143,7 +143,7 @@ class MujocoPhysics:
         return StepOutcome((self.v - v) / dt, tau_ext, wrenches, points, tuple(touching))
 
     def advance(self, tau: np.ndarray, dt: float) -> None:
-        """Make one MuJoCo step; ``q`` and ``v`` are not updated until ``read_state``."""
+        """Make one MuJoCo step; ``read_state`` updates ``q`` and ``v``."""
         self.model.opt.timestep = dt
         self.data.ctrl[self._motor] = self.controls(tau)
         mujoco.mj_step(self.model, self.data)

@@ -21,7 +21,7 @@ that is about to lift off loses a hundred newtons within a step, the other sole 
 weight shift. With depths ten times as large, light contacts creep."""
 
 STIFF = (0.95, 0.99, 0.001, 0.5, 2.0)
-"""``SOLIMP`` of grips, which hold at no depth, and of objects, which must not creep."""
+"""``SOLIMP`` of grips, which must hold without penetration, and of objects, which must not creep."""
 
 SLIDING = (0.1, 1.0)
 """Time constant and damping ratio of the friction below an object. In MuJoCo's contact model friction that removes a
@@ -29,7 +29,7 @@ sliding speed ``v`` within this time also lifts the object, with ``2 mu v / time
 would hop with 5 ms. With 0.1 s it stays down, and creeps by 0.1 mm/s under half of the force that would move it."""
 
 
-def contact_options(bit: int, meets: int, friction: float | None = None) -> dict[str, Any]:
+def contact_options(bit: int, mask: int, friction: float | None = None) -> dict[str, Any]:
     """Return the options of a geom.
 
     The friction of a contact is that of the support, which has priority over the robot's. Contacts have no torsional
@@ -37,17 +37,17 @@ def contact_options(bit: int, meets: int, friction: float | None = None) -> dict
 
     Parameters
     ----------
-    bit, meets : bits of the geom, and of the geoms with which it collides.
+    bit, mask : collision bit of the geom, and bits of the geoms with which it collides.
     friction : of a support; None for the robot.
     """
     return {
-        "contype": bit, "conaffinity": meets, "condim": 3, "friction": [friction or 0.0, 0.0, 0.0],
+        "contype": bit, "conaffinity": mask, "condim": 3, "friction": [friction or 0.0, 0.0, 0.0],
         "priority": 0 if friction is None else 1, "solref": SOLREF, "solimp": SOLIMP, "density": 0.0,
     }  # fmt: skip
 
 
 RECESS = 2e-3
-"""Distance by which a face of a link recedes behind a patch in its plane (m), so that the patch touches first."""
+"""m: a face of a link in the plane of a patch is moved back by this, so that the patch touches first."""
 
 LEVEL = 4e-3
 """m: a shape that ends within this distance of a patch's plane counts as ending in it, as in ``STANDS_OUT_M``."""
@@ -82,16 +82,15 @@ def add_shape(spec: Any, body: Any, shape: Shape, R: np.ndarray, p: np.ndarray, 
     return body.add_geom(type=GEOM.mjGEOM_MESH, meshname=_mesh(spec, shape), **place)
 
 
-THINNEST, FLAT = 1e-3, 1e-6
-"""m: MuJoCo has no solids without volume. Thickness of a face without one; a mesh thinner than the second gets it, too.
-"""
+MIN_THICKNESS, FLAT = 1e-3, 1e-6
+"""m: MuJoCo rejects solids without volume. A flat face, or a mesh thinner than ``FLAT``, gets this thickness."""
 
 
 def _mesh(spec: Any, shape: MeshShape) -> str:
     name, vertices, faces = f"mesh_{len(spec.meshes)}", np.asarray(shape.vertices, float), np.asarray(shape.faces)
     for axis in np.linalg.svd(vertices - vertices.mean(axis=0), full_matrices=False)[2]:
         if np.ptp(vertices @ axis) < FLAT:
-            vertices = np.concatenate([vertices + THINNEST / 2 * axis, vertices - THINNEST / 2 * axis])
+            vertices = np.concatenate([vertices + MIN_THICKNESS / 2 * axis, vertices - MIN_THICKNESS / 2 * axis])
             faces = np.zeros((0, 3), int)  # MuJoCo uses those of the hull
     spec.add_mesh(name=name, uservert=vertices.ravel(), userface=faces.ravel())
     return name
@@ -104,7 +103,7 @@ def slab(polygon: np.ndarray, thickness: float) -> tuple[Shape, np.ndarray]:
     """
     low, high = polygon.min(axis=0), polygon.max(axis=0)
     corners = {(float(x), float(y)) for x in (low[0], high[0]) for y in (low[1], high[1])}
-    thickness = max(thickness, THINNEST)
+    thickness = max(thickness, MIN_THICKNESS)
     middle = np.array([*(low + high) / 2, -thickness / 2])
     near = [min(corners, key=lambda c: np.hypot(c[0] - x, c[1] - y)) for x, y in polygon]
     if len(polygon) == 4 and set(near) == corners and np.abs(np.array(near) - polygon).max() < 1e-9:

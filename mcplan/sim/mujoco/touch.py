@@ -23,7 +23,7 @@ from mcplan.core.contact.points import (
 )
 from mcplan.robot.pose import Pose
 from mcplan.robot.robot import Robot
-from mcplan.sim.mujoco.build import Built
+from mcplan.sim.mujoco.build import BuiltModel
 from mcplan.sim.mujoco.coordinates import Coordinates
 from mcplan.sim.physics import PointForces
 from mcplan.sim.touching_patch import touching_patch
@@ -34,7 +34,7 @@ class StepContacts(NamedTuple):
 
     points : contact points with a force.
     wrenches : by patch, (6,) at the patch origin in world axes.
-    other : (6+n,) generalised force of the contacts without a patch, world axes.
+    other : (6+n,) generalised force of contacts without a patch, world axes.
     """
 
     points: PointForces
@@ -52,7 +52,7 @@ class ContactReader:
     patches : names, in the order of the patch indices of contact points.
     """
 
-    def __init__(self, robot: Robot, built: Built, coordinates: Coordinates, patches: Sequence[str]):
+    def __init__(self, robot: Robot, built: BuiltModel, coordinates: Coordinates, patches: Sequence[str]):
         self.robot, self.patches = robot, tuple(patches)
         self._built, self._coordinates, self._base = built, coordinates, built.model.body("body:0").id
         self._index = {name: i for i, name in enumerate(self.patches)}
@@ -81,7 +81,7 @@ class ContactReader:
         """Rotation (3,3) of the base at the beginning of the step."""
         return data.xmat[self._base].reshape(3, 3)
 
-    def base_place(self, data: Any) -> np.ndarray:
+    def base_position(self, data: Any) -> np.ndarray:
         """Position (3,) of the base at the beginning of the step."""
         return data.xpos[self._base]
 
@@ -108,14 +108,16 @@ class ContactReader:
                 index[i, PATCH] = self._patch(pose, geom, x[PLACE:NORMAL], x[NORMAL:FORCE], active)
         wrench, loose = np.empty((len(self.patches), 6)), np.empty(count, np.int64)
         touched = np.empty(len(self.patches), bool)
-        strays = sum_patches(index, point, *self._places, data.xmat, data.xpos, self._link_of, wrench, touched, loose)
+        unplanned = sum_patches(
+            index, point, *self._places, data.xmat, data.xpos, self._link_of, wrench, touched, loose
+        )
         other = np.zeros(self.robot.nv)
-        if strays:
-            other = self._generalised(data, rows[loose[:strays]])
+        if unplanned:
+            other = self._generalised(data, rows[loose[:unplanned]])
             if self.robot.fixed:
-                mine = np.isin(index[:, CONTACT], loose[:strays]) & (index[:, LINK] < self._links)
+                mine = np.isin(index[:, CONTACT], loose[:unplanned]) & (index[:, LINK] < self._links)
                 xyz, force = point[mine, PLACE:NORMAL], point[mine, FORCE:]
-                other[:3], other[3:6] = force.sum(axis=0), _moment(xyz - self.base_place(data), force)
+                other[:3], other[3:6] = force.sum(axis=0), _moment(xyz - self.base_position(data), force)
         points = PointForces(
             index[:, LINK], index[:, PATCH], point[:, PLACE:NORMAL], point[:, NORMAL:FORCE], point[:, FORCE:]
         )

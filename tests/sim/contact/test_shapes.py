@@ -282,7 +282,7 @@ def test_more_contacts_than_the_table_holds_end_the_run():
 
     full = World([plane()], boxes(SPACE // 4))
     full.run(2e-3)
-    assert full.physics.counted == SPACE
+    assert full.physics.contact_count == SPACE
     with pytest.raises(SimulationFailed, match=f"more than {SPACE} simultaneous contacts at t = ") as failure:
         World([plane()], boxes(SPACE // 4 + 1)).run(2e-3)
     assert failure.value.cause == "too many contacts"

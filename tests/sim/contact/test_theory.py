@@ -46,7 +46,7 @@ def test_coulombs_law_settles_whichever_corners_press(mu):
     settled, steps = [], []
 
     def watch(world, _):
-        settled.append(world.physics.settled)
+        settled.append(world.physics.converged)
         steps.append(world.physics.iterations)
 
     world.run(1.0, watch=watch)

@@ -95,7 +95,7 @@ def test_joint_torques_as_vectors_in_the_hinges(case):
     bodies, q, _, rng = case
     tau = rng.normal(size=bodies.robot.n)
     if (bodies.robot.tree.topology[1:, 1] == 2).any():
-        with pytest.raises(InputError, match="hinge torques are of hinges"):
+        with pytest.raises(InputError, match="expected revolute ones only"):
             bodies.hinge_torques(tau)
         return
     torque = bodies.body_torques(q, bodies.hinge_torques(tau))
@@ -108,7 +108,7 @@ def test_what_the_joints_do_not_allow_is_refused(case):
     bodies, q, v, rng = case
     poses = bodies.poses(q)
     apart = BodyPoses(poses.position + np.eye(len(poses.position), 3, k=-1) * 0.1, poses.rotation)
-    with pytest.raises(InputError, match="no configuration has these poses: 'link"):
+    with pytest.raises(InputError, match="no configuration has these poses: the pose of 'link"):
         bodies.configuration(apart)
     V = bodies.velocity(q, v)
     V[3] += 5.0

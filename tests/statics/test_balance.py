@@ -137,7 +137,7 @@ def test_a_torque_limit_is_kept_on_either_side(robot, crawl, sign):
 def test_all_points_of_a_foot_together_bear_no_more_than_its_limit(robot, weak):
     """Half of the weight would be about 270 N; the other foot bears the rest."""
     q = robot.posture("half_sitting")
-    feet = [resting(robot, q, f"{side}_sole") for side in ("left", "right")]
+    feet = [contact_at(robot, q, f"{side}_sole") for side in ("left", "right")]
     free = balance(robot, q, feet)
     for limit in (200.0, 240.0, 1000.0):
         feet[weak] = replace(feet[weak], max_force=limit)

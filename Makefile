@@ -1,5 +1,6 @@
 # make demo   install into .venv, run the main job, say where the replay is
 # make test   install what the tests need, then check style, layers, types and behaviour
+# make test-all   the same with the tests that are marked slow: long plans and runs, clusters, notebooks, other robots
 # make check  the same without what takes long: kernels, scenes, planning's parts, certificates of short runs
 # make check-oldest, make check-newest   the same with the oldest allowed and the newest versions of all dependencies
 # make results table=DIR ...   the figures of docs/results.md and README from finished measurements (docs/_ext/results_page.py)
@@ -15,16 +16,21 @@ ALONE := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=
 PYTEST = $(ALONE) $(BIN)/python -m pytest -n 2 --dist loadfile
 WALK := walk --set parameters.distance=0.5 --physics contact
 
-.PHONY: demo test check check-oldest check-newest types kernels docs results schemas gallery install clean
+.PHONY: demo test test-all static check check-oldest check-newest types kernels docs results schemas gallery install clean
 
 demo: $(VENV)/.installed
 	$(BIN)/mcplan run table_hand
 
-test: $(VENV)/.installed-test
+test: static
+	$(PYTEST) -m 'not slow'
+
+test-all: static
+	$(PYTEST)
+
+static: $(VENV)/.installed-test
 	$(BIN)/ruff check .
 	$(BIN)/lint-imports
 	$(MAKE) --no-print-directory -j 2 types kernels
-	$(PYTEST)
 
 types: $(VENV)/.installed-test
 	$(BIN)/mypy

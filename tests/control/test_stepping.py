@@ -303,8 +303,10 @@ def stepped(run):
 
 @pytest.mark.parametrize(
     "push",
-    [HARD, Push(link="BODY", force=(-100.0, 200.0, 0.0), start=1.85, duration=0.1)],
-    ids=["as it stands", "as a foot swings"],
+    [
+        pytest.param(HARD, id="as it stands", marks=pytest.mark.slow),
+        pytest.param(Push(link="BODY", force=(-100.0, 200.0, 0.0), start=1.85, duration=0.1), id="as a foot swings"),
+    ],
 )
 def test_a_walk_goes_on_after_a_step_from_where_the_plan_has_its_feet(walk, push):
     run, why = pushed(walk, push)

@@ -66,9 +66,9 @@ def up_a_step_on_four_feet(directory, scale):
 @pytest.mark.parametrize(
     ("make", "scale", "physics", "pace"),
     [
-        (up_two_steps, 1.5, "contact", "fast"),
+        pytest.param(up_two_steps, 1.5, "contact", "fast", marks=pytest.mark.slow),
         (up_two_steps, 1.0, "mujoco", "fast"),
-        (hands_on_a_wall, 0.5, "contact", "slow"),
+        pytest.param(hands_on_a_wall, 0.5, "contact", "slow", marks=pytest.mark.slow),
         (hands_on_a_wall, 1.0, "mujoco", "fast"),
         (up_a_step_on_four_feet, 1.0, "mujoco", "fast"),
     ],

@@ -18,6 +18,7 @@ from tests.sweep.clockless import without_clock
 TEXT = "scenarios: [sway, single_support]\nsteps: plan\ngrid: {environment.friction: [0.5, 0.6]}\n"
 
 
+@pytest.mark.slow
 def test_scheduler_and_workers_started_by_hand_give_the_same_table(experiment_file, tmp_path):
     experiment = load_experiment(experiment_file(TEXT))
     with Cluster(2, tmp_path / "log") as cluster:

@@ -1,9 +1,12 @@
 """What is killed while an experiment runs is made up for: a few of the kills that ``kills.py`` makes by the dozen."""
 
+import pytest
+
 from tests.sweep.by_hand import sweep_process
 from tests.sweep.kills import disturbed, table, write_experiment
 
 
+@pytest.mark.slow
 def test_killed_clients_workers_and_schedulers_leave_the_table_as_it_would_be(tmp_path):
     calm, rough = tmp_path / "calm", tmp_path / "rough"
     client = sweep_process(write_experiment(calm, 30), calm / "out", "quick")

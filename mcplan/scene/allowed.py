@@ -12,6 +12,7 @@ Source: Lynch & Park, Modern Robotics (2017), §3.3.3.
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+from mcplan.core.algebra.free_motion import free_motion
 from mcplan.robot.pose import Pose, cross_matrix, pose_logarithm
 from mcplan.scene.contact import Contact
 
@@ -53,9 +54,7 @@ def lags(contact: Contact, known: Pose, pose: Pose) -> bool:
     """Whether a known pose in contact deviates from the patch's in free directions by more than ``TURNED``."""
     if len(contact.selection) == 6 or contact.radius:
         return False
-    (_, b, c), (d, _, f), (g, h, _) = (known[0].T @ pose[0]).tolist()
-    xi = [*(known[0].T @ (pose[1] - known[1])).tolist(), 0.5 * (h - f), 0.5 * (c - g), 0.5 * (d - b)]
-    return float(np.abs(contact.free @ xi).max()) > TURNED
+    return free_motion(contact.free, *known, *pose) > TURNED
 
 
 def _exponential(xi: np.ndarray) -> Pose:

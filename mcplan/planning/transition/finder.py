@@ -8,7 +8,7 @@ import numpy as np
 
 from mcplan.collision.model import CollisionModel
 from mcplan.motion.limb_path import LimbPath, PosturePath, Timing
-from mcplan.motion.posture import PostureTrajectory
+from mcplan.motion.spline import PostureSpline
 from mcplan.planning.transition.body_motion import (
     GOOD_DEFICIT_M,
     KNOT_INTERVALS,
@@ -54,7 +54,7 @@ class _Over(NamedTuple):
     approach: np.ndarray
 
 
-PathMaker = Callable[[PostureTrajectory], dict[str, LimbPath | PosturePath]]
+PathMaker = Callable[[PostureSpline], dict[str, LimbPath | PosturePath]]
 """Makes the paths of patches for a straight motion of the body."""
 
 
@@ -92,7 +92,7 @@ class TransitionFinder:
         """
         lifts = {patch: self._lift_off(begin, patch, contact, q) for patch, contact in begin.rising.items()}
 
-        def path_of(straight: PostureTrajectory) -> dict[str, LimbPath | PosturePath]:
+        def path_of(straight: PostureSpline) -> dict[str, LimbPath | PosturePath]:
             return {
                 patch: PosturePath(
                     self.robot, patch, straight, self._place(begin.q, patch)[1], None, lift, NONE, self.timing, 0.0,
@@ -282,7 +282,7 @@ class TransitionFinder:
         # a patch that has come to its place with another one of its limb is not lifted first
         approach = min(self.settings.avoidance.edge_clearance, distance) * contact.normal
 
-        def path_of(straight: PostureTrajectory) -> dict[str, LimbPath | PosturePath]:
+        def path_of(straight: PostureSpline) -> dict[str, LimbPath | PosturePath]:
             end = self._end(contact, q)
             return {
                 patch: PosturePath(
@@ -309,7 +309,7 @@ class TransitionFinder:
     ) -> BodyMotion:
         """Find a motion in which the body follows guided patches, or moves freely where that is in collision."""
         for _ in range(2):  # the lift of limbs takes no longer in a slower motion: the path differs
-            paths = path_of(PostureTrajectory(begin.q, q, duration))
+            paths = path_of(PostureSpline.to_rest(begin.q, q, duration))
             motion = self.motions.find(begin, q, duration, touching, paths)
             if paths and motion.missed > GOOD_DEFICIT_M:
                 free = self.motions.find(begin, q, duration, touching, {})

@@ -211,7 +211,7 @@ def test_a_joint_on_a_base_without_mass_moves_where_the_base_is_held(tmp_path, r
     held = mc.coordinates.fixed_base(robot, q, v[6:], root)
     np.testing.assert_allclose(held.acceleration(np.zeros(2)), vd, rtol=1e-6, atol=1e-6)
     for free in (lambda: mc.coordinates.Lagrangian(robot), lambda: mc.coordinates.fixed_base(robot, q, v[6:], "b")):
-        with pytest.raises(mc.InputError, match=f"two: the root link '{root}' has no mass: its free motion is undefined"):
+        with pytest.raises(mc.InputError, match=f"two: the root link '{root}' has no mass: its free motion"):
             free()
     (tmp_path / "robot.yaml").write_text("mcplan: 1\nurdf: two.urdf\nfixed_base: false\n")
     with pytest.warns(RobotWarning, match="move nothing with inertia are locked: first = 0"):

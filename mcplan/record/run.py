@@ -4,6 +4,7 @@ Sample k is the state at ``t[k]``; ``tau``, ``wrench`` and ``vd`` act on ``[t_k,
 ``q+ = integrate(q, v+, dt)``. With impacts ``vd = dv / dt`` and forces are impulse / dt.
 """
 
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -312,7 +313,7 @@ def load_run(path: str | Path) -> Run:
         The file is missing, damaged, of another version, or not a run; the message says which and where.
     """
     path = file_path("load_run", path)
-    path = path / RUN_NAME if path.is_dir() else path
+    path = path / RUN_NAME if os.path.isdir(path) else path
     record, arrays = read_run(path)
     try:
         return Run(record, **arrays)  # type: ignore[arg-type]

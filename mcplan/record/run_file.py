@@ -6,6 +6,7 @@ file of 2 MB can announce arrays of 2 GB.
 """
 
 import json
+import os
 import re
 import struct
 import zipfile
@@ -140,7 +141,7 @@ def write_run(
 
 def read_run(path: Path) -> tuple[RunRecord, dict[str, np.ndarray]]:
     """Return record and arrays of a run, see `mcplan.record.run.load_run`."""
-    if not path.is_file():
+    if not os.path.isfile(path):
         raise RunError(Problem(str(path), None, "", "no such run"))
     try:
         with zipfile.ZipFile(path) as archive:

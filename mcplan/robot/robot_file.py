@@ -26,7 +26,6 @@ from mcplan.robot.robot_schema import RobotSection
 from mcplan.robot.srdf import Srdf, read_srdf, srdf_beside
 from mcplan.robot.urdf import parse_urdf, read_bytes
 from mcplan.util.arguments import shown
-from mcplan.util.files import is_file
 from mcplan.util.spelling import did_you_mean
 
 MIN_EIGENVALUE = 1e-13
@@ -92,7 +91,7 @@ def load_robot(
         raise RobotError(f"load_robot: expected a bundled name or the path of a file, not {shown(path_or_name)}")
     path = Path(path_or_name)
     name = str(path_or_name)
-    if path.suffix == "" and name == path.name and not is_file(path):
+    if path.suffix == "" and name == path.name and not os.path.isfile(path):
         if name not in bundled_robots():
             hint = did_you_mean(name, bundled_robots()) or "; a path ends in .yaml or .urdf"
             raise RobotError(f"no robot is called {name!r}; bundled: {', '.join(bundled_robots())}{hint}")

@@ -12,7 +12,6 @@ from mcplan.scenario.lint import lint, lint_robot, warn_unusual_values
 from mcplan.scenario.parameters import resolve
 from mcplan.scenario.scenario import Scenario
 from mcplan.util.arguments import shown, whole
-from mcplan.util.files import is_file
 from mcplan.util.spelling import did_you_mean_or_all
 
 MAX_PATH_LENGTH = 4096
@@ -62,7 +61,7 @@ def find_scenario(name_or_path: str | os.PathLike[str]) -> Path:
     if "\n" in name or len(name) > MAX_PATH_LENGTH:
         raise ScenarioError(f"expected the name of a scenario or the path of a file, not {shown(name)}")
     path = Path(name)
-    if path.suffix.lower() in SUFFIXES or len(path.parts) > 1 or is_file(path):
+    if path.suffix.lower() in SUFFIXES or len(path.parts) > 1 or os.path.isfile(path):
         return path
     known = bundled_scenarios()
     if name in known:
@@ -87,7 +86,7 @@ def check_file(path: str | os.PathLike[str]) -> list[Problem]:
     name = os.fspath(path)
     try:
         plain_name = len(Path(name).parts) == 1 and not Path(name).suffix
-        if plain_name and name not in bundled_scenarios() and not Path(name).exists():
+        if plain_name and name not in bundled_scenarios() and not os.path.exists(name):
             if name not in bundled_robots():
                 known = ", ".join(bundled_scenarios())
                 message = f"there is no such file, no bundled robot and no bundled scenario of this name ({known})"

@@ -37,14 +37,6 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
         partial.write_text(text, encoding="utf-8")
 
 
-def is_file(path: Path) -> bool:
-    """Whether a path is that of a file; a name that is too long for the file system is not."""
-    try:
-        return path.is_file()
-    except OSError:
-        return False
-
-
 def check_writable(path: Path, force: bool, folder: bool = False, expected: str = "") -> None:
     """Check before any work that a path can be written.
 

@@ -118,7 +118,7 @@ def test_the_text_of_a_file_is_no_path(scenario):
         mc.load_scenario(scenario.document.text())
 
 
-@pytest.mark.parametrize("load", [mc.load_scenario, mc.load_robot])
+@pytest.mark.parametrize("load", [mc.load_scenario, mc.load_robot, mc.load_plan, mc.load_run])
 def test_a_name_too_long_for_a_file_is_an_input_error(load):
     with pytest.raises(mc.InputError, match="xxx"):
         load(500 * "x")

@@ -181,9 +181,9 @@ def test_what_is_cut_to_a_polygon_is_the_part_inside_at_its_own_height(size):
 def test_a_hold_counts_how_far_the_hand_has_moved_and_turned_from_where_it_closed(seed, free):
     """In axes of the hand, as vectors from there to here; what the hold leaves free does not count."""
     rng = np.random.default_rng(seed)
-    closed, way, turn = Rotation.random(rng=rng), rng.normal(size=3), 0.02 * rng.normal(size=3)
+    closed, shift, turn = Rotation.random(rng=rng), rng.normal(size=3), 0.02 * rng.normal(size=3)
     now = closed * Rotation.from_rotvec(turn)
-    frame = np.concatenate([now.as_matrix().ravel(), way])[None]
+    frame = np.concatenate([now.as_matrix().ravel(), shift])[None]
     grasp = np.zeros((1, GRASP_SIZE))
     grasp[0, ANCHOR : ANCHOR + 9], grasp[0, BOUND : BOUND + 2] = closed.as_matrix().ravel(), (200.0, 9.0)
     grasp[0, [FREE + k for k in free]] = 1.0
@@ -193,7 +193,7 @@ def test_a_hold_counts_how_far_the_hand_has_moved_and_turned_from_where_it_close
     )
     assert bare(hold)(scene, grasp, 0, 1, frame, touch, 0) == 2
     kept = [k not in free for k in range(6)]
-    expected = np.concatenate([now.inv().apply(way), turn]) * kept
+    expected = np.concatenate([now.inv().apply(shift), turn]) * kept
     assert touch.value[:, ERROR : ERROR + 3].ravel() == pytest.approx(expected, abs=1e-4)
     assert touch.value[:, FRICTION] == pytest.approx([200.0, 9.0])
     axes = np.tile(now.as_matrix().T, (2, 1)) * np.array(kept)[:, None]

@@ -26,7 +26,7 @@ def run():
     changed = {name: rng.normal(size=getattr(run, name).shape) for name in names}
     objects = {"object_q": rng.normal(size=(len(run), 2, 7)), "object_v": rng.normal(size=(len(run), 2, 6))}
     link = run.point_link.copy()
-    link[::3] = len(run.record.links) + 1  # points on the second object, of contacts that nobody planned
+    link[::3] = len(run.record.links) + 1  # points on the second object, of unplanned contacts
     patch = run.point_patch.copy()
     patch[::3] = -1
     record = run.record.model_copy(update={"objects": ["crate", "ball"]})

@@ -69,7 +69,7 @@ def test_a_full_contact_and_a_point():
 
 def test_it_is_followed_only_when_it_has_turned():
     edge = contact([EDGE])
-    for way in (-1.0, 1.0):
-        assert not is_outdated(edge, PLACE, rolled(way * 0.5 * MAX_DEVIATION))
-        assert is_outdated(edge, PLACE, rolled(way * 2.0 * MAX_DEVIATION))
-        assert not is_outdated(edge, PLACE, (PLACE[0], PLACE[1] + way * 0.05 * PLACE[0] @ AXIS))
+    for sign in (-1.0, 1.0):
+        assert not is_outdated(edge, PLACE, rolled(sign * 0.5 * MAX_DEVIATION))
+        assert is_outdated(edge, PLACE, rolled(sign * 2.0 * MAX_DEVIATION))
+        assert not is_outdated(edge, PLACE, (PLACE[0], PLACE[1] + sign * 0.05 * PLACE[0] @ AXIS))

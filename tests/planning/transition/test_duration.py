@@ -93,35 +93,36 @@ def segment(robot, contacts, times, q, held):
     return Segment(contacts, times, q, robot.com(q), held=held)
 
 
-@pytest.mark.parametrize("way", [-1.0, 1.0])
-def test_speeds_of_trunk_and_joints_count_too(scene, way):
+@pytest.mark.parametrize("sign", [-1.0, 1.0])
+def test_speeds_of_trunk_and_joints_count_too(scene, sign):
     robot, finder, contacts, q = scene
     turned = np.tile(q, (KNOT_INTERVALS + 1, 1))
     joint = 7 + robot.joint_names.index("RARM_JOINT3")
     times = np.linspace(0.0, 1.0, KNOT_INTERVALS + 1)
-    turned[:, joint] += way * 2.0 * np.sin(0.5 * np.pi * times) ** 2
+    turned[:, joint] += sign * 2.0 * np.sin(0.5 * np.pi * times) ** 2
     posture, com = PostureSpline(times, turned), Spline(times, robot.com(turned))
     fastest = max(abs(posture.sample(t).v[joint - 1]) for t in np.linspace(0.0, 1.0, 200))
     stretch = finder.durations.stretch(com, posture, contacts, np.full(9, np.inf))
     assert stretch == pytest.approx(fastest / finder.durations.rates[joint - 7], rel=0.01)
 
 
-@pytest.mark.parametrize("way", [-1.0, 1.0])
-def test_a_straight_path_takes_as_long_as_its_fastest_joint_needs(scene, way):
+@pytest.mark.parametrize("sign", [-1.0, 1.0])
+def test_a_straight_path_takes_as_long_as_its_fastest_joint_needs(scene, sign):
     """The head turns by 2 rad in minimum jerk, whose largest speed is 15/8 of the mean one."""
     robot, finder, contacts, q = scene
     turned, joint = q.copy(), robot.joint_names.index("HEAD_JOINT0")
-    turned[7 + joint] += way * 2.0
+    turned[7 + joint] += sign * 2.0
     assert finder.durations.straight(q, turned, contacts) == pytest.approx(15 / 8 * 2.0 / finder.durations.rates[joint])
 
 
-@pytest.mark.parametrize("way", [-1.0, 1.0])
+@pytest.mark.parametrize("sign", [-1.0, 1.0])
 @pytest.mark.parametrize(("axis", "near", "far"), [(0, 0.05, 0.09), (0, 0.07, 0.10), (1, 0.11, 0.15)])
-def test_a_shift_takes_as_long_as_its_end_with_the_least_room_asks_for(scene, axis, near, far, way):
+def test_a_shift_takes_as_long_as_its_end_with_the_least_room_asks_for(scene, axis, near, far, sign):
     """There and back, to either side: ``T = sqrt(5.8 D / room) / w``."""
     robot, finder, contacts, q = scene
     ends = np.tile(q, (2, 1))
-    ends[:, axis] += way * np.array([near, far]) + np.mean([c.p for c in contacts], axis=0)[axis] - robot.com(q)[axis]
+    middle = np.mean([c.p for c in contacts], axis=0)
+    ends[:, axis] += sign * np.array([near, far]) + middle[axis] - robot.com(q)[axis]
     rooms = [finder.durations.cop_distance(contacts, robot.com(end)) for end in ends]
     assert rooms[1] < 0.9 * rooms[0]
     expected = np.sqrt(5.8 * (far - near) / rooms[1] * robot.com(q)[2] / GRAVITY)

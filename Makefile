@@ -2,7 +2,7 @@
 # make test   install what the tests need, then check style, layers, types and behaviour
 # make test-all   the same with the tests that are marked slow: long plans and runs, clusters, notebooks, other robots
 # make check  the same without what takes long: kernels, scenes, planning's parts, certificates of short runs
-# make check-oldest, make check-newest   the same with the oldest allowed and the newest versions of all dependencies
+# make check-oldest, make check-newest   its tests with the oldest allowed and the newest versions of all dependencies
 # make results table=DIR ...   the figures of docs/results.md and README from finished measurements (docs/_ext/results_page.py)
 # make gallery   the picture of many plans in the README and that of both paces in the theory, made anew
 # make schemas  the JSON Schemas of scenario, robot and experiment files, after a change of their keys
@@ -16,7 +16,7 @@ ALONE := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=
 PYTEST = $(ALONE) $(BIN)/python -m pytest -n 2 --dist loadfile
 WALK := walk --set parameters.distance=0.5 --physics contact
 
-.PHONY: demo test test-all static check check-oldest check-newest types kernels docs results schemas gallery install clean
+.PHONY: demo test test-all static check quick check-oldest check-newest types kernels docs results schemas gallery install clean
 
 demo: $(VENV)/.installed
 	$(BIN)/mcplan run table_hand
@@ -44,14 +44,18 @@ check: $(VENV)/.installed-test
 	$(BIN)/ruff check .
 	$(BIN)/lint-imports
 	$(BIN)/mypy
+	$(MAKE) --no-print-directory quick
+
+quick: $(VENV)/.installed-test
 	$(PYTEST) -q -m 'not slow' @tests/quick.txt
 
+# Without mypy: of the same code, type hints of each version of a library let it say something else.
 check-oldest:
 	$(PYTHON) -m tests.oldest_versions > .oldest.txt
-	$(MAKE) check VENV=.venv-oldest CONSTRAINTS=.oldest.txt
+	$(MAKE) quick VENV=.venv-oldest CONSTRAINTS=.oldest.txt
 
 check-newest:
-	$(MAKE) check VENV=.venv-newest CONSTRAINTS=/dev/null
+	$(MAKE) quick VENV=.venv-newest CONSTRAINTS=/dev/null
 
 docs: $(VENV)/.installed-docs
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build

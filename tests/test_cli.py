@@ -167,6 +167,7 @@ def test_what_the_system_refuses_is_told_with_the_place(monkeypatch, capsys):
     assert capsys.readouterr().err == "runs/walk: Permission denied\n"
 
 
+@pytest.mark.slow
 def test_output_that_finds_no_room_is_no_mistake_of_the_program():
     """Neither what is written in between, nor what is left for the end."""
     for arguments in (["info"], ["check", "sway"]):

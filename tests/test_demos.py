@@ -58,6 +58,7 @@ def test_first_motion_is_certified_and_can_be_replayed(printed):
     assert re.search(r"certificate holds: True; replay: first_motion.html$", said.strip())
 
 
+@pytest.mark.slow
 def test_own_states_leaves_its_state_when_the_foot_is_light_and_holds(printed):
     found = printed(ROOT / "demos" / "own_states.py")
     force = re.search(r"lean +ended by light: .* right foot carries (\d+) N", found)

@@ -69,6 +69,7 @@ def told():
     return counts
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("scenario", "seconds"), [("stairs_rail", 5.0), ("stairs", 120.0)])
 def test_planning_is_shown_at_least_once_a_second(scenario, seconds, tmp_path, told):
     """Whatever lasts is named; a search that is over between two drawings is not (its counts: the next test)."""
@@ -113,6 +114,7 @@ def test_what_is_done_is_said_one_by_one():
     assert len(said) == count
 
 
+@pytest.mark.slow
 def test_a_run_shows_how_fast_time_passes_and_leaves_the_terminal_as_it_was(tmp_path):
     parts, status = shown(["run", "sway", "--set", "simulation.dt=0.005"], 120.0, tmp_path)
     text = "".join(part for _, part in parts)

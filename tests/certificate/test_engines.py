@@ -102,6 +102,7 @@ def test_a_pushed_robot_with_payload_and_wrong_masses_is_found_again(swaying):
     assert all("equation of motion" in wrong for wrong in failed(forged).values())
 
 
+@pytest.mark.slow
 def test_a_box_in_mujoco_is_found_again():
     """Objects turn and slide by the rules of the robot's base."""
     scenario = load_scenario("push", {"simulation.time_limit": 0.05})

@@ -491,6 +491,7 @@ def test_between_ticks_nothing_is_asked_of_the_program(run):
         assert ("slack" in broken(tampered(judged, qp_status=put(4, SLACK), qp_slack=put(4, 30.0)))) == caught
 
 
+@pytest.mark.slow
 def test_stairs_that_end_after_three_stances_are_not_climbed():
     plan = shared.planned("stairs")
     cut = replace(plan, stances=plan.stances[:3])

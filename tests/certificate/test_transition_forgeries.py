@@ -261,6 +261,7 @@ def test_a_plan_of_one_stance_has_no_transitions(step):
     assert found(replace(step, stances=step.stances[:1])) == {}
 
 
+@pytest.mark.slow
 def test_hands_go_along_with_what_they_push(pushing):
     lines = found(pushing)
     assert lines["stances"].passed

@@ -79,6 +79,7 @@ def test_the_cone_of_a_patch_that_rolls_is_where_the_posture_has_it(record):
         assert ("the wrench on sole" in text) is rolls
 
 
+@pytest.mark.slow
 def test_links_that_overlap_are_named_with_their_stance():
     """An arm turned into the trunk, in one stance of a plan that holds otherwise."""
     plan = shared.planned("step")

@@ -91,6 +91,7 @@ def test_a_friction_of_all_surfaces_says_what_it_replaces(home, capsys):
     assert "0.9 replaces the friction of every surface and bar, also that of `floor` 0.7, `table` 0.6" in said
 
 
+@pytest.mark.slow
 def test_plots_come_as_asked_for_and_are_not_written_over(home, capsys):
     assert main(["plot", "first", "--format", "svg"]) == 0
     files = sorted((home / "runs" / "first" / "plots").iterdir())

@@ -26,6 +26,7 @@ def motion():
     return samples, CollisionModel(whole.scenario.robot, whole.scenario.environment)
 
 
+@pytest.mark.slow
 def test_the_program_always_has_a_solution(motion):
     assert not any(status for _, status, _, _ in motion[0])
 

@@ -271,6 +271,7 @@ def pushed(plan, push, control=None):
     return run, ""
 
 
+@pytest.mark.slow
 def test_a_hard_push_is_survived_by_a_step_and_not_without():
     plan = standing()
     run, why = pushed(plan, HARD)
@@ -301,10 +302,11 @@ def stepped(run):
     return [event.name for event in run.controller.machine.events if event.name.startswith("step ")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "push",
     [
-        pytest.param(HARD, id="as it stands", marks=pytest.mark.slow),
+        pytest.param(HARD, id="as it stands"),
         pytest.param(Push(link="BODY", force=(-100.0, 200.0, 0.0), start=1.85, duration=0.1), id="as a foot swings"),
     ],
 )

@@ -40,6 +40,7 @@ print(loaded)
 """
 
 
+@pytest.mark.slow
 def test_compiled_code_is_loaded_before_the_first_tick():
     """A separate process: this one has loaded it."""
     done = subprocess.run([sys.executable, "-c", LOADED], capture_output=True, text=True, check=True, cwd=ROOT)

@@ -191,6 +191,7 @@ assert double(kind) == answer and type(double(kind)) is type(answer)
 """
 
 
+@pytest.mark.slow
 @both_policies
 def test_processes_that_compile_the_same_kernel_at_once_do_not_mix_it_up(tmp_path, accelerator):
     """Each of these saves the code for another type: all are found again, each with its own."""
@@ -206,6 +207,7 @@ def test_processes_that_compile_the_same_kernel_at_once_do_not_mix_it_up(tmp_pat
     assert len(list(index.parent.glob("*.nbc"))) == 2
 
 
+@pytest.mark.slow
 @both_policies
 def test_files_of_the_cache_that_were_cut_short_are_dropped_and_compiled_again(tmp_path, accelerator):
     def compiled():
@@ -267,6 +269,7 @@ print(*told)
 """
 
 
+@pytest.mark.slow
 @needs_accelerator
 def test_a_kernel_that_is_called_in_place_is_there_before_its_caller(tmp_path):
     """Compiled by one process and called by another, after it or alone, in whatever order; and where it is gone."""

@@ -20,7 +20,7 @@ def small():
 
 
 @pytest.mark.parametrize("arms", [True, False], ids=["arms", "biped"])
-@pytest.mark.parametrize("task", ["WALK", "STAIRS", "DETOUR"])
+@pytest.mark.parametrize("task", ["WALK", "STAIRS", pytest.param("DETOUR", marks=pytest.mark.slow)])
 def test_another_robot_finds_its_way(small, arms, task, tmp_path):
     small.write(tmp_path, arms)
     (tmp_path / "task.yaml").write_text(getattr(small, task))

@@ -23,6 +23,7 @@ def asked(x, y=0.0, z=0.5, parameters=None, rpy=(0.0, 0.0, 0.0), **further):
     return load_scenario("push", {"stances": [], "goal": goal, **(parameters or {})})
 
 
+@pytest.mark.slow
 def test_a_push_is_planned_from_its_goal_alone():
     made = plan(load_scenario("push", {"stances": []}))
     report = verify(made)
@@ -38,6 +39,7 @@ def test_a_push_is_planned_from_its_goal_alone():
     assert made.stances[-1].contact("left_sole").p[0] > made.stances[0].contact("left_sole").p[0] + 0.1
 
 
+@pytest.mark.slow
 def test_pushes_follow_each_other_from_where_the_object_is():
     items = [{"objects": {"box": {"xyz": [f"={x}+0*distance", 0, 0.5]}}} for x in (1.0, 1.15)]
     made = plan(load_scenario("push", {"stances": [], "goal": items}))

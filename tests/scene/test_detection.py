@@ -69,6 +69,7 @@ def check_agreement(seeds):
     assert right >= 0.95 * seen_area
 
 
+@pytest.mark.slow
 def test_surfaces_of_generated_scenes_are_found_and_no_others():
     check_agreement(range(8))
 

@@ -321,6 +321,7 @@ UNEVEN = {
 """Of ``step``: each foot steps on a plate which is not quite where the plan has it."""
 
 
+@pytest.mark.slow
 def test_feet_land_on_ground_that_is_higher_and_turned():
     uneven = make_plan(load_scenario("step", UNEVEN))
     run = simulate(uneven, "contact", seed=1)

@@ -54,6 +54,7 @@ class Gaze:
         return A, B.T @ (400.0 * error - 40.0 * frame.velocity[3:] - frame.bias[3:])
 
 
+@pytest.mark.slow
 def test_a_task_of_ones_own_is_followed(plan):
     robot = plan.scenario.robot
     gaze = Gaze(robot)

@@ -40,6 +40,7 @@ def carried(stance, **changed):
     return replace(stance, contacts=tuple(contacts))
 
 
+@pytest.mark.slow
 def test_in_the_air_the_hands_bear_the_box(lift):
     report = verify(lift)
     assert report.success, report.text()
@@ -74,6 +75,7 @@ def test_a_plan_file_keeps_what_is_in_the_air(lift, tmp_path):
     assert report.success, report.text()
 
 
+@pytest.mark.slow
 def test_the_motion_holds_its_certificate_but_for_the_start_before_it(run):
     assert not (run.qp_status > 0).any()
     # it begins with the hands on the box, which is no start of its scenario: what needs one is not judged

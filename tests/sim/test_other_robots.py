@@ -67,10 +67,10 @@ def up_a_step_on_four_feet(directory, scale):
     ("make", "scale", "physics", "pace"),
     [
         pytest.param(up_two_steps, 1.5, "contact", "fast", marks=pytest.mark.slow),
-        (up_two_steps, 1.0, "mujoco", "fast"),
+        pytest.param(up_two_steps, 1.0, "mujoco", "fast", marks=pytest.mark.slow),
         pytest.param(hands_on_a_wall, 0.5, "contact", "slow", marks=pytest.mark.slow),
         (hands_on_a_wall, 1.0, "mujoco", "fast"),
-        (up_a_step_on_four_feet, 1.0, "mujoco", "fast"),
+        pytest.param(up_a_step_on_four_feet, 1.0, "mujoco", "fast", marks=pytest.mark.slow),
     ],
     ids=lambda value: getattr(value, "__name__", str(value)),
 )

@@ -64,6 +64,7 @@ def test_contacts_of_a_run_have_the_friction_of_its_world_and_so_has_what_they_a
     assert found.carrier.rest.friction == 0.25 * contact.carrier.rest.friction
 
 
+@pytest.mark.slow
 def test_a_plan_leans_on_the_box_only_as_far_as_that_stays(whole):
     report = verify(whole)
     assert report.success, report.text()

@@ -1,8 +1,10 @@
 import numpy as np
+import pytest
 
 from tests.sim.push_recovery import drawn, pushed, standing
 
 
+@pytest.mark.slow
 def test_a_light_push_is_recovered_from_and_a_heavy_one_is_not():
     plan = standing()
     light, heavy = (replace_force(drawn(3), size) for size in (20.0, 900.0))

@@ -71,6 +71,7 @@ def bounds_by_highs(stance, com):
     return bounds
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", [0, 80])
 def test_margins_of_degenerate_stances_are_found_and_agree_with_highs(first):
     compared = 0

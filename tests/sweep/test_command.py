@@ -161,6 +161,7 @@ def test_what_is_compared_with_has_to_be_there_before_anything_runs(experiment_f
     assert not (home / "runs").exists()
 
 
+@pytest.mark.slow
 def test_one_plan_is_carried_out_in_every_back_end_and_not_kept(experiment_file, home):
     text = "scenarios: [sway]\nset: {simulation.dt: 0.004}\ngrid: {simulation.physics: [qp, contact]}\n"
     assert main(["sweep", str(experiment_file(text)), "--workers", "1"]) == 0

@@ -86,6 +86,7 @@ def test_a_run_that_had_to_stop_is_no_success_though_all_that_it_has_is_certifie
     assert row["cause"].startswith("not a number")
 
 
+@pytest.mark.slow
 def test_what_differs_only_in_how_it_is_carried_out_has_one_plan(experiment_file, tmp_path, monkeypatch):
     """The run is that of a plan of its own; the row says how long the one planning took."""
     text = "scenarios: [sway]\nset: {simulation.dt: 0.004}\ngrid: {simulation.physics: [qp, contact]}\n"

@@ -95,6 +95,7 @@ def test_what_is_no_store_is_said_to_be_none(tmp_path):
         Store(tmp_path)
 
 
+@pytest.mark.slow
 def test_a_wrong_address_is_bad_input(experiment_file, tmp_path):
     experiment = load_experiment(experiment_file(TEXT % ("[0.4]", 1)))
     with pytest.raises(InputError, match="no Dask scheduler answers"):

@@ -21,6 +21,7 @@ def run():
     return simulate(shared.planned("step", control__pace="fast"), physics="qp")
 
 
+@pytest.mark.slow
 def test_motions_fill_the_run_and_take_what_was_planned_and_what_they_wait(run):
     pace = PaceOfRun(run)
     assert pace.name == "fast"

@@ -291,6 +291,7 @@ def test_node_frames_mark_what_a_move_added(planned):
     assert film(planned.scenario, frames).q.shape == (2, planned.scenario.robot.nq)
 
 
+@pytest.mark.slow
 def test_the_command_takes_plans_with_and_without_tree_and_trees_alone(planned, tmp_path, capsys):
     file = tmp_path / "stairs.yaml"
     save_plan(planned, file)

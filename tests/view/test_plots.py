@@ -203,6 +203,7 @@ def test_runs_are_compared_in_one_figure(run, tmp_path):
     assert (tmp_path / "new" / "both.png").stat().st_size > 10_000
 
 
+@pytest.mark.slow
 def test_clock_times_are_drawn_where_there_are_some_and_unsolved_programs_are_marked(run, tmp_path):
     assert run.timing
     drawn = curves(plot_clock(run).axes[0])

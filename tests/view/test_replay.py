@@ -93,6 +93,7 @@ def test_a_loaded_run_gives_the_same_page(run, tmp_path):
     assert again.tracks() == first.tracks()
 
 
+@pytest.mark.slow
 def test_every_plot_is_drawn_and_labelled(run, tmp_path):
     paths = save_plots(run, tmp_path / "plots")
     assert [path.stem for path in paths] == list(FIGURES)

@@ -43,6 +43,7 @@ def test_random_programs_agree_with_cvxpy():
     assert {key[1] for key in result.counts if key[0] == "contacts"} == {0, 1, 2, 3, 4}
 
 
+@pytest.mark.slow
 def test_programs_without_solution_are_classified_as_linear_programs_say():
     result = agreement.run_hard(140, seed=5, per_case=5, report=quiet)
     assert not result.wrong, result.wrong[0]
@@ -114,6 +115,7 @@ def simulated(path):
     return hashlib.sha256(run.save(path).read_bytes()).hexdigest(), len(run)
 
 
+@pytest.mark.slow
 def test_a_fresh_process_writes_the_same_bytes(tmp_path):
     """As one that has solved other programs before; warm starts must leave no trace."""
     code = f"from tests.whole_body.test_agreement import simulated; print(*simulated({str(tmp_path / 'a.npz')!r}))"

@@ -64,6 +64,7 @@ def bar_what_is_found(monkeypatch, longest):
     monkeypatch.setattr(SegmentCache, "swing", swing)
 
 
+@pytest.mark.slow
 def test_a_path_whose_swings_looked_free_is_left_for_another(monkeypatch):
     longest = max(steps(shared.planned("walk", parameters__distance=0.7), "left_sole"))
     bar_what_is_found(monkeypatch, longest - 0.01)
@@ -106,6 +107,7 @@ def test_a_path_on_which_contacts_do_not_hold_the_robot_is_left_for_another(monk
     assert all(segment.held for segment in other.segments)
 
 
+@pytest.mark.slow
 def test_where_contacts_hold_the_robot_on_no_way_there_is_no_plan(monkeypatch):
     monkeypatch.setattr(DurationModel, "overload", lambda self, segment: Shortfall("com", "left_sole", 0.03, ""))
     with pytest.raises(PlanningFailed, match="the centre of mass stays 30 mm outside its support region"):

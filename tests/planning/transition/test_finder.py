@@ -108,6 +108,7 @@ def test_after_a_collision_similar_motions_are_checked_in_full(past_a_bar):
     assert feasibility.motions.swing(swing) == feasibility.motions.violations(swing)
 
 
+@pytest.mark.slow
 def test_a_leg_goes_around_what_it_would_pass_through():
     feasibility, swing = swing_past((0.02, 0.3, 0.02), [0.2, 0.2, 0.48])
     assert feasibility.motions.violations(swing) == ()

@@ -40,6 +40,7 @@ def failures(plan):
     return {check.name: check.failure for check in mc.verify(plan).checks if not check.passed}
 
 
+@pytest.mark.slow
 def test_it_is_faster_than_steps_from_rest_to_rest_and_certified(scenario, walk):
     assert seconds(walk) < 0.8 * seconds(shared.planned("walk", parameters__distance=0.6, control__pace="fast"))
     report = mc.verify(walk)

@@ -78,6 +78,7 @@ def test_dynamics_in_a_chart_of_balls_are_the_robots(state, chart):
     np.testing.assert_allclose(d.jacobian(q, tool) @ rate, robot.frame_jacobian(state.q, tool) @ state.v, atol=1e-10)
 
 
+@pytest.mark.slow
 def test_one_motion_in_all_charts(state):
     """A fall of a fifth of a second, without torques: the same to 1e-6, constraints to 1e-10, and the energy kept."""
     ends = []

@@ -198,6 +198,7 @@ def motions():
     return robot, found
 
 
+@pytest.mark.slow
 def test_three_charts_give_one_trajectory(motions):
     robot, found = motions
     states = {

@@ -19,7 +19,7 @@ class Bundle(NamedTuple):
     """Arrays packed end to end."""
 
     real: np.ndarray  # (R,) float64
-    whole: np.ndarray  # (W,) int64
+    integer: np.ndarray  # (W,) int64
     layout: np.ndarray  # (arrays, 4) int64: first entry, lengths along the axes (1 where there is none)
 
 

@@ -94,7 +94,7 @@ from mcplan.core.bundle import axes1, axes2, axes3, bundle
 
 @jit.jit
 def overwrite(packed):
-    axes1(packed.whole, packed.layout, 1)[2] = 7
+    axes1(packed.integer, packed.layout, 1)[2] = 7
     matrix = axes2(packed.real, packed.layout, 0)
     for i in range(matrix.shape[0]):
         for j in range(matrix.shape[1]):

@@ -17,7 +17,7 @@ from mcplan.core.statics import program as static_program
 
 
 @jit
-def inside(corners, first, count, x, y):
+def is_inside(corners, first, count, x, y):
     """Whether a point lies in a convex polygon, counter-clockwise corners ``first .. first + count``."""
     for k in range(count):
         a = first + k
@@ -96,7 +96,7 @@ def compose(a, i, b, j, out, k):
 
 
 @jit_inline
-def outward(pose, i, x, y, z):
+def to_world(pose, i, x, y, z):
     """World coordinates (three scalars) of a point given in frame i."""
     return (
         pose[i, 9] + pose[i, 0] * x + pose[i, 1] * y + pose[i, 2] * z,
@@ -106,7 +106,7 @@ def outward(pose, i, x, y, z):
 
 
 @jit_inline
-def inward(pose, i, x, y, z):
+def to_local(pose, i, x, y, z):
     """Coordinates (three scalars) in frame i of a point given in the world."""
     x, y, z = x - pose[i, 9], y - pose[i, 10], z - pose[i, 11]
     return (
@@ -117,7 +117,7 @@ def inward(pose, i, x, y, z):
 
 
 @jit
-def across(x, y, z):
+def perpendicular(x, y, z):
     """Return a unit vector (three scalars) perpendicular to a unit vector; it depends on nothing else."""
     if abs(x) <= abs(y) and abs(x) <= abs(z):
         u, v, w = 0.0, -z, y

@@ -99,47 +99,47 @@ def close_memory(memory: AvoidanceState) -> tuple[Bundle, AvoidanceTargets, Avoi
 @jit_inline
 def open_around(packed):
     """Unpack the constants."""
-    real, whole, layout = packed
+    real, integer, layout = packed
     return AvoidanceConstants(
-        Tree(axes2(whole, layout, 0), axes2(real, layout, 1), axes2(real, layout, 2), axes1(real, layout, 3)),
-        axes2(whole, layout, 4),  # pairs
+        Tree(axes2(integer, layout, 0), axes2(real, layout, 1), axes2(real, layout, 2), axes1(real, layout, 3)),
+        axes2(integer, layout, 4),  # pairs
         axes1(real, layout, 5),  # rule
-        Faces(axes2(whole, layout, 6), axes2(real, layout, 7), axes2(real, layout, 8)),
-        axes1(whole, layout, 9),  # group
+        Faces(axes2(integer, layout, 6), axes2(real, layout, 7), axes2(real, layout, 8)),
+        axes1(integer, layout, 9),  # group
     )
 
 
 @jit_inline
 def open_memory(packed):
     """Unpack the state."""
-    real, whole, layout = packed
+    real, integer, layout = packed
     return AvoidanceState(
         AvoidanceTargets(
             axes1(real, layout, 0),  # goal
             axes1(real, layout, 1),  # braking
-            axes1(whole, layout, 2),  # wanted
-            axes1(whole, layout, 3),  # flat
+            axes1(integer, layout, 2),  # wanted
+            axes1(integer, layout, 3),  # flat
             axes1(real, layout, 4),  # asked
-            axes1(whole, layout, 5),  # seen
-            axes1(whole, layout, 6),  # column
+            axes1(integer, layout, 5),  # seen
+            axes1(integer, layout, 6),  # column
             axes2(real, layout, 7),  # middle
             axes1(real, layout, 8),  # pull
-            axes1(whole, layout, 9),  # pulled
+            axes1(integer, layout, 9),  # pulled
         ),
         DistanceWatch(
             axes1(real, layout, 10),  # q
             axes2(real, layout, 11),  # around
             axes1(real, layout, 12),  # reach
             axes1(real, layout, 13),  # moved
-            axes1(whole, layout, 14),  # size
-            axes1(whole, layout, 15),  # pairs
+            axes1(integer, layout, 14),  # size
+            axes1(integer, layout, 15),  # pairs
             axes1(real, layout, 16),  # spare
-            axes1(whole, layout, 17),  # needed
+            axes1(integer, layout, 17),  # needed
             axes1(real, layout, 18),  # value
         ),
         AvoidanceCandidates(
-            axes1(whole, layout, 19),  # pair
-            axes1(whole, layout, 20),  # at
+            axes1(integer, layout, 19),  # pair
+            axes1(integer, layout, 20),  # at
             axes1(real, layout, 21),  # room
             axes2(real, layout, 22),  # rates
             axes1(real, layout, 23),  # bend
@@ -147,18 +147,18 @@ def open_memory(packed):
         ActivePairs(
             axes2(real, layout, 24),  # A
             axes1(real, layout, 25),  # b
-            axes1(whole, layout, 26),  # row
+            axes1(integer, layout, 26),  # row
             axes1(real, layout, 27),  # need
         ),
         AvoidanceWorkspace(
             DistanceScratch(
                 axes2(real, layout, 28), axes2(real, layout, 29), axes1(real, layout, 30), axes2(real, layout, 31)
             ),
-            axes1(whole, layout, 32),  # found
+            axes1(integer, layout, 32),  # found
             axes2(real, layout, 33),  # values
             axes1(real, layout, 34),  # room
             axes1(real, layout, 35),  # value
-            axes1(whole, layout, 36),  # nearest
+            axes1(integer, layout, 36),  # nearest
             axes1(real, layout, 37),  # later
         ),
     )

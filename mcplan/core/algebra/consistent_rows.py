@@ -55,8 +55,8 @@ def make_consistent(A, b, m, n, Q, threshold):
 
     Each of the remaining rows is independent of those before it, but it may still depend on all others together: with
     ``A = L Q`` the distance of a row from the span of the rest is ``1 / |column i of L^-1|``. The nearest row, in
-    units of its own ``t_i |a_i|``, is removed, until none is nearer than 1. Rows that depended on a removed row need not
-    depend on the rest, so that all rows are tested again each time.
+    units of its own ``t_i |a_i|``, is removed, until none is nearer than 1. Rows that depended on a removed row need
+    not depend on the rest, so that all rows are tested again each time.
 
     Parameters
     ----------

@@ -10,7 +10,7 @@ from mcplan.core.algebra.polygon import compose
 from mcplan.core.contact.detect import DETECTION_MARGIN_M, add_contact, set_axes
 from mcplan.core.contact.model import BODY_A, BODY_B, BODY_OF_A, BODY_OF_B, PAIR_A, PAIR_B, SHAPE_FIRST, SHAPE_STOP
 from mcplan.core.distance.pair import DISTANCE, NORMAL, POINT_B, pair_distance
-from mcplan.core.distance.shape import BALL, BODY
+from mcplan.core.distance.shape import BODY, BOUNDING_RADIUS
 from mcplan.core.jit import jit
 
 LOOKAHEAD = 0.05
@@ -119,7 +119,7 @@ def check_pair(scene, scratch, k, i, j, margin, earlier, contacts, count):
     update_shape_pose(scene, scratch.pose, a, shape)
     update_shape_pose(scene, scratch.pose, b, shape)
     x, y, z = shape[a, 9] - shape[b, 9], shape[a, 10] - shape[b, 10], shape[a, 11] - shape[b, 11]
-    distance = math.sqrt(x * x + y * y + z * z) - size[a, BALL] - size[b, BALL]
+    distance = math.sqrt(x * x + y * y + z * z) - size[a, BOUNDING_RADIUS] - size[b, BOUNDING_RADIUS]
     if distance > margin + LOOKAHEAD:
         return distance, count
     if not pair_distance(scene.shapes, a, b, shape, margin + LOOKAHEAD, scratch.distance, nearest):

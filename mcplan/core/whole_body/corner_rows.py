@@ -7,7 +7,7 @@ import numpy as np
 
 from mcplan.core.distance.many import add_point_row
 from mcplan.core.distance.pair import NORMAL, POINT_A
-from mcplan.core.distance.shape import BODY, BOX, CAPSULE, COUNT, FIRST, HALF, HULL, KIND, RADIUS
+from mcplan.core.distance.shape import BODY, BOX, CAPSULE, COUNT, FIRST, HALF_SIZE, HULL, KIND, RADIUS
 from mcplan.core.jit import jit, jit_algebra
 
 MOST = 4
@@ -40,7 +40,7 @@ def corner(shapes, i, k):
     if shapes.index[i, KIND] == HULL:
         row = shapes.index[i, FIRST] + k
         return shapes.vertices[row, 0], shapes.vertices[row, 1], shapes.vertices[row, 2]
-    x, y, z = shapes.size[i, HALF], shapes.size[i, HALF + 1], shapes.size[i, HALF + 2]
+    x, y, z = shapes.size[i, HALF_SIZE], shapes.size[i, HALF_SIZE + 1], shapes.size[i, HALF_SIZE + 2]
     return (x if k & 4 else -x), (y if k & 2 else -y), (z if k & 1 else -z)
 
 

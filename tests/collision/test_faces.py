@@ -5,7 +5,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from mcplan.collision.model import CollisionModel, faces_of
-from mcplan.core.distance.many import place_shapes
+from mcplan.core.distance.many import write_shape_poses
 from mcplan.core.distance.pair import PAIR_SIZE
 from mcplan.core.whole_body.corner_rows import MOST, add_corner_rows
 from mcplan.robot.link_solids import new_scratch
@@ -35,7 +35,7 @@ def nearest(model, q):
 def corners(model, faces, q, pair, distance):
     robot = model.robot
     heights, rates, scratch = np.zeros(MOST), np.zeros((MOST, robot.nv)), new_scratch(robot, len(model.shapes.index), 2)
-    place_shapes(robot.tree, model.shapes, q, scratch)
+    write_shape_poses(robot.tree, model.shapes, q, scratch)
     count = add_corner_rows(
         robot.tree, model.shapes, faces, *model.indices[pair], q, scratch, distance, 0, heights, rates,
         np.zeros(PAIR_SIZE), np.zeros(MOST, np.int64),

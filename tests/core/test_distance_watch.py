@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from mcplan.core.distance.many import DistanceScratch, fill_distances, place_shapes
+from mcplan.core.distance.many import DistanceScratch, fill_distances, write_shape_poses
 from mcplan.core.distance.pair import PAIR_SIZE
 from mcplan.core.distance.shape import BODY, scratch
 from mcplan.core.distance.watch import (
@@ -107,7 +107,7 @@ def test_no_point_moves_farther_than_its_bound(seed):
 
     def points(q):
         """Points on the bounding spheres of all links, in the world."""
-        place_shapes(scene.tree, scene.shapes, q, space)
+        write_shape_poses(scene.tree, scene.shapes, q, space)
         ball = scene.shapes.size[links, 4]
         return [
             r * directions @ x[:9].reshape(3, 3).T + x[9:] + q[:3] for x, r in zip(space.pose[links], ball, strict=True)

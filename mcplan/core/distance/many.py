@@ -12,7 +12,7 @@ import numpy as np
 from mcplan.core.distance.pair import DISTANCE, NORMAL, PAIR_SIZE, POINT_A, pair_distance
 from mcplan.core.distance.shape import BODY, BOUNDING_RADIUS, HALF_SIZE, KIND, PLANE, RADIUS
 from mcplan.core.jit import jit, jit_algebra, jit_inline
-from mcplan.core.rigid_body.frame import place_bodies
+from mcplan.core.rigid_body.frame import write_body_poses
 from mcplan.core.rigid_body.tree import DEGREE, PARENT, POSE, SCREW, V
 
 
@@ -26,7 +26,7 @@ class DistanceScratch(NamedTuple):
 
 
 @jit_inline
-def place_shape(shapes, q, work, i, pose):
+def write_shape_pose(shapes, q, work, i, pose):
     """Fill the pose of shape i from that of its body; shapes of the world are shifted by minus the base position."""
     body, offset = shapes.index[i, BODY], shapes.offset
     if body < 0:
@@ -43,11 +43,11 @@ def place_shape(shapes, q, work, i, pose):
 
 
 @jit_algebra
-def place_shapes(tree, shapes, q, scratch):
+def write_shape_poses(tree, shapes, q, scratch):
     """Fill the pose of every shape."""
-    place_bodies(tree, q, scratch.bodies)
+    write_body_poses(tree, q, scratch.bodies)
     for i in range(len(shapes.index)):
-        place_shape(shapes, q, scratch.bodies, i, scratch.pose)
+        write_shape_pose(shapes, q, scratch.bodies, i, scratch.pose)
 
 
 @jit_algebra
@@ -58,7 +58,7 @@ def bound_pairs(shapes, pairs, pose, bounds):
 
     Parameters
     ----------
-    pose : (S, 12) out of ``place_shapes``
+    pose : (S, 12) out of ``write_shape_poses``
     bounds : (P,) out, m; not below minus the sum of the radii
     """
     index, size = shapes.index, shapes.size
@@ -99,7 +99,7 @@ def fill_distances(tree, shapes, pairs, margins, q, scratch, found, values):
     -------
     Number of pairs found.
     """
-    place_shapes(tree, shapes, q, scratch)
+    write_shape_poses(tree, shapes, q, scratch)
     bound_pairs(shapes, pairs, scratch.pose, scratch.bounds)
     count = 0
     for p in range(len(pairs)):
@@ -119,7 +119,7 @@ def find_smallest(tree, shapes, pairs, margins, q, scratch, found, values):
     -------
     1, or 0 if no pair is within its margin.
     """
-    place_shapes(tree, shapes, q, scratch)
+    write_shape_poses(tree, shapes, q, scratch)
     bound_pairs(shapes, pairs, scratch.pose, scratch.bounds)
     bounds = scratch.bounds
     first = 0  # the pair with the smallest bound is tested first: its distance excludes most others

@@ -49,8 +49,8 @@ class Shapes(NamedTuple):
 
 
 RELATIVE, SIMPLEX, POLYTOPE, FACES, HORIZON = 0, 1, 6, 134, 390
-"""First rows of the parts of the scratch: pose of shape a in shape b's frame; simplex; vertices, faces and horizon edges
-of the polytope."""
+"""First rows of the parts of the scratch: pose of shape a in shape b's frame; simplex; vertices, faces and horizon
+edges of the polytope."""
 
 SCRATCH_SHAPE = (518, 12)
 

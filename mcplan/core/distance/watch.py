@@ -20,11 +20,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mcplan.core.distance.many import bound_pairs, place_shape, place_shapes
+from mcplan.core.distance.many import bound_pairs, write_shape_pose, write_shape_poses
 from mcplan.core.distance.pair import DISTANCE, PAIR_SIZE, pair_distance
 from mcplan.core.distance.shape import BODY, BOUNDING_RADIUS
 from mcplan.core.jit import jit, jit_algebra
-from mcplan.core.rigid_body.body import place_base, place_body
+from mcplan.core.rigid_body.body import write_base_pose, write_body_pose
 from mcplan.core.rigid_body.tree import MULTIPLIER, OFFSET, ORIGIN, PARENT, PRISMATIC, TYPE, Q
 
 WATCH_SLACK = 0.04
@@ -124,7 +124,7 @@ def bound_world_motion(shapes, watch, i):
 @jit
 def scan_all_pairs(tree, shapes, pairs, margin, q, scratch, watch):
     """Test all pairs, and watch those within the margin plus WATCH_SLACK."""
-    place_shapes(tree, shapes, q, scratch)
+    write_shape_poses(tree, shapes, q, scratch)
     bound_pairs(shapes, pairs, scratch.pose, scratch.bounds)
     limit, count = margin + WATCH_SLACK + DISTANCE_ERROR, 0
     for p in range(len(pairs)):
@@ -144,7 +144,7 @@ def scan_all_pairs(tree, shapes, pairs, margin, q, scratch, watch):
 
 
 @jit_algebra
-def place_pair_shapes(tree, shapes, pairs, chosen, count, q, needed, scratch):
+def write_pair_poses(tree, shapes, pairs, chosen, count, q, needed, scratch):
     """Fill the poses of the shapes of the first ``count`` chosen pairs, and of the bodies that carry them."""
     work = scratch.bodies
     needed[:] = 0
@@ -154,13 +154,13 @@ def place_pair_shapes(tree, shapes, pairs, chosen, count, q, needed, scratch):
             while i > 0 and needed[i] == 0:
                 needed[i] = 1
                 i = tree.topology[i, PARENT]
-    place_base(q, work)
+    write_base_pose(q, work)
     for i in range(1, len(needed)):
         if needed[i] == 1:
-            place_body(tree, q, work, i)
+            write_body_pose(tree, q, work, i)
     for k in range(count):
         for side in range(2):
-            place_shape(shapes, q, work, pairs[chosen[k], side], scratch.pose)
+            write_shape_pose(shapes, q, work, pairs[chosen[k], side], scratch.pose)
 
 
 @jit
@@ -199,7 +199,7 @@ def watch_distances(tree, shapes, pairs, margin, included, q, scratch, watch, fo
         if approach >= watch.clearance[k]:
             found[near] = p
             near += 1
-    place_pair_shapes(tree, shapes, pairs, found, near, q, watch.needed, scratch)
+    write_pair_poses(tree, shapes, pairs, found, near, q, watch.needed, scratch)
     count = 0
     for k in range(near):
         p = found[k]

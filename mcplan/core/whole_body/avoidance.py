@@ -7,7 +7,7 @@ from mcplan.core.algebra.joint_bounds import next_velocity
 from mcplan.core.bundle import SOUND, check
 from mcplan.core.distance.many import fill_distance_row
 from mcplan.core.distance.pair import DISTANCE, NORMAL, POINT_B, pair_distance
-from mcplan.core.distance.watch import place_pair_shapes, watch_distances
+from mcplan.core.distance.watch import watch_distances, write_pair_poses
 from mcplan.core.jit import jit
 from mcplan.core.rigid_body.manifold import integrate
 from mcplan.core.whole_body.avoidance_bundle import (
@@ -123,7 +123,7 @@ def fill_bends(tree, shapes, pairs, q, v, T, near, count, needed, space):
     needed : (bodies,) int64 scratch
     """
     integrate(q, v, T, space.later)
-    place_pair_shapes(tree, shapes, pairs, near.pair, count, space.later, needed, space.scratch)
+    write_pair_poses(tree, shapes, pairs, near.pair, count, space.later, needed, space.scratch)
     for k in range(count):
         near.bend[k] = 0.0
         if near.at[k] == CORNER:

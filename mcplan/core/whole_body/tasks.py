@@ -10,7 +10,7 @@ from mcplan.core.algebra.rotation import rotation_error
 from mcplan.core.jit import jit, jit_algebra
 from mcplan.core.rigid_body.terms import (
     COM_BIAS,
-    COM_NOW,
+    COM_POSITION,
     COM_VELOCITY,
     FRAME_BIAS,
     FRAME_P,
@@ -68,7 +68,7 @@ def _com(x, summary, b):
     for k in range(3):
         b[k] = (
             x[12 + k]
-            + x[k] * (x[6 + k] - summary[COM_NOW + k])
+            + x[k] * (x[6 + k] - summary[COM_POSITION + k])
             + x[3 + k] * (x[9 + k] - summary[COM_VELOCITY + k])
             - summary[COM_BIAS + k]
         )

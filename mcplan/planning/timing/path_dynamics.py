@@ -152,7 +152,7 @@ class PathDynamics:
 def _frame(robot: Robot, name: str, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return positions of a frame (m, 3), and Jacobians (m, 6, nv) of its link's point at the world's origin."""
     place, J = np.empty((len(q), 3)), np.empty((len(q), 6, robot.nv))
-    core.path_of_frame(robot.tree, q, *robot.frame(name), workspace(robot.tree), place, J)
+    core.write_frame_path(robot.tree, q, *robot.frame(name), workspace(robot.tree), place, J)
     return place, J
 
 

@@ -43,7 +43,7 @@ def com(tree, q, work, c):
 
 @jit_algebra
 def com_jacobian(tree, q, work, c, J):
-    """Write centre of mass and Jacobian, ``dc/dt = J v``: column k is ``(m_k s_lin + s_ang x m_k c_k) / m`` of subtree k.
+    """Write the CoM and its Jacobian, ``dc/dt = J v``: column k is ``(m_k s_lin + s_ang x m_k c_k) / m`` of subtree k.
 
     Parameters
     ----------
@@ -107,10 +107,10 @@ def centroidal_momentum_matrix(tree, q, work, A):
 
 @jit_algebra
 def centroidal_momentum_bias(tree, q, v, work, b):
-    """Write the rate of momentum at zero acceleration, ``b = Adot v`` (6,), N then N m about the centre of mass.
+    """Write the rate of momentum at zero acceleration, ``b = Adot v`` (6,), N then N m about the CoM.
 
-    It is the sum of ``I a + V x* I V`` over the bodies, without gravity; the moment of the inertial forces about the moving
-    centre of mass is the rate of the momentum about it.
+    It is the sum of ``I a + V x* I V`` over the bodies, without gravity. The moment of the inertial forces about
+    the moving centre of mass is the rate of the momentum about it.
     """
     newton_euler(tree, q, v, v, 0.0, 0.0, work)
     m = x = y = z = 0.0

@@ -42,7 +42,7 @@ def write_articulated_inertia(work, i):
 
 @jit_algebra
 def multiply_inertia(work, i, row, column, k):
-    """Return row k of body i's articulated inertia, whose lower triangle is filled, times six numbers of the workspace."""
+    """Return row k of body i's articulated inertia, whose lower triangle is filled, times six entries of a row."""
     value = 0.0
     for j in range(6):
         entry = ARTICULATED + (6 * k + j if j <= k else 6 * j + k)
@@ -121,7 +121,7 @@ def solve_base(force, work):
 
 @jit_algebra
 def factorised_dynamics(tree, q, v, force, work, M, vd):
-    """Write the acceleration by the Cholesky factor of M, which overwrites M (nv, nv); for any tree, also with mimic joints."""
+    """Write the acceleration by the Cholesky factor of M (nv, nv), which is overwritten; also with mimic joints."""
     newton_euler(tree, q, v, v, 0.0, GRAVITY, work)
     gather_forces(tree, work, vd)
     add_inertias(tree, work)

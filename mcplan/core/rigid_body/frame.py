@@ -33,7 +33,7 @@ def write_path_poses(tree, q, work, body):
 
 @jit_algebra
 def frame_arm(work, body, offset):
-    """Return the vector from the base origin to a frame's origin (three scalars); ``offset`` (12,) is its pose in the body."""
+    """Return the vector from the base origin to the origin of a frame, whose pose in the body is ``offset`` (12,)."""
     x, y, z = offset[ORIGIN], offset[ORIGIN + 1], offset[ORIGIN + 2]
     return (
         work[body, POSE + 9] + work[body, POSE] * x + work[body, POSE + 1] * y + work[body, POSE + 2] * z,

@@ -22,7 +22,7 @@ from mcplan.core.rigid_body.tree import DEGREE, FORCE, GRAVITY, PARENT, V
 
 @jit_algebra
 def newton_euler(tree, q, v, vd, scale, gravity, work):
-    """Write pose, screw, velocity, acceleration, inertia and force of every single body, for accelerations ``scale vd``.
+    """Write pose, screw, velocity, acceleration, inertia and force of each single body, for accelerations ``scale vd``.
 
     Parameters
     ----------

@@ -14,7 +14,7 @@ MAX_CORNERS = 4
 """Largest number of corners of a shape that get a row: those nearest to the face."""
 
 SAME_DISTANCE = 1e-4
-"""m: the face is the nearest part of its shape if the corner nearest to it has the distance of the pair within this."""
+"""m: the face is the nearest part of its shape if its nearest corner has the distance of the pair within this."""
 
 
 class Faces(NamedTuple):
@@ -75,7 +75,7 @@ def add_corner_rows(tree, shapes, faces, a, b, q, scratch, distance, first, heig
 
         d = n' (x - s) - radius,   d' = (n' J_v + ((x - p) x n)' J_w) v
 
-    There are none if another part of shape b is nearer than the face, or if at most one corner is above the face.
+    There are no rows if another part of shape b is nearer than the face, or if at most one corner is above the face.
 
     Parameters
     ----------

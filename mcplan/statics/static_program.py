@@ -86,7 +86,7 @@ class StaticProgram:
         self.basic = basic
         status = static_program.start(self.work, basic)
         if exact and status == simplex.INFEASIBLE:
-            status = static_program.find_exact(self.work)
+            status = static_program.find_feasible_exact(self.work)
         if status == simplex.STALLED:
             raise SolverFailed(f"a program of static equilibrium with {m + caps} rows reached its limit of pivots")
         self.feasible = status == simplex.OPTIMAL
@@ -108,7 +108,7 @@ class StaticProgram:
         """
         caps = int(self.work.first[0])
         self.cost.fill(0.0)
-        reach = static_program.least_reach(
+        reach = static_program.smallest_maximum(
             self.work, self.cost, caps + first, caps + last, upper, np.zeros(len(self.cost))
         )
         if np.isnan(reach):

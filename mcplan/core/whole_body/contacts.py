@@ -16,7 +16,7 @@ MIN_FRICTION = 0.1
 
 
 @jit
-def fill_contact(index, contacts, values, J, frames, force_reference, layout, constants, theta, G, scratch):
+def fill_contact(index, contacts, values, J, frames, references, layout, constants, theta, G, scratch):
     """Fill the parameters that belong to one contact, and its columns of ``G``.
 
     Parameters
@@ -24,7 +24,7 @@ def fill_contact(index, contacts, values, J, frames, force_reference, layout, co
     index, contacts : row and table of contacts
     values : numbers of all tasks and contacts
     J, frames : as ``rigid_body.terms`` fills them
-    force_reference : (2, forces) for each force unknown a reference times its weight, and the weight of its change
+    references : (2, forces) for each force unknown a reference times its weight, and the weight of its change
     layout, constants, theta : see ``whole_body.layout``
     G : (6, forces) out
     scratch : (80,)
@@ -45,8 +45,8 @@ def fill_contact(index, contacts, values, J, frames, force_reference, layout, co
     _force_free_rows(contact, x, contact_frame, G, layout, theta)
     for k in range(count):
         cost, f = _force_cost(contact, x, k), first + k
-        theta[layout[lay.FORCE_WEIGHT] + f] = cost * (constants[lay.FORCE_COST] + force_reference[1, f])
-        theta[layout[lay.FORCE_PULL] + f] = cost * force_reference[0, f]
+        theta[layout[lay.FORCE_WEIGHT] + f] = cost * (constants[lay.FORCE_COST] + references[1, f])
+        theta[layout[lay.FORCE_PULL] + f] = cost * references[0, f]
     if layout[lay.WRENCH_MATRIX] >= 0:
         wrench_frame = frames[contact[lay.WRENCH_FRAME]]
         _wrench_rows(index, len(contacts), frame, wrench_frame, G, first, count, layout, constants, theta)

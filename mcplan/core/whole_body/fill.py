@@ -19,25 +19,9 @@ DETERMINED_FRACTION = 1e-2
 
 @jit
 def fill(
-    q,
-    v,
-    M,
-    h,
-    rows,
-    summary,
-    J,
-    frames,
-    external,
-    layout,
-    constants,
-    tasks,
-    contacts,
-    values,
-    force_reference,
-    theta,
-    G,
-    basis,
-):
+    q, v, M, h, rows, summary, J, frames, external, layout, constants, tasks,
+    contacts, values, references, theta, G, basis,
+):  # fmt: skip
     """Fill ``theta``; return FILLED, STATE_NOT_FINITE or NOT_FINITE.
 
     Parameters
@@ -47,7 +31,7 @@ def fill(
         accelerations that do not come from kernels
     layout, constants, tasks, contacts : see `layout`; rows of ``tasks`` with the code -1 are filled outside of kernels
     values : numbers of all tasks and contacts
-    force_reference : (2, forces) for each force unknown a reference times its weight, and the weight of its change
+    references : (2, forces) for each force unknown a reference times its weight, and the weight of its change
     theta : (parameters,) out
     G : (7, forces or 80) out: wrenches of the force unknowns in the first six rows; the last row is scratch, with the
         constant part of the cost in its last entry
@@ -69,7 +53,7 @@ def fill(
     for k in range(len(tasks)):
         constant += fill_task(tasks[k], values, q, v, rows, summary, J, frames, layout, theta, scratch)
     for k in range(len(contacts)):
-        fill_contact(k, contacts, values, J, frames, force_reference, layout, constants, theta, G, scratch)
+        fill_contact(k, contacts, values, J, frames, references, layout, constants, theta, G, scratch)
     if len(contacts) > 1:
         # contacts of one link, or along a chain with few joints, have redundant rows; drift makes them inconsistent
         total, A = layout[lay.CONTACT_ROWS], theta[layout[lay.CONTACT_JACOBIAN] :]

@@ -94,7 +94,7 @@ class StaticProgram:
     def hold_at_zero(self, first: int, last: int) -> None:
         """Fix the variables ``z`` from ``first`` to ``last - 1`` at zero, their value at the present minimum."""
         caps = int(self.work.first[0])
-        simplex.hold_at_zero(self.work.program, caps + first, caps + last)
+        simplex.fix_at_zero(self.work.program, caps + first, caps + last)
 
     def least_reach(self, first: int, last: int, upper: float) -> float:
         """Return the minimum over ``z`` from ``first`` to ``last - 1`` of the maximum of each one alone.

@@ -67,7 +67,7 @@ class PostureScratch(NamedTuple):
     point: np.ndarray  # (4, nv): gradient, step, its bounds
     dual: np.ndarray  # (rows + nv,)
     vectors: np.ndarray  # (7, rows + nv + 1)
-    places: np.ndarray  # (2, nv + 1) int64: active rows of the quadratic program
+    active_rows: np.ndarray  # (2, nv + 1) int64: active rows of the quadratic program
     trial: np.ndarray  # (nq,)
 
 
@@ -196,7 +196,7 @@ def search_posture(tree, task, rule, q, s, report):
         if not soft:
             qp_status = solve_qp(
                 nv, m, equal, s.H, gradient, s.J, s.program[0], s.program[1], step_low, step_high,
-                step, s.dual, s.matrices[0], s.matrices[1], s.vectors, s.places,
+                step, s.dual, s.matrices[0], s.matrices[1], s.vectors, s.active_rows,
             )  # fmt: skip
             soft = qp_status != SOLVED
         if soft:
@@ -206,7 +206,7 @@ def search_posture(tree, task, rule, q, s, report):
             # the equalities come first and are now in the cost, so only the rows after them are passed
             qp_status = solve_qp(
                 nv, m - equal, 0, s.H, gradient, s.J[equal:], s.program[0, equal:], s.program[1, equal:],
-                step_low, step_high, step, s.dual, s.matrices[0], s.matrices[1], s.vectors, s.places,
+                step_low, step_high, step, s.dual, s.matrices[0], s.matrices[1], s.vectors, s.active_rows,
             )  # fmt: skip
             if qp_status != SOLVED:
                 break

@@ -137,7 +137,7 @@ def find_feasible_exact(work):
     for _ in range(MAX_ROUNDS):
         if add_rays(work, 1.0) == 0:
             break
-        status = simplex.seek(work.program)
+        status = simplex.continue_phase_1(work.program)
         if status != simplex.INFEASIBLE:
             return status
     return simplex.INFEASIBLE
@@ -180,7 +180,7 @@ def smallest_maximum(work, cost, first, last, upper, x):
         cost[j] = 0.0
         if status != simplex.OPTIMAL or return_status != simplex.OPTIMAL:
             return math.nan
-        simplex.hold_at_zero(program, j, j + 1)
+        simplex.fix_at_zero(program, j, j + 1)
     return smallest
 
 
@@ -218,7 +218,7 @@ def start_with_few_rays(work, rays, slack):
     for _ in range(len(rays.owner)):
         if status != simplex.INFEASIBLE or not add_best_ray(work, rays, 1.0):
             break
-        status = simplex.seek(work.program)
+        status = simplex.continue_phase_1(work.program)
     return status
 
 
@@ -226,7 +226,7 @@ def start_with_few_rays(work, rays, slack):
 def minimise_with_few_rays(work, rays, cost):
     """Minimise ``cost' x`` (capacity,), which is zero at the rays, over all of them; return the status.
 
-    It does not check the tableau for rounding (`simplex.is_sound`), unlike `minimise_checked`.
+    It does not check the tableau for rounding (`simplex.is_accurate`), unlike `minimise_checked`.
     """
     simplex.price_row(work.program, cost)
     status = simplex.iterate(work.program)
@@ -242,7 +242,7 @@ def minimise_checked(work, rays, cost):
     """Minimise like `minimise_with_few_rays`, and compute the tableau again if rounding has spoilt it."""
     for _ in range(MAX_ROUNDS):
         status = minimise_with_few_rays(work, rays, cost)
-        if status != simplex.STALLED and simplex.is_sound(work.program):
+        if status != simplex.STALLED and simplex.is_accurate(work.program):
             return status
         status = simplex.minimise(work.program, cost)
         if status != simplex.OPTIMAL:

@@ -220,7 +220,7 @@ def polygons_along_path(
             counts[i] = EMPTY
             return i
         count = project(work, rays, cost, False, TOLERANCE, corners[:MAX_CORNERS])
-        if count == FAILED or not simplex.is_sound(work.program):
+        if count == FAILED or not simplex.is_accurate(work.program):
             if static_program.start_with_few_rays(work, rays, slack) == simplex.OPTIMAL:
                 count = project(work, rays, cost, True, TOLERANCE, corners[:MAX_CORNERS])
             else:

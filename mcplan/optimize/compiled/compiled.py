@@ -8,10 +8,10 @@ from cvxpy import settings
 from cvxpy.reductions.solution import Solution
 
 from mcplan.core.optimize import (
-    held as condense_held,
     layout as lay,
     least_distance as condense_factor,
     recover as condense_check,
+    warm_start,
 )
 from mcplan.optimize.compiled import fallback
 from mcplan.optimize.compiled.data_map import (
@@ -206,7 +206,10 @@ class CompiledProblem:
     def _solve_previous_active_set(self, solver: LeastDistance) -> bool:
         """Solve with the previous active set as equalities; most often it is the active set of this solution, too."""
         c = self.condensed
-        return condense_held.hold(c.program, c.work, self.theta, solver.sense, solver.multiplier) <= TOLERANCE
+        return (
+            warm_start.solve_with_active_set(c.program, c.work, self.theta, solver.sense, solver.multiplier)
+            <= TOLERANCE
+        )
 
     def _solve_regular(self, solver: LeastDistance) -> bool:
         """Solve, with a warm start if requested; if that fails, with a cold start."""

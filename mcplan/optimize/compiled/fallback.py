@@ -6,8 +6,8 @@ All functions take the dense QP ``minimise 1/2 z'Hz + g'z, lower <= Gz <= upper`
 import daqp
 import numpy as np
 
-from mcplan.core.optimize.held import PRIMAL_TOLERANCE
 from mcplan.core.optimize.layout import BIG
+from mcplan.core.optimize.warm_start import PRIMAL_TOLERANCE
 from mcplan.optimize.compiled.least_distance import EQUALITY, SOLVED
 
 FEASIBILITY_TOLERANCE = 1e-7

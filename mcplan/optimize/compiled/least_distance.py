@@ -14,7 +14,7 @@ import warnings
 import daqp
 import numpy as np
 
-from mcplan.core.optimize.held import PRIMAL_TOLERANCE
+from mcplan.core.optimize.warm_start import PRIMAL_TOLERANCE
 
 KNOWN = "0.11."
 """Beginning of the versions whose layout this is; a later minor version may have another one."""

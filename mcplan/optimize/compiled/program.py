@@ -246,14 +246,14 @@ def build_program(data: DataMap, elimination: Elimination) -> Condensed:
 
 def _part_lengths(data: DataMap, n: int, substituted: int, rows: int, factors: int) -> list[int]:
     """Return the lengths of the parts of the workspace, in the order of core.optimize.layout."""
-    held = n + min(rows, n) + 6  # each of the two is filled up to a multiple of four
+    kkt_size = n + min(rows, n) + 6  # each of the two is filled up to a multiple of four
     length = dict.fromkeys(range(lay.PARTS), rows)
     length |= {
         lay.FACTORS: factors, lay.VALUES: data.S.shape[0], lay.T: substituted * n,
         lay.T0: substituted, lay.H: n * n, lay.G: n, lay.SCRATCH: n, lay.COLUMNS: n * rows, lay.M: rows * n, lay.V: n,
         lay.Z: n, lay.X: data.size, lay.DUAL: data.rows + 2 * data.size, lay.GRADIENT: 2 * data.size,
         lay.ACTIVITY: 2 * data.rows, lay.RESIDUAL: 8, lay.PROXIMAL: n,
-        lay.HELD: held * (held + 4), lay.HELD_SOLUTION: held,
+        lay.KKT: kkt_size * (kkt_size + 4), lay.KKT_SOLUTION: kkt_size,
     }  # fmt: skip
     return [length[k] for k in range(lay.PARTS)]
 
@@ -342,12 +342,12 @@ def _substitutions(data: DataMap, elimination: Elimination, entries, reference, 
         remaining.append(sum(r >= 0 for _, r in others))
         positions.append([p for p, _ in others])
         references.append([r for _, r in others])
-    sections[lay.GIVEN_PIVOT] = elimination.pivots
-    sections[lay.GIVEN_RHS] = data.b + elimination.rows
-    sections[lay.GIVEN_POINTER], sections[lay.GIVEN_POSITION] = _csr(positions)
-    sections[lay.GIVEN_SPLIT] = sections[lay.GIVEN_POINTER][:-1] + np.array(remaining, np.int64)
-    sections[lay.GIVEN_REFERENCE] = _csr(references)[1]
-    sections[lay.GIVEN_ROW], sections[lay.GIVEN_VARIABLE] = elimination.rows, elimination.variables
+    sections[lay.ELIMINATED_PIVOT] = elimination.pivots
+    sections[lay.ELIMINATED_RHS] = data.b + elimination.rows
+    sections[lay.ELIMINATED_POINTER], sections[lay.ELIMINATED_POSITION] = _csr(positions)
+    sections[lay.ELIMINATED_SPLIT] = sections[lay.ELIMINATED_POINTER][:-1] + np.array(remaining, np.int64)
+    sections[lay.ELIMINATED_REFERENCE] = _csr(references)[1]
+    sections[lay.ELIMINATED_ROW], sections[lay.ELIMINATED_VARIABLE] = elimination.rows, elimination.variables
 
 
 def _cost(data: DataMap, reference, supports, columns: int, sections) -> None:
@@ -364,7 +364,10 @@ def _cost(data: DataMap, reference, supports, columns: int, sections) -> None:
             owners.append(r)
             positions.append([data.P + k for k in span])
             others.append([reference[data.P_indices[k]] for k in span])
-    sections[lay.WIDE], sections[lay.WIDE_POSITION] = np.array(wide, np.int64), np.array(wide_position, np.int64)
+    sections[lay.WIDE_SUPPORT], sections[lay.WIDE_POSITION] = (
+        np.array(wide, np.int64),
+        np.array(wide_position, np.int64),
+    )
     sections[lay.COST_REFERENCE] = np.array(owners, np.int64)
     sections[lay.COST_POINTER], sections[lay.COST_POSITION] = _csr(positions)
     sections[lay.COST_OTHER] = _csr(others)[1]

@@ -51,7 +51,7 @@ from mcplan.core.jit import jit_view
 """Sections of the program."""
 
 SIZE, FREE, ELIMINATED, ROWS, EQUALITIES, INEQUALITIES, B, P, Q, D, LOWER, UPPER = range(12)
-"""Entries of section SIZES: variables, free and eliminated ones, two-sided rows; rows of A; starts of blocks in VALUES."""
+"""Entries of section SIZES: variables, free and eliminated ones, two-sided rows, rows of A; first entries in VALUES."""
 
 (
     SINGLE_COEFFICIENTS,  # in the order of SINGLE_ROWS

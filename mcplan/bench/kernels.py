@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from mcplan.core.jit import config, threads
 from mcplan.core.rigid_body import batch
-from mcplan.core.rigid_body.frame import place_bodies
+from mcplan.core.rigid_body.frame import write_body_poses
 from mcplan.core.rigid_body.tree import workspace, workspaces
 from mcplan.robot.robot import Robot
 from mcplan.robot.terms import Terms
@@ -76,7 +76,7 @@ def kernels_us(robot: Robot, link: str, calls: int, repeats: int) -> dict[str, f
         "inverse_dynamics": lambda: robot.inverse_dynamics(q, v, a),
         "nonlinear_effects": lambda: robot.nonlinear_effects(q, v),
         "forward_dynamics": lambda: robot.forward_dynamics(q, v, a),
-        "kinematics_and_jacobians": lambda: place_bodies(robot.tree, q, work),
+        "kinematics_and_jacobians": lambda: write_body_poses(robot.tree, q, work),
         "frame_jacobian": lambda: robot.frame_jacobian(q, link),
         "momentum_matrix": lambda: robot.centroidal_momentum_matrix(q),
         "all_terms": lambda: terms.update(q, v),

@@ -17,7 +17,7 @@ from mcplan.core.bundle import SOUND, check
 from mcplan.core.distance.many import fill_distance_rows, fill_distances, find_smallest
 from mcplan.core.distance.pair import DISTANCE, NORMAL, PAIR_SIZE, POINT_A, POINT_B
 from mcplan.core.distance.shape import Shapes
-from mcplan.core.posture.apart import PostureSurroundings
+from mcplan.core.posture.collision_free import PostureSurroundings
 from mcplan.core.whole_body.corner_rows import Faces
 from mcplan.errors import InputError
 from mcplan.robot.description import Box, Cylinder

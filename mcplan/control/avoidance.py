@@ -13,7 +13,7 @@ from mcplan.core.distance.shape import BODY
 from mcplan.core.distance.watch import new_watch
 from mcplan.core.whole_body import avoidance_bundle as keep
 from mcplan.core.whole_body.avoidance import NOT_FINITE, avoid
-from mcplan.core.whole_body.corner_rows import MOST
+from mcplan.core.whole_body.corner_rows import MAX_CORNERS
 from mcplan.errors import InputError
 from mcplan.motion.limb_path import Pose
 from mcplan.motion.posture import PostureSample
@@ -144,16 +144,16 @@ class Avoidance:
         self._planned: dict[str, Pose] = {}
         self._given = np.zeros(len(self._model.pairs), dtype=bool)
         """Pairs whose goals follow from contacts."""
-        rule = np.zeros(keep.RULES)
+        rule = np.zeros(keep.RULE_SIZE)
         self._margin, self._response = WATCHED_DISTANCE_M * robot.scale.leg + self._clearance, max(dt, RESPONSE)
-        rule[keep.REACH], rule[keep.MARGIN] = WATCHED_DISTANCE_M * robot.scale.leg, self._margin
-        rule[keep.AHEAD], rule[keep.RISE] = self._response, PARTING * dt
-        rule[keep.CEILING], rule[keep.RECOVERY], rule[keep.ONSET] = MOST_ASKED, RETURN, ONSET * dt
+        rule[keep.ROW_DISTANCE], rule[keep.TEST_DISTANCE] = WATCHED_DISTANCE_M * robot.scale.leg, self._margin
+        rule[keep.PREDICTION_TIME], rule[keep.MAX_RISE] = self._response, PARTING * dt
+        rule[keep.CEILING], rule[keep.RECOVERY], rule[keep.MAX_ONSET] = MOST_ASKED, RETURN, ONSET * dt
         faces = faces_of(self._model, environment.surfaces)
-        self._around = keep.close_around(
+        self._around = keep.pack_constants(
             keep.AvoidanceConstants(robot.tree, self._model.indices, read_only(rule), faces, _groups(self._model))
         )
-        self._memory, self._aims, self._rows, self._chosen = keep.close_memory(
+        self._memory, self._aims, self._rows, self._chosen = keep.pack_state(
             _new_memory(robot, self._model, self._slots, int(self._over.sum()), len(environment.objects))
         )
 
@@ -180,7 +180,7 @@ class Avoidance:
             shapes = self._model.shapes_at(objects)
             for k, (name, (_, p)) in enumerate(objects.items()):
                 i = self._model.place[name]
-                self._aims.column[i], self._aims.middle[i] = self._robot.nv + 6 * k, p
+                self._aims.column[i], self._aims.position[i] = self._robot.nv + 6 * k, p
         near = avoid(shapes, self._around, self._memory, terms.q, terms.v, self._tick)
         if near == NOT_FINITE:
             raise InputError("q of the collision avoidance is not finite")
@@ -234,7 +234,7 @@ class Avoidance:
         model, aims, goal = self._model, self._aims, self._aims.goal
         resting = resting + [motion.targets[patch] for patch in sorted(motion.sought) if patch in motion.targets]
         # pairs that contacts fixed had no goal until now, and were near
-        aims.seen[aims.wanted == 0] = self._tick - 1
+        aims.required_tick[aims.included == 0] = self._tick - 1
         aims.braking.fill(STOPPING)
         self._planned = dict(objects) | {name: path.end for name, path in motion.objects.items()}
         self._given[:] = False
@@ -257,15 +257,15 @@ class Avoidance:
         goal[list(held)] = -ALLOWED_PENETRATION - self._depth
         goal[list(fixed)] = -np.inf
         self._given[[*left, *waiting, *held, *fixed]] = True
-        aims.wanted[:] = goal > -np.inf
+        aims.included[:] = goal > -np.inf
         # a hand that grasps a bar is planned not to touch it with its link: no lower goal then
         touched = set(ends.near.tolist()) - left - held - fixed - waiting
         coming = [(model.pairs_of([contact]) & touched, contact) for contact in motion.targets.values()]
         self._coming = [(np.array(sorted(pairs)), contact) for pairs, contact in coming if pairs]
-        aims.flat[:] = self._over & (goal > -ALLOWED_PENETRATION)
+        aims.over_face[:] = self._over & (goal > -ALLOWED_PENETRATION)
         # a link that bore load touches its support: start from zero distance at least
-        np.maximum(aims.asked, np.minimum(goal, 0.0), out=aims.asked)
-        aims.asked[aims.wanted == 0] = -np.inf
+        np.maximum(aims.required, np.minimum(goal, 0.0), out=aims.required)
+        aims.required[aims.included == 0] = -np.inf
 
     def _ends(self, knots: Knots, objects: Mapping[str, Pose]) -> _Ends:
         """Compute the distances at both ends of a motion."""
@@ -318,7 +318,7 @@ def _groups(model: CollisionModel) -> np.ndarray:
 def _new_memory(robot: Robot, model: CollisionModel, slots: int, over: int, objects: int) -> keep.AvoidanceState:
     """Allocate the kernel's state; ``over`` pairs have a surface below."""
     pairs, shapes, nv = len(model.pairs), len(model.shapes.index), robot.nv + 6 * objects
-    most = pairs + (MOST - 1) * over
+    most = pairs + (MAX_CORNERS - 1) * over
 
     def whole(size: int, value: int = 0) -> np.ndarray:
         return np.full(size, value, np.int64)
@@ -330,7 +330,7 @@ def _new_memory(robot: Robot, model: CollisionModel, slots: int, over: int, obje
     near = keep.AvoidanceCandidates(whole(most), whole(most), np.zeros(most), np.zeros((most, nv)), np.zeros(most))
     space = keep.AvoidanceWorkspace(
         new_scratch(robot, shapes, pairs), whole(pairs), np.zeros((pairs, PAIR_SIZE)), np.zeros(pairs),
-        np.zeros(PAIR_SIZE), whole(MOST), np.zeros(robot.nq),
+        np.zeros(PAIR_SIZE), whole(MAX_CORNERS), np.zeros(robot.nq),
     )  # fmt: skip
     chosen = keep.ActivePairs(np.zeros((slots, nv)), np.zeros(slots), whole(slots), np.zeros(slots))
     watch = new_watch(robot.nq, len(robot.tree.topology), shapes, pairs)

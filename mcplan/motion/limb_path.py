@@ -4,7 +4,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from mcplan.core.algebra.minimum_jerk import add_pieces, turn_back
+from mcplan.core.algebra.minimum_jerk import add_decaying_rotation, add_pieces
 from mcplan.core.rigid_body.frame import frame_motion
 from mcplan.core.rigid_body.tree import workspace
 from mcplan.motion.posture import PostureTrajectory
@@ -347,5 +347,5 @@ class PatchTurn:
         frame_motion(self._tree, q, v, vd, self._body, self._offset, self._work, x)
         start, end = self.posture.start_time, self.posture.end_time
         if t < end:
-            turn_back(self._off, (t - start) / (end - start), end - start, self._scratch, x)
+            add_decaying_rotation(self._off, (t - start) / (end - start), end - start, self._scratch, x)
         return ReferenceSample(x[:9].reshape(3, 3), x[15:18], x[21:24])

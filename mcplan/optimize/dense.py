@@ -12,7 +12,7 @@ from mcplan.errors import InputError
 EQUALITY: Final = 5
 """DAQP's ``sense`` of a row that is always active."""
 
-MEANING: Final = {
+EXIT_MESSAGES: Final = {
     1: "solved",
     2: "solved, soft rows violated",
     -1: "infeasible",
@@ -22,19 +22,21 @@ MEANING: Final = {
     -5: "not convex",
     -6: "the equalities contradict each other",
 }
-"""DAQP's exit flags."""
+"""Meaning of DAQP's exit flags."""
 
 
 @dataclass(frozen=True)
 class DenseSolution:
-    """Result of ``solve_dense``; ``ok`` requires small residuals, too.
+    """Result of ``solve_dense``.
 
     Parameters
     ----------
     x : (n,) minimiser (last iterate of the solver if not ``ok``).
     dual : (n or 0 + rows,) multipliers of the bounds, if given, then of the rows: ``H x + g + A' dual = 0``, positive
         where the upper side is active.
+    objective : ``1/2 x' H x + g' x``.
     status : ``solved`` or the reason of the failure.
+    ok : whether the solver reports a solution and the residuals are small.
     primal_residual : largest violation of a row or bound.
     stationarity : largest entry of ``H x + g + A' dual``.
     """
@@ -73,7 +75,7 @@ def solve_dense(
 
     Raises
     ------
-    InputError : shapes that do not fit, or a value that is not a number.
+    InputError : shapes that do not match, or a value that is not a number.
     """
     n = len(g)
     rows = 0 if A is None else len(A)
@@ -84,11 +86,11 @@ def solve_dense(
     up = np.concatenate([_side(x_upper, n, np.inf) if bounded else np.empty(0), _side(upper, rows, np.inf)])
     if P.shape != (n, n) or matrix.shape != (rows, n):
         raise InputError(f"quadratic program: H {P.shape}, g ({n},) and A {matrix.shape} do not fit")
-    _refuse_nan(P, g, matrix, low, up)
+    _check_finite(P, g, matrix, low, up)
     if np.any(low > up):
-        crossed = low - up
+        violation = low - up
         return DenseSolution(
-            np.zeros(n), np.zeros(len(low)), np.inf, MEANING[-1], False, float(np.max(crossed)), np.inf, 0
+            np.zeros(n), np.zeros(len(low)), np.inf, EXIT_MESSAGES[-1], False, float(np.max(violation)), np.inf, 0
         )
 
     sense = np.where(low == up, EQUALITY, 0).astype(np.int32)
@@ -107,15 +109,15 @@ def solve_dense(
                 x, dual = np.zeros(n), np.zeros(len(low))
         value = full @ x
         primal = float(np.max(np.maximum(low - value, value - up), initial=0.0))
-        size = max(1.0, float(np.max(np.abs(np.concatenate([low[low == up], value])), initial=0.0)))
-        pull = full.T @ dual
+        row_scale = max(1.0, float(np.max(np.abs(np.concatenate([low[low == up], value])), initial=0.0)))
+        pull = full.T @ dual  # gradient of the constraints
         stationarity = float(np.max(np.abs(P @ x + gradient + pull), initial=0.0))
         scale = max(1.0, float(np.max(np.abs(gradient), initial=0.0)), float(np.max(np.abs(pull), initial=0.0)))
-        sound = primal <= tolerance * size and stationarity <= 100 * tolerance * scale
+        sound = primal <= tolerance * row_scale and stationarity <= 100 * tolerance * scale
         ok = flag > 0 and sound
         if ok or flag in (-1, -6):
             break
-    status = MEANING.get(flag, f"DAQP exit flag {flag}")
+    status = EXIT_MESSAGES.get(flag, f"DAQP exit flag {flag}")
     if flag > 0 and not sound:
         status = f"residual too large: rows {primal:.2g}, stationarity {stationarity:.2g}"
     objective = float(0.5 * x @ P @ x + gradient @ x)
@@ -132,7 +134,7 @@ def _side(side: NDArray[np.float64] | None, size: int, absent: float) -> NDArray
     return vector
 
 
-def _refuse_nan(P, g, A, low, up) -> None:
+def _check_finite(P, g, A, low, up) -> None:
     for name, array in (("H", P), ("g", g), ("A", A)):
         if not np.all(np.isfinite(array)):
             raise InputError(f"quadratic program: {name} has a value that is not finite")

@@ -8,9 +8,9 @@ x(s) = sd². With u = sdd = x'(s) / 2, at every grid point
     |l' u + l'' x| <= start,   |u'| <= bend
 
 where g is the gravity force, m = M v, c = M vd + h(q, v) - g, z the height of the centre of mass, and l its path
-length: linear in (u, x, f). All but the last hold for u / part and x / part: only a fraction of the range beyond rest
-is used. x is a quadratic spline over pieces of the path, so that u, and with it every acceleration, is continuous. The
-time, ``integral of ds / sqrt(x)``, is approximated by the trapezoidal rule.
+length: linear in (u, x, f). All but the last apply to u / part and x / part, so that only the fraction ``part`` of
+the range beyond the forces at rest is used. x is a quadratic spline over pieces of the path, so that u, and with it
+every acceleration, is continuous. The time, ``integral of ds / sqrt(x)``, is approximated by the trapezoidal rule.
 
 Source: Verscheure et al. (2009), IEEE T-AC 54(10), sec. II; the spline instead of a piecewise linear x is ours.
 """
@@ -35,11 +35,12 @@ PIECES, POINTS = len(BREAKS) - 1, 2
 """Number of pieces, and of grid points per piece."""
 
 DEGREE = 2
+"""Degree of the spline."""
 
 
 @dataclass(frozen=True, eq=False)
 class LawBasis:
-    """Basis of x(s) on a grid of the unit path; rows have three entries.
+    """Spline basis of x(s) on a grid of the path of length 1; rows have three entries.
 
     Attributes
     ----------
@@ -96,18 +97,18 @@ class PathProgram:
 
     Attributes
     ----------
-    length : of the path's parameter (s).
+    length : length of the path, in its parameter s.
     v, vd : (m, nv) tangents and their derivatives.
-    hold, of_u, of_x : (m, nv) the forces g, m and c.
+    hold, of_u, of_x : (m, nv) the generalised forces g at rest, m per u and c per x.
     forces : (m, nv, size) G: generalised force of each unit of the unknown contact forces.
     faces, upper, equal, equal_to : F (k, size), upper (k,), E (j, size), e (j,).
     limited, limit : (n,) joints with torque limits, and the usable limits (N m).
     x_max, u_max : (m,) bounds.
     acceleration : bound of accelerations from coordinate 3 on.
     height : (m, 2) first and second derivative of the height of the centre of mass.
-    rise : bound of its vertical acceleration.
-    along : (m, 2) first and second derivative of the path length of the centre of mass.
-    start : (m,) bound of its acceleration along its path, smaller near the start and the end.
+    rise : bound of the vertical acceleration of the centre of mass.
+    along : (m, 2) first and second derivative of the path length l of the centre of mass.
+    start : (m,) bound of the acceleration of l, smaller near the start and the end of the path.
     bend : (pieces,) bound of u' on each piece of the spline.
     part : (m,) usable fraction of all limits but ``bend``.
     """
@@ -135,20 +136,20 @@ class PathProgram:
     bend: np.ndarray
     part: np.ndarray
 
-    def forces_at(self, i: int, asked: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    def forces_at(self, i: int, force: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Return the rows ``A f <= b``, ``C f = d`` of contact forces that, with the torques, give a generalised force.
 
         Parameters
         ----------
         i : grid point.
-        asked : (nv,) generalised force. In A the rows of the faces precede those of the joints, ``-G`` and ``G``.
+        force : (nv,) generalised force. In A the rows of the faces precede those of the joints, ``-G`` and ``G``.
         """
         joints, G = 6 + self.limited, self.forces[i]
         return (
             np.vstack([self.faces, -G[joints], G[joints]]),
-            np.concatenate([self.upper, self.limit - asked[joints], self.limit + asked[joints]]),
+            np.concatenate([self.upper, self.limit - force[joints], self.limit + force[joints]]),
             np.vstack([G[:6], self.equal]),
-            np.concatenate([asked[:6], self.equal_to]),
+            np.concatenate([force[:6], self.equal_to]),
         )
 
 
@@ -167,8 +168,8 @@ def least_time(program: PathProgram) -> tuple[float, np.ndarray, np.ndarray]:
     # scaled to order one: forces by the weight, x by its bounds on the path, everything else by its limit
     unit, scale = float(np.abs(program.hold[:, :3]).max()), float((basis.weights @ program.x_max**-0.5) ** -2)
     c = cp.Variable(basis.size)
-    squared, change = X @ c, D @ c
-    x, u = squared / program.part, change / program.part
+    x_all, u_all = X @ c, D @ c
+    x, u = x_all / program.part, u_all / program.part
     constraints = [x <= program.x_max / scale, cp.abs(u) <= program.u_max / scale]
     for i, start in enumerate(basis.start[basis.middle]):
         if np.isfinite(program.bend[i]):
@@ -177,23 +178,23 @@ def least_time(program: PathProgram) -> tuple[float, np.ndarray, np.ndarray]:
     joints = 6 + program.limited
     for i in range(m):
         f = cp.Variable(program.forces.shape[2])
-        along = scale * u[i], scale * x[i]
-        taken = (program.hold[i] + program.of_u[i] * along[0] + program.of_x[i] * along[1]) / unit
-        tau = taken[joints] - program.forces[i, joints] @ f
+        rates = scale * u[i], scale * x[i]
+        force = (program.hold[i] + program.of_u[i] * rates[0] + program.of_x[i] * rates[1]) / unit
+        tau = force[joints] - program.forces[i, joints] @ f
         bounded = [
             (program.v[i, 3:], program.vd[i, 3:], program.acceleration),
             (*program.height[i], program.rise),
             (*program.along[i], program.start[i]),
         ]
         constraints += [
-            program.forces[i, :6] @ f == taken[:6],
+            program.forces[i, :6] @ f == force[:6],
             cp.abs(tau) <= program.limit / unit,
             program.faces @ f <= program.upper / unit,
             program.equal @ f == program.equal_to / unit,
-            *(cp.abs(a * along[0] + b * along[1]) / most <= 1.0 for a, b, most in bounded if np.isfinite(most)),
+            *(cp.abs(a * rates[0] + b * rates[1]) / bound <= 1.0 for a, b, bound in bounded if np.isfinite(bound)),
         ]
-    problem = cp.Problem(cp.Minimize(basis.weights @ cp.power(squared, -0.5)), constraints)
+    problem = cp.Problem(cp.Minimize(basis.weights @ cp.power(x_all, -0.5)), constraints)
     problem.solve(solver=cp.CLARABEL)
     if problem.status not in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE):
-        raise SolverFailed(f"the law of least time: {problem.status}")
-    return program.length / scale**0.5 * float(problem.value), scale * squared.value, scale * change.value
+        raise SolverFailed(f"the time-optimal path parameterisation was not found: {problem.status}")
+    return program.length / scale**0.5 * float(problem.value), scale * x_all.value, scale * u_all.value

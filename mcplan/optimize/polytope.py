@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 PYRAMIDS = ("inscribed", "circumscribed")
+"""Kinds of friction pyramid."""
 
 
 @cache
@@ -14,7 +15,7 @@ def friction_pyramid(faces: int = 8, pyramid: str = "inscribed") -> NDArray[np.f
     """Return ``D`` such that ``D f_t <= mu f_n`` is a pyramid with ``faces`` faces along the cone ``|f_t| <= mu f_n``.
 
     ``D_j = (cos a_j, sin a_j) / c`` with ``a_j = 2 pi j / faces``; ``c = cos(pi / faces)`` puts the edges of the
-    pyramid on the cone (inscribed: whatever satisfies the faces satisfies the cone), ``c = 1`` its faces
+    pyramid on the cone (inscribed: a force inside the faces is inside the cone), ``c = 1`` its faces
     (circumscribed; with four faces ``|f_x|, |f_y| <= mu f_n``).
 
     Parameters

@@ -81,7 +81,7 @@ class Terms:
         self._values = np.zeros((count, packed.FRAME_SIZE))
         self.momentum_matrix = self._rows[:6]
         self.com_jacobian = self._rows[6:]
-        self.com = self._summary[packed.COM_NOW : packed.COM_VELOCITY]
+        self.com = self._summary[packed.COM_POSITION : packed.COM_VELOCITY]
         self.com_velocity = self._summary[packed.COM_VELOCITY : packed.COM_BIAS]
         self.com_bias = self._summary[packed.COM_BIAS : packed.MOMENTUM]
         self.momentum = self._summary[packed.MOMENTUM : packed.MOMENTUM_BIAS]

@@ -86,7 +86,7 @@ class StaticProgram:
         self.basic = basic
         status = static_program.start(self.work, basic)
         if exact and status == simplex.INFEASIBLE:
-            status = static_program.find_exact(self.work)
+            status = static_program.find_feasible_exact(self.work)
         if status == simplex.STALLED:
             raise SolverFailed(f"a program of static equilibrium with {m + caps} rows reached its limit of pivots")
         self.feasible = status == simplex.OPTIMAL
@@ -94,7 +94,7 @@ class StaticProgram:
     def hold_at_zero(self, first: int, last: int) -> None:
         """Fix the variables ``z`` from ``first`` to ``last - 1`` at zero, their value at the present minimum."""
         caps = int(self.work.first[0])
-        simplex.hold_at_zero(self.work.program, caps + first, caps + last)
+        simplex.fix_at_zero(self.work.program, caps + first, caps + last)
 
     def least_reach(self, first: int, last: int, upper: float) -> float:
         """Return the minimum over ``z`` from ``first`` to ``last - 1`` of the maximum of each one alone.
@@ -108,7 +108,7 @@ class StaticProgram:
         """
         caps = int(self.work.first[0])
         self.cost.fill(0.0)
-        reach = static_program.least_reach(
+        reach = static_program.smallest_maximum(
             self.work, self.cost, caps + first, caps + last, upper, np.zeros(len(self.cost))
         )
         if np.isnan(reach):

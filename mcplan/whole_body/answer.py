@@ -100,7 +100,7 @@ class Answer:
         self._binding = binding
         self._forces, self._wrenches = np.empty((binding.count, 3)), np.empty((len(binding.patches), 6))
         residual = binding.residual
-        qp_answer.answer(*binding.check_arguments, vd, tau, f, residual, self._forces, self._wrenches)
+        qp_answer.check_solution(*binding.check_arguments, vd, tau, f, residual, self._forces, self._wrenches)
         self.motion, self.contact, self.inequality, self._bias, self._acceleration = residual[
             : qp_answer.RESIDUALS
         ].tolist()

@@ -5,9 +5,9 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from mcplan.collision.model import CollisionModel, faces_of
-from mcplan.core.distance.many import place_shapes
+from mcplan.core.distance.many import write_shape_poses
 from mcplan.core.distance.pair import PAIR_SIZE
-from mcplan.core.whole_body.corner_rows import MOST, add_corner_rows
+from mcplan.core.whole_body.corner_rows import MAX_CORNERS, add_corner_rows
 from mcplan.robot.link_solids import new_scratch
 from mcplan.robot.robot_file import load_robot
 from mcplan.scene.environment import Environment, Surface
@@ -34,11 +34,15 @@ def nearest(model, q):
 
 def corners(model, faces, q, pair, distance):
     robot = model.robot
-    heights, rates, scratch = np.zeros(MOST), np.zeros((MOST, robot.nv)), new_scratch(robot, len(model.shapes.index), 2)
-    place_shapes(robot.tree, model.shapes, q, scratch)
+    heights, rates, scratch = (
+        np.zeros(MAX_CORNERS),
+        np.zeros((MAX_CORNERS, robot.nv)),
+        new_scratch(robot, len(model.shapes.index), 2),
+    )
+    write_shape_poses(robot.tree, model.shapes, q, scratch)
     count = add_corner_rows(
         robot.tree, model.shapes, faces, *model.indices[pair], q, scratch, distance, 0, heights, rates,
-        np.zeros(PAIR_SIZE), np.zeros(MOST, np.int64),
+        np.zeros(PAIR_SIZE), np.zeros(MAX_CORNERS, np.int64),
     )  # fmt: skip
     return heights[:count], rates[:count]
 

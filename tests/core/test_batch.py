@@ -74,7 +74,7 @@ def test_a_frame_along_a_path_and_the_twist_of_its_body_about_the_origin():
     q, v, _ = states().values()
     body, offset = 5, np.append(np.eye(3).ravel(), [0.1, -0.2, 0.3])
     place, J, work = np.empty((SIZE, 3)), np.empty((SIZE, 6, NV)), workspace(TREE)
-    path.path_of_frame(TREE, q, body, offset, work, place, J)
+    path.write_frame_path(TREE, q, body, offset, work, place, J)
     X, own = np.empty((4, 4)), np.empty((6, NV))
     for i in range(SIZE):
         frame_pose(TREE, q[i], body, offset, work, X)

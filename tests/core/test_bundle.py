@@ -6,8 +6,8 @@ import pytest
 from mcplan.core import bundle as kernels
 from mcplan.core.bundle import bundle
 from mcplan.core.contact import bundle as contact_bundle
-from mcplan.core.contact.bundle import close_fixed, close_moving, flat, open_fixed, open_moving
-from mcplan.core.contact.model import exchange, scratch, touch
+from mcplan.core.contact.bundle import flat, pack_constants, pack_variables, unpack_constants, unpack_variables
+from mcplan.core.contact.model import contact_table, exchange, scratch
 from mcplan.core.jit import jit
 from mcplan.robot.robot_file import load_robot
 from mcplan.scene.environment import Bar, Environment
@@ -33,7 +33,7 @@ def test_each_array_comes_out_as_it_went_in_and_shares_its_memory():
     packed, views = bundle(given)
     openers = (kernels.axes2, kernels.axes1, kernels.axes1, kernels.axes3, kernels.axes2, kernels.axes2)
     for k, (opener, array) in enumerate(zip(openers, given, strict=True)):
-        buffer = packed.real if array.dtype == float else packed.whole
+        buffer = packed.real if array.dtype == float else packed.integer
         np.testing.assert_array_equal(opener(buffer, packed.layout, k), array)
     for view, array in zip(views, given, strict=True):
         np.testing.assert_array_equal(view, array)
@@ -53,7 +53,7 @@ def test_a_bundle_of_read_only_arrays_is_read_only():
 @jit
 def entries(packed):
     """Last entry of array 3, and of array 5 after its first one has been overwritten."""
-    whole = kernels.axes2(packed.whole, packed.layout, 5)
+    whole = kernels.axes2(packed.integer, packed.layout, 5)
     whole[0, 0] = 77
     return kernels.axes3(packed.real, packed.layout, 3)[1, 2, 3], whole[1, 2]
 
@@ -72,12 +72,12 @@ def test_all_that_a_step_reads_and_writes_opens_field_by_field(monkeypatch):
     environment = Environment(surfaces=(plane(),), bars=(bar,), objects=(solid(),))
     scene = pack_scene(robot, environment, ["left_sole"], SimulationSettings(), robot.posture("half_sitting"))
     fixed = (robot.tree, scene, np.arange(9.0))
-    moving = (exchange(robot.tree, 1, 1), scratch(scene, robot.nv), touch(scene))
+    moving = (exchange(robot.tree, 1, 1), scratch(scene, robot.nv), contact_table(scene))
     for k, array in enumerate(flat(moving)):
         array.flat[:] = k
-    for name in ("open_scene", "open_scratch", "open_touch"):  # compiled kernels give no arrays to Python
+    for name in ("unpack_scene", "unpack_scratch", "unpack_contacts"):  # compiled kernels give no arrays to Python
         monkeypatch.setattr(contact_bundle, name, plain(getattr(contact_bundle, name)))
-    cases = [(open_fixed, close_fixed(*fixed), fixed), (open_moving, close_moving(*moving)[0], moving)]
+    cases = [(unpack_constants, pack_constants(*fixed), fixed), (unpack_variables, pack_variables(*moving)[0], moving)]
     for opener, packed, given in cases:
         opened = flat(plain(opener)(packed))
         for mine, theirs in zip(opened, flat(given), strict=True):
@@ -90,7 +90,7 @@ def test_what_no_step_changes_is_read_only_as_kernels_know_it_from_planning():
     robot, settings = load_robot("hrp2"), SimulationSettings()
     environment = Environment(surfaces=(plane(),), objects=(solid(),))
     scene = pack_scene(robot, environment, ["left_sole"], settings, robot.posture("half_sitting"))
-    packed = close_fixed(robot.tree, scene, law_array(settings.contact))
+    packed = pack_constants(robot.tree, scene, law_array(settings.contact))
     assert not any(buffer.flags.writeable for buffer in packed)
 
 
@@ -98,7 +98,7 @@ def test_what_the_caller_keeps_of_a_bundle_is_in_it():
     robot = load_robot("hrp2")
     environment = Environment(surfaces=(plane(),))
     scene = pack_scene(robot, environment, ["left_sole"], SimulationSettings(), robot.posture("half_sitting"))
-    packed, moving, table = close_moving(exchange(robot.tree, 1, 0), scratch(scene, robot.nv), touch(scene))
+    packed, moving, table = pack_variables(exchange(robot.tree, 1, 0), scratch(scene, robot.nv), contact_table(scene))
     moving.tau[:], table.report[:] = 3.0, 4.0
     assert np.sum(packed.real == 3.0) == robot.n
     assert np.sum(packed.real == 4.0) == table.report.size

@@ -8,25 +8,25 @@ from scipy.spatial import ConvexHull
 from scipy.spatial.transform import Rotation
 
 from mcplan.core.algebra import polygon as geometry
-from mcplan.core.contact.collect import hold
+from mcplan.core.contact.collect import add_grasp_rows
 from mcplan.core.contact.law import cone_state, project, stiffness
 from mcplan.core.contact.model import (
     ANCHOR,
     AXES,
-    BALLED,
-    BOUND,
+    BOUNDED_BY_BALL,
     ERROR,
-    FREE,
     FRICTION,
     GRASP_SIZE,
     INDEX_SIZE,
+    IS_FREE,
+    MAX_WRENCH,
     OPEN,
     SLIDE,
     STICK,
     VALUE_SIZE,
 )
 
-CONED = BALLED + 1
+CONED = BOUNDED_BY_BALL + 1
 
 
 def bare(kernel):
@@ -81,18 +81,18 @@ def test_without_friction_the_impulse_is_along_the_normal():
 
 def test_the_impulse_of_a_hold_is_cut_to_its_ball():
     y, p = np.array([3.0, -4.0, 12.0]), np.empty(3)
-    bare(project)(BALLED, SLIDE, *y, 0.5, 0.5, 2.0, p)
+    bare(project)(BOUNDED_BY_BALL, SLIDE, *y, 0.5, 0.5, 2.0, p)
     assert p == pytest.approx(2.0 * y / 13.0)
-    bare(project)(BALLED, STICK, *y, 0.5, 0.5, 20.0, p)
+    bare(project)(BOUNDED_BY_BALL, STICK, *y, 0.5, 0.5, 20.0, p)
     assert p == pytest.approx(y)
 
 
-@pytest.mark.parametrize("kind", [CONED, BALLED])
+@pytest.mark.parametrize("kind", [CONED, BOUNDED_BY_BALL])
 def test_the_stiffness_is_the_derivative_of_minus_the_impulse_by_the_velocity(kind):
     """y = (aim - velocity) / R: by finite differences of the projection, away from where the state changes."""
     seen = set()
     for y, tangential, normal, mu in cases(60):
-        if kind == BALLED:
+        if kind == BOUNDED_BY_BALL:
             tangential = normal
 
         def impulse(y, tangential=tangential, normal=normal, mu=mu):
@@ -137,7 +137,7 @@ def test_points_are_inside_of_a_polygon_or_nearest_to_its_border(seed):
     for x, y in 1.5 * rng.normal(size=(60, 2)):
         depth = float((hull[:, :2] @ [x, y] + hull[:, 2]).max())
         if abs(depth) > 1e-6:
-            assert bare(geometry.inside)(corners, 2, len(mine), x, y) == (depth < 0.0)
+            assert bare(geometry.is_inside)(corners, 2, len(mine), x, y) == (depth < 0.0)
         near = np.array(bare(geometry.nearest_on_border)(corners, 2, len(mine), x, y))
         least = np.linalg.norm(border - [x, y], axis=1).min()
         assert np.linalg.norm(near - [x, y]) <= least + 1e-12
@@ -185,13 +185,13 @@ def test_a_hold_counts_how_far_the_hand_has_moved_and_turned_from_where_it_close
     now = closed * Rotation.from_rotvec(turn)
     frame = np.concatenate([now.as_matrix().ravel(), shift])[None]
     grasp = np.zeros((1, GRASP_SIZE))
-    grasp[0, ANCHOR : ANCHOR + 9], grasp[0, BOUND : BOUND + 2] = closed.as_matrix().ravel(), (200.0, 9.0)
-    grasp[0, [FREE + k for k in free]] = 1.0
+    grasp[0, ANCHOR : ANCHOR + 9], grasp[0, MAX_WRENCH : MAX_WRENCH + 2] = closed.as_matrix().ravel(), (200.0, 9.0)
+    grasp[0, [IS_FREE + k for k in free]] = 1.0
     scene = SimpleNamespace(patch_index=np.zeros((1, 9), int))
     touch = SimpleNamespace(
-        lost=np.zeros(1, int), index=np.zeros((2, INDEX_SIZE), int), value=np.zeros((2, VALUE_SIZE))
+        overflow=np.zeros(1, int), index=np.zeros((2, INDEX_SIZE), int), value=np.zeros((2, VALUE_SIZE))
     )
-    assert bare(hold)(scene, grasp, 0, 1, frame, touch, 0) == 2
+    assert bare(add_grasp_rows)(scene, grasp, 0, 1, frame, touch, 0) == 2
     kept = [k not in free for k in range(6)]
     expected = np.concatenate([now.inv().apply(shift), turn]) * kept
     assert touch.value[:, ERROR : ERROR + 3].ravel() == pytest.approx(expected, abs=1e-4)
@@ -209,13 +209,13 @@ def test_poses_are_composed_and_points_go_out_and_in():
     assert out[0, :9].reshape(3, 3) == pytest.approx(rotations[0] @ rotations[1])
     assert out[0, 9:] == pytest.approx(places[0] + rotations[0] @ places[1])
     point = np.array([0.1, 0.2, 0.3])
-    world = np.array(bare(geometry.outward)(pose, 0, *point))
+    world = np.array(bare(geometry.to_world)(pose, 0, *point))
     assert world == pytest.approx(places[0] + rotations[0] @ point)
-    assert np.array(bare(geometry.inward)(pose, 0, *world)) == pytest.approx(point)
+    assert np.array(bare(geometry.to_local)(pose, 0, *world)) == pytest.approx(point)
 
 
 def test_a_direction_across_another_is_a_unit_vector_at_right_angles():
     for n in [*Rotation.random(50, random_state=1).as_matrix()[:, 2], *np.eye(3), *-np.eye(3)]:
-        t = np.array(bare(geometry.across)(*n))
+        t = np.array(bare(geometry.perpendicular)(*n))
         assert t @ n == pytest.approx(0.0, abs=1e-12)
         assert np.linalg.norm(t) == pytest.approx(1.0)

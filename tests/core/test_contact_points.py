@@ -12,8 +12,8 @@ from mcplan.core.contact.points import (
     NO_PATCH,
     NORMAL,
     PATCH,
-    PLACE,
     POINT_SIZE,
+    POSITION,
     SEVERAL,
     split_contacts,
     sum_patches,
@@ -75,7 +75,7 @@ def test_points_of_a_patch_come_to_its_wrench_and_contacts_of_none_are_named(see
     for patch in range(3):
         mine = before[:, PATCH] == patch
         origin = p[bodies[patch]] + R[bodies[patch]] @ offset[patch]
-        arm, force = point[mine, PLACE:NORMAL] - origin, point[mine, FORCE:]
+        arm, force = point[mine, POSITION:NORMAL] - origin, point[mine, FORCE:]
         expected = np.r_[force.sum(axis=0), np.cross(arm, force).sum(axis=0)]
         np.testing.assert_allclose(wrench[patch], expected, atol=1e-13)
         assert touched[patch] == mine.any()

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from mcplan.core.distance.many import DistanceScratch, fill_distances, place_shapes
+from mcplan.core.distance.many import DistanceScratch, fill_distances, write_shape_poses
 from mcplan.core.distance.pair import PAIR_SIZE
 from mcplan.core.distance.shape import BODY, scratch
 from mcplan.core.distance.watch import (
-    SLACK,
+    WATCH_SLACK,
     bound_base_motion,
     bound_body_motion,
     new_watch,
@@ -107,7 +107,7 @@ def test_no_point_moves_farther_than_its_bound(seed):
 
     def points(q):
         """Points on the bounding spheres of all links, in the world."""
-        place_shapes(scene.tree, scene.shapes, q, space)
+        write_shape_poses(scene.tree, scene.shapes, q, space)
         ball = scene.shapes.size[links, 4]
         return [
             r * directions @ x[:9].reshape(3, 3).T + x[9:] + q[:3] for x, r in zip(space.pose[links], ball, strict=True)
@@ -121,13 +121,13 @@ def test_no_point_moves_farther_than_its_bound(seed):
                 v[np.arange(len(v)) != k] = 0.0
             q = np.zeros(len(scene.q))
             integrate(scene.q, v, 1.0, q)
-            if bound_body_motion(scene.tree, watch, q) > SLACK:
+            if bound_body_motion(scene.tree, watch, q) > WATCH_SLACK:
                 continue
             base = bound_base_motion(watch, q)
             for body, before, after in zip(scene.shapes.index[links, BODY], old, points(q), strict=True):
                 way = np.linalg.norm(after - before, axis=1).max()
-                assert way <= watch.moved[body] + base + 1e-6
-                tight = max(tight, way / max(watch.moved[body] + base, 1e-6))
+                assert way <= watch.motion[body] + base + 1e-6
+                tight = max(tight, way / max(watch.motion[body] + base, 1e-6))
     assert tight > 0.5
 
 

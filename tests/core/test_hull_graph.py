@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numba import njit
 
-from mcplan.core.distance.shape import CELLS, GRAPH, climb
+from mcplan.core.distance.shape import CELLS, GRAPH, farthest_vertex
 from mcplan.robot.solid import MIN_GRAPH_VERTICES, hull, hull_graph, pack
 
 
@@ -30,7 +30,7 @@ def rounded_box(rng):
 
 @njit
 def furthest(shapes, directions):
-    return np.array([climb(shapes, 1, d[0], d[1], d[2]) for d in directions])
+    return np.array([farthest_vertex(shapes, 1, d[0], d[1], d[2]) for d in directions])
 
 
 @pytest.mark.parametrize("make", [ellipsoid, drum, rounded_box])

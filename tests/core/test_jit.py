@@ -94,7 +94,7 @@ from mcplan.core.bundle import axes1, axes2, axes3, bundle
 
 @jit.jit
 def overwrite(packed):
-    axes1(packed.whole, packed.layout, 1)[2] = 7
+    axes1(packed.integer, packed.layout, 1)[2] = 7
     matrix = axes2(packed.real, packed.layout, 0)
     for i in range(matrix.shape[0]):
         for j in range(matrix.shape[1]):
@@ -253,7 +253,7 @@ CALLING = """
 import sys
 import numpy as np
 from mcplan.core import accelerator, jit
-accelerator.LONG = 0
+accelerator.MAX_COPIED_LINES = 0
 from mcplan.core.algebra.rotation import matrix_to_quaternion, quaternion_log, rotation_log
 told = []
 jit.on_compiling(told.append, lambda: None)

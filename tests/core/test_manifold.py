@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from mcplan.core.rigid_body.manifold import difference, integrate, nearest
+from mcplan.core.rigid_body.manifold import difference, integrate, nearest_configuration
 from tests.core.random_trees import random_state
 
 
@@ -67,4 +67,4 @@ def test_the_nearest_is_the_one_of_the_shortest_weighted_way():
         for each in known:
             difference(each, q, way)
             lengths.append(np.linalg.norm(weight * way))
-        assert nearest(known, q, weight, scratch) == np.argmin(lengths)
+        assert nearest_configuration(known, q, weight, scratch) == np.argmin(lengths)

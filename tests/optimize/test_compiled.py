@@ -193,7 +193,7 @@ def test_a_nan_is_never_reported_as_solved(whole_body):
 @pytest.mark.parametrize(
     ("problem", "reason"),
     [
-        (lambda x, p: cp.Problem(cp.Minimize(cp.norm(x))), "no QP"),
+        (lambda x, p: cp.Problem(cp.Minimize(cp.norm(x))), "not a QP"),
         (lambda x, p: cp.Problem(cp.Minimize(cp.sum(cp.Variable(2, integer=True)))), "integer"),
         (lambda x, p: cp.Problem(cp.Minimize(cp.quad_form(x, cp.Parameter((3, 3), PSD=True)))), "DPP"),
         (lambda x, p: cp.Problem(cp.Minimize(p * cp.Parameter(nonneg=True) * cp.sum_squares(x))), "DPP"),

@@ -41,11 +41,11 @@ def test_the_pressure_is_within_the_soles_that_are_down_and_the_ends_are_at_rest
     np.testing.assert_allclose(com[[0, -1], :2], known.ends, atol=1e-6)
     np.testing.assert_array_equal(com[:, 2], known.z)
     point, a = pressure(known, com)
-    alone = np.flatnonzero(np.isfinite(known.middle[:, 0]))
-    off = np.abs(point[alone] - known.middle[alone])
+    alone = np.flatnonzero(np.isfinite(known.cop_reference[:, 0]))
+    off = np.abs(point[alone] - known.cop_reference[alone])
     assert np.all(off.max(axis=0) <= [0.105, 0.055])
     assert np.linalg.norm(a, axis=1).max() < 0.4 * 2**0.5 * GRAVITY
-    aside = com[alone, 1] * np.sign(known.middle[alone, 1])
+    aside = com[alone, 1] * np.sign(known.cop_reference[alone, 1])
     assert aside.max() < 0.09  # it does not come over the foot that stands alone
 
 
@@ -61,7 +61,9 @@ def test_a_walk_backwards_in_time_is_that_of_its_steps_backwards():
     """It begins and ends alike: at rest, with no step of the path larger than the first ones of a jerk."""
     known = steps()
     known = known._replace(spin=np.outer(np.sin(np.linspace(0.0, 2.0, len(known.z))), [0.1, 0.3]))
-    backwards = {name: getattr(known, name)[::-1] for name in ("ends", "z", "zdd", "spin", "corners", "cap", "middle")}
+    backwards = {
+        name: getattr(known, name)[::-1] for name in ("ends", "z", "zdd", "spin", "corners", "cap", "cop_reference")
+    }
     com = centre_of_mass(known)
     np.testing.assert_allclose(centre_of_mass(known._replace(**backwards)), com[::-1], atol=2e-5)
     moved = np.linalg.norm(np.diff(com[:, :2], axis=0), axis=1)
@@ -84,9 +86,9 @@ def test_with_a_spin_the_pressure_is_within_small_soles_all_the_same():
     small = middles + 0.2 * (known.corners - middles)
     known = known._replace(spin=np.stack([wave, 0.5 * wave], axis=1), corners=small)
     point, _ = pressure(known, centre_of_mass(known))
-    alone = np.isfinite(known.middle[:, 0])
+    alone = np.isfinite(known.cop_reference[:, 0])
     alone = np.flatnonzero(alone & np.roll(alone, 2) & np.roll(alone, -2))  # differences reach beyond its ends
-    assert np.all(np.abs(point[alone] - known.middle[alone]).max(axis=0) <= [0.021, 0.011])
+    assert np.all(np.abs(point[alone] - known.cop_reference[alone]).max(axis=0) <= [0.021, 0.011])
 
 
 @pytest.mark.parametrize("change", [{"friction": 0.001}, {"cap": np.full((57, 2), 1.0)}])
@@ -101,7 +103,10 @@ def test_a_walk_aside_is_a_walk_ahead_turned_by_a_quarter():
     quarter = np.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
     level = quarter[:2, :2].T
     turned = known._replace(
-        ends=known.ends @ level, spin=spin @ level, corners=known.corners @ quarter.T, middle=known.middle @ level
+        ends=known.ends @ level,
+        spin=spin @ level,
+        corners=known.corners @ quarter.T,
+        cop_reference=known.cop_reference @ level,
     )
     com = centre_of_mass(known._replace(spin=spin))
     np.testing.assert_allclose(centre_of_mass(turned), com @ quarter.T, atol=2e-5)

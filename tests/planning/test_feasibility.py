@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from mcplan.core.posture.rows import COVECTOR, HIGH, KIND, LOW, OF_POINT
+from mcplan.core.posture.rows import COVECTOR, HIGH, KIND, LOW, POINT_HEIGHT
 from mcplan.core.rigid_body.tree import MASS, PARENT, V
 from mcplan.planning.feasibility import (
     MAX_REPAIRED_TORQUE,
@@ -249,7 +249,7 @@ def test_a_lifted_foot_stays_above_the_floor_and_beside_the_other_one(scene):
     ((patch, rows),) = swing_limb_rows(scene.ROBOT, scene.ENVIRONMENT, q, [right], [left]).items()
     assert patch == "left_sole"
     assert rows.body == scene.ROBOT.frame(patch)[0]
-    assert (rows.cell[:, KIND] == OF_POINT).all()
+    assert (rows.cell[:, KIND] == POINT_HEIGHT).all()
     assert (rows.cell[:, HIGH] >= 100.0).all()
     # n . x >= d for each corner x, n in the world and x in the patch's axes
     points = scene.ROBOT.patches[patch].points

@@ -8,9 +8,9 @@ import pytest
 
 from mcplan.core.optimize import (
     condense,
-    held as condense_held,
     least_distance as condense_factor,
     recover as condense_check,
+    warm_start,
 )
 from mcplan.optimize.compiled import compile_problem
 from mcplan.scene.contact import Contact
@@ -95,7 +95,8 @@ def test_one_signature_per_kernel(standing):
     compiled.warm = True
     compiled.solve()
     for kernel in (
-        condense_held.hold, condense_held.factor_held, condense.gather, condense.substitute, condense.condense_cost,
+        warm_start.solve_with_active_set, warm_start.factor_kkt, condense.gather, condense.substitute,
+        condense.condense_cost,
         condense.row_limits, condense.condense_rows, condense_factor.prepare,
         condense_factor.condense, condense_check.finish, condense_check.recover, condense_check.check,
     ):  # fmt: skip

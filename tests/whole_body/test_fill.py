@@ -24,7 +24,7 @@ from tests.whole_body.conftest import contact_at, random_state, standing_tasks
 SOLES = ("left_sole", "right_sole")
 SLIDE = np.delete(np.eye(6), 0, axis=0)
 KERNELS = (
-    qp_fill.fill, qp_tasks.fill_task, qp_contacts.fill_contact, qp_answer.answer, rotation_error.rotation_error,
+    qp_fill.fill, qp_tasks.fill_task, qp_contacts.fill_contact, qp_answer.check_solution, rotation_error.rotation_error,
     rotation_error.rotation_error_rate,
     joint_bounds.viable_acceleration,
 )  # fmt: skip

@@ -13,17 +13,18 @@ limit, so that it becomes viable again earlier."""
 
 
 @jit
-def next_velocity(distance, speed, braking, dt, recovery):
-    """Return the largest velocity toward a limit at ``distance`` after the next step: see ``viable_acceleration``.
+def next_velocity(distance, speed, deceleration, dt, recovery):
+    """Return the largest velocity toward a limit at ``distance`` (d) after the next step: see ``viable_acceleration``.
 
-    ``-b dt + sqrt((b dt)^2 + 2 b d)``, written so that a small distance loses no digits. At least the velocity that
-    remains of ``speed`` after braking with ``STOP_FACTOR`` times the least deceleration that stops before the limit.
+    ``-b dt + sqrt((b dt)^2 + 2 b d)``, with b the ``deceleration``, written so that a small distance loses no digits.
+    At least the velocity to which braking reduces ``speed`` with ``STOP_FACTOR`` times the least deceleration that
+    stops before the limit.
     """
     if distance < 0.0:
         return distance / recovery
     if distance > 1e12:
         distance = 1e12
-    allowed = 2.0 * distance / (dt + math.sqrt(dt * dt + 2.0 * distance / braking))
+    allowed = 2.0 * distance / (dt + math.sqrt(dt * dt + 2.0 * distance / deceleration))
     if speed <= allowed:
         return allowed
     step = dt * speed
@@ -31,7 +32,7 @@ def next_velocity(distance, speed, braking, dt, recovery):
 
 
 @jit
-def viable_acceleration(q, v, lower, upper, velocity, dt, braking, ceiling, recovery):
+def viable_acceleration(q, v, lower, upper, velocity, dt, deceleration, max_acceleration, recovery):
     """Return the smallest and largest acceleration after which a joint can still be stopped before its limit.
 
     One step is ``v+ = v + dt a``, ``q+ = q + dt v+``. From ``(q+, v+)`` the joint stops with the deceleration ``b``
@@ -48,23 +49,23 @@ def viable_acceleration(q, v, lower, upper, velocity, dt, braking, ceiling, reco
     In a state that is not viable (a foot that has slipped off, an impact) an immediate stop has no advantage, and
     contacts may contradict it. Then the bounds require ``STOP_FACTOR`` times the least constant deceleration that
     stops the joint in time, ``v^2 / (d + sqrt(d^2 + (dt v)^2))``. A velocity beyond its limit has to return within
-    ``recovery``, or with ``b``. The required acceleration is at most ``ceiling``.
+    ``recovery``, or with ``b``. The required acceleration is at most ``max_acceleration``.
 
     Parameters
     ----------
     q, v : position and velocity, rad or m, per second
     lower, upper, velocity : limits, infinite where absent
     dt : control period, s
-    braking : ``b``, rad/s² (m/s²): deceleration that the torques can always produce
-    ceiling : largest required acceleration, not less than ``braking``
+    deceleration : ``b``, rad/s² (m/s²): deceleration that the torques can always produce
+    max_acceleration : largest required acceleration, not less than ``deceleration``
     recovery : time constant of the return from beyond a limit, s
 
     Source: the set of viable states of Del Prete 2018 (joint position and velocity bounds in discrete time).
     """
     excess = abs(v) - velocity
     if excess > 0.0:
-        velocity = max(velocity, abs(v) - dt * max(braking, excess / recovery))
-    highest = min(velocity, next_velocity(upper - q, v, braking, dt, recovery))
-    lowest = min(max(-velocity, -next_velocity(q - lower, -v, braking, dt, recovery)), highest)
+        velocity = max(velocity, abs(v) - dt * max(deceleration, excess / recovery))
+    highest = min(velocity, next_velocity(upper - q, v, deceleration, dt, recovery))
+    lowest = min(max(-velocity, -next_velocity(q - lower, -v, deceleration, dt, recovery)), highest)
     low, high = (lowest - v) / dt, (highest - v) / dt
-    return min(max(low, -ceiling), ceiling), min(max(high, -ceiling), ceiling)
+    return min(max(low, -max_acceleration), max_acceleration), min(max(high, -max_acceleration), max_acceleration)

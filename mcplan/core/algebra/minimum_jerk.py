@@ -19,22 +19,22 @@ def minimum_jerk(s):
 
 @jit
 def add_pieces(pieces, t, p, v, a):
-    """Add ``d_i sigma((t - t_i) / T_i)`` and its derivatives in time to p, v and a.
+    """Add ``d_i sigma((t - t_i) / T_i)`` and its derivatives in time to p, v and a; sigma is ``minimum_jerk``.
 
     Parameters
     ----------
-    pieces : (k, 5) rows t_i, T_i, d_i
+    pieces : (k, 5) rows t_i, T_i (s), d_i (3)
     t : s
     p, v, a : (3,) in and out
     """
     for i in range(len(pieces)):
         T = pieces[i, 1]
-        s, slope, bend = minimum_jerk((t - pieces[i, 0]) / T)
+        sigma, ds_dt, d2s_dt2 = minimum_jerk((t - pieces[i, 0]) / T)
         for k in range(3):
             d = pieces[i, 2 + k]
-            p[k] += s * d
-            v[k] += slope / T * d
-            a[k] += bend / (T * T) * d
+            p[k] += sigma * d
+            v[k] += ds_dt / T * d
+            a[k] += d2s_dt2 / (T * T) * d
 
 
 @jit
@@ -44,6 +44,7 @@ def quintic(x, s, T, out):
     Parameters
     ----------
     x : (6, n) coefficients
+    s, T : share of the duration, and duration (s)
     out : (3, n) out
     """
     for i in range(x.shape[1]):
@@ -55,7 +56,7 @@ def quintic(x, s, T, out):
 
 @jit
 def turn(phi, start, R, w, wd):
-    """Compute ``R = exp(hat(phi)) start`` with angular velocity and acceleration, in the axes of ``start``'s frame.
+    """Compute ``R = exp(hat(phi)) start`` with its angular velocity and acceleration, in the axes in which R is given.
 
     With ``theta = |phi|``, ``P = hat(phi)``, ``a = sin theta / theta``, ``b = (1 - cos theta) / theta²``,
     ``c = (theta - sin theta) / theta³``::
@@ -73,7 +74,7 @@ def turn(phi, start, R, w, wd):
     x0, x1, x2 = phi[0, 0], phi[0, 1], phi[0, 2]
     d0, d1, d2 = phi[1, 0], phi[1, 1], phi[1, 2]
     x = x0 * x0 + x1 * x1 + x2 * x2
-    if x < 1e-4:  # series in theta²; the first term left out is below 1e-16
+    if x < 1e-4:  # series in theta²; the first omitted term is below 1e-16
         a = 1.0 - x / 6.0 * (1.0 - x / 20.0 * (1.0 - x / 42.0))
         b = 0.5 * (1.0 - x / 12.0 * (1.0 - x / 30.0 * (1.0 - x / 56.0)))
         c = (1.0 - x / 20.0 * (1.0 - x / 42.0 * (1.0 - x / 72.0))) / 6.0
@@ -86,18 +87,18 @@ def turn(phi, start, R, w, wd):
         c = (1.0 - a) / x
         slope_b = (0.5 * a - b) / x
         slope_c = (b - 3.0 * c) / (2.0 * x)
-    along, speed = x0 * d0 + x1 * d1 + x2 * d2, d0 * d0 + d1 * d1 + d2 * d2
-    rate, dd = 2.0 * along, x0 * phi[2, 0] + x1 * phi[2, 1] + x2 * phi[2, 2]
+    phi_dot_rate, rate_square = x0 * d0 + x1 * d1 + x2 * d2, d0 * d0 + d1 * d1 + d2 * d2
+    x_rate, phi_dot_second = 2.0 * phi_dot_rate, x0 * phi[2, 0] + x1 * phi[2, 1] + x2 * phi[2, 2]
     # P² y = phi (phi . y) - x y;  (Pd P + P Pd) y = phi (phid . y) + phid (phi . y) - 2 (phi . phid) y
     for k in range(3):
         i, j = (k + 1) % 3, (k + 2) % 3
-        turned = phi[0, i] * phi[1, j] - phi[0, j] * phi[1, i]  # (P phid)_k
-        bent = phi[0, i] * phi[2, j] - phi[0, j] * phi[2, i]  # (P phidd)_k
-        w[k] = phi[1, k] + b * turned + c * (phi[0, k] * along - x * phi[1, k])
-        second = phi[0, k] * speed + phi[1, k] * along - 2.0 * along * phi[1, k]
+        cross_rate = phi[0, i] * phi[1, j] - phi[0, j] * phi[1, i]  # (P phid)_k
+        cross_second = phi[0, i] * phi[2, j] - phi[0, j] * phi[2, i]  # (P phidd)_k
+        w[k] = phi[1, k] + b * cross_rate + c * (phi[0, k] * phi_dot_rate - x * phi[1, k])
+        mixed = phi[0, k] * rate_square + phi[1, k] * phi_dot_rate - 2.0 * phi_dot_rate * phi[1, k]
         wd[k] = (
-            phi[2, k] + b * bent + c * (phi[0, k] * dd - x * phi[2, k])
-            + slope_b * rate * turned + slope_c * rate * (phi[0, k] * along - x * phi[1, k]) + c * second
+            phi[2, k] + b * cross_second + c * (phi[0, k] * phi_dot_second - x * phi[2, k])
+            + slope_b * x_rate * cross_rate + slope_c * x_rate * (phi[0, k] * phi_dot_rate - x * phi[1, k]) + c * mixed
         )  # fmt: skip
     for col in range(3):
         y0, y1, y2 = start[0, col], start[1, col], start[2, col]
@@ -108,8 +109,8 @@ def turn(phi, start, R, w, wd):
 
 
 @jit
-def turn_back(off, s, T, scratch, motion):
-    """Add a decaying rotation offset to the motion of a frame: ``R = exp(hat((1 - sigma(s)) off)) R_0``, in place.
+def add_decaying_rotation(offset, s, T, scratch, motion):
+    """Add a decaying rotation offset to the motion of a frame, in place: ``R = exp(hat((1 - sigma(s)) offset)) R_0``.
 
     With E the exponential and phi its rotation vector, whose direction is constant,
 
@@ -117,15 +118,15 @@ def turn_back(off, s, T, scratch, motion):
 
     Parameters
     ----------
-    off : (3,) rotation vector of the offset at s = 0
+    offset : (3,) rotation vector of the offset at s = 0
     s, T : as of ``quintic``
     scratch : (4, 3, 3)
     motion : (24,) as ``core.rigid_body.frame.frame_motion`` writes it; rotation and angular parts change
     """
     phi, E, R, vectors = scratch[0], scratch[1], scratch[2], scratch[3]
-    part, slope, bend = minimum_jerk(s)
+    share, slope, bend = minimum_jerk(s)
     for k in range(3):
-        phi[0, k], phi[1, k], phi[2, k] = (1.0 - part) * off[k], -slope / T * off[k], -bend / (T * T) * off[k]
+        phi[0, k], phi[1, k], phi[2, k] = (1.0 - share) * offset[k], -slope / T * offset[k], -bend / (T * T) * offset[k]
         for j in range(3):
             R[k, j] = 1.0 if j == k else 0.0
     turn(phi, R, E, vectors[0], vectors[1])
@@ -143,22 +144,22 @@ def turn_back(off, s, T, scratch, motion):
 
 
 @jit
-def posture(flat, phi, start, s, T, scratch, q, v, vd):
-    """Sample a posture: base position and joints by ``flat``, base orientation by the rotation vector ``phi``.
+def posture(translation, phi, start, s, T, scratch, q, v, vd):
+    """Sample a posture: base position and joints from ``translation``, base orientation ``exp(hat(phi)) start``.
 
     Parameters
     ----------
-    flat : (6, 3 + n) coefficients; phi : (6, 3) coefficients; start : (3, 3)
+    translation : (6, 3 + n) coefficients; phi : (6, 3) coefficients; start : (3, 3)
     s, T : as of ``quintic``
     scratch : (18 + 3 (3 + n),)
     q, v, vd : (7 + n,), (6 + n,), (6 + n,) out
     """
-    n = flat.shape[1]
-    x, turning = scratch[: 3 * n].reshape((3, n)), scratch[3 * n : 3 * n + 9].reshape((3, 3))
+    n = translation.shape[1]
+    x, rotation = scratch[: 3 * n].reshape((3, n)), scratch[3 * n : 3 * n + 9].reshape((3, 3))
     R = scratch[3 * n + 9 : 3 * n + 18].reshape((3, 3))
-    quintic(flat, s, T, x)
-    quintic(phi, s, T, turning)
-    turn(turning, start, R, v[3:6], vd[3:6])
+    quintic(translation, s, T, x)
+    quintic(phi, s, T, rotation)
+    turn(rotation, start, R, v[3:6], vd[3:6])
     matrix_to_quaternion(R, q[3:7])
     for k in range(3):
         q[k], v[k], vd[k] = x[0, k], x[1, k], x[2, k]
@@ -174,7 +175,7 @@ def quintics(x, piece, s, T, out):
 
 
 @jit
-def postures(flat, phi, start, piece, s, T, scratch, q, v, vd):
+def postures(translation, phi, start, piece, s, T, scratch, q, v, vd):
     """Sample postures at many times, see ``posture``: flat (k, 6, 3 + n), phi (k, 6, 3), the rest (m, ..)."""
     for i in range(len(piece)):
-        posture(flat[piece[i]], phi[piece[i]], start, s[i], T[i], scratch, q[i], v[i], vd[i])
+        posture(translation[piece[i]], phi[piece[i]], start, s[i], T[i], scratch, q[i], v[i], vd[i])

@@ -17,8 +17,8 @@ from mcplan.core.statics import program as static_program
 
 
 @jit
-def inside(corners, first, count, x, y):
-    """Whether a point lies in a convex polygon, counter-clockwise corners ``first .. first + count``."""
+def is_inside(corners, first, count, x, y):
+    """Return whether a point lies in a convex polygon: corners ``first .. first + count - 1``, counter-clockwise."""
     for k in range(count):
         a = first + k
         b = first + (k + 1 if k + 1 < count else 0)
@@ -30,8 +30,8 @@ def inside(corners, first, count, x, y):
 
 @jit
 def nearest_on_border(corners, first, count, x, y):
-    """Nearest point (two scalars) of a polygon's border."""
-    best, bx, by = math.inf, 0.0, 0.0
+    """Return the nearest point (two scalars) of a polygon's border."""
+    min_square, bx, by = math.inf, 0.0, 0.0
     for k in range(count):
         a = first + k
         b = first + (k + 1 if k + 1 < count else 0)
@@ -41,14 +41,14 @@ def nearest_on_border(corners, first, count, x, y):
         s = min(max(s, 0.0), 1.0)
         px, py = ax + s * dx, ay + s * dy
         square = (x - px) ** 2 + (y - py) ** 2
-        if square < best:
-            best, bx, by = square, px, py
+        if square < min_square:
+            min_square, bx, by = square, px, py
     return bx, by
 
 
 @jit
 def clip_polygon(corners, first, count, clip, size):
-    """Clip the ``size`` points ``clip[0]`` (x, y, z) to a convex polygon; z is interpolated. Return how many are left.
+    """Clip the ``size`` points ``clip[0]`` (x, y, z) to a convex polygon; z is interpolated. Return how many remain.
 
     The result is in ``clip[0]``; two points are a segment. Source: Sutherland & Hodgman 1974.
     """
@@ -57,7 +57,7 @@ def clip_polygon(corners, first, count, clip, size):
         b = first + (k + 1 if k + 1 < count else 0)
         ax, ay = corners[a, 0], corners[a, 1]
         dx, dy = corners[b, 0] - ax, corners[b, 1] - ay
-        left = 0
+        kept = 0
         sides = size if size > 2 else size - 1
         for i in range(sides):
             j = i + 1 if i + 1 < size else 0
@@ -65,18 +65,18 @@ def clip_polygon(corners, first, count, clip, size):
             w = dx * (clip[0, j, 1] - ay) - dy * (clip[0, j, 0] - ax)
             if u >= 0.0:
                 for r in range(3):
-                    clip[1, left, r] = clip[0, i, r]
-                left += 1
+                    clip[1, kept, r] = clip[0, i, r]
+                kept += 1
             if u * w < 0.0:
                 s = u / (u - w)
                 for r in range(3):
-                    clip[1, left, r] = clip[0, i, r] + s * (clip[0, j, r] - clip[0, i, r])
-                left += 1
+                    clip[1, kept, r] = clip[0, i, r] + s * (clip[0, j, r] - clip[0, i, r])
+                kept += 1
             if size == 2 and w >= 0.0:
                 for r in range(3):
-                    clip[1, left, r] = clip[0, j, r]
-                left += 1
-        size = left
+                    clip[1, kept, r] = clip[0, j, r]
+                kept += 1
+        size = kept
         for i in range(size):
             for r in range(3):
                 clip[0, i, r] = clip[1, i, r]
@@ -96,8 +96,8 @@ def compose(a, i, b, j, out, k):
 
 
 @jit_inline
-def outward(pose, i, x, y, z):
-    """World coordinates (three scalars) of a point given in frame i."""
+def to_world(pose, i, x, y, z):
+    """Return the world coordinates (three scalars) of a point given in frame i."""
     return (
         pose[i, 9] + pose[i, 0] * x + pose[i, 1] * y + pose[i, 2] * z,
         pose[i, 10] + pose[i, 3] * x + pose[i, 4] * y + pose[i, 5] * z,
@@ -106,8 +106,8 @@ def outward(pose, i, x, y, z):
 
 
 @jit_inline
-def inward(pose, i, x, y, z):
-    """Coordinates (three scalars) in frame i of a point given in the world."""
+def to_local(pose, i, x, y, z):
+    """Return the coordinates (three scalars) in frame i of a point given in the world."""
     x, y, z = x - pose[i, 9], y - pose[i, 10], z - pose[i, 11]
     return (
         pose[i, 0] * x + pose[i, 3] * y + pose[i, 6] * z,
@@ -117,8 +117,8 @@ def inward(pose, i, x, y, z):
 
 
 @jit
-def across(x, y, z):
-    """Return a unit vector (three scalars) perpendicular to a unit vector; it depends on nothing else."""
+def perpendicular(x, y, z):
+    """Return a unit vector (three scalars) perpendicular to a unit vector."""
     if abs(x) <= abs(y) and abs(x) <= abs(z):
         u, v, w = 0.0, -z, y
     elif abs(y) <= abs(z):
@@ -131,7 +131,7 @@ def across(x, y, z):
 
 @jit
 def farthest(work, cost, ax, ay, exact, x, point):
-    """Write the point farthest along ``(ax, ay)``; return the status."""
+    """Write the point (2,) of the polygon farthest along ``(ax, ay)``; return the status of the linear program."""
     first = work.first[0]
     cost[first], cost[first + 1] = -ax, -ay
     status = static_program.minimise(work, cost, exact)
@@ -141,54 +141,54 @@ def farthest(work, cost, ax, ay, exact, x, point):
 
 
 @jit_allocating
-def support_polygon(work, exact, tolerance, same, cost, x, vertices, settled):
+def support_polygon(work, exact, tolerance, merge_distance, cost, x, vertices, is_final):
     """Write the vertices counter-clockwise; return their number and the worst status.
 
     Parameters
     ----------
     work : a feasible program whose first two variables ``z`` are the polygon's coordinates.
-    tolerance : an edge is final if the polygon extends beyond it by no more than this.
-    same : points closer than this count as one.
+    tolerance : m, an edge is final if the polygon extends beyond it by no more than this.
+    merge_distance : m, points closer than this count as one.
     cost, x : (capacity,): scratch, ``cost`` of zeros.
-    vertices, settled : (n, 2), (n,) out: vertices, at most n, and whether the edge after each is final.
+    vertices, is_final : (n, 2), (n,) out: vertices, at most n, and whether the edge after each is final.
     """
     point = np.empty(2)
-    count, worst = 0, simplex.OPTIMAL
+    count, worst_status = 0, simplex.OPTIMAL
     for k in range(3):
         angle = 2.0 * np.pi * k / 3.0
-        worst = max(worst, farthest(work, cost, np.cos(angle), np.sin(angle), exact, x, point))
-        count = insert(vertices, settled, count, count, point, same)
-    i, quiet = 0, 0
-    while quiet < count and count > 1:  # each round splits each edge once, until all are final
-        if settled[i]:
-            i, quiet = (i + 1) % count, quiet + 1
+        worst_status = max(worst_status, farthest(work, cost, np.cos(angle), np.sin(angle), exact, x, point))
+        count = insert(vertices, is_final, count, count, point, merge_distance)
+    i, final_in_row = 0, 0
+    while final_in_row < count and count > 1:  # each round splits each edge once, until all are final
+        if is_final[i]:
+            i, final_in_row = (i + 1) % count, final_in_row + 1
             continue
         p, n = vertices[i], vertices[(i + 1) % count]
         length = np.hypot(n[0] - p[0], n[1] - p[1])
         ax, ay = (n[1] - p[1]) / length, (p[0] - n[0]) / length
-        worst = max(worst, farthest(work, cost, ax, ay, exact, x, point))
+        worst_status = max(worst_status, farthest(work, cost, ax, ay, exact, x, point))
         beyond = ax * (point[0] - p[0]) + ay * (point[1] - p[1])
         before = count
         if beyond > tolerance and count < len(vertices):
-            count = insert(vertices, settled, count, i + 1, point, same)
+            count = insert(vertices, is_final, count, i + 1, point, merge_distance)
         if count == before:
-            settled[i] = True
+            is_final[i] = True
         else:
-            i, quiet = (i + 2) % count, 0
-    return count, worst
+            i, final_in_row = (i + 2) % count, 0
+    return count, worst_status
 
 
 @jit_allocating
-def insert(vertices, settled, count, at, point, same):
-    """Insert a vertex unless it is one already; return the number of vertices."""
+def insert(vertices, is_final, count, position, point, merge_distance):
+    """Insert a vertex unless one is within ``merge_distance``; return the number of vertices."""
     for i in range(count):
-        if np.hypot(vertices[i, 0] - point[0], vertices[i, 1] - point[1]) <= same:
+        if np.hypot(vertices[i, 0] - point[0], vertices[i, 1] - point[1]) <= merge_distance:
             return count
-    for i in range(count, at, -1):
+    for i in range(count, position, -1):
         vertices[i] = vertices[i - 1]
-        settled[i] = settled[i - 1]
-    vertices[at] = point
-    settled[at] = False
-    if at > 0:
-        settled[at - 1] = False
+        is_final[i] = is_final[i - 1]
+    vertices[position] = point
+    is_final[position] = False
+    if position > 0:
+        is_final[position - 1] = False
     return count + 1

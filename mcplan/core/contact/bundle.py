@@ -9,36 +9,36 @@ from mcplan.core.jit import jit_inline
 from mcplan.core.rigid_body.tree import Tree
 
 
-def close_fixed(tree: Tree, scene: ContactScene, law: np.ndarray) -> Bundle:
+def pack_constants(tree: Tree, scene: ContactScene, law: np.ndarray) -> Bundle:
     """Return the bundle of the constants: mechanism, scene, and parameters of the contact law (LAW_SIZE,)."""
     return bundle([*tree, *flat(scene), law])[0]
 
 
-def close_moving(
-    exchange: Exchange, scratch: ContactScratch, touch: ContactPoints
+def pack_variables(
+    exchange: Exchange, scratch: ContactScratch, contacts: ContactPoints
 ) -> tuple[Bundle, Exchange, ContactPoints]:
     """Return the bundle of the arrays that steps change, and views of those that the caller reads and writes."""
-    packed, views = bundle([*exchange, *scratch, *touch])
-    return packed, Exchange(*views[: len(exchange)]), ContactPoints(*views[-len(touch) :])
+    packed, views = bundle([*exchange, *scratch, *contacts])
+    return packed, Exchange(*views[: len(exchange)]), ContactPoints(*views[-len(contacts) :])
 
 
 @jit_inline
-def open_fixed(packed):
+def unpack_constants(packed):
     """Unpack mechanism, scene and law."""
-    real, whole, layout = packed
+    real, integer, layout = packed
     tree = Tree(
-        axes2(whole, layout, 0),  # topology
+        axes2(integer, layout, 0),  # topology
         axes2(real, layout, 1),  # joint
         axes2(real, layout, 2),  # inertia
         axes1(real, layout, 3),  # armature
     )
-    return tree, open_scene(Bundle(real, whole, layout[4:])), axes1(real, layout, 26)
+    return tree, unpack_scene(Bundle(real, integer, layout[4:])), axes1(real, layout, 26)
 
 
 @jit_inline
-def open_moving(packed):
+def unpack_variables(packed):
     """Unpack exchange, scratch space and table of contacts."""
-    real, whole, layout = packed
+    real, integer, layout = packed
     exchange = Exchange(
         axes2(real, layout, 0),  # grasp
         axes1(real, layout, 1),  # tau
@@ -47,54 +47,58 @@ def open_moving(packed):
         axes2(real, layout, 4),  # object_v
         axes2(real, layout, 5),  # wrench
         axes1(real, layout, 6),  # tau_ext
-        axes1(whole, layout, 7),  # counts
+        axes1(integer, layout, 7),  # counts
         axes2(real, layout, 8),  # work
     )
-    return exchange, open_scratch(Bundle(real, whole, layout[9:])), open_touch(Bundle(real, whole, layout[29:]))
+    return (
+        exchange,
+        unpack_scratch(Bundle(real, integer, layout[9:])),
+        unpack_contacts(Bundle(real, integer, layout[29:])),
+    )
 
 
 @jit_inline
-def open_scene(packed):
+def unpack_scene(packed):
     """Unpack the scene at the beginning of a bundle."""
-    real, whole, layout = packed
+    real, integer, layout = packed
     return ContactScene(
-        axes2(whole, layout, 0),  # surface_index
+        axes2(integer, layout, 0),  # surface_index
         axes2(real, layout, 1),  # surface
         axes2(real, layout, 2),  # bar
         axes2(real, layout, 3),  # friction
-        axes2(whole, layout, 4),  # patch_index
+        axes2(integer, layout, 4),  # patch_index
         axes2(real, layout, 5),  # patch
         axes2(real, layout, 6),  # corners
-        axes2(whole, layout, 7),  # bump_index
+        axes2(integer, layout, 7),  # bump_index
         axes2(real, layout, 8),  # bump
-        axes2(whole, layout, 9),  # body_index
+        axes2(integer, layout, 9),  # body_index
         axes2(real, layout, 10),  # body
-        axes2(whole, layout, 11),  # chain
+        axes2(integer, layout, 11),  # chain
         axes2(real, layout, 12),  # joint
-        axes1(whole, layout, 13),  # parent
+        axes1(integer, layout, 13),  # parent
         Shapes(
-            axes2(whole, layout, 14),
+            axes2(integer, layout, 14),
             axes2(real, layout, 15),
             axes2(real, layout, 16),
             axes2(real, layout, 17),
-            axes1(whole, layout, 18),
+            axes1(integer, layout, 18),
         ),  # shapes
-        axes1(whole, layout, 19),  # shape_link
-        axes2(whole, layout, 20),  # pair
+        axes1(integer, layout, 19),  # shape_link
+        axes2(integer, layout, 20),  # pair
         axes1(real, layout, 21),  # pair_friction
     )
 
 
 @jit_inline
-def open_scratch(packed):
+def unpack_scratch(packed):
     """Unpack the scratch space at the beginning of a bundle."""
-    real, whole, layout = packed
+    real, integer, layout = packed
     return ContactScratch(
         axes2(real, layout, 0),  # M
         axes2(real, layout, 1),  # H
         axes2(real, layout, 2),  # vector
         axes2(real, layout, 3),  # robot_M
-        axes1(whole, layout, 4),  # dense
+        axes1(integer, layout, 4),  # dense_parent
         axes2(real, layout, 5),  # pose
         axes2(real, layout, 6),  # surface
         axes2(real, layout, 7),  # frame
@@ -104,32 +108,32 @@ def open_scratch(packed):
         axes2(real, layout, 11),  # shape
         axes2(real, layout, 12),  # distance
         axes1(real, layout, 13),  # nearest
-        axes1(real, layout, 14),  # apart
+        axes1(real, layout, 14),  # pair_clearance
         axes1(real, layout, 15),  # travel
-        axes1(real, layout, 16),  # quiet
-        axes2(real, layout, 17),  # clear
-        axes1(real, layout, 18),  # left_q
-        axes2(real, layout, 19),  # left_object_q
+        axes1(real, layout, 16),  # min_clearance
+        axes2(real, layout, 17),  # support_clearance
+        axes1(real, layout, 18),  # last_q
+        axes2(real, layout, 19),  # last_object_q
     )
 
 
 @jit_inline
-def open_touch(packed):
+def unpack_contacts(packed):
     """Unpack the table of contacts at the beginning of a bundle."""
-    real, whole, layout = packed
+    real, integer, layout = packed
     return ContactPoints(
-        axes2(whole, layout, 0),  # index
+        axes2(integer, layout, 0),  # index
         axes2(real, layout, 1),  # value
-        axes2(whole, layout, 2),  # where
+        axes2(integer, layout, 2),  # columns
         axes3(real, layout, 3),  # J
-        axes2(real, layout, 4),  # aim
+        axes2(real, layout, 4),  # target
         axes2(real, layout, 5),  # impulse
         axes2(real, layout, 6),  # speed
-        axes2(real, layout, 7),  # climb
+        axes2(real, layout, 7),  # speed_slope
         axes2(real, layout, 8),  # shift
-        axes2(whole, layout, 9),  # memory_index
+        axes2(integer, layout, 9),  # memory_index
         axes2(real, layout, 10),  # memory
-        axes2(whole, layout, 11),  # report_index
+        axes2(integer, layout, 11),  # report_index
         axes2(real, layout, 12),  # report
-        axes1(whole, layout, 13),  # lost
+        axes1(integer, layout, 13),  # overflow
     )

@@ -8,7 +8,7 @@ nothing passes through a surface within a step.
 
 import math
 
-from mcplan.core.algebra.polygon import across, clip_polygon, inside, inward, nearest_on_border, outward
+from mcplan.core.algebra.polygon import clip_polygon, is_inside, nearest_on_border, perpendicular, to_local, to_world
 from mcplan.core.contact.model import (
     AXES,
     BAR_END,
@@ -23,59 +23,70 @@ from mcplan.core.contact.model import (
     BUMP_LINK,
     BUMP_PATCH,
     BUMP_RADIUS,
+    CAPACITY,
     CONE,
     COUNT,
     ERROR,
     FIRST,
     FRICTION,
-    HALF,
+    IS_ANGULAR,
     KEY,
     KIND,
     LINK,
-    MIDDLE,
-    OTHER,
+    ONLY_GRASPS,
     OWNER,
     OWNER_LINK,
     PATCH,
     PATCH_BODY,
     PATCH_COUNT,
     PATCH_FIRST,
-    PATCH_HOLDS,
     PATCH_LINK,
     POINT,
+    RECTANGLE_CENTRE,
+    RECTANGLE_HALF,
     RIM,
-    SPACE,
+    SUPPORT_LINK,
     SURFACE_FRICTION,
     THICKNESS,
-    TURNING,
 )
 from mcplan.core.jit import jit
 
 DEEPEST = 0.02
-"""m: a point deeper below a surface than this, or than the thickness of the slab, counts as beside the slab, not in it.
-A face without thickness has a body behind it, so that there only this depth counts."""
+"""m: a point deeper below a surface than this, or than the thickness of the slab, is not in contact with its top.
+Surfaces without thickness are sides of a solid object, for which only this depth counts."""
+
+DETECTION_MARGIN_M = 1e-3
+"""Gap (m) below which a contact enters the program of a step even at rest. Bodies in motion add twice the distance that
+they travel in the step, because their velocities change within it."""
 
 FACING = -0.7
-"""Largest cosine between the normals of patch and surface at which their polygons are intersected."""
+"""Largest cosine between the normals of patch and surface at which their polygons are intersected (135 degrees)."""
 
 
 @jit
-def add_contact(touch, count, a, b, patch, link, other, key, x, y, z, gap, friction):
+def add_contact(contacts, count, a, b, patch, link, other, key, x, y, z, gap, friction):
     """Write a contact at (x, y, z) without its axes; return the new count, or the old one if the table is full.
 
-    Contacts that do not fit are counted, because the step is wrong without them.
+    Contacts beyond the capacity are counted, because the step is wrong without them.
+
+    Parameters
+    ----------
+    a, b : touching and supporting body; ``link, support_link`` : their links or objects.
+    patch : -1 if none.
+    key : identifies the contact in the next step. Its highest bits say what touches: 50 a grasp, 44 a pair of shapes,
+        42 a shape on a support, 40 a bump, none a patch; bit 23 is set on bars.
     """
-    if count >= SPACE:
-        touch.lost[0] += 1
+    if count >= CAPACITY:
+        contacts.overflow[0] += 1
         return count
-    index, value = touch.index, touch.value
+    index, value = contacts.index, contacts.value
     index[count, KIND] = CONE
-    index[count, TURNING] = 0
+    index[count, IS_ANGULAR] = 0
     index[count, BODY_A] = a
     index[count, BODY_B] = b
     index[count, PATCH] = patch
     index[count, LINK] = link
-    index[count, OTHER] = other
+    index[count, SUPPORT_LINK] = other
     index[count, KEY] = key
     value[count, POINT] = x
     value[count, POINT + 1] = y
@@ -88,10 +99,10 @@ def add_contact(touch, count, a, b, patch, link, other, key, x, y, z, gap, frict
 
 
 @jit
-def set_axes(touch, c, x, y, z):
+def set_axes(contacts, c, x, y, z):
     """Write the axes of a contact with the normal (x, y, z)."""
-    u, v, w = across(x, y, z)
-    value = touch.value
+    u, v, w = perpendicular(x, y, z)
+    value = contacts.value
     value[c, AXES] = u
     value[c, AXES + 1] = v
     value[c, AXES + 2] = w
@@ -104,21 +115,21 @@ def set_axes(touch, c, x, y, z):
 
 
 @jit
-def depth(scene, s):
-    """Return the depth below a surface (m) down to which a point counts as in it."""
+def max_depth(scene, s):
+    """Return the largest depth below a surface (m) at which a point is in contact with it."""
     thickness = scene.surface[s, THICKNESS]
     return min(DEEPEST, thickness) if thickness > 0.0 else DEEPEST
 
 
 @jit
-def is_over(scene, surface, s, x, y, z, radius, margin):
-    """Return whether a ball comes near the bounding box of a slab."""
-    px, py, height = inward(surface, s, x, y, z)
+def is_near_slab(scene, surface, s, x, y, z, radius, margin):
+    """Return whether a ball is within ``margin`` (m) of the bounding box of a slab."""
+    px, py, height = to_local(surface, s, x, y, z)
     reach = radius + margin
     if height > reach or height < -radius - scene.surface[s, THICKNESS]:
         return False
-    dx = max(abs(px - scene.surface[s, MIDDLE]) - scene.surface[s, HALF], 0.0)
-    dy = max(abs(py - scene.surface[s, MIDDLE + 1]) - scene.surface[s, HALF + 1], 0.0)
+    dx = max(abs(px - scene.surface[s, RECTANGLE_CENTRE]) - scene.surface[s, RECTANGLE_HALF], 0.0)
+    dy = max(abs(py - scene.surface[s, RECTANGLE_CENTRE + 1]) - scene.surface[s, RECTANGLE_HALF + 1], 0.0)
     dz = max(height, -height - scene.surface[s, THICKNESS], 0.0)
     return dx * dx + dy * dy + dz * dz <= reach * reach
 
@@ -135,100 +146,100 @@ def is_near_bar(scene, b, x, y, z, reach):
 
 
 @jit
-def patch_on_surface(scene, surface, s, frame, p, margin, clip, touch, count):
+def patch_on_surface(scene, surface, s, frame, p, margin, clip, contacts, count):
     """Add the contacts of patch p with surface s; ``surface`` and ``frame`` hold their poses in the world."""
     first, size = scene.surface_index[s, FIRST], scene.surface_index[s, COUNT]
-    corner, corners = scene.patch_index[p, PATCH_FIRST], scene.patch_index[p, PATCH_COUNT]
-    lowest = -depth(scene, s)
-    every, low = True, math.inf
-    for k in range(corners):
-        x, y, z = outward(frame, p, scene.corners[corner + k, 0], scene.corners[corner + k, 1], 0.0)
-        x, y, z = inward(surface, s, x, y, z)
+    first_corner, points = scene.patch_index[p, PATCH_FIRST], scene.patch_index[p, PATCH_COUNT]
+    min_gap = -max_depth(scene, s)
+    all_inside, min_height = True, math.inf
+    for k in range(points):
+        x, y, z = to_world(frame, p, scene.corners[first_corner + k, 0], scene.corners[first_corner + k, 1], 0.0)
+        x, y, z = to_local(surface, s, x, y, z)
         clip[0, k, 0] = x
         clip[0, k, 1] = y
         clip[0, k, 2] = z
-        low = min(low, z)
-        every = every and inside(scene.corners, first, size, x, y)
-    if low > margin:
+        min_height = min(min_height, z)
+        all_inside = all_inside and is_inside(scene.corners, first, size, x, y)
+    if min_height > margin:
         return count
     facing = (
         frame[p, 2] * surface[s, 2] + frame[p, 5] * surface[s, 5] + frame[p, 8] * surface[s, 8]
     ) <= FACING  # fmt: skip
-    if not every and corners > 1 and facing:
-        corners = clip_polygon(scene.corners, first, size, clip, corners)
-    for k in range(corners):
+    if not all_inside and points > 1 and facing:
+        points = clip_polygon(scene.corners, first, size, clip, points)
+    for k in range(points):
         x, y, gap = clip[0, k, 0], clip[0, k, 1], clip[0, k, 2]
         if (
             gap > margin
-            or gap < lowest
-            or not (every or (facing and corners > 1) or inside(scene.corners, first, size, x, y))
+            or gap < min_gap
+            or not (all_inside or (facing and points > 1) or is_inside(scene.corners, first, size, x, y))
         ):
             continue
-        x, y, z = outward(surface, s, x, y, 0.0)
+        x, y, z = to_world(surface, s, x, y, 0.0)
         before = count
         count = add_contact(
-            touch, count, scene.patch_index[p, PATCH_BODY], scene.surface_index[s, OWNER], p,
+            contacts, count, scene.patch_index[p, PATCH_BODY], scene.surface_index[s, OWNER], p,
             scene.patch_index[p, PATCH_LINK], scene.surface_index[s, OWNER_LINK], (p << 24) + (s << 8) + k, x, y, z,
             gap, scene.friction[p, s],
         )  # fmt: skip
         if count > before:
-            set_axes(touch, before, surface[s, 2], surface[s, 5], surface[s, 8])
+            set_axes(contacts, before, surface[s, 2], surface[s, 5], surface[s, 8])
     return count
 
 
 @jit
-def patch_on_bar(scene, b, frame, p, margin, touch, count):
+def patch_on_bar(scene, b, frame, p, margin, contacts, count):
     """Add the contacts of a flat patch with a bar: the ends of the line along which the patch touches the bar."""
-    if scene.patch_index[p, PATCH_HOLDS] or scene.patch_index[p, PATCH_COUNT] < 3:
+    if scene.patch_index[p, ONLY_GRASPS] or scene.patch_index[p, PATCH_COUNT] < 3:
         return count
     bar, radius = scene.bar, scene.bar[b, BAR_RADIUS]
-    ax, ay, az = inward(frame, p, bar[b, 0], bar[b, 1], bar[b, 2])
-    ex, ey, ez = inward(frame, p, bar[b, BAR_END], bar[b, BAR_END + 1], bar[b, BAR_END + 2])
+    ax, ay, az = to_local(frame, p, bar[b, 0], bar[b, 1], bar[b, 2])
+    ex, ey, ez = to_local(frame, p, bar[b, BAR_END], bar[b, BAR_END + 1], bar[b, BAR_END + 2])
     dx, dy, dz = ex - ax, ey - ay, ez - az
     if dx * dx + dy * dy < 0.5 * (dx * dx + dy * dy + dz * dz):
         return count
-    low, high = 0.0, 1.0
-    corner, corners = scene.patch_index[p, PATCH_FIRST], scene.patch_index[p, PATCH_COUNT]
+    s_min, s_max = 0.0, 1.0
+    first_corner, corners = scene.patch_index[p, PATCH_FIRST], scene.patch_index[p, PATCH_COUNT]
     for k in range(corners):
-        i = corner + k
-        j = corner + (k + 1 if k + 1 < corners else 0)
+        i = first_corner + k
+        j = first_corner + (k + 1 if k + 1 < corners else 0)
         x, y = scene.corners[i, 0], scene.corners[i, 1]
         u, v = scene.corners[j, 0] - x, scene.corners[j, 1] - y
-        start, slope = u * (ay - y) - v * (ax - x), u * dy - v * dx
+        offset, slope = u * (ay - y) - v * (ax - x), u * dy - v * dx
         if slope == 0.0:
-            if start < 0.0:
+            if offset < 0.0:
                 return count
         elif slope > 0.0:
-            low = max(low, -start / slope)
+            s_min = max(s_min, -offset / slope)
         else:
-            high = min(high, -start / slope)
-    if low >= high:
+            s_max = min(s_max, -offset / slope)
+    if s_min >= s_max:
         return count
     for k in range(2):
-        s = low if k == 0 else high
+        s = s_min if k == 0 else s_max
         gap = az + s * dz - radius
         if gap > margin or gap < -radius:
             continue
-        x, y, z = outward(frame, p, ax + s * dx, ay + s * dy, 0.0)
+        x, y, z = to_world(frame, p, ax + s * dx, ay + s * dy, 0.0)
         before = count
         count = add_contact(
-            touch, count, scene.patch_index[p, PATCH_BODY], -1, p, scene.patch_index[p, PATCH_LINK], -1,
+            contacts, count, scene.patch_index[p, PATCH_BODY], -1, p, scene.patch_index[p, PATCH_LINK], -1,
             (p << 24) + (1 << 23) + (b << 8) + k, x, y, z, gap, scene.friction[p, len(scene.surface) + b],
         )  # fmt: skip
         if count > before:
-            set_axes(touch, before, -frame[p, 2], -frame[p, 5], -frame[p, 8])
+            set_axes(contacts, before, -frame[p, 2], -frame[p, 5], -frame[p, 8])
     return count
 
 
 @jit
-def bump_on_surface(scene, surface, s, pose, body, i, margin, touch, count):
+def bump_on_surface(scene, surface, s, pose, body, i, margin, contacts, count):
     """Add the contact of bump i of a body with surface s."""
     bump, radius = scene.bump, scene.bump[i, BUMP_RADIUS]
     nx, ny, nz = surface[s, 2], surface[s, 5], surface[s, 8]
-    x, y, z = outward(pose, body, bump[i, BUMP_CENTRE], bump[i, BUMP_CENTRE + 1], bump[i, BUMP_CENTRE + 2])
+    x, y, z = to_world(pose, body, bump[i, BUMP_CENTRE], bump[i, BUMP_CENTRE + 1], bump[i, BUMP_CENTRE + 2])
     if scene.bump_index[i, BUMP_KIND] == RIM:
         # the lowest point of the circle, if it has one
-        ax, ay, az = outward(pose, body, bump[i, BUMP_AXIS], bump[i, BUMP_AXIS + 1], bump[i, BUMP_AXIS + 2])
+        ax, ay, az = to_world(pose, body, bump[i, BUMP_AXIS], bump[i, BUMP_AXIS + 1], bump[i, BUMP_AXIS + 2])
         ax, ay, az = ax - pose[body, 9], ay - pose[body, 10], az - pose[body, 11]
         along = nx * ax + ny * ay + nz * az
         u, v, w = along * ax - nx, along * ay - ny, along * az - nz
@@ -238,55 +249,55 @@ def bump_on_surface(scene, surface, s, pose, body, i, margin, touch, count):
         scale = radius / size
         x, y, z = x + scale * u, y + scale * v, z + scale * w
         radius = 0.0
-    px, py, height = inward(surface, s, x, y, z)
+    px, py, height = to_local(surface, s, x, y, z)
     first, size = scene.surface_index[s, FIRST], scene.surface_index[s, COUNT]
     thickness = scene.surface[s, THICKNESS]
-    if inside(scene.corners, first, size, px, py):
+    if is_inside(scene.corners, first, size, px, py):
         gap = height - radius
-        if gap > margin or height < -depth(scene, s):
+        if gap > margin or height < -max_depth(scene, s):
             return count
-        qx, qy, q = px, py, 0.0
+        qx, qy, qz = px, py, 0.0
         if height < 0.0:
             ex, ey = nearest_on_border(scene.corners, first, size, px, py)
-            far = math.hypot(ex - px, ey - py)
-            if 0.0 < far < -height:  # it entered from the side
-                u, v = (ex - px) / far, (ey - py) / far
+            distance = math.hypot(ex - px, ey - py)
+            if 0.0 < distance < -height:  # the side is nearer than the top: the point came through it
+                u, v = (ex - px) / distance, (ey - py) / distance
                 nx, ny, nz = (
                     surface[s, 0] * u + surface[s, 1] * v,
                     surface[s, 3] * u + surface[s, 4] * v,
                     surface[s, 6] * u + surface[s, 7] * v,
                 )
-                gap, qx, qy, q = -far - radius, ex, ey, height
+                gap, qx, qy, qz = -distance - radius, ex, ey, height
     else:
         if radius == 0.0:
             return count
         qx, qy = nearest_on_border(scene.corners, first, size, px, py)
-        q = min(max(height, -thickness), 0.0)
-        u, v, w = px - qx, py - qy, height - q
-        far = math.sqrt(u * u + v * v + w * w)
-        gap = far - radius
+        qz = min(max(height, -thickness), 0.0)
+        u, v, w = px - qx, py - qy, height - qz
+        distance = math.sqrt(u * u + v * v + w * w)
+        gap = distance - radius
         if gap > margin:
             return count
-        u, v, w = u / far, v / far, w / far
+        u, v, w = u / distance, v / distance, w / distance
         nx = surface[s, 0] * u + surface[s, 1] * v + surface[s, 2] * w
         ny = surface[s, 3] * u + surface[s, 4] * v + surface[s, 5] * w
         nz = surface[s, 6] * u + surface[s, 7] * v + surface[s, 8] * w
-    x, y, z = outward(surface, s, qx, qy, q)
+    x, y, z = to_world(surface, s, qx, qy, qz)
     before, patch = count, scene.bump_index[i, BUMP_PATCH]
     friction = min(scene.surface[s, SURFACE_FRICTION], bump[i, BUMP_FRICTION])
     if patch >= 0:
         friction = scene.friction[patch, s]
     count = add_contact(
-        touch, count, body, scene.surface_index[s, OWNER], patch, scene.bump_index[i, BUMP_LINK],
+        contacts, count, body, scene.surface_index[s, OWNER], patch, scene.bump_index[i, BUMP_LINK],
         scene.surface_index[s, OWNER_LINK], (1 << 40) + (i << 24) + (s << 8), x, y, z, gap, friction,
     )  # fmt: skip
     if count > before:
-        set_axes(touch, before, nx, ny, nz)
+        set_axes(contacts, before, nx, ny, nz)
     return count
 
 
 @jit
-def off_bar(bar, b, x, y, z):
+def distance_to_bar(bar, b, x, y, z):
     """Return the signed distance of a point from a bar, a cylinder with flat ends, and the normal (three scalars)."""
     dx, dy, dz = bar[b, BAR_END] - bar[b, 0], bar[b, BAR_END + 1] - bar[b, 1], bar[b, BAR_END + 2] - bar[b, 2]
     length = math.sqrt(dx * dx + dy * dy + dz * dz)
@@ -294,36 +305,41 @@ def off_bar(bar, b, x, y, z):
     u, v, w = x - bar[b, 0], y - bar[b, 1], z - bar[b, 2]
     along = u * dx + v * dy + w * dz
     u, v, w = u - along * dx, v - along * dy, w - along * dz
-    far = math.sqrt(u * u + v * v + w * w)
-    beyond, above = max(along - length, -along), far - bar[b, BAR_RADIUS]
-    if beyond > 0.0 and above > 0.0:  # an edge of the bar is nearest
-        off = math.sqrt(beyond * beyond + above * above)
-        end, side = beyond / off, above / off
-    elif beyond > above:
-        off, end, side = beyond, 1.0, 0.0
+    radial = math.sqrt(u * u + v * v + w * w)
+    beyond_end, beyond_side = max(along - length, -along), radial - bar[b, BAR_RADIUS]
+    if beyond_end > 0.0 and beyond_side > 0.0:  # an edge of the bar is nearest
+        distance = math.sqrt(beyond_end * beyond_end + beyond_side * beyond_side)
+        axial, outward = beyond_end / distance, beyond_side / distance
+    elif beyond_end > beyond_side:
+        distance, axial, outward = beyond_end, 1.0, 0.0
     else:
-        off, end, side = above, 0.0, 1.0
-    end = end if along > 0.5 * length else -end
-    side = side / far if far > 0.0 else 0.0
-    return off, end * dx + side * u, end * dy + side * v, end * dz + side * w
+        distance, axial, outward = beyond_side, 0.0, 1.0
+    axial = axial if along > 0.5 * length else -axial
+    outward = outward / radial if radial > 0.0 else 0.0
+    return (
+        distance,
+        axial * dx + outward * u,
+        axial * dy + outward * v,
+        axial * dz + outward * w,
+    )
 
 
 @jit
-def bump_on_bar(scene, b, pose, body, i, margin, touch, count):
+def bump_on_bar(scene, b, pose, body, i, margin, contacts, count):
     """Add the contact of a ball or corner with a bar."""
     if scene.bump_index[i, BUMP_KIND] == RIM:
         return count
     bump, bar = scene.bump, scene.bar
-    x, y, z = outward(pose, body, bump[i, BUMP_CENTRE], bump[i, BUMP_CENTRE + 1], bump[i, BUMP_CENTRE + 2])
-    off, u, v, w = off_bar(bar, b, x, y, z)
-    gap = off - bump[i, BUMP_RADIUS]
+    x, y, z = to_world(pose, body, bump[i, BUMP_CENTRE], bump[i, BUMP_CENTRE + 1], bump[i, BUMP_CENTRE + 2])
+    distance, u, v, w = distance_to_bar(bar, b, x, y, z)
+    gap = distance - bump[i, BUMP_RADIUS]
     if gap > margin or (u == 0.0 and v == 0.0 and w == 0.0):  # on the axis no normal is unique
         return count
     before = count
     count = add_contact(
-        touch, count, body, -1, -1, scene.bump_index[i, BUMP_LINK], -1, (1 << 40) + (i << 24) + (1 << 23) + (b << 8),
-        x - off * u, y - off * v, z - off * w, gap, min(bar[b, BAR_FRICTION], bump[i, BUMP_FRICTION]),
+        contacts, count, body, -1, -1, scene.bump_index[i, BUMP_LINK], -1, (1 << 40) + (i << 24) + (1 << 23) + (b << 8),
+        x - distance * u, y - distance * v, z - distance * w, gap, min(bar[b, BAR_FRICTION], bump[i, BUMP_FRICTION]),
     )  # fmt: skip
     if count > before:
-        set_axes(touch, before, u, v, w)
+        set_axes(contacts, before, u, v, w)
     return count

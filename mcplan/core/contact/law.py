@@ -11,7 +11,7 @@ Source: A. Castro et al., An unconstrained convex formulation of compliant conta
 
 import math
 
-from mcplan.core.contact.model import BALLED, OPEN, SLIDE, STICK
+from mcplan.core.contact.model import BOUNDED_BY_BALL, OPEN, SLIDE, STICK
 from mcplan.core.jit import jit_inline
 
 
@@ -21,10 +21,10 @@ def cone_state(x, y, z, tangential, normal, mu):
 
     With infinite friction it does not slide; without friction it does not stick while separating along its normal.
     """
-    reach = math.sqrt(x * x + y * y)
-    if z > 0.0 and reach <= mu * z:
+    tangential_norm = math.sqrt(x * x + y * y)
+    if z > 0.0 and tangential_norm <= mu * z:
         return STICK
-    if mu < math.inf and z > -mu * tangential / normal * reach:
+    if mu < math.inf and z > -mu * tangential / normal * tangential_norm:
         return SLIDE
     return OPEN
 
@@ -40,16 +40,16 @@ def project(kind, state, x, y, z, tangential, normal, mu, p):
         p[0] = x
         p[1] = y
         p[2] = z
-    elif kind == BALLED:
+    elif kind == BOUNDED_BY_BALL:
         scale = mu / math.sqrt(x * x + y * y + z * z)
         p[0] = scale * x
         p[1] = scale * y
         p[2] = scale * z
     else:
-        reach = math.sqrt(x * x + y * y)
+        tangential_norm = math.sqrt(x * x + y * y)
         ratio = mu * tangential / normal
-        p[2] = (z + ratio * reach) / (1.0 + mu * ratio)
-        scale = mu * p[2] / reach
+        p[2] = (z + ratio * tangential_norm) / (1.0 + mu * ratio)
+        scale = mu * p[2] / tangential_norm
         p[0] = scale * x
         p[1] = scale * y
 
@@ -67,11 +67,11 @@ def stiffness(kind, state, x, y, z, tangential, normal, mu, G):
         G[1, 1] = 1.0 / tangential
         G[2, 2] = 1.0 / normal
         return
-    if kind == BALLED:
+    if kind == BOUNDED_BY_BALL:
         # all three compliances of a grasp are equal
-        size = math.sqrt(x * x + y * y + z * z)
-        scale = mu / (size * normal)
-        a, b, c = x / size, y / size, z / size
+        length = math.sqrt(x * x + y * y + z * z)
+        scale = mu / (length * normal)
+        a, b, c = x / length, y / length, z / length
         G[0, 0] = scale * (1.0 - a * a)
         G[1, 1] = scale * (1.0 - b * b)
         G[2, 2] = scale * (1.0 - c * c)
@@ -79,19 +79,19 @@ def stiffness(kind, state, x, y, z, tangential, normal, mu, G):
         G[0, 2] = -scale * a * c
         G[1, 2] = -scale * b * c
     else:
-        reach = math.sqrt(x * x + y * y)
-        a, b = x / reach, y / reach
+        tangential_norm = math.sqrt(x * x + y * y)
+        a, b = x / tangential_norm, y / tangential_norm
         ratio = mu * tangential / normal
-        share = 1.0 / (1.0 + mu * ratio)
-        pressure = max(share * (z + ratio * reach), 0.0)
-        turn = mu * pressure / (reach * tangential)  # the direction of friction turns
-        grow = mu * ratio * share / tangential  # its magnitude follows the normal impulse
-        G[2, 2] = share / normal
-        G[0, 2] = mu * share * a / normal
-        G[1, 2] = mu * share * b / normal
-        G[0, 0] = grow * a * a + turn * b * b
-        G[1, 1] = grow * b * b + turn * a * a
-        G[0, 1] = (grow - turn) * a * b
+        normal_share = 1.0 / (1.0 + mu * ratio)
+        normal_impulse = max(normal_share * (z + ratio * tangential_norm), 0.0)
+        turning_stiffness = mu * normal_impulse / (tangential_norm * tangential)  # the direction of friction turns
+        growing_stiffness = mu * ratio * normal_share / tangential  # its magnitude follows the normal impulse
+        G[2, 2] = normal_share / normal
+        G[0, 2] = mu * normal_share * a / normal
+        G[1, 2] = mu * normal_share * b / normal
+        G[0, 0] = growing_stiffness * a * a + turning_stiffness * b * b
+        G[1, 1] = growing_stiffness * b * b + turning_stiffness * a * a
+        G[0, 1] = (growing_stiffness - turning_stiffness) * a * b
     G[1, 0] = G[0, 1]
     G[2, 0] = G[0, 2]
     G[2, 1] = G[1, 2]

@@ -17,19 +17,20 @@ OWNER, FIRST, COUNT, OWNER_LINK, SLAB = range(5)
 and number of corners, link number of the object (-1: the world), slab among the shapes (-1: the surface is a side of
 its object's shape)."""
 
-SURFACE_POSE, SURFACE_FRICTION, THICKNESS, MIDDLE, HALF, SURFACE_SIZE = 0, 12, 13, 14, 16, 18
-"""Columns of ``ContactScene.surface``: pose in its owner (12), friction, thickness of the slab (m), middle (2) and half
-sides (2) of the rectangle around the polygon."""
+SURFACE_POSE, SURFACE_FRICTION, THICKNESS, RECTANGLE_CENTRE, RECTANGLE_HALF, SURFACE_SIZE = 0, 12, 13, 14, 16, 18
+"""Columns of ``ContactScene.surface``: pose in its owner (12), friction, thickness of the slab (m), centre (2) and half
+sides (2) of the rectangle around the polygon (m)."""
 
 BAR_START, BAR_END, BAR_RADIUS, BAR_FRICTION, BAR_SIZE = 0, 3, 6, 7, 8
 """Columns of ``ContactScene.bar``: ends of the axis (3 + 3), radius, friction."""
 
-PATCH_BODY, PATCH_LINK, PATCH_FIRST, PATCH_COUNT, PATCH_HOLDS = range(5)
-"""Columns of ``ContactScene.patch_index``: body, link, first corner in ``ContactScene.corners`` and number of corners,
-1 for patches that only grasp."""
+PATCH_BODY, PATCH_LINK, PATCH_FIRST, PATCH_COUNT, ONLY_GRASPS = range(5)
+"""Columns of ``ContactScene.patch_index``: body, link, first corner in ``ContactScene.corners`` and number of corners;
+1 if the patch only grasps."""
 
 BALL, RIM = range(2)
-"""Kinds of bump: a ball (a corner is a ball without radius), or the rim of a cylinder's end."""
+"""Kinds of bump. A bump is a convex feature of a link's shape that can touch a plane first: a ball (a corner is a ball
+of radius 0), or the rim of a cylinder's end."""
 
 BUMP_BODY, BUMP_LINK, BUMP_KIND, BUMP_PATCH = range(4)
 """Columns of ``ContactScene.bump_index``; the patch is -1 unless the bump is the ball of a patch."""
@@ -56,7 +57,10 @@ PAIR_A, PAIR_B, BODY_OF_A, BODY_OF_B = range(4)
 
 
 class ContactScene(NamedTuple):
-    """Parts of bodies and of the world that may touch. All arrays are read-only and C-contiguous."""
+    """Parts of bodies and of the world that may touch.
+
+    S surfaces, B bars, P patches, K corners, N bumps. All arrays are read-only and C-contiguous.
+    """
 
     surface_index: np.ndarray  # (S, 5) int64
     surface: np.ndarray  # (S, 18)
@@ -78,10 +82,10 @@ class ContactScene(NamedTuple):
     pair_friction: np.ndarray  # (pairs,)
 
 
-CONE, BALLED = range(2)
+CONE, BOUNDED_BY_BALL = range(2)
 """Kinds of contact: unilateral with friction; bilateral with a bounded magnitude (half of a grasp)."""
 
-KIND, TURNING, BODY_A, BODY_B, PATCH, LINK, OTHER, KEY, STATE, SLOTS, INDEX_SIZE = range(11)
+KIND, IS_ANGULAR, BODY_A, BODY_B, PATCH, LINK, SUPPORT_LINK, KEY, STATE, SLOTS, INDEX_SIZE = range(11)
 """Columns of ``ContactPoints.index``: kind; 1 if the contact constrains angular velocities; touching and supporting
 body; patch (-1: none); touching and supporting link or object (-1: the world); key by which a contact is recognised in
 the next step; state; number of velocities that move the contact."""
@@ -100,57 +104,58 @@ previous iteration; see `solve`."""
 
 
 class ContactPoints(NamedTuple):
-    """Contacts of one step, and their state. ``C`` rows of space."""
+    """Contacts of one step, and their state: tables for at most C = CAPACITY contacts."""
 
     index: np.ndarray  # (C, 11) int64
     value: np.ndarray  # (C, 16)
-    where: np.ndarray  # (C, W) int64: indices of the velocities that move a contact
+    columns: np.ndarray  # (C, W) int64: indices of the velocities that move a contact
     J: np.ndarray  # (C, 3, W): velocity of a on b along the axes, per velocity
-    aim: np.ndarray  # (C, 6) target velocity along the axes (3), compliance (3)
+    target: np.ndarray  # (C, 6) target velocity along the axes (3), compliance (3)
     impulse: np.ndarray  # (C, 3) along the axes, N s
     speed: np.ndarray  # (C, 3) along the axes, m/s
-    climb: np.ndarray  # (C, 3) change of the speed per unit step of a line search
+    speed_slope: np.ndarray  # (C, 3) derivative of the speed along the direction of a line search
     shift: np.ndarray  # (C, 4) subtracted from the target normal velocity so that sliding does not lift, m/s
     memory_index: np.ndarray  # (C, 2) int64: key and state in the previous step
     memory: np.ndarray  # (C, 2) stretch of the tangential springs of soft contacts (m)
     report_index: np.ndarray  # (2 C, 2) int64: link and patch of each point that carries force, a row for each side
     report: np.ndarray  # (2 C, 9) its position, normal (away from the support) and force in the world
-    lost: np.ndarray  # (1,) int64: number of contacts that did not fit
+    overflow: np.ndarray  # (1,) int64: number of contacts beyond the capacity
 
 
-HELD, ANCHOR, BOUND, FREE, GRASP_SIZE = 0, 1, 13, 15, 21
-"""Columns of the grasps, one row per patch: 1 if it holds, pose at which it holds (12), bounds of force and moment (2),
-1 for each free direction of the grasp (6: linear, angular, patch axes)."""
+IS_HELD, ANCHOR, MAX_WRENCH, IS_FREE, GRASP_SIZE = 0, 1, 13, 15, 21
+"""Columns of ``Exchange.grasp``, one row per patch: 1 if the patch holds a bar, pose of the patch when it closed (12),
+largest force (N) and moment (N m), 1 for each direction that the grasp leaves free (6: linear, angular, patch axes)."""
 
-SPACE = 160
+CAPACITY = 160
 """Largest number of contacts of a step."""
 
 
-def touch(scene: ContactScene) -> ContactPoints:
+def contact_table(scene: ContactScene) -> ContactPoints:
     """Allocate the table of contacts of a scene."""
     width = 2 * scene.chain.shape[1]
     return ContactPoints(
-        np.zeros((SPACE, INDEX_SIZE), np.int64),
-        np.zeros((SPACE, VALUE_SIZE)),
-        np.zeros((SPACE, width), np.int64),
-        np.zeros((SPACE, 3, width)),
-        np.zeros((SPACE, 6)),
-        np.zeros((SPACE, 3)),
-        np.zeros((SPACE, 3)),
-        np.zeros((SPACE, 3)),
-        np.zeros((SPACE, SHIFT_SIZE)),
-        np.full((SPACE, 2), -1, np.int64),
-        np.zeros((SPACE, 2)),
-        np.zeros((2 * SPACE, 2), np.int64),
-        np.zeros((2 * SPACE, 9)),
+        np.zeros((CAPACITY, INDEX_SIZE), np.int64),
+        np.zeros((CAPACITY, VALUE_SIZE)),
+        np.zeros((CAPACITY, width), np.int64),
+        np.zeros((CAPACITY, 3, width)),
+        np.zeros((CAPACITY, 6)),
+        np.zeros((CAPACITY, 3)),
+        np.zeros((CAPACITY, 3)),
+        np.zeros((CAPACITY, 3)),
+        np.zeros((CAPACITY, SHIFT_SIZE)),
+        np.full((CAPACITY, 2), -1, np.int64),
+        np.zeros((CAPACITY, 2)),
+        np.zeros((2 * CAPACITY, 2), np.int64),
+        np.zeros((2 * CAPACITY, 9)),
         np.zeros(1, np.int64),
     )
 
 
-COMPLIANCE, RECOVERY, RECOVERY_SPEED, RESTITUTION, BOUNCE_SPEED, SOFT, STIFF, DAMP, LAW_SIZE = range(9)
-"""Entries of the parameters of the contact law: compliance as a fraction of the effective inverse mass; fraction of a
-penetration that a step corrects, and its largest speed (m/s); coefficient of restitution, and the impact speed above
-which it applies (m/s); 1 for springs and dampers, their stiffness (N/m) and damping (N s/m)."""
+COMPLIANCE, RECOVERY, RECOVERY_SPEED, RESTITUTION, BOUNCE_SPEED = range(5)
+IS_SOFT, SPRING_STIFFNESS, SPRING_DAMPING, LAW_SIZE = range(5, 9)
+"""Parameters of the contact law: compliance as a fraction of the effective inverse mass; fraction of a penetration that
+a step corrects, and the largest speed of the correction (m/s); coefficient of restitution, and the impact speed above
+which it applies (m/s); 1 if contacts are springs with dampers, their stiffness (N/m) and damping (N s/m)."""
 
 
 class Exchange(NamedTuple):
@@ -165,7 +170,7 @@ class Exchange(NamedTuple):
     tau_ext: np.ndarray  # (nv,) out: forces of joint friction, damping and limits, of contacts without a patch,
     # ``force``, and minus the part of ``tau`` that exceeds the motors' limits
     counts: np.ndarray  # (6,) int64 out: contacts in the table, Newton steps, points reported, 1 if the state is
-    # finite, contacts that did not fit, 1 if Coulomb's law is satisfied
+    # finite, contacts beyond the capacity, 1 if Coulomb's law is satisfied
     work: np.ndarray  # workspace of the tree
 
 
@@ -185,11 +190,11 @@ def exchange(tree: Tree, patches: int, objects: int) -> Exchange:
     )
 
 
-STATE_NOW, MOMENTUM, GRADIENT, STEP, PRODUCT, NEAR_LIMIT = range(6)
+NEW_VELOCITY, MOMENTUM, GRADIENT, STEP, PRODUCT, NEAR_LIMIT = range(6)
 LIMIT_VELOCITY, JOINT_COMPLIANCE, FRICTION_BOUND, LIMIT_IMPULSE, FRICTION_IMPULSE, VECTORS = range(6, 12)
-"""Rows of ``ContactScratch.vector``: velocity; M v + dt force; gradient; direction d of the line search, M d; near
-limit of a joint (-1 upper, 0 none, 1 lower), target velocity there, compliance; bound of the joint's friction (N m s);
-impulses of limits and of friction."""
+"""Rows of ``ContactScratch.vector``: iterate of the velocity after the step; M v + dt force; gradient; direction d of
+the line search; M d; near limit of a joint (-1 upper, 0 none, 1 lower), target velocity there, compliance; bound of the
+joint's friction impulse (N m s); impulses of limits and of friction."""
 
 
 class ContactScratch(NamedTuple):
@@ -199,22 +204,24 @@ class ContactScratch(NamedTuple):
     H: np.ndarray  # (n, n) Hessian of the program, then its factor
     vector: np.ndarray  # (VECTORS, n)
     robot_M: np.ndarray  # (nv, nv)
-    dense: np.ndarray  # (n,) int64: parents of a dense matrix
+    dense_parent: np.ndarray  # (n,) int64: ``parent`` of a matrix without zeros: k - 1
     pose: np.ndarray  # (bodies, 12) of the bodies in the world
     surface: np.ndarray  # (S, 12) of the surfaces
     frame: np.ndarray  # (P, 12) of the patches
     clip: np.ndarray  # (2, K, 3) polygons that are clipped
     speed: np.ndarray  # (bodies,) m/s
     G: np.ndarray  # (3, 3) stiffness of a contact
-    shape: np.ndarray  # (shapes, 12) poses of the shapes in the world when they were last tested
+    shape: np.ndarray  # (shapes, 12) poses of the shapes in the world at their last tests
     distance: np.ndarray  # scratch of the distance kernels
     nearest: np.ndarray  # (10,) nearest points, see ``distance.pair``
-    apart: np.ndarray  # (pairs,) lower bound of a pair's distance when last tested, plus travel of its bodies then, m
-    travel: np.ndarray  # (bodies,) bound on the path length of any point of a body, m
-    quiet: np.ndarray  # (1,) lower bound of the distance of all pairs, m
-    clear: np.ndarray  # (shapes of bodies, slabs and bars) like ``apart``, of shapes and supports
-    left_q: np.ndarray  # (nq,) state of the robot after the last step
-    left_object_q: np.ndarray  # (objects, 7) and of the objects
+    pair_clearance: (
+        np.ndarray
+    )  # (pairs,) m: lower bound of a pair's distance at its last test, plus travel of its bodies then
+    travel: np.ndarray  # (bodies,) bound on the path length of any point of a body since the start, m
+    min_clearance: np.ndarray  # (1,) lower bound of the distance of all pairs, m
+    support_clearance: np.ndarray  # (shapes of bodies, slabs and bars) like ``pair_clearance``
+    last_q: np.ndarray  # (nq,) state of the robot after the last step
+    last_object_q: np.ndarray  # (objects, 7) and of the objects
 
 
 def scratch(scene: ContactScene, nv: int) -> ContactScratch:

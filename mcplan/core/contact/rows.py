@@ -2,15 +2,15 @@
 
 import math
 
-from mcplan.core.contact.model import AXES, BODY_A, BODY_B, CHAIN, POINT, SLOTS, TURNING
+from mcplan.core.contact.model import AXES, BODY_A, BODY_B, CHAIN, IS_ANGULAR, POINT, SLOTS
 from mcplan.core.jit import jit, jit_algebra
 from mcplan.core.rigid_body.tree import DEGREE, PARENT, POSE, SCREW, V
 
 
 @jit_algebra
-def add_motion(tree, scene, work, pose, robot_bodies, c, body, sign, touch):
+def add_motion(tree, scene, work, pose, robot_bodies, c, body, sign, contacts):
     """Add the velocity of a body's point along the axes of contact c to its rows."""
-    value, J, where = touch.value, touch.J, touch.where
+    value, J, where = contacts.value, contacts.J, contacts.columns
     origin = 0 if body < robot_bodies else body
     rx = value[c, POINT] - pose[origin, 9]
     ry = value[c, POINT + 1] - pose[origin, 10]
@@ -18,7 +18,7 @@ def add_motion(tree, scene, work, pose, robot_bodies, c, body, sign, touch):
     base = 0
     while where[c, base] != scene.chain[body, 0]:
         base += 1
-    turning = touch.index[c, TURNING] == 1
+    turning = contacts.index[c, IS_ANGULAR] == 1
     for r in range(3):
         x, y, z = sign * value[c, AXES + 3 * r], sign * value[c, AXES + 3 * r + 1], sign * value[c, AXES + 3 * r + 2]
         if turning:
@@ -34,14 +34,14 @@ def add_motion(tree, scene, work, pose, robot_bodies, c, body, sign, touch):
         J[c, r, base + 5] += w
         if body >= robot_bodies:
             continue
-        slot = touch.index[c, SLOTS] - 1
+        slot = contacts.index[c, SLOTS] - 1
         i = body
         while i > 0:
             d, column = tree.topology[i, DEGREE], tree.topology[i, V]
             while where[c, slot] != column:
                 slot -= 1
                 if slot < 0:  # the columns of mimic joints are not in order
-                    slot = touch.index[c, SLOTS] - 1
+                    slot = contacts.index[c, SLOTS] - 1
             J[c, r, slot] += (
                 x * work[d, SCREW]
                 + y * work[d, SCREW + 1]
@@ -54,15 +54,15 @@ def add_motion(tree, scene, work, pose, robot_bodies, c, body, sign, touch):
 
 
 @jit
-def fill_rows(tree, scene, work, pose, robot_bodies, count, touch):
+def fill_rows(tree, scene, work, pose, robot_bodies, count, contacts):
     """Write the sparse Jacobian of each contact; return whether some contact couples two bodies."""
     coupled = False
     for c in range(count):
-        a, b = touch.index[c, BODY_A], touch.index[c, BODY_B]
+        a, b = contacts.index[c, BODY_A], contacts.index[c, BODY_B]
         n = scene.body_index[a, CHAIN]
         if b < 0:
             for k in range(n):
-                touch.where[c, k] = scene.chain[a, k]
+                contacts.columns[c, k] = scene.chain[a, k]
             slots = n
         else:
             coupled = True
@@ -70,17 +70,17 @@ def fill_rows(tree, scene, work, pose, robot_bodies, count, touch):
             while i < n or j < m:
                 first = scene.chain[a, i] if i < n else math.inf
                 second = scene.chain[b, j] if j < m else math.inf
-                touch.where[c, slots] = int(min(first, second))
+                contacts.columns[c, slots] = int(min(first, second))
                 i += 1 if first <= second else 0
                 j += 1 if second <= first else 0
                 slots += 1
-        touch.index[c, SLOTS] = slots
+        contacts.index[c, SLOTS] = slots
         for r in range(3):
             for k in range(slots):
-                touch.J[c, r, k] = 0.0
-        add_motion(tree, scene, work, pose, robot_bodies, c, a, 1.0, touch)
+                contacts.J[c, r, k] = 0.0
+        add_motion(tree, scene, work, pose, robot_bodies, c, a, 1.0, contacts)
         if b >= 0:
-            add_motion(tree, scene, work, pose, robot_bodies, c, b, -1.0, touch)
+            add_motion(tree, scene, work, pose, robot_bodies, c, b, -1.0, contacts)
     return coupled
 
 

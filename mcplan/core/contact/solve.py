@@ -20,7 +20,7 @@ from mcplan.core.algebra.tree_factor import tree_factor, tree_multiply, tree_sol
 from mcplan.core.contact.law import cone_state, project, stiffness
 from mcplan.core.contact.model import (
     APPLIED,
-    BALLED,
+    BOUNDED_BY_BALL,
     FRICTION,
     FRICTION_BOUND,
     FRICTION_IMPULSE,
@@ -33,39 +33,39 @@ from mcplan.core.contact.model import (
     LIMIT_VELOCITY,
     MOMENTUM,
     NEAR_LIMIT,
+    NEW_VELOCITY,
     PRODUCT,
     REQUIRED,
     SLIDE,
     SLOTS,
     STATE,
-    STATE_NOW,
     STEP,
     STICK,
 )
 from mcplan.core.jit import jit, jit_inline
 
-SHIFT_TOLERANCE, SHIFTS = 1e-5, 30
+SHIFT_TOLERANCE, MAX_SHIFT_ITERATIONS = 1e-5, 30
 """Tolerance of the shift of the target normal velocity (m/s), and the largest number of fixed-point iterations."""
 
-MIN_MIX, MAX_MIX = -1.0, 0.9
+MIN_ANDERSON_WEIGHT, MAX_ANDERSON_WEIGHT = -1.0, 0.9
 """Bounds of the weight of the previous iterate in the next one (Anderson acceleration)."""
 
 
 @jit_inline
-def respond(touch, c, x, y, z, forced):
-    """Write the impulse of contact c at the velocity (x, y, z); with ``forced`` its state is not updated."""
-    aim, mu = touch.aim, touch.value[c, FRICTION]
-    kind = touch.index[c, KIND]
+def update_impulse(contacts, c, x, y, z, keep_state):
+    """Write the impulse of contact c at the velocity (x, y, z); with ``keep_state`` its state is not updated."""
+    aim, mu = contacts.target, contacts.value[c, FRICTION]
+    kind = contacts.index[c, KIND]
     tangential, normal = aim[c, 3], aim[c, 5]
     x = (aim[c, 0] - x) / tangential
     y = (aim[c, 1] - y) / tangential
-    z = (aim[c, 2] - touch.shift[c, APPLIED] - z) / normal
-    if not forced:
-        if kind == BALLED:
-            touch.index[c, STATE] = STICK if x * x + y * y + z * z <= mu * mu else SLIDE
+    z = (aim[c, 2] - contacts.shift[c, APPLIED] - z) / normal
+    if not keep_state:
+        if kind == BOUNDED_BY_BALL:
+            contacts.index[c, STATE] = STICK if x * x + y * y + z * z <= mu * mu else SLIDE
         else:
-            touch.index[c, STATE] = cone_state(x, y, z, tangential, normal, mu)
-    project(kind, touch.index[c, STATE], x, y, z, tangential, normal, mu, touch.impulse[c])
+            contacts.index[c, STATE] = cone_state(x, y, z, tangential, normal, mu)
+    project(kind, contacts.index[c, STATE], x, y, z, tangential, normal, mu, contacts.impulse[c])
 
 
 @jit_inline
@@ -82,39 +82,39 @@ def joint_impulses(vector, k, speed):
 
 
 @jit
-def respond_all(M, parent, n, count, touch, vector, forced):
-    """Write impulses and gradient at the present velocity; return squares of gradient and momentum, over the masses."""
-    v, g = vector[STATE_NOW], vector[GRADIENT]
+def update_impulses(M, parent, n, count, contacts, vector, keep_states):
+    """Write impulses and gradient at the present velocity; return the squares of gradient and momentum, over M_kk."""
+    v, g = vector[NEW_VELOCITY], vector[GRADIENT]
     tree_multiply(M, parent, n, v, g)
-    total = 0.0
+    scale = 0.0
     for k in range(n):
         g[k] -= vector[MOMENTUM, k]
-        total += vector[MOMENTUM, k] * vector[MOMENTUM, k] / M[k, k]
+        scale += vector[MOMENTUM, k] * vector[MOMENTUM, k] / M[k, k]
         limit, friction = joint_impulses(vector, k, v[k])
         vector[LIMIT_IMPULSE, k] = limit
         vector[FRICTION_IMPULSE, k] = friction
         g[k] -= limit + friction
     for c in range(count):
-        slots = touch.index[c, SLOTS]
+        slots = contacts.index[c, SLOTS]
         for r in range(3):
             value = 0.0
             for k in range(slots):
-                value += touch.J[c, r, k] * v[touch.where[c, k]]
-            touch.speed[c, r] = value
-        respond(touch, c, touch.speed[c, 0], touch.speed[c, 1], touch.speed[c, 2], forced)
-        p = touch.impulse[c]
+                value += contacts.J[c, r, k] * v[contacts.columns[c, k]]
+            contacts.speed[c, r] = value
+        update_impulse(contacts, c, contacts.speed[c, 0], contacts.speed[c, 1], contacts.speed[c, 2], keep_states)
+        p = contacts.impulse[c]
         for k in range(slots):
-            push = touch.J[c, 0, k] * p[0] + touch.J[c, 1, k] * p[1] + touch.J[c, 2, k] * p[2]
-            g[touch.where[c, k]] -= push
-            total += push * push / M[touch.where[c, k], touch.where[c, k]]
-    left = 0.0
+            push = contacts.J[c, 0, k] * p[0] + contacts.J[c, 1, k] * p[1] + contacts.J[c, 2, k] * p[2]
+            g[contacts.columns[c, k]] -= push
+            scale += push * push / M[contacts.columns[c, k], contacts.columns[c, k]]
+    residual = 0.0
     for k in range(n):
-        left += g[k] * g[k] / M[k, k]
-    return left, total
+        residual += g[k] * g[k] / M[k, k]
+    return residual, scale
 
 
 @jit
-def hessian(M, n, count, touch, vector, G, H):
+def hessian(M, n, count, contacts, vector, G, H):
     """Write the Hessian at the present contact states to the lower triangle of H."""
     for i in range(n):
         for j in range(i + 1):
@@ -124,73 +124,80 @@ def hessian(M, n, count, touch, vector, G, H):
         if abs(vector[FRICTION_IMPULSE, i]) < vector[FRICTION_BOUND, i]:
             H[i, i] += 1.0 / vector[JOINT_COMPLIANCE, i]
     for c in range(count):
-        aim, speed, slots = touch.aim, touch.speed, touch.index[c, SLOTS]
+        aim, speed, slots = contacts.target, contacts.speed, contacts.index[c, SLOTS]
         stiffness(
-            touch.index[c, KIND],
-            touch.index[c, STATE],
+            contacts.index[c, KIND],
+            contacts.index[c, STATE],
             (aim[c, 0] - speed[c, 0]) / aim[c, 3],
             (aim[c, 1] - speed[c, 1]) / aim[c, 3],
-            (aim[c, 2] - touch.shift[c, APPLIED] - speed[c, 2]) / aim[c, 5],
+            (aim[c, 2] - contacts.shift[c, APPLIED] - speed[c, 2]) / aim[c, 5],
             aim[c, 3],
             aim[c, 5],
-            touch.value[c, FRICTION],
+            contacts.value[c, FRICTION],
             G,
         )
         for i in range(slots):
-            x, y, z = touch.J[c, 0, i], touch.J[c, 1, i], touch.J[c, 2, i]
+            x, y, z = contacts.J[c, 0, i], contacts.J[c, 1, i], contacts.J[c, 2, i]
             u = G[0, 0] * x + G[0, 1] * y + G[0, 2] * z
             v = G[1, 0] * x + G[1, 1] * y + G[1, 2] * z
             w = G[2, 0] * x + G[2, 1] * y + G[2, 2] * z
-            row = touch.where[c, i]
+            row = contacts.columns[c, i]
             for j in range(i + 1):
-                H[row, touch.where[c, j]] += u * touch.J[c, 0, j] + v * touch.J[c, 1, j] + w * touch.J[c, 2, j]
+                H[row, contacts.columns[c, j]] += (
+                    u * contacts.J[c, 0, j] + v * contacts.J[c, 1, j] + w * contacts.J[c, 2, j]
+                )
 
 
 @jit
-def slope_at(n, count, touch, vector, alpha, rise, bend):
-    """Return the derivative of l along the direction; ``rise + alpha bend`` is the part without contacts."""
-    slope = rise + alpha * bend
+def slope_at(n, count, contacts, vector, alpha, smooth_slope, curvature):
+    """Return the derivative of l along the direction, with ``smooth_slope + alpha curvature`` from M and b."""
+    slope = smooth_slope + alpha * curvature
     for k in range(n):
         if vector[NEAR_LIMIT, k] != 0.0 or vector[FRICTION_BOUND, k] > 0.0:
-            limit, friction = joint_impulses(vector, k, vector[STATE_NOW, k] + alpha * vector[STEP, k])
+            limit, friction = joint_impulses(vector, k, vector[NEW_VELOCITY, k] + alpha * vector[STEP, k])
             slope -= (limit + friction) * vector[STEP, k]
     for c in range(count):
-        speed, climb, p = touch.speed[c], touch.climb[c], touch.impulse[c]
-        respond(touch, c, speed[0] + alpha * climb[0], speed[1] + alpha * climb[1], speed[2] + alpha * climb[2], False)
-        slope -= p[0] * climb[0] + p[1] * climb[1] + p[2] * climb[2]
+        speed, change, p = contacts.speed[c], contacts.speed_slope[c], contacts.impulse[c]
+        update_impulse(
+            contacts, c, speed[0] + alpha * change[0], speed[1] + alpha * change[1], speed[2] + alpha * change[2], False
+        )
+        slope -= p[0] * change[0] + p[1] * change[1] + p[2] * change[2]
     return slope
 
 
 @jit
-def line_search(M, parent, n, count, touch, vector):
-    """Return the step length at the minimum of l along the direction, or 1 if the slope at 1 is negative or small."""
+def line_search(M, parent, n, count, contacts, vector):
+    """Return the step length at the minimum of l along the direction, or 1 if the slope there is negative or small.
+
+    A slope below a twentieth of the initial one suffices: Newton's method needs no exact minimum.
+    """
     step = vector[STEP]
     tree_multiply(M, parent, n, step, vector[PRODUCT])
-    rise, bend, start = 0.0, 0.0, 0.0
+    smooth_slope, curvature, initial_slope = 0.0, 0.0, 0.0
     for k in range(n):
-        bend += step[k] * vector[PRODUCT, k]
-        start += step[k] * vector[GRADIENT, k]
-    tree_multiply(M, parent, n, vector[STATE_NOW], vector[PRODUCT])
+        curvature += step[k] * vector[PRODUCT, k]
+        initial_slope += step[k] * vector[GRADIENT, k]
+    tree_multiply(M, parent, n, vector[NEW_VELOCITY], vector[PRODUCT])
     for k in range(n):
-        rise += step[k] * (vector[PRODUCT, k] - vector[MOMENTUM, k])
+        smooth_slope += step[k] * (vector[PRODUCT, k] - vector[MOMENTUM, k])
     for c in range(count):
         for r in range(3):
             value = 0.0
-            for k in range(touch.index[c, SLOTS]):
-                value += touch.J[c, r, k] * step[touch.where[c, k]]
-            touch.climb[c, r] = value
+            for k in range(contacts.index[c, SLOTS]):
+                value += contacts.J[c, r, k] * step[contacts.columns[c, k]]
+            contacts.speed_slope[c, r] = value
     low, high = 0.0, 1.0
-    low_slope = start
-    high_slope = slope_at(n, count, touch, vector, 1.0, rise, bend)
-    if high_slope <= 0.05 * abs(start):
+    low_slope = initial_slope
+    high_slope = slope_at(n, count, contacts, vector, 1.0, smooth_slope, curvature)
+    if high_slope <= 0.05 * abs(initial_slope):
         return 1.0
     side = 0
     alpha = 1.0
     for _ in range(30):
         # regula falsi with the Illinois rule: the slope grows along the line because l is convex
         alpha = (low * high_slope - high * low_slope) / (high_slope - low_slope)
-        slope = slope_at(n, count, touch, vector, alpha, rise, bend)
-        if abs(slope) <= 0.05 * abs(start):
+        slope = slope_at(n, count, contacts, vector, alpha, smooth_slope, curvature)
+        if abs(slope) <= 0.05 * abs(initial_slope):
             break
         if slope > 0.0:
             high, high_slope = alpha, slope
@@ -204,76 +211,80 @@ def line_search(M, parent, n, count, touch, vector):
 
 
 @jit
-def solve_program(M, parent, n, count, touch, scratch, tolerance, iterations, forced):
+def solve_program(M, parent, n, count, contacts, scratch, tolerance, iterations, keep_states):
     """Move the velocity to the minimum of l; return the number of Newton steps.
 
     Parameters
     ----------
-    parent : sparsity of the Hessian
-    forced : whether the first step keeps the present contact states, a warm start that is often exact
+    parent : (n,) int64, sparsity of the Hessian: next velocity towards the root, -1 at a root.
+    n, count : number of velocities and of contacts.
+    tolerance, iterations : see ``GRADIENT_TOLERANCE, MAX_NEWTON_STEPS`` in `step`.
+    keep_states : whether the first step keeps the present contact states, a warm start that is often exact.
     """
     vector, H = scratch.vector, scratch.H
-    left, total = respond_all(M, parent, n, count, touch, vector, forced)
+    residual, scale = update_impulses(M, parent, n, count, contacts, vector, keep_states)
     steps = 0
-    while steps < iterations and (forced or left > tolerance * tolerance * total):
-        hessian(M, n, count, touch, vector, scratch.G, H)
+    while steps < iterations and (keep_states or residual > tolerance * tolerance * scale):
+        hessian(M, n, count, contacts, vector, scratch.G, H)
         tree_factor(H, parent, n)
         for k in range(n):
             vector[STEP, k] = -vector[GRADIENT, k]
         tree_solve(H, parent, n, vector[STEP])
-        alpha = 1.0 if forced else line_search(M, parent, n, count, touch, vector)
+        alpha = 1.0 if keep_states else line_search(M, parent, n, count, contacts, vector)
         for k in range(n):
-            vector[STATE_NOW, k] += alpha * vector[STEP, k]
-        forced = False
+            vector[NEW_VELOCITY, k] += alpha * vector[STEP, k]
+        keep_states = False
         steps += 1
-        before = left
-        left, total = respond_all(M, parent, n, count, touch, vector, False)
-        if steps > 3 and left >= before and left <= 1e-10 * total:
+        last_residual = residual
+        residual, scale = update_impulses(M, parent, n, count, contacts, vector, False)
+        if steps > 3 and residual >= last_residual and residual <= 1e-10 * scale:
             break  # rounding errors prevent further progress
     return steps
 
 
 @jit_inline
-def required_shift(touch, c):
+def required_shift(contacts, c):
     """Return the shift ``mu |s|`` (m/s) of contact c at the present velocity; 0 for grasps and sticking contacts."""
-    holds = touch.index[c, KIND] == BALLED or touch.index[c, STATE] == STICK
-    if holds or touch.value[c, FRICTION] == math.inf:
+    has_no_slip = contacts.index[c, KIND] == BOUNDED_BY_BALL or contacts.index[c, STATE] == STICK
+    if has_no_slip or contacts.value[c, FRICTION] == math.inf:
         return 0.0
-    aim, speed, impulse = touch.aim[c], touch.speed[c], touch.impulse[c]
-    return touch.value[c, FRICTION] * math.hypot(
+    aim, speed, impulse = contacts.target[c], contacts.speed[c], contacts.impulse[c]
+    return contacts.value[c, FRICTION] * math.hypot(
         aim[0] - speed[0] - aim[3] * impulse[0], aim[1] - speed[1] - aim[4] * impulse[1]
     )
 
 
 @jit
-def solve_contacts(M, parent, n, count, touch, scratch, tolerance, iterations):
+def solve_contacts(M, parent, n, count, contacts, scratch, tolerance, iterations):
     """Solve the step with Coulomb's law: the convex program whose ``shift`` equals ``mu |s|`` for the resulting slip s.
 
     Returns
     -------
     steps : number of Newton steps.
-    left : change of the shift in the last iteration, m/s.
+    max_error : change of the shift in the last iteration, m/s.
     """
-    steps, left, shift = 0, 0.0, touch.shift
-    for turn in range(SHIFTS):
-        steps += solve_program(M, parent, n, count, touch, scratch, tolerance, iterations, turn == 0)
-        left, along, length = 0.0, 0.0, 0.0
+    steps, max_error, shift = 0, 0.0, contacts.shift
+    for iteration in range(MAX_SHIFT_ITERATIONS):
+        steps += solve_program(M, parent, n, count, contacts, scratch, tolerance, iterations, iteration == 0)
+        max_error, product, square = 0.0, 0.0, 0.0
         for c in range(count):
-            shift[c, REQUIRED] = required_shift(touch, c)
+            shift[c, REQUIRED] = required_shift(contacts, c)
             error = shift[c, REQUIRED] - shift[c, APPLIED]
-            left = max(left, abs(error))
-            if turn > 0:
-                gain = error - (shift[c, LAST_REQUIRED] - shift[c, LAST_APPLIED])
-                along += error * gain
-                length += gain * gain
-        if left <= SHIFT_TOLERANCE:
+            max_error = max(max_error, abs(error))
+            if iteration > 0:
+                change = error - (shift[c, LAST_REQUIRED] - shift[c, LAST_APPLIED])
+                product += error * change
+                square += change * change
+        if max_error <= SHIFT_TOLERANCE:
             break
         # Anderson acceleration: the mix of the last two iterates that minimises the linearised error
-        mix = min(max(along / length, MIN_MIX), MAX_MIX) if length > 0.0 else 0.0
+        weight = min(max(product / square, MIN_ANDERSON_WEIGHT), MAX_ANDERSON_WEIGHT) if square > 0.0 else 0.0
         for c in range(count):
-            following = (
-                (1.0 - mix) * shift[c, REQUIRED] + mix * shift[c, LAST_REQUIRED] if turn > 0 else shift[c, REQUIRED]
+            next_shift = (
+                (1.0 - weight) * shift[c, REQUIRED] + weight * shift[c, LAST_REQUIRED]
+                if iteration > 0
+                else shift[c, REQUIRED]
             )
             shift[c, LAST_APPLIED], shift[c, LAST_REQUIRED] = shift[c, APPLIED], shift[c, REQUIRED]
-            shift[c, APPLIED] = max(following, 0.0)
-    return steps, left
+            shift[c, APPLIED] = max(next_shift, 0.0)
+    return steps, max_error

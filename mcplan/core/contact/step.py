@@ -13,20 +13,19 @@ import math
 
 from mcplan.core.algebra.tree_factor import tree_factor, tree_solve
 from mcplan.core.bundle import Bundle
-from mcplan.core.contact.bundle import open_fixed, open_moving
+from mcplan.core.contact.bundle import unpack_constants, unpack_variables
 from mcplan.core.contact.collect import collect
 from mcplan.core.contact.model import (
     APPLIED,
     AXES,
-    BALLED,
     BODY_A,
     BODY_B,
     BODY_INVERSE_MASS,
     BODY_MASS,
     BOUNCE_SPEED,
+    BOUNDED_BY_BALL,
     COMPLIANCE,
     COULOMB,
-    DAMP,
     DAMPING,
     EFFORT,
     ERROR,
@@ -34,6 +33,8 @@ from mcplan.core.contact.model import (
     FRICTION_BOUND,
     FRICTION_IMPULSE,
     INVERSE_INERTIA,
+    IS_ANGULAR,
+    IS_SOFT,
     JOINT_COMPLIANCE,
     KEY,
     KIND,
@@ -43,6 +44,7 @@ from mcplan.core.contact.model import (
     LOWER,
     MOMENTUM,
     NEAR_LIMIT,
+    NEW_VELOCITY,
     OPEN,
     PATCH,
     POINT,
@@ -50,12 +52,10 @@ from mcplan.core.contact.model import (
     RECOVERY_SPEED,
     RESTITUTION,
     SLOTS,
-    SOFT,
+    SPRING_DAMPING,
+    SPRING_STIFFNESS,
     STATE,
-    STATE_NOW,
     STICK,
-    STIFF,
-    TURNING,
     UPPER,
 )
 from mcplan.core.contact.pairs import update_travel
@@ -67,7 +67,7 @@ from mcplan.core.rigid_body.manifold import integrate
 from mcplan.core.rigid_body.mass_matrix import add_inertias, fill_mass_matrix
 from mcplan.core.rigid_body.tree import GRAVITY, VELOCITY
 
-TOLERANCE, ITERATIONS = 1e-9, 60
+GRADIENT_TOLERANCE, MAX_NEWTON_STEPS = 1e-9, 60
 """Gradient at convergence, relative to the momentum, and largest number of Newton steps."""
 
 
@@ -85,13 +85,13 @@ def bound_speeds(scene, work, robot_bodies, object_v, speed):
             o = i - robot_bodies
             x, y, z = object_v[o, 0], object_v[o, 1], object_v[o, 2]
             u, v, w = object_v[o, 3], object_v[o, 4], object_v[o, 5]
-        far = scene.body[i, 3] + math.sqrt(scene.body[i, 0] ** 2 + scene.body[i, 1] ** 2 + scene.body[i, 2] ** 2)
-        speed[i] = math.sqrt(x * x + y * y + z * z) + far * math.sqrt(u * u + v * v + w * w)
+        max_radius = scene.body[i, 3] + math.sqrt(scene.body[i, 0] ** 2 + scene.body[i, 1] ** 2 + scene.body[i, 2] ** 2)
+        speed[i] = math.sqrt(x * x + y * y + z * z) + max_radius * math.sqrt(u * u + v * v + w * w)
 
 
 @jit
-def object_dynamics(scene, robot_bodies, nv, pose, object_v, force, dt, M, b):
-    """Write mass matrix and momentum of the free objects: ``m v``, ``I w``.
+def fill_object_dynamics(scene, robot_bodies, nv, pose, object_v, force, dt, M, b):
+    """Write mass matrix M and momentum b of the free objects: ``m v``, ``I w``, plus dt times the forces.
 
     The gyroscopic moment ``I w x w`` is evaluated at the middle of the step, in body axes, so that it does no work:
     tumbling bodies keep their energy.
@@ -125,110 +125,111 @@ def object_dynamics(scene, robot_bodies, nv, pose, object_v, force, dt, M, b):
 
 
 @jit
-def near_limits(scene, law, q, dt, n, nv, vector):
+def fill_near_limits(scene, law, q, dt, n, nv, vector):
     """Write the near limit of each joint, and the target velocity there."""
     for k in range(n):
-        ease = scene.joint[k, INVERSE_INERTIA]
+        inverse_inertia = scene.joint[k, INVERSE_INERTIA]
         vector[NEAR_LIMIT, k] = 0.0
         vector[FRICTION_BOUND, k] = dt * scene.joint[k, COULOMB]
-        vector[JOINT_COMPLIANCE, k] = law[COMPLIANCE] * ease
+        vector[JOINT_COMPLIANCE, k] = law[COMPLIANCE] * inverse_inertia
         if 6 <= k < nv:
-            below, above = q[k + 1] - scene.joint[k, LOWER], scene.joint[k, UPPER] - q[k + 1]
-            room = min(below, above)
-            if room < 0.1:
-                vector[NEAR_LIMIT, k] = 1.0 if below <= above else -1.0
+            above_lower, below_upper = q[k + 1] - scene.joint[k, LOWER], scene.joint[k, UPPER] - q[k + 1]
+            distance = min(above_lower, below_upper)
+            if distance < 0.1:  # m, rad: farther limits cannot be reached in a step
+                vector[NEAR_LIMIT, k] = 1.0 if above_lower <= below_upper else -1.0
                 vector[LIMIT_VELOCITY, k] = (
-                    -room / dt if room > 0.0 else min(-law[RECOVERY] * room / dt, law[RECOVERY_SPEED])
+                    -distance / dt if distance > 0.0 else min(-law[RECOVERY] * distance / dt, law[RECOVERY_SPEED])
                 )
 
 
 @jit
-def remember(touch, c, fresh):
+def find_memory(contacts, c, count):
     """Return the row of the previous step's memory that belongs to contact c, or -1."""
-    key = touch.index[c, KEY]
-    if touch.memory_index[c, 0] == key:
+    key = contacts.index[c, KEY]
+    if contacts.memory_index[c, 0] == key:
         return c
-    for m in range(fresh):
-        if touch.memory_index[m, 0] == key:
+    for m in range(count):
+        if contacts.memory_index[m, 0] == key:
             return m
     return -1
 
 
 @jit
-def prepare_contacts(scene, law, dt, count, v, touch):
+def prepare_contacts(scene, law, dt, count, v, contacts):
     """Write target velocities, compliances and initial states of the contacts."""
-    kept = len(touch.memory_index)
-    while kept > 0 and touch.memory_index[kept - 1, 0] < 0:
-        kept -= 1
+    remembered = len(contacts.memory_index)
+    while remembered > 0 and contacts.memory_index[remembered - 1, 0] < 0:
+        remembered -= 1
     for c in range(count):
-        a, b = touch.index[c, BODY_A], touch.index[c, BODY_B]
-        ease = scene.body[a, BODY_INVERSE_MASS] + (scene.body[b, BODY_INVERSE_MASS] if b >= 0 else 0.0)
-        aim, value = touch.aim[c], touch.value[c]
-        touch.shift[c, APPLIED] = 0.0
-        m = remember(touch, c, kept)
+        a, b = contacts.index[c, BODY_A], contacts.index[c, BODY_B]
+        inverse_mass = scene.body[a, BODY_INVERSE_MASS] + (scene.body[b, BODY_INVERSE_MASS] if b >= 0 else 0.0)
+        aim, value = contacts.target[c], contacts.value[c]
+        contacts.shift[c, APPLIED] = 0.0
+        m = find_memory(contacts, c, remembered)
         for r in range(3):
-            aim[3 + r] = law[COMPLIANCE] * ease
-        if touch.index[c, KIND] == BALLED:
+            aim[3 + r] = law[COMPLIANCE] * inverse_mass
+        if contacts.index[c, KIND] == BOUNDED_BY_BALL:
             value[FRICTION] *= dt
             for r in range(3):
                 target = -law[RECOVERY] * value[ERROR + r] / dt
                 aim[r] = min(max(target, -law[RECOVERY_SPEED]), law[RECOVERY_SPEED])
-                if touch.index[c, TURNING] == 1:
-                    aim[3 + r] = law[COMPLIANCE] * ease * 100.0  # inverse inertia of a mass at a tenth of a metre
-            touch.index[c, STATE] = STICK
+                if contacts.index[c, IS_ANGULAR] == 1:
+                    # inverse inertia of the mass at a distance of 0.1 m
+                    aim[3 + r] = law[COMPLIANCE] * inverse_mass * 100.0
+            contacts.index[c, STATE] = STICK
             continue
         gap = value[ERROR + 2]
         aim[0] = 0.0
         aim[1] = 0.0
         aim[2] = -gap / dt if gap > 0.0 else min(-law[RECOVERY] * gap / dt, law[RECOVERY_SPEED])
-        speed = touch.speed[c]
+        speed = contacts.speed[c]
         for r in range(3):
             speed[r] = 0.0
-            for k in range(touch.index[c, SLOTS]):
-                speed[r] += touch.J[c, r, k] * v[touch.where[c, k]]
-        hits = gap + dt * speed[2] < 0.0
-        if hits and speed[2] < -law[BOUNCE_SPEED]:
+            for k in range(contacts.index[c, SLOTS]):
+                speed[r] += contacts.J[c, r, k] * v[contacts.columns[c, k]]
+        closes = gap + dt * speed[2] < 0.0
+        if closes and speed[2] < -law[BOUNCE_SPEED]:
             aim[2] = max(aim[2], -law[RESTITUTION] * speed[2])
-        if m >= 0 and touch.memory_index[m, 1] == STICK:
+        if m >= 0 and contacts.memory_index[m, 1] == STICK:
             # without this the compliance would let a sticking contact creep under load
-            aim[0] = -law[RECOVERY] * touch.memory[m, 0] / dt
-            aim[1] = -law[RECOVERY] * touch.memory[m, 1] / dt
-        if law[SOFT] > 0.0:
-            give = dt * law[STIFF] + law[DAMP]
+            aim[0] = -law[RECOVERY] * contacts.memory[m, 0] / dt
+            aim[1] = -law[RECOVERY] * contacts.memory[m, 1] / dt
+        if law[IS_SOFT] > 0.0:
+            spring_rate = dt * law[SPRING_STIFFNESS] + law[SPRING_DAMPING]
             for r in range(3):
-                aim[3 + r] = 1.0 / (dt * give)
-            aim[2] = -law[STIFF] * gap / give if gap <= 0.0 or hits else -gap / dt
+                aim[3 + r] = 1.0 / (dt * spring_rate)
+            aim[2] = -law[SPRING_STIFFNESS] * gap / spring_rate if gap <= 0.0 or closes else -gap / dt
             if m >= 0:
-                aim[0] = -law[STIFF] * touch.memory[m, 0] / give
-                aim[1] = -law[STIFF] * touch.memory[m, 1] / give
+                aim[0] = -law[SPRING_STIFFNESS] * contacts.memory[m, 0] / spring_rate
+                aim[1] = -law[SPRING_STIFFNESS] * contacts.memory[m, 1] / spring_rate
         if m >= 0:
-            touch.index[c, STATE] = touch.memory_index[m, 1]
+            contacts.index[c, STATE] = contacts.memory_index[m, 1]
         else:
-            touch.index[c, STATE] = STICK if gap + dt * speed[2] < 1e-5 else OPEN
-        if touch.index[c, STATE] != STICK and value[FRICTION] < math.inf:
-            touch.shift[c, APPLIED] = value[FRICTION] * math.hypot(aim[0] - speed[0], aim[1] - speed[1])
+            contacts.index[c, STATE] = STICK if gap + dt * speed[2] < 1e-5 else OPEN
+        if contacts.index[c, STATE] != STICK and value[FRICTION] < math.inf:
+            contacts.shift[c, APPLIED] = value[FRICTION] * math.hypot(aim[0] - speed[0], aim[1] - speed[1])
 
 
 @jit
-def remember_contacts(law, dt, count, touch):
+def remember_contacts(law, dt, count, contacts):
     """Store keys, states and spring deflections of the contacts for the next step."""
     for c in range(count):
-        p, state = touch.impulse[c], touch.index[c, STATE]
-        touch.memory_index[c, 0] = touch.index[c, KEY]
-        touch.memory_index[c, 1] = state
+        p, state = contacts.impulse[c], contacts.index[c, STATE]
+        contacts.memory_index[c, 0] = contacts.index[c, KEY]
+        contacts.memory_index[c, 1] = state
         for k in range(2):
             stretch = 0.0
-            if state != OPEN and law[SOFT] > 0.0:
-                stretch = -(p[k] / dt + law[DAMP] * touch.speed[c, k]) / law[STIFF]
+            if state != OPEN and law[IS_SOFT] > 0.0:
+                stretch = -(p[k] / dt + law[SPRING_DAMPING] * contacts.speed[c, k]) / law[SPRING_STIFFNESS]
             elif state == STICK:
-                stretch = dt * touch.speed[c, k] - touch.aim[c, k] * dt / law[RECOVERY]
-            touch.memory[c, k] = stretch
-    for c in range(count, len(touch.memory_index)):
-        touch.memory_index[c, 0] = -1
+                stretch = dt * contacts.speed[c, k] - contacts.target[c, k] * dt / law[RECOVERY]
+            contacts.memory[c, k] = stretch
+    for c in range(count, len(contacts.memory_index)):
+        contacts.memory_index[c, 0] = -1
 
 
 @jit
-def report_contacts(dt, count, frame, touch, wrench, tau_ext):
+def report_contacts(dt, count, frame, contacts, wrench, tau_ext):
     """Write the points that carry force, and the wrenches of patches; add forces without a patch to tau_ext.
 
     Returns
@@ -238,19 +239,19 @@ def report_contacts(dt, count, frame, touch, wrench, tau_ext):
     wrench[:, :] = 0.0
     points = 0
     for c in range(count):
-        p, value, patch = touch.impulse[c], touch.value[c], touch.index[c, PATCH]
+        p, value, patch = contacts.impulse[c], contacts.value[c], contacts.index[c, PATCH]
         if p[0] == 0.0 and p[1] == 0.0 and p[2] == 0.0:
             continue
         fx = (value[AXES] * p[0] + value[AXES + 3] * p[1] + value[AXES + 6] * p[2]) / dt
         fy = (value[AXES + 1] * p[0] + value[AXES + 4] * p[1] + value[AXES + 7] * p[2]) / dt
         fz = (value[AXES + 2] * p[0] + value[AXES + 5] * p[1] + value[AXES + 8] * p[2]) / dt
         if patch < 0:
-            for k in range(touch.index[c, SLOTS]):
-                column = touch.where[c, k]
+            for k in range(contacts.index[c, SLOTS]):
+                column = contacts.columns[c, k]
                 if column < len(tau_ext):
-                    push = touch.J[c, 0, k] * p[0] + touch.J[c, 1, k] * p[1] + touch.J[c, 2, k] * p[2]
-                    tau_ext[column] += push / dt
-        elif touch.index[c, TURNING] == 1:
+                    effort = contacts.J[c, 0, k] * p[0] + contacts.J[c, 1, k] * p[1] + contacts.J[c, 2, k] * p[2]
+                    tau_ext[column] += effort / dt
+        elif contacts.index[c, IS_ANGULAR] == 1:
             wrench[patch, 3] += fx
             wrench[patch, 4] += fy
             wrench[patch, 5] += fz
@@ -268,35 +269,35 @@ def report_contacts(dt, count, frame, touch, wrench, tau_ext):
             wrench[patch, 4] += z * fx - x * fz
             wrench[patch, 5] += x * fy - y * fx
         for side in range(2):
-            link = touch.index[c, LINK + side]
+            link = contacts.index[c, LINK + side]
             if link < 0:
                 continue
-            touch.report_index[points, 0] = link
-            touch.report_index[points, 1] = patch if side == 0 else -1
+            contacts.report_index[points, 0] = link
+            contacts.report_index[points, 1] = patch if side == 0 else -1
             sign = 1.0 - 2.0 * side
-            row = touch.report[points]
+            report = contacts.report[points]
             for k in range(3):
-                row[k] = value[POINT + k]
-                row[3 + k] = sign * value[AXES + 6 + k]
-            row[6], row[7], row[8] = sign * fx, sign * fy, sign * fz
+                report[k] = value[POINT + k]
+                report[3 + k] = sign * value[AXES + 6 + k]
+            report[6], report[7], report[8] = sign * fx, sign * fy, sign * fz
             points += 1
     return points
 
 
 @jit
-def contact_step(fixed_real, fixed_whole, fixed_layout, real, whole, layout, dt, q, v):
+def contact_step(fixed_real, fixed_integer, fixed_layout, real, integer, layout, dt, q, v):
     """Advance robot and objects by dt; see ``Exchange`` for the other inputs and outputs.
 
     Parameters
     ----------
-    fixed_real, fixed_whole, fixed_layout : bundle of tree, scene and law
-    real, whole, layout : bundle of exchange, scratch space and table of contacts, passed as single arrays, because
-        Python takes longer to pass a tuple
-    dt : s, float
-    q, v : (nq,), (nv,) of the robot, overwritten by the next state
+    fixed_real, fixed_integer, fixed_layout : bundle of tree, scene and law.
+    real, integer, layout : bundle of exchange, scratch space and table of contacts. Bundles are passed as arrays,
+        because Python takes longer to pass a tuple.
+    dt : s, float.
+    q, v : (nq,), (nv,) of the robot, overwritten by the next state.
     """
-    tree, scene, law = open_fixed(Bundle(fixed_real, fixed_whole, fixed_layout))
-    exchange, scratch, touch = open_moving(Bundle(real, whole, layout))
+    tree, scene, law = unpack_constants(Bundle(fixed_real, fixed_integer, fixed_layout))
+    exchange, scratch, contacts = unpack_variables(Bundle(real, integer, layout))
     grasp, tau, force, object_q, object_v, wrench, tau_ext, counts, work = exchange
     bodies, nv, n = len(tree.topology), len(v), len(force)
     vector, M, b = scratch.vector, scratch.M, scratch.vector[MOMENTUM]
@@ -307,46 +308,48 @@ def contact_step(fixed_real, fixed_whole, fixed_layout, real, whole, layout, dt,
     add_inertias(tree, work)
     fill_mass_matrix(tree, work, scratch.robot_M)
     for i in range(nv):
-        given = force[i]
+        effort = force[i]
         if i >= 6:
             limit = scene.joint[i, EFFORT]
-            given += min(max(tau[i - 6], -limit), limit)
-        value = dt * (given - b[i])
+            effort += min(max(tau[i - 6], -limit), limit)
+        momentum = dt * (effort - b[i])
         for j in range(nv):
-            value += scratch.robot_M[i, j] * v[j]
-        b[i] = value
+            momentum += scratch.robot_M[i, j] * v[j]
+        b[i] = momentum
         for j in range(i + 1):
             M[i, j] = scratch.robot_M[i, j]
         M[i, i] += dt * scene.joint[i, DAMPING]
-        vector[STATE_NOW, i] = v[i]
-    object_dynamics(scene, bodies, nv, scratch.pose, object_v, force, dt, M, b)
+        vector[NEW_VELOCITY, i] = v[i]
+    fill_object_dynamics(scene, bodies, nv, scratch.pose, object_v, force, dt, M, b)
     for o in range(len(object_v)):
         for k in range(6):
-            vector[STATE_NOW, nv + 6 * o + k] = object_v[o, k]
+            vector[NEW_VELOCITY, nv + 6 * o + k] = object_v[o, k]
     update_travel(q, object_q, dt, scratch)
-    count = collect(scene, grasp, dt, scratch, touch)
-    coupled = fill_rows(tree, scene, work, scratch.pose, bodies, count, touch)
-    prepare_contacts(scene, law, dt, count, vector[STATE_NOW], touch)
-    near_limits(scene, law, q, dt, n, nv, vector)
-    parent = scratch.dense if coupled else scene.parent
-    counts[0], counts[4] = count, touch.lost[0]
-    counts[1], left = solve_contacts(M, parent, n, count, touch, scratch, TOLERANCE, ITERATIONS)
-    counts[5] = 1 if left <= SHIFT_TOLERANCE else 0
+    count = collect(scene, grasp, dt, scratch, contacts)
+    coupled = fill_rows(tree, scene, work, scratch.pose, bodies, count, contacts)
+    prepare_contacts(scene, law, dt, count, vector[NEW_VELOCITY], contacts)
+    fill_near_limits(scene, law, q, dt, n, nv, vector)
+    parent = scratch.dense_parent if coupled else scene.parent
+    counts[0], counts[4] = count, contacts.overflow[0]
+    counts[1], shift_error = solve_contacts(
+        M, parent, n, count, contacts, scratch, GRADIENT_TOLERANCE, MAX_NEWTON_STEPS
+    )
+    counts[5] = 1 if shift_error <= SHIFT_TOLERANCE else 0
     # recompute the velocities from the impulses, so that the recorded equation of motion holds to rounding
     for k in range(n):
-        vector[STATE_NOW, k] = b[k] + vector[LIMIT_IMPULSE, k] + vector[FRICTION_IMPULSE, k]
+        vector[NEW_VELOCITY, k] = b[k] + vector[LIMIT_IMPULSE, k] + vector[FRICTION_IMPULSE, k]
     for c in range(count):
-        p = touch.impulse[c]
-        for k in range(touch.index[c, SLOTS]):
-            vector[STATE_NOW, touch.where[c, k]] += (
-                touch.J[c, 0, k] * p[0] + touch.J[c, 1, k] * p[1] + touch.J[c, 2, k] * p[2]
+        p = contacts.impulse[c]
+        for k in range(contacts.index[c, SLOTS]):
+            vector[NEW_VELOCITY, contacts.columns[c, k]] += (
+                contacts.J[c, 0, k] * p[0] + contacts.J[c, 1, k] * p[1] + contacts.J[c, 2, k] * p[2]
             )  # fmt: skip
     tree_factor(M, scene.parent, n)
-    tree_solve(M, scene.parent, n, vector[STATE_NOW])
-    remember_contacts(law, dt, count, touch)
+    tree_solve(M, scene.parent, n, vector[NEW_VELOCITY])
+    remember_contacts(law, dt, count, contacts)
     counts[3] = 1
     for k in range(nv):
-        v[k] = vector[STATE_NOW, k]
+        v[k] = vector[NEW_VELOCITY, k]
         if not math.isfinite(v[k]):
             counts[3] = 0
         tau_ext[k] = (
@@ -355,13 +358,13 @@ def contact_step(fixed_real, fixed_whole, fixed_layout, real, whole, layout, dt,
         if k >= 6:
             limit = scene.joint[k, EFFORT]
             tau_ext[k] += min(max(tau[k - 6], -limit), limit) - tau[k - 6]
-    counts[2] = report_contacts(dt, count, scratch.frame, touch, wrench, tau_ext)
+    counts[2] = report_contacts(dt, count, scratch.frame, contacts, wrench, tau_ext)
     integrate(q, v, dt, q)
     for o in range(len(object_v)):
         for k in range(6):
-            object_v[o, k] = vector[STATE_NOW, nv + 6 * o + k]
+            object_v[o, k] = vector[NEW_VELOCITY, nv + 6 * o + k]
         integrate(object_q[o], object_v[o], dt, object_q[o])
         for k in range(7):
-            scratch.left_object_q[o, k] = object_q[o, k]
+            scratch.last_object_q[o, k] = object_q[o, k]
     for k in range(len(q)):
-        scratch.left_q[k] = q[k]
+        scratch.last_q[k] = q[k]

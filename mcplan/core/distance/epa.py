@@ -15,13 +15,15 @@ from mcplan.core.jit import jit_algebra, jit_inline
 MAX_VERTICES = FACES - POLYTOPE
 MAX_FACES = HORIZON - FACES
 MAX_EDGES = 128
+"""Capacity of the polytope."""
+
 TOLERANCE = 1e-9
 """Gap between the bounds at which the search ends (m)."""
 
 GOLDEN_ANGLE = 2.399963229728653
 """rad: angle between successive directions of a search around one direction, so that they cover the circle evenly."""
 
-VISIBLE = 1e-12
+VISIBLE_HEIGHT = 1e-12
 """m: a point sees a face if it is higher above the face than this."""
 
 
@@ -54,26 +56,26 @@ def write_face(work, row, i, j, k):
 @jit_algebra
 def first_tetrahedron(shapes, a, b, work):
     """Write four corners that span a volume and their four faces; return False if ``A - B`` is flat."""
-    # the two ends along the widest of three axes
-    widest, axis = -1.0, 0
+    # support points in both directions of the axis along which A - B is widest
+    max_width, axis = -1.0, 0
     for k in range(3):
         x, y, z = (1.0 if k == 0 else 0.0), (1.0 if k == 1 else 0.0), (1.0 if k == 2 else 0.0)
         difference_support(shapes, a, b, work, POLYTOPE, x, y, z)
         difference_support(shapes, a, b, work, POLYTOPE + 1, -x, -y, -z)
         width = work[POLYTOPE, k] - work[POLYTOPE + 1, k]
-        if width > widest:
-            widest, axis = width, k
+        if width > max_width:
+            max_width, axis = width, k
     x, y, z = (1.0 if axis == 0 else 0.0), (1.0 if axis == 1 else 0.0), (1.0 if axis == 2 else 0.0)
     difference_support(shapes, a, b, work, POLYTOPE, x, y, z)
     difference_support(shapes, a, b, work, POLYTOPE + 1, -x, -y, -z)
     p = POLYTOPE
     ux, uy, uz = work[p + 1, 0] - work[p, 0], work[p + 1, 1] - work[p, 1], work[p + 1, 2] - work[p, 2]
-    # perpendicular to the line, the farthest of three directions 120 deg apart, which cannot all be short
+    # third corner: the farthest from this line in three directions 120 deg apart, of which at least one is not short
     ex, ey, ez = (0.0, 1.0, 0.0) if axis == 0 else ((0.0, 0.0, 1.0) if axis == 1 else (1.0, 0.0, 0.0))
     fx, fy, fz = uy * ez - uz * ey, uz * ex - ux * ez, ux * ey - uy * ex
     gx, gy, gz = uy * fz - uz * fy, uz * fx - ux * fz, ux * fy - uy * fx
     scale = math.sqrt((fx * fx + fy * fy + fz * fz) / (gx * gx + gy * gy + gz * gz))
-    furthest, best_x, best_y, best_z = -1.0, 0.0, 0.0, 0.0
+    max_area, best_x, best_y, best_z = -1.0, 0.0, 0.0, 0.0
     for k in range(3):
         s = (0.0, 0.8660254037844386, -0.8660254037844386)[k] * scale
         c = 1.0 if k == 0 else -0.5
@@ -82,16 +84,16 @@ def first_tetrahedron(shapes, a, b, work):
         vx, vy, vz = work[p + 2, 0] - work[p, 0], work[p + 2, 1] - work[p, 1], work[p + 2, 2] - work[p, 2]
         nx, ny, nz = uy * vz - uz * vy, uz * vx - ux * vz, ux * vy - uy * vx
         area = nx * nx + ny * ny + nz * nz
-        if area > furthest:
-            furthest, best_x, best_y, best_z = area, x, y, z
+        if area > max_area:
+            max_area, best_x, best_y, best_z = area, x, y, z
     difference_support(shapes, a, b, work, p + 2, best_x, best_y, best_z)
     vx, vy, vz = work[p + 2, 0] - work[p, 0], work[p + 2, 1] - work[p, 1], work[p + 2, 2] - work[p, 2]
     nx, ny, nz = uy * vz - uz * vy, uz * vx - ux * vz, ux * vy - uy * vx
     difference_support(shapes, a, b, work, p + 3, nx, ny, nz)
-    up = nx * (work[p + 3, 0] - work[p, 0]) + ny * (work[p + 3, 1] - work[p, 1]) + nz * (work[p + 3, 2] - work[p, 2])
+    above = nx * (work[p + 3, 0] - work[p, 0]) + ny * (work[p + 3, 1] - work[p, 1]) + nz * (work[p + 3, 2] - work[p, 2])
     difference_support(shapes, a, b, work, p + 4, -nx, -ny, -nz)
-    down = nx * (work[p + 4, 0] - work[p, 0]) + ny * (work[p + 4, 1] - work[p, 1]) + nz * (work[p + 4, 2] - work[p, 2])
-    if up >= -down:
+    below = nx * (work[p + 4, 0] - work[p, 0]) + ny * (work[p + 4, 1] - work[p, 1]) + nz * (work[p + 4, 2] - work[p, 2])
+    if above >= -below:
         write_face(work, FACES, 0, 2, 1)
         write_face(work, FACES + 1, 0, 1, 3)
         write_face(work, FACES + 2, 1, 2, 3)
@@ -103,7 +105,7 @@ def first_tetrahedron(shapes, a, b, work):
         write_face(work, FACES + 1, 1, 0, 3)
         write_face(work, FACES + 2, 2, 1, 3)
         write_face(work, FACES + 3, 0, 2, 3)
-    return max(up, -down) > 0.0
+    return max(above, -below) > 0.0
 
 
 @jit_algebra
@@ -113,21 +115,21 @@ def expand(work, faces, vertex):
     Return -1 if the arrays are full, or if the vertex sees no face.
     """
     x, y, z = work[POLYTOPE + vertex, 0], work[POLYTOPE + vertex, 1], work[POLYTOPE + vertex, 2]
-    edges, kept = 0, 0
+    edges, remaining = 0, 0
     for f in range(FACES, FACES + faces):
         height = work[f, 3] * x + work[f, 4] * y + work[f, 5] * z - work[f, 6]
-        if height > VISIBLE:
+        if height > VISIBLE_HEIGHT:
             for side in range(3):
                 i, j = work[f, side], work[f, (side + 1) % 3]
-                found = -1
+                twin = -1
                 for e in range(edges):  # an edge between two visible faces occurs once in each direction
                     if work[HORIZON + e, 0] == j and work[HORIZON + e, 1] == i:
-                        found = e
+                        twin = e
                         break
-                if found >= 0:
+                if twin >= 0:
                     edges -= 1
-                    work[HORIZON + found, 0] = work[HORIZON + edges, 0]
-                    work[HORIZON + found, 1] = work[HORIZON + edges, 1]
+                    work[HORIZON + twin, 0] = work[HORIZON + edges, 0]
+                    work[HORIZON + twin, 1] = work[HORIZON + edges, 1]
                 elif edges < MAX_EDGES:
                     work[HORIZON + edges, 0] = i
                     work[HORIZON + edges, 1] = j
@@ -135,43 +137,44 @@ def expand(work, faces, vertex):
                 else:
                     return -1
         else:
-            if FACES + kept < f:
+            if FACES + remaining < f:
                 for c in range(7):
-                    work[FACES + kept, c] = work[f, c]
-            kept += 1
-    if edges == 0 or kept + edges > MAX_FACES:
+                    work[FACES + remaining, c] = work[f, c]
+            remaining += 1
+    if edges == 0 or remaining + edges > MAX_FACES:
         return -1
     for e in range(edges):
-        write_face(work, FACES + kept + e, int(work[HORIZON + e, 0]), int(work[HORIZON + e, 1]), vertex)
-    return kept + edges
+        write_face(work, FACES + remaining + e, int(work[HORIZON + e, 0]), int(work[HORIZON + e, 1]), vertex)
+    return remaining + edges
 
 
 @jit_algebra
-def write_deepest_point(work, faces, low, out):
+def write_deepest_point(work, faces, lower_bound, out):
     """Write A's point at the foot of the perpendicular from the origin to the nearest side of ``A - B``.
 
     A flat side consists of several triangles at equal distance: the one that contains the foot is used.
     """
-    least = math.inf
+    min_square = math.inf
     for f in range(FACES, FACES + faces):
-        along = -(work[f, 3] * out[1] + work[f, 4] * out[2] + work[f, 5] * out[3])
-        if work[f, 6] <= low + 10.0 * TOLERANCE and along > 1.0 - 1e-6:
+        cosine = -(work[f, 3] * out[1] + work[f, 4] * out[2] + work[f, 5] * out[3])
+        if work[f, 6] <= lower_bound + 10.0 * TOLERANCE and cosine > 1.0 - 1e-6:
             p, q, r = POLYTOPE + int(work[f, 0]), POLYTOPE + int(work[f, 1]), POLYTOPE + int(work[f, 2])
             s, t, u = triangle_weights(work, p, q, r)
             square = weighted_square(work, p, q, r, s, t, u)
-            if square < least:
-                least = square
+            if square < min_square:
+                min_square = square
                 for c in range(3):
                     out[4 + c] = s * work[p, 3 + c] + t * work[q, 3 + c] + u * work[r, 3 + c]
 
 
 @jit_algebra
-def turn_best(shapes, a, b, work, out):
-    """Refine the best direction by a pattern search, as long as the height of ``A - B`` along it decreases.
+def refine_direction(shapes, a, b, work, out):
+    """Refine the best direction by a pattern search: smaller steps, until no step reduces the height of ``A - B``.
 
-    For round shapes, whose depth is nearly equal in many directions, so that the polytope would need too many vertices.
+    It serves round shapes. Their depth is nearly equal in many directions, so that the polytope would need too many
+    vertices.
     """
-    step, failed = 0.03, 0
+    step, failures = 0.03, 0
     row = POLYTOPE
     for k in range(800):
         nx, ny, nz = -out[1], -out[2], -out[3]
@@ -195,11 +198,11 @@ def turn_best(shapes, a, b, work, out):
             out[3] = -z
             for i in range(3):
                 out[4 + i] = work[row, 3 + i]
-            step, failed = 1.5 * step, 0
+            step, failures = 1.5 * step, 0
         else:
-            failed += 1
-            if failed == 10:
-                step, failed = 0.5 * step, 0
+            failures += 1
+            if failures == 10:
+                step, failures = 0.5 * step, 0
                 if step < 1e-7:
                     return
 
@@ -220,7 +223,7 @@ def penetrate(shapes, a, b, work, out):
             out[4 + c] = work[POLYTOPE, 3 + c]
         return
     faces, vertices = 4, 4
-    best = math.inf
+    upper_bound = math.inf
     while True:
         nearest = FACES
         for f in range(FACES + 1, FACES + faces):
@@ -228,23 +231,23 @@ def penetrate(shapes, a, b, work, out):
                 nearest = f
         if vertices >= MAX_VERTICES or work[nearest, 6] == math.inf:
             break
-        nx, ny, nz, low = work[nearest, 3], work[nearest, 4], work[nearest, 5], work[nearest, 6]
-        new = POLYTOPE + vertices
-        difference_support(shapes, a, b, work, new, nx, ny, nz)
-        height = nx * work[new, 0] + ny * work[new, 1] + nz * work[new, 2]
-        if height < best:
-            best = height
+        nx, ny, nz, lower_bound = work[nearest, 3], work[nearest, 4], work[nearest, 5], work[nearest, 6]
+        row = POLYTOPE + vertices
+        difference_support(shapes, a, b, work, row, nx, ny, nz)
+        height = nx * work[row, 0] + ny * work[row, 1] + nz * work[row, 2]
+        if height < upper_bound:
+            upper_bound = height
             out[0] = -height
             out[1] = -nx
             out[2] = -ny
             out[3] = -nz
             for c in range(3):
-                out[4 + c] = work[new, 3 + c]
-        if best - low <= TOLERANCE:
-            write_deepest_point(work, faces, low, out)
+                out[4 + c] = work[row, 3 + c]
+        if upper_bound - lower_bound <= TOLERANCE:
+            write_deepest_point(work, faces, lower_bound, out)
             return
         faces = expand(work, faces, vertices)
         vertices += 1
         if faces < 0:
             break
-    turn_best(shapes, a, b, work, out)
+    refine_direction(shapes, a, b, work, out)

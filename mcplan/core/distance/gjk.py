@@ -1,4 +1,4 @@
-"""Distance between two separated cores: Gilbert, Johnson and Keerthi 1988, on the difference ``A - B``.
+"""Distance between two separate cores: algorithm of Gilbert, Johnson and Keerthi 1988, on the difference ``A - B``.
 
 The nearest point v of a simplex inside ``A - B`` is improved by the support point w in the direction ``-v``. As
 ``v'w / |v|`` is a lower bound of the distance, the search ends when both bounds meet, or as soon as the lower bound
@@ -7,18 +7,19 @@ exceeds the caller's margin.
 
 import math
 
-from mcplan.core.distance.nearest_simplex import nearest_of_simplex
+from mcplan.core.distance.nearest_simplex import ORIGIN_INSIDE, nearest_of_simplex
 from mcplan.core.distance.shape import SIMPLEX, difference_support
 from mcplan.core.jit import jit_algebra
 
 SEPARATED, BEYOND, TOUCHING = range(3)
 """Result: the distance; that it exceeds the margin; that the cores touch or overlap."""
 
-ITERATIONS = 100
+MAX_ITERATIONS = 100
+
 RELATIVE_ERROR = 1e-10
 """Relative accuracy of the squared distance."""
 
-TOUCH = 1e-9
+TOUCHING_DISTANCE = 1e-9
 """m: cores nearer than this count as touching."""
 
 
@@ -28,9 +29,11 @@ def separate(shapes, a, b, margin, work, out):
 
     Parameters
     ----------
-    a, b : shapes, none a half-space; row RELATIVE of ``work`` holds the pose of a in b's frame
-    margin : (m) larger distances are not computed
-    out : (10,) written if the result is SEPARATED
+    shapes : Shapes.
+    a, b : shapes, neither a half-space.
+    margin : m, larger distances are not computed.
+    work : scratch; row RELATIVE holds the pose of a in b's frame.
+    out : (10,) written if the result is SEPARATED.
 
     Returns
     -------
@@ -45,12 +48,12 @@ def separate(shapes, a, b, margin, work, out):
     x, y, z = work[SIMPLEX, 0], work[SIMPLEX, 1], work[SIMPLEX, 2]
     px, py, pz = work[SIMPLEX, 3], work[SIMPLEX, 4], work[SIMPLEX, 5]
     square = x * x + y * y + z * z
-    for _ in range(ITERATIONS):
-        if square <= TOUCH * TOUCH:
+    for _ in range(MAX_ITERATIONS):
+        if square <= TOUCHING_DISTANCE * TOUCHING_DISTANCE:
             return TOUCHING
-        new = SIMPLEX + count
-        difference_support(shapes, a, b, work, new, -x, -y, -z)
-        bound = x * work[new, 0] + y * work[new, 1] + z * work[new, 2]
+        row = SIMPLEX + count
+        difference_support(shapes, a, b, work, row, -x, -y, -z)
+        bound = x * work[row, 0] + y * work[row, 1] + z * work[row, 2]
         if bound > 0.0 and margin >= 0.0 and bound * bound > margin * margin * square:
             return BEYOND
         if bound > 0.0 and margin < 0.0:
@@ -58,7 +61,7 @@ def separate(shapes, a, b, margin, work, out):
         if square - bound <= RELATIVE_ERROR * square:
             break
         count = nearest_of_simplex(work, count + 1)
-        if count == 5:
+        if count == ORIGIN_INSIDE:
             return TOUCHING
         u, v, w, fx, fy, fz = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
         for i in range(SIMPLEX, SIMPLEX + count):
@@ -69,10 +72,10 @@ def separate(shapes, a, b, margin, work, out):
             fx += weight * work[i, 3]
             fy += weight * work[i, 4]
             fz += weight * work[i, 5]
-        now = u * u + v * v + w * w
-        if now >= square:  # rounding prevents further progress
+        new_square = u * u + v * v + w * w
+        if new_square >= square:  # rounding prevents further progress
             break
-        x, y, z, px, py, pz, square = u, v, w, fx, fy, fz, now
+        x, y, z, px, py, pz, square = u, v, w, fx, fy, fz, new_square
         if count == 4:
             return TOUCHING
     distance = math.sqrt(square)

@@ -10,9 +10,9 @@ from typing import NamedTuple
 import numpy as np
 
 from mcplan.core.distance.pair import DISTANCE, NORMAL, PAIR_SIZE, POINT_A, pair_distance
-from mcplan.core.distance.shape import BALL, BODY, HALF, KIND, PLANE, RADIUS
+from mcplan.core.distance.shape import BODY, BOUNDING_RADIUS, HALF_SIZE, KIND, PLANE, RADIUS
 from mcplan.core.jit import jit, jit_algebra, jit_inline
-from mcplan.core.rigid_body.frame import place_bodies
+from mcplan.core.rigid_body.frame import write_body_poses
 from mcplan.core.rigid_body.tree import DEGREE, PARENT, POSE, SCREW, V
 
 
@@ -26,7 +26,7 @@ class DistanceScratch(NamedTuple):
 
 
 @jit_inline
-def place_shape(shapes, q, work, i, pose):
+def write_shape_pose(shapes, q, work, i, pose):
     """Fill the pose of shape i from that of its body; shapes of the world are shifted by minus the base position."""
     body, offset = shapes.index[i, BODY], shapes.offset
     if body < 0:
@@ -43,11 +43,11 @@ def place_shape(shapes, q, work, i, pose):
 
 
 @jit_algebra
-def place_shapes(tree, shapes, q, scratch):
+def write_shape_poses(tree, shapes, q, scratch):
     """Fill the pose of every shape."""
-    place_bodies(tree, q, scratch.bodies)
+    write_body_poses(tree, q, scratch.bodies)
     for i in range(len(shapes.index)):
-        place_shape(shapes, q, scratch.bodies, i, scratch.pose)
+        write_shape_pose(shapes, q, scratch.bodies, i, scratch.pose)
 
 
 @jit_algebra
@@ -58,13 +58,13 @@ def bound_pairs(shapes, pairs, pose, bounds):
 
     Parameters
     ----------
-    pose : (S, 12) out of ``place_shapes``
+    pose : (S, 12) out of ``write_shape_poses``
     bounds : (P,) out, m; not below minus the sum of the radii
     """
     index, size = shapes.index, shapes.size
     for p in range(len(pairs)):
         a, b = pairs[p, 0], pairs[p, 1]
-        ball_a, ball_b = size[a, BALL], size[b, BALL]
+        ball_a, ball_b = size[a, BOUNDING_RADIUS], size[b, BOUNDING_RADIUS]
         x, y, z = pose[a, 9] - pose[b, 9], pose[a, 10] - pose[b, 10], pose[a, 11] - pose[b, 11]
         if index[b, KIND] == PLANE:
             bounds[p] = pose[b, 2] * x + pose[b, 5] * y + pose[b, 8] * z - ball_a
@@ -72,14 +72,14 @@ def bound_pairs(shapes, pairs, pose, bounds):
         bound = math.sqrt(x * x + y * y + z * z) - ball_a - ball_b
         if bound < ball_a or bound < ball_b:  # the bounding box of a large or near shape may give a larger bound
             for side in range(2):
-                box, ball = (b, ball_a) if side == 0 else (a, ball_b)
+                box, other_radius = (b, ball_a) if side == 0 else (a, ball_b)
                 radius = size[box, RADIUS]
                 total = 0.0
                 for k in range(3):
-                    along = pose[box, k] * x + pose[box, 3 + k] * y + pose[box, 6 + k] * z
-                    beyond = max(abs(along) - size[box, HALF + k] - radius, 0.0)
-                    total += beyond * beyond
-                bound = max(bound, math.sqrt(total) - ball)
+                    coordinate = pose[box, k] * x + pose[box, 3 + k] * y + pose[box, 6 + k] * z
+                    outside = max(abs(coordinate) - size[box, HALF_SIZE + k] - radius, 0.0)
+                    total += outside * outside
+                bound = max(bound, math.sqrt(total) - other_radius)
         bounds[p] = bound
 
 
@@ -99,7 +99,7 @@ def fill_distances(tree, shapes, pairs, margins, q, scratch, found, values):
     -------
     Number of pairs found.
     """
-    place_shapes(tree, shapes, q, scratch)
+    write_shape_poses(tree, shapes, q, scratch)
     bound_pairs(shapes, pairs, scratch.pose, scratch.bounds)
     count = 0
     for p in range(len(pairs)):
@@ -113,31 +113,29 @@ def fill_distances(tree, shapes, pairs, margins, q, scratch, found, values):
 
 @jit
 def find_smallest(tree, shapes, pairs, margins, q, scratch, found, values):
-    """Find the pair of least distance among those within their margins, as ``fill_distances`` does.
-
-    Of equal distances the first pair is taken.
+    """Find the nearest pair within its margin, the first of equally near ones; outputs as of ``fill_distances``.
 
     Returns
     -------
     1, or 0 if no pair is within its margin.
     """
-    place_shapes(tree, shapes, q, scratch)
+    write_shape_poses(tree, shapes, q, scratch)
     bound_pairs(shapes, pairs, scratch.pose, scratch.bounds)
     bounds = scratch.bounds
-    first = 0  # the pair of the least bound is tested first, because it excludes most others
+    first = 0  # the pair with the smallest bound is tested first: its distance excludes most others
     for p in range(len(pairs)):
         if margins[p] == math.inf and bounds[p] < bounds[first]:
             first = p
-    least, count = math.inf, 0
+    min_distance, count = math.inf, 0
     for k in range(-1 if len(pairs) > 0 else 0, len(pairs)):
         p = first if k < 0 else k
-        margin = min(margins[p], least)
+        margin = min(margins[p], min_distance)
         if bounds[p] <= margin:
             a, b = pairs[p, 0], pairs[p, 1]
             if pair_distance(shapes, a, b, scratch.pose, margin, scratch.pair, values[1]) and (
-                values[1, DISTANCE] < least or (values[1, DISTANCE] == least and p < found[0])
+                values[1, DISTANCE] < min_distance or (values[1, DISTANCE] == min_distance and p < found[0])
             ):
-                least, count = values[1, DISTANCE], 1
+                min_distance, count = values[1, DISTANCE], 1
                 found[0] = p
                 for c in range(PAIR_SIZE):
                     values[0, c] = values[1, c]

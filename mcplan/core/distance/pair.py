@@ -9,7 +9,7 @@ from mcplan.core.distance.closed_form import (
 )
 from mcplan.core.distance.epa import penetrate
 from mcplan.core.distance.gjk import BEYOND, TOUCHING, separate
-from mcplan.core.distance.shape import BOX, CAPSULE, CYLINDER, KIND, PLANE, RADIUS, SPHERE, relate
+from mcplan.core.distance.shape import BOX, CAPSULE, CYLINDER, KIND, PLANE, RADIUS, SPHERE, write_relative_pose
 from mcplan.core.jit import jit_algebra
 
 DISTANCE, NORMAL, POINT_A, POINT_B, PAIR_SIZE = 0, 1, 4, 7, 10
@@ -41,7 +41,7 @@ def pair_distance(shapes, a, b, pose, margin, work, out):
         a, b = b, a
     first, second = shapes.index[a, KIND], shapes.index[b, KIND]
     ra, rb = shapes.size[a, RADIUS], shapes.size[b, RADIUS]
-    relate(pose, a, b, work)
+    write_relative_pose(pose, a, b, work)
     if second == PLANE:
         core_to_plane(shapes, a, work, out)
     elif second == CAPSULE and first == CAPSULE:

@@ -33,7 +33,7 @@ CELLS = 8
 """The sides of the cube of directions have CELLS x CELLS cells. For each cell the graph of a hull has the farthest
 vertex in the direction of the cell's centre, as the start of a search."""
 
-HALF, RADIUS, BALL = 0, 3, 4
+HALF_SIZE, RADIUS, BOUNDING_RADIUS = 0, 3, 4
 """Columns of ``Shapes.size``: half sizes of the core (3), radius around it, radius of the bounding sphere (m)."""
 
 
@@ -44,13 +44,13 @@ class Shapes(NamedTuple):
     size: np.ndarray  # (S, 5) float64, columns HALF .. BALL
     offset: np.ndarray  # (S, 12) rotation (row-major) and position in the body or in the world
     vertices: np.ndarray  # (K, 3) of the hulls, each in its shape's frame
-    graph: np.ndarray  # (G,) int64, a part per hull: start vertices of the 6 CELLS² cells; first neighbour of each
-    # vertex, and the end (COUNT + 1, relative to the part); the neighbours. Vertices are numbered from FIRST on
+    graph: np.ndarray  # (G,) int64, a part per hull: start vertices of the 6 CELLS² cells; position of each
+    # vertex's first neighbour, and of the end (COUNT + 1, relative to the part); neighbours. Vertices count from FIRST
 
 
 RELATIVE, SIMPLEX, POLYTOPE, FACES, HORIZON = 0, 1, 6, 134, 390
-"""First rows of the scratch: pose of shape a in shape b's frame; simplex; vertices, faces and horizon edges of the
-polytope."""
+"""First rows of the parts of the scratch: pose of shape a in shape b's frame; simplex; vertices, faces and horizon
+edges of the polytope."""
 
 SCRATCH_SHAPE = (518, 12)
 
@@ -77,33 +77,33 @@ def cell_of(x, y, z):
 
 
 @jit_inline
-def climb(shapes, i, x, y, z):
+def farthest_vertex(shapes, i, x, y, z):
     """Return the farthest vertex of a hull in a direction, by hill climbing along the edges of its graph.
 
-    Of a convex body, a vertex that none of its neighbours exceeds is the farthest one.
+    In a convex body a vertex that is at least as far as all its neighbours is the farthest one.
     """
     first, start = shapes.index[i, FIRST], shapes.index[i, GRAPH]
     fans = start + 6 * CELLS * CELLS
-    best = shapes.graph[start + cell_of(x, y, z)]
-    k = first + best
-    most = x * shapes.vertices[k, 0] + y * shapes.vertices[k, 1] + z * shapes.vertices[k, 2]
-    rises = True
-    while rises:
-        rises = False
-        here = best
-        for j in range(start + shapes.graph[fans + here], start + shapes.graph[fans + here + 1]):
+    farthest = shapes.graph[start + cell_of(x, y, z)]
+    k = first + farthest
+    max_height = x * shapes.vertices[k, 0] + y * shapes.vertices[k, 1] + z * shapes.vertices[k, 2]
+    improved = True
+    while improved:
+        improved = False
+        current = farthest
+        for j in range(start + shapes.graph[fans + current], start + shapes.graph[fans + current + 1]):
             k = first + shapes.graph[j]
             height = x * shapes.vertices[k, 0] + y * shapes.vertices[k, 1] + z * shapes.vertices[k, 2]
-            if height > most:
-                best, most, rises = shapes.graph[j], height, True
-    return best
+            if height > max_height:
+                farthest, max_height, improved = shapes.graph[j], height, True
+    return farthest
 
 
 @jit_inline
 def core_support(shapes, i, x, y, z):
     """Return the farthest point (three scalars) of the core of shape i in a direction, both in the shape's frame."""
     kind = shapes.index[i, KIND]
-    a, b, c = shapes.size[i, HALF], shapes.size[i, HALF + 1], shapes.size[i, HALF + 2]
+    a, b, c = shapes.size[i, HALF_SIZE], shapes.size[i, HALF_SIZE + 1], shapes.size[i, HALF_SIZE + 2]
     if kind == BOX:
         return (a if x >= 0.0 else -a), (b if y >= 0.0 else -b), (c if z >= 0.0 else -c)
     if kind == CYLINDER:
@@ -113,21 +113,21 @@ def core_support(shapes, i, x, y, z):
     if kind == HULL:
         first = shapes.index[i, FIRST]
         if shapes.index[i, GRAPH] >= 0:
-            best = first + climb(shapes, i, x, y, z)
-            return shapes.vertices[best, 0], shapes.vertices[best, 1], shapes.vertices[best, 2]
-        best = first
-        most = -np.inf
+            farthest = first + farthest_vertex(shapes, i, x, y, z)
+            return shapes.vertices[farthest, 0], shapes.vertices[farthest, 1], shapes.vertices[farthest, 2]
+        farthest = first
+        max_height = -np.inf
         for k in range(first, first + shapes.index[i, COUNT]):
             height = x * shapes.vertices[k, 0] + y * shapes.vertices[k, 1] + z * shapes.vertices[k, 2]
-            if height > most:
-                best, most = k, height
-        return shapes.vertices[best, 0], shapes.vertices[best, 1], shapes.vertices[best, 2]
+            if height > max_height:
+                farthest, max_height = k, height
+        return shapes.vertices[farthest, 0], shapes.vertices[farthest, 1], shapes.vertices[farthest, 2]
     return 0.0, 0.0, (c if z >= 0.0 else -c)  # a sphere's half length is 0
 
 
 @jit_inline
-def moved_support(shapes, i, work, x, y, z):
-    """Return the support point of shape i in the frame in which row RELATIVE is its pose, as is the direction."""
+def posed_support(shapes, i, work, x, y, z):
+    """Return the support point of shape i; point and direction are in the frame in which row RELATIVE is its pose."""
     R = work[RELATIVE]
     px, py, pz = core_support(
         shapes,
@@ -146,7 +146,7 @@ def moved_support(shapes, i, work, x, y, z):
 @jit_inline
 def difference_support(shapes, a, b, work, row, x, y, z):
     """Write the support point of ``A - B`` (columns 0..2) and that of A (columns 3..5) into a row of the scratch."""
-    ax, ay, az = moved_support(shapes, a, work, x, y, z)
+    ax, ay, az = posed_support(shapes, a, work, x, y, z)
     bx, by, bz = core_support(shapes, b, -x, -y, -z)
     work[row, 0] = ax - bx
     work[row, 1] = ay - by
@@ -157,7 +157,7 @@ def difference_support(shapes, a, b, work, row, x, y, z):
 
 
 @jit_inline
-def relate(pose, a, b, work):
+def write_relative_pose(pose, a, b, work):
     """Write the pose of shape a in shape b's frame into row RELATIVE; ``pose`` (S, 12) holds both in common axes."""
     x, y, z = pose[a, 9] - pose[b, 9], pose[a, 10] - pose[b, 10], pose[a, 11] - pose[b, 11]
     for r in range(3):

@@ -3,7 +3,7 @@
     minimise  1/2 x' H x + g' x   subject to   low <= A x <= high,   x_low <= x <= x_high
 
 From the unconstrained minimum, one violated constraint after the other enters the active set. The multipliers of active
-constraints stay non-negative; a constraint whose multiplier would change its sign leaves. With ``H = L L'`` and the
+constraints stay non-negative; a constraint whose multiplier would change its sign leaves it. With ``H = L L'`` and the
 active normals ``N``, the method updates ``J = L^-T Q`` and ``R`` with ``J' N = [R; 0]``; ``T`` has ``J'``, whose rows
 are contiguous. A constraint enters by one Householder reflection of the rows beyond the active ones.
 
@@ -18,14 +18,14 @@ from mcplan.core.jit import jit, jit_algebra
 SOLVED, CONFLICT, STALLED, NOT_CONVEX = range(4)
 """Status: a minimum; constraints contradict each other; the limit of steps was reached; H is not positive definite."""
 
-FEASIBLE = 1e-9
-"""Tolerance of a constraint, scaled to a unit normal."""
+ROW_TOLERANCE = 1e-9
+"""Largest violation of a satisfied constraint, whose normal is scaled to unit length."""
 
-REDUNDANT = 1e-5
-"""Tolerance of an equality that depends on the others."""
+REDUNDANT_TOLERANCE = 1e-5
+"""Largest error of an equality whose normal depends on the others: it is skipped."""
 
-DEPENDENT = 1e-7
-"""A normal is in the span of the active ones if a smaller part of its square lies outside of it."""
+MIN_INDEPENDENT = 1e-7
+"""A normal is in the span of the active ones if at most this fraction of its square lies outside."""
 
 D, Z, R_, U, V, NORM, SLOTS = range(7)
 """Rows of the scratch ``vectors`` (SLOTS, n + m + 1): J' normal, primal and dual step, multipliers, reflection, row
@@ -66,7 +66,7 @@ def invert_factor(H, n, T):
 
 @jit_algebra
 def dot(a, b, n):
-    """Inner product of the first n entries."""
+    """Return the inner product of the first n entries."""
     total = 0.0
     for k in range(n):
         total += a[k] * b[k]
@@ -74,7 +74,7 @@ def dot(a, b, n):
 
 
 @jit_algebra
-def _project(T, A, m, row, sign, n, d):
+def _write_normal(T, A, m, row, sign, n, d):
     """Write ``d = J' normal`` of a row, or of a bound where ``row >= m``."""
     if row >= m:
         j = row - m
@@ -86,7 +86,7 @@ def _project(T, A, m, row, sign, n, d):
 
 
 @jit_algebra
-def _step(T, R, d, active, n, z, r):
+def _write_steps(T, R, d, active, n, z, r):
     """Write the primal step ``z = J_2 d_2`` and the dual one ``R r = d_1``; return ``z' normal = |d_2|^2``."""
     square = 0.0
     for j in range(n):
@@ -106,7 +106,7 @@ def _step(T, R, d, active, n, z, r):
 
 
 @jit_algebra
-def _enter(T, R, d, active, n, v, w):
+def _add_constraint(T, R, d, active, n, v, w):
     """Append the constraint whose ``J' normal`` is d: reflect the rows of T so that ``d_2`` becomes ``(a, 0, ..)``."""
     square = 0.0
     for k in range(active, n):
@@ -116,8 +116,8 @@ def _enter(T, R, d, active, n, v, w):
     for k in range(active, n):
         v[k] = d[k]
     v[active] -= alpha
-    rest = square - alpha * d[active]
-    if rest > 0.0:
+    norm_square = square - alpha * d[active]
+    if norm_square > 0.0:
         for j in range(n):
             w[j] = 0.0
         for k in range(active, n):
@@ -125,7 +125,7 @@ def _enter(T, R, d, active, n, v, w):
                 for j in range(n):
                     w[j] += v[k] * T[k, j]
         for k in range(active, n):
-            factor = v[k] / rest
+            factor = v[k] / norm_square
             if factor != 0.0:
                 for j in range(n):
                     T[k, j] -= factor * w[j]
@@ -135,9 +135,9 @@ def _enter(T, R, d, active, n, v, w):
 
 
 @jit_algebra
-def _leave(T, R, place, active, n):
-    """Delete column ``place`` of R and make R triangular again by rotations of neighbouring rows."""
-    for k in range(place, active - 1):
+def _drop_constraint(T, R, position, active, n):
+    """Delete column ``position`` of R and make R triangular again by rotations of neighbouring rows."""
+    for k in range(position, active - 1):
         for i in range(k + 2):
             R[i, k] = R[i, k + 1]
         a, b = R[k, k], R[k + 1, k]
@@ -156,7 +156,7 @@ def _leave(T, R, place, active, n):
 
 
 @jit
-def solve_qp(n, m, equal, H, g, A, low, high, x_low, x_high, x, dual, T, R, vectors, places):
+def solve_qp(n, m, equal, H, g, A, low, high, x_low, x_high, x, dual, T, R, vectors, active_rows):
     """Solve the program of the module's docstring.
 
     Parameters
@@ -176,7 +176,7 @@ def solve_qp(n, m, equal, H, g, A, low, high, x_low, x_high, x, dual, T, R, vect
     if not invert_factor(H, n, T):
         return NOT_CONVEX
     d, z, r, u, v, norm = vectors[D], vectors[Z], vectors[R_], vectors[U], vectors[V], vectors[NORM]
-    who, side = places[0], places[1]
+    active_row, side = active_rows[0], active_rows[1]
     for k in range(n):
         d[k] = -dot(T[k], g, k + 1)
     for j in range(n):
@@ -191,18 +191,18 @@ def solve_qp(n, m, equal, H, g, A, low, high, x_low, x_high, x, dual, T, R, vect
         dual[i] = 0.0
 
     active = 0
-    pending = 0
+    next_equality = 0
     for _ in range(10 * (n + m) + 50):
         # the next constraint: the equalities in their order, then the most violated inequality
         entering, sign, slack = -1, 1, 0.0
-        if pending < equal:
-            entering = pending
-            pending += 1
+        if next_equality < equal:
+            entering = next_equality
+            next_equality += 1
             slack = dot(A[entering], x, n) - low[entering]
             if slack > 0.0:
                 sign, slack = -1, -slack
         else:
-            worst = -FEASIBLE
+            worst = -ROW_TOLERANCE
             for i in range(equal, m):
                 if norm[i] == 0.0:
                     continue
@@ -223,39 +223,39 @@ def solve_qp(n, m, equal, H, g, A, low, high, x_low, x_high, x, dual, T, R, vect
                     worst, entering, sign, slack = gap, m + j, -1, gap
             if entering < 0:
                 for k in range(active):
-                    dual[who[k]] += side[k] * u[k]
+                    dual[active_row[k]] += side[k] * u[k]
                 return SOLVED
-        weight = 0.0
+        entering_multiplier = 0.0
         while True:
-            _project(T, A, m, entering, sign, n, d)
-            square = _step(T, R, d, active, n, z, r)
+            _write_normal(T, A, m, entering, sign, n, d)
+            square = _write_steps(T, R, d, active, n, z, r)
             total = square + dot(d, d, active)
-            shortest, leaving = math.inf, -1
+            dual_step, leaving = math.inf, -1
             for k in range(active):
-                if who[k] >= equal and r[k] > 0.0 and u[k] < shortest * r[k]:
-                    shortest, leaving = u[k] / r[k], k
-            full = math.inf
-            if square > DEPENDENT * total:
-                full = -slack / square
-            elif entering < equal and -slack <= REDUNDANT * max(1.0, norm[entering]):
+                if active_row[k] >= equal and r[k] > 0.0 and u[k] < dual_step * r[k]:
+                    dual_step, leaving = u[k] / r[k], k
+            full_step = math.inf
+            if square > MIN_INDEPENDENT * total:
+                full_step = -slack / square
+            elif entering < equal and -slack <= REDUNDANT_TOLERANCE * max(1.0, norm[entering]):
                 break
-            step = min(shortest, full)
+            step = min(dual_step, full_step)
             if step == math.inf:
                 return CONFLICT
             for k in range(active):
                 u[k] -= step * r[k]
-            weight += step
-            if full < math.inf:
+            entering_multiplier += step
+            if full_step < math.inf:
                 for j in range(n):
                     x[j] += step * z[j]
                 slack += step * square
-            if full <= shortest:
-                _enter(T, R, d, active, n, v, z)
-                who[active], side[active], u[active] = entering, sign, weight
+            if full_step <= dual_step:
+                _add_constraint(T, R, d, active, n, v, z)
+                active_row[active], side[active], u[active] = entering, sign, entering_multiplier
                 active += 1
                 break
-            _leave(T, R, leaving, active, n)
+            _drop_constraint(T, R, leaving, active, n)
             for k in range(leaving, active - 1):
-                who[k], side[k], u[k] = who[k + 1], side[k + 1], u[k + 1]
+                active_row[k], side[k], u[k] = active_row[k + 1], side[k + 1], u[k + 1]
             active -= 1
     return STALLED

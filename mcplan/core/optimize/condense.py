@@ -1,9 +1,10 @@
 """Condensing: from parameter values to a dense QP without the variables that equalities determine.
 
-With ``values`` the data of ``minimise 1/2 x'Px + q'x, A_e x + b_e = 0, l <= A_r x <= u``, equalities determine some
-variables as ``x_g = T z + t`` (the given ones), with ``z`` the remaining (kept) ones. In those,
+With ``values`` the data of ``minimise 1/2 x'Px + q'x, A_e x + b_e = 0, lower <= A_r x <= upper``, equalities determine
+some variables, the eliminated ones, as ``x_e = T z + t``, with ``z`` the free ones. With the constant parts s of the
+rows the QP is, in z,
 
-    minimise   1/2 z'H z + g'z     subject to   l - s <= G z <= u - s.
+    minimise   1/2 z'H z + g'z     subject to   lower - s <= G z <= upper - s.
 
 The integer array ``program`` describes the structure, ``work`` has the numbers; see `layout`.
 """
@@ -36,15 +37,15 @@ def gather(program, work, theta):
 def substitute(program, work):
     """Compute ``T`` and ``t``: ``x_j = -(b_r + sum a_rk x_k) / a_rj``, in the order of the substitutions."""
     sizes = section(program, lay.SIZES)
-    kept, given = sizes[lay.KEPT], sizes[lay.GIVEN]
-    pivot, rhs = section(program, lay.GIVEN_PIVOT), section(program, lay.GIVEN_RHS)
-    pointer, split = section(program, lay.GIVEN_POINTER), section(program, lay.GIVEN_SPLIT)
-    position, reference = section(program, lay.GIVEN_POSITION), section(program, lay.GIVEN_REFERENCE)
+    free, eliminated = sizes[lay.FREE], sizes[lay.ELIMINATED]
+    pivot, rhs = section(program, lay.ELIMINATED_PIVOT), section(program, lay.ELIMINATED_RHS)
+    pointer, split = section(program, lay.ELIMINATED_POINTER), section(program, lay.ELIMINATED_SPLIT)
+    position, reference = section(program, lay.ELIMINATED_POSITION), section(program, lay.ELIMINATED_REFERENCE)
     support_pointer, support = section(program, lay.SUPPORT_POINTER), section(program, lay.SUPPORT)
     values = part(program, work, lay.VALUES)
-    T = part(program, work, lay.T).reshape((given, kept))
+    T = part(program, work, lay.T).reshape((eliminated, free))
     t = part(program, work, lay.T0)
-    for e in range(given):
+    for e in range(eliminated):
         scale = -1.0 / values[pivot[e]]
         offset, row = scale * values[rhs[e]], T[e]
         if split[e] < pointer[e + 1]:
@@ -68,17 +69,17 @@ def condense_cost(program, work, H):
     ``H`` is written to the leading block of the array.
     """
     sizes = section(program, lay.SIZES)
-    size, kept, given = sizes[lay.SIZE], sizes[lay.KEPT], sizes[lay.GIVEN]
+    size, free, eliminated = sizes[lay.SIZE], sizes[lay.FREE], sizes[lay.ELIMINATED]
     values = part(program, work, lay.VALUES)
     support_pointer, support = section(program, lay.SUPPORT_POINTER), section(program, lay.SUPPORT)
     reference = section(program, lay.REFERENCE)
-    T = part(program, work, lay.T).reshape((given, kept))
+    T = part(program, work, lay.T).reshape((eliminated, free))
     t = part(program, work, lay.T0)
     g = part(program, work, lay.G)
     y = part(program, work, lay.SCRATCH)
-    for i in range(kept):
+    for i in range(free):
         g[i] = 0.0
-        row = H[i, i:kept]
+        row = H[i, i:free]
         for j in range(row.size):
             row[j] = 0.0
     linear = sizes[lay.Q]
@@ -91,7 +92,7 @@ def condense_cost(program, work, H):
                 e = -r - 1
                 for k in range(support_pointer[e], support_pointer[e + 1]):
                     g[support[k]] += q * T[e, support[k]]
-    wide, wide_position = section(program, lay.WIDE), section(program, lay.WIDE_POSITION)
+    wide, wide_position = section(program, lay.WIDE_SUPPORT), section(program, lay.WIDE_POSITION)
     _add_wide(wide, wide_position, values, T, t, H, g)
     owner, pointer = section(program, lay.COST_REFERENCE), section(program, lay.COST_POINTER)
     position, other = section(program, lay.COST_POSITION), section(program, lay.COST_OTHER)
@@ -110,7 +111,7 @@ def condense_cost(program, work, H):
                     for c in range(k, support_pointer[e + 1]):
                         H[a, support[c]] += scaled * T[e, support[c]]
             continue
-        for k in range(kept):
+        for k in range(free):
             y[k] = 0.0
         constant = 0.0
         for k in range(first, last):  # y = row of P times [I; T]
@@ -124,7 +125,7 @@ def condense_cost(program, work, H):
                     y[support[c]] += p * T[e, support[c]]
         if r >= 0:
             g[r] += constant
-            for j in range(r, kept):
+            for j in range(r, free):
                 H[r, j] += y[j]
         else:
             e = -r - 1
@@ -132,19 +133,19 @@ def condense_cost(program, work, H):
                 a = support[k]
                 factor = T[e, a]
                 g[a] += factor * constant
-                for j in range(a, kept):
+                for j in range(a, free):
                     H[a, j] += factor * y[j]
 
 
 @jit_algebra
 def _add_wide(wide, position, values, T, t, H, g):
     """Add ``sum p_e T_e' T_e`` to ``H`` and ``sum p_e t_e T_e'`` to ``g``, eight rows of ``T`` per sweep over ``H``."""
-    kept = g.size
+    free = g.size
     count = wide.size
     for i in range(count):
         e = wide[i]
         factor = values[position[i]] * t[e]
-        for a in range(kept):
+        for a in range(free):
             g[a] += factor * T[e, a]
     i = 0
     while i + 8 <= count:
@@ -153,12 +154,12 @@ def _add_wide(wide, position, values, T, t, H, g):
         p0, p1, p2, p3 = values[position[i]], values[position[i + 1]], values[position[i + 2]], values[position[i + 3]]
         p4, p5 = values[position[i + 4]], values[position[i + 5]]
         p6, p7 = values[position[i + 6]], values[position[i + 7]]
-        for a in range(kept):
+        for a in range(free):
             f0, f1, f2, f3 = p0 * T[e0, a], p1 * T[e1, a], p2 * T[e2, a], p3 * T[e3, a]
             f4, f5, f6, f7 = p4 * T[e4, a], p5 * T[e5, a], p6 * T[e6, a], p7 * T[e7, a]
             if f0 == f1 == f2 == f3 == f4 == f5 == f6 == f7 == 0.0:
                 continue
-            row = H[a, a:kept]
+            row = H[a, a:free]
             T0, T1, T2, T3 = T[e0, a:], T[e1, a:], T[e2, a:], T[e3, a:]
             T4, T5, T6, T7 = T[e4, a:], T[e5, a:], T[e6, a:], T[e7, a:]
             for b in range(row.size):
@@ -169,22 +170,22 @@ def _add_wide(wide, position, values, T, t, H, g):
     while i + 2 <= count:
         e0, e1 = wide[i], wide[i + 1]
         p0, p1 = values[position[i]], values[position[i + 1]]
-        for a in range(kept):
+        for a in range(free):
             f0, f1 = p0 * T[e0, a], p1 * T[e1, a]
             if f0 == f1 == 0.0:
                 continue
-            row, T0, T1 = H[a, a:kept], T[e0, a:], T[e1, a:]
+            row, T0, T1 = H[a, a:free], T[e0, a:], T[e1, a:]
             for b in range(row.size):
                 row[b] += f0 * T0[b] + f1 * T1[b]
         i += 2
     while i < count:
         e0 = wide[i]
         p0 = values[position[i]]
-        for a in range(kept):
+        for a in range(free):
             f0 = p0 * T[e0, a]
             if f0 == 0.0:
                 continue
-            row, T0 = H[a, a:kept], T[e0, a:]
+            row, T0 = H[a, a:free], T[e0, a:]
             for b in range(row.size):
                 row[b] += f0 * T0[b]
         i += 1
@@ -192,7 +193,7 @@ def _add_wide(wide, position, values, T, t, H, g):
 
 @jit
 def row_limits(program, work):
-    """Compute the bounds ``l`` and ``u`` of the rows: the tightest of their limits."""
+    """Compute the bounds of the rows: the tightest of their limits."""
     pointer, limit = section(program, lay.LIMIT_POINTER), section(program, lay.LIMIT_POSITION)
     values, factors = part(program, work, lay.VALUES), part(program, work, lay.FACTORS)
     lower, upper = part(program, work, lay.ROW_LOWER), part(program, work, lay.ROW_UPPER)
@@ -207,15 +208,15 @@ def row_limits(program, work):
 
 @jit
 def condense_rows(program, work):
-    """Compute ``G'`` (one column per row), the shifts ``s`` and the bounds ``l - s``, ``u - s``."""
+    """Compute ``G'`` (one column per row), the shifts ``s`` and the bounds ``lower - s``, ``upper - s``."""
     row_limits(program, work)
     sizes = section(program, lay.SIZES)
-    kept, given, rows = sizes[lay.KEPT], sizes[lay.GIVEN], sizes[lay.ROWS]
+    free, eliminated, rows = sizes[lay.FREE], sizes[lay.ELIMINATED], sizes[lay.ROWS]
     values = part(program, work, lay.VALUES)
     pointer = section(program, lay.ROW_POINTER)
     position, reference = section(program, lay.ROW_POSITION), section(program, lay.ROW_REFERENCE)
     support_pointer, support = section(program, lay.SUPPORT_POINTER), section(program, lay.SUPPORT)
-    T = part(program, work, lay.T).reshape((given, kept))
+    T = part(program, work, lay.T).reshape((eliminated, free))
     t = part(program, work, lay.T0)
     columns = part(program, work, lay.COLUMNS)
     lower, upper = part(program, work, lay.ROW_LOWER), part(program, work, lay.ROW_UPPER)

@@ -3,29 +3,29 @@
 Each array that Python passes to a kernel costs time. So the structure is one int64 array that starts with the offsets
 of its sections, and the workspace is one float64 array, with its offsets in section ``OFFSETS``.
 
-Equalities determine the *given* variables from the *kept* ones (`condense`). A *reference* to a variable is ``k >= 0``
-for the k-th kept variable ``z_k``, and ``-e - 1`` for the e-th given one.
+Equalities determine the *eliminated* variables from the *free* ones (`condense`). A *reference* to a variable is
+``k >= 0`` for the k-th free variable ``z_k``, and ``-e - 1`` for the e-th eliminated one.
 """
 
 from mcplan.core.jit import jit_view
 
 (
-    SIZES,  # SIZE .. LIMITS below
+    SIZES,  # SIZE .. UPPER below
     OFFSETS,  # first entry of each part of the workspace, and its length at the end
     SINGLE_ROWS,  # data that are a multiple of one parameter
     SINGLE_COLUMNS,
     GATHER_ROWS,  # other data that depend on parameters
     GATHER_POINTER,  # CSR pattern of S for these
     GATHER_COLUMNS,
-    GIVEN_PIVOT,  # of each given variable: position of its pivot
-    GIVEN_RHS,  # position of b of its equality
-    GIVEN_POINTER,  # CSR: the other entries of that equality, those of kept variables first
-    GIVEN_SPLIT,  # first entry of a given variable
-    GIVEN_POSITION,
-    GIVEN_REFERENCE,
+    ELIMINATED_PIVOT,  # of each eliminated variable: position of its pivot
+    ELIMINATED_RHS,  # position of b of its equality
+    ELIMINATED_POINTER,  # CSR: the other entries of that equality, those of free variables first
+    ELIMINATED_SPLIT,  # its first entry that belongs to an eliminated variable
+    ELIMINATED_POSITION,
+    ELIMINATED_REFERENCE,
     SUPPORT_POINTER,  # CSR: columns of T that can be non-zero
     SUPPORT,
-    WIDE,  # given variables with wide support whose only entry in P is on the diagonal
+    WIDE_SUPPORT,  # eliminated variables with wide support whose only entry in P is on the diagonal
     WIDE_POSITION,  # position of that entry
     COST_REFERENCE,  # the other variables with entries in P
     COST_POINTER,  # CSR: their rows of P
@@ -39,8 +39,8 @@ from mcplan.core.jit import jit_view
     LIMIT_POSITION,  # position of the limit; its factor is in the workspace part FACTORS
     LIMIT_DUAL,  # index of its multiplier in [rows of A, lower bounds, upper bounds]
     PREFIX,  # PREFIX[k]: number of leading rows whose first non-zero column is at most k
-    GIVEN_ROW,  # equality of each given variable
-    GIVEN_VARIABLE,  # its index in x
+    ELIMINATED_ROW,  # equality of each eliminated variable
+    ELIMINATED_VARIABLE,  # its index in x
     A_POINTER,  # runs of each column of A: consecutive entries, all of equalities or all of inequalities
     A_START,  # position of a run's first entry, and the number of entries at the end
     A_ROW,  # row of that entry
@@ -50,37 +50,37 @@ from mcplan.core.jit import jit_view
 ) = range(37)
 """Sections of the program."""
 
-SIZE, KEPT, GIVEN, ROWS, EQUALITIES, INEQUALITIES, B, P, Q, D, LOWER, UPPER = range(12)
-"""Entries of section SIZES: variables, kept ones, given ones, two-sided rows; rows of A; starts of blocks in VALUES."""
+SIZE, FREE, ELIMINATED, ROWS, EQUALITIES, INEQUALITIES, B, P, Q, D, LOWER, UPPER = range(12)
+"""Entries of section SIZES: variables, free and eliminated ones, two-sided rows, rows of A; first entries in VALUES."""
 
 (
     SINGLE_COEFFICIENTS,  # in the order of SINGLE_ROWS
     COEFFICIENTS,  # of S, in the order of GATHER_COLUMNS
     FACTORS,  # of the limits, in the order of LIMIT_POSITION
     VALUES,  # the data of the QP
-    T,  # (given, kept) substitution x_g = T z + t
-    T0,  # (given,) t
-    H,  # (kept, kept) upper triangle, then its factor U, H = U'U
-    G,  # (kept,) gradient
-    SCRATCH,  # (kept,)
-    COLUMNS,  # (kept, rows) G', then U^-T G'
-    M,  # (rows, kept) unit rows of G U^-1
+    T,  # (eliminated, free) substitution x_e = T z + t
+    T0,  # (eliminated,) t
+    H,  # (free, free) upper triangle, then its factor U, H = U'U
+    G,  # (free,) gradient
+    SCRATCH,  # (free,)
+    COLUMNS,  # (free, rows) G', then U^-T G'
+    M,  # (rows, free) unit rows of G U^-1
     LENGTH,  # (rows,) lengths of those rows before scaling
     SHIFT,  # (rows,) scratch
     ROW_LOWER,  # (rows,) bounds of G z
     ROW_UPPER,
     LDP_LOWER,  # (rows,) bounds of M u
     LDP_UPPER,
-    V,  # (kept,) U^-T g
-    Z,  # (kept,)
+    V,  # (free,) U^-T g
+    Z,  # (free,)
     X,  # (size,)
     DUAL,  # (equalities + inequalities + 2 size,)
     GRADIENT,  # (2, size) of the Lagrangian, and the sum of the magnitudes of its terms
     ACTIVITY,  # (2, rows of A) A x + b, and the sum of the magnitudes of its terms
     RESIDUAL,  # (8,) see recover.EQUALITY ..
-    PROXIMAL,  # (kept,) weights of the proximal term
-    HELD,  # matrix with the held rows, and its factor; see held.py
-    HELD_SOLUTION,  # [z; y]
+    PROXIMAL,  # (free,) weights of the proximal term
+    KKT,  # optimality conditions with the active rows, and their factor; see warm_start.py
+    KKT_SOLUTION,  # [z; y]
     PARTS,
 ) = range(28)
 """Parts of the workspace."""

@@ -1,8 +1,8 @@
 """Transformation of a dense QP with positive definite Hessian to a least-distance problem, for an active-set solver.
 
-With ``H = U'U``, ``v = U^-T g`` and ``u = U z + v``,
+With z, H, g, G, s and the bounds of `condense`, ``H = U'U``, ``v = U^-T g`` and the new variables ``u = U z + v``,
 
-    minimise  1/2 |u|^2   subject to   l - s + G U^-1 v <= G U^-1 u <= u - s + G U^-1 v,
+    minimise  1/2 |u|^2   subject to   lower - s + G U^-1 v <= G U^-1 u <= upper - s + G U^-1 v,
 
 with the rows of ``M = G U^-1`` scaled to unit length (Arnström, Bemporad, Axehill 2022, eq. 3).
 """
@@ -17,12 +17,15 @@ from mcplan.core.optimize.layout import part, section
 SINGULAR = 1
 """Status of ``prepare``: the Hessian is too ill-conditioned to be factored; H, g, G and bounds are ready."""
 
-RELATIVE_PIVOT = 1e-13
-SHIFTED_PIVOT = 1e-10
+MIN_PIVOT = 1e-13
+"""Smallest accepted pivot, relative to the diagonal entry, without a shift."""
+
+MIN_SHIFTED_PIVOT = 1e-10
+"""Smallest pivot, relative to the diagonal entry, that gets no shift where shifts are allowed."""
 
 
 @jit_algebra
-def factor(H, shift, added):
+def factorise(H, shift, added):
     """Replace the upper triangle of ``H`` by ``U`` with ``H + diag(added) = U'U``; return 1 on a failed pivot, else 0.
 
     A pivot that is not positive gets ``shift`` added; with ``shift`` zero it is a failure.
@@ -48,7 +51,7 @@ def factor(H, shift, added):
                 row[j] -= c0 * r0[j]
             k += 1
         added[i] = 0.0
-        if not H[i, i] > (RELATIVE_PIVOT if shift == 0.0 else SHIFTED_PIVOT) * diagonal:
+        if not H[i, i] > (MIN_PIVOT if shift == 0.0 else MIN_SHIFTED_PIVOT) * diagonal:
             if not shift > 0.0 or not H[i, i] > -shift:
                 return 1
             added[i] = shift
@@ -63,8 +66,8 @@ def factor(H, shift, added):
 def transform_rows(U, Y, prefix):
     """Replace ``Y = G'`` by ``U^-T G'``; at step k only the leading ``prefix[k]`` columns of ``Y`` are non-zero.
 
-    Rows are eliminated in blocks of four, so that each loaded number is used four times. The rows are separate views
-    because only then are the loops vectorised.
+    Rows are eliminated in blocks of four, so that each loaded number is used four times. Each row is a view of its
+    own: the compiler vectorises the loops only then.
     """
     n = U.shape[0]
     blocked = n - n % 4
@@ -95,17 +98,17 @@ def transform_rows(U, Y, prefix):
     for i in range(blocked, n):
         row = Y[i]
         for k in range(i):
-            factor, above = U[k, i], Y[k]
+            coefficient, above = U[k, i], Y[k]
             for j in range(prefix[k]):
-                row[j] -= factor * above[j]
+                row[j] -= coefficient * above[j]
         scale = 1.0 / U[i, i]
         for j in range(prefix[i]):
             row[j] *= scale
 
 
 @jit_algebra
-def least_distance(U, g, Y, prefix, lower, upper, v, M, length, ldp_lower, ldp_upper):
-    """Form the unit rows ``M``, their lengths before scaling, their bounds, and ``v``."""
+def form_rows(U, g, Y, prefix, lower, upper, v, M, length, ldp_lower, ldp_upper):
+    """Write the unit rows ``M``, their lengths before scaling, their bounds, and ``v``."""
     n, rows = Y.shape
     for i in range(n):
         v[i] = g[i]
@@ -136,11 +139,11 @@ def least_distance(U, g, Y, prefix, lower, upper, v, M, length, ldp_lower, ldp_u
 
 @jit
 def condense(program, work, theta):
-    """Condense the QP at ``theta``, without transforming it: H (upper triangle), g, G' and the bounds."""
+    """Condense the QP at the parameter vector ``theta``: write H (upper triangle), g, G' and the bounds."""
     gather(program, work, theta)
     substitute(program, work)
-    kept = section(program, lay.SIZES)[lay.KEPT]
-    condense_cost(program, work, part(program, work, lay.H).reshape((kept, kept)))
+    free = section(program, lay.SIZES)[lay.FREE]
+    condense_cost(program, work, part(program, work, lay.H).reshape((free, free)))
     condense_rows(program, work)
 
 
@@ -148,15 +151,15 @@ def condense(program, work, theta):
 def _to_least_distance(program, work, shift):
     """Factor ``H`` and form the least-distance problem of the condensed one; return 0 or ``SINGULAR``."""
     sizes = section(program, lay.SIZES)
-    kept, rows = sizes[lay.KEPT], sizes[lay.ROWS]
-    U = part(program, work, lay.H).reshape((kept, kept))
-    Y = part(program, work, lay.COLUMNS).reshape((kept, rows))
-    if factor(U, shift, part(program, work, lay.PROXIMAL)):
+    free, rows = sizes[lay.FREE], sizes[lay.ROWS]
+    U = part(program, work, lay.H).reshape((free, free))
+    Y = part(program, work, lay.COLUMNS).reshape((free, rows))
+    if factorise(U, shift, part(program, work, lay.PROXIMAL)):
         return SINGULAR
-    least_distance(
+    form_rows(
         U, part(program, work, lay.G), Y, section(program, lay.PREFIX),
         part(program, work, lay.ROW_LOWER), part(program, work, lay.ROW_UPPER), part(program, work, lay.V),
-        part(program, work, lay.M).reshape((rows, kept)), part(program, work, lay.LENGTH),
+        part(program, work, lay.M).reshape((rows, free)), part(program, work, lay.LENGTH),
         part(program, work, lay.LDP_LOWER), part(program, work, lay.LDP_UPPER),
     )  # fmt: skip
     return 0
@@ -173,18 +176,18 @@ def prepare(program, work, theta):
 def prepare_shifted(program, work, theta, relative):
     """Prepare ``H + R`` like ``prepare``; where a pivot fails, R has ``relative`` times H's largest diagonal entry.
 
-    First step, at ``z = 0``, of the proximal iteration ``z+ = argmin 1/2 z'Hz + g'z + 1/2 (z - z_k)'R(z - z_k)``.
+    It is the first step, z_k = 0, of the proximal iteration ``z+ = argmin 1/2 z'Hz + g'z + 1/2 (z - z_k)'R(z - z_k)``.
     """
     condense(program, work, theta)
     sizes = section(program, lay.SIZES)
-    kept = sizes[lay.KEPT]
-    U = part(program, work, lay.H).reshape((kept, kept))
+    free = sizes[lay.FREE]
+    U = part(program, work, lay.H).reshape((free, free))
     z = part(program, work, lay.Z)
     largest = 0.0
-    for i in range(kept):
+    for i in range(free):
         largest = max(largest, U[i, i])
     shift = relative * largest if largest > 0.0 else 1.0
-    for i in range(kept):
+    for i in range(free):
         z[i] = 0.0
     return _to_least_distance(program, work, shift)
 
@@ -193,23 +196,23 @@ def prepare_shifted(program, work, theta, relative):
 def recentre(program, work):
     """Move the proximal term to the present ``z``: only ``v`` and the bounds change."""
     sizes = section(program, lay.SIZES)
-    kept, rows = sizes[lay.KEPT], sizes[lay.ROWS]
-    U = part(program, work, lay.H).reshape((kept, kept))
-    Y = part(program, work, lay.COLUMNS).reshape((kept, rows))
+    free, rows = sizes[lay.FREE], sizes[lay.ROWS]
+    U = part(program, work, lay.H).reshape((free, free))
+    Y = part(program, work, lay.COLUMNS).reshape((free, rows))
     g, z, v = part(program, work, lay.G), part(program, work, lay.Z), part(program, work, lay.V)
     added = part(program, work, lay.PROXIMAL)
     length, offset = part(program, work, lay.LENGTH), part(program, work, lay.SHIFT)
     lower, upper = part(program, work, lay.ROW_LOWER), part(program, work, lay.ROW_UPPER)
     ldp_lower, ldp_upper = part(program, work, lay.LDP_LOWER), part(program, work, lay.LDP_UPPER)
-    for i in range(kept):
+    for i in range(free):
         v[i] = g[i] - added[i] * z[i]
-    for k in range(kept):
+    for k in range(free):
         v[k] /= U[k, k]
-        for j in range(k + 1, kept):
+        for j in range(k + 1, free):
             v[j] -= U[k, j] * v[k]
     for j in range(rows):
         offset[j] = 0.0
-    for i in range(kept):
+    for i in range(free):
         for j in range(rows):
             offset[j] += Y[i, j] * v[i]
     for j in range(rows):

@@ -2,8 +2,9 @@
 
     minimise  sum_i w_i / sqrt(x_i)   subject to   a_ik u_i + b_ik x_i <= c_ik,   x_i = B_i c,  u_i = D_i c
 
-``B`` and ``D`` are rows of a spline's basis, each with ``BAND`` entries from column ``start_i`` on. The program is
-convex; it is solved by Newton's method on ``tau f(c) - sum log(slack)`` for growing ``tau``.
+``c`` are the coefficients of a spline, ``B_i`` and ``D_i`` rows of its basis at grid point i, each with a few entries
+from column ``start_i`` on; ``w_i`` are weights of a quadrature, and s is the path length. The program is convex; it is
+solved by Newton's method on ``tau f(c) - sum log(slack)`` for growing ``tau``.
 
 Source: Verscheure et al. (2009), Time-optimal path tracking for robots: a convex optimization approach, IEEE T-AC 54;
 Boyd and Vandenberghe (2004), Convex Optimization, sec. 11.3.
@@ -17,10 +18,13 @@ from mcplan.core.jit import jit
 OPTIMAL, OUTSIDE, STALLED = range(3)
 """Status: the minimum within the accuracy; the start violates a half-plane; the line search failed."""
 
-GROWTH, NEWTON_STEPS, HALVINGS = 12.0, 60, 40
-ARMIJO, DECREMENT = 0.1, 1e-9
+TAU_GROWTH, MAX_NEWTON_STEPS, MAX_HALVINGS = 12.0, 60, 40
+"""Factor of tau after each minimisation; largest numbers of Newton steps and of halvings in a line search."""
 
-SMALL = 1e-100
+ARMIJO, MIN_DECREMENT = 0.1, 1e-9
+"""Fraction of the linear decrease that a step has to reach; Newton decrement at convergence."""
+
+MIN_PRODUCT = 1e-100
 """Slacks are multiplied until their product or its inverse falls below this, to take few logarithms."""
 
 
@@ -42,7 +46,7 @@ def barrier(tau, B, D, start, w, halfplanes, counts, c):
             if not slack > 0.0:
                 return math.inf
             product *= slack
-            if not SMALL < product < 1.0 / SMALL:
+            if not MIN_PRODUCT < product < 1.0 / MIN_PRODUCT:
                 value -= math.log(product)
                 product = 1.0
     return value - math.log(product)
@@ -93,20 +97,20 @@ def duration(B, start, w, c):
 
 
 @jit
-def solve(B, D, start, w, halfplanes, counts, accuracy, c, step, trial, gradient, H):
-    """Minimise from an interior point; return the status.
+def minimise_time(B, D, start, w, halfplanes, counts, accuracy, c, step, trial, gradient, H):
+    """Minimise the time from an interior point; return the status.
 
     Parameters
     ----------
     B, D : (m, band) rows of the basis of x and of u
     start : (m,) int64, the column of each row's first entry
     w : (m,) weights
-    halfplanes, counts : (m, most, 3) rows a, b, c, and the number of valid ones at each point
-    accuracy : relative, of the minimum
+    halfplanes, counts : (m, k, 3), (m,) rows a, b, c, and the number of valid ones at each grid point
+    accuracy : relative accuracy of the minimum
     c : (n,) coefficients in and out
     step, trial, gradient : (n,) scratch; H : (n, n) scratch
     """
-    n, band, total = len(c), B.shape[1] - 1, 0
+    n, bandwidth, total = len(c), B.shape[1] - 1, 0
     for i in range(len(w)):
         total += counts[i]
     cost = barrier(1.0, B, D, start, w, halfplanes, counts, c)
@@ -114,27 +118,27 @@ def solve(B, D, start, w, halfplanes, counts, accuracy, c, step, trial, gradient
         return OUTSIDE
     tau = max(1.0, total / duration(B, start, w, c))
     while True:
-        for _ in range(NEWTON_STEPS):
+        for _ in range(MAX_NEWTON_STEPS):
             derivatives(tau, B, D, start, w, halfplanes, counts, c, gradient, H)
-            cholesky(H, n, band)
+            cholesky(H, n, bandwidth)
             for j in range(n):
                 step[j] = -gradient[j]
-            cholesky_solve(H, n, band, step)
+            cholesky_solve(H, n, bandwidth, step)
             decrement = 0.0
             for j in range(n):
                 decrement -= gradient[j] * step[j]
-            if not decrement > DECREMENT:
+            if not decrement > MIN_DECREMENT:
                 break
-            before = barrier(tau, B, D, start, w, halfplanes, counts, c)
-            length, taken = 1.0, False
-            for _ in range(HALVINGS):
+            value = barrier(tau, B, D, start, w, halfplanes, counts, c)
+            length, accepted = 1.0, False
+            for _ in range(MAX_HALVINGS):
                 for j in range(n):
                     trial[j] = c[j] + length * step[j]
-                if barrier(tau, B, D, start, w, halfplanes, counts, trial) <= before - ARMIJO * length * decrement:
-                    taken = True
+                if barrier(tau, B, D, start, w, halfplanes, counts, trial) <= value - ARMIJO * length * decrement:
+                    accepted = True
                     break
                 length *= 0.5
-            if not taken:
+            if not accepted:
                 break
             for j in range(n):
                 c[j] = trial[j]
@@ -143,4 +147,4 @@ def solve(B, D, start, w, halfplanes, counts, accuracy, c, step, trial, gradient
             return STALLED
         if total / tau <= accuracy * objective:
             return OPTIMAL
-        tau *= GROWTH
+        tau *= TAU_GROWTH

@@ -1,4 +1,4 @@
-"""All variables and multipliers of a QP from the solution of the condensed one, and the residuals of the whole QP.
+"""All variables and multipliers of a QP from the solution of the condensed one, and the residuals of the full QP.
 
 The Lagrangian is ``1/2 x'Px + q'x + y_e'(A_e x + b_e) - y_i'(A_i x + b_i) - y_l'(x - lower) + y_u'(x - upper)`` with
 ``y_i, y_l, y_u >= 0``. The multiplier of an equality that determined ``x_j`` follows from stationarity in ``x_j``.
@@ -20,13 +20,13 @@ ACTIVE, LOWER, FIXED = 1, 2, 4
 def back_transform(program, work, u, multiplier):
     """Compute ``z = U^-1 (u - v)`` and turn the multipliers of unit rows into those of the rows, in place."""
     sizes = section(program, lay.SIZES)
-    kept, rows = sizes[lay.KEPT], sizes[lay.ROWS]
-    U = part(program, work, lay.H).reshape((kept, kept))
+    free, rows = sizes[lay.FREE], sizes[lay.ROWS]
+    U = part(program, work, lay.H).reshape((free, free))
     v, z = part(program, work, lay.V), part(program, work, lay.Z)
     length = part(program, work, lay.LENGTH)
-    for i in range(kept - 1, -1, -1):
+    for i in range(free - 1, -1, -1):
         total = u[i] - v[i]
-        for j in range(i + 1, kept):
+        for j in range(i + 1, free):
             total -= U[i, j] * z[j]
         z[i] = total / U[i, i]
     for i in range(rows):
@@ -37,10 +37,10 @@ def back_transform(program, work, u, multiplier):
 def recover(program, work, multiplier):
     """Compute ``x`` and all multipliers from ``z`` and the rows' multipliers (positive at the upper bound)."""
     sizes = section(program, lay.SIZES)
-    size, kept, given, rows = sizes[lay.SIZE], sizes[lay.KEPT], sizes[lay.GIVEN], sizes[lay.ROWS]
+    size, free, eliminated, rows = sizes[lay.SIZE], sizes[lay.FREE], sizes[lay.ELIMINATED], sizes[lay.ROWS]
     equalities = sizes[lay.EQUALITIES]
     values = part(program, work, lay.VALUES)
-    T = part(program, work, lay.T).reshape((given, kept))
+    T = part(program, work, lay.T).reshape((eliminated, free))
     t, z, x = part(program, work, lay.T0), part(program, work, lay.Z), part(program, work, lay.X)
     dual = part(program, work, lay.DUAL)
     reference = section(program, lay.REFERENCE)
@@ -78,10 +78,10 @@ def recover(program, work, multiplier):
             dual[owner[best]] = abs(factors[best] * multiplier[i])
     pointer, start, owner = section(program, lay.A_POINTER), section(program, lay.A_START), section(program, lay.A_ROW)
     P_pointer, P_rows = section(program, lay.P_POINTER), section(program, lay.P_ROWS)
-    variable, row = section(program, lay.GIVEN_VARIABLE), section(program, lay.GIVEN_ROW)
-    pivot = section(program, lay.GIVEN_PIVOT)
+    variable, row = section(program, lay.ELIMINATED_VARIABLE), section(program, lay.ELIMINATED_ROW)
+    pivot = section(program, lay.ELIMINATED_PIVOT)
     total_rows = equalities + sizes[lay.INEQUALITIES]
-    for e in range(given - 1, -1, -1):
+    for e in range(eliminated - 1, -1, -1):
         j = variable[e]
         total = values[sizes[lay.Q] + j] - dual[total_rows + j] + dual[total_rows + size + j]
         for k in range(P_pointer[j], P_pointer[j + 1]):
@@ -125,7 +125,7 @@ def _traverse(values, x, dual, runs, start, owner, equalities, activity, magnitu
 
 @jit
 def check(program, work):
-    """Compute the residuals of ``x`` and the multipliers on the whole QP, and the objective."""
+    """Compute the residuals of ``x`` and the multipliers on the full QP, and the objective."""
     sizes = section(program, lay.SIZES)
     size, equalities = sizes[lay.SIZE], sizes[lay.EQUALITIES]
     rows = equalities + sizes[lay.INEQUALITIES]

@@ -7,10 +7,11 @@ last row; column 0 is the right-hand side, columns ``1 .. m`` belong to the arti
 ``B^-1`` itself. With this block, columns can be appended to a solved program (column generation), and another cost can
 be minimised from the last optimum. A variable at its upper bound is replaced by its distance from the bound, so that
 all variables outside the basis are zero. An artificial variable that is still basic after phase 1 (a redundant row)
-gets the upper bound zero. Variables that are no longer needed can get it too (`hold_at_zero`).
+gets the upper bound zero. Variables that are no longer needed can get it too (`fix_at_zero`).
 
 Most programs are nearly degenerate. So the leaving variable is chosen in two passes, as the largest pivot among the
-steps that violate no bound by more than `BOUND_TOLERANCE`, and a tableau that has drifted from ``A`` is computed again.
+steps that violate no bound by more than `BOUND_TOLERANCE`, and a tableau that rounding has made inaccurate is computed
+again.
 
 Source: Dantzig's rule and upper bounds; Harris (1973), Pivot selection methods of the Devex LP code; Bland's rule
 (1977) after a run of degenerate steps, so that it ends.
@@ -26,18 +27,37 @@ OPTIMAL, UNBOUNDED, INFEASIBLE, STALLED = range(4)
 """Status: a minimum; no lower bound; no feasible point; the limit of pivots was reached."""
 
 COST_TOLERANCE = 1e-10
+"""A variable enters the basis if its reduced cost is below minus this."""
+
 PIVOT_TOLERANCE = 1e-8
+"""Smallest entry of the entering column that can be a pivot."""
+
 BOUND_TOLERANCE = 1e-10
+"""Violation of a bound that the choice of the leaving variable allows."""
+
 FEASIBILITY_TOLERANCE = 1e-9
-DRIFT_TOLERANCE = 1e-8
-OUTSIDE_TOLERANCE = 2e-8
-SINGULAR = 1e-11
-DEGENERATE_STEPS = 60
-ATTEMPTS = 4
+"""Largest sum of artificial variables of a feasible program."""
+
+EQUATION_TOLERANCE = 1e-8
+"""Largest error of ``A x = b``, relative to its largest term, of an accurate tableau."""
+
+BASIC_TOLERANCE = 2e-8
+"""Largest violation of a bound by a basic variable of an accurate tableau."""
+
+MIN_PIVOT_OF_BASIS = 1e-11
+"""A column of the basis with smaller pivots is replaced when the tableau is computed again."""
+
+MAX_DEGENERATE_STEPS = 60
+"""Number of degenerate steps in a row after which Bland's rule is used."""
+
+MAX_ATTEMPTS = 4
+"""Number of times that a minimisation is tried, each with a tableau computed again."""
 
 
 class Program(NamedTuple):
-    """A program and its tableau. The first ``1 + m`` entries of ``upper`` and ``flipped`` belong to no true variable.
+    """A program and its tableau.
+
+    The first ``1 + m`` entries of ``upper`` and ``flipped`` belong to the right-hand side and the artificial variables.
 
     Parameters
     ----------
@@ -92,14 +112,14 @@ def leaving_row(program, entering, bland):
     T, basis, upper = program.T, program.basis, program.upper
     m = T.shape[0] - 1
     slack = 0.0 if bland else BOUND_TOLERANCE
-    most = np.inf
+    max_ratio = np.inf
     for i in range(m):
         a = T[i, entering]
         if a > PIVOT_TOLERANCE:
-            most = min(most, (max(T[i, 0], 0.0) + slack) / a)
+            max_ratio = min(max_ratio, (max(T[i, 0], 0.0) + slack) / a)
         elif a < -PIVOT_TOLERANCE and upper[basis[i]] < np.inf:
-            most = min(most, (max(upper[basis[i]] - T[i, 0], 0.0) + slack) / -a)
-    leaving, step, size = -1, np.inf, 0.0
+            max_ratio = min(max_ratio, (max(upper[basis[i]] - T[i, 0], 0.0) + slack) / -a)
+    leaving, step, pivot_size = -1, np.inf, 0.0
     for i in range(m):
         a = T[i, entering]
         if a > PIVOT_TOLERANCE:
@@ -108,10 +128,10 @@ def leaving_row(program, entering, bland):
             ratio = max(upper[basis[i]] - T[i, 0], 0.0) / -a
         else:
             continue
-        if ratio > most:
+        if ratio > max_ratio:
             continue
-        if leaving < 0 or (basis[i] < basis[leaving] if bland else abs(a) > size):
-            leaving, step, size = i, ratio, abs(a)
+        if leaving < 0 or (basis[i] < basis[leaving] if bland else abs(a) > pivot_size):
+            leaving, step, pivot_size = i, ratio, abs(a)
     return leaving, step
 
 
@@ -123,15 +143,15 @@ def iterate(program):
     columns = 1 + m + program.count[0]
     degenerate = 0
     for _ in range(200 + 20 * (m + columns)):
-        bland = degenerate > DEGENERATE_STEPS
+        bland = degenerate > MAX_DEGENERATE_STEPS
         entering = -1
-        best = -COST_TOLERANCE
+        min_cost = -COST_TOLERANCE
         for j in range(1 + m, columns):
-            if T[m, j] < best and upper[j] > 0.0:
+            if T[m, j] < min_cost and upper[j] > 0.0:
                 entering = j
                 if bland:
                     break
-                best = T[m, j]
+                min_cost = T[m, j]
         if entering < 0:
             return OPTIMAL
         row, step = leaving_row(program, entering, bland)
@@ -145,7 +165,7 @@ def iterate(program):
         if T[row, entering] < 0.0 and basis[row] > m:  # artificial variables are at zero and have no upper bound
             flip_basic(program, row)
         # over a small pivot, a leaving variable that rounding has put beyond its bound would move the entering one far
-        # beyond its own: so it leaves at its bound, and the resulting error appears in the drift
+        # beyond its own: so it leaves at its bound, and the resulting error appears in ``equation_error``
         T[row, 0] = max(T[row, 0], 0.0) if T[row, entering] > 0.0 else min(T[row, 0], 0.0)
         pivot(T, basis, row, entering, columns)
     return STALLED
@@ -162,7 +182,7 @@ def flip(program, column):
 
 
 @jit
-def hold_at_zero(program, first, last):
+def fix_at_zero(program, first, last):
     """Set the upper bounds of the true variables ``first .. last - 1`` to zero, their value in the present solution."""
     m = len(program.b)
     for i in range(m):
@@ -230,11 +250,11 @@ def start(program, slack):
     for i in range(m):
         if basis[i] > m:  # artificial variables cost 1, which is the reduced cost of nonbasic ones
             T[m, 1 + i] = 1.0
-    return seek(program)
+    return continue_phase_1(program)
 
 
 @jit
-def seek(program):
+def continue_phase_1(program):
     """Continue phase 1, whose costs are in the last row; close the artificial variables if the program is feasible."""
     status = iterate(program)
     if status == STALLED:
@@ -259,16 +279,16 @@ def close_artificials(program):
 def minimise(program, cost):
     """Minimise ``cost' x`` from the feasible basis in ``T``; ``cost`` (n or more,) belongs to columns ``1 + m ..``."""
     status = STALLED
-    for attempt in range(ATTEMPTS):
+    for attempt in range(MAX_ATTEMPTS):
         if attempt > 0:
             refresh(program)
             close_artificials(program)
-            # drift may have hidden that the basis violates its bounds: then start again
-            if outside(program) > OUTSIDE_TOLERANCE and start(program, np.full(len(program.b), -1)) != OPTIMAL:
+            # rounding may have hidden that the basis violates its bounds: then start again
+            if bound_violation(program) > BASIC_TOLERANCE and start(program, np.full(len(program.b), -1)) != OPTIMAL:
                 return STALLED
         price_row(program, cost)
         status = iterate(program)
-        if status != STALLED and is_sound(program):
+        if status != STALLED and is_accurate(program):
             return status
     return STALLED
 
@@ -292,37 +312,37 @@ def price_row(program, cost):
 
 
 @jit_allocating
-def is_sound(program):
+def is_accurate(program):
     """Return whether the basic solution satisfies ``A x = b`` and its bounds, within rounding."""
-    return drift(program) <= DRIFT_TOLERANCE and outside(program) <= OUTSIDE_TOLERANCE
+    return equation_error(program) <= EQUATION_TOLERANCE and bound_violation(program) <= BASIC_TOLERANCE
 
 
 @jit_allocating
-def drift(program):
+def equation_error(program):
     """Return the largest entry of ``A x - b`` over the largest of its terms (or 1) at the tableau's basic solution."""
     A, b, T, basis, sign, upper, flipped, count = program
     m = len(b)
-    left, size = -b, np.maximum(np.abs(b), 1.0)  # rounding grows with forces, which may be unbounded
+    error, scale = -b, np.maximum(np.abs(b), 1.0)  # rounding grows with forces, which may be unbounded
     for j in range(count[0]):
         if flipped[1 + m + j]:  # rare
             for r in range(m):
                 term = A[r, j] * upper[1 + m + j]
-                left[r], size[r] = left[r] + term, max(size[r], abs(term))
+                error[r], scale[r] = error[r] + term, max(scale[r], abs(term))
     worst = 0.0
     for r in range(m):
         for i in range(m):
             j = basis[i]
             if j > m:
                 term = A[r, j - 1 - m] * (-T[i, 0] if flipped[j] else T[i, 0])
-                left[r], size[r] = left[r] + term, max(size[r], abs(term))
+                error[r], scale[r] = error[r] + term, max(scale[r], abs(term))
             elif j == 1 + r:
-                left[r] += sign[r] * T[i, 0]
-        worst = max(worst, abs(left[r]) / size[r])
+                error[r] += sign[r] * T[i, 0]
+        worst = max(worst, abs(error[r]) / scale[r])
     return worst
 
 
 @jit
-def outside(program):
+def bound_violation(program):
     """Return the largest violation of a bound by the basic variables."""
     worst = 0.0
     for i in range(len(program.b)):
@@ -346,13 +366,13 @@ def refresh(program):
             if flipped[1 + m + j]:
                 T[i, 0] -= upper[1 + m + j] * T[i, 1 + m + j]
                 T[i, 1 + m + j] = -T[i, 1 + m + j]
-    wanted = basis.copy()
+    columns_of_basis = basis.copy()
     basis[:] = -1
-    for column in wanted:
-        row, size = -1, SINGULAR
+    for column in columns_of_basis:
+        row, pivot_size = -1, MIN_PIVOT_OF_BASIS
         for i in range(m):
-            if basis[i] < 0 and abs(T[i, column]) > size:
-                row, size = i, abs(T[i, column])
+            if basis[i] < 0 and abs(T[i, column]) > pivot_size:
+                row, pivot_size = i, abs(T[i, column])
         if row >= 0:
             pivot(T, basis, row, column, columns)
     for i in range(m):  # replace columns that depend on the others by artificial variables

@@ -6,7 +6,7 @@ from mcplan.core.jit import jit
 
 
 @jit
-def paint(corners, colours, nearest, picture):
+def paint(corners, colours, inverse_depth, picture):
     """Draw triangles. Transparent ones do not write depth, and must come last, from far to near.
 
     A pixel belongs to the triangles that contain its centre. 1 / depth is linear in row and column.
@@ -15,10 +15,10 @@ def paint(corners, colours, nearest, picture):
     ----------
     corners : (k, 3, 3) column and row in pixels, from the upper left corner, and 1 / depth
     colours : (k, 4) red, green, blue and opacity, 0..1
-    nearest : (h, w) in and out: largest 1 / depth of the opaque triangles drawn so far
+    inverse_depth : (h, w) in and out: largest 1 / depth of the opaque triangles drawn so far
     picture : (h, w, 3) in and out: red, green, blue
     """
-    height, width = nearest.shape
+    height, width = inverse_depth.shape
     for k in range(len(corners)):
         ax, ay, aw = corners[k, 0, 0], corners[k, 0, 1], corners[k, 0, 2]
         bx, by = corners[k, 1, 0] - ax, corners[k, 1, 1] - ay
@@ -26,7 +26,7 @@ def paint(corners, colours, nearest, picture):
         area = bx * cy - cx * by
         if area == 0.0:
             continue
-        # shares of the second and the third corner at (x, y), and 1 / depth, are linear in x and y
+        # barycentric coordinates s, t of the second and third corner, and 1 / depth, are linear in x and y
         sx, sy = cy / area, -cx / area
         tx, ty = -by / area, bx / area
         bw, cw = corners[k, 1, 2] - aw, corners[k, 2, 2] - aw
@@ -42,10 +42,10 @@ def paint(corners, colours, nearest, picture):
                 s, t = sx * x + sy * y, tx * x + ty * y
                 if s < 0.0 or t < 0.0 or s + t > 1.0:
                     continue
-                near = aw + wx * x + wy * y
-                if near <= nearest[row, column]:
+                pixel_inverse_depth = aw + wx * x + wy * y
+                if pixel_inverse_depth <= inverse_depth[row, column]:
                     continue
                 if opacity >= 1.0:
-                    nearest[row, column] = near
+                    inverse_depth[row, column] = pixel_inverse_depth
                 for c in range(3):
                     picture[row, column, c] += opacity * (colours[k, c] - picture[row, column, c])

@@ -138,7 +138,7 @@ def cross_row(s, column, ux, uy, uz):
 
 
 @jit_algebra
-def turn_covector(s, x, y, z):
+def rotation_covector(s, x, y, z):
     """Write the angular covector of ``a . w``, ``w = log(R_t' R)``, which is ``R (1 - [w] / 2 + f [w]^2) a``.
 
     Source: Barfoot 2017, §7.1.5; f as in `pose_logarithm`.

@@ -1,16 +1,17 @@
 """Constraint rows of a posture: their values at a configuration, and their derivatives along the manifold.
 
-    contact     S log(X_t^-1 X(q)) = 0                         POSE: directions S of patch relative to target X_t
-                S R_t' (p - p_t) = 0                           PLACE: position only
+    contact     S log(X_t^-1 X(q)) = 0                         POSE: directions S of the patch relative to target X_t
+                S R_t' (p - p_t) = 0                           POSITION: position only
                 d . x = d . z = 0,  z . (e - p) = radius       LINE: a bar through e along d below the patch plane
                 z_t . (p - p_t) = 0,  z_t . R u = 0            EDGE: an edge along u anywhere on its surface
     cell        low <= a . [R_t' (p - p_t); log(R_t' R)] <= high,   or of a line  x . (e - p),  d . (p - e),
                 or of an edge  m . R_t' R u,   or  |p - p_t|,  |log(R_t' R)|,   or of a point  n . (p + R x)
     centre      a . c = d                                      centre of mass
     region      A c_xy <= b
-    linear      L (q - q_0) >= l                               distances, torques: linearised by the caller
+    linear      L (q - q_0) >= l                               distances, torques: linearised by the caller at q_0
 
-``X = (R, p)`` is the patch frame with axes x, y, z, ``c`` the centre of mass; see `frame`.
+``X = (R, p)`` is the patch frame with axes x, y, z, ``X_t = (R_t, p_t)`` its target, ``c`` the centre of mass; see
+`frame`.
 """
 
 import math
@@ -24,15 +25,15 @@ from mcplan.core.posture.frame import (
     fill_right_jacobian,
     pose_logarithm,
     read_frame,
+    rotation_covector,
     to_world,
-    turn_covector,
     write_row,
 )
 from mcplan.core.rigid_body.com import com, com_jacobian
 from mcplan.core.rigid_body.frame import fill_frame_jacobian
 from mcplan.core.rigid_body.manifold import difference
 
-POSE_ROWS, PLACE_ROWS, LINE_ROWS, EDGE_ROWS = range(4)
+POSE_ROWS, POSITION_ROWS, LINE_ROWS, EDGE_ROWS = range(4)
 """Modes of the rows of a contact."""
 
 BODY, MODE, FIRST, COUNT = range(4)
@@ -45,10 +46,10 @@ TARGET, LINE_POINT, LINE_AXIS, LINE_RADIUS = 12, 12, 15, 18
 OWNER, KIND, COVECTOR, LOW, HIGH = 0, 1, 2, 8, 9
 """Columns of ``PostureTargets.cell``: contact, kind, covector (6), bounds."""
 
-OF_POSE, OFFSET, ALONG, DIRECTION, DISTANCE, ANGLE, OF_POINT = range(7)
-"""Kinds of a cell row, which bounds a contact's place in its cell: a covector (linear, angular) of the pose relative to
-its target; position across and along a bar; direction of an edge (m and u); distance and angle from the target; height
-of a point x in patch axes along n in world axes."""
+RELATIVE_POSE, ACROSS_BAR, ALONG_BAR, EDGE_DIRECTION, DISTANCE, ANGLE, POINT_HEIGHT = range(7)
+"""Kinds of a cell row. A cell is the range of poses that a contact may have on its support; a cell row bounds one of: a
+covector (linear, angular) of the pose relative to the target; position across and along a bar; direction of an edge (m
+and u); distance and angle from the target; height of a point x in patch axes along n in world axes."""
 
 
 class PostureTargets(NamedTuple):
@@ -58,7 +59,7 @@ class PostureTargets(NamedTuple):
     frame: np.ndarray  # (c, 24)
     select: np.ndarray  # (e, 6) orthonormal rows in patch axes; of a line three unused rows, of an edge z and u
     cell: np.ndarray  # (k, 10), columns OWNER .. HIGH
-    centre: np.ndarray  # (e, 4) a, d
+    centre: np.ndarray  # (e, 4) a, d of the rows of the centre of mass
     region: np.ndarray  # (r, 4) a_x, a_y, b; b of the comfort region
     linear: np.ndarray  # (l, nv + 1) L, l
     linear_q: np.ndarray  # (nq,) q_0
@@ -121,74 +122,74 @@ def _direction(s, target, m, u, derivative):
 
 
 @jit_algebra
-def _length_row(s, target, at, ax, ay, az, derivative, value, J):
-    """Row of ``|p - p_t|``, from its components in the target's axes; at 0 its derivative is set to 0."""
+def _length_row(s, target, row_index, ax, ay, az, derivative, value, J):
+    """Write the row of ``|p - p_t|``, from its components in the target's axes; at 0 its derivative is set to 0."""
     length = math.sqrt(ax * ax + ay * ay + az * az)
-    value[at] = length
+    value[row_index] = length
     if derivative:
         scale = 1.0 / length if length > 0.0 else 0.0
         to_world(target[:9].reshape((3, 3)), scale * ax, scale * ay, scale * az, 0.0, 0.0, 0.0, s.row)
-        write_row(s, J, at)
+        write_row(s, J, row_index)
 
 
 @jit_algebra
-def _point_row(s, cell, at, derivative, value, J):
-    """Row of ``n . (p + R x)``, whose covector is ``n, R x cross n``."""
+def _point_row(s, cell, row_index, derivative, value, J):
+    """Write the row of ``n . (p + R x)``, whose covector is ``n, R x cross n``."""
     n, x = cell[COVECTOR : COVECTOR + 3], cell[COVECTOR + 3 : COVECTOR + 6]
     for a in range(3):
         s.row[a] = s.R[a, 0] * x[0] + s.R[a, 1] * x[1] + s.R[a, 2] * x[2]
     rx, ry, rz = s.row[0], s.row[1], s.row[2]
-    value[at] = n[0] * (s.p[0] + rx) + n[1] * (s.p[1] + ry) + n[2] * (s.p[2] + rz)
+    value[row_index] = n[0] * (s.p[0] + rx) + n[1] * (s.p[1] + ry) + n[2] * (s.p[2] + rz)
     if derivative:
         s.row[0], s.row[1], s.row[2] = n[0], n[1], n[2]
         s.row[3] = ry * n[2] - rz * n[1]
         s.row[4] = rz * n[0] - rx * n[2]
         s.row[5] = rx * n[1] - ry * n[0]
-        write_row(s, J, at)
+        write_row(s, J, row_index)
 
 
 @jit_algebra
-def _edge_rows(task, at, target, az, derivative, s, value, J):
-    """Rows of an edge anywhere on its surface: the edge's origin lies on the surface, its direction in the surface."""
-    up, u = task.select[at, :3], task.select[at + 1, 3:]
-    value[at] = az
-    value[at + 1] = _direction(s, target, up, u, derivative)
+def _edge_rows(task, row_index, target, az, derivative, s, value, J):
+    """Write the rows of an edge on a surface: its origin lies on the surface, its direction in the surface."""
+    up, u = task.select[row_index, :3], task.select[row_index + 1, 3:]
+    value[row_index] = az
+    value[row_index + 1] = _direction(s, target, up, u, derivative)
     if derivative:
-        write_row(s, J, at + 1)
+        write_row(s, J, row_index + 1)
         for a in range(3):
             s.row[a] = target[3 * a + 2]
             s.row[3 + a] = 0.0
-        write_row(s, J, at)
+        write_row(s, J, row_index)
 
 
 @jit_algebra
-def _line_rows(task, i, at, derivative, s, value, J):
-    """Rows of a line contact: the bar is parallel to patch y, ``radius`` beyond the patch plane."""
+def _line_rows(task, i, row_index, derivative, s, value, J):
+    """Write the rows of a line contact: the bar is parallel to patch y, ``radius`` beyond the patch plane."""
     t = task.frame[i]
     dx, dy, dz = t[LINE_AXIS], t[LINE_AXIS + 1], t[LINE_AXIS + 2]
     ex, ey, ez = t[LINE_POINT] - s.p[0], t[LINE_POINT + 1] - s.p[1], t[LINE_POINT + 2] - s.p[2]
-    value[at] = dx * s.R[0, 0] + dy * s.R[1, 0] + dz * s.R[2, 0]
-    value[at + 1] = dx * s.R[0, 2] + dy * s.R[1, 2] + dz * s.R[2, 2]
-    value[at + 2] = ex * s.R[0, 2] + ey * s.R[1, 2] + ez * s.R[2, 2] - t[LINE_RADIUS]
+    value[row_index] = dx * s.R[0, 0] + dy * s.R[1, 0] + dz * s.R[2, 0]
+    value[row_index + 1] = dx * s.R[0, 2] + dy * s.R[1, 2] + dz * s.R[2, 2]
+    value[row_index + 2] = ex * s.R[0, 2] + ey * s.R[1, 2] + ez * s.R[2, 2] - t[LINE_RADIUS]
     if derivative:
         cross_row(s, 0, dx, dy, dz)
-        write_row(s, J, at)
+        write_row(s, J, row_index)
         cross_row(s, 2, dx, dy, dz)
-        write_row(s, J, at + 1)
+        write_row(s, J, row_index + 1)
         cross_row(s, 2, ex, ey, ez)
         for a in range(3):
             s.row[a] = -s.R[a, 2]
-        write_row(s, J, at + 2)
+        write_row(s, J, row_index + 2)
 
 
 @jit_algebra
-def _cell_row(task, k, at, derivative, ax, ay, az, s, value, J):
-    """Row of one bound on the patch in its cell; ``(ax, ay, az)`` is the patch's position in the target's axes."""
+def _cell_row(task, k, row_index, derivative, ax, ay, az, s, value, J):
+    """Write a cell row; ``(ax, ay, az)`` is the patch's position in the target's axes."""
     cell, t = task.cell[k], task.frame[int(task.cell[k, OWNER])]
     kind = cell[KIND]
-    if kind == OF_POSE:
+    if kind == RELATIVE_POSE:
         c = COVECTOR
-        value[at] = (
+        value[row_index] = (
             cell[c] * ax
             + cell[c + 1] * ay
             + cell[c + 2] * az
@@ -199,45 +200,45 @@ def _cell_row(task, k, at, derivative, ax, ay, az, s, value, J):
         if derivative:
             R = t[TARGET : TARGET + 9].reshape((3, 3))
             to_world(R, cell[c], cell[c + 1], cell[c + 2], 0.0, 0.0, 0.0, s.row)
-            turn_covector(s, cell[c + 3], cell[c + 4], cell[c + 5])
-            write_row(s, J, at)
+            rotation_covector(s, cell[c + 3], cell[c + 4], cell[c + 5])
+            write_row(s, J, row_index)
         return
-    if kind == DIRECTION:
+    if kind == EDGE_DIRECTION:
         c = COVECTOR
-        value[at] = _direction(s, t[TARGET:], cell[c : c + 3], cell[c + 3 : c + 6], derivative)
+        value[row_index] = _direction(s, t[TARGET:], cell[c : c + 3], cell[c + 3 : c + 6], derivative)
         if derivative:
-            write_row(s, J, at)
+            write_row(s, J, row_index)
         return
     if kind == DISTANCE:
-        _length_row(s, t[TARGET:], at, ax, ay, az, derivative, value, J)
+        _length_row(s, t[TARGET:], row_index, ax, ay, az, derivative, value, J)
         return
     if kind == ANGLE:
         angle = math.sqrt(s.xi[3] * s.xi[3] + s.xi[4] * s.xi[4] + s.xi[5] * s.xi[5])
-        value[at] = angle
+        value[row_index] = angle
         if derivative:
             scale = 1.0 / angle if angle > 0.0 else 0.0
             # the logarithm is the axis of its own derivative: J_r w = w
             to_world(s.R, 0.0, 0.0, 0.0, scale * s.xi[3], scale * s.xi[4], scale * s.xi[5], s.row)
-            write_row(s, J, at)
+            write_row(s, J, row_index)
         return
-    if kind == OF_POINT:
-        _point_row(s, cell, at, derivative, value, J)
+    if kind == POINT_HEIGHT:
+        _point_row(s, cell, row_index, derivative, value, J)
         return
     dx, dy, dz = t[LINE_AXIS], t[LINE_AXIS + 1], t[LINE_AXIS + 2]
     ex, ey, ez = t[LINE_POINT] - s.p[0], t[LINE_POINT + 1] - s.p[1], t[LINE_POINT + 2] - s.p[2]
-    if kind == OFFSET:
-        value[at] = ex * s.R[0, 0] + ey * s.R[1, 0] + ez * s.R[2, 0]
+    if kind == ACROSS_BAR:
+        value[row_index] = ex * s.R[0, 0] + ey * s.R[1, 0] + ez * s.R[2, 0]
         if derivative:
             cross_row(s, 0, ex, ey, ez)
             for a in range(3):
                 s.row[a] = -s.R[a, 0]
-            write_row(s, J, at)
+            write_row(s, J, row_index)
     else:
-        value[at] = -(ex * dx + ey * dy + ez * dz)
+        value[row_index] = -(ex * dx + ey * dy + ez * dz)
         if derivative:
             s.row[0], s.row[1], s.row[2] = dx, dy, dz
             s.row[3], s.row[4], s.row[5] = 0.0, 0.0, 0.0
-            write_row(s, J, at)
+            write_row(s, J, row_index)
 
 
 @jit_algebra
@@ -257,7 +258,7 @@ def evaluate(tree, task, q, derivative, work, s, value, J, c, J_c, away):
         com_jacobian(tree, q, work, c, J_c)
     else:
         com(tree, q, work, c)
-    cells = len(task.select) + len(task.centre)
+    first_cell = len(task.select) + len(task.centre)
     k = 0
     for i in range(len(task.contact)):
         mode, first, count = task.contact[i, MODE], task.contact[i, FIRST], task.contact[i, COUNT]
@@ -274,7 +275,7 @@ def evaluate(tree, task, q, derivative, work, s, value, J, c, J_c, away):
             if mode == EDGE_ROWS:
                 _edge_rows(task, first, target, az, derivative, s, value, J)
                 count = 0
-            elif mode == PLACE_ROWS:
+            elif mode == POSITION_ROWS:
                 s.xi[0], s.xi[1], s.xi[2] = ax, ay, az
             elif derivative:
                 fill_right_jacobian(s)
@@ -298,36 +299,36 @@ def evaluate(tree, task, q, derivative, work, s, value, J, c, J_c, away):
                     to_world(R, S[0], S[1], S[2], 0.0, 0.0, 0.0, s.row)
                     write_row(s, J, r)
         while k < len(task.cell) and task.cell[k, OWNER] == i:
-            _cell_row(task, k, cells + k, derivative, ax, ay, az, s, value, J)
+            _cell_row(task, k, first_cell + k, derivative, ax, ay, az, s, value, J)
             k += 1
-    at = len(task.select)
+    row_index = len(task.select)
     for r in range(len(task.centre)):
         total = 0.0
         for a in range(3):
             total += task.centre[r, a] * c[a]
-        value[at + r] = total
+        value[row_index + r] = total
         if derivative:
             for j in range(nv):
                 total = 0.0
                 for a in range(3):
                     total += task.centre[r, a] * J_c[a, j]
-                J[at + r, j] = total
-    at = cells + len(task.cell)
+                J[row_index + r, j] = total
+    row_index = first_cell + len(task.cell)
     for r in range(len(task.region)):
         a, b = task.region[r, 0], task.region[r, 1]
-        value[at + r] = a * c[0] + b * c[1]
+        value[row_index + r] = a * c[0] + b * c[1]
         if derivative:
             for j in range(nv):
-                J[at + r, j] = a * J_c[0, j] + b * J_c[1, j]
-    at += len(task.region)
+                J[row_index + r, j] = a * J_c[0, j] + b * J_c[1, j]
+    row_index += len(task.region)
     if len(task.linear):
         difference(task.linear_q, q, away)
         for r in range(len(task.linear)):
             total = 0.0
             for j in range(nv):
                 total += task.linear[r, j] * away[j]
-            value[at + r] = total
+            value[row_index + r] = total
             if derivative:
                 for j in range(nv):
-                    J[at + r, j] = task.linear[r, j]
+                    J[row_index + r, j] = task.linear[r, j]
     difference(task.guide, q, away)

@@ -3,6 +3,8 @@
     minimise   1/2 |q - guide|^2_W + w/2 |c_xy - hint|^2 + v/2 sum max(0, A c_xy - comfort)^2
     subject to low <= rows(q) <= high,   joint limits
 
+with c the centre of mass, hint its preferred position, and ``A c_xy <= comfort`` a region that it should not leave.
+
 Each step solves the program with linearised hard rows and the Hessian ``W + J_c' (w + v A' A) J_c``, with the exceeded
 rows of A. If the rows contradict each other, the violated ones become a penalty ``rho/2 |J step - error|^2``, while
 satisfied rows stay hard: such a step always exists. A step is scaled as a whole.
@@ -22,50 +24,50 @@ from mcplan.core.posture.frame import FrameScratch
 from mcplan.core.posture.rows import evaluate, fill_bounds, row_count
 from mcplan.core.rigid_body.manifold import integrate
 
-FOUND, MISSED = range(2)
-"""Status: all rows are satisfied within the tolerance; or not."""
+FOUND, NOT_FOUND = range(2)
+"""Status of a search: all rows are satisfied within the tolerance, or not."""
 
-MAX_STEPS, TRUST, TOLERANCE, STEP_TOLERANCE, SHRINK, PENALTY, RULES = range(7)
+MAX_STEPS, TRUST, TOLERANCE, STEP_TOLERANCE, MIN_DECREASE, PENALTY, RULE_SIZE = range(7)
 """Entries of ``rule``: largest number of steps; bound of a step in each coordinate (m, rad); largest violation that
-counts as satisfied; size of a step below which the search settles on its rows; if rows conflict, smallest relative
-decrease of the violation in three steps, and penalty of a squared violation."""
+counts as satisfied (m, rad); size of a step below which the search settles on its rows (m, rad). For conflicting rows:
+smallest relative decrease of the violation in three steps, and penalty of a squared violation."""
 
-STEPS, WORST, COST, SOFT_STEPS, LAST_STEP, REPORT = range(6)
-"""Entries of ``report``: number of steps, largest violation, cost, steps with violated rows as penalties, size of the
-last step."""
+STEP_COUNT, WORST_VIOLATION, COST, SOFT_STEPS, LAST_STEP, REPORT_SIZE = range(6)
+"""Entries of ``report``: number of steps; largest violation (m, rad); cost; number of steps with violated rows as
+penalties; size of the last step (m, rad)."""
 
 ERROR_LIMIT = 0.3
 """m, rad: a row's error is reduced by at most this much in one step."""
 
-FUNNEL = 2e-3
+MAX_FREE_VIOLATION = 2e-3
 """m, rad: a step is accepted whatever its cost if the sum of all violations is below this before and after it."""
 
 SETTLING_PENALTY = 1e4
 """Factor on the penalty while the search settles on its rows."""
 
-NEAR = 2e-2
+MAX_SETTLING_VIOLATION = 2e-2
 """m, rad: the search settles on its rows only if the sum of all violations is below this."""
 
 
 class PostureScratch(NamedTuple):
-    """Work space for at most ``rows`` rows."""
+    """Work space of a search with at most ``rows`` rows."""
 
     work: np.ndarray
     frame: FrameScratch
-    value: np.ndarray  # (rows,)
-    low: np.ndarray  # (rows,)
+    value: np.ndarray  # (rows,) values of the rows
+    low: np.ndarray  # (rows,) their bounds
     high: np.ndarray  # (rows,)
     J: np.ndarray  # (rows, nv)
-    c: np.ndarray  # (3,)
+    c: np.ndarray  # (3,) centre of mass
     J_c: np.ndarray  # (3, nv)
-    away: np.ndarray  # (nv,)
+    away: np.ndarray  # (nv,) q - guide
     H: np.ndarray  # (nv, nv)
     matrices: np.ndarray  # (2, nv, nv): T and R of the quadratic program
     program: np.ndarray  # (2, rows): bounds of the rows in a step
     point: np.ndarray  # (4, nv): gradient, step, its bounds
     dual: np.ndarray  # (rows + nv,)
     vectors: np.ndarray  # (7, rows + nv + 1)
-    places: np.ndarray  # (2, nv + 1) int64
+    active_rows: np.ndarray  # (2, nv + 1) int64: active rows of the quadratic program
     trial: np.ndarray  # (nq,)
 
 
@@ -84,17 +86,17 @@ def _violation(value, low, high, m):
 @jit_algebra
 def com_cost(task, c):
     """Return the cost of the position of the centre of mass, its gradient x, y and its Hessian xx, xy, yy."""
-    x, y, price = c[0] - task.hint[0], c[1] - task.hint[1], task.hint[2]
-    cost, gx, gy, xx, xy, yy = 0.5 * price * (x * x + y * y), price * x, price * y, price, 0.0, price
-    price = task.hint[3]
-    if price > 0.0:
+    x, y, weight = c[0] - task.hint[0], c[1] - task.hint[1], task.hint[2]
+    cost, gx, gy, xx, xy, yy = 0.5 * weight * (x * x + y * y), weight * x, weight * y, weight, 0.0, weight
+    weight = task.hint[3]
+    if weight > 0.0:
         for r in range(len(task.region)):
             a, b = task.region[r, 0], task.region[r, 1]
-            beyond = a * c[0] + b * c[1] - task.region[r, 3]
-            if beyond > 0.0:
-                cost += 0.5 * price * beyond * beyond
-                gx, gy = gx + price * beyond * a, gy + price * beyond * b
-                xx, xy, yy = xx + price * a * a, xy + price * a * b, yy + price * b * b
+            excess = a * c[0] + b * c[1] - task.region[r, 3]
+            if excess > 0.0:
+                cost += 0.5 * weight * excess * excess
+                gx, gy = gx + weight * excess * a, gy + weight * excess * b
+                xx, xy, yy = xx + weight * a * a, xy + weight * a * b, yy + weight * b * b
     return cost, gx, gy, xx, xy, yy
 
 
@@ -107,8 +109,8 @@ def _cost(task, away, c):
 
 
 @jit_algebra
-def _quadratic(task, s, settling):
-    """Write Hessian (lower triangle) and gradient of the cost; with ``settling`` the gradient is zero."""
+def _quadratic(task, s, zero_gradient):
+    """Write Hessian (lower triangle) and gradient of the cost; with ``zero_gradient`` the gradient is zero."""
     nv = len(s.away)
     _, gx, gy, xx, xy, yy = com_cost(task, s.c)
     for i in range(nv):
@@ -118,7 +120,7 @@ def _quadratic(task, s, settling):
         for j in range(i + 1):
             s.H[i, j] = a * s.J_c[0, j] + b * s.J_c[1, j]
         s.H[i, i] += task.weight[i]
-        if settling:
+        if zero_gradient:
             s.point[0, i] = 0.0
 
 
@@ -150,9 +152,9 @@ def search_posture(tree, task, rule, q, s, report):
 
     Parameters
     ----------
-    rule : (RULES,), see above.
-    s : PostureScratch; overwritten.
-    report : (REPORT,) out. ``s.value, s.low, s.high`` hold the rows at the q that is returned.
+    rule : (RULE_SIZE,), see ``MAX_STEPS`` ..
+    s : PostureScratch; overwritten. Its ``value, low, high`` are the rows at the q that is returned.
+    report : (REPORT_SIZE,) out.
     """
     m, equal = row_count(task)
     nv, n = len(s.away), len(s.away) - 6
@@ -164,18 +166,18 @@ def search_posture(tree, task, rule, q, s, report):
     total, worst = _violation(s.value, s.low, s.high, m)
     cost = _cost(task, s.away, s.c)
     gradient, step, step_low, step_high = s.point[0], s.point[1], s.point[2], s.point[3]
-    price = 20.0
+    multiplier = 20.0  # weight of violations in the merit function: at least that of the rows' dual variables
     soft_steps = 0
     before_soft = math.inf
     tolerance, step_tolerance = rule[TOLERANCE], rule[STEP_TOLERANCE]
-    size = math.inf
+    step_size = math.inf
     steps = 0
     settling = False
-    stuck = False  # hard rows that nearly repeat others converge too slowly
-    status = MISSED
+    converges_slowly = False  # as hard rows do that nearly repeat others
+    status = NOT_FOUND
     if worst <= tolerance and step_tolerance == math.inf:
         status = FOUND
-    while status == MISSED and steps < rule[MAX_STEPS]:
+    while status == NOT_FOUND and steps < rule[MAX_STEPS]:
         steps += 1
         trust = rule[TRUST]
         for j in range(nv):
@@ -189,31 +191,31 @@ def search_posture(tree, task, rule, q, s, report):
         for i in range(equal):
             s.program[0, i] = max(s.program[0, i], -ERROR_LIMIT)
         _quadratic(task, s, settling)
-        soft = stuck
-        stuck = False
+        soft = converges_slowly
+        converges_slowly = False
         if not soft:
-            answer = solve_qp(
+            qp_status = solve_qp(
                 nv, m, equal, s.H, gradient, s.J, s.program[0], s.program[1], step_low, step_high,
-                step, s.dual, s.matrices[0], s.matrices[1], s.vectors, s.places,
+                step, s.dual, s.matrices[0], s.matrices[1], s.vectors, s.active_rows,
             )  # fmt: skip
-            soft = answer != SOLVED
+            soft = qp_status != SOLVED
         if soft:
             soft_steps += 1
             _quadratic(task, s, settling)
             _penalise(s, m, equal, rule[PENALTY] * (SETTLING_PENALTY if settling else 1.0))
             # the equalities come first and are now in the cost, so only the rows after them are passed
-            answer = solve_qp(
+            qp_status = solve_qp(
                 nv, m - equal, 0, s.H, gradient, s.J[equal:], s.program[0, equal:], s.program[1, equal:],
-                step_low, step_high, step, s.dual, s.matrices[0], s.matrices[1], s.vectors, s.places,
+                step_low, step_high, step, s.dual, s.matrices[0], s.matrices[1], s.vectors, s.active_rows,
             )  # fmt: skip
-            if answer != SOLVED:
+            if qp_status != SOLVED:
                 break
         else:
             for i in range(m):
-                price = max(price, min(2.0 * abs(s.dual[i]), 1e4))
+                multiplier = max(multiplier, min(2.0 * abs(s.dual[i]), 1e4))
         scale = 1.0
         accepted = False
-        merit = cost + price * total
+        merit = cost + multiplier * total
         new_total, new_worst, new_cost = total, worst, cost
         while scale > 0.02:
             integrate(q, step, scale, s.trial)
@@ -226,52 +228,52 @@ def search_posture(tree, task, rule, q, s, report):
                 accepted = new_total < total
             else:
                 accepted = (
-                    new_cost + price * new_total < merit
+                    new_cost + multiplier * new_total < merit
                     or new_total < 0.3 * total
-                    or (total < FUNNEL and new_total < FUNNEL)
+                    or (total < MAX_FREE_VIOLATION and new_total < MAX_FREE_VIOLATION)
                 )
             if accepted:
                 break
             scale *= 0.5
         if settling and not soft and new_total > 0.5 * total:
-            stuck = True
-        if not accepted and stuck and not soft:
+            converges_slowly = True
+        if not accepted and converges_slowly and not soft:
             evaluate(tree, task, q, True, s.work, s.frame, s.value, s.J, s.c, s.J_c, s.away)
             continue
         if not accepted:
             break
         for k in range(len(q)):
             q[k] = s.trial[k]
-        size = 0.0
+        step_size = 0.0
         for j in range(nv):
-            size = max(size, scale * abs(step[j]))
+            step_size = max(step_size, scale * abs(step[j]))
         total, worst, cost = new_total, new_worst, new_cost
-        if worst <= tolerance and (settling or (not soft and size <= step_tolerance)):
+        if worst <= tolerance and (settling or (not soft and step_size <= step_tolerance)):
             status = FOUND
             break
-        if total < NEAR and (size <= step_tolerance or soft or 2 * steps >= rule[MAX_STEPS]):
+        if total < MAX_SETTLING_VIOLATION and (step_size <= step_tolerance or soft or 2 * steps >= rule[MAX_STEPS]):
             settling = True
         if soft and soft_steps % 3 == 0:
-            if total > (1.0 - rule[SHRINK]) * before_soft:
+            if total > (1.0 - rule[MIN_DECREASE]) * before_soft:
                 break
             before_soft = total
         evaluate(tree, task, q, True, s.work, s.frame, s.value, s.J, s.c, s.J_c, s.away)
-    if status == MISSED:
+    if status == NOT_FOUND:
         evaluate(tree, task, q, True, s.work, s.frame, s.value, s.J, s.c, s.J_c, s.away)
         total, worst = _violation(s.value, s.low, s.high, m)
         cost = _cost(task, s.away, s.c)
         if worst <= tolerance:
             status = FOUND
-    report[STEPS] = steps
-    report[WORST] = worst
+    report[STEP_COUNT] = steps
+    report[WORST_VIOLATION] = worst
     report[COST] = cost
     report[SOFT_STEPS] = soft_steps
-    report[LAST_STEP] = size
+    report[LAST_STEP] = step_size
     return status
 
 
 @jit
-def missed_rows(tree, task, q, s, missed):
+def row_violations(tree, task, q, s, missed):
     """Write the violation of each row of a task at q (nq,).
 
     Parameters

@@ -9,8 +9,8 @@ quaternion ``(cos t/2, sin t/2 phi / t)``. With the rates ``phi'`` its angular v
 ``J^T`` times the moment. J is singular only at ``t = 2 pi``, beyond the range of any joint; the limits of the
 coordinates keep them away from it (``robot.urdf_joint``).
 
-A ball joint is modelled as three bodies at one place. The first two have the joint's frame and no mass, the third is
-the link; each has one column of J as its screw.
+A ball joint is modelled as three bodies with the same origin. The first two have the joint's frame and no mass, the
+third is the link; each has one column of J as its screw.
 """
 
 import math
@@ -23,8 +23,8 @@ from mcplan.core.rigid_body.tree import (
     ORIGIN,
     PARENT,
     POSE,
+    ROTATION_VECTOR,
     SCREW,
-    TURN,
     TYPE,
     VELOCITY,
     Q,
@@ -50,7 +50,7 @@ def coefficients(square):
 
 
 @jit_algebra
-def slopes(square):
+def coefficient_derivatives(square):
     """Return the derivatives of ``sinc t``, a and b by ``t² / 2``."""
     if square < SMALL:
         return (
@@ -64,7 +64,7 @@ def slopes(square):
 
 
 @jit_algebra
-def place_ball(tree, q, work, i):
+def write_ball_pose(tree, q, work, i):
     """Write pose and screw of one of a ball joint's bodies from its parent's pose."""
     joint, parent = tree.joint, tree.topology[i, PARENT]
     column = tree.topology[i, TYPE] - BALL
@@ -72,9 +72,9 @@ def place_ball(tree, q, work, i):
     x, y, z = q[first], q[first + 1], q[first + 2]
     square = x * x + y * y + z * z
     s, a, b = coefficients(square)
-    along = q[first + column]
+    coordinate = q[first + column]
     # column of J in the joint's frame: sinc e + a phi x e + b phi_c phi
-    jx, jy, jz = b * along * x, b * along * y, b * along * z
+    jx, jy, jz = b * coordinate * x, b * coordinate * y, b * coordinate * z
     if column == 0:
         jx, jy, jz = jx + s, jy + a * z, jz - a * y
     elif column == 1:
@@ -99,7 +99,7 @@ def place_ball(tree, q, work, i):
                 c * g + s * (e * y - f * x) + inner * z,
             )
         work[i, POSE + 3 * r], work[i, POSE + 3 * r + 1], work[i, POSE + 3 * r + 2] = e, f, g
-    work[i, TURN], work[i, TURN + 1], work[i, TURN + 2] = x, y, z
+    work[i, ROTATION_VECTOR], work[i, ROTATION_VECTOR + 1], work[i, ROTATION_VECTOR + 2] = x, y, z
     px, py, pz = work[i, POSE + 9], work[i, POSE + 10], work[i, POSE + 11]
     ax, ay, az = work[d, SCREW + 3], work[d, SCREW + 4], work[d, SCREW + 5]
     work[d, SCREW] = py * az - pz * ay
@@ -111,7 +111,8 @@ def place_ball(tree, q, work, i):
 def screw_rate(tree, v, work, i):
     """Return the rate of the screw (six scalars) of one of a ball joint's bodies.
 
-    The screw ``s = (p x e, e)``, ``e = A J_c``, changes with the motion of the parent link P and with J:
+    The screw is ``s = (p x e, e)`` with ``e = A J_c``: A is the joint frame in the world, c the body's column of J. It
+    changes with the motion of the parent link P and with J:
 
         s' = V_P x s + (p x c, c),    c = A J_c'
         J_c' = g (sinc)' e_c + g a' phi x e_c + a phi' x e_c + g b' phi_c phi + b (phi_c' phi + phi_c phi')
@@ -120,19 +121,19 @@ def screw_rate(tree, v, work, i):
     """
     parent, d = tree.topology[i, PARENT], tree.topology[i, DEGREE]
     column = tree.topology[i, TYPE] - BALL
-    k, above = tree.topology[i, V] - column, parent
+    k, joint_parent = tree.topology[i, V] - column, parent
     for _ in range(column):
-        above = tree.topology[above, PARENT]
-    x, y, z = work[i, TURN], work[i, TURN + 1], work[i, TURN + 2]
+        joint_parent = tree.topology[joint_parent, PARENT]
+    x, y, z = work[i, ROTATION_VECTOR], work[i, ROTATION_VECTOR + 1], work[i, ROTATION_VECTOR + 2]
     u, w, t = v[k], v[k + 1], v[k + 2]
     square = x * x + y * y + z * z
     _, a, b = coefficients(square)
-    ds, da, db = slopes(square)
+    ds, da, db = coefficient_derivatives(square)
     g = x * u + y * w + z * t
     mx, my, mz = g * da * x + a * u, g * da * y + a * w, g * da * z + a * t
-    at, rate = work[i, TURN + column], v[k + column]
-    back, along = g * db * at + b * rate, b * at
-    jx, jy, jz = back * x + along * u, back * y + along * w, back * z + along * t
+    coordinate, rate = work[i, ROTATION_VECTOR + column], v[k + column]
+    phi_factor, rate_factor = g * db * coordinate + b * rate, b * coordinate
+    jx, jy, jz = phi_factor * x + rate_factor * u, phi_factor * y + rate_factor * w, phi_factor * z + rate_factor * t
     if column == 0:
         jx, jy, jz = jx + g * ds, jy + mz, jz - my
     elif column == 1:
@@ -147,8 +148,8 @@ def screw_rate(tree, v, work, i):
     px, py, pz = work[i, POSE + 9], work[i, POSE + 10], work[i, POSE + 11]
     s0, s1, s2 = work[d, SCREW], work[d, SCREW + 1], work[d, SCREW + 2]
     s3, s4, s5 = work[d, SCREW + 3], work[d, SCREW + 4], work[d, SCREW + 5]
-    x, y, z = work[above, VELOCITY], work[above, VELOCITY + 1], work[above, VELOCITY + 2]
-    wx, wy, wz = work[above, VELOCITY + 3], work[above, VELOCITY + 4], work[above, VELOCITY + 5]
+    x, y, z = work[joint_parent, VELOCITY], work[joint_parent, VELOCITY + 1], work[joint_parent, VELOCITY + 2]
+    wx, wy, wz = work[joint_parent, VELOCITY + 3], work[joint_parent, VELOCITY + 4], work[joint_parent, VELOCITY + 5]
     return (
         wy * s2 - wz * s1 + y * s5 - z * s4 + py * cz - pz * cy,
         wz * s0 - wx * s2 + z * s3 - x * s5 + pz * cx - px * cz,
@@ -160,13 +161,13 @@ def screw_rate(tree, v, work, i):
 
 
 @jit_algebra
-def move_ball(tree, v, vd, scale, work, i):
+def write_ball_motion(tree, v, vd, scale, work, i):
     """Write velocity of one of a ball joint's bodies, and its acceleration for the accelerations ``scale vd``."""
     parent, d, k = tree.topology[i, PARENT], tree.topology[i, DEGREE], tree.topology[i, V]
-    rate, growth = v[k], scale * vd[k]
+    rate, acceleration = v[k], scale * vd[k]
     for n in range(6):
         work[i, VELOCITY + n] = work[parent, VELOCITY + n] + work[d, SCREW + n] * rate
-        work[i, ACCELERATION + n] = work[parent, ACCELERATION + n] + work[d, SCREW + n] * growth
+        work[i, ACCELERATION + n] = work[parent, ACCELERATION + n] + work[d, SCREW + n] * acceleration
     s0, s1, s2, s3, s4, s5 = screw_rate(tree, v, work, i)
     work[i, ACCELERATION] += s0 * rate
     work[i, ACCELERATION + 1] += s1 * rate

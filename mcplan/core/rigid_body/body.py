@@ -13,7 +13,7 @@ for all bodies the recursions need no coordinate transforms.
 import math
 
 from mcplan.core.jit import jit_algebra
-from mcplan.core.rigid_body.ball import move_ball, place_ball
+from mcplan.core.rigid_body.ball import write_ball_motion, write_ball_pose
 from mcplan.core.rigid_body.tree import (
     ACCELERATION,
     AXIS,
@@ -39,7 +39,7 @@ from mcplan.core.rigid_body.tree import (
 
 
 @jit_algebra
-def place_base(q, work):
+def write_base_pose(q, work):
     """Write pose and screws of body 0. The quaternion is normalised, so that R is always a rotation."""
     w, x, y, z = q[3], q[4], q[5], q[6]
     s = 2.0 / (w * w + x * x + y * y + z * z)
@@ -60,13 +60,13 @@ def place_base(q, work):
 
 
 @jit_algebra
-def place_body(tree, q, work, i):
+def write_body_pose(tree, q, work, i):
     """Write pose and screw of body i > 0 from its parent's pose.
 
     ``R = cos t A + (1 - cos t) a u' + sin t A [u]``  with A the joint frame in the world, u its axis, ``a = A u``
     """
     if tree.topology[i, TYPE] >= BALL:
-        place_ball(tree, q, work, i)
+        write_ball_pose(tree, q, work, i)
         return
     joint = tree.joint
     parent = tree.topology[i, PARENT]
@@ -118,7 +118,7 @@ def place_body(tree, q, work, i):
 
 
 @jit_algebra
-def weigh_body(tree, work, i):
+def write_body_inertia(tree, work, i):
     """Write the spatial inertia of body i alone: ``m``, ``m c``, ``R I R' + m (c'c 1 - c c')``."""
     body = tree.inertia
     a, b, c = work[i, POSE], work[i, POSE + 1], work[i, POSE + 2]
@@ -148,7 +148,7 @@ def weigh_body(tree, work, i):
 
 
 @jit_algebra
-def move_base(v, vd, scale, gravity, work):
+def write_base_motion(v, vd, scale, gravity, work):
     """Write velocity and acceleration of body 0: ``a = [scale vd_lin - w x v_lin + gravity z; scale wd]``."""
     x, y, z, wx, wy, wz = v[0], v[1], v[2], v[3], v[4], v[5]
     for k in range(6):
@@ -160,13 +160,13 @@ def move_base(v, vd, scale, gravity, work):
 
 
 @jit_algebra
-def move_body(tree, v, vd, scale, work, i):
+def write_body_motion(tree, v, vd, scale, work, i):
     """Write velocity of body i > 0, and its acceleration for the joint accelerations ``scale vd``."""
     if tree.topology[i, TYPE] >= BALL:
-        move_ball(tree, v, vd, scale, work, i)
+        write_ball_motion(tree, v, vd, scale, work, i)
         return
     parent, d, k = tree.topology[i, PARENT], tree.topology[i, DEGREE], tree.topology[i, V]
-    rate, growth = v[k], scale * vd[k]
+    rate, acceleration = v[k], scale * vd[k]
     s0, s1, s2 = work[d, SCREW], work[d, SCREW + 1], work[d, SCREW + 2]
     s3, s4, s5 = work[d, SCREW + 3], work[d, SCREW + 4], work[d, SCREW + 5]
     x, y, z = work[parent, VELOCITY], work[parent, VELOCITY + 1], work[parent, VELOCITY + 2]
@@ -179,16 +179,16 @@ def move_body(tree, v, vd, scale, work, i):
     work[i, VELOCITY + 5] = wz + s5 * rate
     # V_i x s_i = V_p x s_i, since s_i x s_i = 0
     a = ACCELERATION
-    work[i, a] = work[parent, a] + s0 * growth + rate * (wy * s2 - wz * s1 + y * s5 - z * s4)
-    work[i, a + 1] = work[parent, a + 1] + s1 * growth + rate * (wz * s0 - wx * s2 + z * s3 - x * s5)
-    work[i, a + 2] = work[parent, a + 2] + s2 * growth + rate * (wx * s1 - wy * s0 + x * s4 - y * s3)
-    work[i, a + 3] = work[parent, a + 3] + s3 * growth + rate * (wy * s5 - wz * s4)
-    work[i, a + 4] = work[parent, a + 4] + s4 * growth + rate * (wz * s3 - wx * s5)
-    work[i, a + 5] = work[parent, a + 5] + s5 * growth + rate * (wx * s4 - wy * s3)
+    work[i, a] = work[parent, a] + s0 * acceleration + rate * (wy * s2 - wz * s1 + y * s5 - z * s4)
+    work[i, a + 1] = work[parent, a + 1] + s1 * acceleration + rate * (wz * s0 - wx * s2 + z * s3 - x * s5)
+    work[i, a + 2] = work[parent, a + 2] + s2 * acceleration + rate * (wx * s1 - wy * s0 + x * s4 - y * s3)
+    work[i, a + 3] = work[parent, a + 3] + s3 * acceleration + rate * (wy * s5 - wz * s4)
+    work[i, a + 4] = work[parent, a + 4] + s4 * acceleration + rate * (wz * s3 - wx * s5)
+    work[i, a + 5] = work[parent, a + 5] + s5 * acceleration + rate * (wx * s4 - wy * s3)
 
 
 @jit_algebra
-def load_body(work, i):
+def write_body_force(work, i):
     """Write the spatial force that causes the motion of body i alone: ``f = I a + V x* I V``."""
     m, hx, hy, hz = work[i, SPATIAL], work[i, SPATIAL + 1], work[i, SPATIAL + 2], work[i, SPATIAL + 3]
     xx, yy, zz = work[i, SPATIAL + 4], work[i, SPATIAL + 5], work[i, SPATIAL + 6]
@@ -227,7 +227,7 @@ def momentum_of(work, i, d):
 
 
 @jit_algebra
-def along(work, d, column, i):
+def screw_product(work, d, column, i):
     """Return the inner product of the screw in row d with the six numbers from ``column`` on in row i."""
     return (
         work[d, SCREW] * work[i, column]

@@ -4,7 +4,7 @@ The momentum of the whole robot is linear, and angular about the centre of mass 
 """
 
 from mcplan.core.jit import jit_algebra
-from mcplan.core.rigid_body.body import momentum_of, place_base, place_body
+from mcplan.core.rigid_body.body import momentum_of, write_base_pose, write_body_pose
 from mcplan.core.rigid_body.inverse_dynamics import newton_euler
 from mcplan.core.rigid_body.mass_matrix import composite_inertias
 from mcplan.core.rigid_body.tree import COM, DEGREE, FORCE, MASS, PARENT, POSE, SCREW, SPATIAL, V
@@ -12,12 +12,12 @@ from mcplan.core.rigid_body.tree import COM, DEGREE, FORCE, MASS, PARENT, POSE, 
 
 @jit_algebra
 def composite_masses(tree, q, work):
-    """Fill pose and screw of every body, and mass and first moment of its subtree."""
-    place_base(q, work)
+    """Write pose and screw of every body, and mass and first moment of its subtree."""
+    write_base_pose(q, work)
     body = tree.inertia
     for i in range(len(tree.topology)):
         if i > 0:
-            place_body(tree, q, work, i)
+            write_body_pose(tree, q, work, i)
         m, x, y, z = body[i, MASS], body[i, COM], body[i, COM + 1], body[i, COM + 2]
         work[i, SPATIAL] = m
         for r in range(3):
@@ -35,7 +35,7 @@ def composite_masses(tree, q, work):
 
 @jit_algebra
 def com(tree, q, work, c):
-    """Centre of mass c (3,) in the world, m."""
+    """Write the centre of mass c (3,) in the world, m."""
     composite_masses(tree, q, work)
     for k in range(3):
         c[k] = q[k] + work[0, SPATIAL + 1 + k] / work[0, SPATIAL]
@@ -43,7 +43,7 @@ def com(tree, q, work, c):
 
 @jit_algebra
 def com_jacobian(tree, q, work, c, J):
-    """Centre of mass and Jacobian, ``dc/dt = J v``: column k is ``(m_k s_lin + s_ang x m_k c_k) / m`` of subtree k.
+    """Write the CoM and its Jacobian, ``dc/dt = J v``: column k is ``(m_k s_lin + s_ang x m_k c_k) / m`` of subtree k.
 
     Parameters
     ----------
@@ -100,17 +100,17 @@ def add_momentum_column(work, i, d, column, cx, cy, cz, A):
 
 @jit_algebra
 def centroidal_momentum_matrix(tree, q, work, A):
-    """Matrix A (6, nv) of the momentum ``A v``, kg m/s then kg m²/s, world axes."""
+    """Write the matrix A (6, nv) of the momentum ``A v``, kg m/s then kg m²/s, world axes."""
     composite_inertias(tree, q, work)
     fill_momentum_matrix(tree, work, A)
 
 
 @jit_algebra
 def centroidal_momentum_bias(tree, q, v, work, b):
-    """Rate of momentum at zero acceleration, ``b = Adot v`` (6,), N then N m about the centre of mass.
+    """Write the rate of momentum at zero acceleration, ``b = Adot v`` (6,), N then N m about the CoM.
 
-    The sum of ``I a + V x* I V`` over the bodies, without gravity; the moment of the inertial forces about the moving
-    centre of mass is the rate of the momentum about it.
+    It is the sum of ``I a + V x* I V`` over the bodies, without gravity. The moment of the inertial forces about
+    the moving centre of mass is the rate of the momentum about it.
     """
     newton_euler(tree, q, v, v, 0.0, 0.0, work)
     m = x = y = z = 0.0

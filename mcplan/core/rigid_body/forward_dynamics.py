@@ -2,7 +2,7 @@
 
 from mcplan.core.algebra.cholesky import cholesky, cholesky_solve
 from mcplan.core.jit import jit, jit_algebra
-from mcplan.core.rigid_body.body import along
+from mcplan.core.rigid_body.body import screw_product
 from mcplan.core.rigid_body.inverse_dynamics import gather_forces, newton_euler
 from mcplan.core.rigid_body.mass_matrix import add_inertias, fill_mass_matrix
 from mcplan.core.rigid_body.tree import (
@@ -11,7 +11,7 @@ from mcplan.core.rigid_body.tree import (
     DEGREE,
     FORCE,
     GRAVITY,
-    HANDLE,
+    JOINT_SPACE,
     PARENT,
     SCREW,
     SPATIAL,
@@ -20,7 +20,7 @@ from mcplan.core.rigid_body.tree import (
 
 
 @jit_algebra
-def spread_inertia(work, i):
+def write_articulated_inertia(work, i):
     """Write the lower triangle of body i's articulated inertia (6x6) from its own spatial inertia."""
     a = ARTICULATED
     m, x, y, z = work[i, SPATIAL], work[i, SPATIAL + 1], work[i, SPATIAL + 2], work[i, SPATIAL + 3]
@@ -42,7 +42,7 @@ def spread_inertia(work, i):
 
 @jit_algebra
 def multiply_inertia(work, i, row, column, k):
-    """Row k of body i's articulated inertia, whose lower triangle is filled, times six numbers of the workspace."""
+    """Return row k of body i's articulated inertia, whose lower triangle is filled, times six entries of a row."""
     value = 0.0
     for j in range(6):
         entry = ARTICULATED + (6 * k + j if j <= k else 6 * j + k)
@@ -52,10 +52,10 @@ def multiply_inertia(work, i, row, column, k):
 
 @jit_algebra
 def articulated_body(tree, q, v, force, work, vd):
-    """Acceleration ``vd = M^-1 (force - h)`` of a tree without mimic joints.
+    """Write the acceleration ``vd = M^-1 (force - h)`` of a tree without mimic joints.
 
-    Accelerations here are relative to the motion at zero ``vd``, whose forces recursive Newton-Euler has written to the
-    workspace. So there are no velocity products below.
+    Accelerations in the workspace are relative to the motion at zero ``vd``, whose forces recursive Newton-Euler has
+    written. So the recursion has no velocity products.
 
     Parameters
     ----------
@@ -67,34 +67,34 @@ def articulated_body(tree, q, v, force, work, vd):
     bodies = len(tree.topology)
     newton_euler(tree, q, v, v, 0.0, GRAVITY, work)
     for i in range(bodies):
-        spread_inertia(work, i)
+        write_articulated_inertia(work, i)
     for i in range(bodies - 1, 0, -1):
         parent, d, k = tree.topology[i, PARENT], tree.topology[i, DEGREE], tree.topology[i, V]
         for r in range(6):
-            work[i, HANDLE + r] = multiply_inertia(work, i, d, SCREW, r)
-        inertia = along(work, d, HANDLE, i) + tree.armature[k]
-        rest = force[k] - along(work, d, FORCE, i)
-        work[i, HANDLE + 6] = inertia
-        work[i, HANDLE + 7] = rest
+            work[i, JOINT_SPACE + r] = multiply_inertia(work, i, d, SCREW, r)
+        inertia = screw_product(work, d, JOINT_SPACE, i) + tree.armature[k]
+        remaining = force[k] - screw_product(work, d, FORCE, i)
+        work[i, JOINT_SPACE + 6] = inertia
+        work[i, JOINT_SPACE + 7] = remaining
         share = 1.0 / inertia
         for r in range(6):
-            handle = share * work[i, HANDLE + r]
-            work[parent, FORCE + r] += work[i, FORCE + r] + handle * rest
+            gain = share * work[i, JOINT_SPACE + r]
+            work[parent, FORCE + r] += work[i, FORCE + r] + gain * remaining
             for c in range(r + 1):
                 entry = ARTICULATED + 6 * r + c
-                work[parent, entry] += work[i, entry] - handle * work[i, HANDLE + c]
+                work[parent, entry] += work[i, entry] - gain * work[i, JOINT_SPACE + c]
     solve_base(force, work)
     for r in range(6):
         vd[r] = work[0, ACCELERATION + r]
     for i in range(1, bodies):
         parent, d, k = tree.topology[i, PARENT], tree.topology[i, DEGREE], tree.topology[i, V]
-        rest = work[i, HANDLE + 7]
+        remaining = work[i, JOINT_SPACE + 7]
         for r in range(6):
-            rest -= work[i, HANDLE + r] * work[parent, ACCELERATION + r]
-        growth = rest / work[i, HANDLE + 6]
-        vd[k] = growth
+            remaining -= work[i, JOINT_SPACE + r] * work[parent, ACCELERATION + r]
+        acceleration = remaining / work[i, JOINT_SPACE + 6]
+        vd[k] = acceleration
         for r in range(6):
-            work[i, ACCELERATION + r] = work[parent, ACCELERATION + r] + work[d, SCREW + r] * growth
+            work[i, ACCELERATION + r] = work[parent, ACCELERATION + r] + work[d, SCREW + r] * acceleration
 
 
 @jit_algebra
@@ -121,7 +121,7 @@ def solve_base(force, work):
 
 @jit_algebra
 def factorised_dynamics(tree, q, v, force, work, M, vd):
-    """Acceleration by the Cholesky factor of M, which overwrites M (nv, nv); for any tree, also with mimic joints."""
+    """Write the acceleration by the Cholesky factor of M (nv, nv), which is overwritten; also with mimic joints."""
     newton_euler(tree, q, v, v, 0.0, GRAVITY, work)
     gather_forces(tree, work, vd)
     add_inertias(tree, work)
@@ -135,7 +135,7 @@ def factorised_dynamics(tree, q, v, force, work, M, vd):
 
 @jit
 def forward_dynamics(tree, q, v, force, work, M, vd):
-    """Acceleration ``vd = M^-1 (force - h)``.
+    """Write the acceleration ``vd = M^-1 (force - h)``.
 
     Parameters
     ----------

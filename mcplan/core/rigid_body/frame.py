@@ -1,36 +1,39 @@
 """Frames fixed to bodies: pose, Jacobian, velocity, bias acceleration. World axes, at the frame's origin."""
 
 from mcplan.core.jit import jit_algebra
-from mcplan.core.rigid_body.body import move_base, move_body, place_base, place_body
-from mcplan.core.rigid_body.tree import ACCELERATION, DEGREE, HANDLE, ORIGIN, PARENT, POSE, SCREW, VELOCITY, V
+from mcplan.core.rigid_body.body import write_base_motion, write_base_pose, write_body_motion, write_body_pose
+from mcplan.core.rigid_body.tree import ACCELERATION, DEGREE, JOINT_SPACE, ORIGIN, PARENT, POSE, SCREW, VELOCITY, V
 
 
 @jit_algebra
-def place_bodies(tree, q, work):
-    """Fill pose and screw of every body."""
-    place_base(q, work)
+def write_body_poses(tree, q, work):
+    """Write pose and screw of every body."""
+    write_base_pose(q, work)
     for i in range(1, len(tree.topology)):
-        place_body(tree, q, work, i)
+        write_body_pose(tree, q, work, i)
 
 
 @jit_algebra
-def place_path(tree, q, work, body):
-    """Fill pose and screw of the bodies from the base to ``body``; column ``HANDLE`` lists them, last body first."""
-    place_base(q, work)
+def write_path_poses(tree, q, work, body):
+    """Write pose and screw of the bodies on the path from the base to ``body``; return their number without the base.
+
+    Column ``JOINT_SPACE`` lists them, the last body first.
+    """
+    write_base_pose(q, work)
     depth = 0
     i = body
     while i > 0:
-        work[depth, HANDLE] = i
+        work[depth, JOINT_SPACE] = i
         depth += 1
         i = tree.topology[i, PARENT]
     for k in range(depth - 1, -1, -1):
-        place_body(tree, q, work, int(work[k, HANDLE]))
+        write_body_pose(tree, q, work, int(work[k, JOINT_SPACE]))
     return depth
 
 
 @jit_algebra
 def frame_arm(work, body, offset):
-    """Vector from the base origin to a frame's origin (three scalars); ``offset`` (12,) is its pose in the body."""
+    """Return the vector from the base origin to the origin of a frame, whose pose in the body is ``offset`` (12,)."""
     x, y, z = offset[ORIGIN], offset[ORIGIN + 1], offset[ORIGIN + 2]
     return (
         work[body, POSE + 9] + work[body, POSE] * x + work[body, POSE + 1] * y + work[body, POSE + 2] * z,
@@ -91,14 +94,14 @@ def fill_frame_motion(work, body, x, y, z, velocity, bias):
 
 @jit_algebra
 def frame_pose(tree, q, body, offset, work, X):
-    """Pose X (4, 4) of a frame in the world.
+    """Write the pose X (4, 4) of a frame in the world.
 
     Parameters
     ----------
     body : index of the body that carries the frame
     offset : (12,) rotation (row-major) and position of the frame in the body's frame
     """
-    place_path(tree, q, work, body)
+    write_path_poses(tree, q, work, body)
     x, y, z = frame_arm(work, body, offset)
     X[0, 3] = q[0] + x
     X[1, 3] = q[1] + y
@@ -116,34 +119,34 @@ def frame_pose(tree, q, body, offset, work, X):
 
 @jit_algebra
 def frame_jacobian(tree, q, body, offset, work, J):
-    """Jacobian J (6, nv): ``J v`` is the frame's linear and angular velocity."""
-    place_path(tree, q, work, body)
+    """Write the Jacobian J (6, nv): ``J v`` is the frame's linear and angular velocity."""
+    write_path_poses(tree, q, work, body)
     x, y, z = frame_arm(work, body, offset)
     fill_frame_jacobian(tree, work, body, x, y, z, J)
 
 
 @jit_algebra
 def frame_bias_acceleration(tree, q, v, body, offset, work, a):
-    """Classical acceleration ``a = Jdot v`` (6,) of a frame at zero vd."""
-    move_base(v, v, 0.0, 0.0, work)
-    for k in range(place_path(tree, q, work, body) - 1, -1, -1):
-        move_body(tree, v, v, 0.0, work, int(work[k, HANDLE]))
+    """Write the classical acceleration ``a = Jdot v`` (6,) of a frame at zero vd."""
+    write_base_motion(v, v, 0.0, 0.0, work)
+    for k in range(write_path_poses(tree, q, work, body) - 1, -1, -1):
+        write_body_motion(tree, v, v, 0.0, work, int(work[k, JOINT_SPACE]))
     x, y, z = frame_arm(work, body, offset)
     fill_frame_motion(work, body, x, y, z, a, a)
 
 
 @jit_algebra
 def frame_motion(tree, q, v, vd, body, offset, work, out):
-    """Pose, velocity and classical acceleration of a frame.
+    """Write pose, velocity and classical acceleration of a frame.
 
     Parameters
     ----------
     v, vd : (nv,) velocity and acceleration
     out : (24,) rotation (row-major), position, velocity and acceleration (6 each, linear then angular, world axes)
     """
-    move_base(v, vd, 1.0, 0.0, work)
-    for k in range(place_path(tree, q, work, body) - 1, -1, -1):
-        move_body(tree, v, vd, 1.0, work, int(work[k, HANDLE]))
+    write_base_motion(v, vd, 1.0, 0.0, work)
+    for k in range(write_path_poses(tree, q, work, body) - 1, -1, -1):
+        write_body_motion(tree, v, vd, 1.0, work, int(work[k, JOINT_SPACE]))
     x, y, z = frame_arm(work, body, offset)
     fill_frame_motion(work, body, x, y, z, out[12:18], out[18:24])
     for i in range(3):

@@ -9,7 +9,13 @@ matrices are those of the mixed velocity. Charts: ``mcplan.textbook.coordinates`
 
 from mcplan.core.jit import jit_algebra
 from mcplan.core.rigid_body.ball import screw_rate
-from mcplan.core.rigid_body.body import move_base, move_body, place_base, place_body, weigh_body
+from mcplan.core.rigid_body.body import (
+    write_base_motion,
+    write_base_pose,
+    write_body_inertia,
+    write_body_motion,
+    write_body_pose,
+)
 from mcplan.core.rigid_body.tree import BALL, DEGREE, MASS, PARENT, SCREW, SPATIAL, TYPE, VELOCITY, V
 
 
@@ -81,7 +87,7 @@ def body_jacobians(tree, v, work, body, J, Jdot, rows):
 
 @jit_algebra
 def lagrangian_matrices(tree, q, v, J, Jdot, work, rows, M, N):
-    """Matrices of eq. 25 and 26, body by body from Jacobians about the centres of mass.
+    """Write the matrices of eq. 25 and 26, body by body from Jacobians about the centres of mass.
 
     ``M = sum J_t' m J_t + J_r' I J_r``
     ``N = sum J_t' m Jdot_t + J_r' I Jdot_r - J_r' [I w x] J_r``      (rotational terms in body axes)
@@ -98,14 +104,14 @@ def lagrangian_matrices(tree, q, v, J, Jdot, work, rows, M, N):
     size, nv = len(M), len(v)
     M[:, :] = 0.0
     N[:, :] = 0.0
-    place_base(q, work)
-    weigh_body(tree, work, 0)
-    move_base(v, v, 0.0, 0.0, work)
+    write_base_pose(q, work)
+    write_body_inertia(tree, work, 0)
+    write_base_motion(v, v, 0.0, 0.0, work)
     for i in range(len(tree.topology)):
         if i > 0:
-            place_body(tree, q, work, i)
-            weigh_body(tree, work, i)
-            move_body(tree, v, v, 0.0, work, i)
+            write_body_pose(tree, q, work, i)
+            write_body_inertia(tree, work, i)
+            write_body_motion(tree, v, v, 0.0, work, i)
         body_jacobians(tree, v, work, i, J, Jdot, rows)
         m = tree.inertia[i, MASS]
         share = 1.0 / m if m > 0.0 else 0.0

@@ -42,7 +42,7 @@ def integrate(q, v, dt, out):
 
 @jit
 def difference(q0, q1, out):
-    """Velocity (nv,) from q0 to q1 in unit time, with the shorter base rotation: ``integrate(q0, out, 1) = q1``.
+    """Write the velocity from q0 to q1 in unit time, with the shorter base rotation: ``integrate(q0, out, 1) = q1``.
 
     Parameters
     ----------
@@ -68,22 +68,22 @@ def difference(q0, q1, out):
 
 
 @jit
-def nearest(known, q, weight, out):
-    """Return the index of the configuration nearest to q: least ``|weight * difference|``.
+def nearest_configuration(candidates, q, weight, out):
+    """Return the index of the candidate nearest to q: smallest ``|weight * difference|``.
 
     Parameters
     ----------
-    known : (k, nq) with unit quaternions, k > 0
+    candidates : (k, nq) with unit quaternions, k > 0
     q : (nq,)
     weight : (nv,)
     out : (nv,) scratch
     """
-    best, least = 0, math.inf
-    for i in range(len(known)):
-        difference(known[i], q, out)
+    index, min_square = 0, math.inf
+    for i in range(len(candidates)):
+        difference(candidates[i], q, out)
         square = 0.0
         for k in range(len(out)):
             square += (weight[k] * out[k]) ** 2
-        if square < least:
-            best, least = i, square
-    return best
+        if square < min_square:
+            index, min_square = i, square
+    return index

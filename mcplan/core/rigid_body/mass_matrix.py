@@ -1,18 +1,18 @@
 """Joint-space inertia by the composite-rigid-body algorithm (Featherstone 2008, table 6.2)."""
 
 from mcplan.core.jit import jit_algebra
-from mcplan.core.rigid_body.body import momentum_of, place_base, place_body, weigh_body
+from mcplan.core.rigid_body.body import momentum_of, write_base_pose, write_body_inertia, write_body_pose
 from mcplan.core.rigid_body.tree import DEGREE, PARENT, SCREW, SPATIAL, V
 
 
 @jit_algebra
 def composite_inertias(tree, q, work):
-    """Fill pose and screw of every body, and the inertia of its subtree."""
-    place_base(q, work)
-    weigh_body(tree, work, 0)
+    """Write pose and screw of every body, and the inertia of its subtree."""
+    write_base_pose(q, work)
+    write_body_inertia(tree, work, 0)
     for i in range(1, len(tree.topology)):
-        place_body(tree, q, work, i)
-        weigh_body(tree, work, i)
+        write_body_pose(tree, q, work, i)
+        write_body_inertia(tree, work, i)
     add_inertias(tree, work)
 
 
@@ -74,7 +74,7 @@ def fill_mass_matrix(tree, work, M):
 
 @jit_algebra
 def mass_matrix(tree, q, work, M):
-    """Mass matrix for the mixed velocity, armature included.
+    """Write the mass matrix for the mixed velocity, armature included.
 
     Parameters
     ----------

@@ -1,15 +1,16 @@
 """Dynamics terms of a whole-body controller at one state: M, h, momentum, CoM and frames in one pass over the tree."""
 
 from mcplan.core.jit import jit_algebra
-from mcplan.core.rigid_body.body import along
+from mcplan.core.rigid_body.body import screw_product
 from mcplan.core.rigid_body.com import fill_momentum_matrix
 from mcplan.core.rigid_body.frame import fill_frame_jacobian, fill_frame_motion, frame_arm
 from mcplan.core.rigid_body.inverse_dynamics import newton_euler
 from mcplan.core.rigid_body.mass_matrix import fill_mass_matrix
 from mcplan.core.rigid_body.tree import DEGREE, FORCE, GRAVITY, PARENT, POSE, SCREW, SPATIAL, V
 
-COM_NOW, COM_VELOCITY, COM_BIAS, MOMENTUM, MOMENTUM_BIAS, SUMMARY_SIZE = 0, 3, 6, 9, 15, 21
-"""First entries in the summary: CoM, its velocity, its ``Jdot v``, momentum (6), ``Adot v`` (6)."""
+COM_POSITION, COM_VELOCITY, COM_BIAS, MOMENTUM, MOMENTUM_BIAS, SUMMARY_SIZE = 0, 3, 6, 9, 15, 21
+"""Index of the first entry of each quantity in the summary: position of the CoM (3), its velocity (3), its ``Jdot v``
+(3), momentum (6, linear, and angular about the CoM), its ``Adot v`` (6)."""
 
 FRAME_R, FRAME_P, FRAME_VELOCITY, FRAME_BIAS, FRAME_SIZE = 0, 9, 12, 18, 24
 """Columns of the frames' values: rotation (9, row-major), position, velocity (6), classical bias acceleration (6)."""
@@ -17,7 +18,7 @@ FRAME_R, FRAME_P, FRAME_VELOCITY, FRAME_BIAS, FRAME_SIZE = 0, 9, 12, 18, 24
 
 @jit_algebra
 def fill_terms(tree, q, v, body, offset, work, M, h, A, summary, J, frames):
-    """Fill all outputs from the state.
+    """Write all outputs at a state.
 
     Gravity is added after the sums, as the weight of each joint's subtree. So one Newton-Euler pass without gravity
     yields h as well as the bias accelerations of frames and momentum.
@@ -25,13 +26,16 @@ def fill_terms(tree, q, v, body, offset, work, M, h, A, summary, J, frames):
     Parameters
     ----------
     q : (nq,), v : (nv,)
-    body : (frames,) int64, offset : (frames, 12) the frames: body and pose in it
+    body, offset : (frames,) int64, (frames, 12): body that carries each frame, and pose in the body
     work : workspace
-    M : (nv, nv) out; h : (nv,) out
-    A : (9, nv) out: momentum matrix (6), Jacobian of the centre of mass (3)
-    summary : (21,) out, see ``COM_NOW`` ..
-    J : (frames, 6, nv) out; frames : (frames, 24) out, see ``FRAME_R`` ..
+    M : (nv, nv) out, mass matrix
+    h : (nv,) out, Coriolis, centrifugal and gravity forces
+    A : (9, nv) out, momentum matrix (6), Jacobian of the centre of mass (3)
+    summary : (21,) out, see ``COM_POSITION`` ..
+    J : (frames, 6, nv) out, Jacobians of the frames
+    frames : (frames, 24) out, see ``FRAME_R`` ..
     """
+    # without accelerations and gravity: the scale 0 makes the second v irrelevant
     newton_euler(tree, q, v, v, 0.0, 0.0, work)
     nv = len(v)
     h[:] = 0.0
@@ -41,12 +45,13 @@ def fill_terms(tree, q, v, body, offset, work, M, h, A, summary, J, frames):
             work[parent, FORCE + k] += work[i, FORCE + k]
         for k in range(10):
             work[parent, SPATIAL + k] += work[i, SPATIAL + k]
+        # force of gravity on the subtree along the screw, over g: z component of m s_lin + s_ang x m c
         weight = (
             work[i, SPATIAL] * work[d, SCREW + 2]
             + work[i, SPATIAL + 2] * work[d, SCREW + 3]
             - work[i, SPATIAL + 1] * work[d, SCREW + 4]
         )
-        h[tree.topology[i, V]] += along(work, d, FORCE, i) + GRAVITY * weight
+        h[tree.topology[i, V]] += screw_product(work, d, FORCE, i) + GRAVITY * weight
     for k in range(6):
         h[k] = work[0, FORCE + k]
     m, x, y, z = work[0, SPATIAL], work[0, SPATIAL + 1], work[0, SPATIAL + 2], work[0, SPATIAL + 3]
@@ -60,9 +65,9 @@ def fill_terms(tree, q, v, body, offset, work, M, h, A, summary, J, frames):
         for k in range(nv):
             A[6 + row, k] = scale * A[row, k]
     x, y, z = scale * x, scale * y, scale * z
-    summary[0] = q[0] + x
-    summary[1] = q[1] + y
-    summary[2] = q[2] + z
+    summary[COM_POSITION] = q[0] + x
+    summary[COM_POSITION + 1] = q[1] + y
+    summary[COM_POSITION + 2] = q[2] + z
     for row in range(6):
         value = 0.0
         for k in range(nv):

@@ -12,9 +12,9 @@ PARENT, TYPE, Q, V, DEGREE = range(5)
 """Columns of ``Tree.topology``: parent body, joint type, first index in q, first index in v, first row in ``screw``."""
 
 FLOATING, REVOLUTE, PRISMATIC, BALL = range(4)
-"""Joint types. Only ``body.place_body`` and ``body.move_body`` read them: for all other code the base has six degrees
-of freedom and each further body one. A ball joint is three bodies at one place, of the types ``BALL`` to ``BALL + 2``;
-the last is the link and the others have no mass; see `ball`."""
+"""Joint types. Only ``body.write_body_pose`` and ``body.write_body_motion`` read them: for all other code the base has
+six degrees of freedom and each further body one. A ball joint is three bodies with the same origin, of the types
+``BALL`` to ``BALL + 2``; the last is the link and the others have no mass; see `ball`."""
 
 ROTATION, ORIGIN, AXIS, MULTIPLIER, OFFSET = 0, 9, 12, 15, 16
 """Columns of ``Tree.joint``: rotation (9, row-major) and origin (3) of the joint in the parent body's frame, unit axis
@@ -38,7 +38,7 @@ class Tree(NamedTuple):
     armature: np.ndarray  # (nv,) float64, kg m² or kg; of the base zero, unless it is fixed and massless
 
 
-POSE, SCREW, VELOCITY, ACCELERATION, FORCE, SPATIAL, ARTICULATED, HANDLE, TURN, WORK_COLUMNS = (
+POSE, SCREW, VELOCITY, ACCELERATION, FORCE, SPATIAL, ARTICULATED, JOINT_SPACE, ROTATION_VECTOR, WORK_COLUMNS = (
     0,
     12,
     18,
@@ -54,17 +54,17 @@ POSE, SCREW, VELOCITY, ACCELERATION, FORCE, SPATIAL, ARTICULATED, HANDLE, TURN, 
 then angular, in world axes. They and all positions are relative to the base origin, so that results do not depend on
 the robot's position in the world.
 
-=============  ==  ==========================================================================================
-POSE           12  rotation (row-major) in the world, and position from the base origin
-SCREW           6  motion of a degree of freedom at unit rate, times the multiplier of a mimic joint
-VELOCITY        6  spatial velocity
-ACCELERATION    6  spatial acceleration; with gravity as an upward acceleration of the base where loads are wanted
-FORCE           6  spatial force that the parent exerts
-SPATIAL        10  m, m c, inertia about the base origin (xx yy zz xy xz yz): of the body, or of its subtree
-ARTICULATED    36  articulated inertia (6x6)
-HANDLE          8  articulated inertia times screw (6), joint-space inertia, remaining joint force
-TURN            3  rotation vector of the ball joint that a body belongs to
-=============  ==  ==========================================================================================
+===============  ==  ==========================================================================================
+POSE             12  rotation (row-major) in the world, and position from the base origin
+SCREW             6  motion of a degree of freedom at unit rate, times the multiplier of a mimic joint
+VELOCITY          6  spatial velocity
+ACCELERATION      6  spatial acceleration; with gravity as an upward acceleration of the base where loads are wanted
+FORCE             6  spatial force that the parent exerts
+SPATIAL          10  m, m c, inertia about the base origin (xx yy zz xy xz yz): of the body, or of its subtree
+ARTICULATED      36  articulated inertia (6x6)
+JOINT_SPACE       8  articulated inertia times screw (6), joint-space inertia, remaining joint force
+ROTATION_VECTOR   3  rotation vector of the ball joint that a body belongs to
+===============  ==  ==========================================================================================
 """
 
 Workspace = np.ndarray

@@ -4,11 +4,11 @@
 
 The variables are the slacks of the caps, ``z``, and the multiples ``x`` of rays. With the dual variables ``y`` of the
 rows, the value of a triple of unknowns is ``rows' y`` per unit. The best ray of its exact cone or ball enters the
-program if its value exceeds the cost of its cap. If no such ray is left, the optimum is exact; in phase 1 it means that
-no forces within the exact cones exist.
+program if its value exceeds the cost of its cap. If there is no such ray, the optimum is exact; in phase 1 this means
+that no forces within the exact cones exist.
 
-In series of programs (`minimise_few`) the rays of the polytopes, some hundred with grips, enter in the same manner: a
-tableau with only the rays in use is a fraction as large.
+In series of programs (`minimise_with_few_rays`) the rays of the polytopes, some hundred with grips, enter in the
+same manner: a tableau with only the rays in use is a fraction as large.
 
 Source: Dantzig & Wolfe (1960), applied to the cones of one contact point each.
 """
@@ -21,14 +21,17 @@ import numpy as np
 from mcplan.core.jit import jit, jit_allocating
 from mcplan.core.optimize import simplex
 from mcplan.core.optimize.simplex import Program
-from mcplan.core.statics.rays import Triples, best_ray
+from mcplan.core.statics.rays import Triples, most_valuable_ray
 
-GAIN_TOLERANCE = 1e-8
-ROUNDS = 80
+MIN_GAIN = 1e-8
+"""A ray enters the program if it lowers the cost by more than this per unit."""
+
+MAX_ROUNDS = 80
+"""Largest number of times that rays enter."""
 
 
 class StaticWork(NamedTuple):
-    """A program over forces.
+    """A linear program over contact forces, and the tables of its rays.
 
     Parameters
     ----------
@@ -50,7 +53,7 @@ class StaticWork(NamedTuple):
 
 
 class Rays(NamedTuple):
-    """The rays from which a program takes those that it needs: their triples (n,), in order, and the rays (n, 3)."""
+    """All rays of the polytopes, from which a program takes those that it needs: triples (n,) in order, rays (n, 3)."""
 
     owner: np.ndarray
     ray: np.ndarray
@@ -78,13 +81,13 @@ def start(work, slack):
 
 
 @jit
-def worth_of(work, k, worth):
-    """Write the value ``worth`` (3,) per unknown of triple ``k``, by the dual variables; return that of its cap."""
+def triple_value(work, k, value):
+    """Write the value ``value`` (3,) per unknown of triple ``k``, by the dual variables; return that of its cap."""
     rows, triples, y = work.rows, work.triples, work.y
-    worth[0], worth[1], worth[2] = 0.0, 0.0, 0.0
+    value[0], value[1], value[2] = 0.0, 0.0, 0.0
     for i in range(len(rows)):
         for r in range(3):
-            worth[r] += rows[i, 3 * k + r] * y[i]
+            value[r] += rows[i, 3 * k + r] * y[i]
     return triples.share[k] * y[len(rows) + triples.cap[k]] if triples.cap[k] >= 0 else 0.0
 
 
@@ -95,18 +98,18 @@ def add_rays(work, artificial):
     if program.count[0] + len(triples.kind) > program.A.shape[1]:
         drop_rays(work)
     simplex.duals(program, work.y, artificial)
-    worth, found = np.empty(3), 0
+    value, count = np.empty(3), 0
     for k in range(len(triples.kind)):
-        cap = worth_of(work, k, worth)
-        j = program.count[0] + found
-        best_ray(triples, k, worth, work.ray[j])
-        gain = worth[0] * work.ray[j, 0] + worth[1] * work.ray[j, 1] + worth[2] * work.ray[j, 2] + cap
-        if gain > GAIN_TOLERANCE:
+        cap = triple_value(work, k, value)
+        j = program.count[0] + count
+        most_valuable_ray(triples, k, value, work.ray[j])
+        gain = value[0] * work.ray[j, 0] + value[1] * work.ray[j, 1] + value[2] * work.ray[j, 2] + cap
+        if gain > MIN_GAIN:
             work.owner[j] = k
             write_rays(work, j, j + 1)
-            found += 1
-    simplex.append(program, found, artificial)
-    return found
+            count += 1
+    simplex.append(program, count, artificial)
+    return count
 
 
 @jit_allocating
@@ -114,27 +117,27 @@ def drop_rays(work):
     """Remove all rays that are not in the basis, to free columns of the tableau."""
     A, T, basis, count = work.program.A, work.program.T, work.program.basis, work.program.count
     m = len(basis)
-    kept = work.first[1]
+    end = work.first[1]
     for j in range(work.first[1], count[0]):
         for i in range(m):
             if basis[i] == 1 + m + j:
-                A[:, kept] = A[:, j]
-                T[:, 1 + m + kept] = T[:, 1 + m + j]
-                work.owner[kept] = work.owner[j]
-                work.ray[kept] = work.ray[j]
-                basis[i] = 1 + m + kept
-                kept += 1
+                A[:, end] = A[:, j]
+                T[:, 1 + m + end] = T[:, 1 + m + j]
+                work.owner[end] = work.owner[j]
+                work.ray[end] = work.ray[j]
+                basis[i] = 1 + m + end
+                end += 1
                 break
-    count[0] = kept
+    count[0] = end
 
 
 @jit
-def find_exact(work):
-    """Continue an infeasible phase 1 with the rays of the exact cones; return the status."""
-    for _ in range(ROUNDS):
+def find_feasible_exact(work):
+    """Continue an infeasible phase 1 with rays of the exact cones; return the status."""
+    for _ in range(MAX_ROUNDS):
         if add_rays(work, 1.0) == 0:
             break
-        status = simplex.seek(work.program)
+        status = simplex.continue_phase_1(work.program)
         if status != simplex.INFEASIBLE:
             return status
     return simplex.INFEASIBLE
@@ -142,10 +145,10 @@ def find_exact(work):
 
 @jit
 def minimise(work, cost, exact):
-    """Minimise ``cost' x`` (capacity,), which is zero at the rays; return the status."""
+    """Minimise ``cost' x``, cost (capacity,) zero at the rays; return the status. ``exact``: over the exact cones."""
     status = simplex.minimise(work.program, cost)
     if exact:
-        for _ in range(ROUNDS):
+        for _ in range(MAX_ROUNDS):
             if status != simplex.OPTIMAL or add_rays(work, 0.0) == 0:
                 break
             status = simplex.minimise(work.program, cost)
@@ -153,10 +156,10 @@ def minimise(work, cost, exact):
 
 
 @jit
-def least_reach(work, cost, first, last, most, x):
+def smallest_maximum(work, cost, first, last, upper, x):
     """Return the smallest maximum of the variables from ``first`` to ``last - 1``, each maximised alone.
 
-    The other ones are zero. The result is at most ``most``; NaN if a program is not solved.
+    The other ones are zero. The result is at most ``upper``; NaN if a program is not solved.
 
     Parameters
     ----------
@@ -165,35 +168,35 @@ def least_reach(work, cost, first, last, most, x):
     """
     program = work.program
     m = len(program.b)
-    least = most
+    smallest = upper
     for j in range(first, last):
-        program.upper[1 + m + j] = least
+        program.upper[1 + m + j] = smallest
         cost[j] = -1.0
         status = minimise(work, cost, True)
         simplex.solution(program, x)
-        least = min(least, x[j])
+        smallest = min(smallest, x[j])
         cost[j] = 1.0
-        back = minimise(work, cost, True)
+        return_status = minimise(work, cost, True)
         cost[j] = 0.0
-        if status != simplex.OPTIMAL or back != simplex.OPTIMAL:
+        if status != simplex.OPTIMAL or return_status != simplex.OPTIMAL:
             return math.nan
-        simplex.hold_at_zero(program, j, j + 1)
-    return least
+        simplex.fix_at_zero(program, j, j + 1)
+    return smallest
 
 
 @jit_allocating
-def enter(work, rays, artificial):
+def add_best_ray(work, rays, artificial):
     """Append the most valuable ray; return whether there is one. ``artificial``: 1 in phase 1, else 0."""
     program, ray = work.program, rays.ray
     simplex.duals(program, work.y, artificial)
-    worth, cap, of, best, most = np.empty(3), 0.0, -1, -1, GAIN_TOLERANCE
+    value, cap, triple, best, max_gain = np.empty(3), 0.0, -1, -1, MIN_GAIN
     for n in range(len(rays.owner)):
-        if rays.owner[n] != of:
-            of = rays.owner[n]
-            cap = worth_of(work, of, worth)
-        gain = worth[0] * ray[n, 0] + worth[1] * ray[n, 1] + worth[2] * ray[n, 2] + cap
-        if gain > most:
-            best, most = n, gain
+        if rays.owner[n] != triple:
+            triple = rays.owner[n]
+            cap = triple_value(work, triple, value)
+        gain = value[0] * ray[n, 0] + value[1] * ray[n, 1] + value[2] * ray[n, 2] + cap
+        if gain > max_gain:
+            best, max_gain = n, gain
     if best < 0:
         return False
     if program.count[0] == program.A.shape[1]:
@@ -208,38 +211,38 @@ def enter(work, rays, artificial):
 
 
 @jit_allocating
-def start_few(work, rays, slack):
+def start_with_few_rays(work, rays, slack):
     """Find a feasible point, starting with the rays in the basis of the previous program; return the status."""
     drop_rays(work)
     status = start(work, slack)
     for _ in range(len(rays.owner)):
-        if status != simplex.INFEASIBLE or not enter(work, rays, 1.0):
+        if status != simplex.INFEASIBLE or not add_best_ray(work, rays, 1.0):
             break
-        status = simplex.seek(work.program)
+        status = simplex.continue_phase_1(work.program)
     return status
 
 
 @jit_allocating
-def minimise_few(work, rays, cost):
+def minimise_with_few_rays(work, rays, cost):
     """Minimise ``cost' x`` (capacity,), which is zero at the rays, over all of them; return the status.
 
-    It does not check the tableau for rounding (`simplex.is_sound`), unlike `minimise_surely`.
+    It does not check the tableau for rounding (`simplex.is_accurate`), unlike `minimise_checked`.
     """
     simplex.price_row(work.program, cost)
     status = simplex.iterate(work.program)
     for _ in range(len(rays.owner)):
-        if status != simplex.OPTIMAL or not enter(work, rays, 0.0):
+        if status != simplex.OPTIMAL or not add_best_ray(work, rays, 0.0):
             break
         status = simplex.iterate(work.program)
     return status
 
 
 @jit_allocating
-def minimise_surely(work, rays, cost):
-    """Minimise like `minimise_few`, and compute the tableau again if rounding has spoilt it."""
-    for _ in range(ROUNDS):
-        status = minimise_few(work, rays, cost)
-        if status != simplex.STALLED and simplex.is_sound(work.program):
+def minimise_checked(work, rays, cost):
+    """Minimise like `minimise_with_few_rays`, and compute the tableau again if rounding has spoilt it."""
+    for _ in range(MAX_ROUNDS):
+        status = minimise_with_few_rays(work, rays, cost)
+        if status != simplex.STALLED and simplex.is_accurate(work.program):
             return status
         status = simplex.minimise(work.program, cost)
         if status != simplex.OPTIMAL:

@@ -14,10 +14,11 @@ import numpy as np
 from mcplan.core.jit import jit
 
 CONE, BALL = 0, 1
+"""Kinds of triple."""
 
 
 class Triples(NamedTuple):
-    """The unknowns of contact forces, three by three.
+    """Bounds of the unknown contact forces, in triples.
 
     Parameters
     ----------
@@ -35,17 +36,17 @@ class Triples(NamedTuple):
 
 
 @jit
-def wrench_map(place, axes, is_moment, out):
+def wrench_map(position, axes, is_moment, out):
     """Write the wrench about the world's origin, force then moment, per unit of each unknown.
 
     Parameters
     ----------
-    place, axes : (k, 3), (k, 3, 3): point where the triple acts, and its axes as columns.
+    position, axes : (k, 3), (k, 3, 3): point where the triple acts, and its axes as columns.
     is_moment : (k,).
     out : (6, 3 k): written.
     """
-    for k in range(len(place)):
-        x, y, z = place[k]
+    for k in range(len(position)):
+        x, y, z = position[k]
         for i in range(3):
             a, b, c = axes[k, 0, i], axes[k, 1, i], axes[k, 2, i]
             column = out[:, 3 * k + i]
@@ -62,7 +63,7 @@ def inner_rays(triples, faces, directions, owner, ray):
 
     Parameters
     ----------
-    faces : number of faces of a pyramid. A cone without friction has one ray.
+    faces : number of faces of a pyramid; a cone without friction has one ray.
     directions : (j, 3): vertices of the polytope in the unit ball.
     owner, ray : (n,), (n, 3): written; the triple of each ray, and the ray.
     """
@@ -110,25 +111,25 @@ def inner_faces(triples, caps, pyramid, ball, F, upper):
         F[count, 3 * k + 2] = -1.0
         count += 1
     for cap in range(caps):
-        capped = False
+        is_used = False
         for k in range(len(triples.kind)):
             if triples.cap[k] == cap and triples.kind[k] == CONE:
                 F[count, 3 * k + 2] = 1.0
                 upper[count] = triples.length[k] / triples.share[k]
-                capped = True
-        count += capped
+                is_used = True
+        count += is_used
     return count
 
 
 @jit
-def best_ray(triples, k, worth, ray):
-    """Write the most valuable ray of the exact cone or ball ``k``; ``worth`` (3,) is the value per unknown."""
+def most_valuable_ray(triples, k, value, ray):
+    """Write the most valuable ray of the exact cone or ball ``k``; ``value`` (3,) is the value per unknown."""
     if triples.kind[k] == BALL:
-        size = np.sqrt(worth[0] ** 2 + worth[1] ** 2 + worth[2] ** 2)
+        size = np.sqrt(value[0] ** 2 + value[1] ** 2 + value[2] ** 2)
         for i in range(3):
-            ray[i] = triples.bound[k] * worth[i] / size if size > 0.0 else 0.0
+            ray[i] = triples.bound[k] * value[i] / size if size > 0.0 else 0.0
         return
-    size = np.sqrt(worth[0] ** 2 + worth[1] ** 2)
+    size = np.sqrt(value[0] ** 2 + value[1] ** 2)
     for i in range(2):
-        ray[i] = triples.length[k] * triples.bound[k] * worth[i] / size if size > 0.0 else 0.0
+        ray[i] = triples.length[k] * triples.bound[k] * value[i] / size if size > 0.0 else 0.0
     ray[2] = triples.length[k]

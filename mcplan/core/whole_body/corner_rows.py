@@ -7,14 +7,14 @@ import numpy as np
 
 from mcplan.core.distance.many import add_point_row
 from mcplan.core.distance.pair import NORMAL, POINT_A
-from mcplan.core.distance.shape import BODY, BOX, CAPSULE, COUNT, FIRST, HALF, HULL, KIND, RADIUS
+from mcplan.core.distance.shape import BODY, BOX, CAPSULE, COUNT, FIRST, HALF_SIZE, HULL, KIND, RADIUS
 from mcplan.core.jit import jit, jit_algebra
 
-MOST = 4
+MAX_CORNERS = 4
 """Largest number of corners of a shape that get a row: those nearest to the face."""
 
 SAME_DISTANCE = 1e-4
-"""m: the face is the nearest part of its shape if the corner nearest to it has the distance of the pair within this."""
+"""m: the face is the nearest part of its shape if its nearest corner has the distance of the pair within this."""
 
 
 class Faces(NamedTuple):
@@ -40,7 +40,7 @@ def corner(shapes, i, k):
     if shapes.index[i, KIND] == HULL:
         row = shapes.index[i, FIRST] + k
         return shapes.vertices[row, 0], shapes.vertices[row, 1], shapes.vertices[row, 2]
-    x, y, z = shapes.size[i, HALF], shapes.size[i, HALF + 1], shapes.size[i, HALF + 2]
+    x, y, z = shapes.size[i, HALF_SIZE], shapes.size[i, HALF_SIZE + 1], shapes.size[i, HALF_SIZE + 2]
     return (x if k & 4 else -x), (y if k & 2 else -y), (z if k & 1 else -z)
 
 
@@ -75,7 +75,7 @@ def add_corner_rows(tree, shapes, faces, a, b, q, scratch, distance, first, heig
 
         d = n' (x - s) - radius,   d' = (n' J_v + ((x - p) x n)' J_w) v
 
-    There are none if another part of shape b is nearer than the face, or if at most one corner is above the face.
+    There are no rows if another part of shape b is nearer than the face, or if at most one corner is above the face.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ def add_corner_rows(tree, shapes, faces, a, b, q, scratch, distance, first, heig
     if faces.span[b, 1] == 0:
         return 0
     pose, frame = scratch.pose, faces.frame[b]
-    above, kept = 0, 0
+    above_count, count = 0, 0
     for k in range(corner_count(shapes, a)):
         x, y, z = corner_from_base(shapes, pose, a, k)
         x, y, z = x + q[0] - frame[9], y + q[1] - frame[10], z + q[2] - frame[11]
@@ -100,23 +100,23 @@ def add_corner_rows(tree, shapes, faces, a, b, q, scratch, distance, first, heig
         v = frame[1] * x + frame[4] * y + frame[7] * z
         if not is_above(faces, b, u, v):
             continue
-        above += 1
+        above_count += 1
         h = frame[2] * x + frame[5] * y + frame[8] * z - shapes.size[a, RADIUS]
-        place = kept
-        while place > 0 and h < height[first + place - 1]:
-            place -= 1
-        if place == MOST:
+        position = count
+        while position > 0 and h < height[first + position - 1]:
+            position -= 1
+        if position == MAX_CORNERS:
             continue
-        kept = min(kept + 1, MOST)
-        for m in range(kept - 1, place, -1):
+        count = min(count + 1, MAX_CORNERS)
+        for m in range(count - 1, position, -1):
             height[first + m], nearest[m] = height[first + m - 1], nearest[m - 1]
-        height[first + place], nearest[place] = h, k
-    if above < 2 or math.fabs(height[first] - distance) > SAME_DISTANCE:
+        height[first + position], nearest[position] = h, k
+    if above_count < 2 or math.fabs(height[first] - distance) > SAME_DISTANCE:
         return 0
-    for m in range(kept):
+    for m in range(count):
         x, y, z = corner_from_base(shapes, pose, a, nearest[m])
         value[POINT_A], value[POINT_A + 1], value[POINT_A + 2] = x, y, z
         value[NORMAL], value[NORMAL + 1], value[NORMAL + 2] = frame[2], frame[5], frame[8]
         rows[first + m, :] = 0.0
         add_point_row(tree, scratch.bodies, shapes.index[a, BODY], 1.0, value, POINT_A, rows[first + m])
-    return kept
+    return count

@@ -8,78 +8,79 @@ from mcplan.core.whole_body.contacts import fill_contact
 from mcplan.core.whole_body.tasks import fill_task
 
 FILLED, STATE_NOT_FINITE, NOT_FINITE = range(3)
-"""Status of ``fill``."""
+"""Status of ``fill``: done; q or v is not finite; an input or a parameter is not finite."""
 
 SCRATCH = 80
 """Length of the scratch array."""
 
-DETERMINED = 1e-2
-"""The equations determine a limit row if a smaller part of it is independent of them."""
+DETERMINED_FRACTION = 1e-2
+"""The equations determine a limit row if at most this fraction of it is independent of them."""
 
 
 @jit
 def fill(
-    q, v, M, h, rows, summary, J, frames, given, layout, constants, tasks, contacts, values, drawn, theta, G, basis
-):
+    q, v, M, h, rows, summary, J, frames, external, layout, constants, tasks,
+    contacts, values, references, theta, G, basis,
+):  # fmt: skip
     """Fill ``theta``; return FILLED, STATE_NOT_FINITE or NOT_FINITE.
 
     Parameters
     ----------
     q, v, M, h, rows, summary, J, frames : as ``rigid_body.terms`` fills them
-    given : (3, nv) external generalised force, and the parts of weight and pull of single accelerations that do not
-        come from kernels
+    external : (3, nv) external generalised force, and the parts of weight and pull (weight times target) of single
+        accelerations that do not come from kernels
     layout, constants, tasks, contacts : see `layout`; rows of ``tasks`` with the code -1 are filled outside of kernels
     values : numbers of all tasks and contacts
-    drawn : (2, forces) weighted references of the force unknowns, and the weight of their change
+    references : (2, forces) for each force unknown a reference times its weight, and the weight of its change
     theta : (parameters,) out
     G : (7, forces or 80) out: wrenches of the force unknowns in the first six rows; the last row is scratch, with the
         constant part of the cost in its last entry
     basis : (twice the contact rows and one more, nv) scratch
     """
     nv = layout[lay.NV]
-    if not (_finite(q) and _finite(v)):
+    if not (_is_finite(q) and _is_finite(v)):
         return STATE_NOT_FINITE
     mass, bias = layout[lay.MASS], layout[lay.BIAS]
     weight, pull = layout[lay.ACCELERATION_WEIGHT], layout[lay.ACCELERATION_PULL]
     for j in range(nv):
         for i in range(nv):
             theta[mass + nv * j + i] = M[j, i]  # symmetric, so columns are rows
-        theta[bias + j] = h[j] - given[0, j]
-        theta[weight + j] = constants[lay.ACCELERATION_COST] + given[1, j]
-        theta[pull + j] = given[2, j]
+        theta[bias + j] = h[j] - external[0, j]
+        theta[weight + j] = constants[lay.ACCELERATION_COST] + external[1, j]
+        theta[pull + j] = external[2, j]
     scratch = G[6]
     constant = 0.0
     for k in range(len(tasks)):
         constant += fill_task(tasks[k], values, q, v, rows, summary, J, frames, layout, theta, scratch)
     for k in range(len(contacts)):
-        fill_contact(k, contacts, values, J, frames, drawn, layout, constants, theta, G, scratch)
+        fill_contact(k, contacts, values, J, frames, references, layout, constants, theta, G, scratch)
     if len(contacts) > 1:
         # contacts of one link, or along a chain with few joints, have redundant rows; drift makes them inconsistent
         total, A = layout[lay.CONTACT_ROWS], theta[layout[lay.CONTACT_JACOBIAN] :]
-        _dependent(contacts, values, scratch)
+        _fill_thresholds(contacts, values, scratch)
         rank = make_consistent(A, theta[layout[lay.CONTACT_ACCELERATION] :], total, nv, basis, scratch)
         limits, lower = layout[lay.LIMIT_MATRIX], layout[lay.LIMIT_LOWER]
-        drop_determined(theta[limits:], theta[lower:], layout[lay.LIMIT_ROWS], nv, basis, rank, DETERMINED)
+        drop_determined(theta[limits:], theta[lower:], layout[lay.LIMIT_ROWS], nv, basis, rank, DETERMINED_FRACTION)
     _fill_bounds(q, v, layout, constants, theta)
     scratch[len(scratch) - 1] = constant
-    return FILLED if _sound(layout, values, theta) else NOT_FINITE
+    return FILLED if _is_valid(layout, values, theta) else NOT_FINITE
 
 
 @jit_algebra
-def _dependent(contacts, values, dependent):
-    """Write the required independent part of each contact row, from the directions that the row constrains."""
+def _fill_thresholds(contacts, values, threshold):
+    """Write the smallest independent fraction of each contact row, from the directions that the row constrains."""
     for k in range(len(contacts)):
         x = values[contacts[k, lay.CONTACT_VALUES] :]
         for a in range(contacts[k, lay.ROWS]):
-            part = 0.0
+            fraction = 0.0
             for c in range(6):
                 s = x[lay.SELECTION + 6 * a + c]
-                part += s * s * x[lay.DEPENDENT + c]
-            dependent[contacts[k, lay.FIRST_ROW] + a] = part
+                fraction += s * s * x[lay.MIN_INDEPENDENT + c]
+            threshold[contacts[k, lay.FIRST_ROW] + a] = fraction
 
 
 @jit
-def _sound(layout, values, theta):
+def _is_valid(layout, values, theta):
     """Return whether all parameters are finite, and no input is NaN.
 
     A limit may be infinite, but taking a minimum could hide a NaN in it.
@@ -89,7 +90,7 @@ def _sound(layout, values, theta):
             return False
     for k in range(lay.JOINTS - lay.SIZES):
         first = layout[lay.MASS + k]
-        if first >= 0 and not _finite(theta[first : first + layout[lay.SIZES + k]]):
+        if first >= 0 and not _is_finite(theta[first : first + layout[lay.SIZES + k]]):
             return False
     return True
 
@@ -116,7 +117,7 @@ def _fill_bounds(q, v, layout, constants, theta):
 
 
 @jit_algebra
-def _finite(array):
+def _is_finite(array):
     """Return whether all entries are finite: zero times infinity or NaN is NaN."""
     total = 0.0
     for k in range(len(array)):

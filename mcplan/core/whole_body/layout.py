@@ -7,7 +7,7 @@ contacts and tasks have one table each.
 
 (
     NV,
-    FORCES,  # force unknowns
+    FORCES,  # number of force unknowns
     MASS,  # first entry in theta of each parameter, -1 where the program has none
     BIAS,
     FORCE_MAP,
@@ -88,9 +88,9 @@ JOINTS = SIZES + len(PARAMETERS)
 
 (
     ACCELERATION_COST,  # weight of each acceleration squared
-    FORCE_COST,  # of each force unknown squared
-    RATE_COST,  # of its change
-    MARGIN,  # N, by which forces stay inside their cones
+    FORCE_COST,  # weight of each force unknown squared
+    RATE_COST,  # weight of its change squared
+    MARGIN,  # N, distance of forces from their cones
     LARGE,  # N, N m: stands for an infinite force limit
     DT,
     BRAKING,
@@ -101,7 +101,7 @@ JOINTS = SIZES + len(PARAMETERS)
 
 CODE, TASK_VALUES, TASK_ROW, TASK_COUNT, TASK_FRAME, SELECTED, TASK_COLUMNS = 0, 1, 2, 3, 4, 5, 11
 """Columns of the table of tasks: code of the task, first of its numbers in ``values``, first row in the task matrix,
-number of rows, frame, and the selected ones of three or six rows (6)."""
+number of rows, frame, and indices of the selected ones of three or six rows (6)."""
 
 (
     CONTACT_FRAME,
@@ -118,7 +118,7 @@ number of rows, frame, and the selected ones of three or six rows (6)."""
     FACES,
     FIRST_FACE,  # of its pyramid in constants
     WRENCH_FRAME,  # frame that the wrench's cost refers to
-    FIRST_VECTOR,  # first row of ``forces`` in ``check.answer``
+    FIRST_VECTOR,  # first row of ``forces`` in ``check.check_solution``
     ROLLS,  # 1 for a ball, whose axes are those of its set-point
     CONTACT_COLUMNS,
 ) = range(17)
@@ -127,9 +127,9 @@ number of rows, frame, and the selected ones of three or six rows (6)."""
 (
     KP,
     KD,
-    DEPENDENT,
-    PLACE_R,
-    PLACE_P,
+    MIN_INDEPENDENT,
+    SETPOINT_R,
+    SETPOINT_P,
     MIN_FORCE,
     MAX_FORCE,
     OWN_MAX_FORCE,
@@ -140,6 +140,6 @@ number of rows, frame, and the selected ones of three or six rows (6)."""
     AXES,
     SELECTION,
 ) = (0, 6, 12, 18, 27, 30, 31, 32, 33, 34, 35, 36, 37, 46)
-"""A contact's numbers in ``values``: gains, and the required independent part of a row (6 each), set-point (R
+"""A contact's numbers in ``values``: gains, and the smallest independent fraction of a row (6 each), set-point (R
 row-major, p), force limits, friction, lever (m, relates the cost of moments to that of forces), preload, axes (3, 3),
 selection (rows, 6), then points (k, 3) and the directions without force (released, 6)."""

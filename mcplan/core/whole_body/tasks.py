@@ -1,7 +1,7 @@
 """Rows of the tasks in the whole-body program, from the dynamics terms and the tasks' packed numbers.
 
 A task ``A vd = b`` has the cost ``sum_i w_i (A vd - b)_i^2``. Its parameters are ``sqrt(w) A`` and ``sqrt(w) b``; for a
-diagonal task ``w`` and ``w b`` are added to the weight and the pull of single accelerations.
+diagonal task ``w`` and ``w b`` are added to the weight and to the pull (weight times target) of single accelerations.
 """
 
 import math
@@ -10,7 +10,7 @@ from mcplan.core.algebra.rotation import rotation_error
 from mcplan.core.jit import jit, jit_algebra
 from mcplan.core.rigid_body.terms import (
     COM_BIAS,
-    COM_NOW,
+    COM_POSITION,
     COM_VELOCITY,
     FRAME_BIAS,
     FRAME_P,
@@ -48,35 +48,35 @@ def fill_task(task, values, q, v, rows, summary, J, frames, layout, theta, scrat
     x = values[task[lay.TASK_VALUES] :]
     b = scratch[:6]
     if task[lay.CODE] == POSTURE:
-        return _posture(x, q, v, layout, theta)
+        return _fill_posture(x, q, v, layout, theta)
     if task[lay.CODE] == COM:
-        _com(x, summary, b)
-        _write(task, x[15:], rows[6:], b, layout, theta)
+        _com_target(x, summary, b)
+        _write_rows(task, x[15:], rows[6:], b, layout, theta)
     elif task[lay.CODE] == ANGULAR_MOMENTUM:
         for k in range(3):
             b[k] = x[6 + k] + x[k] * (x[3 + k] - summary[MOMENTUM + 3 + k]) - summary[MOMENTUM_BIAS + 3 + k]
-        _write(task, x[9:], rows[3:6], b, layout, theta)
+        _write_rows(task, x[9:], rows[3:6], b, layout, theta)
     elif task[lay.CODE] == LINK_POSE:
-        _link_pose(x, frames[task[lay.TASK_FRAME]], b, scratch[6:])
-        _write(task, x[36:], J[task[lay.TASK_FRAME]], b, layout, theta)
+        _link_pose_target(x, frames[task[lay.TASK_FRAME]], b, scratch[6:])
+        _write_rows(task, x[36:], J[task[lay.TASK_FRAME]], b, layout, theta)
     return 0.0
 
 
 @jit
-def _com(x, summary, b):
-    """Centre of mass: ``b = a* + kp (c* - c) + kd (v* - vc) - Jdot v``."""
+def _com_target(x, summary, b):
+    """Write ``b`` of the centre of mass: ``b = a* + kp (c* - c) + kd (v* - vc) - Jdot v``."""
     for k in range(3):
         b[k] = (
             x[12 + k]
-            + x[k] * (x[6 + k] - summary[COM_NOW + k])
+            + x[k] * (x[6 + k] - summary[COM_POSITION + k])
             + x[3 + k] * (x[9 + k] - summary[COM_VELOCITY + k])
             - summary[COM_BIAS + k]
         )
 
 
 @jit
-def _link_pose(x, frame, b, scratch):
-    """Pose of a frame: ``b = a* + kp e + kd (v* - J v) - Jdot v``, ``e = (p* - p, log(R* R'))``."""
+def _link_pose_target(x, frame, b, scratch):
+    """Write ``b`` of the pose of a frame: ``b = a* + kp e + kd (v* - J v) - Jdot v``, ``e = (p* - p, log(R* R'))``."""
     for k in range(3):
         b[k] = x[12 + k] - frame[FRAME_P + k]
     rotation_error(x[15:24], frame[FRAME_R:FRAME_P], scratch, b[3:])
@@ -85,20 +85,20 @@ def _link_pose(x, frame, b, scratch):
 
 
 @jit_algebra
-def _write(task, weight, A, b, layout, theta):
+def _write_rows(task, weight, A, b, layout, theta):
     """Write the selected rows, times the square roots of their weights."""
     nv, total, first = layout[lay.NV], layout[lay.TASK_ROWS], task[lay.TASK_ROW]
     for i in range(task[lay.TASK_COUNT]):
-        root, chosen = math.sqrt(weight[i]), task[lay.SELECTED + i]
-        theta[layout[lay.TASK_TARGET] + first + i] = root * b[chosen]
-        at = layout[lay.TASK_MATRIX] + first + i
+        root, selected = math.sqrt(weight[i]), task[lay.SELECTED + i]
+        theta[layout[lay.TASK_TARGET] + first + i] = root * b[selected]
+        start = layout[lay.TASK_MATRIX] + first + i
         for j in range(nv):
-            theta[at + total * j] = root * A[chosen, j]
+            theta[start + total * j] = root * A[selected, j]
 
 
 @jit_algebra
-def _posture(x, q, v, layout, theta):
-    """Posture: ``b = a* + kp (q* - q) + kd (v* - v)`` for every joint; return ``sum w b^2``."""
+def _fill_posture(x, q, v, layout, theta):
+    """Add ``w`` and ``w b`` of the posture, ``b = a* + kp (q* - q) + kd (v* - v)`` by joint; return ``sum w b^2``."""
     n = layout[lay.ACTUATED]
     weight, pull = layout[lay.ACCELERATION_WEIGHT] + 6, layout[lay.ACCELERATION_PULL] + 6
     constant = 0.0

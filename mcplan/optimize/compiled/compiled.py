@@ -8,10 +8,10 @@ from cvxpy import settings
 from cvxpy.reductions.solution import Solution
 
 from mcplan.core.optimize import (
-    held as condense_held,
     layout as lay,
-    least_distance as condense_factor,
-    recover as condense_check,
+    least_distance,
+    recover,
+    warm_start,
 )
 from mcplan.optimize.compiled import fallback
 from mcplan.optimize.compiled.data_map import (
@@ -20,22 +20,23 @@ from mcplan.optimize.compiled.data_map import (
     EntryMaps,
     build_data_map,
     canonicalise,
-    find_places,
+    find_entry_maps,
 )
 from mcplan.optimize.compiled.least_distance import NO_POINT, SOLVED, LeastDistance, native_available
 from mcplan.optimize.compiled.program import build_program, eliminate
 
 TOLERANCE = 1e-8
-"""Largest relative residual at which a solution of the fast path is taken as it is."""
+"""Largest relative residual at which a solution of the least-distance solver is accepted without refinement."""
 
-ACCEPTED = 1e-6
+MAX_RESIDUAL = 1e-6
 """Largest relative residual of an accepted solution."""
 
 
 PROXIMAL_WEIGHT = 1e-6
 """Weight of the proximal term, relative to the largest diagonal entry of a singular Hessian."""
 
-PROXIMAL_STEPS = 12
+MAX_PROXIMAL_STEPS = 12
+"""Largest number of proximal-point iterations."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +86,7 @@ class CompiledProblem:
         program = data[settings.PARAM_PROB]
         self._program = program
         self.data_map: DataMap = build_data_map(program, program.total_param_size + 1)
-        self._places: EntryMaps = find_places(problem, program, self._chain, inverse, self.data_map)
+        self._entry_maps: EntryMaps = find_entry_maps(problem, program, self._chain, inverse, self.data_map)
         self.elimination = eliminate(self.data_map)
         self.condensed = build_program(self.data_map, self.elimination)
         self.theta = np.zeros(program.total_param_size + 1)
@@ -166,7 +167,7 @@ class CompiledProblem:
         if solver is not None:
             if self.warm and self._solve_previous_active_set(solver):
                 status = settings.OPTIMAL
-            elif condense_factor.prepare(c.program, c.work, self.theta) == 0:
+            elif least_distance.prepare(c.program, c.work, self.theta) == 0:
                 status = settings.OPTIMAL if self._solve_regular(solver) else status
             elif self._solve_singular(solver):
                 status = settings.OPTIMAL
@@ -174,17 +175,17 @@ class CompiledProblem:
             status = self._solve_dense(prove)
         self.status = status
         if status == settings.OPTIMAL:
-            self.objective = self._sign * float(self._residual[condense_check.OBJECTIVE])
+            self.objective = self._sign * float(self._residual[recover.OBJECTIVE])
             if write:
                 x = self.x.copy()
-                for variable, place in self._places.variables:
-                    variable.save_value(place(x))
+                for variable, entry_map in self._entry_maps.variables:
+                    variable.save_value(entry_map(x))
         else:
             none = (settings.INFEASIBLE, settings.INFEASIBLE_INACCURATE)
             worst = np.inf if status in none else -np.inf if status == settings.UNBOUNDED else np.nan
             self.objective = self._sign * worst
             if write:
-                for variable, _ in self._places.variables:
+                for variable, _ in self._entry_maps.variables:
                     variable.save_value(None)
         return status
 
@@ -196,7 +197,7 @@ class CompiledProblem:
         c, solver = self.condensed, self._solver
         if solver is not None:
             self._solve_previous_active_set(solver)
-            if condense_factor.prepare(c.program, c.work, self.theta) == 0:
+            if least_distance.prepare(c.program, c.work, self.theta) == 0:
                 self._solve_regular(solver)
             self._solve_singular(solver)
             solver.start_cold()
@@ -204,9 +205,12 @@ class CompiledProblem:
         self.fallbacks -= 1
 
     def _solve_previous_active_set(self, solver: LeastDistance) -> bool:
-        """Solve with the previous active set as equalities; most often it is the active set of this solution, too."""
+        """Solve with the previous active set as equalities; it is mostly the active set of this solution, too."""
         c = self.condensed
-        return condense_held.hold(c.program, c.work, self.theta, solver.sense, solver.multiplier) <= TOLERANCE
+        return (
+            warm_start.solve_with_active_set(c.program, c.work, self.theta, solver.sense, solver.multiplier)
+            <= TOLERANCE
+        )
 
     def _solve_regular(self, solver: LeastDistance) -> bool:
         """Solve, with a warm start if requested; if that fails, with a cold start."""
@@ -221,33 +225,33 @@ class CompiledProblem:
     def _finish(self, solver: LeastDistance) -> float:
         """Recover the QP solution from the least-distance solution; return the largest residual."""
         c = self.condensed
-        return condense_check.finish(c.program, c.work, solver.u, solver.multiplier, solver.sense)
+        return recover.finish(c.program, c.work, solver.u, solver.multiplier, solver.sense)
 
     def _solve_singular(self, solver: LeastDistance) -> bool:
         """Solve by proximal-point iterations: variables without a quadratic cost make the Hessian singular."""
         c = self.condensed
-        if condense_factor.prepare_shifted(c.program, c.work, self.theta, PROXIMAL_WEIGHT) != 0:
+        if least_distance.prepare_shifted(c.program, c.work, self.theta, PROXIMAL_WEIGHT) != 0:
             return False
         solver.start_cold()
-        for _ in range(PROXIMAL_STEPS):
+        for _ in range(MAX_PROXIMAL_STEPS):
             if solver.solve() != SOLVED:
                 return False
             if self._finish(solver) <= TOLERANCE:
                 return True
-            condense_factor.recentre(c.program, c.work)
+            least_distance.recentre(c.program, c.work)
         return False
 
     def _solve_dense(self, prove: bool) -> str:
         """Solve by the fallback solver; if that fails, find out whether the QP is infeasible or unbounded."""
         self.fallbacks += 1
         c = self.condensed
-        condense_factor.condense(c.program, c.work, self.theta)
+        least_distance.condense(c.program, c.work, self.theta)
         H, g, G, lower, upper = self.dense()
         if not all(np.isfinite(array).all() for array in (H, g, G)) or np.isnan(lower).any() or np.isnan(upper).any():
             return settings.SOLVER_ERROR
         if not c.rows:
             z, multiplier = np.linalg.lstsq(H, -g, rcond=1e-13)[0], np.zeros(0)
-            if self._accept(z, multiplier) <= ACCEPTED:
+            if self._accept(z, multiplier) <= MAX_RESIDUAL:
                 return settings.OPTIMAL
             falls = fallback.is_unbounded(H, g, G, lower, upper, c.equality)
             return settings.UNBOUNDED if falls else settings.SOLVER_ERROR
@@ -263,7 +267,7 @@ class CompiledProblem:
                 after = self._accept(*fallback.polish(H, g, G, lower, upper, c.equality, z, multiplier))
                 if not after < before:
                     after = self._accept(z, multiplier)
-                if after <= ACCEPTED:
+                if after <= MAX_RESIDUAL:
                     return settings.OPTIMAL
         elif flag == NO_POINT and not prove:
             return settings.INFEASIBLE_INACCURATE
@@ -277,14 +281,14 @@ class CompiledProblem:
         """Store a solution of the dense QP; return its largest residual on the original QP."""
         c = self.condensed
         self._z[:] = z
-        condense_check.recover(c.program, c.work, np.ascontiguousarray(multiplier))
-        condense_check.check(c.program, c.work)
+        recover.recover(c.program, c.work, np.ascontiguousarray(multiplier))
+        recover.check(c.program, c.work)
         return self.residuals.largest
 
     def dense(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Return ``H, g, G, lower, upper`` of the condensed QP at ``theta``."""
         c = self.condensed
-        condense_factor.condense(c.program, c.work, self.theta)
+        least_distance.condense(c.program, c.work, self.theta)
         upper_triangle = np.triu(c.part(lay.H).reshape(c.variables, c.variables))
         H = upper_triangle + np.triu(upper_triangle, 1).T
         G = np.ascontiguousarray(c.part(lay.COLUMNS).reshape(c.variables, c.rows).T)
@@ -293,20 +297,20 @@ class CompiledProblem:
     @property
     def residuals(self) -> CompiledResiduals:
         """Residuals of the last solution on the uncondensed QP."""
-        return CompiledResiduals(*self._residual[: condense_check.OBJECTIVE].tolist())
+        return CompiledResiduals(*self._residual[: recover.OBJECTIVE].tolist())
 
     def value(self, variable: cp.Variable) -> np.ndarray:
         """Return the last solution's value of a variable."""
-        return self._places.variable(variable)(self.x.copy())
+        return self._entry_maps.variable(variable)(self.x.copy())
 
     def dual_value(self, constraint) -> np.ndarray:
         """Return the last solution's multiplier of a constraint, with CVXPY's sign and shape."""
-        return self._places.constraint(constraint)(self.dual.copy())
+        return self._entry_maps.constraint(constraint)(self.dual.copy())
 
     def write_back(self) -> None:
         """Set what ``problem.solve()`` sets: primal and dual variables, ``problem.status``, ``problem.value``."""
         primal, dual = {}, {}
         if self.status == settings.OPTIMAL:
-            primal = {variable.id: self.value(variable) for variable, _ in self._places.variables}
-            dual = {constraint.id: self.dual_value(constraint) for constraint, _ in self._places.constraints}
+            primal = {variable.id: self.value(variable) for variable, _ in self._entry_maps.variables}
+            dual = {constraint.id: self.dual_value(constraint) for constraint, _ in self._entry_maps.constraints}
         self.problem.unpack(Solution(self.status, self.objective, primal, dual, {}))

@@ -26,13 +26,13 @@ from cvxpy.constraints.constraint import Constraint
 from mcplan.errors import InputError
 
 
-class CannotCompile(InputError):  # noqa: N818 - reads as the sentence that it is
+class CannotCompile(InputError):  # noqa: N818 - the name reads as a sentence
     """The problem cannot be compiled; the message names the reason. ``problem.solve()`` may still solve it."""
 
 
 @dataclass(frozen=True)
 class DataMap:
-    """The linear maps from ``theta`` to the data of the QP, and where each block sits in ``values``.
+    """The linear maps from ``theta`` to the data of the QP, and the first position of each block in ``values``.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ class DataMap:
         return tuple(sorted(zip(entries[part], coefficients[part], strict=True)))
 
     def is_constant(self, position: int) -> bool:
-        """Tell whether a number of the data does not depend on any parameter."""
+        """Return whether a number of the data does not depend on any parameter."""
         return self._constants[0][position]
 
     def constant(self, position: int) -> float:
@@ -103,7 +103,7 @@ class DataMap:
 
 
 def check_compilable(problem: cp.Problem) -> None:
-    """Raise ``CannotCompile`` with the reason if the problem is no DPP-compliant, continuous, convex QP."""
+    """Raise ``CannotCompile`` with the reason if the problem is not a DPP-compliant, continuous, convex QP."""
     if problem.is_mixed_integer():
         names = [v.name() for v in problem.variables() if v.attributes["boolean"] or v.attributes["integer"]]
         raise CannotCompile(f"variables {', '.join(names)} are boolean or integer; only continuous QPs are compiled")
@@ -120,7 +120,7 @@ def check_compilable(problem: cp.Problem) -> None:
             "a variable r == A @ x - b and square that)"
         )
     if not problem.is_qp():
-        raise CannotCompile("the problem is no QP: it needs second-order, exponential or semidefinite cones")
+        raise CannotCompile("the problem is not a QP: it needs second-order, exponential or semidefinite cones")
 
 
 def canonicalise(problem: cp.Problem):
@@ -180,9 +180,9 @@ def _reduced(reduced, columns: int, width: int):
 
 
 def _scatter(block, rows, size: int):
-    """Place the rows of a map at the given row numbers of a taller one."""
-    place = sp.csr_matrix((np.ones(len(rows)), (rows, np.arange(len(rows)))), shape=(size, len(rows)))
-    return place @ block
+    """Return a map with ``size`` rows: those of a block at the row numbers ``rows``, all others zero."""
+    selection = sp.csr_matrix((np.ones(len(rows)), (rows, np.arange(len(rows)))), shape=(size, len(rows)))
+    return selection @ block
 
 
 def _symmetrised(reduced, n: int, columns: int):
@@ -190,13 +190,13 @@ def _symmetrised(reduced, n: int, columns: int):
     P_map, indices, indptr = reduced
     cols = np.repeat(np.arange(n), np.diff(indptr))
     keys = np.concatenate([cols * n + indices, indices * n + cols])
-    unique, place = np.unique(keys, return_inverse=True)
+    unique, positions = np.unique(keys, return_inverse=True)
     if len(unique) == 0:
         return sp.csr_matrix((0, columns)), np.zeros(0, np.int64), np.zeros(n + 1, np.int64)
     both = sp.vstack([P_map, P_map], format="csr") * 0.5
     pattern_cols, pattern_rows = np.divmod(unique, n)
     pointer = np.concatenate([[0], np.cumsum(np.bincount(pattern_cols, minlength=n))])
-    return _scatter(both, place, len(unique)), pattern_rows.astype(np.int64), pointer.astype(np.int64)
+    return _scatter(both, positions, len(unique)), pattern_rows.astype(np.int64), pointer.astype(np.int64)
 
 
 def _bound_map(tensor, values, default: float, n: int, columns: int):
@@ -209,7 +209,7 @@ def _bound_map(tensor, values, default: float, n: int, columns: int):
 
 @dataclass(frozen=True)
 class EntryMap:
-    """Reads one variable or multiplier from a flat vector: ``sign * vector[index]``, in its shape."""
+    """Reader of one variable or multiplier in a flat vector: ``sign * vector[index]``, in its shape."""
 
     index: np.ndarray
     sign: np.ndarray | None
@@ -226,17 +226,17 @@ class EntryMap:
 
 @dataclass(frozen=True)
 class EntryMaps:
-    """The places of all variables and of all constraints' multipliers."""
+    """Readers of all variables and of the multipliers of all constraints."""
 
     variables: list[tuple[cp.Variable, EntryMap]]
     constraints: list[tuple[Constraint, EntryMap]]
 
     def variable(self, variable: cp.Variable) -> EntryMap:
-        """Return the place of one variable."""
+        """Return the reader of one variable."""
         return self._find(variable, self.variables)
 
     def constraint(self, constraint) -> EntryMap:
-        """Return the place of one constraint's multiplier."""
+        """Return the reader of one constraint's multiplier."""
         return self._find(constraint, self.constraints)
 
     @staticmethod
@@ -247,7 +247,7 @@ class EntryMaps:
         raise CannotCompile(f"{item} is not part of the compiled problem")
 
 
-def find_places(problem: cp.Problem, program, chain, inverse, data: DataMap) -> EntryMaps:
+def find_entry_maps(problem: cp.Problem, program, chain, inverse, data: DataMap) -> EntryMaps:
     """Find the positions of variables and multipliers by CVXPY's inversion of numbered vectors."""
     x = np.arange(1.0, data.size + 1)
     multipliers = np.concatenate([np.zeros(data.size), np.arange(1.0, data.rows + 1)])
@@ -259,17 +259,17 @@ def find_places(problem: cp.Problem, program, chain, inverse, data: DataMap) -> 
         if program.id_to_var.get(v.id) is v:  # not transformed; CVXPY would move the numbers inside its bounds
             start = program.var_id_to_col[v.id]
             numbered = x[start : start + v.size].reshape(v.shape, order="F")
-        variables.append((v, _place(numbered, v.shape, data.size, v)))
+        variables.append((v, _entry_map(numbered, v.shape, data.size, v)))
     constraints = [
-        (c, _place(solution.dual_vars[c.id], np.shape(c.dual_value), data.rows, c))
-        if c.dual_value is not None else (c, _place(solution.dual_vars[c.id], None, data.rows, c))
+        (c, _entry_map(solution.dual_vars[c.id], np.shape(c.dual_value), data.rows, c))
+        if c.dual_value is not None else (c, _entry_map(solution.dual_vars[c.id], None, data.rows, c))
         for c in problem.constraints
         if c.id in solution.dual_vars
     ]  # fmt: skip
     return EntryMaps(variables, constraints)
 
 
-def _place(numbered, shape, size: int, item) -> EntryMap:
+def _entry_map(numbered, shape, size: int, item) -> EntryMap:
     """Convert numbered entries to an `EntryMap`."""
     numbered = numbered.toarray() if hasattr(numbered, "toarray") else np.asarray(numbered, dtype=float)
     shape = numbered.shape if shape is None else shape

@@ -6,11 +6,13 @@ All functions take the dense QP ``minimise 1/2 z'Hz + g'z, lower <= Gz <= upper`
 import daqp
 import numpy as np
 
-from mcplan.core.optimize.held import PRIMAL_TOLERANCE
 from mcplan.core.optimize.layout import BIG
+from mcplan.core.optimize.warm_start import PRIMAL_TOLERANCE
 from mcplan.optimize.compiled.least_distance import EQUALITY, SOLVED
 
 FEASIBILITY_TOLERANCE = 1e-7
+"""Largest violation of a row by a feasible point, relative to 1 plus the magnitudes of the row."""
+
 UNBOUNDED_SLOPE = 1e-7
 """Slope of the cost, relative to the steepest, beyond which it counts as unbounded."""
 
@@ -90,7 +92,7 @@ def _highs(g, A, low, high, equality, size=np.inf):
 
 
 def is_feasible(G, lower, upper, equality) -> bool:
-    """Whether some z satisfies the rows: compute the one of least norm and check its violations.
+    """Return whether some z satisfies the rows: compute the one of least norm and check its violations.
 
     If it violates some, HiGHS decides: least squares with weights from 1e-12 to 1 can miss a feasible point.
     """
@@ -107,7 +109,7 @@ def is_feasible(G, lower, upper, equality) -> bool:
 
 
 def _satisfies(z, A, low, high) -> bool:
-    """Whether z satisfies the rows, each relative to 1 plus its magnitudes."""
+    """Return whether z satisfies the rows, each relative to 1 plus its magnitudes."""
     if not np.isfinite(z).all():
         return False
     violation = np.maximum(A @ z - high, low - A @ z)
@@ -127,9 +129,9 @@ def _least_violation(A, low, high) -> np.ndarray:
 
 
 def is_unbounded(H, g, G, lower, upper, equality) -> bool:
-    """Whether a feasible QP is unbounded below.
+    """Return whether a feasible QP is unbounded below.
 
-    It does when ``g'd < 0`` for a direction ``d`` with ``H d = 0``, ``(G d)_i <= 0`` where an upper bound is finite and
+    It is when ``g'd < 0`` for a direction ``d`` with ``H d = 0``, ``(G d)_i <= 0`` where an upper bound is finite and
     ``>= 0`` where a lower one is: a linear program in the null space of H, with bounds on its coordinates.
     """
     length = float(np.linalg.norm(g))

@@ -2,8 +2,8 @@
 
 DAQP's Python functions spend more time on conversion and factorization than on solving. Without Hessian and gradient
 the C interface solves the least-distance problem directly, in a persistent workspace. The memory layout is that of the
-versions that begin with ``KNOWN``; a library is used only if it passes the test of ``native_available``: defaults,
-workspace, and a problem with a known solution.
+versions that begin with ``SUPPORTED_VERSIONS``; a library is used only if it passes the test of ``native_available``:
+defaults, workspace, and a problem with a known solution.
 """
 
 import ctypes
@@ -14,10 +14,10 @@ import warnings
 import daqp
 import numpy as np
 
-from mcplan.core.optimize.held import PRIMAL_TOLERANCE
+from mcplan.core.optimize.warm_start import PRIMAL_TOLERANCE
 
-KNOWN = "0.11."
-"""Beginning of the versions whose layout this is; a later minor version may have another one."""
+SUPPORTED_VERSIONS = "0.11."
+"""Beginning of the versions of DAQP with this memory layout; a later minor version may have another one."""
 
 EQUALITY = 5
 """DAQP's ``sense`` of a row that is always active."""
@@ -26,10 +26,17 @@ SOLVED, NO_POINT = 1, -1
 """DAQP's exit flags: solved, infeasible; -2 is cycling, -3 unbounded, -4 iterations, -6 inconsistent equalities."""
 
 _UPDATE_D, _UPDATE_SENSE = 8, 16
+"""DAQP's bits of an update: bounds; active rows."""
+
 _WORD_OF_M = 3
 """Index of the pointer to the rows in DAQP's workspace: after that of the problem and three sizes."""
+
 _NO_REDUCTION = -1
+"""Value of DAQP's setting ``eq_reduction`` that switches the reduction off."""
+
 _WORKSPACE_BYTES = 4096
+"""Size of the buffer for DAQP's workspace structure."""
+
 _double_pointer, _int_pointer = ctypes.POINTER(ctypes.c_double), ctypes.POINTER(ctypes.c_int)
 
 
@@ -104,15 +111,15 @@ class LeastDistance:
         self._allocate(n, rows)
 
     def _allocate(self, n: int, rows: int) -> None:
-        """Let DAQP allocate, on data that are always feasible."""
+        """Let DAQP allocate its workspace, for data that are always feasible."""
         library, workspace = self._library, self._arguments[1]
         # the settings pointer is where DAQP's own allocator puts it in an empty workspace
         library.allocate_daqp_settings(workspace)
         words = (ctypes.c_void_p * (_WORKSPACE_BYTES // ctypes.sizeof(ctypes.c_void_p))).from_buffer(self._workspace)
-        place = [k for k, word in enumerate(words) if word]
-        if len(place) != 1:
+        used_words = [k for k, word in enumerate(words) if word]
+        if len(used_words) != 1:
             raise RuntimeError("DAQP's workspace has an unexpected layout")
-        ctypes.memmove(int(words[place[0]] or 0), ctypes.byref(self._settings), _Settings.spare.offset)
+        ctypes.memmove(int(words[used_words[0]] or 0), ctypes.byref(self._settings), _Settings.spare.offset)
         M, lower, upper = self._arrays
         M[:], lower[:], upper[:], self.sense[:] = 0.0, -1.0, 1.0, 0
         flag = library.setup_daqp(self._arguments[2], workspace, None)
@@ -167,19 +174,19 @@ def _library():
 
 @functools.cache
 def native_available() -> bool:
-    """Whether the C interface can be used; else warn, once, that programs take longer."""
+    """Return whether the C interface can be used; otherwise warn once that programs take longer."""
     version = importlib.metadata.version("daqp")
-    reason = _unfit(version)
+    reason = _unsupported_reason(version)
     if reason:
         message = f"daqp {version}: {reason}; programs are solved through its Python interface, which takes longer"
         warnings.warn(message, RuntimeWarning, stacklevel=2)
     return not reason
 
 
-def _unfit(version: str) -> str:
-    """Return why a version cannot be used by its C interface, or an empty text."""
-    if not version.startswith(KNOWN):
-        return f"its layout in memory is not known, only that of {KNOWN}x"
+def _unsupported_reason(version: str) -> str:
+    """Return why the C interface of a version cannot be used, or an empty text."""
+    if not version.startswith(SUPPORTED_VERSIONS):
+        return f"its layout in memory is not known, only that of {SUPPORTED_VERSIONS}x"
     try:
         settings = _Settings()
         _library().daqp_default_settings(ctypes.byref(settings))

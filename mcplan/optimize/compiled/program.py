@@ -5,7 +5,7 @@ Two-sided rows: the inequalities of a QP become ``lower <= a'x <= upper``.
 One-sided rows and variable bounds with the same left-hand side up to a constant factor, for all parameter values,
 become one row; its bounds are the tightest of theirs. The number of rows halves.
 
-Elimination: equality ``r`` gives variable ``j`` explicitly if its coefficient ``a_rj`` is constant and nonzero:
+Elimination: equality ``r`` determines variable ``j`` if the coefficient ``a_rj`` is constant and nonzero:
 
     x_j = -(b_r + sum_{k != j} a_rk x_k) / a_rj.
 
@@ -23,7 +23,7 @@ from mcplan.optimize.compiled.data_map import DataMap
 
 @dataclass(frozen=True)
 class RowBound:
-    """Bound of one side of a row: ``factor * values[position]``, from one inequality of the problem.
+    """Bound of one side of a row, ``factor * values[position]``, from one inequality of the problem.
 
     ``dual`` is the index of that inequality's multiplier among those of [A's rows, lower bounds, upper bounds]; the
     multiplier is ``|factor|`` times the magnitude of the row's.
@@ -76,8 +76,8 @@ def _left_hand_side(data: DataMap, entries: list[tuple[int, int]]) -> tuple[tupl
     return tuple((variable, tuple((p, c / scale) for p, c in terms)) for variable, terms in maps), scale
 
 
-SMALLEST_RATIO = 0.05
-"""A pivot may be smaller than the other constant coefficients of its row by this factor at most (round-off growth)."""
+MIN_PIVOT_RATIO = 0.05
+"""Smallest pivot, relative to the largest constant coefficient of its row; it limits the growth of rounding errors."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ def eliminate(data: DataMap) -> Elimination:
         constants = [(abs(data.constant(p)), p, j) for p, j in entries[row] if data.is_constant(p)]
         largest = max((size for size, _, _ in constants), default=0.0)
         for size, position, variable in constants:
-            if size > 0.0 and size >= SMALLEST_RATIO * largest:
+            if size > 0.0 and size >= MIN_PIVOT_RATIO * largest:
                 fill = (len(entries[row]) - 1) * (int(counts[variable]) - 1)
                 candidates.append((fill, int(counts[variable]), row, variable, position))
     candidates.sort()
@@ -117,7 +117,7 @@ def eliminate(data: DataMap) -> Elimination:
         if row in used or variable in source:
             continue
         needs = [j for _, j in entries[row] if j != variable]
-        if not _reaches(variable, needs, source, entries):
+        if not _depends_on(variable, needs, source, entries):
             source[variable] = (row, position)
             used.add(row)
     order = _evaluation_order(source, entries)
@@ -131,17 +131,17 @@ def eliminate(data: DataMap) -> Elimination:
     )
 
 
-def _reaches(target: int, start: list[int], source: dict[int, tuple[int, int]], entries) -> bool:
-    """Whether the evaluation of one of ``start`` depends on ``target``."""
-    stack, seen = list(start), set(start)
+def _depends_on(target: int, start: list[int], source: dict[int, tuple[int, int]], entries) -> bool:
+    """Return whether the evaluation of one of the variables ``start`` depends on ``target``."""
+    stack, visited = list(start), set(start)
     while stack:
         variable = stack.pop()
         if variable == target:
             return True
         if variable in source:
             for _, j in entries[source[variable][0]]:
-                if j != variable and j not in seen:
-                    seen.add(j)
+                if j != variable and j not in visited:
+                    visited.add(j)
                     stack.append(j)
     return False
 
@@ -246,14 +246,14 @@ def build_program(data: DataMap, elimination: Elimination) -> Condensed:
 
 def _part_lengths(data: DataMap, n: int, substituted: int, rows: int, factors: int) -> list[int]:
     """Return the lengths of the parts of the workspace, in the order of core.optimize.layout."""
-    held = n + min(rows, n) + 6  # each of the two is filled up to a multiple of four
+    kkt_size = n + min(rows, n) + 6  # variables and active rows are each padded to a multiple of four
     length = dict.fromkeys(range(lay.PARTS), rows)
     length |= {
         lay.FACTORS: factors, lay.VALUES: data.S.shape[0], lay.T: substituted * n,
         lay.T0: substituted, lay.H: n * n, lay.G: n, lay.SCRATCH: n, lay.COLUMNS: n * rows, lay.M: rows * n, lay.V: n,
         lay.Z: n, lay.X: data.size, lay.DUAL: data.rows + 2 * data.size, lay.GRADIENT: 2 * data.size,
         lay.ACTIVITY: 2 * data.rows, lay.RESIDUAL: 8, lay.PROXIMAL: n,
-        lay.HELD: held * (held + 4), lay.HELD_SOLUTION: held,
+        lay.KKT: kkt_size * (kkt_size + 4), lay.KKT_SOLUTION: kkt_size,
     }  # fmt: skip
     return [length[k] for k in range(lay.PARTS)]
 
@@ -342,12 +342,12 @@ def _substitutions(data: DataMap, elimination: Elimination, entries, reference, 
         remaining.append(sum(r >= 0 for _, r in others))
         positions.append([p for p, _ in others])
         references.append([r for _, r in others])
-    sections[lay.GIVEN_PIVOT] = elimination.pivots
-    sections[lay.GIVEN_RHS] = data.b + elimination.rows
-    sections[lay.GIVEN_POINTER], sections[lay.GIVEN_POSITION] = _csr(positions)
-    sections[lay.GIVEN_SPLIT] = sections[lay.GIVEN_POINTER][:-1] + np.array(remaining, np.int64)
-    sections[lay.GIVEN_REFERENCE] = _csr(references)[1]
-    sections[lay.GIVEN_ROW], sections[lay.GIVEN_VARIABLE] = elimination.rows, elimination.variables
+    sections[lay.ELIMINATED_PIVOT] = elimination.pivots
+    sections[lay.ELIMINATED_RHS] = data.b + elimination.rows
+    sections[lay.ELIMINATED_POINTER], sections[lay.ELIMINATED_POSITION] = _csr(positions)
+    sections[lay.ELIMINATED_SPLIT] = sections[lay.ELIMINATED_POINTER][:-1] + np.array(remaining, np.int64)
+    sections[lay.ELIMINATED_REFERENCE] = _csr(references)[1]
+    sections[lay.ELIMINATED_ROW], sections[lay.ELIMINATED_VARIABLE] = elimination.rows, elimination.variables
 
 
 def _cost(data: DataMap, reference, supports, columns: int, sections) -> None:
@@ -364,7 +364,10 @@ def _cost(data: DataMap, reference, supports, columns: int, sections) -> None:
             owners.append(r)
             positions.append([data.P + k for k in span])
             others.append([reference[data.P_indices[k]] for k in span])
-    sections[lay.WIDE], sections[lay.WIDE_POSITION] = np.array(wide, np.int64), np.array(wide_position, np.int64)
+    sections[lay.WIDE_SUPPORT], sections[lay.WIDE_POSITION] = (
+        np.array(wide, np.int64),
+        np.array(wide_position, np.int64),
+    )
     sections[lay.COST_REFERENCE] = np.array(owners, np.int64)
     sections[lay.COST_POINTER], sections[lay.COST_POSITION] = _csr(positions)
     sections[lay.COST_OTHER] = _csr(others)[1]

@@ -2,11 +2,12 @@
 
 import numpy as np
 
-from mcplan.core.optimize import layout as lay, least_distance as condense_factor
+from mcplan.core.optimize import layout as lay, least_distance
 from mcplan.optimize.compiled.compiled import CompiledProblem
 from mcplan.optimize.compiled.data_map import CannotCompile
 
-RELATIVE = 1e-9
+RELATIVE_TOLERANCE = 1e-9
+"""Largest difference, relative to the largest number."""
 
 
 def self_test(compiled: CompiledProblem, seed: int = 0) -> None:
@@ -32,7 +33,7 @@ def _compare_data(compiled: CompiledProblem):
     program, data = compiled._program, compiled.data_map
     values = {p.id: compiled.parameter_view(p).copy() for p in program.parameters}
     P, q, d, A, b = program.apply_parameters(id_to_param_value=values, quad_obj=True)
-    condense_factor.condense(compiled.condensed.program, compiled.condensed.work, compiled.theta)
+    least_distance.condense(compiled.condensed.program, compiled.condensed.work, compiled.theta)
     numbers = compiled.condensed.part(lay.VALUES)
     n = data.size
     dense_A, dense_P = np.zeros((data.rows, n)), np.zeros((n, n))
@@ -62,23 +63,23 @@ def _compare_condensed(compiled: CompiledProblem, values, generator) -> None:
     P, q, d, A, b = values
     c, equalities = compiled.condensed, compiled.data_map.equalities
     H, g, G, lower, _ = compiled.dense()
-    z, other = generator.standard_normal((2, c.variables))
+    z, z_other = generator.standard_normal((2, c.variables))
 
-    def whole(point):
+    def evaluate_full(point):
         compiled._accept(point, np.zeros(c.rows))
         x = compiled.x.copy()
         return 0.5 * x @ P @ x + q @ x + d, A[:equalities] @ x + b[:equalities]
 
-    f0, r0 = whole(z)
-    f1, _ = whole(other)
+    f0, r0 = evaluate_full(z)
+    f1, _ = evaluate_full(z_other)
     scale = 1.0 + abs(f0) + abs(f1)
-    expected = (0.5 * z @ H @ z + g @ z) - (0.5 * other @ H @ other + g @ other)
+    expected = (0.5 * z @ H @ z + g @ z) - (0.5 * z_other @ H @ z_other + g @ z_other)
     _compare("condensed cost", (f0 - f1) / scale, expected / scale)
     magnitude = np.abs(A[:equalities]) @ np.abs(compiled.x) + np.abs(b[:equalities]) + 1.0
-    used = np.setdiff1d(np.arange(equalities), compiled.elimination.remaining_rows)
-    _compare("substituted equalities", (r0 / magnitude)[used], np.zeros(len(used)))
-    left = np.sort((G @ z - lower)[c.equality])
-    _compare("remaining equalities", left, np.sort(r0[compiled.elimination.remaining_rows]))
+    substituted = np.setdiff1d(np.arange(equalities), compiled.elimination.remaining_rows)
+    _compare("substituted equalities", (r0 / magnitude)[substituted], np.zeros(len(substituted)))
+    residuals = np.sort((G @ z - lower)[c.equality])
+    _compare("remaining equalities", residuals, np.sort(r0[compiled.elimination.remaining_rows]))
 
 
 def _compare(name: str, ours, theirs) -> None:
@@ -86,5 +87,5 @@ def _compare(name: str, ours, theirs) -> None:
     scale = 1.0 + np.max(np.abs(theirs[np.isfinite(theirs)]), initial=0.0)
     if ours.shape != np.squeeze(theirs).shape and ours.shape != theirs.shape:
         raise CannotCompile(f"self-test: {name} has shape {ours.shape}, CVXPY's has {theirs.shape}")
-    if not np.allclose(ours / scale, theirs / scale, rtol=0.0, atol=RELATIVE):
+    if not np.allclose(ours / scale, theirs / scale, rtol=0.0, atol=RELATIVE_TOLERANCE):
         raise CannotCompile(f"self-test: {name} differs from CVXPY's; the installed CVXPY is not supported")

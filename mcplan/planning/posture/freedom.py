@@ -5,16 +5,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from mcplan.core.posture.rows import (
-    ALONG,
+    ACROSS_BAR,
+    ALONG_BAR,
     ANGLE,
-    DIRECTION,
+    EDGE_DIRECTION,
     EDGE_ROWS,
     LINE_ROWS,
-    OF_POINT,
-    OF_POSE,
-    OFFSET,
-    PLACE_ROWS,
+    POINT_HEIGHT,
     POSE_ROWS,
+    POSITION_ROWS,
+    RELATIVE_POSE,
 )
 from mcplan.robot.robot import Robot
 from mcplan.scene.contact import Contact, constrained_directions
@@ -72,7 +72,7 @@ class FrameRows:
 
     Attributes
     ----------
-    mode : POSE_ROWS, PLACE_ROWS or LINE_ROWS.
+    mode : POSE_ROWS, POSITION_ROWS or LINE_ROWS.
     frame : (24,) patch in its body, target.
     body : index of the body.
     select : (e, 6) constrained directions.
@@ -92,7 +92,7 @@ def contact_rows(robot: Robot, environment: Environment, contact: Contact, freed
     target = np.concatenate([contact.R.ravel(), contact.p])
     if contact.radius:
         frame, cell = np.concatenate([offset, target]), _ball_cell(contact, environment, freedom, robot.scale.leg)
-        return FrameRows(PLACE_ROWS, body, frame, np.zeros((0, 6)), cell)
+        return FrameRows(POSITION_ROWS, body, frame, np.zeros((0, 6)), cell)
     select, cell = contact.selection, np.zeros((0, 10))
     if contact.rolls and len(select) == 5:
         # it could roll, but friction directions would turn with it, and the bar would leave the loaded line
@@ -115,7 +115,7 @@ def contact_rows(robot: Robot, environment: Environment, contact: Contact, freed
             free, cell = _cell(contact, support, freedom, robot.scale.leg)
         taken = _complement(contact.selection)
         select = constrained_directions([*taken, *free])
-    mode = POSE_ROWS if select[:, 3:].any() else PLACE_ROWS
+    mode = POSE_ROWS if select[:, 3:].any() else POSITION_ROWS
     return FrameRows(mode, body, np.concatenate([offset, target]), select, cell)
 
 
@@ -143,7 +143,7 @@ def _complement(selection: np.ndarray) -> np.ndarray:
     return np.linalg.svd(selection)[2][len(selection) :]
 
 
-def cell_row(linear: np.ndarray, angular: np.ndarray, low: float, high: float, kind: int = OF_POSE) -> np.ndarray:
+def cell_row(linear: np.ndarray, angular: np.ndarray, low: float, high: float, kind: int = RELATIVE_POSE) -> np.ndarray:
     """Return a row (10,) of a cell, see `core.posture.rows`; infinite bounds become large ones."""
     return np.concatenate([[0.0, kind], linear, angular, [max(low, -UNBOUNDED), min(high, UNBOUNDED)]])
 
@@ -198,7 +198,8 @@ def _ball_cell(contact: Contact, environment: Environment, freedom: Freedom | No
     near = most - A @ (surface.R.T @ contact.p)[:2] < np.abs(A) @ widths + NEAR_EDGE_RADII * r
     normals = A @ surface.R[:, :2].T
     rows += [
-        cell_row(n, np.zeros(3), -UNBOUNDED, high, OF_POINT) for n, high in zip(normals[near], most[near], strict=True)
+        cell_row(n, np.zeros(3), -UNBOUNDED, high, POINT_HEIGHT)
+        for n, high in zip(normals[near], most[near], strict=True)
     ]
     return np.array(rows)
 
@@ -213,7 +214,7 @@ def _edge_cell(contact: Contact, surface: Surface, freedom: Freedom, u: np.ndarr
         if getattr(freedom, name) == 0.0:
             rows.append(cell_row(R[axis], zero, 0.0, 0.0))
     turn = np.sin(min(freedom.yaw, 0.5 * np.pi))
-    rows.append(cell_row(np.cross([0.0, 0.0, 1.0], u), u, -turn, turn, DIRECTION))
+    rows.append(cell_row(np.cross([0.0, 0.0, 1.0], u), u, -turn, turn, EDGE_DIRECTION))
     return np.array(rows)
 
 
@@ -241,8 +242,9 @@ def _line_cell(robot: Robot, contact: Contact, bar: Bar, freedom: Freedom) -> np
     offset, along = float(place["offset"]), float(place["along"])
     return np.array(
         [
-            cell_row(zero, zero, max(offset - freedom.offset, x.min()), min(offset + freedom.offset, x.max()), OFFSET),
+            cell_row(zero, zero, max(offset - freedom.offset, x.min()),
+                 min(offset + freedom.offset, x.max()), ACROSS_BAR),
             cell_row(zero, zero, max(along - freedom.along, min(half, along)),
-                 min(along + freedom.along, max(bar.length - half, along)), ALONG),
+                 min(along + freedom.along, max(bar.length - half, along)), ALONG_BAR),
         ]
     )  # fmt: skip

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Sequence
 import numpy as np
 
 from mcplan.collision.model import CollisionModel
-from mcplan.core.posture.rows import OF_POINT, PLACE_ROWS
+from mcplan.core.posture.rows import POINT_HEIGHT, POSITION_ROWS
 from mcplan.planning.posture.freedom import FrameRows, cell_row
 from mcplan.robot.anatomy import Limb, limb_links, limb_rates
 from mcplan.robot.pose import heading_rotation
@@ -146,8 +146,8 @@ def swing_limb_rows(
             body, offset = robot.frame(contact.patch)
             frame = np.concatenate([offset, np.eye(3).ravel(), np.zeros(3)])
             above = [(n, d + patch.radius) for n, d in planes]
-            cell = np.array([cell_row(n, x, d, np.inf, OF_POINT) for n, d in above for x in patch.points])
-            found[contact.patch] = FrameRows(PLACE_ROWS, body, frame, np.zeros((0, 6)), cell)
+            cell = np.array([cell_row(n, x, d, np.inf, POINT_HEIGHT) for n, d in above for x in patch.points])
+            found[contact.patch] = FrameRows(POSITION_ROWS, body, frame, np.zeros((0, 6)), cell)
     return found
 
 

@@ -7,7 +7,7 @@ from time import perf_counter
 
 import numpy as np
 
-from mcplan.core.posture.rows import ANGLE, DISTANCE, KIND, OF_POINT
+from mcplan.core.posture.rows import ANGLE, DISTANCE, KIND, POINT_HEIGHT
 from mcplan.planning.posture.freedom import FrameRows
 from mcplan.planning.posture.task import SearchResult
 from mcplan.scene.contact import Contact, contact_of
@@ -240,7 +240,7 @@ def violations_of(
         for kind in own.cell[:, KIND]:
             if name in patches:
                 note("reach", name, missed[at])
-            elif kind == OF_POINT:
+            elif kind == POINT_HEIGHT:
                 note("clearance", name, missed[at])
             elif kind in BASE_ROWS:
                 note("base", BASE_ROWS[kind], missed[at])

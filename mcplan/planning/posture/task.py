@@ -7,16 +7,16 @@ import numpy as np
 
 from mcplan.core.optimize.active_set import SLOTS
 from mcplan.core.posture.frame import frame_scratch
-from mcplan.core.posture.rows import ANGLE, DISTANCE, OF_POSE, PLACE_ROWS, PostureTargets
+from mcplan.core.posture.rows import ANGLE, DISTANCE, POSITION_ROWS, RELATIVE_POSE, PostureTargets
 from mcplan.core.posture.search import (
     FOUND,
-    REPORT,
-    RULES,
+    REPORT_SIZE,
+    RULE_SIZE,
     SOFT_STEPS,
-    STEPS,
-    WORST,
+    STEP_COUNT,
+    WORST_VIOLATION,
     PostureScratch,
-    missed_rows,
+    row_violations,
     search_posture,
 )
 from mcplan.core.rigid_body.tree import MASS, PARENT, V, workspace
@@ -178,13 +178,13 @@ class BaseTarget:
                 raise ValueError("a target orientation of the base needs an angle_tolerance")
             cell += _ball(self.angle_tolerance, 3, ANGLE)
         frame = np.concatenate([np.eye(3).ravel(), np.zeros(3), R.ravel(), np.asarray(self.xyz, dtype=float)])
-        return FrameRows(PLACE_ROWS, 0, frame, np.zeros((0, 6)), np.array(cell))
+        return FrameRows(POSITION_ROWS, 0, frame, np.zeros((0, 6)), np.array(cell))
 
 
 def _ball(radius: float, first: int, length: int) -> list[np.ndarray]:
     """Return the rows of a ball of three coordinates, the first of them given, and of the cube around it."""
     radius = max(radius - TARGET_INSET_M, 0.0)
-    rows = [cell_row(axis[:3], axis[3:], -radius, radius, OF_POSE) for axis in np.eye(6)[first : first + 3]]
+    rows = [cell_row(axis[:3], axis[3:], -radius, radius, RELATIVE_POSE) for axis in np.eye(6)[first : first + 3]]
     return [*rows, cell_row(np.zeros(3), np.zeros(3), -np.inf, radius, length)]
 
 
@@ -245,7 +245,7 @@ class PostureSearch:
         margin = np.minimum(joint_margin, 0.5 * (upper - lower))
         self.limit = np.ascontiguousarray([lower + margin, upper - margin])
         self._nothing = np.zeros((0, robot.nv + 1))
-        self._scratch, self.report = self._allocate(96), np.zeros(REPORT)
+        self._scratch, self.report = self._allocate(96), np.zeros(REPORT_SIZE)
 
     def _allocate(self, rows: int) -> PostureScratch:
         nv, nq = self.robot.nv, self.robot.nq
@@ -316,7 +316,7 @@ class PostureSearch:
     def rule(steps: int, tolerance: float, step_tolerance: float, trust: float = TRUST_RADIUS) -> np.ndarray:
         """Return the rule of a search; see `core.posture.search` for the tolerances."""
         rule = np.array([steps, trust, tolerance, step_tolerance, MIN_GAIN, VIOLATION_PRICE])
-        assert len(rule) == RULES
+        assert len(rule) == RULE_SIZE
         return rule
 
     def scratch_for(self, task: PostureTargets, additional: int) -> PostureScratch:
@@ -329,7 +329,7 @@ class PostureSearch:
     def missed(self, task: PostureTargets, q: np.ndarray) -> np.ndarray:
         """Return the violation of each row of a task by a posture q (nq,) (m, rad)."""
         missed = np.empty(_rows(task))
-        missed_rows(self.robot.tree, task, q, self.scratch_for(task, 0), missed)
+        row_violations(self.robot.tree, task, q, self.scratch_for(task, 0), missed)
         return missed
 
     def run(
@@ -350,11 +350,11 @@ class PostureSearch:
         return SearchResult(
             q,
             status == FOUND,
-            float(report[WORST]),
+            float(report[WORST_VIOLATION]),
             missed,
             np.repeat(np.arange(len(task.contact)), task.contact[:, 3]),
             len(task.select) + len(task.centre),
-            int(report[STEPS]),
+            int(report[STEP_COUNT]),
             int(report[SOFT_STEPS]),
         )
 

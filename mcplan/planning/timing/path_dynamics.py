@@ -152,7 +152,7 @@ class PathDynamics:
 def _frame(robot: Robot, name: str, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return positions of a frame (m, 3), and Jacobians (m, 6, nv) of its link's point at the world's origin."""
     place, J = np.empty((len(q), 3)), np.empty((len(q), 6, robot.nv))
-    core.path_of_frame(robot.tree, q, *robot.frame(name), workspace(robot.tree), place, J)
+    core.write_frame_path(robot.tree, q, *robot.frame(name), workspace(robot.tree), place, J)
     return place, J
 
 
@@ -247,10 +247,10 @@ class PathForces:
         """
         bounds = self._bounds(program)
         m, program_of = len(bounds), self._program(2)
-        rows, counts = np.zeros((m, section.CORNERS + bounds.shape[1], 3)), np.zeros(m, np.int64)
+        rows, counts = np.zeros((m, section.MAX_CORNERS + bounds.shape[1], 3)), np.zeros(m, np.int64)
         directions = np.stack([program.of_u, program.of_x], axis=1)
         order = np.concatenate([np.arange(first, m, GRID_STRIDE) for first in range(GRID_STRIDE)])
-        end = section.along_path(
+        end = section.polygons_along_path(
             *program_of, self._unit, *self._joints(self._loaded), self.hold, directions, self.G, program.x_max,
             program.u_max, bounds, order, rows, counts,
         )  # fmt: skip
@@ -273,7 +273,7 @@ class PathForces:
             headroom = np.where(needed == 0.0, np.inf, (np.copysign(limit, needed) - hold) / needed)
         share = np.clip(headroom.min(axis=1, initial=1.0), 0.0, 1.0)
         loaded = self._joints(self._loaded)
-        end = section.reach(*self._program(1), self._unit, *loaded, self.hold, demand[:, None], self.G, share)
+        end = section.feasible_shares(*self._program(1), self._unit, *loaded, self.hold, demand[:, None], self.G, share)
         if end < len(share):
             raise RetimingError(f"{grid_position(end)}, {REASONS[int(share[end])]}")
         return np.asarray(share)

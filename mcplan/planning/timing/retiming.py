@@ -280,7 +280,7 @@ class Retimer:
         at, bounds = basis.middle[bent], np.zeros((len(bent), *rows.shape[1:]))
         bounds[:, 0, 0], bounds[:, 1, 0], bounds[:, :2, 2] = 1.0, -1.0, program.bend[bent, None]
         scratch = np.zeros((4, n))
-        status = core.solve(
+        status = core.minimise_time(
             np.vstack([basis.x, basis.x[at]]), np.vstack([u_rows, basis.bend[bent] / program.length**2]),
             np.append(basis.start, basis.start[at]), program.length * np.append(basis.weights, np.zeros(len(bent))),
             np.concatenate([rows, bounds]), np.append(counts, np.full(len(bent), 2)), DURATION_ACCURACY, c,

@@ -13,7 +13,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from mcplan.core.rigid_body.manifold import nearest
+from mcplan.core.rigid_body.manifold import nearest_configuration
 from mcplan.motion.quintic import minimum_jerk
 from mcplan.planning.posture.freedom import contact_rows
 from mcplan.planning.transition.knot_search import KnotFinder
@@ -225,7 +225,7 @@ class Detour:
         return sum(self._distance(a, b) for a, b in pairwise(path))
 
     def _nearest(self, tree: "_Tree", q: np.ndarray) -> int:
-        return int(nearest(tree.q[: tree.count], q, self._weight, np.empty(self.robot.nv)))
+        return int(nearest_configuration(tree.q[: tree.count], q, self._weight, np.empty(self.robot.nv)))
 
 
 class _Tree:

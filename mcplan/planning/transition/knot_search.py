@@ -11,8 +11,8 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from mcplan.collision.model import CollisionModel
-from mcplan.core.posture import apart as core
-from mcplan.core.posture.rows import PLACE_ROWS, POSE_ROWS, PostureTargets
+from mcplan.core.posture import collision_free as core
+from mcplan.core.posture.rows import POSE_ROWS, POSITION_ROWS, PostureTargets
 from mcplan.errors import SolverFailed
 from mcplan.motion.spline import PostureSpline
 from mcplan.planning.posture.freedom import FrameRows, contact_rows
@@ -132,7 +132,7 @@ class CollisionAvoidingIK:
     def __init__(self, nearness: Nearness, search: PostureSearch):
         self.nearness, self.search, self._tree = nearness, search, nearness.robot.tree
         self._rule = search.rule(IK_STEPS, ROW_TOLERANCE, STEP_TOLERANCE, TRUST_RADIUS)
-        self._measures, self._max_push = np.zeros(core.MEASURES), nearness.robot.scale.leg * MAX_PUSH_M
+        self._measures, self._max_push = np.zeros(core.MEASURE_COUNT), nearness.robot.scale.leg * MAX_PUSH_M
 
     def solve(
         self, task: PostureTargets, start: np.ndarray, clearance: DesiredClearance, watched: np.ndarray
@@ -149,18 +149,19 @@ class CollisionAvoidingIK:
         best, smallest, best_slack, idle = start, np.inf, -np.inf, 0
         near = core.find_near(self._tree, surroundings, q, watched)
         for _ in range(MAX_ROUNDS):
-            near = core.keep_apart(
+            near = core.search_with_distance_rows(
                 self._tree, surroundings, near, task, self._rule, q, clearance.desired, clearance.sufficient, watched,
                 self._max_push, scratch, report, measures,
             )  # fmt: skip
             if near == core.NOT_FINITE:
                 raise SolverFailed("posture search along the path: numbers that are not finite")
-            deficit, slack = max(measures[core.OFF] - CONTACT_TOLERANCE_M, measures[core.SHORT]), measures[core.LEFT]
+            violation, slack = measures[core.TASK_VIOLATION], measures[core.MIN_SURPLUS]
+            deficit = max(violation - CONTACT_TOLERANCE_M, measures[core.MAX_DEFICIT])
             idle = 0 if deficit < smallest - MIN_GAIN_M or slack > best_slack + MIN_GAIN_M else idle + 1
             if deficit < smallest:
                 best, smallest = q.copy(), float(deficit)
             best_slack = max(best_slack, slack)
-            done = measures[core.OFF] <= CONTACT_TOLERANCE_M / 10 and slack > -FIT_TOLERANCE_M
+            done = violation <= CONTACT_TOLERANCE_M / 10 and slack > -FIT_TOLERANCE_M
             if done or idle == MAX_IDLE_ROUNDS:
                 break
         return best, smallest
@@ -169,7 +170,9 @@ class CollisionAvoidingIK:
         """Say whether a posture satisfies the task and the desired clearances within `FIT_TOLERANCE_M`."""
         scratch = self.search.scratch_for(task, 0)
         surroundings = self.nearness.surroundings_at(clearance.objects)
-        return bool(core.fits(self._tree, surroundings, task, q, clearance.desired, watched, FIT_TOLERANCE_M, scratch))
+        return bool(
+            core.is_feasible(self._tree, surroundings, task, q, clearance.desired, watched, FIT_TOLERANCE_M, scratch)
+        )
 
 
 CURVE_TOLERANCE_M = 1e-3
@@ -457,7 +460,7 @@ def guided_rows(robot: Robot, guided: PatchPath, k: int) -> FrameRows:
     frame = np.concatenate([offset, np.asarray(R).ravel(), guided.places[k]])
     if any(near) and not robot.patches[guided.patch].radius:
         return FrameRows(POSE_ROWS, body, frame, np.eye(6), np.zeros((0, 10)))
-    return FrameRows(PLACE_ROWS, body, frame, np.eye(6)[:3], np.zeros((0, 10)))
+    return FrameRows(POSITION_ROWS, body, frame, np.eye(6)[:3], np.zeros((0, 10)))
 
 
 def at_knots(contacts: Sequence[Contact] | Sequence[Sequence[Contact]], count: int) -> list[tuple[Contact, ...]]:
@@ -555,7 +558,7 @@ class KnotFinder:
         best, smallest = guide, np.inf
         for part in LIFT_SHARES:
             frame = np.concatenate([offset, np.eye(3).ravel(), place + part * lift])
-            rows = [*held, FrameRows(PLACE_ROWS, body, frame, normal, np.zeros((0, 10)))]
+            rows = [*held, FrameRows(POSITION_ROWS, body, frame, normal, np.zeros((0, 10)))]
             hint = np.array([*com[:2], self.settings.weights.com, 0.0])
             task = self.search.task(rows, guide, self.support(contacts, com).rows, hint)
             q, deficit = self.ik.solve(task, guide, clearance, watched)

@@ -6,8 +6,8 @@ from typing import NamedTuple
 import numpy as np
 
 from mcplan.collision.model import CollisionModel
-from mcplan.core.posture import apart as core
-from mcplan.core.posture.apart import PostureSurroundings
+from mcplan.core.posture import collision_free as core
+from mcplan.core.posture.collision_free import PostureSurroundings
 from mcplan.motion.quintic import minimum_jerk
 from mcplan.robot.pose import Pose
 from mcplan.robot.robot import Robot
@@ -117,7 +117,7 @@ class Nearness:
         step : (nv,) step of the path, forward and back, until the next checks.
         """
         step, scene = self._no_step if step is None else step, self.surroundings_at(clearance.objects)
-        worst = core.shortfall(
+        worst = core.largest_deficit(
             self.robot.tree, scene, q, clearance.sufficient, clearance.minimum, SUFFICIENT_CLEARANCE_M, watched, step,
             DISTANCE_RATE_FACTOR, self._deficits,
         )  # fmt: skip

@@ -6,25 +6,25 @@ from functools import cache
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mcplan.core.contact.bundle import close_fixed, close_moving
+from mcplan.core.contact.bundle import pack_constants, pack_variables
 from mcplan.core.contact.model import (
     ANCHOR,
     BOUNCE_SPEED,
-    BOUND,
+    CAPACITY,
     COMPLIANCE,
-    DAMP,
-    FREE,
-    HELD,
+    IS_FREE,
+    IS_HELD,
+    IS_SOFT,
     LAW_SIZE,
+    MAX_WRENCH,
     RECOVERY,
     RECOVERY_SPEED,
     RESTITUTION,
-    SOFT,
-    SPACE,
-    STIFF,
+    SPRING_DAMPING,
+    SPRING_STIFFNESS,
+    contact_table,
     exchange,
     scratch,
-    touch,
 )
 from mcplan.core.contact.step import contact_step
 from mcplan.errors import InputError, SimulationFailed
@@ -49,7 +49,7 @@ def law_array(settings: ContactLaw) -> np.ndarray:
     law = np.zeros(LAW_SIZE)
     law[[COMPLIANCE, RECOVERY, RECOVERY_SPEED]] = settings.compliance, settings.recovery, settings.recovery_speed
     law[[RESTITUTION, BOUNCE_SPEED]] = settings.restitution, settings.bounce_speed
-    law[[SOFT, STIFF, DAMP]] = float(settings.soft), settings.stiffness, settings.damping
+    law[[IS_SOFT, SPRING_STIFFNESS, SPRING_DAMPING]] = float(settings.soft), settings.stiffness, settings.damping
     return read_only(law)
 
 
@@ -99,9 +99,11 @@ class ContactPhysics:
         self._grasps = [contact for contact in contacts if contact.kind == "grasp"]
         places = object_places(environment)
         self._centre = [shape_inertia(thing.shape, thing.mass)[0] for thing in environment.objects]
-        self._fixed = close_fixed(robot.tree, self.scene, law_array(self.settings.contact))
+        self._fixed = pack_constants(robot.tree, self.scene, law_array(self.settings.contact))
         shared = exchange(robot.tree, len(self.patches), len(places))
-        self._moving, shared, self._touch = close_moving(shared, scratch(self.scene, robot.nv), touch(self.scene))
+        self._moving, shared, self._contacts = pack_variables(
+            shared, scratch(self.scene, robot.nv), contact_table(self.scene)
+        )
         self.grasps, self.centre_q, self.centre_v = shared.grasp, shared.object_q, shared.object_v
         self._tau, self._force, self._wrench, self._tau_ext = shared.tau, shared.force, shared.wrench, shared.tau_ext
         self._counts = shared.counts
@@ -152,18 +154,18 @@ class ContactPhysics:
         _, _, count, finite, lost, _ = self._counts.tolist()
         if lost:
             raise SimulationFailed(
-                f"more than {SPACE} simultaneous contacts at t = {self.t:g} s, the limit of physics contact",
+                f"more than {CAPACITY} simultaneous contacts at t = {self.t:g} s, the limit of physics contact",
                 "too many contacts",
             )
         if not finite:
             raise SimulationFailed(f"the state of physics contact is not finite at t = {self.t:g} s", "not a number")
-        index, value = self._touch.report_index[:count].copy(), self._touch.report[:count].copy()
+        index, value = self._contacts.report_index[:count].copy(), self._contacts.report[:count].copy()
         if self._patches_on_link:
             self._assign_patches(index, value, active, q_start)
         points = PointForces(index[:, 0], index[:, 1], value[:, :3], value[:, 3:6], value[:, 6:])
         used = set(index[:, 1].tolist())
         if self._held:
-            used.update(np.flatnonzero(self.grasps[:, HELD] > 0.0).tolist())
+            used.update(np.flatnonzero(self.grasps[:, IS_HELD] > 0.0).tolist())
         wrench = self._wrench.copy()
         wrenches = {name: wrench[p] for p, name in enumerate(self.patches) if p in used}
         return StepOutcome(vd, self._tau_ext.copy(), wrenches, points, tuple(wrenches))
@@ -199,22 +201,22 @@ class ContactPhysics:
         for name in self._grips:
             row = self.grasps[self.patches.index(name)]
             if name not in active:
-                row[HELD] = 0.0
-            elif row[HELD] == 0.0 and (bar := self._within_reach(name)) is not None:
+                row[IS_HELD] = 0.0
+            elif row[IS_HELD] == 0.0 and (bar := self._within_reach(name)) is not None:
                 planned = [contact for contact in self._grasps if (contact.patch, contact.support) == (name, bar)]
                 grasp = closing_grasp(planned, self.robot.frame_pose(self.q, name)[:3, 3])
                 limits = grasp or self.robot.patches[name]
                 self._hold(name, self.q, (limits.max_force, limits.max_moment))
-                row[FREE : FREE + 6] = 0.0 if grasp is None else ~grasp.selection.any(axis=0)
+                row[IS_FREE : IS_FREE + 6] = 0.0 if grasp is None else ~grasp.selection.any(axis=0)
 
     def _hold(self, name: str, q: np.ndarray, limits: tuple[float, float]) -> None:
         """Hold a patch at its pose at q, with limits of force (N) and moment (N m)."""
         if name not in self.patches:
             raise InputError(f"physics contact: patch {name} of {self.robot.name} is not in `patches`")
         row, X = self.grasps[self.patches.index(name)], self.robot.frame_pose(q, name)
-        row[HELD] = 1.0
+        row[IS_HELD] = 1.0
         row[ANCHOR : ANCHOR + 9], row[ANCHOR + 9 : ANCHOR + 12] = X[:3, :3].ravel(), X[:3, 3]
-        row[BOUND : BOUND + 2] = limits
+        row[MAX_WRENCH : MAX_WRENCH + 2] = limits
 
     def _within_reach(self, name: str) -> str | None:
         """Return the name of the nearest bar within reach of the patch."""

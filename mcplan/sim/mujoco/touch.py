@@ -14,8 +14,8 @@ from mcplan.core.contact.points import (
     NO_PATCH,
     NORMAL,
     PATCH,
-    PLACE,
     POINT_SIZE,
+    POSITION,
     SEVERAL,
     SHAPE,
     split_contacts,
@@ -105,7 +105,7 @@ class ContactReader:
             pose = cache(partial(self.pose, data))
             for i in np.flatnonzero(index[:, PATCH] == SEVERAL).tolist():
                 geom, x = index[i, SHAPE].item(), point[i]
-                index[i, PATCH] = self._patch(pose, geom, x[PLACE:NORMAL], x[NORMAL:FORCE], active)
+                index[i, PATCH] = self._patch(pose, geom, x[POSITION:NORMAL], x[NORMAL:FORCE], active)
         wrench, loose = np.empty((len(self.patches), 6)), np.empty(count, np.int64)
         touched = np.empty(len(self.patches), bool)
         unplanned = sum_patches(
@@ -116,10 +116,10 @@ class ContactReader:
             other = self._generalised(data, rows[loose[:unplanned]])
             if self.robot.fixed:
                 mine = np.isin(index[:, CONTACT], loose[:unplanned]) & (index[:, LINK] < self._links)
-                xyz, force = point[mine, PLACE:NORMAL], point[mine, FORCE:]
+                xyz, force = point[mine, POSITION:NORMAL], point[mine, FORCE:]
                 other[:3], other[3:6] = force.sum(axis=0), _moment(xyz - self.base_position(data), force)
         points = PointForces(
-            index[:, LINK], index[:, PATCH], point[:, PLACE:NORMAL], point[:, NORMAL:FORCE], point[:, FORCE:]
+            index[:, LINK], index[:, PATCH], point[:, POSITION:NORMAL], point[:, NORMAL:FORCE], point[:, FORCE:]
         )
         return StepContacts(points, {self.patches[p]: wrench[p] for p in np.flatnonzero(touched).tolist()}, other)
 

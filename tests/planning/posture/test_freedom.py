@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from mcplan.core.posture.rows import LINE_ROWS, PLACE_ROWS, POSE_ROWS
+from mcplan.core.posture.rows import LINE_ROWS, POSE_ROWS, POSITION_ROWS
 from mcplan.errors import InputError
 from mcplan.planning.posture.freedom import GRIP_MARGIN_M, Freedom, contact_rows, resolve_contact
 from mcplan.scene.environment import Bar, Environment, Surface
@@ -122,7 +122,7 @@ def test_a_sole_on_a_bar_stays_within_its_length_and_its_own(place):
 def test_points_have_no_rotation_and_fixed_contacts_no_cell(place):
     robot, environment, made = place
     point = contact_rows(robot, environment, made("left_hand", "ramp", x=0.4, y=0.3, yaw=0.0, kind="point"), None)
-    assert (point.mode, len(point.select), len(point.cell)) == (PLACE_ROWS, 3, 0)
+    assert (point.mode, len(point.select), len(point.cell)) == (POSITION_ROWS, 3, 0)
     fixed = contact_rows(robot, environment, made("left_hand", "ramp", x=0.4, y=0.3, yaw=0.0), Freedom())
     assert (fixed.mode, len(fixed.select), len(fixed.cell)) == (POSE_ROWS, 6, 0)
 

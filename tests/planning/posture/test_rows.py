@@ -7,17 +7,17 @@ from scipy.spatial.transform import Rotation
 
 from mcplan.core.posture.frame import frame_scratch
 from mcplan.core.posture.rows import (
-    ALONG,
+    ACROSS_BAR,
+    ALONG_BAR,
     ANGLE,
-    DIRECTION,
     DISTANCE,
+    EDGE_DIRECTION,
     EDGE_ROWS,
     LINE_ROWS,
-    OF_POINT,
-    OF_POSE,
-    OFFSET,
-    PLACE_ROWS,
+    POINT_HEIGHT,
     POSE_ROWS,
+    POSITION_ROWS,
+    RELATIVE_POSE,
     evaluate,
     fill_bounds,
     row_count,
@@ -81,11 +81,11 @@ PARTS = {"all": ALL_SIX, "rolls": ALL_SIX[[0, 1, 2, 3, 5]], "place": ALL_SIX[:3]
 
 
 @pytest.mark.parametrize("part", PARTS)
-@pytest.mark.parametrize("mode", [POSE_ROWS, PLACE_ROWS])
+@pytest.mark.parametrize("mode", [POSE_ROWS, POSITION_ROWS])
 def test_rows_of_a_contact(scene, search, mode, part):
     robot, rng = scene.ROBOT, np.random.default_rng(1)
     select = np.linalg.qr(rng.normal(size=(6, 6)))[0][:4] if PARTS[part] is None else PARTS[part]
-    if mode == PLACE_ROWS:
+    if mode == POSITION_ROWS:
         select = np.hstack([select[:, :3], np.zeros((len(select), 3))])
         select = select[np.linalg.norm(select, axis=1) > 0.1]
     for patch in ("left_sole", "right_hand"):
@@ -97,7 +97,7 @@ def test_rows_of_a_contact(scene, search, mode, part):
         T[:3], T_t[:3, :3], T_t[:3, 3] = X[:3], R, p
         log = np.real(logm(np.linalg.inv(T_t) @ T))
         xi = np.array([*log[:3, 3], log[2, 1], log[0, 2], log[1, 0]])
-        if mode == PLACE_ROWS:
+        if mode == POSITION_ROWS:
             xi = np.append(R.T @ (X[:3, 3] - p), np.zeros(3))
         np.testing.assert_allclose(rows_at(robot, task, q)[0], select @ xi, atol=1e-10)
         # the series of the inverse Jacobian leaves |xi|^6 / 30240 of the pose
@@ -110,7 +110,7 @@ def test_rows_of_a_patch_on_a_bar(scene, search):
         q = robot.random_configuration(rng)
         e, d = rng.normal(size=3), rng.normal(size=3)
         d /= np.linalg.norm(d)
-        cell = [cell_row(np.zeros(3), np.zeros(3), -1.0, 1.0, kind) for kind in (OFFSET, ALONG)]
+        cell = [cell_row(np.zeros(3), np.zeros(3), -1.0, 1.0, kind) for kind in (ACROSS_BAR, ALONG_BAR)]
         target = np.concatenate([e, d, [0.02], np.zeros(5)])
         task = search.task([frame_rows(robot, patch, LINE_ROWS, target, np.zeros((3, 6)), cell)], q)
         X = robot.frame_pose(q, patch)
@@ -126,7 +126,7 @@ def test_rows_of_an_edge(scene, search):
     R, p = near(robot, q, "left_toe", rng, 0.8)
     u, m = np.array([0.6, 0.8, 0.0]), np.array([0.8, -0.6, 0.0])
     select = [[0.0, 0.0, 1.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, *u]]
-    cell = [cell_row(m, u, -0.5, 0.5, DIRECTION)]
+    cell = [cell_row(m, u, -0.5, 0.5, EDGE_DIRECTION)]
     task = search.task([frame_rows(robot, "left_toe", EDGE_ROWS, pose(R, p), select, cell)], q)
     X = robot.frame_pose(q, "left_toe")
     turn = R.T @ X[:3, :3]
@@ -145,13 +145,13 @@ def test_rows_of_a_pose_its_lengths_and_its_points(scene, search, patch, turn):
         a, b, n, x = rng.normal(size=(4, 3))
         nothing = np.zeros(3)
         cell = [
-            cell_row(a, b, -1.0, 1.0, OF_POSE),
+            cell_row(a, b, -1.0, 1.0, RELATIVE_POSE),
             cell_row(nothing, nothing, -np.inf, 0.1, DISTANCE),
-            cell_row(n, x, 0.0, np.inf, OF_POINT),
+            cell_row(n, x, 0.0, np.inf, POINT_HEIGHT),
         ]
         if turn:  # the length of a turn has no derivative where it is none
             cell.append(cell_row(nothing, nothing, -np.inf, 0.1, ANGLE))
-        task = search.task([frame_rows(robot, patch, PLACE_ROWS, pose(R, p), cell=cell)], q)
+        task = search.task([frame_rows(robot, patch, POSITION_ROWS, pose(R, p), cell=cell)], q)
         here, there = near(robot, q, patch, rng, 0.0, 0.0)
         w = Rotation.from_matrix(R.T @ here).as_rotvec()
         expected = [a @ R.T @ (there - p) + b @ w, np.linalg.norm(there - p), n @ (there + here @ x), turn]
@@ -197,7 +197,7 @@ def test_leaving_the_comfortable_part_costs_the_squares_of_how_far_it_is_left(sc
 
 def test_equalities_come_first_and_bounds_are_those_of_the_task(scene, search):
     robot, q = scene.ROBOT, scene.ROBOT.posture("half_sitting")
-    cell = [cell_row(np.ones(3), np.zeros(3), -0.2, 0.3, OF_POSE)]
+    cell = [cell_row(np.ones(3), np.zeros(3), -0.2, 0.3, RELATIVE_POSE)]
     rows = [frame_rows(robot, "left_sole", POSE_ROWS, pose(np.eye(3), np.zeros(3)), ALL_SIX[:2], cell)]
     centre, region = np.array([[1.0, 0.0, 0.0, 0.7]]), np.array([[0.0, 1.0, 0.4, 0.3]])
     task = search.task(rows, q, region, linear=np.full((1, robot.nv + 1), 0.5), linear_q=q, centre=centre)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mcplan.collision.model import CollisionModel
-from mcplan.core.posture import apart as core
+from mcplan.core.posture import collision_free as core
 from mcplan.planning.posture.freedom import contact_rows
 from mcplan.planning.posture.task import PostureSearch, PostureSettings, prices
 from mcplan.planning.transition import knot_search as apart_module
@@ -49,20 +49,20 @@ def test_a_round_is_a_search_with_the_distances_as_rows(near):
     expected = search.run(
         task._replace(linear=rows, linear_q=q), q, IK_STEPS, ROW_TOLERANCE, STEP_TOLERANCE, TRUST_RADIUS
     )
-    moved, measures = q.copy(), np.zeros(core.MEASURES)
+    moved, measures = q.copy(), np.zeros(core.MEASURE_COUNT)
     tree, around = nearness.robot.tree, nearness.surroundings
     count = core.find_near(tree, around, moved, watched)
     rule = search.rule(IK_STEPS, ROW_TOLERANCE, STEP_TOLERANCE, TRUST_RADIUS)
-    count = core.keep_apart(
+    count = core.search_with_distance_rows(
         tree, around, count, task, rule, moved, asked.desired, asked.sufficient, watched, MAX_PUSH_M,
         search.scratch_for(task, len(watched)), search.report, measures,
     )  # fmt: skip
     np.testing.assert_allclose(moved, expected.q, atol=1e-12)
     pairs, distance, _ = nearness.near(expected.q, watched)
     assert count == len(pairs)
-    assert measures[core.OFF] == pytest.approx(expected.missed[: len(task.select)].max(), abs=1e-12)
-    assert measures[core.SHORT] == pytest.approx(max((asked.sufficient[pairs] - distance).max(), 0.0), abs=1e-12)
-    assert measures[core.LEFT] == pytest.approx(min((distance - asked.desired[pairs]).min(), 0.0), abs=1e-12)
+    assert measures[core.TASK_VIOLATION] == pytest.approx(expected.missed[: len(task.select)].max(), abs=1e-12)
+    assert measures[core.MAX_DEFICIT] == pytest.approx(max((asked.sufficient[pairs] - distance).max(), 0.0), abs=1e-12)
+    assert measures[core.MIN_SURPLUS] == pytest.approx(min((distance - asked.desired[pairs]).min(), 0.0), abs=1e-12)
 
 
 def test_it_settles_on_its_contact_and_apart_and_then_fits(near):
@@ -82,8 +82,8 @@ def test_rounds_that_gain_nothing_are_the_last(near, monkeypatch):
     """A distance that no posture has is not pushed for ten times."""
     nearness, search, task, q, watched = near
     rounds, found = [], []
-    keep_apart = core.keep_apart
-    monkeypatch.setattr(core, "keep_apart", lambda *given: rounds.append(None) or keep_apart(*given))
+    kernel = core.search_with_distance_rows
+    monkeypatch.setattr(core, "search_with_distance_rows", lambda *given: rounds.append(None) or kernel(*given))
     for idle in (MAX_IDLE_ROUNDS, MAX_ROUNDS):
         monkeypatch.setattr(apart_module, "MAX_IDLE_ROUNDS", idle)
         rounds.clear()
@@ -123,13 +123,13 @@ def test_the_deficit_is_of_the_worst_pair_and_around_it_includes_the_rates(near,
 
 def test_a_search_that_ends_in_no_number_says_so(near):
     nearness, search, task, q, watched = near
-    asked, measures = wish(nearness, 0.02), np.zeros(core.MEASURES)
+    asked, measures = wish(nearness, 0.02), np.zeros(core.MEASURE_COUNT)
     nowhere = task._replace(guide=np.full_like(q, np.nan))
     tree, around = nearness.robot.tree, nearness.surroundings
     wrong = q.copy()
     wrong[7] = np.nan
     rule = search.rule(IK_STEPS, ROW_TOLERANCE, STEP_TOLERANCE, TRUST_RADIUS)
-    count = core.keep_apart(
+    count = core.search_with_distance_rows(
         tree, around, 0, nowhere, rule, wrong, asked.desired, asked.sufficient, watched, MAX_PUSH_M,
         search.scratch_for(task, len(watched)), search.report, measures,
     )  # fmt: skip

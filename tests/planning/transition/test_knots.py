@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from mcplan.collision.model import CollisionModel
-from mcplan.core.posture.rows import PLACE_ROWS, POSE_ROWS
+from mcplan.core.posture.rows import POSE_ROWS, POSITION_ROWS
 from mcplan.motion.limb_path import LimbPath
 from mcplan.motion.posture import PostureTrajectory
 from mcplan.planning.posture.task import PostureSettings
@@ -225,6 +225,6 @@ def test_a_guided_patch_keeps_its_orientation_near_the_ends_only(finder, scene):
         assert rows.frame[21:] == pytest.approx(led.places[k])
         assert len(rows.select) == 6
     middle = guided_rows(finder.robot, led, 2)
-    assert middle.mode == PLACE_ROWS
+    assert middle.mode == POSITION_ROWS
     assert middle.frame[21:] == pytest.approx(led.places[2])
     assert middle.select == pytest.approx(np.eye(6)[:3])

@@ -7,7 +7,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from mcplan.collision.model import CollisionModel
-from mcplan.core.contact.model import SPACE
+from mcplan.core.contact.model import CAPACITY
 from mcplan.errors import SimulationFailed
 from mcplan.robot.description import Box, Capsule, MeshShape, Sphere
 from mcplan.robot.robot_file import load_robot
@@ -280,11 +280,11 @@ def test_more_contacts_than_the_table_holds_end_the_run():
         """Each rests on the plane with four corners."""
         return [dataclasses.replace(solid(p=(0.3 * k, 0, 0.1)), name=f"box{k}") for k in range(count)]
 
-    full = World([plane()], boxes(SPACE // 4))
+    full = World([plane()], boxes(CAPACITY // 4))
     full.run(2e-3)
-    assert full.physics.contact_count == SPACE
-    with pytest.raises(SimulationFailed, match=f"more than {SPACE} simultaneous contacts at t = ") as failure:
-        World([plane()], boxes(SPACE // 4 + 1)).run(2e-3)
+    assert full.physics.contact_count == CAPACITY
+    with pytest.raises(SimulationFailed, match=f"more than {CAPACITY} simultaneous contacts at t = ") as failure:
+        World([plane()], boxes(CAPACITY // 4 + 1)).run(2e-3)
     assert failure.value.cause == "too many contacts"
 
 

@@ -4,7 +4,7 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from mcplan.core.optimize import held as condense_held
+from mcplan.core.optimize import warm_start
 from mcplan.optimize.compiled import compile_problem
 
 
@@ -28,7 +28,7 @@ def program(rng):
 
 def hold(compiled):
     solver, c = compiled._solver, compiled.condensed
-    return condense_held.hold(c.program, c.work, compiled.theta, solver.sense, solver.multiplier)
+    return warm_start.solve_with_active_set(c.program, c.work, compiled.theta, solver.sense, solver.multiplier)
 
 
 def test_the_active_rows_of_a_solution_give_it_again(program, rng):

@@ -1,6 +1,6 @@
-"""Warm start of the condensed QP: solve it with the previous active set held, which is mostly still the right one.
+"""Warm start of the condensed QP: solve it with the previous active set, which is mostly still the right one.
 
-With ``G_a z = b_a`` for the held rows and ``y`` their multipliers,
+With ``G_a z = b_a`` for the active rows and ``y`` their multipliers,
 
     [H G_a'; G_a 0] [z; y] = [-g; b_a],   H = U'U,  Y = U^-T G_a',  v = U^-T g,  S = Y'Y = R'R,  w = R^-T (b_a + Y'v),
 
@@ -14,83 +14,83 @@ from mcplan.core.jit import jit, jit_algebra
 from mcplan.core.optimize import layout as lay
 from mcplan.core.optimize.condense import condense_cost, gather, row_limits, substitute
 from mcplan.core.optimize.layout import part, section
-from mcplan.core.optimize.least_distance import RELATIVE_PIVOT
+from mcplan.core.optimize.least_distance import MIN_PIVOT
 from mcplan.core.optimize.recover import ACTIVE, FIXED, LOWER, check, largest_residual, recover
 
 PRIMAL_TOLERANCE = 1e-10
 """Largest violation of a row scaled to unit length in ``u = U z + v``. There a row ``G_i`` has the length
 ``|G_i U^-1| >= |G_i| / sqrt(trace H)``, so that its tolerance is known without transforming it."""
 
-DEPENDENT = 1e-10
-"""Smallest pivot of ``S``, relative to its diagonal; below this the held rows count as dependent."""
+DEPENDENT_PIVOT = 1e-10
+"""Smallest pivot of ``S``, relative to its diagonal; below this the active rows count as dependent."""
 
 
 @jit
-def hold(program, work, theta, sense, multiplier):
-    """Solve at ``theta`` with the active rows of ``sense`` held; return the largest residual, infinite if not solved.
+def solve_with_active_set(program, work, theta, sense, multiplier):
+    """Solve at ``theta`` with the active rows of ``sense``; return the largest residual, infinite if not solved.
 
     ``sense`` (rows,) int32 is that of ``recover.finish``; ``multiplier`` (rows,) is overwritten.
     """
     sizes = section(program, lay.SIZES)
-    kept, rows = sizes[lay.KEPT], sizes[lay.ROWS]
+    free, rows = sizes[lay.FREE], sizes[lay.ROWS]
     count = 0
     for i in range(rows):
         count += sense[i] & ACTIVE
-    if count > kept:
+    if count > free:
         return math.inf
     gather(program, work, theta)
     substitute(program, work)
     row_limits(program, work)
-    first, height = kept + -kept % 4, kept + -kept % 4 + count + -count % 4
+    first, height = free + -free % 4, free + -free % 4 + count + -count % 4
     width = height + 4
-    K = part(program, work, lay.HELD)[: height * width].reshape((height, width))
-    solution = part(program, work, lay.HELD_SOLUTION)
+    K = part(program, work, lay.KKT)[: height * width].reshape((height, width))
+    solution = part(program, work, lay.KKT_SOLUTION)
     condense_cost(program, work, K)
     trace = 0.0
-    for k in range(kept):
+    for k in range(free):
         trace += K[k, k]
-    if not _hold_rows(program, work, K, first, sense) or factor_held(K, first):
+    if not _write_active_rows(program, work, K, first, sense) or factor_kkt(K, first):
         return math.inf
     _solve(K, solution)
     z, count = part(program, work, lay.Z), 0
-    for k in range(kept):
+    for k in range(free):
         z[k] = solution[k]
     for i in range(rows):
         multiplier[i] = 0.0
         if sense[i] & ACTIVE:
             multiplier[i] = solution[first + count]
             count += 1
-            away = -multiplier[i] if sense[i] & LOWER else multiplier[i]
-            if sense[i] & FIXED == 0 and not away >= 0.0:
+            signed_multiplier = -multiplier[i] if sense[i] & LOWER else multiplier[i]
+            if sense[i] & FIXED == 0 and not signed_multiplier >= 0.0:
                 return math.inf
     recover(program, work, multiplier)
-    if not _satisfies_others(program, work, sense, PRIMAL_TOLERANCE / math.sqrt(trace)):
+    if not _satisfies_inactive_rows(program, work, sense, PRIMAL_TOLERANCE / math.sqrt(trace)):
         return math.inf
     check(program, work)
     return largest_residual(program, work)
 
 
 @jit
-def _hold_rows(program, work, K, first, sense):
-    """Write ``G_a'``, ``g`` and ``-b_a`` into ``K``; return whether all rows can be held: ``l <= u``, finite ``b_a``.
+def _write_active_rows(program, work, K, first, sense):
+    """Write ``G_a'``, ``g`` and ``-b_a`` into ``K``; return whether it is possible: ``lower <= upper``, ``b_a`` finite.
 
     Rows and columns of the padding belong to unknowns that are zero.
     """
     sizes = section(program, lay.SIZES)
-    kept, given, rows = sizes[lay.KEPT], sizes[lay.GIVEN], sizes[lay.ROWS]
+    free, eliminated, rows = sizes[lay.FREE], sizes[lay.ELIMINATED], sizes[lay.ROWS]
     values, g = part(program, work, lay.VALUES), part(program, work, lay.G)
     pointer = section(program, lay.ROW_POINTER)
     position, reference = section(program, lay.ROW_POSITION), section(program, lay.ROW_REFERENCE)
     support_pointer, support = section(program, lay.SUPPORT_POINTER), section(program, lay.SUPPORT)
-    T = part(program, work, lay.T).reshape((given, kept))
+    T = part(program, work, lay.T).reshape((eliminated, free))
     t = part(program, work, lay.T0)
     lower, upper = part(program, work, lay.ROW_LOWER), part(program, work, lay.ROW_UPPER)
     height, last = K.shape[0], K.shape[0]
     for i in range(height):
-        row = K[i, max(kept, i - i % 4) :]
+        row = K[i, max(free, i - i % 4) :]
         for j in range(row.size):
             row[j] = 0.0
-        if i < kept:
+        if i < free:
             K[i, last] = g[i]
         else:
             K[i, i] = 1.0 if i < first else -1.0
@@ -120,7 +120,7 @@ def _hold_rows(program, work, K, first, sense):
 
 
 @jit_algebra
-def factor_held(K, first):
+def factor_kkt(K, first):
     """Factor ``K`` in place, four rows at a time; return 1 on a failed pivot, else 0.
 
     Rows before ``first`` are those of ``H``; from the others the elimination leaves ``-S``, whose sign is changed.
@@ -129,7 +129,7 @@ def factor_held(K, first):
         if i < first:
             s0, s1, s2, s3 = K[i, i], K[i + 1, i + 1], K[i + 2, i + 2], K[i + 3, i + 3]
             _subtract(K, i, 0, i)
-            tolerance = RELATIVE_PIVOT
+            tolerance = MIN_PIVOT
         else:
             _subtract(K, i, 0, first)
             for r in range(i, i + 4):
@@ -138,7 +138,7 @@ def factor_held(K, first):
                     row[j] = -row[j]
             s0, s1, s2, s3 = K[i, i], K[i + 1, i + 1], K[i + 2, i + 2], K[i + 3, i + 3]
             _subtract(K, i, first, i)
-            tolerance = DEPENDENT
+            tolerance = DEPENDENT_PIVOT
         # factor the 4 x 4 block on the diagonal, then apply it to all columns
         d0 = K[i, i]
         r0 = 1.0 / math.sqrt(d0)
@@ -167,7 +167,7 @@ def factor_held(K, first):
 def _subtract(K, i, start, end):
     """Eliminate the rows from ``start`` to ``end`` from rows i to i + 3: ``K_ij -= sum_k K_ki K_kj``.
 
-    The rows are separate views because only then are the loops vectorised.
+    Each row is a view of its own: the compiler vectorises the loops only then.
     """
     q0, q1, q2, q3 = K[i, i:], K[i + 1, i:], K[i + 2, i:], K[i + 3, i:]
     for k in range(start, end, 4):
@@ -208,10 +208,10 @@ def _solve(K, solution):
 
 
 @jit
-def _satisfies_others(program, work, sense, tolerance):
-    """Return whether ``x`` satisfies the rows that are not held within ``tolerance |G_i|``."""
+def _satisfies_inactive_rows(program, work, sense, tolerance):
+    """Return whether ``x`` satisfies the inactive rows within ``tolerance |G_i|``."""
     values, x, z = part(program, work, lay.VALUES), part(program, work, lay.X), part(program, work, lay.Z)
-    pointer, variable = section(program, lay.ROW_POINTER), section(program, lay.GIVEN_VARIABLE)
+    pointer, variable = section(program, lay.ROW_POINTER), section(program, lay.ELIMINATED_VARIABLE)
     position, reference = section(program, lay.ROW_POSITION), section(program, lay.ROW_REFERENCE)
     lower, upper = part(program, work, lay.ROW_LOWER), part(program, work, lay.ROW_UPPER)
     for i in range(sense.size):
@@ -225,16 +225,16 @@ def _satisfies_others(program, work, sense, tolerance):
         if lower[i] <= total <= upper[i]:
             continue
         excess = max(lower[i] - total, total - upper[i])
-        if not excess <= tolerance * _length(program, work, i):
+        if not excess <= tolerance * _row_length(program, work, i):
             return False
     return True
 
 
 @jit
-def _length(program, work, i):
-    """Return ``|G_i|``."""
+def _row_length(program, work, i):
+    """Return the length ``|G_i|`` of a condensed row."""
     sizes = section(program, lay.SIZES)
-    T = part(program, work, lay.T).reshape((sizes[lay.GIVEN], sizes[lay.KEPT]))
+    T = part(program, work, lay.T).reshape((sizes[lay.ELIMINATED], sizes[lay.FREE]))
     values, y = part(program, work, lay.VALUES), part(program, work, lay.SCRATCH)
     pointer = section(program, lay.ROW_POINTER)
     position, reference = section(program, lay.ROW_POSITION), section(program, lay.ROW_REFERENCE)

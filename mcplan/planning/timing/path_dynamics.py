@@ -227,7 +227,7 @@ class PathForces:
         self.of_contacts = ForceUnknowns(contacts, settings.contact.friction_faces, self._unit)
         self.G = np.zeros((len(path.q), robot.nv, self.of_contacts.size))
         for block in self.of_contacts.blocks:
-            self.G[:, :, block.place] = path.jacobians[block.contact.patch].transpose(0, 2, 1) @ block.map
+            self.G[:, :, block.entries] = path.jacobians[block.contact.patch].transpose(0, 2, 1) @ block.map
         preload = preload_unknowns(self.of_contacts, reserve * settings.contact.preload_force)
         self.hold = path.hold - self.G @ preload
         # the preloads of hands load the objects that they hold
@@ -335,6 +335,6 @@ def preload_unknowns(forces: ForceUnknowns, preload: float) -> np.ndarray:
     unknowns = np.zeros(forces.size)
     for block in forces.blocks:
         if not block.is_grasp:
-            normal = unknowns[block.place][2::3]
+            normal = unknowns[block.entries][2::3]
             normal += preload / len(normal)
     return unknowns

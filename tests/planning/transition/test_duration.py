@@ -69,7 +69,7 @@ def test_a_motion_through_a_posture_that_its_contacts_do_not_bear_is_not_held(sc
     gentle = finder.motions.slowed(swerving, contacts)
     knots = swerving.knots.q.copy()
     knots[KNOT_INTERVALS // 2, 0] += 0.3  # out of the feet
-    outside = finder.motions.timed(Knots(knots, 0.0, 0.0), swerving.times, contacts)
+    outside = finder.motions.with_timing(Knots(knots, 0.0, 0.0), swerving.times, contacts)
     assert gentle.held
     assert not outside.held
     assert outside.rank > gentle.rank

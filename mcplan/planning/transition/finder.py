@@ -96,8 +96,8 @@ class TransitionFinder:
         def make_paths(straight: PostureTrajectory) -> dict[str, LimbPath | PosturePath]:
             return {
                 patch: PosturePath(
-                    self.robot, patch, straight, self._patch_pose(departure.q, patch)[1], None, lift, ZERO, self.timing, 0.0,
-                    (1.0, 0.0),
+                    self.robot, patch, straight, self._patch_pose(departure.q, patch)[1], None, lift, ZERO, self.timing,
+                    0.0, (1.0, 0.0),
                 )
                 for patch, lift in lifts.items()
             }  # fmt: skip

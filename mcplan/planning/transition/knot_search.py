@@ -192,7 +192,7 @@ KNOT_STRIDE = 3
 """Every third knot is found first; those between are interpolated, and searched for only if that fails."""
 
 FIXED_ORIENTATION_M = 0.02
-"""Within this distance of an end of its path a patch has the orientation of that end, for HRP-2; scaled by leg length."""
+"""Within this distance of an end of its path a patch has the orientation of that end; scaled by leg length."""
 
 SMOOTHING_SWEEPS = 3
 """Number of smoothing passes over the postures."""
@@ -264,7 +264,7 @@ class KnotSearch:
         return Knots(smooth, max(unsmoothed, deficit), unsmoothed, worst, path_error, self._checks_separation(worst))
 
     def _define_tasks(self) -> None:
-        """Set up the constraints of each knot: contacts, balance, guided patches, and clearances that the ends allow."""
+        """Set up the constraints of each knot: contacts, balance, guided patches, clearances that the ends allow."""
         finder, robot, last, guides = self.finder, self.robot, self.last, self.guides
         com = robot.com(guides)
         supports = [finder.support(contacts, com[k]) for k, contacts in enumerate(self.closed)]
@@ -443,9 +443,7 @@ class KnotSearch:
         return worst, violation, path_error
 
     def _path_error(self, q: np.ndarray, k: int, part: int) -> float:
-        """Return the largest distance of guided patches from their paths (m), at knot k, or with ``part`` halfway to the
-        next one.
-        """
+        """Return the largest distance (m) of guided patches from their paths at knot k (``part``: halfway to k + 1)."""
         largest = 0.0
         for path in self.guided:
             positions = path.midpoints if part else path.positions

@@ -115,7 +115,7 @@ def transition_of(
     if len(spec.segments) > len(contacts):
         raise InputError(f"transition: {len(spec.segments)} segments, but contacts open {len(contacts) - 1} times")
     segments = []
-    for k, (item, closed_contacts) in enumerate(zip(spec.segments, contacts, strict=False)):
+    for k, (item, closed) in enumerate(zip(spec.segments, contacts, strict=False)):
         location = f"transition.segments[{k}]"
         try:
             q = item.postures()
@@ -136,7 +136,7 @@ def transition_of(
             finish = finish and finish.along(*timing.at(timing.duration)[1:])
         segments.append(
             Segment(
-                closed_contacts, np.array(item.times), q, robot.com(q), courses, objects, near, item.missed, held=item.held,
+                closed, np.array(item.times), q, robot.com(q), courses, objects, near, item.missed, held=item.held,
                 law=timing, retiming_failure=item.unpaced, begin=begin, finish=finish,
             )
         )  # fmt: skip

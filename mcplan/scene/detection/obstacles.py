@@ -16,7 +16,7 @@ from scipy.spatial import ConvexHull, QhullError, cKDTree
 
 from mcplan.robot.description import Box, MeshShape
 from mcplan.scene.detection.planes import find_planes
-from mcplan.scene.detection.regions import GRID, Region, close_cracks, convex_parts, import_shapely, plane_frame
+from mcplan.scene.detection.regions import GRID_M, Region, close_cracks, convex_parts, import_shapely, plane_frame
 from mcplan.scene.detection.triangles import Triangles, normals_areas, winding_number
 from mcplan.scene.environment import Obstacle, Surface
 from mcplan.scene.polygon import clip, half_planes
@@ -355,10 +355,10 @@ def _clusters(faces: np.ndarray, members: np.ndarray) -> list[np.ndarray]:
 def _unused_parts(region: Region, parts: list[np.ndarray], triangles: Triangles) -> list[np.ndarray]:
     """Return the parts of a plane outside its surfaces, as slabs."""
     shapely = import_shapely()
-    remaining = shapely.difference(region.covered, region.inside, grid_size=GRID)
+    remaining = shapely.difference(region.covered, region.inside, grid_size=GRID_M)
     if parts:
         surfaces = shapely.union_all([shapely.polygons(part).buffer(1e-3, join_style="mitre") for part in parts])
-        remaining = shapely.difference(remaining, surfaces, grid_size=GRID)
+        remaining = shapely.difference(remaining, surfaces, grid_size=GRID_M)
     return [_slab(region.R, region.p, part, triangles) for part in convex_parts(remaining, MIN_PART_SIDES_M, 5e-3)]
 
 
@@ -453,6 +453,6 @@ def _walls(mesh: _Mesh, cluster: np.ndarray, min_area: float) -> tuple[list[np.n
         flat = ((corners[plane.members] - p) @ R)[:, :, :2]
         parts: Any = shapely.polygons(flat)
         parts = parts[shapely.is_valid(parts)]
-        covered = close_cracks(shapely.union_all(parts, grid_size=GRID), 5e-3)
+        covered = close_cracks(shapely.union_all(parts, grid_size=GRID_M), 5e-3)
         walls += [_slab(R, p, part, mesh.triangles) for part in convex_parts(covered, (0.01, 0.01), 5e-3)]
     return walls, cluster[remaining]

@@ -182,16 +182,10 @@ class Contact:
             return False
         if self.selection.shape != other.selection.shape:
             return False
-        R_relative = self.R.T @ other.R
-        sines = np.array(
-            [
-                R_relative[2, 1] - R_relative[1, 2],
-                R_relative[0, 2] - R_relative[2, 0],
-                R_relative[1, 0] - R_relative[0, 1],
-            ]
-        )
-        # `angle` is twice the sine, which also vanishes at half a turn; there the trace is negative
-        if self.selection.shape[0] == 6 and np.trace(R_relative) < 0:
+        R_rel = self.R.T @ other.R
+        # twice the sine of the angle, which also vanishes at half a turn; there the trace is negative
+        sines = np.array([R_rel[2, 1] - R_rel[1, 2], R_rel[0, 2] - R_rel[2, 0], R_rel[1, 0] - R_rel[0, 1]])
+        if self.selection.shape[0] == 6 and np.trace(R_rel) < 0:
             return False
         difference = np.concatenate([self.R.T @ (other.p - self.p), sines / 2])
         return bool(np.max(np.abs(self.selection @ difference)) <= tolerance)

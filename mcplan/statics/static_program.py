@@ -118,7 +118,9 @@ class StaticProgram:
             self.work, self.cost, caps + first, caps + last, upper, np.zeros(len(self.cost))
         )
         if np.isnan(reach):
-            raise SolverFailed(f"a program of static equilibrium with {self._m + caps} rows was not solved")
+            raise SolverFailed(
+                f"a program of static equilibrium with {self._equality_count + caps} rows was not solved"
+            )
         return float(reach)
 
     def minimise(self, cost: np.ndarray, exact: bool | None = None) -> StaticOptimum:

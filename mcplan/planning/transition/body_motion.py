@@ -197,7 +197,7 @@ class MotionFinder:
         accelerations, held = self.durations.allowed_accelerations(postures, contacts)
         return BodyMotion(times, knots, self.durations.stretch(com, posture, contacts, accelerations), held)
 
-    def slowed(self, motion: BodyMotion, contacts: tuple[Contact, ...]) -> BodyMotion:
+    def slow_down(self, motion: BodyMotion, contacts: tuple[Contact, ...]) -> BodyMotion:
         """Return the same motion, slowed down to the limits of speeds and accelerations."""
         for _ in range(MAX_STRETCHES):
             if motion.stretch <= STRETCH_TOLERANCE:
@@ -206,7 +206,7 @@ class MotionFinder:
             motion = self.with_timing(motion.knots, times, contacts)
         return motion
 
-    def raised(
+    def find_raised(
         self, departure: Departure, old: Contact, q: np.ndarray, duration: float, touching: tuple[Contact, ...]
     ) -> BodyMotion:
         """Find a body motion that lifts a patch off its support: raised halfway, or else straight.
@@ -245,7 +245,7 @@ class MotionFinder:
             return knots
         return replace(knots, missed=max(knots.missed, MAX_DEFICIT_M + required - height))
 
-    def avoiding(
+    def with_detour(
         self,
         direct: BodyMotion,
         departure: Departure,

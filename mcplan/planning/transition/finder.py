@@ -105,7 +105,7 @@ class TransitionFinder:
         touching = tuple(departure.resting.values())
         straight = self.durations.straight(departure.q, q, departure.closed)
         motion = self._follow_paths(departure, q, straight, touching, make_paths)
-        motion = self._avoiding(motion, departure, q, touching)
+        motion = self._with_detour(motion, departure, q, touching)
         courses = tuple(SwingSpec(patch, "body", ZERO, ZERO, True) for patch in lifts)
         return self._segment(departure, q, motion, courses, touching)
 
@@ -144,11 +144,8 @@ class TransitionFinder:
         The result shows whether a path exists; the further attempts of `swing` seldom change that.
         """
         contact, *_ = added
-        patch, old, touching = (
-            contact.patch,
-            departure.resting.get(contact.patch),
-            (*departure.resting.values(), *added),
-        )
+        patch, touching = contact.patch, (*departure.resting.values(), *added)
+        old = departure.resting.get(patch)
         duration = self.durations.straight(departure.q, q, departure.closed)
         heights = self.heights[::2]
         best: Knots | None = None
@@ -181,11 +178,11 @@ class TransitionFinder:
     def retraction(self, departure: Departure, patch: str) -> Segment:
         """Find the motion that lifts a patch without a next contact clear of its support; the body moves, too."""
         old = departure.resting[patch]
-        place, height = self._patch_pose(departure.q, patch)[1], self.settings.avoidance.swing_clearance
-        q = self.knots.lift_patch(departure.q, departure.closed, patch, place, height * old.normal)
+        position, height = self._patch_pose(departure.q, patch)[1], self.settings.avoidance.swing_clearance
+        q = self.knots.lift_patch(departure.q, departure.closed, patch, position, height * old.normal)
         duration = max(self.timing.duration(height), self.durations.straight(departure.q, q, departure.closed))
         motion = self.motions.find(departure, q, duration, (old,), {})
-        motion = self.motions.slowed(motion, departure.closed)
+        motion = self.motions.slow_down(motion, departure.closed)
         return self._segment(departure, q, motion, (SwingSpec(patch, "body", ZERO, ZERO, True),), (old,))
 
     def transport(
@@ -213,8 +210,8 @@ class TransitionFinder:
 
         knots = self.knots.find(guides, [departure.closed, *between, contacts], objects=poses)
         motion = self.motions.with_timing(knots, times, departure.closed)
-        slowed = self.motions.slowed(motion, departure.closed)
-        segment = self._segment(departure, q, slowed, (), (), poses)
+        slow_motion = self.motions.slow_down(motion, departure.closed)
+        segment = self._segment(departure, q, slow_motion, (), (), poses)
         return replace(segment, contacts=contacts, objects=objects)
 
     # -- motions of a patch -------------------------------------------------------------------------------------------
@@ -237,19 +234,19 @@ class TransitionFinder:
         """
         patch, old = contact.patch, departure.resting.get(contact.patch)
         swing = self._lifted_swing(departure, contact, q, duration, touching, min_extra_lift)
-        by_body: BodyMotion | None = None
+        body_lift: BodyMotion | None = None
         if old is not None and (swing.motion.missed > GOOD_DEFICIT_M or not swing.motion.held):
-            by_body = self.motions.raised(departure, old, q, duration, touching)
-            by_body = self.motions.avoiding(by_body, departure, q, touching, old)
+            body_lift = self.motions.find_raised(departure, old, q, duration, touching)
+            body_lift = self.motions.with_detour(body_lift, departure, q, touching, old)
         if swing.motion.missed >= max_deficit:
             return None
-        if by_body is not None and by_body.rank < swing.motion.rank and by_body.missed <= MAX_DEFICIT_M:
-            slowed = self.motions.slowed(by_body, departure.closed)
-            return slowed, SwingSpec(patch, "body", ZERO, ZERO, True, contact)
-        slowed = self.motions.slowed(swing.motion, departure.closed)
+        if body_lift is not None and body_lift.rank < swing.motion.rank and body_lift.missed <= MAX_DEFICIT_M:
+            slow_motion = self.motions.slow_down(body_lift, departure.closed)
+            return slow_motion, SwingSpec(patch, "body", ZERO, ZERO, True, contact)
+        slow_motion = self.motions.slow_down(swing.motion, departure.closed)
         if swing.motion.knots.path_error > self.robot.scale.leg * PATH_TOLERANCE_M:  # the knots go around an obstacle
-            return slowed, SwingSpec(patch, "body", ZERO, ZERO, old is not None, contact)
-        return slowed, SwingSpec(patch, "own", swing.lift, swing.approach, old is not None, contact)
+            return slow_motion, SwingSpec(patch, "body", ZERO, ZERO, old is not None, contact)
+        return slow_motion, SwingSpec(patch, "own", swing.lift, swing.approach, old is not None, contact)
 
     def _lifted_swing(
         self,
@@ -304,15 +301,15 @@ class TransitionFinder:
             lifted = self._swing_between_supports(departure, contact, q, duration, touching, 0.0, motion.missed)
             if lifted is not None:
                 return lifted
-        avoiding = self._avoiding(motion, departure, q, touching)
-        return avoiding, SwingSpec(patch, "body", ZERO, ZERO, False, contact)
+        with_detour = self._with_detour(motion, departure, q, touching)
+        return with_detour, SwingSpec(patch, "body", ZERO, ZERO, False, contact)
 
-    def _avoiding(
+    def _with_detour(
         self, motion: BodyMotion, departure: Departure, q: np.ndarray, touching: tuple[Contact, ...]
     ) -> BodyMotion:
         """Return the motion, or one around an obstacle if it is in collision, slowed down to the speed limits."""
-        result = self.motions.avoiding(motion, departure, q, touching)
-        return self.motions.slowed(result, departure.closed)
+        result = self.motions.with_detour(motion, departure, q, touching)
+        return self.motions.slow_down(result, departure.closed)
 
     def _follow_paths(
         self, departure: Departure, q: np.ndarray, duration: float, touching: tuple[Contact, ...], make_paths: PathMaker
@@ -328,7 +325,7 @@ class TransitionFinder:
             if motion.stretch <= STRETCH_TOLERANCE:
                 return motion
             duration *= motion.stretch
-        return self.motions.slowed(motion, departure.closed)
+        return self.motions.slow_down(motion, departure.closed)
 
     def _segment(
         self,
@@ -363,10 +360,8 @@ class TransitionFinder:
         approach: np.ndarray,
         duration: float,
     ) -> LimbPath:
-        start, tightness = (
-            self._patch_pose(departure.q, contact.patch),
-            (float(contact.patch in departure.resting), 1.0),
-        )
+        start = self._patch_pose(departure.q, contact.patch)
+        tightness = float(contact.patch in departure.resting), 1.0
         return LimbPath(start, self._contact_pose(contact, q), lift, approach, self.timing, 0.0, duration, tightness)
 
     def _lift_off(self, departure: Departure, patch: str, old: Contact, q: np.ndarray) -> np.ndarray:

@@ -173,9 +173,7 @@ class CollisionAvoidingIK:
         """Return whether a posture satisfies a task and the desired clearances within `FIT_TOLERANCE_M`."""
         scratch = self.search.scratch_for(task, 0)
         surroundings = self.nearness.surroundings_at(clearance.objects)
-        return bool(
-            core.is_feasible(self._tree, surroundings, task, q, clearance.desired, watched, FIT_TOLERANCE_M, scratch)
-        )
+        return bool(core.fits(self._tree, surroundings, task, q, clearance.desired, watched, FIT_TOLERANCE_M, scratch))
 
 
 CURVE_TOLERANCE_M = 1e-3
@@ -303,7 +301,7 @@ class KnotSearch:
         return posture, deficit
 
     def _is_feasible(self, k: int, q: np.ndarray, task: PostureTargets | None = None) -> bool:
-        return self.ik.fits(task or self.tasks[k], q, self.clearances[k], self.watched)
+        return self.ik.is_feasible(task or self.tasks[k], q, self.clearances[k], self.watched)
 
     def _worst(self) -> PathViolation:
         """Return the violation at the knot with the greatest deficit."""
@@ -314,7 +312,7 @@ class KnotSearch:
         """Return whether the desired clearance of the worst pair exceeds its distance at both ends."""
         if not worst.bodies:
             return True
-        pairs = self.finder.collisions.between(*worst.bodies)
+        pairs = self.finder.collisions.pairs_between(*worst.bodies)
         desired = self.clearances[round(worst.share * self.last)].desired
         return bool(np.any(desired[pairs] > self.end_distance[pairs]))
 

@@ -82,7 +82,7 @@ class Nearness:
             size * DESIRED_CLEARANCE_M,
         )
         self.clearance = np.where(self.between_links, size * DESIRED_SELF_CLEARANCE_M, self._environment_clearance)
-        self.surroundings = collisions.around(self.max_distance)
+        self.surroundings = collisions.posture_surroundings(self.max_distance)
         self._no_step, self._deficits = np.zeros(robot.nv), np.zeros(2)
 
     def surroundings_at(self, objects: Mapping[str, Pose] | None) -> PostureSurroundings:
@@ -99,14 +99,14 @@ class Nearness:
         self, q: np.ndarray, watched: np.ndarray, objects: Mapping[str, Pose] | None = None
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the watched pairs nearer than ``max_distance``: indices, distances (m), and rates of distances."""
-        pairs, distance, J = self.collisions.near(q, self.max_distance, objects)
+        pairs, distance, J = self.collisions.near_pairs(q, self.max_distance, objects)
         is_watched = watched[pairs]
         return pairs[is_watched], distance[is_watched], J[is_watched]
 
     def distances(self, q: np.ndarray, objects: Mapping[str, Pose] | None = None) -> np.ndarray:
         """Return the distances of all pairs (P,), m; inf beyond ``max_distance``."""
         distance = np.full(len(self.collisions.pairs), np.inf)
-        pairs, values, _ = self.collisions.near(q, self.max_distance, objects)
+        pairs, values, _ = self.collisions.near_pairs(q, self.max_distance, objects)
         distance[pairs] = values
         return distance
 

@@ -200,13 +200,13 @@ def _detect_scene(triangles: Triangles, settings: FindSettings) -> DetectedScene
         if size < min_area or not has_room(_plane_hull(corners[plane.members], plane), settings.room):
             rejected.append(_rejected(point, size, _no_room_reason(settings)))
             continue
-        parts_of_plane = _split_plane(plane, triangles, settings, rejected)
-        plane_parts.append(parts_of_plane)
+        split_plane = _split_plane(plane, triangles, settings, rejected)
+        plane_parts.append(split_plane)
         is_used[plane.members] = True
     surfaces = _name_surfaces(plane_parts, triangles, settings)
-    slabs = [surface for parts_of_plane in plane_parts for surface in parts_of_plane.surfaces]
-    regions = [(parts_of_plane.region, parts_of_plane.parts) for parts_of_plane in plane_parts]
-    is_rough = any(not parts_of_plane.exact for parts_of_plane in plane_parts)
+    slabs = [surface for split_plane in plane_parts for surface in split_plane.surfaces]
+    regions = [(split_plane.region, split_plane.parts) for split_plane in plane_parts]
+    is_rough = any(not split_plane.exact for split_plane in plane_parts)
     tolerance = settings.flat if is_rough else SLAB_TOLERANCE_M
     obstacles, notices = find_obstacles(triangles, is_free & ~is_used, slabs, regions, tolerance)
     return DetectedScene(
@@ -315,12 +315,7 @@ def _centroid(region: Region, part: np.ndarray) -> np.ndarray:
 def _floor(triangles: Triangles) -> Triangles:
     """Return a level floor below the lowest vertex."""
     low, high = triangles.vertices.min(axis=0), triangles.vertices.max(axis=0)
-    x0, y0, x1, y1 = (
-        low[0] - FLOOR_MARGIN_M,
-        low[1] - FLOOR_MARGIN_M,
-        high[0] + FLOOR_MARGIN_M,
-        high[1] + FLOOR_MARGIN_M,
-    )
+    (x0, y0), (x1, y1) = low[:2] - FLOOR_MARGIN_M, high[:2] + FLOOR_MARGIN_M
     z = low[2]
     square = np.array([[x0, y0, z], [x1, y0, z], [x1, y1, z], [x0, y1, z]])
     return Triangles(square, np.array([[0, 1, 2], [0, 2, 3]]))

@@ -102,7 +102,7 @@ class Slabs:
 
     def __init__(self, surfaces: Sequence[Surface]):
         self.surfaces = tuple(surfaces)
-        slab_corners = [np.concatenate([s.corners, s.corners - s.slab_thickness * s.normal]) for s in surfaces]
+        slab_corners = [np.concatenate([s.corners, s.corners - s.thickness * s.normal]) for s in surfaces]
         self.low = np.array([points.min(axis=0) for points in slab_corners]).reshape(-1, 3)
         self.high = np.array([points.max(axis=0) for points in slab_corners]).reshape(-1, 3)
 
@@ -118,9 +118,9 @@ def cut_at_slabs(corners: np.ndarray, slabs: Slabs) -> np.ndarray | None:
 
     A foot may touch the slab of its surface, but must not touch an obstacle.
     """
-    for slab in slabs.near(corners, SURFACE_TOLERANCE_M):
+    for slab in slabs.near_box(corners, SURFACE_TOLERANCE_M):
         local = (corners - slab.p) @ slab.R
-        if local[:, 2].max() > SURFACE_TOLERANCE_M or local[:, 2].max() <= -slab.slab_thickness + 1e-6:
+        if local[:, 2].max() > SURFACE_TOLERANCE_M or local[:, 2].max() <= -slab.thickness + 1e-6:
             continue
         try:
             outline = local[ConvexHull(local[:, :2]).vertices, :2]
@@ -129,11 +129,11 @@ def cut_at_slabs(corners: np.ndarray, slabs: Slabs) -> np.ndarray | None:
         A, b = half_planes(slab.polygon)
         if not len(clip(outline, A, b - 1e-3)):
             continue
-        below = local[local[:, 2] <= -slab.slab_thickness]
-        above = local[local[:, 2] > -slab.slab_thickness]
+        below = local[local[:, 2] <= -slab.thickness]
+        above = local[local[:, 2] > -slab.thickness]
         if not len(below):
             return None
-        share = (-slab.slab_thickness - below[:, None, 2]) / (above[None, :, 2] - below[:, None, 2])
+        share = (-slab.thickness - below[:, None, 2]) / (above[None, :, 2] - below[:, None, 2])
         crossings = below[:, None] + share[..., None] * (above[None] - below[:, None])
         corners = np.concatenate([below, crossings.reshape(-1, 3)]) @ slab.R.T + slab.p
         try:
@@ -328,13 +328,13 @@ def _in_slab(points: np.ndarray, slab: Surface, margin: float) -> np.ndarray:
     """Return a mask of the points (..., 3) that lie in a slab, with a margin (m)."""
     local = (points - slab.p) @ slab.R
     A, b = half_planes(slab.polygon)
-    inside = (local[..., 2] < margin) & (local[..., 2] > -slab.slab_thickness - margin)
+    inside = (local[..., 2] < margin) & (local[..., 2] > -slab.thickness - margin)
     return np.asarray(inside & np.all(local[..., :2] @ A.T < b + margin, axis=-1))
 
 
 def _inside_slab(hull: np.ndarray, slabs: Slabs) -> bool:
     """Whether the corners (k,3) of a hull all lie in one slab."""
-    return any(bool(_in_slab(hull, slab, SLAB_TOLERANCE_M).all()) for slab in slabs.near(hull, SLAB_TOLERANCE_M))
+    return any(bool(_in_slab(hull, slab, SLAB_TOLERANCE_M).all()) for slab in slabs.near_box(hull, SLAB_TOLERANCE_M))
 
 
 def _clusters(faces: np.ndarray, members: np.ndarray) -> list[np.ndarray]:
@@ -413,14 +413,14 @@ def _hull_fits(mesh: _Mesh, cluster: np.ndarray, hull: ConvexHull, slabs: Slabs)
     is_outward = np.einsum("ij,ij->i", A[facet], mesh.normals[cluster]) > -0.2
     if mesh.areas[cluster][is_outward].sum() < 0.9 * mesh.areas[cluster].sum():
         return False
-    if any(_is_above_surface(slab, A, b) for slab in slabs.near(hull.points, CHECKED_HEIGHTS_M[-1])):
+    if any(_is_above_surface(slab, A, b) for slab in slabs.near_box(hull.points, CHECKED_HEIGHTS_M[-1])):
         return False
     hull_triangles = hull.points[hull.simplices]
     _, areas = normals_areas(hull_triangles)
     tree, _ = _sample_points(hull_triangles, areas)
     distance, _ = mesh.tree.query(tree.data)
     far_points = np.array(tree.data)[distance > MAX_HULL_DISTANCE_M + mesh.spacing]
-    for slab in slabs.near(hull.points, SLAB_TOLERANCE_M):
+    for slab in slabs.near_box(hull.points, SLAB_TOLERANCE_M):
         far_points = far_points[~_in_slab(far_points, slab, SLAB_TOLERANCE_M)]
     far_points = far_points[:: max(1, len(far_points) // 40)]
     return not any(winding_number(point, mesh.corners) < 0.5 for point in far_points)

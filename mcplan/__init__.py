@@ -91,7 +91,11 @@ if TYPE_CHECKING:
     from mcplan.statics.com_region import com_polyhedron as com_polyhedron
     from mcplan.statics.equilibrium import Equilibrium as Equilibrium, balance as balance
     from mcplan.statics.feasibility import shortfall as shortfall
-    from mcplan.statics.support_region import SupportRegion as SupportRegion, region_at, zmp_area as zmp_area
+    from mcplan.statics.support_region import (
+        SupportRegion as SupportRegion,
+        posture_support_region,
+        zmp_area as zmp_area,
+    )
     from mcplan.statics.wrench_set import WrenchSet as WrenchSet, wrench_set
     from mcplan.sweep.experiment import Experiment as Experiment, load_experiment as load_experiment
     from mcplan.sweep.results import Results as Results
@@ -116,7 +120,7 @@ if TYPE_CHECKING:
     from mcplan.whole_body.tasks.task import Task as Task
 
     # names that are others inside: a checker with all its rules takes them for exported so
-    plot, support_region, wrench_cone = plot_region, region_at, wrench_set
+    plot, support_region, wrench_cone = plot_region, posture_support_region, wrench_set
     equations_of_motion = derive_equation_of_motion
     Stance = PlannedStance
 
@@ -154,7 +158,7 @@ _HOME = {
     "mcplan.statics.com_region": "com_polyhedron",
     "mcplan.statics.equilibrium": "Equilibrium balance",
     "mcplan.statics.feasibility": "shortfall",
-    "mcplan.statics.support_region": "SupportRegion support_region=region_at zmp_area",
+    "mcplan.statics.support_region": "SupportRegion support_region=posture_support_region zmp_area",
     "mcplan.statics.wrench_set": "WrenchSet wrench_cone=wrench_set",
     "mcplan.sweep.experiment": "Experiment load_experiment",
     "mcplan.sweep.results": "Results",

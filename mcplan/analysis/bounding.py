@@ -154,7 +154,7 @@ def _forces(
     force_costs = program.faces.T @ y[:rows]
     for block in forces.blocks:
         moment_gains = path.jacobians[block.contact.patch][i, 3:] @ sensitivity
-        gains |= _contact_gains(block, f[block.place], force_costs[block.place], moment_gains)
+        gains |= _contact_gains(block, f[block.entries], force_costs[block.entries], moment_gains)
     (kind, whose), _ = max(gains.items(), key=lambda item: item[1])
     yield UsedShare(kind, whose, float(1.0 / max(solution.x[-1], 1.0 / MAX_FORCE_MULTIPLE)))
 

@@ -1,8 +1,8 @@
 """Collision model: signed distances between the links of a robot and their environment, as functions of q.
 
-Between a link and the face of a surface all corners of the link count, not only the nearest point. With almost parallel
-faces the nearest point jumps from corner to corner: the link would satisfy the constraint of one corner by rotating
-about it, until the next one is too close.
+Near the face of a surface (`faces_of`), the controller constrains all corners of a link, not only the nearest point.
+With almost parallel faces the nearest point jumps from corner to corner: the link would satisfy the constraint of one
+corner by rotating about it, until the next corner is too close.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mcplan.collision.pairs import self_pairs, standing_out
+from mcplan.collision.pairs import protruding_patches, self_pairs
 from mcplan.core.bundle import SOUND, check
 from mcplan.core.distance.many import fill_distance_rows, fill_distances, find_smallest
 from mcplan.core.distance.pair import DISTANCE, NORMAL, PAIR_SIZE, POINT_A, POINT_B
@@ -30,7 +30,7 @@ from mcplan.scene.environment import Bar, Environment, Surface, coplanar_surface
 from mcplan.util.arrays import read_only
 
 ALLOWED_PENETRATION = 0.002
-"""Allowed penetration of a link into the support on which one of its patches rests (m)."""
+"""Allowed penetration (m) of a link into a support on which one of its patches rests."""
 
 
 class Pair(NamedTuple):
@@ -48,7 +48,7 @@ class Pair(NamedTuple):
 
 
 class Distance(NamedTuple):
-    """One pair: signed distance (m), unit normal from b to a, nearest points of a and of b, all in the world."""
+    """Signed distance of a pair (m), unit normal (3,) from b to a, nearest points (3,) of a and b, in the world."""
 
     pair: Pair
     distance: float
@@ -63,7 +63,7 @@ class PairDistances:
 
     Parameters
     ----------
-    pairs : (k) names; a link with several shapes occurs once per shape.
+    pairs : names of the k pairs; a link with several shapes occurs once per shape.
     distance : (k,) signed, m.
     normal : (k,3) unit vectors from b to a.
     point_a, point_b : (k,3) nearest points, or the deepest ones where the shapes overlap, m.
@@ -82,16 +82,16 @@ class PairDistances:
         return Distance(self.pairs[i], float(self.distance[i]), self.normal[i], self.point_a[i], self.point_b[i])
 
     @property
-    def room(self) -> np.ndarray:
-        """Distance minus the least allowed one (k,): 0, or ``-ALLOWED_PENETRATION`` for a link and its support."""
+    def clearance(self) -> np.ndarray:
+        """Distance minus the smallest allowed one (k,): 0, or ``-ALLOWED_PENETRATION`` for a link and its support."""
         return self.distance + ALLOWED_PENETRATION * np.array([pair.in_contact for pair in self.pairs], float)
 
 
 class ConstraintRows(NamedTuple):
-    """Linearised distance constraints: ``distance + rows @ dv >= 0`` keeps every pair at its least distance.
+    """Linearised distance constraints of k pairs: ``distance + rows @ dq >= 0`` for a small displacement dq (nv,).
 
-    ``distance`` (k,) is the distance minus the least allowed one: the clearance, or ``-ALLOWED_PENETRATION`` for a link
-    and its support. ``rows`` (k, nv) is its derivative with respect to v, ``pairs`` (k) are the names.
+    ``distance`` (k,) is the distance minus the smallest allowed one: the clearance, or ``-ALLOWED_PENETRATION`` for a
+    link and its support. ``rows`` (k, nv) maps v to its rate, ``pairs`` has the names.
     """
 
     distance: np.ndarray
@@ -103,11 +103,11 @@ def slab(surface: Surface) -> Solid:
     """Return the solid below a surface: a box if the polygon is a rectangle along its axes, else a prism."""
     low, high = surface.polygon.min(axis=0), surface.polygon.max(axis=0)
     thickness = surface.thickness
-    on_side = np.isclose(surface.polygon, low, atol=1e-12) | np.isclose(surface.polygon, high, atol=1e-12)
-    if len(surface.polygon) == 4 and on_side.all():
-        middle = np.array([*(low + high) / 2, -thickness / 2])
+    is_on_side = np.isclose(surface.polygon, low, atol=1e-12) | np.isclose(surface.polygon, high, atol=1e-12)
+    if len(surface.polygon) == 4 and is_on_side.all():
+        centre = np.array([*(low + high) / 2, -thickness / 2])
         size = (high[0] - low[0], high[1] - low[1], thickness)
-        return solid(Box(size), surface.R, surface.p + surface.R @ middle)
+        return solid(Box(size), surface.R, surface.p + surface.R @ centre)
     top = np.column_stack([surface.polygon, np.zeros(len(surface.polygon))])
     return hull(np.concatenate([top, top - [0, 0, thickness]]), surface.R, surface.p)
 
@@ -121,7 +121,7 @@ def bar_solid(bar: Bar) -> Solid:
     return solid(Cylinder(bar.radius, bar.length), R, bar.ends.mean(axis=0))
 
 
-Touch = Contact | tuple[str, str]
+AllowedContact = Contact | tuple[str, str]
 """A contact, or the names of a link and of the body that it may touch."""
 
 
@@ -139,32 +139,32 @@ class CollisionModel:
 
     Attributes
     ----------
-    pairs : names of the pairs of shapes; all results have this order
-    indices : (P, 2) the shapes of each pair
+    pairs : names of the P pairs of shapes; all results have this order
+    indices : (P, 2) indices of the shapes of each pair
     shapes : the packed shapes, objects at their initial poses
-    place : by name, the shape index of a body of the environment
+    shape_index : index of the shape of each body of the environment, by name
     """
 
     def __init__(self, robot: Robot, environment: Environment | None = None):
         self.robot = robot
         environment = environment or Environment()
         links, solids, bodies = link_solids(robot)
-        around = dict(_around(environment))
+        environment_solids = dict(_environment_solids(environment))
         self._owner = {s.name: thing.name for thing in environment.objects for s in thing.surfaces}
         self._coplanar = coplanar_surfaces(environment)
-        self.place = {name: len(links) + i for i, name in enumerate(around)}
+        self.shape_index = {name: len(links) + i for i, name in enumerate(environment_solids)}
         self._initial = {thing.name: (thing.R, thing.p) for thing in environment.objects}
         self._bodies = {link: robot.frame(link)[0] for link in robot.link_names}
-        names = [*links, *around]
-        self.shapes = pack([*solids, *around.values()], [*bodies, *[-1] * len(around)])
-        free = {thing.name for thing in environment.objects}
-        outside = [
+        names = [*links, *environment_solids]
+        self.shapes = pack([*solids, *environment_solids.values()], [*bodies, *[-1] * len(environment_solids)])
+        object_names = {thing.name for thing in environment.objects}
+        environment_pairs = [
             (i, j)
             for i in range(len(links))
             for j in range(len(links), len(names))
-            if not (robot.fixed and bodies[i] == 0) or names[j] in free  # the base was mounted there on purpose
+            if not (robot.fixed and bodies[i] == 0) or names[j] in object_names  # the base was mounted there on purpose
         ]
-        indices = np.concatenate([self_pairs(robot), np.array(outside, np.int64).reshape(-1, 2)])
+        indices = np.concatenate([self_pairs(robot), np.array(environment_pairs, np.int64).reshape(-1, 2)])
         self.indices = read_only(indices)
         self._names = tuple(names)
         self.pairs = tuple(Pair(names[i], names[j]) for i, j in indices)
@@ -175,13 +175,13 @@ class CollisionModel:
             self._of_names.setdefault(frozenset((names[i], names[j])), []).append(p)
             if j >= len(links):
                 self._of_support.setdefault((bodies[i], names[j]), []).append(p)
-        self._touches_without_link = standing_out(robot)
+        self._touches_without_link = protruding_patches(robot)
         self._scratch = local()
 
     def distances(
-        self, q, margin: float = 0.1, contacts: Iterable[Touch] = (), objects: Mapping | None = None
+        self, q, margin: float = 0.1, contacts: Iterable[AllowedContact] = (), objects: Mapping | None = None
     ) -> PairDistances:
-        """Return every pair nearer than ``margin``.
+        """Return the distances of all pairs nearer than ``margin``.
 
         Parameters
         ----------
@@ -197,7 +197,7 @@ class CollisionModel:
         self,
         q,
         ignore: Iterable[tuple[str, str]] = (),
-        contacts: Iterable[Touch] = (),
+        contacts: Iterable[AllowedContact] = (),
         objects: Mapping | None = None,
     ) -> Distance | None:
         """Return the pair with the smallest distance, or None.
@@ -215,7 +215,7 @@ class CollisionModel:
         touching = self.pairs_of(contacts)
         margins[list(touching)] = -ALLOWED_PENETRATION
         for a, b in ignore:
-            margins[self.between(a, b)] = -np.inf
+            margins[self.pairs_between(a, b)] = -np.inf
         return self.least(q, margins, objects, touching)
 
     def least(
@@ -240,7 +240,7 @@ class CollisionModel:
         self,
         q,
         margin: float,
-        contacts: Iterable[Touch] = (),
+        contacts: Iterable[AllowedContact] = (),
         clearance: float = 0.0,
         objects: Mapping | None = None,
     ) -> ConstraintRows:
@@ -257,40 +257,40 @@ class CollisionModel:
         objects : pose (R, p) by name of objects that are not at their initial one
         """
         touching = self.pairs_of(contacts)
-        found, distance, rows = self.near(q, margin, objects)
+        found, distance, rows = self.near_pairs(q, margin, objects)
         least = np.array([-ALLOWED_PENETRATION if p in touching else clearance for p in found])
         pairs = tuple(self._touching[p] if p in touching else self.pairs[p] for p in found)
         return ConstraintRows(distance - least, rows, pairs)
 
-    def near(self, q, margin: float, objects: Mapping | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the pairs nearer than ``margin``: indices into ``pairs`` (k,), distances (k,), their rates (k, nv)."""
+    def near_pairs(self, q, margin: float, objects: Mapping | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the pairs nearer than ``margin`` (m): indices (k,), distances (k,), and their Jacobians (k, nv)."""
         q, space = self._checked(q), self._space()
         count = fill_distance_rows(
-            self.robot.tree, self.shapes_at(objects), self.indices, space.within(margin), q, space.scratch,
+            self.robot.tree, self.shapes_at(objects), self.indices, space.margins(margin), q, space.scratch,
             space.found, space.values, space.rows,
         )  # fmt: skip
         return space.found[:count].copy(), space.values[:count, DISTANCE].copy(), space.rows[:count].copy()
 
-    def nearer(self, q, margin: float, objects: Mapping | None = None) -> tuple[np.ndarray, np.ndarray]:
-        """Return the result of `near` without the rates, which takes half of the time."""
+    def near_distances(self, q, margin: float, objects: Mapping | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """Return the result of `near_pairs` without the Jacobians, which takes half of the time."""
         found, values = self._within(self._checked(q), margin, objects)
         return found.copy(), values[:, DISTANCE].copy()
 
-    def around(self, margin: float) -> PostureSurroundings:
-        """Return the scene for the posture solver: pairs nearer than ``margin`` (m), objects at their initial poses."""
+    def posture_surroundings(self, margin: float) -> PostureSurroundings:
+        """Return the data of the posture solver: pairs nearer than ``margin`` (m), objects at their initial poses."""
         space = _Space(self.robot, len(self.shapes.index), len(self.pairs))
         count, nv = space.rows.shape
         return PostureSurroundings(
-            self.shapes, self.indices, space.within(margin), space.scratch, space.found, space.values, space.rows,
+            self.shapes, self.indices, space.margins(margin), space.scratch, space.found, space.values, space.rows,
             np.zeros((count, nv + 1)), np.zeros(self.robot.nq),
         )  # fmt: skip
 
-    def pairs_of(self, contacts: Iterable[Touch]) -> set[int]:
-        """Return the indices of the pairs of links in contact, or rigidly connected to one, with their supports.
+    def pairs_of(self, contacts: Iterable[AllowedContact]) -> set[int]:
+        """Return the indices of the pairs of supports with links in contact, or links rigidly connected to those.
 
-        A patch that stands out from its link touches alone: the link keeps its clearance.
+        A protruding patch touches its support alone: its link must keep the clearance.
         """
-        found: set[int] = set()
+        indices: set[int] = set()
         for contact in contacts:
             if isinstance(contact, Contact):
                 if contact.patch in self._touches_without_link or contact.patch == MOUNT:
@@ -299,11 +299,11 @@ class CollisionModel:
             else:
                 link, support = contact
             support = self._owner.get(support, support)
-            if link not in self._bodies or support not in self.place:
-                self.between(link, support)
+            if link not in self._bodies or support not in self.shape_index:
+                self.pairs_between(link, support)
             for name in self._coplanar.get(support, (support,)):  # a patch may lie across a seam of coplanar surfaces
-                found.update(self._of_support.get((self._bodies[link], name), ()))
-        return found
+                indices.update(self._of_support.get((self._bodies[link], name), ()))
+        return indices
 
     def fixed_by(self, contacts: Iterable[Contact]) -> set[int]:
         """Return the indices of the pairs whose distance contacts fix.
@@ -311,24 +311,24 @@ class CollisionModel:
         A contact that constrains all six directions fixes its link to its support: a free object, or the fixed
         environment (which includes objects without contacts). Bodies fixed to the same support have no relative motion.
         """
-        bodies, moving, on = self._bodies, set[str](), dict[int, set[str | None]]()
+        bodies, moving_objects, supports = self._bodies, set[str](), dict[int, set[str | None]]()
         for c in contacts:
             carrier = None if c.carrier is None else c.carrier.name
             if carrier is not None:
-                moving.add(carrier)
+                moving_objects.add(carrier)
             if len(c.selection) == 6:
-                on.setdefault(bodies[self.robot.patches[c.patch].link], set()).add(carrier)
-        fixed = {name: on[body] for name, body in bodies.items() if body in on}
-        fixed |= {name: {name if name in moving else None} for name in self.place}
+                supports.setdefault(bodies[self.robot.patches[c.patch].link], set()).add(carrier)
+        fixed = {name: supports[body] for name, body in bodies.items() if body in supports}
+        fixed |= {name: {name if name in moving_objects else None} for name in self.shape_index}
         nothing = set[str | None]()
-        found = np.zeros(len(self.pairs), dtype=bool)
-        for support_body in {None, *moving}:
-            held = np.array([support_body in fixed.get(name, nothing) for name in self._names], dtype=bool)
-            found |= held[self.indices].all(axis=1)
-        return set(np.flatnonzero(found).tolist())
+        is_fixed = np.zeros(len(self.pairs), dtype=bool)
+        for support_body in {None, *moving_objects}:
+            is_held = np.array([support_body in fixed.get(name, nothing) for name in self._names], dtype=bool)
+            is_fixed |= is_held[self.indices].all(axis=1)
+        return set(np.flatnonzero(is_fixed).tolist())
 
     def shapes_at(self, objects: Mapping | None) -> Shapes:
-        """Return the shapes with objects at given poses."""
+        """Return the shapes with objects at given poses (R, p) by name."""
         if not objects:
             return self.shapes
         offset = self.shapes.offset.copy()
@@ -336,17 +336,17 @@ class CollisionModel:
             if name not in self._initial:
                 raise InputError(f"there is no object `{name}`; there are: {', '.join(self._initial) or 'none'}")
             # the shape's frame may have an offset from the object's: that of the initial pose
-            i = self.place[name]
+            i = self.shape_index[name]
             R0, p0 = self._initial[name]
-            turn = np.asarray(R, float) @ R0.T
-            offset[i, 9:] = np.asarray(p, float) + turn @ (offset[i, 9:] - p0)
-            offset[i, :9] = (turn @ offset[i, :9].reshape(3, 3)).ravel()
+            rotation = np.asarray(R, float) @ R0.T
+            offset[i, 9:] = np.asarray(p, float) + rotation @ (offset[i, 9:] - p0)
+            offset[i, :9] = (rotation @ offset[i, :9].reshape(3, 3)).ravel()
         return self.shapes._replace(offset=read_only(offset))
 
-    def between(self, a: str, b: str) -> list[int]:
+    def pairs_between(self, a: str, b: str) -> list[int]:
         """Return the indices of the pairs of two bodies; empty if they cannot collide."""
         for name in (a, b):
-            if name not in self._bodies and name not in self.place:
+            if name not in self._bodies and name not in self.shape_index:
                 raise InputError(f"there is no link or body `{name}` that could collide")
         return self._of_names.get(frozenset((a, b)), [])
 
@@ -354,7 +354,7 @@ class CollisionModel:
         """Return the pairs nearer than ``margin`` and their values, valid until the next call in this thread."""
         space = self._space()
         count = fill_distances(
-            self.robot.tree, self.shapes_at(objects), self.indices, space.within(margin), q, space.scratch,
+            self.robot.tree, self.shapes_at(objects), self.indices, space.margins(margin), q, space.scratch,
             space.found, space.values,
         )  # fmt: skip
         return space.found[:count], space.values[:count]
@@ -362,6 +362,7 @@ class CollisionModel:
     def _distances(
         self, q: np.ndarray, found: np.ndarray, values: np.ndarray, touching: Collection[int]
     ) -> PairDistances:
+        """Return the distances of the pairs ``found`` (k,) from the ``values`` of the kernel, relative to the base."""
         pairs = tuple(self._touching[p] if p in touching else self.pairs[p] for p in found)
         base = q[:3]
         return PairDistances(
@@ -373,6 +374,7 @@ class CollisionModel:
         )
 
     def _checked(self, q) -> np.ndarray:
+        """Return a posture as a writeable array of floats, after checking shape and values."""
         q = np.ascontiguousarray(q, dtype=float)
         if q.shape != (self.robot.nq,):
             raise InputError(f"q has the shape {q.shape}; expected ({self.robot.nq},)")
@@ -381,7 +383,7 @@ class CollisionModel:
         return q if q.flags.writeable else q.copy()
 
     def _space(self) -> "_Space":
-        """Scratch space and outputs of this thread."""
+        """Return the scratch space and outputs of this thread."""
         if not hasattr(self._scratch, "space"):
             self._scratch.space = _Space(self.robot, len(self.shapes.index), len(self.pairs))
         return self._scratch.space
@@ -397,13 +399,13 @@ class _Space:
         self.rows = np.zeros((count, nv))
         self._margins = np.zeros(pairs)
 
-    def within(self, margin: float) -> np.ndarray:
-        """Return the same margin for all pairs."""
+    def margins(self, margin: float) -> np.ndarray:
+        """Return an array (P,) with the same margin for all pairs."""
         self._margins.fill(margin)
         return self._margins
 
 
-def _around(environment: Environment) -> Iterable[tuple[str, Solid]]:
+def _environment_solids(environment: Environment) -> Iterable[tuple[str, Solid]]:
     """Yield name and solid of all bodies of the environment; the surfaces of an object belong to its solid."""
     for surface in environment.surfaces:
         yield surface.name, slab(surface)
@@ -420,7 +422,7 @@ def faces_of(model: CollisionModel, surfaces: Sequence[Surface]) -> Faces:
     shapes, sizes = len(model.shapes.index), [len(surface.polygon) for surface in surfaces]
     span, frame = np.zeros((shapes, 2), np.int64), np.zeros((shapes, 12))
     for surface, first, size in zip(surfaces, np.cumsum([0, *sizes]), sizes, strict=False):
-        i = model.place[surface.name]
+        i = model.shape_index[surface.name]
         span[i], frame[i] = (first, size), [*surface.R.ravel(), *surface.p]
     corners = np.concatenate([np.zeros((0, 2)), *(surface.polygon for surface in surfaces)])
     return Faces(read_only(span), read_only(frame), read_only(corners))

@@ -1,4 +1,4 @@
-"""Self-collision pairs of a robot, without neighbours, ignored pairs and pairs that always touch."""
+"""Self-collision pairs of a robot, without neighbours, ignored and always touching pairs; protruding patches."""
 
 from functools import lru_cache
 
@@ -16,20 +16,20 @@ from mcplan.util.arrays import read_only
 SAMPLES = 300
 """Number of random configurations; a pair that touches in all of them counts as always touching."""
 
-STANDS_OUT_M = 0.004
-"""A patch farther than this from all shapes of its link touches without the link."""
+PROTRUSION_M = 0.004
+"""A patch farther than this from all shapes of its link protrudes: it touches a support without the link."""
 
 POINT_RADIUS_M = 1e-6
-"""Radius of the ball that represents a point."""
+"""Radius of the sphere that represents a point."""
 
 
 def always_touching(robot: Robot) -> frozenset[frozenset[str]]:
-    """Return the candidate pairs of links that touch in all of ``SAMPLES`` random configurations."""
+    """Return the candidate pairs of links that touch in all of `SAMPLES` random configurations."""
     return _always_touching(_ByIdentity(robot))
 
 
 class _ByIdentity:
-    """Cache key of a robot: equal for robots of the same files, meshes included."""
+    """Cache key of a robot, equal for robots of the same files, including meshes."""
 
     def __init__(self, robot: Robot):
         self.robot = robot
@@ -62,51 +62,51 @@ def _always_touching(key: _ByIdentity) -> frozenset[frozenset[str]]:
 
 
 def self_pairs(robot: Robot) -> np.ndarray:
-    """Return the self-collision pairs (P,2) of the shapes of ``link_solids``."""
+    """Return the self-collision pairs (P,2) as indices of the shapes of ``link_solids``."""
     links, _, _ = link_solids(robot)
-    always = always_touching(robot)
+    always_touching_pairs = always_touching(robot)
     pairs = candidate_pairs(robot)
-    valid = [frozenset((links[i], links[j])) not in always for i, j in pairs]
-    return pairs[np.array(valid, bool)]
+    is_valid = [frozenset((links[i], links[j])) not in always_touching_pairs for i, j in pairs]
+    return pairs[np.array(is_valid, bool)]
 
 
-def standing_out(robot: Robot) -> frozenset[str]:
-    """Return the patches (not grasps) that stand out from the shapes of their link by more than ``STANDS_OUT_M``.
+def protruding_patches(robot: Robot) -> frozenset[str]:
+    """Return the patches (not grasps) that protrude from the shapes of their link by more than `PROTRUSION_M`.
 
-    Such a patch touches alone. If any point of a patch is near its link's shape, the link touches with it: the corners
-    alone do not suffice, as around a rounded sole none of them is near the sole.
+    Such a patch touches a support alone. A patch does not protrude if any point of it is near its link's shape; its
+    corners do not suffice, because none of those around a rounded sole is near the sole.
     """
-    return _standing_out(_ByIdentity(robot))
+    return _protruding_patches(_ByIdentity(robot))
 
 
 @lru_cache(maxsize=32)
-def _standing_out(key: _ByIdentity) -> frozenset[str]:
+def _protruding_patches(key: _ByIdentity) -> frozenset[str]:
     robot = key.robot
     links, solids, bodies = link_solids(robot)
-    places = [
+    points_of_patches = [
         (patch.name, robot.frame(patch.link), point)
         for patch in robot.patches.values()
         if patch.kind != "grasp" and robot.frame(patch.link)[0] in bodies
-        for point in patch.p + _spread(patch.points) @ patch.R.T
+        for point in patch.p + _sample_points(patch.points) @ patch.R.T
     ]
-    for _, (body, offset), point in places:
+    for _, (body, offset), point in points_of_patches:
         solids.append(solid(Sphere(POINT_RADIUS_M), np.eye(3), offset[:9].reshape(3, 3) @ point + offset[9:]))
         bodies.append(body)
-    points = range(len(links), len(bodies))
-    pairs = [(i, j) for j in points for i in range(len(links)) if bodies[i] == bodies[j]]
+    point_shapes = range(len(links), len(bodies))
+    pairs = [(i, j) for j in point_shapes for i in range(len(links)) if bodies[i] == bodies[j]]
     if not pairs:
         return frozenset()
     found, values = np.zeros(len(pairs), np.int64), np.zeros((len(pairs), PAIR_SIZE))
-    space, margins = new_scratch(robot, len(solids), len(pairs)), np.full(len(pairs), STANDS_OUT_M - POINT_RADIUS_M)
+    space, margins = new_scratch(robot, len(solids), len(pairs)), np.full(len(pairs), PROTRUSION_M - POINT_RADIUS_M)
     count = fill_distances(
         robot.tree, pack(solids, bodies), read_only(np.array(pairs)), margins, robot.neutral(), space, found, values
     )
-    flush = {places[pairs[p][1] - len(links)][0] for p in found[:count]}
-    return frozenset(name for name, _, _ in places) - flush
+    flush_patches = {points_of_patches[pairs[p][1] - len(links)][0] for p in found[:count]}
+    return frozenset(name for name, _, _ in points_of_patches) - flush_patches
 
 
-def _spread(corners: np.ndarray) -> np.ndarray:
-    """Return sample points of a polygon (k,3): corners, midpoints of edges, centre, and midpoints towards it."""
+def _sample_points(corners: np.ndarray) -> np.ndarray:
+    """Return sample points of a polygon (k,3): corners, midpoints of edges, centre, points halfway to the centre."""
     outline = np.vstack([corners, 0.5 * (corners + np.roll(corners, -1, axis=0))])
-    middle = corners.mean(axis=0)
-    return np.vstack([outline, 0.5 * (outline + middle), middle])
+    centre = corners.mean(axis=0)
+    return np.vstack([outline, 0.5 * (outline + centre), centre])

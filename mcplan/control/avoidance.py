@@ -179,7 +179,7 @@ class Avoidance:
         if objects:
             shapes = self._model.shapes_at(objects)
             for k, (name, (_, p)) in enumerate(objects.items()):
-                i = self._model.place[name]
+                i = self._model.shape_index[name]
                 self._aims.column[i], self._aims.position[i] = self._robot.nv + 6 * k, p
         near = avoid(shapes, self._around, self._memory, terms.q, terms.v, self._tick)
         if near == NOT_FINITE:
@@ -271,14 +271,14 @@ class Avoidance:
         """Compute the distances at both ends of a motion."""
         goal, near = np.full(len(self._model.pairs), self._clearance), np.zeros(0, np.int64)
         for q in (knots[0], knots[-1]):
-            pairs, distance = self._model.nearer(q, self._margin, objects)
+            pairs, distance = self._model.near_distances(q, self._margin, objects)
             goal[pairs] = np.minimum(goal[pairs], self._allowed_distance(distance))
             near = pairs[distance < self._clearance + PLANNED]
         return _Ends(knots, goal, near)
 
     def _relax_goals(self, there: PostureSample) -> None:
         """Lower goals to the distances at one sample of the motion, and store the approach speeds there."""
-        pairs, distance, rates = self._model.near(there.q, self._margin, self._planned)
+        pairs, distance, rates = self._model.near_pairs(there.q, self._margin, self._planned)
         goal = self._aims.goal
         goal[pairs] = np.where(
             self._given[pairs], goal[pairs], np.minimum(goal[pairs], self._allowed_distance(distance))

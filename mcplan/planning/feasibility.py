@@ -360,7 +360,7 @@ class MotionChecker:
         """Return the violations along a whole motion; if there are any, its kind is doubted from then on."""
         known, key = self.failures.violations, motion.key
         if key not in known:
-            known[key] = shortfall(motion.look(self.segments), motion.patch) or self._check_planned(motion)
+            known[key] = shortfall(motion.probe(self.segments), motion.patch) or self._check_planned(motion)
             if known[key]:
                 self.failures.doubted.add(motion.kind)
         return known[key]

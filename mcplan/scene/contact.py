@@ -13,15 +13,17 @@ from mcplan.robot.robot import Robot
 
 @dataclass(frozen=True, eq=False)
 class Carrier:
-    """Free object with a contact on one of its surfaces. At rest it carries a load unless it slides or tips.
+    """Free object that a contact of the robot loads.
+
+    An object at rest on its support bears any load under which it neither slides nor tips.
 
     Parameters
     ----------
     name : of the object.
-    mass : kg.
-    com : (3,) its centre of mass in the world.
-    rest : contact of the object with its support; its patch has the name and frame of the object. None in the air,
-        where the robot's contacts on the object carry its weight.
+    mass : of the object, kg.
+    com : (3,) its centre of mass in the world, m.
+    rest : contact of the object with its support; the patch of this contact has the name and frame of the object. None
+        in the air, where the robot's contacts on the object carry its weight.
     """
 
     name: str
@@ -33,16 +35,16 @@ class Carrier:
         """Return the object with friction and force limits of its resting contact scaled down."""
         return replace(self, rest=self.rest and self.rest.with_margin(friction, force))
 
-    def moved(self, begin: Pose, end: Pose, rests: bool) -> "Carrier":
-        """Return the object moved from one pose (R, p) to another; ``rests``: whether it stays on its support."""
-        turn = end[0] @ begin[0].T
-        rest = self.rest.moved(begin, end) if rests and self.rest else None
-        return replace(self, com=end[1] + turn @ (self.com - begin[1]), rest=rest)
+    def moved(self, begin: Pose, end: Pose, stays: bool) -> "Carrier":
+        """Return the object moved from one pose (R, p) to another; ``stays``: whether it stays on its support."""
+        R = end[0] @ begin[0].T
+        rest = self.rest.moved(begin, end) if stays and self.rest else None
+        return replace(self, com=end[1] + R @ (self.com - begin[1]), rest=rest)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Contact:
-    """A patch in contact. P is the patch frame (z out of the link), W the world.
+    """A patch in contact with a support. P is the patch frame (z points out of the link), W the world frame.
 
     Parameters
     ----------
@@ -52,21 +54,23 @@ class Contact:
     R, p : rotation (3,3) and position (3,) of the target pose ``X_WP``. Only the directions in ``selection`` are
         constrained. For a ball: upright, z into the support, independent of its link's rotation, and the position
         of its centre in that orientation.
-    points : (k,3) in patch axes: corners of the polygon (of its part on the surface if it overhangs), the two ends of
-        an edge or of the line on a bar, the origin for a point and a grasp, the lowest point of a ball.
-    axes : (3,3) with columns t1, t2, n in the world; n is the outward normal of the support. For a grasp
-        the patch axes.
+    points : (k,3) relative to the patch origin, in patch axes (m): corners of the polygon (of its part on the surface
+        if it overhangs), the two ends of an edge or of the line on a bar, the origin for a point and a grasp, the
+        lowest point of a ball.
+    axes : (3,3) with columns t1, t2 (tangents), n (outward normal of the support) in the world. For a grasp the patch
+        axes.
     friction : Coulomb coefficient (unused for a grasp).
-    max_force : largest normal force; for a grasp the largest norm of the force (N); inf if unlimited.
+    max_force : largest normal force (N); for a grasp the largest norm of the force; inf if unlimited.
     max_moment : largest norm of the moment of a grasp (N m); inf if unlimited.
     selection : (m,6) orthonormal rows: the directions (linear, angular), in patch axes at the patch origin, in which
         the patch cannot move.
-    coordinates : the place on the support as files write it: ``x, y, yaw``; ``along, angle, flip``;
+    coordinates : coordinates on the support as in files: ``x, y, yaw`` on a surface; ``along, angle, flip`` on a bar;
         ``along, offset, angle, flip`` for a sole on a bar.
     options : further keys of the file (``kind``, ``friction``, ``max_force``, ``slide``, ``hinge``, ``overhang``).
-    radius : of a ball (m), else 0. When its link turns by ``phi`` from upright, the ball rolls: its centre is at
-        ``p + radius phi x n``, and no slip is  v + radius n x w = 0.
-    carrier : the free object whose surface this is, at its present pose; None for fixed supports.
+    radius : of a ball (m), else 0. When its link turns by the rotation vector ``phi`` from upright, the ball rolls: its
+        centre is at ``p + radius phi x n``. It does not slip if ``v + radius n x w = 0``, with the velocity v of its
+        centre and the angular velocity w.
+    carrier : the free object that has the support as one of its surfaces, at its present pose; None for fixed supports.
     """
 
     patch: str
@@ -86,8 +90,8 @@ class Contact:
     carrier: Carrier | None = None
 
     def __repr__(self) -> str:
-        place = ", ".join(f"{name}={value:.4g}" for name, value in self.coordinates.items())
-        return f"Contact({self.patch!r} on {self.support!r}, {self.kind}, {place})"
+        coordinates = ", ".join(f"{name}={value:.4g}" for name, value in self.coordinates.items())
+        return f"Contact({self.patch!r} on {self.support!r}, {self.kind}, {coordinates})"
 
     def __post_init__(self):
         for item in fields(self):
@@ -104,7 +108,7 @@ class Contact:
 
     @property
     def rolls(self) -> bool:
-        """Whether a flat patch rolls on a bar; then the axes of the contact turn with the patch."""
+        """Whether the contact is a flat patch on a bar, which can roll; then the axes of the contact turn with it."""
         return self.kind == "surface" and "offset" in self.coordinates
 
     def axes_at(self, R: np.ndarray) -> np.ndarray:
@@ -112,9 +116,9 @@ class Contact:
         return R @ self.R.T @ self.axes if self.rolls else self.axes
 
     def turned(self, R: np.ndarray) -> np.ndarray:
-        """Return the axes of ``points`` and ``selection`` for the patch rotation R (..., 3, 3).
+        """Return the rotation of the axes of ``points`` and ``selection`` for the patch rotation R (..., 3, 3).
 
-        They turn with the patch, except those of a ball, which touches below its centre in any orientation.
+        These axes turn with the patch. Those of a ball are fixed: it touches below its centre in any orientation.
         """
         return np.broadcast_to(self.R, np.shape(R)) if self.radius else R
 
@@ -125,15 +129,15 @@ class Contact:
         return self.radius * np.cross(Rotation.from_matrix(R @ self.R.T).as_rotvec(), self.normal)
 
     def at(self, R: np.ndarray, p: np.ndarray) -> "Contact":
-        """Return the contact at the present pose of its patch, which may have turned about free axes, or rolled."""
+        """Return the contact at another pose of its patch, which may have turned about free axes, or rolled."""
         if self.radius:
             return replace(self, p=p)
         return replace(self, R=R, p=p, axes=self.axes_at(R))
 
     def moved(self, begin: Pose, end: Pose) -> "Contact":
         """Return the contact after its support has moved from one pose (R, p) to another; its carrier is unchanged."""
-        turn = end[0] @ begin[0].T
-        return replace(self, R=turn @ self.R, p=end[1] + turn @ (self.p - begin[1]), axes=turn @ self.axes)
+        R = end[0] @ begin[0].T
+        return replace(self, R=R @ self.R, p=end[1] + R @ (self.p - begin[1]), axes=R @ self.axes)
 
     def with_margin(self, friction: float, force: float | None = None) -> "Contact":
         """Return the contact, and its carrier, with friction and force limits scaled down.
@@ -166,11 +170,11 @@ class Contact:
 
     @cached_property
     def ground(self) -> float:
-        """Height of the lowest contact point (m)."""
+        """Height of the lowest contact point in the world (m)."""
         return float(self.world_points[:, 2].min())
 
     def same_place(self, other: "Contact", tolerance: float = 1e-6) -> bool:
-        """Whether the same patch touches the same support at the same pose (m and rad within ``tolerance``).
+        """Return whether the same patch touches the same support at the same pose (within ``tolerance``, m and rad).
 
         Free directions are ignored.
         """
@@ -178,28 +182,28 @@ class Contact:
             return False
         if self.selection.shape != other.selection.shape:
             return False
-        between = self.R.T @ other.R
-        angle = np.array([between[2, 1] - between[1, 2], between[0, 2] - between[2, 0], between[1, 0] - between[0, 1]])
-        # near half a turn sin is flat: the trace distinguishes it from no rotation
-        if self.selection.shape[0] == 6 and np.trace(between) < 0:
+        R_rel = self.R.T @ other.R
+        # twice the sine of the angle, which also vanishes at half a turn; there the trace is negative
+        sines = np.array([R_rel[2, 1] - R_rel[1, 2], R_rel[0, 2] - R_rel[2, 0], R_rel[1, 0] - R_rel[0, 1]])
+        if self.selection.shape[0] == 6 and np.trace(R_rel) < 0:
             return False
-        difference = np.concatenate([self.R.T @ (other.p - self.p), angle / 2])
+        difference = np.concatenate([self.R.T @ (other.p - self.p), sines / 2])
         return bool(np.max(np.abs(self.selection @ difference)) <= tolerance)
 
     def to_data(self) -> dict[str, object]:
-        """Return the contact as files write it, without its pose."""
+        """Return the contact as a mapping with the keys of files."""
         return {"patch": self.patch, "surface": self.support, **self.coordinates, **self.options}
 
 
 def contact_of(contacts: Iterable[Contact], patch: str) -> Contact:
-    """Find the contact of a patch; ``KeyError`` if there is none."""
+    """Find the contact of a patch; raise a ``KeyError`` if there is none."""
     for contact in contacts:
         if contact.patch == patch:
             return contact
     raise KeyError(patch)
 
 
-_AXIS = {"x": 0, "y": 1, "z": 2}
+_AXIS_INDEX = {"x": 0, "y": 1, "z": 2}
 
 
 def constrained_directions(free: Sequence[np.ndarray]) -> np.ndarray:
@@ -212,16 +216,16 @@ def constrained_directions(free: Sequence[np.ndarray]) -> np.ndarray:
         remainder = _orthogonal_part(np.array(twist, float), basis)
         if np.linalg.norm(remainder) > 1e-9:
             basis.append(remainder / np.linalg.norm(remainder))
-    count = len(basis)
+    free_count = len(basis)
     for unit in np.eye(6):
         remainder = _orthogonal_part(_orthogonal_part(unit, basis), basis)
         if np.linalg.norm(remainder) > 1e-6 and len(basis) < 6:
             basis.append(remainder / np.linalg.norm(remainder))
-    return np.array(basis[count:]).reshape(-1, 6)
+    return np.array(basis[free_count:]).reshape(-1, 6)
 
 
 def ball_selection(radius: float) -> np.ndarray:
-    """Return the rows (3,6) of a rolling ball: its lowest point, at ``radius`` along z from its centre, is at rest.
+    """Return ``selection`` (3,6) of a rolling ball, whose lowest point, at ``radius`` along z, is at rest.
 
     The point's velocity is ``v + w x (0, 0, r) = (vx + r wy, vy - r wx, vz)``, in the axes of the contact.
     """
@@ -231,25 +235,28 @@ def ball_selection(radius: float) -> np.ndarray:
 
 
 def rotation_about(direction: np.ndarray, point: np.ndarray) -> np.ndarray:
-    """Return the twist (6,) at the patch origin of a rotation about a line: ``v = -e x r``, ``w = e``."""
+    """Return the twist (6,) at the patch origin of a rotation about the line along e through r: v = -e x r, w = e."""
     return np.concatenate([-np.cross(direction, point), direction])
 
 
 def axis_freedoms(slide: Sequence[str], hinge: Sequence[str]) -> list[np.ndarray]:
     """Return the twists (6,) of translations along, and rotations about, the named patch axes."""
-    return [np.eye(6)[_AXIS[name]] for name in slide] + [np.eye(6)[3 + _AXIS[name]] for name in hinge]
+    return [np.eye(6)[_AXIS_INDEX[name]] for name in slide] + [np.eye(6)[3 + _AXIS_INDEX[name]] for name in hinge]
 
 
 def _orthogonal_part(vector: np.ndarray, basis: Sequence[np.ndarray]) -> np.ndarray:
+    """Return the component of a vector orthogonal to an orthonormal basis."""
     for unit in basis:
         vector = vector - (vector @ unit) * unit
     return vector
 
 
 def largest_per_link(robot: Robot, contacts: Sequence[Contact]) -> tuple[Contact, ...]:
-    """Return the contacts without edges, points and balls of links with a flat contact: no toe of a foot on its sole.
+    """Return the contacts without the edges, points and balls of links that also have a flat contact.
 
-    Such a contact carries load only when the link is about to tip over the rim of the flat patch.
+    The toe of a foot on its sole is an example: it carries load only when the foot is about to tip over the sole's rim.
     """
-    flat = {robot.frame(c.patch)[0] for c in contacts if len(c.points) > 2}
-    return tuple(c for c in contacts if len(c.points) > 2 or c.kind == "grasp" or robot.frame(c.patch)[0] not in flat)
+    flat_bodies = {robot.frame(c.patch)[0] for c in contacts if len(c.points) > 2}
+    return tuple(
+        c for c in contacts if len(c.points) > 2 or c.kind == "grasp" or robot.frame(c.patch)[0] not in flat_bodies
+    )

@@ -27,43 +27,44 @@ if TYPE_CHECKING:
     from mcplan.robot.description import Shape
 
 
-def assign(thing: object, **values: object) -> None:
-    """Set attributes of a frozen instance in its constructor."""
+def _set_attributes(thing: object, **values: object) -> None:
+    """Set attributes of an instance of a frozen dataclass."""
     for name, value in values.items():
         object.__setattr__(thing, name, value)
 
 
-def _checked_name(kind: str, name: str) -> str:
-    """Check that a name is non-empty text; return the label of the thing for messages."""
+def _named_label(kind: str, name: str) -> str:
+    """Check that a name is non-empty text; return ``kind `name` `` for messages."""
     if not instance("environment", "name", name, str):
         raise InputError("environment: name: expected a text that is not empty")
     return f"{kind} `{name}`"
 
 
-def _checked_shape(label: str, shape: "Shape") -> "Shape":
-    """Check that a shape has a known kind and positive lengths."""
+def _check_shape(label: str, shape: "Shape") -> "Shape":
+    """Return a shape after checking its type and that its lengths are positive."""
     from mcplan.robot.description import Box, Capsule, Cylinder, MeshShape, Sphere
 
     if not isinstance(shape, Box | Sphere | Capsule | Cylinder | MeshShape):
         raise InputError(f"{label}: shape: expected a Box, Sphere, Capsule, Cylinder or MeshShape, not {shown(shape)}")
     if isinstance(shape, Box):
         for length in vector(label, "size of its box", shape.size, 3):
-            _number(label, "size of its box", length, "m", positive=True)
+            _check_number(label, "size of its box", length, "m", positive=True)
     elif not isinstance(shape, MeshShape):
         for key in ("radius", "length")[: 1 if isinstance(shape, Sphere) else 2]:
-            _number(label, key, getattr(shape, key), "m", positive=True)
+            _check_number(label, key, getattr(shape, key), "m", positive=True)
     return shape
 
 
-def _floats(label: str, key: str, value: ArrayLike) -> np.ndarray:
+def _float_array(label: str, key: str, value: ArrayLike) -> np.ndarray:
+    """Return a value as an array of floats, or raise an InputError that names it."""
     try:
         return np.array(value, float)
     except (TypeError, ValueError):
         raise InputError(f"{label}: {key}: expected numbers in m, not {shown(value)}") from None
 
 
-def _number(label: str, key: str, value: float, unit: str = "", positive: bool = False) -> float:
-    """Check that a number is finite and at least 0, or positive."""
+def _check_number(label: str, key: str, value: float, unit: str = "", positive: bool = False) -> float:
+    """Return a number after checking that it is finite and at least 0, or with ``positive`` more than 0."""
     in_unit = f" {unit}" if unit else ""
     if not isinstance(value, int | float | np.floating | np.integer) or not np.isfinite(value):
         raise InputError(f"{label}: {key}: expected a finite number{unit and ' in ' + unit}, not {shown(value)}")
@@ -80,23 +81,23 @@ def pose_of(
     rpy: ArrayLike | None,
     quat_wxyz: ArrayLike | None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return rotation (3,3) and position (3,) from one of their representations; by default the world frame."""
+    """Return rotation (3,3) and position (3,) of a pose in one of these representations; default: the world frame."""
     if p is not None and xyz is not None:
         raise InputError(f"{label}: p and xyz are both given; they are the same position")
-    if sum(turn is not None for turn in (R, rpy, quat_wxyz)) > 1:
+    if sum(rotation is not None for rotation in (R, rpy, quat_wxyz)) > 1:
         raise InputError(f"{label}: give one of R, rpy and quat_wxyz; they are the same orientation")
-    place = np.zeros(3) if p is None and xyz is None else vector(label, "xyz", p if xyz is None else xyz, 3)  # type: ignore[arg-type]
+    position = np.zeros(3) if p is None and xyz is None else vector(label, "xyz", p if xyz is None else xyz, 3)  # type: ignore[arg-type]
     if rpy is not None:
-        return rotation_from_rpy(vector(label, "rpy", rpy, 3)), place
+        return rotation_from_rpy(vector(label, "rpy", rpy, 3)), position
     if quat_wxyz is not None:
         quat = vector(label, "quat_wxyz", quat_wxyz, 4)
         if abs(np.linalg.norm(quat) - 1.0) > 1e-3:
             raise InputError(f"{label}: quat_wxyz has length {np.linalg.norm(quat):.6g}, expected 1 (within 0.001)")
-        return rotation_from_quat(quat), place
-    turn = np.eye(3) if R is None else _floats(label, "R", R)
-    if turn.shape != (3, 3) or not np.allclose(turn @ turn.T, np.eye(3), atol=1e-6):
+        return rotation_from_quat(quat), position
+    rotation = np.eye(3) if R is None else _float_array(label, "R", R)
+    if rotation.shape != (3, 3) or not np.allclose(rotation @ rotation.T, np.eye(3), atol=1e-6):
         raise InputError(f"{label}: R is no rotation matrix (3, 3)")
-    return turn, place
+    return rotation, position
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -107,7 +108,7 @@ class Surface:
     ----------
     name : unique among surfaces and bars.
     R, p : rotation (3,3) and position (3,) of the surface frame in the world; its z axis is the outward normal.
-    polygon : (k,2) corners in the surface frame, m; kept counter-clockwise.
+    polygon : (k,2) corners in the surface frame, m; stored counter-clockwise.
     thickness : of the slab below the polygon, m.
     friction : Coulomb coefficient.
     owner : name of the object that carries the surface, or None.
@@ -143,23 +144,23 @@ class Surface:
         rpy: ArrayLike | None = None,
         quat_wxyz: ArrayLike | None = None,
     ):
-        label = _checked_name("surface", name)
+        label = _named_label("surface", name)
         if (size is None) == (polygon is None):
             raise InputError(f"{label}: give either size=(length, width) or polygon=[(x, y), ...], in m")
         if size is not None:
             for length in (sides := vector(label, "size", size, 2)):
-                _number(label, "size", length, "m", positive=True)
+                _check_number(label, "size", length, "m", positive=True)
             corners = sides / 2 * np.array([[-1.0, -1], [1, -1], [1, 1], [-1, 1]])
         else:
-            corners = _floats(label, "polygon", polygon)  # type: ignore[arg-type]
+            corners = _float_array(label, "polygon", polygon)  # type: ignore[arg-type]
         if corners.ndim != 2 or corners.shape[1] != 2 or len(corners) < 3 or not np.isfinite(corners).all():
             raise InputError(f"{label}: polygon has the shape {corners.shape}, expected at least 3 rows of x, y in m")
         if error := outline_error(corners):
             raise InputError(f"{label}: the outline {error}")
         R, p = pose_of(label, R, p, xyz, rpy, quat_wxyz)
-        assign(self, name=name, R=R, p=p, polygon=counter_clockwise(corners), owner=owner)
-        assign(self, thickness=_number(label, "thickness", thickness, "m"))
-        assign(self, friction=_number(label, "friction", friction))
+        _set_attributes(self, name=name, R=R, p=p, polygon=counter_clockwise(corners), owner=owner)
+        _set_attributes(self, thickness=_check_number(label, "thickness", thickness, "m"))
+        _set_attributes(self, friction=_check_number(label, "friction", friction))
 
     def __repr__(self) -> str:
         xyz = ", ".join(f"{x:.4g}" for x in self.p)
@@ -167,18 +168,18 @@ class Surface:
 
     @property
     def normal(self) -> np.ndarray:
-        """Outward normal (3,) in the world."""
+        """Outward unit normal (3,) in the world."""
         return self.R[:, 2]
 
     @property
     def corners(self) -> np.ndarray:
-        """Corners (k,3) in the world."""
+        """Corners (k,3) in the world, m."""
         return self.p + self.polygon @ self.R[:, :2].T
 
 
 @dataclass(frozen=True, eq=False, init=False)
 class Bar:
-    """Round bar to grasp, stand on, or lean on.
+    """Round bar that the robot may grasp, stand on, or lean on.
 
     Parameters
     ----------
@@ -186,7 +187,7 @@ class Bar:
     ends : (2,3) ends of the axis in the world, m.
     radius : m.
     friction : Coulomb coefficient, for contacts that are not grasps.
-    max_force : largest force of a grasp (N); None: that of the patch.
+    max_force : largest norm of the force of a grasp (N); None: that of the patch.
     """
 
     name: str
@@ -198,15 +199,15 @@ class Bar:
     def __init__(
         self, name: str, ends: ArrayLike, radius: float, friction: float = 0.7, max_force: float | None = None
     ):
-        label = _checked_name("bar", name)
-        points = _floats(label, "ends", ends)
+        label = _named_label("bar", name)
+        points = _float_array(label, "ends", ends)
         if points.shape != (2, 3) or not np.isfinite(points).all():
             raise InputError(f"{label}: ends has the shape {points.shape}, expected two points x, y, z in m")
         if np.linalg.norm(points[1] - points[0]) < 1e-6:
             raise InputError(f"{label}: the two ends are the same point")
-        assign(self, name=name, ends=points, max_force=max_force)
-        assign(self, radius=_number(label, "radius", radius, "m", positive=True))
-        assign(self, friction=_number(label, "friction", friction))
+        _set_attributes(self, name=name, ends=points, max_force=max_force)
+        _set_attributes(self, radius=_check_number(label, "radius", radius, "m", positive=True))
+        _set_attributes(self, friction=_check_number(label, "friction", friction))
 
     def __repr__(self) -> str:
         ends = ", ".join("(" + ", ".join(f"{x:.4g}" for x in end) + ")" for end in self.ends)
@@ -225,7 +226,7 @@ class Bar:
 
 @dataclass(frozen=True, eq=False, init=False)
 class Obstacle:
-    """Solid to avoid, without contacts.
+    """Solid that the robot must not touch.
 
     Parameters
     ----------
@@ -251,9 +252,9 @@ class Obstacle:
         rpy: ArrayLike | None = None,
         quat_wxyz: ArrayLike | None = None,
     ):
-        label = _checked_name("obstacle", name)
+        label = _named_label("obstacle", name)
         R, p = pose_of(label, R, p, xyz, rpy, quat_wxyz)
-        assign(self, name=name, shape=_checked_shape(label, shape), R=R, p=p)
+        _set_attributes(self, name=name, shape=_check_shape(label, shape), R=R, p=p)
 
     def __repr__(self) -> str:
         return f"Obstacle({self.name!r}, {type(self.shape).__name__}, xyz=({', '.join(f'{x:.4g}' for x in self.p)}))"
@@ -268,7 +269,7 @@ class FreeObject:
     name : unique in the environment.
     shape, R, p : its shape and initial pose.
     mass : kg.
-    friction : of its hull against the environment.
+    friction : Coulomb coefficient between its hull and the environment.
     surfaces : in world coordinates at the initial pose; ``owner`` is this object's name.
     xyz, rpy, quat_wxyz : the pose in the form of files, instead of ``R`` and ``p``: m, rad.
     """
@@ -295,12 +296,12 @@ class FreeObject:
         rpy: ArrayLike | None = None,
         quat_wxyz: ArrayLike | None = None,
     ):
-        label = _checked_name("object", name)
+        label = _named_label("object", name)
         R, p = pose_of(label, R, p, xyz, rpy, quat_wxyz)
-        assign(self, name=name, shape=_checked_shape(label, shape), R=R, p=p)
-        assign(self, mass=_number(label, "mass", mass, "kg", positive=True))
-        assign(self, friction=_number(label, "friction", friction))
-        assign(self, surfaces=tuple(s if s.owner == name else replace(s, owner=name) for s in surfaces))
+        _set_attributes(self, name=name, shape=_check_shape(label, shape), R=R, p=p)
+        _set_attributes(self, mass=_check_number(label, "mass", mass, "kg", positive=True))
+        _set_attributes(self, friction=_check_number(label, "friction", friction))
+        _set_attributes(self, surfaces=tuple(s if s.owner == name else replace(s, owner=name) for s in surfaces))
 
     def __repr__(self) -> str:
         label = f"{type(self.shape).__name__}, {self.mass:g} kg, {len(self.surfaces)} surfaces"
@@ -314,30 +315,32 @@ class FreeObject:
     def placed(self, pose: np.ndarray) -> "FreeObject":
         """Return the object with its surfaces at another pose (7,)."""
         p, R = pose[:3], rotation_from_quat(pose[3:])
-        turn = R @ self.R.T
-        surfaces = tuple(replace(s, R=turn @ s.R, p=p + turn @ (s.p - self.p)) for s in self.surfaces)
+        rotation = R @ self.R.T
+        surfaces = tuple(replace(s, R=rotation @ s.R, p=p + rotation @ (s.p - self.p)) for s in self.surfaces)
         return replace(self, R=R, p=p, surfaces=surfaces)
 
 
 Support = Surface | Bar
-
-
 Thing = Surface | Bar | Obstacle | FreeObject
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
 class Environment:
-    """Everything around the robot; surfaces of objects have names like any other.
+    """Surfaces, bars, obstacles and free objects of a scene ("things").
 
     Parameters
     ----------
     surfaces : surfaces; or things of all kinds in one list, ``Environment([floor, rail, post])``.
-    bars, obstacles, objects : the others by kind.
+    bars, obstacles, objects : the other kinds.
+
+    Attributes
+    ----------
+    supports : surfaces, also those of objects, and bars by name.
 
     Raises
     ------
     InputError
-        A thing of another type, or two with the same name.
+        A thing has another type.
     """
 
     surfaces: tuple[Surface, ...]
@@ -361,13 +364,13 @@ class Environment:
         for thing in things:
             if not isinstance(thing, Surface | Bar | Obstacle | FreeObject):
                 raise InputError(f"an environment holds surfaces, bars, obstacles and free objects, not {thing!r:.80}")
-        assign(self, surfaces=tuple(thing for thing in things if isinstance(thing, Surface)))
-        assign(self, bars=tuple(thing for thing in things if isinstance(thing, Bar)))
-        assign(self, obstacles=tuple(thing for thing in things if isinstance(thing, Obstacle)))
-        assign(self, objects=tuple(thing for thing in things if isinstance(thing, FreeObject)))
+        _set_attributes(self, surfaces=tuple(thing for thing in things if isinstance(thing, Surface)))
+        _set_attributes(self, bars=tuple(thing for thing in things if isinstance(thing, Bar)))
+        _set_attributes(self, obstacles=tuple(thing for thing in things if isinstance(thing, Obstacle)))
+        _set_attributes(self, objects=tuple(thing for thing in things if isinstance(thing, FreeObject)))
         owned = [surface for thing in self.objects for surface in thing.surfaces]
         supports: list[Support] = [*self.surfaces, *owned, *self.bars]
-        assign(self, supports={support.name: support for support in supports})
+        _set_attributes(self, supports={support.name: support for support in supports})
 
     def __repr__(self) -> str:
         names = [thing.name for thing in self.things]
@@ -378,8 +381,8 @@ class Environment:
         """Return a table of surfaces, bars, obstacles and objects for notebooks."""
         rows = []
         for thing in self.things:
-            place = thing.ends.mean(axis=0) if isinstance(thing, Bar) else thing.p
-            rows.append((thing.name, type(thing).__name__, numbers(place), getattr(thing, "friction", None)))
+            position = thing.ends.mean(axis=0) if isinstance(thing, Bar) else thing.p
+            rows.append((thing.name, type(thing).__name__, numbers(position), getattr(thing, "friction", None)))
         return html_of(self, html_table(["name", "is", "x, y, z (m)", "friction"], rows))
 
     @property
@@ -397,7 +400,7 @@ class Environment:
 
     @property
     def owners(self) -> dict[str, str]:
-        """Names of the objects that carry surfaces, by the surface's name."""
+        """Name of the object that carries a surface, by the name of the surface."""
         return {surface.name: thing.name for thing in self.objects for surface in thing.surfaces}
 
     def placed(self, poses: Mapping[str, np.ndarray]) -> "Environment":
@@ -419,18 +422,19 @@ class Environment:
 
 
 def _all_names(things: Iterable[Thing]) -> Iterable[str]:
+    """Yield the names of things, and of the surfaces of objects."""
     for thing in things:
         yield thing.name
         yield from (surface.name for surface in getattr(thing, "surfaces", ()))
 
 
 SAME_PLANE, SAME_DIRECTION = 1e-4, 1e-6
-"""Tolerances of coplanar surfaces: distance (m), and 1 - cos of the angle between normals."""
+"""Tolerances of coplanar surfaces: distance of corners from the plane (m), and 1 - cos of the angle between normals."""
 
 
 @lru_cache(maxsize=64)
 def coplanar_surfaces(environment: Environment) -> dict[str, frozenset[str]]:
-    """Return, by the name of each fixed surface, the names of all surfaces in its plane, including itself.
+    """Return, by the name of each fixed surface, the names of all fixed surfaces in its plane, including itself.
 
     A patch that reaches over a seam touches several of them.
     """
@@ -441,10 +445,10 @@ def coplanar_surfaces(environment: Environment) -> dict[str, frozenset[str]]:
     parallel = normals @ normals.T > 1.0 - SAME_DIRECTION
     coplanar = {}
     for i, surface in enumerate(surfaces):
-        near = [
+        same_plane = [
             other.name
             for j, other in enumerate(surfaces)
             if parallel[i, j] and np.abs((other.corners - surface.p) @ surface.normal).max() < SAME_PLANE
         ]
-        coplanar[surface.name] = frozenset({surface.name, *near})
+        coplanar[surface.name] = frozenset({surface.name, *same_plane})
     return coplanar

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 MIN_SIDE = 1e-6
-"""m: corners nearer to each other coincide."""
+"""Corners at a smaller distance (m) coincide."""
 
 
 def counter_clockwise(polygon: np.ndarray) -> np.ndarray:
@@ -17,7 +17,7 @@ def counter_clockwise(polygon: np.ndarray) -> np.ndarray:
 
 
 def area(polygon: np.ndarray) -> float:
-    """Signed area (m²), positive for counter-clockwise corners."""
+    """Return the signed area (m²), positive for counter-clockwise corners."""
     x, y = np.asarray(polygon, float).T
     return 0.5 * float(x[:-1] @ y[1:] - y[:-1] @ x[1:] + x[-1] * y[0] - y[-1] * x[0])
 
@@ -26,14 +26,14 @@ def is_convex(polygon: np.ndarray) -> bool:
     """Whether the corners, in either orientation, form a convex polygon with an area."""
     polygon = counter_clockwise(np.asarray(polygon, float))
     edge = np.roll(polygon, -1, axis=0) - polygon
-    following = np.roll(edge, -1, axis=0)
-    turn = edge[:, 0] * following[:, 1] - edge[:, 1] * following[:, 0]
-    winding = np.arctan2(turn, np.sum(edge * following, axis=1)).sum()
-    return bool(area(polygon) > 1e-9 and np.all(turn > -1e-12) and winding < 3 * np.pi)
+    next_edge = np.roll(edge, -1, axis=0)
+    cross = edge[:, 0] * next_edge[:, 1] - edge[:, 1] * next_edge[:, 0]
+    total_angle = np.arctan2(cross, np.sum(edge * next_edge, axis=1)).sum()
+    return bool(area(polygon) > 1e-9 and np.all(cross > -1e-12) and total_angle < 3 * np.pi)
 
 
 def outline_error(polygon: np.ndarray) -> str:
-    """Return the reason why corners (k,2) are no valid outline of a surface; empty if valid."""
+    """Return the reason why corners (k,2) are no valid outline of a surface; an empty text if they are valid."""
     sides = np.linalg.norm(np.roll(polygon, -1, axis=0) - polygon, axis=1)
     if sides[k := int(sides.argmin())] < MIN_SIDE:
         return f"has corners {k + 1} and {(k + 1) % len(polygon) + 1} in the same place; remove one of them"
@@ -50,27 +50,27 @@ def half_planes(polygon: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return A, np.sum(A * polygon, axis=1)
 
 
-def outside(points: np.ndarray, polygon: np.ndarray) -> float:
+def max_excess(points: np.ndarray, polygon: np.ndarray) -> float:
     """Return the largest signed distance (m) of ``points`` (k,2) beyond a side of ``polygon``; negative: all inside."""
     A, b = half_planes(polygon)
     return float(np.max(points @ A.T - b))
 
 
 def clip(points: np.ndarray, A: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Return the part of a convex polygon, a segment or a point (k,2) with ``A u <= b``; empty (0,2) if none.
+    """Return the part of a convex polygon, a segment or a point (k,2) with ``A u <= b``; (0,2) if it is empty.
 
-    Sutherland and Hodgman 1974: one half-plane at a time.
+    Algorithm of Sutherland and Hodgman (1974): one half-plane at a time.
     """
     for a, limit in zip(A, b, strict=True):
-        gap = points @ a - limit
+        excess = points @ a - limit
         clipped: list[np.ndarray] = []
         for k, point in enumerate(points):
             # a segment has one side, not two
-            following = (k + 1) % len(points)
-            if gap[k] <= 0:
+            k_next = (k + 1) % len(points)
+            if excess[k] <= 0:
                 clipped.append(point)
-            if gap[k] * gap[following] < 0 and (len(points) > 2 or k == 0):
-                crossing = point + gap[k] / (gap[k] - gap[following]) * (points[following] - point)
+            if excess[k] * excess[k_next] < 0 and (len(points) > 2 or k == 0):
+                crossing = point + excess[k] / (excess[k] - excess[k_next]) * (points[k_next] - point)
                 clipped.append(crossing)
         points = np.array(clipped).reshape(-1, 2)
         if not len(points):
@@ -78,10 +78,10 @@ def clip(points: np.ndarray, A: np.ndarray, b: np.ndarray) -> np.ndarray:
     return points
 
 
-def uncovered(polygon: np.ndarray, pieces: Sequence[tuple[np.ndarray, np.ndarray]]) -> float:
-    """Return the area (m²) of a convex polygon (k,2) outside of convex ``pieces``, ``A u <= b`` each.
+def uncovered_area(polygon: np.ndarray, pieces: Sequence[tuple[np.ndarray, np.ndarray]]) -> float:
+    """Return the area (m²) of a convex polygon (k,2) outside of convex ``pieces``, each given as ``A, b``.
 
-    Each piece is subtracted from the rest by cuts along its sides, which leave convex parts.
+    Each piece is subtracted by cuts along its sides, so that the remaining parts are convex.
     """
     remaining = [polygon]
     for A, b in pieces:
@@ -100,12 +100,13 @@ def erode(polygon: np.ndarray, shape: np.ndarray) -> tuple[np.ndarray, np.ndarra
     return A, b - np.max(shape @ A.T, axis=0)
 
 
-def nearest(point: np.ndarray, A: np.ndarray, b: np.ndarray, reach: float = 1e4) -> np.ndarray | None:
+def nearest(point: np.ndarray, A: np.ndarray, b: np.ndarray, max_distance: float = 1e4) -> np.ndarray | None:
     """Return the point of ``{u: A u <= b}`` nearest to ``point`` (2,), or None if the set is empty.
 
-    The solution has at most two active half-planes: the point itself, its foot on one line, or a crossing of two.
+    The solution is the point itself, or the nearest point of the sides of the polygon, which is clipped from a square
+    of half-width ``max_distance`` (m) around ``point``.
     """
-    square = point + reach * np.array([[-1.0, -1], [1, -1], [1, 1], [-1, 1]])
+    square = point + max_distance * np.array([[-1.0, -1], [1, -1], [1, 1], [-1, 1]])
     if np.all(A @ point <= b):
         return np.array(point, float)
     # 1e-9 m lets a shape fit exactly between parallel sides
@@ -113,8 +114,8 @@ def nearest(point: np.ndarray, A: np.ndarray, b: np.ndarray, reach: float = 1e4)
     if not len(corners):
         return None
     start, end = corners, np.roll(corners, -1, axis=0)
-    along = end - start
-    length2 = np.maximum(np.sum(along * along, axis=1), 1e-30)
-    share = np.clip(np.sum((point - start) * along, axis=1) / length2, 0.0, 1.0)
-    foot = start + share[:, None] * along
-    return np.array(foot[np.argmin(np.sum((foot - point) ** 2, axis=1))])
+    edge = end - start
+    length2 = np.maximum(np.sum(edge * edge, axis=1), 1e-30)
+    share = np.clip(np.sum((point - start) * edge, axis=1) / length2, 0.0, 1.0)
+    feet = start + share[:, None] * edge
+    return np.array(feet[np.argmin(np.sum((feet - point) ** 2, axis=1))])

@@ -1,7 +1,7 @@
-"""Contact detection for a posture: for each link the support that needs the smallest correction.
+"""Contact detection for a posture: for each link, the contact whose pose is nearest to that of its patch.
 
-A patch rests on a support if the nearest place on the support is within a tolerance, in metres and radians. Of the
-patches of one link, ground contacts of the posture have priority, then flat patches.
+A patch rests on a support if its pose is within a tolerance (m, rad) of the nearest pose in contact. Of the patches of
+one link, patches that touch the ground in the robot's nominal posture have priority, then flat patches.
 """
 
 from collections.abc import Iterable, Sequence
@@ -19,21 +19,21 @@ from mcplan.scene.placement import make_contact
 from mcplan.scene.spec import ContactSpec
 
 DIGITS = 9
-"""Decimals (m, rad) of coordinates computed from a posture."""
+"""Coordinates computed from a posture are rounded to this number of decimals (m, rad)."""
 
 MIN_EDGE_COSINE = 0.3
-"""Minimum cosine between the z axis of an edge patch and the inward normal of a surface: the patch may turn about its
-edge."""
+"""Minimum cosine between the z axis of an edge patch, which may turn about its edge, and the inward normal of a
+surface."""
 
 ANGLE_WEIGHT = 0.2
-"""m/rad: weight of an angle relative to a distance, for HRP-2; scales with the legs."""
+"""Weight of an angle relative to a distance (m/rad), for HRP-2's legs; scaled by leg length."""
 
 MAX_BAR_DISTANCE = 0.3
-"""m: maximum distance between a bar and the origin of a patch on it; the origin is in the middle of the patch."""
+"""Maximum distance (m) of the axis of a bar from the origin of a patch on it, for HRP-2; scaled by leg length."""
 
 
 class PoseTolerance(NamedTuple):
-    """Tolerance of the pose of a patch against its contact: m, and rad."""
+    """Tolerance of the pose of a patch relative to its contact: distance (m) and angle (rad)."""
 
     distance: float
     angle: float
@@ -57,9 +57,9 @@ def resting_contacts(
     Parameters
     ----------
     q : (nq,) the posture.
-    patches : candidates, which rest on a support within the tolerance.
-    required : contacts at any distance; their missing coordinates are the nearest.
-    ground : patches that touch the ground in the posture; preferred.
+    patches : candidates; each becomes a contact if its pose is within ``tolerance`` of one.
+    required : contacts at any distance; missing coordinates are those nearest to the posture.
+    ground : preferred patches: they touch the ground in the robot's nominal posture.
     """
     chosen: list[Contact] = []
     for spec in required:
@@ -68,14 +68,14 @@ def resting_contacts(
             return None
         chosen.append(contact)
     used_links = {robot.patches[contact.patch].link for contact in chosen}
-    found: list[tuple[int, float, Contact]] = []
+    candidates: list[tuple[int, float, Contact]] = []
     for patch in patches:
         if robot.patches[patch].link in used_links:
             continue
         X = robot.frame_pose(q, patch)
-        edge = _is_edge(robot.patches[patch])
+        is_edge = _is_edge(robot.patches[patch])
         for support in environment.supports.values():
-            if not _may_be_near(X, robot.patches[patch], support, tolerance, robot.scale.leg):
+            if not _is_candidate(X, robot.patches[patch], support, tolerance, robot.scale.leg):
                 continue
             contact = _nearest(robot, environment, ContactSpec(patch=patch, surface=support.name), X)
             if contact is None and isinstance(support, Surface):  # at the border: use the part on the surface
@@ -84,9 +84,9 @@ def resting_contacts(
                 continue
             distance, angle = _deviation(X, contact)
             if distance <= tolerance.distance and angle <= tolerance.angle:
-                rank = 0 if patch in ground else 1 + edge
-                found.append((rank, distance + robot.scale.leg * ANGLE_WEIGHT * angle, contact))
-    for _, _, contact in sorted(found, key=lambda item: (item[0], item[1], item[2].patch)):
+                rank = 0 if patch in ground else 1 + is_edge
+                candidates.append((rank, distance + robot.scale.leg * ANGLE_WEIGHT * angle, contact))
+    for _, _, contact in sorted(candidates, key=lambda item: (item[0], item[1], item[2].patch)):
         link = robot.patches[contact.patch].link
         if link not in used_links:
             used_links.add(link)
@@ -108,18 +108,18 @@ def _nearest(robot: Robot, environment: Environment, spec: ContactSpec, X: np.nd
         return None
 
 
-def _may_be_near(X: np.ndarray, patch: Patch, support: Surface | Bar, tolerance: PoseTolerance, size: float) -> bool:
-    """Whether a support may be within the tolerance of a patch: a fast conservative test."""
+def _is_candidate(X: np.ndarray, patch: Patch, support: Surface | Bar, tolerance: PoseTolerance, size: float) -> bool:
+    """Return whether a support may be within the tolerance of a patch: a fast conservative test."""
     if isinstance(support, Surface):
-        facing = -float(X[:3, 2] @ support.normal) >= _facing(patch, tolerance.angle)
-        return facing and abs(float(support.normal @ (X[:3, 3] - support.p)) - patch.radius) <= tolerance.distance
+        is_facing = -float(X[:3, 2] @ support.normal) >= _min_cosine(patch, tolerance.angle)
+        return is_facing and abs(float(support.normal @ (X[:3, 3] - support.p)) - patch.radius) <= tolerance.distance
     along = float(np.clip((X[:3, 3] - support.ends[0]) @ support.direction, 0.0, support.length))
     distance = float(np.linalg.norm(X[:3, 3] - support.ends[0] - along * support.direction))
     return distance <= tolerance.distance + size * MAX_BAR_DISTANCE
 
 
-def _facing(patch: Patch, angle: float) -> float:
-    """Return the minimum cosine between a patch's z axis and the inward normal of a surface within an angle (rad)."""
+def _min_cosine(patch: Patch, angle: float) -> float:
+    """Return the minimum cosine between a patch's z axis and the inward normal of a surface for a tolerance (rad)."""
     if patch.kind == "ball":  # the position of its centre shows the side of the surface
         return -1.0
     if patch.kind == "point":  # any orientation, with the link outside of the solid
@@ -128,6 +128,7 @@ def _facing(patch: Patch, angle: float) -> float:
 
 
 def _is_edge(patch: Patch) -> bool:
+    """Return whether the polygon of a patch is an edge (two corners)."""
     return len(patch.polygon) == 2
 
 
@@ -135,6 +136,8 @@ def _deviation(X: np.ndarray, contact: Contact) -> tuple[float, float]:
     """Return the deviation (m, rad) of a patch at ``X`` from a contact, in its constrained directions."""
     if contact.radius:
         return float(np.linalg.norm(X[:3, 3] - contact.p - contact.rolled(X[:3, :3]))), 0.0
-    turn = Rotation.from_matrix(contact.R.T @ X[:3, :3]).as_rotvec()
-    deviation = contact.selection.T @ (contact.selection @ np.concatenate([contact.R.T @ (X[:3, 3] - contact.p), turn]))
+    angles = Rotation.from_matrix(contact.R.T @ X[:3, :3]).as_rotvec()
+    deviation = contact.selection.T @ (
+        contact.selection @ np.concatenate([contact.R.T @ (X[:3, 3] - contact.p), angles])
+    )
     return float(np.linalg.norm(deviation[:3])), float(np.linalg.norm(deviation[3:]))

@@ -1,4 +1,4 @@
-"""Resting contacts of free objects: their support, carrier of contacts, and sliding.
+"""Contacts of free objects with the surfaces on which they rest, and sliding along them.
 
 An object rests on a face. The supporting area is the part of the face over the surfaces of one plane; the face may
 overhang an edge, or span the seams of a floor that consists of several convex surfaces.
@@ -15,36 +15,38 @@ from mcplan.robot.description import Box, MeshShape, Shape
 from mcplan.robot.solid import shape_inertia
 from mcplan.scene.contact import Carrier, Contact
 from mcplan.scene.environment import Environment, FreeObject, Surface
-from mcplan.scene.polygon import clip, half_planes, outside, uncovered
+from mcplan.scene.polygon import clip, half_planes, max_excess, uncovered_area
 
 CONTACT_TOLERANCE = 2e-3
-"""m: corners within this distance touch a surface; on a narrower support area, an edge, an object cannot rest."""
+"""Corners within this distance (m) of a surface touch it; an object does not rest on an area narrower than this."""
 
-ROUNDING = 1e-6
-"""m, rad: tolerance of height and orientation of a sliding object; poses in files are rounded."""
+POSE_ROUNDING = 1e-6
+"""Tolerance of height (m) and rotation matrix of a sliding object, since poses in files are rounded. Faces whose normal
+has a smaller vertical component support no object."""
 
 
 def resting_contact(thing: FreeObject, environment: Environment) -> Contact | None:
     """Return the contact of an object with the surfaces that it rests on; None if it is in the air or would tip.
 
-    The contact has a patch with the object's name and frame, on the first of these surfaces; its points are the corners
-    of the supporting area.
+    The patch of the contact has the object's name and frame, its support is the first of these surfaces, and its points
+    are the corners of the supporting area.
 
     Raises
     ------
     InputError
         The object has no corners: only boxes and meshes rest on a face.
     """
-    return _resting(thing, environment.surfaces)
+    return _stable_contact(thing, environment.surfaces)
 
 
-def _resting(thing: FreeObject, surfaces: Iterable[Surface]) -> Contact | None:
+def _stable_contact(thing: FreeObject, surfaces: Iterable[Surface]) -> Contact | None:
+    """Return the first contact with some of the surfaces on which the object does not tip, or None."""
     com = thing.p + thing.R @ shape_inertia(thing.shape, thing.mass)[0]
-    return next((contact for contact in _touching(thing, surfaces) if _supports_com(contact, com)), None)
+    return next((contact for contact in _face_contacts(thing, surfaces) if _supports_com(contact, com)), None)
 
 
 def _supports_com(contact: Contact, com: np.ndarray) -> bool:
-    """Whether the centre of mass (3,) projects vertically into the points of a contact; otherwise the object tips."""
+    """Whether the centre of mass (3,) projects vertically into the hull of a contact's points; else the object tips."""
     points, n = contact.world_points, contact.normal
     projection = com - [0.0, 0.0, n @ (com - points[0]) / n[2]]
     hull = ConvexHull((points - points[0]) @ contact.axes[:, :2])
@@ -52,22 +54,22 @@ def _supports_com(contact: Contact, com: np.ndarray) -> bool:
     return bool((hull.equations @ [*in_plane, 1.0]).max() <= CONTACT_TOLERANCE)
 
 
-def _touching(thing: FreeObject, surfaces: Iterable[Surface]) -> Iterator[Contact]:
+def _face_contacts(thing: FreeObject, surfaces: Iterable[Surface]) -> Iterator[Contact]:
     """Yield the contacts of an object's faces with one surface below, or several coplanar ones."""
     corners = thing.p + _corners(thing) @ thing.R.T
     faces: dict[bytes, list[tuple[Surface, np.ndarray]]] = {}
     for surface in surfaces:
         local = (corners - surface.p) @ surface.R
-        touching = np.abs(local[:, 2]) < CONTACT_TOLERANCE
-        if surface.normal[2] < ROUNDING or _is_degenerate(local[touching, :2]):
+        touches = np.abs(local[:, 2]) < CONTACT_TOLERANCE
+        if surface.normal[2] < POSE_ROUNDING or _is_degenerate(local[touches, :2]):
             continue
-        face = corners[touching][ConvexHull(local[touching, :2]).vertices]
-        if outside(local[touching, :2], surface.polygon) <= CONTACT_TOLERANCE:
-            yield _contact(thing, surface, face)
+        face_corners = corners[touches][ConvexHull(local[touches, :2]).vertices]
+        if max_excess(local[touches, :2], surface.polygon) <= CONTACT_TOLERANCE:
+            yield _contact(thing, surface, face_corners)
         else:
-            faces.setdefault(touching.tobytes(), []).append((surface, face))
+            faces.setdefault(touches.tobytes(), []).append((surface, face_corners))
     for candidates in faces.values():
-        parts = [(surface, _overlap(face, surface)) for surface, face in candidates]
+        parts = [(surface, _overlap(face_corners, surface)) for surface, face_corners in candidates]
         wide_parts = [(surface, part) for surface, part in parts if not _is_degenerate(part)]
         if wide_parts:
             surface = wide_parts[0][0]
@@ -91,7 +93,7 @@ def _overlap(face: np.ndarray, surface: Surface) -> np.ndarray:
 
 
 def _is_degenerate(points: np.ndarray) -> bool:
-    """Whether points (k,2), or coplanar points (k,3), are collinear or too few."""
+    """Whether points (k,2), or coplanar points (k,3), are fewer than three or almost collinear."""
     return len(points) < 3 or np.linalg.svd(points - points.mean(axis=0), compute_uv=False)[1] < CONTACT_TOLERANCE
 
 
@@ -102,7 +104,7 @@ def carrier(environment: Environment, name: str) -> Carrier:
     Raises
     ------
     InputError
-        The environment lacks the object; or objects are stacked, which is neither planned nor simulated.
+        The environment lacks the object, or it is stacked with another one: mcplan does not plan or simulate stacks.
     """
     thing = next((thing for thing in environment.objects if thing.name == name), None)
     if thing is None:
@@ -125,7 +127,7 @@ def lies_on(upper: FreeObject, lower: FreeObject) -> bool:
     """Whether an object touches the top of another one from above, also outside of its surfaces."""
     if not isinstance(upper.shape, Box | MeshShape):
         return False
-    return next(_touching(upper, [*lower.surfaces, *_tops(lower)]), None) is not None
+    return next(_face_contacts(upper, [*lower.surfaces, *_tops(lower)]), None) is not None
 
 
 def _tops(thing: FreeObject) -> Iterator[Surface]:
@@ -143,30 +145,31 @@ def _tops(thing: FreeObject) -> Iterator[Surface]:
             yield Surface(thing.name, R, face[0], local[ConvexHull(local).vertices])
 
 
-def slides(before: Contact | None, after: Contact | None, environment: Environment) -> bool:
-    """Whether an object slides along its support, without rotation, from one resting contact to another.
+def slides(begin: Contact | None, end: Contact | None, environment: Environment) -> bool:
+    """Whether an object can slide along its support, without rotation, from one resting contact to another.
 
     Coplanar surfaces must support it along the whole path.
     """
-    if before is None or after is None:
+    if begin is None or end is None:
         return False
-    rise = float(before.normal @ (after.p - before.p))
-    if abs(rise) >= ROUNDING or not np.allclose(before.R, after.R, rtol=0.0, atol=ROUNDING):
+    height_change = float(begin.normal @ (end.p - begin.p))
+    if abs(height_change) >= POSE_ROUNDING or not np.allclose(begin.R, end.R, rtol=0.0, atol=POSE_ROUNDING):
         return False
-    path = np.concatenate([before.world_points, before.world_points + after.p - before.p])
-    origin, axes = before.world_points[0], before.axes[:, :2]
+    path = np.concatenate([begin.world_points, begin.world_points + end.p - begin.p])
+    origin, axes = begin.world_points[0], begin.axes[:, :2]
     swept = (path - origin) @ axes
     swept = swept[ConvexHull(swept).vertices]
     supporting = []
     for surface in environment.surfaces:
         distance = (path - surface.p) @ surface.normal
-        if before.normal @ surface.normal > 0.0 and np.abs(distance).max() < CONTACT_TOLERANCE:
+        if begin.normal @ surface.normal > 0.0 and np.abs(distance).max() < CONTACT_TOLERANCE:
             A, b = half_planes((surface.corners - origin) @ axes)
             supporting.append((A, b + CONTACT_TOLERANCE))
-    return uncovered(swept, supporting) < CONTACT_TOLERANCE**2
+    return uncovered_area(swept, supporting) < CONTACT_TOLERANCE**2
 
 
 def _corners(thing: FreeObject) -> np.ndarray:
+    """Return the corners (k,3) of an object in its own axes."""
     shape: Shape = thing.shape
     if isinstance(shape, Box):
         return np.array(np.meshgrid(*[(-s / 2, s / 2) for s in shape.size], indexing="ij")).reshape(3, -1).T

@@ -18,6 +18,7 @@ AxisName = Literal["x", "y", "z"]
 
 
 def _as_tuple(value: Any) -> Any:
+    """Return a single axis as a tuple of one axis."""
     return value if isinstance(value, tuple) else (value,)
 
 
@@ -41,7 +42,7 @@ class Spec(BaseModel):
 
 
 class PoseSpec(Spec):
-    """``{xyz: [x, y, z], rpy: [roll, pitch, yaw]}`` or with ``quat_wxyz``; without both, world axes."""
+    """``{xyz: [x, y, z], rpy: [roll, pitch, yaw]}``, or ``quat_wxyz`` instead of ``rpy``; by default world axes."""
 
     xyz: Triple = (0.0, 0.0, 0.0)
     """Position, m."""
@@ -74,7 +75,7 @@ class PoseSpec(Spec):
 
     @property
     def array(self) -> np.ndarray:
-        """Position and unit quaternion w x y z (7,)."""
+        """Position (m) and unit quaternion w x y z (7,)."""
         quat = quat_from_rotation(self.R) if self.quat_wxyz is None else np.array(self.quat_wxyz)
         return np.concatenate([self.p, quat / np.linalg.norm(quat)])
 
@@ -119,13 +120,13 @@ class ContactSpec(Spec):
 
     @property
     def given(self) -> dict[str, float | bool]:
-        """Coordinates that the file gives."""
+        """Coordinates that are given in the file."""
         names = ("x", "y", "yaw", "along", "angle", "flip", "offset")
         return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
 
     @property
     def options(self) -> dict[str, object]:
-        """Further keys of the file, without patch, surface and coordinates, in the form of files."""
+        """Given keys other than patch, surface, coordinates and pose, in the form of files."""
         options: dict[str, object] = {"kind": self.kind, "friction": self.friction, "max_force": self.max_force}
         options |= {"slide": list(self.slide) or None, "hinge": list(self.hinge) or None}
         options |= {"overhang": self.overhang or None}

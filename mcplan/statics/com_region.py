@@ -1,11 +1,11 @@
 """Robust CoM region in three dimensions: positions of the centre of mass that contacts balance while it accelerates.
 
-    { c :  for every d of a set,  forces within cones and limits add up to m g (d_x, d_y, 1) through c }
+    { c :  for each of `DIRECTIONS` vectors d,  forces within cones and limits have the resultant m g d through c }
 
-    d = (a_x, a_y, g) / g,   |a| <= acceleration, in `DIRECTIONS` directions
+    d = (a_x, a_y, g) / g,   |a| = acceleration
 
 At rest the height of the centre of mass does not matter; under acceleration (or a push) the region shrinks with the
-height. For one ``d`` it is a prism along ``d``, whose section is found like the support region; the whole region is the
+height. For one ``d`` it is a prism along ``d``, whose section is computed like the support region; the region is the
 intersection of the prisms.
 
 Source: Audren & Kheddar, 3-D robust stability polyhedron in multicontact, IEEE T-RO 34(2), 2018.
@@ -24,7 +24,7 @@ from mcplan.robot.robot import Robot
 from mcplan.scene.contact import Contact
 from mcplan.scene.polygon import clip
 from mcplan.statics.contact_forces import ForceUnknowns, TorqueRows, moments_about
-from mcplan.statics.support_region import REACH_M, SAME_POINT_M, SupportRegion, project, region_of
+from mcplan.statics.support_region import CLIP_M, SAME_POINT_M, SupportRegion, polygon_region, project
 from mcplan.util.arguments import each, vector
 from mcplan.util.text import summary
 
@@ -40,8 +40,8 @@ class ComPolyhedron:
     ----------
     A, b : (k, 3), (k,): ``A c <= b``, m; rows of unit length. An empty region has one unsatisfiable row.
     acceleration : m/s², in any horizontal direction, that the contacts balance anywhere in it.
-    reference : (3,) the centre of the contacts, m; sections lie within `REACH_M` of it.
-    cut : (k,) whether a face comes from the cut at `REACH_M`, not from the contacts.
+    reference : (3,) mean position of the contacts, m; at its height, each prism is clipped to `CLIP_M` around it.
+    cut : (k,) whether a face comes from clipping at `CLIP_M`, not from the contacts.
     """
 
     A: np.ndarray
@@ -59,15 +59,16 @@ class ComPolyhedron:
     def section(self, height: float) -> SupportRegion:
         """Return the horizontal section of the region at a height (m)."""
         A, b = self.A[:, :2], self.b - self.A[:, 2] * height
-        size = np.linalg.norm(A, axis=1)
-        if (b[size < 1e-9] < 0.0).any():
-            return region_of(np.zeros((0, 2)), True)
-        valid = size >= 1e-9
-        A, b, cut = A[valid] / size[valid, None], b[valid] / size[valid], self.cut[valid]
-        # prisms of opposite accelerations lean in opposite directions: their intersection stays within REACH_M
-        square = self.reference[:2] + 2.0 * REACH_M * np.array([[-1.0, -1.0], [1.0, -1.0], [1.0, 1.0], [-1.0, 1.0]])
+        norms = np.linalg.norm(A, axis=1)
+        if (b[norms < 1e-9] < 0.0).any():
+            return polygon_region(np.zeros((0, 2)), True)
+        is_sloped = norms >= 1e-9
+        A, b, cut = A[is_sloped] / norms[is_sloped, None], b[is_sloped] / norms[is_sloped], self.cut[is_sloped]
+        # clip a square that contains the section: prisms of opposite accelerations lean in opposite directions, so that
+        # their intersection stays within CLIP_M
+        square = self.reference[:2] + 2.0 * CLIP_M * np.array([[-1.0, -1.0], [1.0, -1.0], [1.0, 1.0], [-1.0, 1.0]])
         corners = np.asarray(clip(square, A, b)).reshape(-1, 2)
-        return region_of(corners, not bool((corners @ A[cut].T > b[cut] - 1e-6).any()))
+        return polygon_region(corners, not bool((corners @ A[cut].T > b[cut] - 1e-6).any()))
 
     def vertices(self, low: float, high: float) -> np.ndarray:
         """Return the corners (j, 3) of the part between two heights (m); none if it is empty or flat."""
@@ -76,11 +77,13 @@ class ComPolyhedron:
         A = np.vstack([self.A, [0.0, 0.0, -1.0], [0.0, 0.0, 1.0]])
         b = np.concatenate([self.b, [-low, high]])
         # Qhull needs an interior point: the Chebyshev centre
-        size = np.linalg.norm(A, axis=1)
-        found = linprog([0.0, 0.0, 0.0, -1.0], np.column_stack([A, size]), b, bounds=[(None, None)] * 3 + [(0.0, 1.0)])
-        if not found.success or found.x[3] < 1e-9:
+        norms = np.linalg.norm(A, axis=1)
+        optimum = linprog(
+            [0.0, 0.0, 0.0, -1.0], np.column_stack([A, norms]), b, bounds=[(None, None)] * 3 + [(0.0, 1.0)]
+        )
+        if not optimum.success or optimum.x[3] < 1e-9:
             return np.zeros((0, 3))
-        return np.asarray(HalfspaceIntersection(np.column_stack([A, -b]), found.x[:3]).intersections)
+        return np.asarray(HalfspaceIntersection(np.column_stack([A, -b]), optimum.x[:3]).intersections)
 
 
 def com_polyhedron(
@@ -114,32 +117,32 @@ def com_polyhedron(
     forces = ForceUnknowns(contacts, faces, mass * GRAVITY)
     reference = np.mean([contact.p for contact in contacts], axis=0)
     rows = moments_about(forces.map, reference) / forces.unit
-    torques = None if limited is None else TorqueRows.at(limited[0], limited[1], forces, limited[2])
+    torque_rows = None if limited is None else TorqueRows.at(limited[0], limited[1], forces, limited[2])
     angles = 2.0 * np.pi * np.arange(DIRECTIONS if acceleration > 0.0 else 1) / DIRECTIONS
     A, b, cut = [], [], []
     for angle in angles:
         d = acceleration / GRAVITY * np.array([np.cos(angle), np.sin(angle)])
-        # forces through reference + u along (d, 1): their moment about the reference is u x (d, 1)
+        # resultant (d, 1) through reference + (u, 0): its moment about the reference is (u, 0) x (d, 1)
         columns = np.zeros((6, 2))
         columns[3, 1], columns[4, 0], columns[5] = -1.0, 1.0, (-d[1], d[0])
-        rhs = np.concatenate([d, [1.0], columns[3:] @ [REACH_M, REACH_M]])
-        polygon = region_of(project(forces, rows, columns, rhs, REACH_M, False, SAME_POINT_M, torques), True)
+        rhs = np.concatenate([d, [1.0], columns[3:] @ [CLIP_M, CLIP_M]])
+        polygon = polygon_region(project(forces, rows, columns, rhs, CLIP_M, False, SAME_POINT_M, torque_rows), True)
         if polygon.empty:
-            none = np.array([[0.0, 0.0, 1.0]]), np.array([-np.inf])
-            return ComPolyhedron(*none, acceleration, reference, np.zeros(1, bool))
+            empty_rows = np.array([[0.0, 0.0, 1.0]]), np.array([-np.inf])
+            return ComPolyhedron(*empty_rows, acceleration, reference, np.zeros(1, bool))
         normals = np.column_stack([polygon.A, -polygon.A @ d])
-        size = np.linalg.norm(normals, axis=1)
-        A.append(normals / size[:, None])
-        b.append((polygon.b + polygon.A @ (reference[:2] - reference[2] * d)) / size)
+        norms = np.linalg.norm(normals, axis=1)
+        A.append(normals / norms[:, None])
+        b.append((polygon.b + polygon.A @ (reference[:2] - reference[2] * d)) / norms)
         cut.append(_cut_faces(polygon))
     return ComPolyhedron(np.vstack(A), np.concatenate(b), acceleration, reference, np.concatenate(cut))
 
 
 def _cut_faces(polygon: SupportRegion) -> np.ndarray:
-    """Return a mask (k,) of the faces whose corners all lie on one side of the square of size `REACH_M`.
+    """Return a mask (k,) of the faces whose corners all lie on one side of the square of half-width `CLIP_M`.
 
-    The end face of a segment has one corner, and need not be parallel to that side.
+    The test uses corners, not normals: the end face of a segment has one corner and need not be parallel to that side.
     """
-    apart = polygon.b[:, None] - polygon.A @ polygon.vertices.T > SAME_POINT_M
-    sides = np.vstack([polygon.vertices.T, -polygon.vertices.T]) > REACH_M - 1e-6
-    return np.asarray((apart[:, None] | sides).all(axis=2).any(axis=1))
+    is_not_corner = polygon.b[:, None] - polygon.A @ polygon.vertices.T > SAME_POINT_M
+    is_on_side = np.vstack([polygon.vertices.T, -polygon.vertices.T]) > CLIP_M - 1e-6
+    return np.asarray((is_not_corner[:, None] | is_on_side).all(axis=2).any(axis=1))

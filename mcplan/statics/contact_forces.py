@@ -4,23 +4,24 @@ The stacked unknown ``f`` contains for each contact the forces at its points in 
 for a grasp one wrench at the patch origin in the patch's axes. The admissible set has two forms:
 
     by faces    F f <= upper                          pyramids of ``faces`` faces, for quadratic programs
-    by rays     f = V x,  x >= 0,  C x <= 1           the same set, for the simplex method
+    by rays     f = V x,  x >= 0,  C x <= 1           the same set, for the simplex method; V has the rays as columns,
+                                                      C the force limits of contacts ("caps")
 
     pyramid     cos(a) ft1 + sin(a) ft2 <= mu cos(pi / faces) fn,   a = 2 pi k / faces      (inscribed in the true cone)
-    ray         (mu cos(b), mu sin(b), 1),                          b = (2 k + 1) pi / faces
+    ray         (mu cos(b), mu sin(b), 1),                          b = (2 k + 1) pi / faces,   k = 0 ... faces - 1
 
 A contact on a free object loads the support of the object: unknown support forces at the object's corners bear its
-weight and the forces of the robot. So the robot may lean on a box only if the box neither slides nor tips; a box in the
-air is borne by the robot's contacts only (S0, sec. 11: robot and object are one system).
+weight and the forces of the robot. So the robot may lean on a box only if the box neither slides nor tips; only the
+robot's contacts bear a box in the air (S0 of docs/sources.md, sec. 11: robot and object are one system).
 
 A grasp may pull: force and moment each lie in a polytope of 26 faces inscribed in the ball of ``max_force`` or
-``max_moment``. Pyramid and polytope are those of the controller; `mcplan.core.statics.rays` computes the rays, and
-those of exact cones and balls as a linear program needs them.
+``max_moment``. Pyramid and polytope are those of the controller. `mcplan.core.statics.rays` computes their rays; for
+exact cones and balls it computes further rays while the linear program is solved.
 
-Torque limits are rows of a linear program over contact forces:
+Torque limits are rows of a linear program over contact forces, with slack variables s:
 
-tau = h(q) - sum J_i' f_i,   |tau| <= share limit
-as   -J' f / limit + s = share - h / limit,   0 <= s <= 2 share
+    tau = h(q) - sum J_i' f_i,   |tau| <= share limit
+    as   -J' f / limit + s = share - h / limit,   0 <= s <= 2 share
 """
 
 from collections.abc import Sequence
@@ -40,13 +41,13 @@ from mcplan.scene.contact import Carrier, Contact
 from mcplan.scene.polygon import area
 
 MAX_GRASP_LIMIT = 1e4
-"""N, N m: upper bound of the limits of a grasp, so that its admissible set is a polytope."""
+"""Bound on the force (N) and moment (N m) of a grasp without limits, so that its admissible set is a polytope."""
 
 SOLE_AREA_M2 = 0.03
-"""Area of a contact with weight 1 in the norm of the forces."""
+"""Area (m²) of a contact whose normal forces have weight 1 in the norm of the forces."""
 
 MIN_AREA_M2 = 0.002
-"""Nominal area of edges, points and grasps."""
+"""Area (m²) that smaller contacts (edges, points, grasps) are taken to have in that norm."""
 
 
 @cache
@@ -63,12 +64,12 @@ class ContactUnknowns:
     Attributes
     ----------
     contact : the contact.
-    place : its slice of ``f``.
+    entries : its slice of ``f``.
     map : (6, size) wrench in world axes about the world's origin, per unit of each unknown.
     """
 
     contact: Contact
-    place: slice
+    entries: slice
     map: np.ndarray
 
     @property
@@ -78,10 +79,10 @@ class ContactUnknowns:
 
     @property
     def norm(self) -> np.ndarray:
-        """Weight of each unknown in the norm of the forces (size,): in effect the pressure, so that soles carry most.
+        """Weight (size,) of the square of each unknown in the norm of the forces.
 
-        It is the area of a sole over the area of the contact. A tangential force counts twice as much as a normal one,
-        so that friction is used little; a grasp's moment of 1 N m counts like 5 N.
+        It is inversely proportional to the area of the contact, so that soles carry most. A tangential force counts
+        twice as much as a normal one, so that little friction is used; a grasp's moment of 1 N m counts like 5 N.
         """
         corners = self.contact.points[:, :2]
         weight = SOLE_AREA_M2 / max(abs(area(corners)), MIN_AREA_M2)
@@ -92,9 +93,9 @@ class ContactUnknowns:
 
 def moments_about(map_: np.ndarray, point: np.ndarray) -> np.ndarray:
     """Shift a wrench map (6, k) from the world's origin to ``point``."""
-    moved = map_.copy()
-    moved[3:] -= cross_matrix(point) @ map_[:3]
-    return moved
+    shifted = map_.copy()
+    shifted[3:] -= cross_matrix(point) @ map_[:3]
+    return shifted
 
 
 def _axes(axes: object) -> tuple[str, ...]:
@@ -103,18 +104,20 @@ def _axes(axes: object) -> tuple[str, ...]:
 
 
 class ForceUnknowns:
-    """The unknown forces of some contacts.
+    """The unknown contact forces of the robot, and of the supports of the objects that it touches.
 
     Parameters
     ----------
     contacts : the contacts that may carry load.
     faces : faces of each friction pyramid.
-    unit : normal force (N) of a ray of a friction cone; the weight of the robot makes the rays' multiples of order one.
+    unit : normal force (N) of a ray of a friction cone; with the robot's weight the variables x are of order one.
 
     Attributes
     ----------
     size : number of unknowns.
-    triples, caps : bounds of the unknowns in groups of three, and the number of caps.
+    triples : the unknowns in groups of three (force of a point, or force or moment of a grasp), with their bounds.
+    caps : number of caps (rows of C).
+    blocks : unknowns of each contact of the robot.
     map : (6, size) from ``f`` to the wrench on the robot about the world's origin (force, then moment), world axes.
     equal, equal_to : (k, size), (k,): ``equal f = equal_to``. The wrenches of a contact in its free directions
         (``slide``, ``hinge``), in patch axes at the patch origin, vanish; the wrench on an object, about its centre of
@@ -130,30 +133,30 @@ class ForceUnknowns:
         contacts = [*contacts, *(carrier.rest for carrier in resting if carrier.rest is not None)]
         sizes = [2 if contact.kind == "grasp" else len(contact.points) for contact in contacts]
         count = sum(sizes)
-        place, axes, is_moment = np.empty((count, 3)), np.empty((count, 3, 3)), np.zeros(count, bool)
+        position, axes, is_moment = np.empty((count, 3)), np.empty((count, 3, 3)), np.zeros(count, bool)
         self.triples = triples = Triples(
             np.full(count, CONE), np.empty(count), np.full(count, unit), np.full(count, -1), np.zeros(count)
         )
         self.caps = 0
-        start = 0
+        first = 0
         for contact, size in zip(contacts, sizes, strict=True):
-            part = slice(start, start + size)
-            axes[part] = contact.axes
+            triple_slice = slice(first, first + size)
+            axes[triple_slice] = contact.axes
             if contact.kind == "grasp":
-                place[part], axes[part], is_moment[start + 1] = contact.p, contact.R, True
-                triples.kind[part], triples.length[part] = BALL, 1.0
-                triples.bound[part] = np.minimum((contact.max_force, contact.max_moment), MAX_GRASP_LIMIT)
-                triples.cap[part], triples.share[part] = (self.caps, self.caps + 1), 1.0
+                position[triple_slice], axes[triple_slice], is_moment[first + 1] = contact.p, contact.R, True
+                triples.kind[triple_slice], triples.length[triple_slice] = BALL, 1.0
+                triples.bound[triple_slice] = np.minimum((contact.max_force, contact.max_moment), MAX_GRASP_LIMIT)
+                triples.cap[triple_slice], triples.share[triple_slice] = (self.caps, self.caps + 1), 1.0
                 self.caps += 2
             else:
-                place[part], triples.bound[part] = contact.world_points, contact.friction
+                position[triple_slice], triples.bound[triple_slice] = contact.world_points, contact.friction
                 if contact.max_force < np.inf:
-                    triples.cap[part], triples.share[part] = self.caps, unit / contact.max_force
+                    triples.cap[triple_slice], triples.share[triple_slice] = self.caps, unit / contact.max_force
                     self.caps += 1
-            start += size
+            first += size
         self.size = 3 * count
         self.map = np.empty((6, self.size))
-        wrench_map(place, axes, is_moment, self.map)
+        wrench_map(position, axes, is_moment, self.map)
         ends = 3 * np.cumsum([0, *sizes])
         blocks = [
             ContactUnknowns(contact, slice(begin, end), self.map[:, begin:end])
@@ -171,7 +174,7 @@ class ForceUnknowns:
         self.equal_to = np.concatenate(equal_to) if equal else np.zeros(0)
 
     def without_equalities(self) -> "ForceUnknowns":
-        """Return the same unknowns without ``equal``, for programs in which those rows may be missed."""
+        """Return the same unknowns without ``equal``, for programs that allow residuals of those rows."""
         free = copy(self)
         free.equal, free.equal_to = np.zeros((0, self.size)), np.zeros(0)
         return free
@@ -183,48 +186,48 @@ class ForceUnknowns:
 
     @property
     def frictionless(self) -> np.ndarray:
-        """Indices (k,) of the tangential forces of points without friction, which are zero."""
-        smooth = np.flatnonzero((self.triples.kind == CONE) & (self.triples.bound <= 0.0))
-        return (3 * smooth[:, None] + np.arange(2)).ravel()
+        """Indices (k,) of the unknowns that are zero: tangential forces of points without friction."""
+        points = np.flatnonzero((self.triples.kind == CONE) & (self.triples.bound <= 0.0))
+        return (3 * points[:, None] + np.arange(2)).ravel()
 
     def load_rows(self) -> np.ndarray:
-        """Return the rows (k, size) of the normal force of each contact of the robot; of a grasp, the upward force."""
+        """Return the rows (k, size) of the normal force of each contact of the robot; for a grasp, the upward force."""
         rows = np.zeros((len(self.blocks), self.size))
         for row, block in zip(rows, self.blocks, strict=True):
             normal = [0.0, 0.0, 1.0] if block.is_grasp else block.contact.normal
-            row[block.place] = normal @ block.map[:3]
+            row[block.entries] = normal @ block.map[:3]
         return rows
 
     def _free_rows(self, block: ContactUnknowns) -> np.ndarray:
-        """Return the wrench along the free directions of one contact."""
+        """Return the rows (k, size) of a contact's wrench along its free directions."""
         options, R = block.contact.options, block.contact.R
         local = block.map.copy()
         local[3:] -= cross_matrix(block.contact.p) @ local[:3]
-        picked = [R[:, "xyz".index(axis)] @ local[:3] for axis in _axes(options.get("slide"))]
-        picked += [R[:, "xyz".index(axis)] @ local[3:] for axis in _axes(options.get("hinge"))]
-        rows = np.zeros((len(picked), self.size))
-        for row, values in zip(rows, picked, strict=True):
-            row[block.place] = values
+        free_rows = [R[:, "xyz".index(axis)] @ local[:3] for axis in _axes(options.get("slide"))]
+        free_rows += [R[:, "xyz".index(axis)] @ local[3:] for axis in _axes(options.get("hinge"))]
+        rows = np.zeros((len(free_rows), self.size))
+        for row, values in zip(rows, free_rows, strict=True):
+            row[block.entries] = values
         return rows
 
     def _object_rows(self, carrier: Carrier, rest: ContactUnknowns | None) -> np.ndarray:
-        """Return the wrench on an object about its centre of mass: of its support, and of the robot's contacts."""
+        """Return the rows (6, size) of the wrench on an object about its centre of mass, from support and robot."""
         rows = np.zeros((6, self.size))
         if rest is not None:
-            rows[:, rest.place] = rest.map
+            rows[:, rest.entries] = rest.map
         for block in self.blocks:
             if block.contact.carrier is not None and block.contact.carrier.name == carrier.name:
-                rows[:, block.place] = -block.map
+                rows[:, block.entries] = -block.map
         return moments_about(rows, carrier.com)
 
     def wrenches(self, f: np.ndarray, origins: dict[str, np.ndarray] | None = None) -> dict[str, np.ndarray]:
         """Return each patch's wrench (6,) at its origin in world axes (N, N m).
 
-        ``origins`` gives the patch origins at a posture; they differ from those of the contact if a rotation is free.
+        ``origins`` are the patch origins at a posture; they differ from those of the contact if a rotation is free.
         """
         result = {}
         for block in self.blocks:
-            wrench = block.map @ f[block.place]
+            wrench = block.map @ f[block.entries]
             origin = block.contact.p if origins is None else origins[block.contact.patch]
             wrench[3:] -= cross_matrix(origin) @ wrench[:3]
             result[block.contact.patch] = wrench
@@ -235,25 +238,25 @@ class ForceUnknowns:
         result = {}
         for block in self.blocks:
             if block.is_grasp:
-                result[block.contact.patch] = (block.contact.R @ f[block.place][:3])[None, :]
+                result[block.contact.patch] = (block.contact.R @ f[block.entries][:3])[None, :]
             else:
-                result[block.contact.patch] = f[block.place].reshape(-1, 3) @ block.contact.axes.T
+                result[block.contact.patch] = f[block.entries].reshape(-1, 3) @ block.contact.axes.T
         return result
 
     def face_rows(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return ``(F, upper)``, (k, size) and (k,), of the face form."""
+        """Return ``F`` (k, size) and ``upper`` (k,) of the admissible set by faces."""
         pyramid, ball = friction_pyramid(self.faces), ball_polytope()
-        grasped = int((self.triples.kind == BALL).sum())
-        pressing = len(self.triples.kind) - grasped
-        most = pressing * (self.faces + 1) + grasped * len(ball) + self.caps
-        F, upper = np.zeros((most, self.size)), np.zeros(most)
+        ball_count = int((self.triples.kind == BALL).sum())
+        cone_count = len(self.triples.kind) - ball_count
+        max_rows = cone_count * (self.faces + 1) + ball_count * len(ball) + self.caps
+        F, upper = np.zeros((max_rows, self.size)), np.zeros(max_rows)
         count = inner_faces(self.triples, self.caps, pyramid, ball, F, upper)
         return F[:count], upper[:count]
 
 
 @dataclass(frozen=True)
 class TorqueRows:
-    """Rows of joints with torque limits, scaled by the limits.
+    """Torque limits as rows of a linear program, see the module's docstring; scaled by the limits.
 
     Attributes
     ----------
@@ -273,9 +276,9 @@ class TorqueRows:
         """Return the rows of a posture."""
         joints = np.flatnonzero(np.isfinite(robot.limits.torque))
         limit = robot.usable_torque[joints]
-        hold = robot.nonlinear_effects(q, np.zeros(robot.nv))[6:][joints] / limit
+        gravity_share = robot.nonlinear_effects(q, np.zeros(robot.nv))[6:][joints] / limit
         force_map = -joint_torque_map(robot, q, forces)[joints] / limit[:, None]
-        return cls(force_map, share - hold, share, joints)
+        return cls(force_map, share - gravity_share, share, joints)
 
     def push(self, robot: Robot, q: np.ndarray) -> np.ndarray:
         """Return the map (k, 3) from a force at the centre of mass (N) to the rows.
@@ -293,5 +296,5 @@ def joint_torque_map(robot: Robot, q: np.ndarray, forces: ForceUnknowns) -> np.n
         p = robot.frame_pose(q, block.contact.patch)[:3, 3]
         about_world = J.copy()
         about_world[:3] += cross_matrix(p) @ J[3:]
-        result[:, block.place] = about_world[:, 6:].T @ block.map
+        result[:, block.entries] = about_world[:, 6:].T @ block.map
     return result

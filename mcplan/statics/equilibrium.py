@@ -2,10 +2,12 @@
 
     sum f_i = m g e_z,   sum (r_i - c) x f_i = 0,   tau = h(q) - sum J_i' f_i,   |tau| <= limit
 
-The forces of a planned stance have minimum norm (in effect, pressure): load is shared, friction used little. Each
-contact bears a minimum load if possible: an unloaded one lifts off and creeps away.
+The forces of a planned stance have the minimum weighted norm ``f' N f``, that is low pressure: the load is shared and
+little friction is used. Each contact bears a minimum load if possible, since an unloaded contact lifts off and creeps.
 
-    minimise   1/2 f' N f + p/2 sum max(0, least - n_i . f_i)^2
+    minimise   1/2 f' N f + p/2 sum max(0, minimum load - n_i . f_i)^2
+
+N is diagonal (`ContactUnknowns.norm`), p is `LOAD_DEFICIT_WEIGHT`, n_i the normal of a contact.
 
 Margins of a posture with its forces, under the same names in plans and reports:
 
@@ -44,16 +46,16 @@ MIN_LOAD = 0.05
 """Minimum load of each contact, relative to the weight, if possible."""
 
 LOAD_DEFICIT_WEIGHT = 1e3
-"""Weight of the squared deficit of the minimum load; the force of a sole has weight 1."""
+"""Weight of the squared deficit of the minimum load; the normal force of a sole has weight 1."""
 
 DIRECTIONS = 16
 """Number of horizontal directions of the push that defines the equilibrium margin."""
 
 MAX_PUSH = 10.0
-"""Largest reported push, in weights: contacts that can squeeze without limit (facing walls) withstand any push."""
+"""Largest reported push, in weights; contacts that can squeeze without limit (facing walls) withstand any push."""
 
 RESIDUAL_TOLERANCE = 1e-8
-"""Residual that counts as zero, in weights."""
+"""Smaller residuals count as zero, in weights."""
 
 
 @dataclass(frozen=True)
@@ -120,36 +122,37 @@ def balance(
     forces = ForceUnknowns(loaded_contacts, faces, robot.mass * GRAVITY)
     c = robot.com(q)
     A = moments_about(forces.map, c)
-    still = np.zeros(robot.nv)
-    required = robot.inverse_dynamics(q, *(motion or (still, still)))
-    # the wrench about the centre of mass
-    weight, hold = np.append(required[:3], required[3:6] - np.cross(c - q[:3], required[:3])), required[6:]
+    zero_rates = np.zeros(robot.nv)
+    required = robot.inverse_dynamics(q, *(motion or (zero_rates, zero_rates)))
+    # the required wrench about the centre of mass: gravity's, with `motion` also that of inertia
+    gravity_wrench = np.append(required[:3], required[3:6] - np.cross(c - q[:3], required[:3]))
+    holding_torque = required[6:]
     torque_map = joint_torque_map(robot, q, forces)
-    smooth = forces.frictionless
-    equal = np.vstack([A, forces.equal, np.eye(forces.size)[smooth]])
-    equal_to = np.concatenate([weight, forces.equal_to, np.zeros(len(smooth))])
+    frictionless = forces.frictionless
+    A_eq = np.vstack([A, forces.equal, np.eye(forces.size)[frictionless]])
+    b_eq = np.concatenate([gravity_wrench, forces.equal_to, np.zeros(len(frictionless))])
     F, upper = forces.face_rows()
-    # without friction opposite faces are equalities: with the margin `CONE_MARGIN` they would contradict each other
-    sloped = ~F[:, smooth].any(axis=1)
-    F, upper = F[sloped], upper[sloped] - CONE_MARGIN * robot.mass * GRAVITY
+    # opposite faces of a frictionless pyramid coincide: with `CONE_MARGIN` between them they would be infeasible
+    has_friction = ~F[:, frictionless].any(axis=1)
+    F, upper = F[has_friction], upper[has_friction] - CONE_MARGIN * robot.mass * GRAVITY
     limit = torque_share * robot.usable_torque
-    loads = forces.load_rows()
-    summary = np.eye(len(loads))
+    load_rows = forces.load_rows()
+    slack_columns = np.eye(len(load_rows))
 
-    # scaled by the weight: in newtons the objective would be 1e5, with constraints of order one
+    # scaled by the robot's weight: in newtons the objective would be about 1e5 and the constraint matrix about 1
     unit = robot.mass * GRAVITY
     f, torque_feasible = None, False
     for with_torque_limits in (True, False):
-        rows = [equal, F] + ([torque_map] if with_torque_limits else [])
-        low = [equal_to, np.full(len(F), -np.inf)] + ([hold - limit] if with_torque_limits else [])
-        high = [equal_to, upper] + ([hold + limit] if with_torque_limits else [])
-        hard = np.vstack(rows)
+        rows = [A_eq, F] + ([torque_map] if with_torque_limits else [])
+        low = [b_eq, np.full(len(F), -np.inf)] + ([holding_torque - limit] if with_torque_limits else [])
+        high = [b_eq, upper] + ([holding_torque + limit] if with_torque_limits else [])
+        limits_matrix = np.vstack(rows)
         solution = solve_dense(
-            np.diag(np.concatenate([forces.norm, np.full(len(loads), LOAD_DEFICIT_WEIGHT)])),
-            np.zeros(forces.size + len(loads)),
-            np.block([[hard, np.zeros((len(hard), len(loads)))], [loads, summary]]),
-            np.concatenate([*low, np.full(len(loads), MIN_LOAD * unit)]) / unit,
-            np.concatenate([*high, np.full(len(loads), np.inf)]) / unit,
+            np.diag(np.concatenate([forces.norm, np.full(len(load_rows), LOAD_DEFICIT_WEIGHT)])),
+            np.zeros(forces.size + len(load_rows)),
+            np.block([[limits_matrix, np.zeros((len(limits_matrix), len(load_rows)))], [load_rows, slack_columns]]),
+            np.concatenate([*low, np.full(len(load_rows), MIN_LOAD * unit)]) / unit,
+            np.concatenate([*high, np.full(len(load_rows), np.inf)]) / unit,
             tolerance=QP_TOLERANCE,
         )
         if solution.ok:
@@ -159,7 +162,7 @@ def balance(
     if f is None:
         f = np.zeros(forces.size)
     elif forces.size:
-        f = f + np.linalg.lstsq(equal, equal_to - equal @ f, rcond=None)[0]
+        f = f + np.linalg.lstsq(A_eq, b_eq - A_eq @ f, rcond=None)[0]
     origins = {contact.patch: robot.frame_pose(q, contact.patch)[:3, 3] for contact in contacts}
     wrenches = {contact.patch: np.zeros(6) for contact in contacts} | forces.wrenches(f, origins)
     return Equilibrium(
@@ -167,17 +170,17 @@ def balance(
         torque_feasible,
         wrenches,
         forces.point_forces(f),
-        hold - torque_map @ f,
-        float(np.abs(A @ f - weight).max()),
+        holding_torque - torque_map @ f,
+        float(np.abs(A @ f - gravity_wrench).max()),
     )
 
 
 def equilibrium_margin(com: np.ndarray, contacts: Sequence[Contact], mass: float) -> float:
     """Return the largest horizontal push at ``com`` (N) that the contacts balance, minimum over 16 directions.
 
-    Exact cones and force limits, no torque limits; at most `MAX_PUSH` weights. Without any equilibrium: minus the
-    smallest residual, a force at the centre of mass plus a moment counted as force at 1 m; or the residual of an object
-    that the contacts cannot hold.
+    Friction cones are exact, force limits apply, torque limits do not; the result is at most `MAX_PUSH` weights.
+    Without equilibrium the result is minus the smallest residual: a force at the centre of mass, a moment that counts
+    as a force at 1 m lever arm, and the residual wrench of an object that the contacts cannot hold.
     """
     return _margin(np.asarray(com, dtype=float), contacts, mass, None, None)
 
@@ -193,47 +196,50 @@ def equilibrium_torque_margin(robot: Robot, q: np.ndarray, contacts: Sequence[Co
 def _margin(
     com: np.ndarray, contacts: Sequence[Contact], mass: float, robot: Robot | None, q: np.ndarray | None
 ) -> float:
+    """Return the margin of `equilibrium_margin`, with the torque limits of ``robot`` at ``q`` if they are given."""
     weight = mass * GRAVITY
     forces = ForceUnknowns(contacts, unit=weight)
     rows = moments_about(forces.map, com) / weight
     rhs = np.array([0.0, 0.0, 1.0, 0.0, 0.0, 0.0])
-    push = np.vstack([np.eye(3), np.zeros((3, 3))])
-    torques = 0
+    push_map = np.vstack([np.eye(3), np.zeros((3, 3))])
+    n_torques = 0
     if robot is not None and q is not None:
-        limited = TorqueRows.at(robot, q, forces)
-        torques = len(limited.map)
-        rows, rhs = np.vstack([rows, limited.map]), np.concatenate([rhs, limited.rhs])
-        push = np.vstack([push, limited.push(robot, q) * weight])
+        torque_rows = TorqueRows.at(robot, q, forces)
+        n_torques = len(torque_rows.map)
+        rows, rhs = np.vstack([rows, torque_rows.map]), np.concatenate([rhs, torque_rows.rhs])
+        push_map = np.vstack([push_map, torque_rows.push(robot, q) * weight])
 
-    # variables: slacks of the torques, residual force and moment, pushes that are released in sequence
+    # variables: torque slacks; k components of the residual force and k of its moment, along directions of a polytope;
+    # one push per direction, bounded by 0 until it is maximised
     directions = ball_polytope().T / np.linalg.norm(ball_polytope(), axis=1)
-    angle = 2.0 * np.pi * np.arange(DIRECTIONS) / DIRECTIONS
+    angles = 2.0 * np.pi * np.arange(DIRECTIONS) / DIRECTIONS
     k = directions.shape[1]
-    missing, pushes = slice(torques, torques + 2 * k), slice(torques + 2 * k, torques + 2 * k + DIRECTIONS)
-    columns = np.zeros((len(rhs), pushes.stop))
-    columns[6:, :torques] = np.eye(torques)
-    columns[:, torques : torques + k] = push @ directions
-    columns[3:6, torques + k : missing.stop] = directions
-    columns[:, pushes] = push[:, :2] @ np.vstack([np.cos(angle), np.sin(angle)])
-    upper = np.concatenate([np.full(torques, 2.0), np.full(2 * k, np.inf), np.zeros(DIRECTIONS)])
-    slack = np.concatenate([np.full(6, -1), np.arange(torques)])
-    cost = np.zeros(pushes.stop)
-    cost[missing] = 1.0
+    residual = slice(n_torques, n_torques + 2 * k)
+    push_columns = slice(residual.stop, residual.stop + DIRECTIONS)
+    columns = np.zeros((len(rhs), push_columns.stop))
+    columns[6:, :n_torques] = np.eye(n_torques)
+    columns[:, n_torques : n_torques + k] = push_map @ directions
+    columns[3:6, n_torques + k : residual.stop] = directions
+    columns[:, push_columns] = push_map[:, :2] @ np.vstack([np.cos(angles), np.sin(angles)])
+    upper = np.concatenate([np.full(n_torques, 2.0), np.full(2 * k, np.inf), np.zeros(DIRECTIONS)])
+    slack = np.concatenate([np.full(6, -1), np.arange(n_torques)])
+    cost = np.zeros(push_columns.stop)
+    cost[residual] = 1.0
     program = StaticProgram(forces, rows, columns, rhs, True, upper, slack)
-    if not program.feasible:  # the contacts cannot hold an object
+    if not program.feasible:  # the contacts cannot hold an object: add residuals (+/-) to the equalities of objects
         k = len(forces.equal)
         columns = np.block(
-            [[columns, np.zeros((len(rhs), 2 * k))], [np.zeros((k, pushes.stop)), np.eye(k), -np.eye(k)]]
+            [[columns, np.zeros((len(rhs), 2 * k))], [np.zeros((k, push_columns.stop)), np.eye(k), -np.eye(k)]]
         )
         rows, rhs = np.vstack([rows, forces.equal / weight]), np.append(rhs, forces.equal_to / weight)
         upper, slack = np.append(upper, np.full(2 * k, np.inf)), np.append(slack, np.full(k, -1))
         program = StaticProgram(forces.without_equalities(), rows, columns, rhs, True, upper, slack)
         cost = np.append(cost, np.ones(2 * k))
-    least = program.minimise(cost).value
-    if least > RESIDUAL_TOLERANCE:
-        return -least * weight
-    program.hold_at_zero(missing.start, missing.stop)
-    return program.least_reach(pushes.start, pushes.stop, MAX_PUSH) * weight
+    min_residual = program.minimise(cost).value
+    if min_residual > RESIDUAL_TOLERANCE:
+        return -min_residual * weight
+    program.hold_at_zero(residual.start, residual.stop)
+    return program.least_reach(push_columns.start, push_columns.stop, MAX_PUSH) * weight
 
 
 MIN_POINT_FORCE_N = 1.0
@@ -243,20 +249,20 @@ MIN_POINT_FORCE_N = 1.0
 def margins(
     robot: Robot, q: np.ndarray, loaded: Sequence[Contact], equilibrium: Equilibrium, still: bool = True
 ) -> dict[str, float | None]:
-    """Return the margins of the module's docstring; None if one is not finite.
+    """Return the margins that the module's docstring lists; None for a margin that is not finite.
 
-    If the robot is not ``still``, the push margins are meaningless, and None.
+    The two push margins are defined at rest only: None if the robot is not ``still``.
     """
     friction, ratio = friction_margin(loaded, equilibrium.point_forces)
     limits = robot.limits
     distance = np.minimum(q[7:] - limits.lower, limits.upper - q[7:])
-    share = np.abs(equilibrium.tau) / limits.torque
+    torque_shares = np.abs(equilibrium.tau) / limits.torque
     values = {
         "equilibrium": equilibrium_margin(robot.com(q), loaded, robot.mass) if still else np.inf,
         "equilibrium_torque": equilibrium_torque_margin(robot, q, loaded) if still else np.inf,
         "friction": friction,
         "friction_ratio": ratio,
-        "torque": float(share.max(initial=0.0)),
+        "torque": float(torque_shares.max(initial=0.0)),
         "position": float(distance.min(initial=np.inf)),
     }
     return {name: value if np.isfinite(value) else None for name, value in values.items()}
@@ -269,8 +275,8 @@ def friction_margin(contacts: Sequence[Contact], point_forces: dict[str, np.ndar
         if contact.kind == "grasp":
             continue
         for force in point_forces[contact.patch] @ contact.axes:
-            tangent, limit = float(np.hypot(force[0], force[1])), contact.friction * float(force[2])
+            tangential, limit = float(np.hypot(force[0], force[1])), contact.friction * float(force[2])
             if force[2] > MIN_POINT_FORCE_N:
-                margin = min(margin, limit - tangent)
-                ratio = max(ratio, tangent / limit if limit > 0.0 else np.inf)
+                margin = min(margin, limit - tangential)
+                ratio = max(ratio, tangential / limit if limit > 0.0 else np.inf)
     return margin, ratio

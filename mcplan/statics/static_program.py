@@ -1,9 +1,10 @@
 """Linear programs over contact forces, with friction pyramids or exact cones (column generation).
 
-    minimise  c' z   subject to   rows f + columns z = rhs,   equal f = equal_to,   0 <= z <= upper,   f admissible
+    minimise  c' z   subject to   rows f + columns z = rhs,   A_eq f = b_eq,   0 <= z <= upper,   f admissible
 
-The forces are combinations of rays. For exact cones, rays with negative reduced cost are added until no ray of the true
-cone or ball would lower the cost (`mcplan.core.statics.program`).
+A_eq, b_eq are `ForceUnknowns.equal` and ``equal_to``. The forces are combinations of rays. For exact cones, rays with
+negative reduced cost are added until no ray of the true cone or ball would lower the cost
+(`mcplan.core.statics.program`).
 """
 
 from dataclasses import dataclass
@@ -17,13 +18,15 @@ from mcplan.errors import SolverFailed
 from mcplan.statics.contact_forces import ForceUnknowns, ball_rays
 
 RESIDUAL_TOLERANCE = 1e-7
+"""Largest accepted residual of the constraints, relative to the largest variable (at least 1)."""
+
 NEW_RAYS_PER_TRIPLE = 12
-"""Number of new rays per triple of unknowns before unused ones are dropped."""
+"""Capacity for rays generated per triple of force unknowns; when it is exhausted, unused rays are dropped."""
 
 
 @dataclass(frozen=True)
 class StaticOptimum:
-    """A minimum: its value (-inf if unbounded), the forces ``f`` (size,), the variables ``z``, the dual values."""
+    """Optimal value (-inf if unbounded), forces ``f`` (size,), variables ``z`` (e,), dual variables ``y``."""
 
     value: float
     f: np.ndarray
@@ -44,8 +47,11 @@ class StaticProgram:
 
     Attributes
     ----------
-    feasible : whether forces exist.
-    basic : the variable that is the slack of each row, or -1.
+    feasible : whether the constraints have a solution.
+    work : data and state of the simplex method; ``work.first`` has the first column of ``z`` and of the rays, after the
+        slack variables of the caps (upper limits on forces).
+    cost : (capacity,) cost of each column, filled by `minimise`.
+    basic : for each row the column of its slack variable, or -1.
     """
 
     def __init__(
@@ -58,30 +64,30 @@ class StaticProgram:
         upper: np.ndarray | None = None,
         slack: np.ndarray | None = None,
     ):
-        triples, equal = forces.triples, forces.equal
-        k, extra = columns.shape
-        m, caps = k + len(equal), forces.caps
+        triples, A_eq = forces.triples, forces.equal
+        k, n_z = columns.shape
+        m, caps = k + len(A_eq), forces.caps
         ray_count = len(triples.kind) * max(forces.faces, len(ball_rays()))
-        self.forces, self.exact, self._extra, self._m = forces, exact, extra, m
-        first = caps + extra
-        capacity = first + ray_count + (NEW_RAYS_PER_TRIPLE * len(triples.kind) + m + caps if exact else 0)
+        self.forces, self.exact, self._n_z, self._equality_count = forces, exact, n_z, m
+        first_ray = caps + n_z
+        capacity = first_ray + ray_count + (NEW_RAYS_PER_TRIPLE * len(triples.kind) + m + caps if exact else 0)
         program = simplex.allocate(m + caps, capacity)
         all_rows = np.empty((m, forces.size))
-        all_rows[:k], all_rows[k:] = rows, equal / forces.unit
+        all_rows[:k], all_rows[k:] = rows, A_eq / forces.unit
         A = program.A
         A[m:, :caps] = np.eye(caps)
-        A[:k, caps:first] = columns
+        A[:k, caps:first_ray] = columns
         program.b[:k], program.b[k:m], program.b[m:] = rhs, forces.equal_to / forces.unit, 1.0
         if upper is not None:
-            program.upper[1 + m + caps + caps : 1 + m + caps + first] = upper
+            program.upper[1 + m + caps + caps : 1 + m + caps + first_ray] = upper
         basic = np.full(m + caps, -1)
         basic[m:] = np.arange(caps)
         if slack is not None:
             basic[:k] = np.where(slack < 0, -1, slack + caps)
         owner, ray = np.zeros(capacity, np.int64), np.zeros((capacity, 3))
-        rays = contact_rays.inner_rays(triples, forces.faces, ball_rays(), owner[first:], ray[first:])
-        program.count[0] = first + rays
-        self.work = StaticWork(program, triples, all_rows, owner, ray, np.array([caps, first]), np.zeros(m + caps))
+        rays = contact_rays.inner_rays(triples, forces.faces, ball_rays(), owner[first_ray:], ray[first_ray:])
+        program.count[0] = first_ray + rays
+        self.work = StaticWork(program, triples, all_rows, owner, ray, np.array([caps, first_ray]), np.zeros(m + caps))
         self.cost = np.zeros(capacity)
         self.basic = basic
         status = static_program.start(self.work, basic)
@@ -97,14 +103,14 @@ class StaticProgram:
         simplex.fix_at_zero(self.work.program, caps + first, caps + last)
 
     def least_reach(self, first: int, last: int, upper: float) -> float:
-        """Return the minimum over ``z`` from ``first`` to ``last - 1`` of the maximum of each one alone.
+        """Maximise each ``z`` from ``first`` to ``last - 1`` while the others are zero; return the smallest maximum.
 
-        The others are fixed at zero; values are capped at ``upper``.
+        Values are capped at ``upper``.
 
         Raises
         ------
         SolverFailed
-            When one of the programs is not solved.
+            One of the programs is not solved.
         """
         caps = int(self.work.first[0])
         self.cost.fill(0.0)
@@ -112,16 +118,18 @@ class StaticProgram:
             self.work, self.cost, caps + first, caps + last, upper, np.zeros(len(self.cost))
         )
         if np.isnan(reach):
-            raise SolverFailed(f"a program of static equilibrium with {self._m + caps} rows was not solved")
+            raise SolverFailed(
+                f"a program of static equilibrium with {self._equality_count + caps} rows was not solved"
+            )
         return float(reach)
 
     def minimise(self, cost: np.ndarray, exact: bool | None = None) -> StaticOptimum:
-        """Minimise ``cost' z``; the next call starts from the minimum. ``exact=False``: over the present rays only.
+        """Minimise ``cost' z``; the next call starts from the minimum. ``exact=False`` generates no new rays.
 
         Raises
         ------
         SolverFailed
-            When the program is infeasible, or the result violates its own constraints.
+            The program is infeasible, or the result violates its constraints.
         """
         if not self.feasible:
             raise SolverFailed("the program of static equilibrium has no feasible point")

@@ -36,13 +36,15 @@ from mcplan.statics.contact_forces import ForceUnknowns, TorqueRows, moments_abo
 from mcplan.statics.static_program import StaticProgram
 from mcplan.util.arguments import each, instance, vector
 
-REACH_M = 5.0
-"""Distance from the contacts at which larger regions (facing walls can squeeze without limit) are cut off."""
+CLIP_M = 5.0
+"""Half-width of the square around the contacts to which a region is clipped; between facing walls, which can squeeze
+without limit, it is unbounded."""
 
 SAME_POINT_M = 1e-7
 """Points closer than this count as one vertex."""
 
 MAX_VERTICES = 1000
+"""Capacity of a region; the solver reports an error beyond it."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -52,8 +54,8 @@ class SupportRegion:
     Attributes
     ----------
     vertices : (k, 2) counter-clockwise, m; empty if no position of the centre of mass can be balanced.
-    A, b : (j, 2), (j,): the region is ``A c <= b`` with unit rows. A segment or point has four rows.
-    bounded : False if it was cut off at `REACH_M`.
+    A, b : (j, 2), (j,): the region is ``A c <= b`` with unit rows, b in m. A segment or point has four rows.
+    bounded : False if the region was clipped (`CLIP_M`, for a ZMP support area `MAX_PUSH`).
     """
 
     vertices: np.ndarray
@@ -68,7 +70,7 @@ class SupportRegion:
 
     @property
     def area(self) -> float:
-        """Area in m²."""
+        """Area of the polygon (m²)."""
         x, y = self.vertices.T if len(self.vertices) else (np.zeros(0), np.zeros(0))
         return float(0.5 * (x @ np.roll(y, -1) - y @ np.roll(x, -1)))
 
@@ -78,9 +80,9 @@ class SupportRegion:
         area = self.area
         if area < 1e-10:
             return self.vertices.mean(axis=0)
-        p, n = self.vertices, np.roll(self.vertices, -1, axis=0)
-        weight = p[:, 0] * n[:, 1] - p[:, 1] * n[:, 0]
-        return ((p + n) * weight[:, None]).sum(axis=0) / (6.0 * area)
+        p, p_next = self.vertices, np.roll(self.vertices, -1, axis=0)
+        weights = p[:, 0] * p_next[:, 1] - p[:, 1] * p_next[:, 0]
+        return ((p + p_next) * weights[:, None]).sum(axis=0) / (6.0 * area)
 
     def __repr__(self) -> str:
         return f"SupportRegion({len(self.vertices)} vertices, {self.area:.4f} m²)"
@@ -97,24 +99,24 @@ class SupportRegion:
         )
 
     def depth(self, point: np.ndarray) -> float:
-        """Return the distance (m) from the horizontal ``point`` to the nearest edge line; negative outside."""
-        at = vector("depth", "point", point, 2, 3)[:2]
-        return -np.inf if self.empty else float((self.b - self.A @ at).min())
+        """Return the smallest distance (m) of ``point`` (horizontal) from the lines of the edges; negative outside."""
+        point_xy = vector("depth", "point", point, 2, 3)[:2]
+        return -np.inf if self.empty else float((self.b - self.A @ point_xy).min())
 
     def inset(self, margin: float, share: float = 0.5) -> np.ndarray:
         """Return ``b`` of the region shrunk by ``margin`` (m).
 
-        A thin region is shrunk less: each pair of opposite bounds by at most ``share`` of its half-width, and the whole
-        is relaxed until it contains a point.
+        A thin region is shrunk less: each bound by at most ``share`` of half the region's width across it. If the
+        shrunk region is empty, all margins are reduced until it contains a point.
         """
         if self.empty:
             return self.b
-        width = np.array([np.ptp(self.vertices @ a) for a in self.A])
-        cut = np.minimum(margin, share * 0.5 * width)
+        widths = np.array([np.ptp(self.vertices @ a) for a in self.A])
+        margins = np.minimum(margin, share * 0.5 * widths)
         for _ in range(20):
-            if len(clip(self.vertices, self.A, self.b - cut + 1e-12)):
-                return self.b - cut
-            cut = 0.8 * cut
+            if len(clip(self.vertices, self.A, self.b - margins + 1e-12)):
+                return self.b - margins
+            margins = 0.8 * margins
         return self.b.copy()
 
 
@@ -126,44 +128,46 @@ def support_region(
     Parameters
     ----------
     contacts : those that carry load.
-    mass : kg; it matters with force limits, and with free objects as supports.
+    mass : kg; the region depends on it only with force limits, or with free objects as supports.
     faces : faces of each friction pyramid (with ``exact`` only for the initial rays).
-    exact : use the exact cones, whose region may be round.
-    tolerance : largest distance of the region beyond an edge of the polygon, which lies inside it (m). By default 1e-7,
-        or 1e-3 with ``exact``.
+    exact : use the exact cones; the region may have curved edges, which the polygon approximates from inside.
+    tolerance : largest distance (m) of the true region beyond an edge of the polygon. By default 1e-7, or 1e-3 with
+        ``exact``.
     """
     contacts = each("support_region", "contacts", contacts, Contact)
     forces = ForceUnknowns(contacts, faces, mass * GRAVITY)
-    return _region_over(forces, contacts, exact, tolerance)
+    return _solve_region(forces, contacts, exact, tolerance)
 
 
-def region_at(
+def posture_support_region(
     robot: Robot, q: np.ndarray, contacts: Sequence[Contact], torque_share: float | None = None, exact: bool = False
 ) -> SupportRegion:
-    """Return the support region of a robot in a posture, with its contacts at their poses there.
+    """Return the support region of a robot in a posture, with its contacts at the patch poses of the posture.
 
     Parameters
     ----------
-    q : (nq,) posture; contacts with free directions move with it.
+    q : (nq,) posture; it determines the poses of the contacts, also along their free directions.
     contacts : those that carry load.
     torque_share : usable fraction of the torque limits (`torque_support_region`); None: no torque limits.
     exact : use the exact friction cones instead of pyramids with 8 faces.
     """
     instance("support_region", "robot", robot, Robot)
     contacts = each("support_region", "contacts", contacts, Contact)
-    placed = [contact.at(X[:3, :3], X[:3, 3]) for contact in contacts for X in [robot.frame_pose(q, contact.patch)]]
+    moved_contacts = [
+        contact.at(X[:3, :3], X[:3, 3]) for contact in contacts for X in [robot.frame_pose(q, contact.patch)]
+    ]
     if torque_share is None:
-        return support_region(placed, robot.mass, exact=exact)
-    return torque_support_region(robot, q, placed, torque_share, exact=exact)
+        return support_region(moved_contacts, robot.mass, exact=exact)
+    return torque_support_region(robot, q, moved_contacts, torque_share, exact=exact)
 
 
 def has_support_region(contacts: Sequence[Contact], mass: float = 50.0, faces: int = 8) -> bool:
-    """Whether the support region is not empty, without computing it."""
+    """Return whether the support region is not empty, without computing it."""
     if not contacts:
         return False
     forces = ForceUnknowns(contacts, faces, mass * GRAVITY)
     rows, columns, rhs, _ = _equilibria(forces, contacts)
-    return StaticProgram(forces, rows, columns, rhs, False, np.full(2, 2.0 * REACH_M)).feasible
+    return StaticProgram(forces, rows, columns, rhs, False, np.full(2, 2.0 * CLIP_M)).feasible
 
 
 def torque_support_region(
@@ -179,8 +183,8 @@ def torque_support_region(
 
         { (cx, cy) :  forces balance gravity at c,   |h(q) - sum J_i' f_i| <= share limit }
 
-    Gravity torques and Jacobians are those of ``q`` for all positions of the centre of mass, so the region is exact at
-    the centre of mass of ``q`` and an approximation around it.
+    The gravity torques h and Jacobians J of ``q`` are used for all positions of the centre of mass, so the region is
+    exact at the centre of mass of ``q`` and an approximation around it.
 
     Parameters
     ----------
@@ -192,31 +196,32 @@ def torque_support_region(
     instance("torque_support_region", "robot", robot, Robot)
     contacts = each("torque_support_region", "contacts", contacts, Contact)
     forces = ForceUnknowns(contacts, faces, robot.mass * GRAVITY)
-    return _region_over(forces, contacts, exact, tolerance, TorqueRows.at(robot, q, forces, torque_share))
+    return _solve_region(forces, contacts, exact, tolerance, TorqueRows.at(robot, q, forces, torque_share))
 
 
-def _region_over(
+def _solve_region(
     forces: ForceUnknowns,
     contacts: Sequence[Contact],
     exact: bool,
     tolerance: float | None,
-    limited: TorqueRows | None = None,
+    torque_rows: TorqueRows | None = None,
 ) -> SupportRegion:
+    """Return the support region of the equilibria with ``forces``; parameters as for `support_region` and `project`."""
     if not contacts:
-        return region_of(np.zeros((0, 2)), True)
+        return polygon_region(np.zeros((0, 2)), True)
     tolerance = (1e-3 if exact else SAME_POINT_M) if tolerance is None else tolerance
     rows, columns, rhs, reference = _equilibria(forces, contacts)
-    u = project(forces, rows, columns, rhs, REACH_M, exact, tolerance, limited)
-    return region_of(u + reference[:2], len(u) == 0 or bool(np.abs(u).max() < REACH_M - 1e-6))
+    u = project(forces, rows, columns, rhs, CLIP_M, exact, tolerance, torque_rows)
+    return polygon_region(u + reference[:2], len(u) == 0 or bool(np.abs(u).max() < CLIP_M - 1e-6))
 
 
 def _equilibria(forces: ForceUnknowns, contacts: Sequence[Contact]) -> tuple[np.ndarray, ...]:
-    """Return ``rows, columns, rhs`` of all equilibria for `project`, and the position (3,) at which u is zero."""
+    """Return ``rows, columns, rhs`` of all equilibria for `project`, and the mean contact position (3,), at u = 0."""
     reference = np.mean([contact.p for contact in contacts], axis=0)
-    # c = reference + u - REACH_M: (c - reference) x (0, 0, -1) = (-cy, cx, 0)
+    # moment of gravity about the reference: (c - reference) x (0, 0, -1) = (-u_y, u_x, 0); u = u' - CLIP_M, u' >= 0
     columns = np.zeros((6, 2))
     columns[3, 1], columns[4, 0] = -1.0, 1.0
-    rhs = np.array([0.0, 0.0, 1.0, -REACH_M, REACH_M, 0.0])
+    rhs = np.array([0.0, 0.0, 1.0, -CLIP_M, CLIP_M, 0.0])
     return moments_about(forces.map, reference) / forces.unit, columns, rhs, reference
 
 
@@ -225,10 +230,10 @@ def project(
     rows: np.ndarray,
     columns: np.ndarray,
     rhs: np.ndarray,
-    reach: float,
+    bound: float,
     exact: bool,
     tolerance: float,
-    limited: TorqueRows | None = None,
+    torque_rows: TorqueRows | None = None,
 ) -> np.ndarray:
     """Return the vertices (k, 2), counter-clockwise, of the polygon of ``u`` with admissible forces.
 
@@ -239,51 +244,59 @@ def project(
     rows, columns, rhs : (6, size), (6, 2), (6,), scaled to the order of one.
     limited : torque limits as additional constraints.
     """
-    upper, slack = np.full(2, 2.0 * reach), np.full(len(rhs), -1)
-    if limited is not None:
-        k = len(limited.map)
-        rows, rhs = np.vstack([rows, limited.map]), np.concatenate([rhs, limited.rhs])
+    upper, slack = np.full(2, 2.0 * bound), np.full(len(rhs), -1)
+    if torque_rows is not None:
+        k = len(torque_rows.map)
+        rows, rhs = np.vstack([rows, torque_rows.map]), np.concatenate([rhs, torque_rows.rhs])
         padded = np.zeros((6 + k, 2 + k))
         padded[:6, :2], padded[6:, 2:] = columns, np.eye(k)
         columns = padded
-        upper = np.concatenate([upper, np.full(k, 2.0 * limited.share)])
+        upper = np.concatenate([upper, np.full(k, 2.0 * torque_rows.share)])
         slack = np.concatenate([slack, np.arange(2, 2 + k)])
     program = StaticProgram(forces, rows, columns, rhs, exact, upper, slack)
     if not program.feasible:
         return np.zeros((0, 2))
-    vertices, settled = np.empty((MAX_VERTICES, 2)), np.empty(MAX_VERTICES, np.int64)
+    vertices, confirmed = np.empty((MAX_VERTICES, 2)), np.empty(MAX_VERTICES, np.int64)
     count, status = support_polygon(
-        program.work, exact, tolerance, SAME_POINT_M, program.cost, np.empty(len(program.cost)), vertices, settled
+        program.work,
+        exact,
+        tolerance,
+        SAME_POINT_M,
+        program.cost,
+        np.empty(len(program.cost)),
+        vertices,
+        confirmed,
     )
     if status != simplex.OPTIMAL:
         raise SolverFailed(f"the support region of {len(forces.blocks)} contacts was not found: status {status}")
-    return vertices[:count] - reach
+    return vertices[:count] - bound
 
 
-def region_of(p: np.ndarray, bounded: bool) -> SupportRegion:
-    """Build the half-planes of a polygon (k, 2), dropping vertices that lie on the line of their neighbours."""
+def polygon_region(p: np.ndarray, bounded: bool) -> SupportRegion:
+    """Return the region of a polygon (k, 2), without vertices that lie on the line through their neighbours."""
     if not len(p):
         return SupportRegion(np.zeros((0, 2)), np.zeros((0, 2)), np.zeros(0), bounded)
     if len(p) > 2:
-        before, after = p - np.roll(p, 1, axis=0), np.roll(p, -1, axis=0) - p
-        turn = before[:, 0] * after[:, 1] - before[:, 1] * after[:, 0]
-        corner = turn > 1e-9 * np.linalg.norm(np.roll(p, -1, axis=0) - np.roll(p, 1, axis=0), axis=1)
+        edge_before, edge_after = p - np.roll(p, 1, axis=0), np.roll(p, -1, axis=0) - p
+        cross = edge_before[:, 0] * edge_after[:, 1] - edge_before[:, 1] * edge_after[:, 0]
+        corner = cross > 1e-9 * np.linalg.norm(np.roll(p, -1, axis=0) - np.roll(p, 1, axis=0), axis=1)
+        # degenerate to a segment: its end points are the extremes along x, or along y if it is parallel to y
         p = p[corner] if corner.sum() > 2 else p[[int(np.argmin(p @ [1.0, 1e-3])), int(np.argmax(p @ [1.0, 1e-3]))]]
     if len(p) > 2:
         edge = np.roll(p, -1, axis=0) - p
         A = np.column_stack([edge[:, 1], -edge[:, 0]]) / np.linalg.norm(edge, axis=1, keepdims=True)
         b = np.einsum("ij,ij->i", A, p)
     else:
-        along = p[-1] - p[0]
-        along = along / np.linalg.norm(along) if np.linalg.norm(along) > 0.0 else np.array([1.0, 0.0])
-        across = np.array([-along[1], along[0]])
-        A = np.array([along, -along, across, -across])
+        direction = p[-1] - p[0]
+        direction = direction / np.linalg.norm(direction) if np.linalg.norm(direction) > 0.0 else np.array([1.0, 0.0])
+        normal = np.array([-direction[1], direction[0]])
+        A = np.array([direction, -direction, normal, -normal])
         b = (A @ p.T).max(axis=1)
     return SupportRegion(p, A, b, bounded)
 
 
 MAX_PUSH = 10.0
-"""Horizontal force, in weights, at which the area is cut off (facing walls can squeeze without limit)."""
+"""Largest horizontal force of the ZMP support area, in weights; facing walls can squeeze without limit."""
 
 
 def zmp_area(
@@ -295,14 +308,15 @@ def zmp_area(
     exact: bool = False,
     tolerance: float | None = None,
 ) -> SupportRegion:
-    """Return the ZMP support area, see the module's docstring.
+    """Return the ZMP support area (the module's docstring defines it).
 
     Parameters
     ----------
     com : (3,) centre of mass, m.
-    contacts, mass : those that carry load; kg.
+    contacts : those that carry load.
+    mass : kg.
     height : of the horizontal plane in which the area lies, m; not that of the centre of mass.
-    faces, exact, tolerance : as for `support_region`; m.
+    faces, exact, tolerance : as for `support_region`.
 
     Raises
     ------
@@ -313,9 +327,9 @@ def zmp_area(
     contacts = each("zmp_area", "contacts", contacts, Contact)
     lever = height - c[2]
     if abs(lever) < 1e-6:
-        raise InputError(f"height {height} m: the plane passes through the centre of mass, where every push meets it")
+        raise InputError(f"height {height} m: the plane passes through the centre of mass, where the ZMP is undefined")
     if not contacts:
-        return region_of(np.zeros((0, 2)), True)
+        return polygon_region(np.zeros((0, 2)), True)
     forces = ForceUnknowns(contacts, faces, mass * GRAVITY)
     columns = np.zeros((6, 2))
     columns[0, 0] = columns[1, 1] = -1.0
@@ -323,4 +337,4 @@ def zmp_area(
     tolerance = (1e-3 if exact else SAME_POINT_M) if tolerance is None else tolerance
     rows = moments_about(forces.map, c) / forces.unit
     u = project(forces, rows, columns, rhs, MAX_PUSH, exact, tolerance / abs(lever))
-    return region_of(c[:2] + lever * u, len(u) == 0 or bool(np.abs(u).max() < MAX_PUSH - 1e-6))
+    return polygon_region(c[:2] + lever * u, len(u) == 0 or bool(np.abs(u).max() < MAX_PUSH - 1e-6))

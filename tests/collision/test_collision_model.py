@@ -335,8 +335,8 @@ def test_room_is_the_distance_to_what_is_allowed(robot, model):
     touching = np.array([pair.in_contact for pair in found.pairs])
     assert touching.any()
     assert not touching.all()
-    assert found.room[touching] == pytest.approx(found.distance[touching] + ALLOWED_PENETRATION)
-    assert found.room[~touching] == pytest.approx(found.distance[~touching])
+    assert found.clearance[touching] == pytest.approx(found.distance[touching] + ALLOWED_PENETRATION)
+    assert found.clearance[~touching] == pytest.approx(found.distance[~touching])
 
 
 WELDED = """<robot name="welded">

@@ -25,7 +25,7 @@ def scene(reach):
 
 
 def nearest(model, q):
-    found, distance, rows = model.near(q, 0.05)
+    found, distance, rows = model.near_pairs(q, 0.05)
     for p, d, row in zip(found, distance, rows, strict=True):
         if tuple(model.pairs[p][:2]) == (LINK, "floor"):
             return p, d, row
@@ -96,7 +96,7 @@ def test_the_ends_of_a_capsule_are_as_high_as_its_surface(tmp_path):
     model = CollisionModel(robot, Environment(surfaces=(floor,)))
     lying = Rotation.from_euler("y", np.pi / 2 - 0.1)
     q = np.concatenate([[0.1, 0.2, 0.06], lying.as_quat(scalar_first=True), [0.0]])
-    (pair,), (distance,), _ = model.near(q, 0.05)
+    (pair,), (distance,), _ = model.near_pairs(q, 0.05)
     ends = 0.06 + 0.1 * lying.as_matrix()[2, 2] * np.array([-1.0, 1.0])
     heights, _ = corners(model, faces_of(model, (floor,)), q, pair, distance)
     np.testing.assert_allclose(heights, ends - 0.03, atol=1e-9)

@@ -203,7 +203,7 @@ def test_what_each_pair_is_to_keep_follows_from_what_its_contacts_do(hrp2):
         return limit._aims.goal
 
     # a foot has two shapes: the lower one is meant
-    pairs, distance, _ = model.near(q, 0.3)
+    pairs, distance, _ = model.near_pairs(q, 0.3)
     near = dict(zip(pairs.tolist(), distance.tolist(), strict=True))
 
     def pair_of(*names):

@@ -104,7 +104,7 @@ def test_toes_that_wait_stop_above_the_floor_however_their_leg_comes_down(step):
     q, v, heights = last.copy(), np.zeros(robot.nv), []
     q[2], v[2] = q[2] + 0.02, -speed
     for _ in range(400):
-        pairs, distance, _ = model.near(q, 0.05)
+        pairs, distance, _ = model.near_pairs(q, 0.05)
         heights.append(distance[np.isin(pairs, foot)].min())
         terms.update(q, v)
         avoidance.update(terms, motion)

@@ -6,7 +6,7 @@ from scipy.spatial.transform import Rotation
 
 from mcplan.errors import InputError
 from mcplan.scene.placement import make_contact
-from mcplan.scene.polygon import outside
+from mcplan.scene.polygon import max_excess
 
 
 def turn_between(A, B):
@@ -28,10 +28,10 @@ def test_nearest_place_on_a_surface(robot, environment, name, seed):
     # with that yaw, no other place with the sole on the surface is nearer
     shape = contact.points @ (surface.R.T @ contact.R)[:2].T
     origin = np.array([contact.coordinates["x"], contact.coordinates["y"]])
-    assert outside(origin + shape, surface.polygon) <= 1e-8
+    assert max_excess(origin + shape, surface.polygon) <= 1e-8
     low, high = surface.polygon.min(axis=0), surface.polygon.max(axis=0)
     grid = np.stack(np.meshgrid(*np.linspace(low, high, 81).T), -1).reshape(-1, 2)
-    fits = grid[[outside(u + shape, surface.polygon) <= 0 for u in grid]]
+    fits = grid[[max_excess(u + shape, surface.polygon) <= 0 for u in grid]]
     if len(fits):
         distances = np.linalg.norm(surface.p + fits @ surface.R[:, :2].T - p, axis=1)
         assert np.linalg.norm(contact.p - p) <= distances.min() + 1e-8
@@ -75,7 +75,8 @@ def test_given_coordinates_stay(robot, environment):
     contact = make_contact(robot, environment, {"patch": "sole", "surface": "floor", "y": -0.5, "yaw": 0.2}, near)
     assert (contact.coordinates["y"], contact.coordinates["yaw"]) == (-0.5, 0.2)
     shape = contact.points @ contact.R[:2].T
-    assert 0.5e-9 > outside(contact.p[:2] + shape, environment.support("floor").polygon) > -1e-9  # against the border
+    # the shape touches the border
+    assert 0.5e-9 > max_excess(contact.p[:2] + shape, environment.support("floor").polygon) > -1e-9
 
 
 def test_a_place_is_a_fixed_point(robot, environment):

@@ -11,9 +11,9 @@ from mcplan.scene.polygon import (
     erode,
     half_planes,
     is_convex,
+    max_excess,
     nearest,
-    outside,
-    uncovered,
+    uncovered_area,
 )
 
 
@@ -27,13 +27,13 @@ def test_clipping_keeps_exactly_what_is_in_both(seed):
     rng = np.random.default_rng(seed)
     first, second = random_polygon(rng), random_polygon(rng) + 0.3
     part = clip(first, *half_planes(second))
-    assert outside(part, first) < 1e-12
-    assert outside(part, second) < 1e-12
+    assert max_excess(part, first) < 1e-12
+    assert max_excess(part, second) < 1e-12
     points = rng.normal(size=(2000, 2))
-    inside = [max(outside(p[None], first), outside(p[None], second)) for p in points]
+    inside = [max(max_excess(p[None], first), max_excess(p[None], second)) for p in points]
     for point, depth in zip(points, inside, strict=True):
         if abs(depth) > 1e-9:
-            assert (outside(point[None], part) < 0) == (depth < 0)
+            assert (max_excess(point[None], part) < 0) == (depth < 0)
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -41,14 +41,14 @@ def test_what_pieces_leave_of_a_polygon_is_what_lies_in_none_of_them(seed):
     """Though they overlap; one that covers it leaves nothing."""
     rng = np.random.default_rng(seed)
     polygon, pieces = random_polygon(rng), [random_polygon(rng, 0.5) + rng.normal(size=2) for _ in range(4)]
-    left = uncovered(polygon, [half_planes(piece) for piece in pieces])
+    left = uncovered_area(polygon, [half_planes(piece) for piece in pieces])
     low, high = polygon.min(axis=0), polygon.max(axis=0)
     places = low + (high - low) * rng.uniform(size=(40000, 2))
     inside = [(places @ A.T <= b).all(axis=1) for A, b in map(half_planes, [polygon, *pieces])]
     share = np.mean(inside[0] & ~np.any(inside[1:], axis=0))
     assert left == pytest.approx(share * np.prod(high - low), abs=0.02 * np.prod(high - low))
-    assert uncovered(polygon, []) == pytest.approx(area(polygon))
-    assert uncovered(polygon, [half_planes(polygon)]) == pytest.approx(0.0, abs=1e-12)
+    assert uncovered_area(polygon, []) == pytest.approx(area(polygon))
+    assert uncovered_area(polygon, [half_planes(polygon)]) == pytest.approx(0.0, abs=1e-12)
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -57,7 +57,7 @@ def test_nearest_point_of_an_eroded_polygon(seed):
     polygon, shape, point = random_polygon(rng, 2), random_polygon(rng, 0.3), 3 * rng.normal(size=2)
     A, b = erode(polygon, shape)
     found = nearest(point, A, b)
-    assert outside(found + shape, polygon) < 1e-8
+    assert max_excess(found + shape, polygon) < 1e-8
     # the condition of a projection: every feasible point lies behind the plane through the nearest one
     feasible = [u for u in 2 * rng.normal(size=(500, 2)) if np.all(A @ u <= b)]
     assert feasible

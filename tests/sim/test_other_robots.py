@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mcplan.certificate.verify import verify
-from mcplan.collision.pairs import always_touching, standing_out
+from mcplan.collision.pairs import always_touching, protruding_patches
 from mcplan.planning.planner import plan
 from mcplan.robot.robot_file import load_robot
 from mcplan.scenario.load import load_scenario
@@ -92,9 +92,9 @@ def test_links_that_overlap_in_every_posture_do_not_push_each_other_apart(tmp_pa
 
 
 def test_points_that_stand_out_from_their_link_bear_alone(tmp_path):
-    assert standing_out(load_robot(humanoid(tmp_path))) == {"left_hand", "right_hand"}
-    assert standing_out(load_robot(quadruped(tmp_path))) == set()
-    assert standing_out(load_robot("hrp2")) == set()
+    assert protruding_patches(load_robot(humanoid(tmp_path))) == {"left_hand", "right_hand"}
+    assert protruding_patches(load_robot(quadruped(tmp_path))) == set()
+    assert protruding_patches(load_robot("hrp2")) == set()
 
 
 ROUND_FOOT = """<robot name="r"><link name="shin"/><joint name="weld" type="fixed"><parent link="shin"/>
@@ -119,7 +119,7 @@ def test_a_polygon_touches_with_its_foot_or_where_corners_are_off_a_rounded_one_
     )
     robot = load_robot(tmp_path / "r.yaml")
     assert len(robot.geometry["a"]) == 1 + (half > 0.05 / np.sqrt(2))  # corners off the cylinder: a plate
-    assert standing_out(robot) == stands_out
+    assert protruding_patches(robot) == stands_out
 
 
 def test_point_feet_are_planned_inside_the_borders_of_their_surfaces(tmp_path):

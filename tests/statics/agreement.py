@@ -17,7 +17,7 @@ from scipy.spatial import ConvexHull
 
 from mcplan.optimize.polytope import ball_polytope
 from mcplan.statics.equilibrium import equilibrium_margin
-from mcplan.statics.support_region import REACH_M, support_region
+from mcplan.statics.support_region import CLIP_M, support_region
 from tests.statics.contacts import any_contact
 
 MASS = 56.0
@@ -123,7 +123,7 @@ class LinearOracle:
         A[3, -1], A[4, -2] = -1.0, 1.0
         b = np.zeros(len(A))
         b[2] = 1.0
-        bounds = [(None, None)] * size + [(x - REACH_M, x + REACH_M) for x in self.middle[:2]]
+        bounds = [(None, None)] * size + [(x - CLIP_M, x + CLIP_M) for x in self.middle[:2]]
         self.problem = {
             "A_ub": np.hstack([F, np.zeros((len(F), 2))]), "b_ub": upper, "A_eq": A, "b_eq": b, "bounds": bounds,
             "options": {"primal_feasibility_tolerance": 1e-9, "dual_feasibility_tolerance": 1e-9},

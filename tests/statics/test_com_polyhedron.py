@@ -9,7 +9,7 @@ from mcplan.core.rigid_body.tree import GRAVITY
 from mcplan.errors import InputError
 from mcplan.statics.com_region import com_polyhedron
 from mcplan.statics.contact_forces import ForceUnknowns, moments_about
-from mcplan.statics.support_region import REACH_M, support_region
+from mcplan.statics.support_region import CLIP_M, support_region
 from tests.statics.contacts import grasp_contact, surface_contact
 
 MASS = 50.0
@@ -104,7 +104,7 @@ def test_between_walls_that_can_be_squeezed_it_says_that_it_was_cut(kind, accele
     assert region.cut.any()
     section = region.section(0.8)
     assert not section.bounded
-    assert np.abs(section.vertices - [30.0, 0.0]).max() <= REACH_M + 1e-6
+    assert np.abs(section.vertices - [30.0, 0.0]).max() <= CLIP_M + 1e-6
     assert not support_region(walls, MASS).bounded
 
 

@@ -24,7 +24,7 @@ def cone_program(stance, com):
     total = moments_about(forces.map, com) @ f
     constraints = [total[:3] + push == [0, 0, 1], total[3:] == 0]
     for block in forces.blocks:
-        contact, part = block.contact, f[block.place]
+        contact, part = block.contact, f[block.entries]
         if block.is_grasp:
             constraints += [
                 cp.norm(part[:3]) <= contact.max_force / WEIGHT,

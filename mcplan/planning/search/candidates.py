@@ -20,7 +20,7 @@ from mcplan.robot.pose import rotate_z
 from mcplan.robot.robot import Robot
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Bar, Environment, Surface
-from mcplan.scene.placement import TOLERANCE, bar_rotation, make_contact, surface_rotation
+from mcplan.scene.placement import MAX_OVERHANG_M, bar_rotation, make_contact, surface_rotation
 from mcplan.scene.polygon import erode, nearest
 from mcplan.scene.spec import ContactSpec
 
@@ -267,7 +267,7 @@ def _on_surface(lattice: Lattice, surface: Surface, kind: str, fixed: ContactSpe
         anchor = lattice.anchor(surface) + grid * lattice.shift
         lines = [_lines(surface.polygon[:, i], A, b, i, anchor[i], grid, given[i]) for i in (0, 1)]
         x, y = (axis.ravel() for axis in np.meshgrid(*lines, indexing="ij"))
-        inside = np.all(A @ np.array([x, y]) <= b[:, None] + (1e-9 if None in given else TOLERANCE), axis=0)
+        inside = np.all(A @ np.array([x, y]) <= b[:, None] + (1e-9 if None in given else MAX_OVERHANG_M), axis=0)
         free = given == (None, None)
         if free and not inside.any() and (place := nearest(anchor, A, b - INSET_M)) is not None:
             x, y, inside = place[:1], place[1:], np.ones(1, bool)  # between borders that are not parallel to the axes

@@ -1,17 +1,18 @@
-"""Touchdown speed of a patch: within joint speeds, balance, and the strength of grips under the impact.
+"""Largest touchdown speed of a patch, with respect to joint speeds, balance, and the impact load of contacts.
 
 A plastic impact of a patch with the normal speed v changes the velocity of the whole robot at once,
 
     M dv = J' P + J_o' p,    J dv = 0,    J_o dv = v n
 
-with the rows J of closed contacts and J_o of the patch's origin. If the impulse p is outside the friction cone the
-patch slides: ``p = p_n (n + mu t)`` with ``n' J_o dv = v``. Friction matters: without it the load of a grip would be
-up to three times too small. The impulses are proportional to v. Their limits:
+with the Jacobians J of the closed contacts and J_o of the patch's origin, their impulses P and p, and the normal n. If
+p is outside the friction cone, the patch slides in the direction -t: ``p = p_n (n + mu t)`` with ``n' J_o dv = v``.
+Without friction the computed load of a grip would be up to three times too small. The impulses are proportional to v.
+Their limits:
 
 - A grip carries its impulse, spread over the duration of the impact, in addition to its holding force.
 - A landing patch with a largest force (``max_force``) carries its own impulse.
-- A patch that lands on a corner turns about it, a light one with a short lever fast: the hand of a small robot by
-  20 rad/s per m/s, before the controller can hold it flat.
+- A patch that lands on a corner turns about it; a light patch turns fast, e.g. the hand of a small robot by 20 rad/s
+  per m/s, before the controller can hold it flat.
 - Without grips the horizontal velocity of the centre of mass changes by dc', which moves the capture point (Pratt et
   al. 2006) by ``|dc'| / w``, ``w² = g / height``, while the robot has to track the next motion. Feet come down
   vertically and seldom cause this; a hand that meets a wall pushes the whole robot back.
@@ -31,8 +32,8 @@ IMPACT_TIME_S = 0.01
 """Duration of an impact; the certificate of a run averages forces over the same time."""
 
 GRIP_IMPACT_SHARE = 0.2
-"""Share of a grip's largest force and moment left for impacts by motions that keep all of their reserve: the peak of an
-impact is over twice its mean, and adds to the holding force."""
+"""Share of a grip's largest force and moment available for impacts of motions that keep all of their reserve. The peak
+of an impact is more than twice its mean, and is added to the holding force."""
 
 MIN_GRIP_IMPACT_SHARE = 0.08
 """The same for motions that keep no reserve."""
@@ -51,10 +52,10 @@ MAX_SPIN_RAD_S = 0.8
 """Angular speed of a patch after touchdown on one corner, before joints turn it back."""
 
 COMPLIANCE = 1e-8
-"""Relative regularisation: closed chains have redundant constraint rows."""
+"""Relative regularisation, because closed chains have redundant constraint rows."""
 
 MAX_SPEED = 10.0
-"""m/s, rad/s: speed limit of the base, and upper bound of joint speeds."""
+"""Speed limit of the base, and upper bound of joint speeds (m/s, rad/s)."""
 
 RANK_TOLERANCE = 1e-6
 """Singular values smaller than this share of the largest count as zero."""
@@ -73,62 +74,62 @@ def touchdown_speed(
 
     Parameters
     ----------
-    q : (nq,) posture at touchdown.
+    robot, q : Robot, and its posture (nq,) at touchdown.
     closed : closed contacts.
-    pace : contains the usable share of joint velocities.
+    contact : the new contact.
+    pace : pace with the usable share of joint velocities.
+    speed : upper bound of the result (m/s).
     reserve : share of the reserve that the motion keeps (see ``kept`` of `mcplan.motion.time_parameterization`).
     """
     closed_rows = [_contact_rows(robot, q, other) for other in closed]
     patch = robot.frame_jacobian(q, contact.patch)
     speed = min(speed, _joint_limited_speed(robot, closed_rows, patch, contact, pace))
     rows = np.vstack([*closed_rows, patch])
-    change = np.linalg.solve(robot.mass_matrix(q), rows.T)
-    W = rows @ change
+    dv = np.linalg.solve(robot.mass_matrix(q), rows.T)
+    W = rows @ dv
     n = len(rows) - 6
-    stiff = W[:n, :n] + COMPLIANCE * np.trace(W[:n, :n]) / max(n, 1) * np.eye(n)
-    transmitted = np.linalg.solve(stiff, W[:n, n:])  # reaction impulses of closed contacts
-    mobility = W[n:, n:] - W[n:, :n] @ transmitted
+    compliance = W[:n, :n] + COMPLIANCE * np.trace(W[:n, :n]) / max(n, 1) * np.eye(n)
+    reactions = np.linalg.solve(compliance, W[:n, n:])  # impulses of closed contacts per unit of p
+    mobility = W[n:, n:] - W[n:, :n] @ reactions
     for arm in np.vstack([np.zeros(3), contact.points]) @ contact.turned(robot.frame_pose(q, contact.patch)[:3, :3]).T:
         push = np.append(contact.normal, np.cross(arm, contact.normal))
         twist = mobility @ push / (push @ mobility @ push)  # per m/s
         spin = float(np.linalg.norm(twist[3:]))
         if spin * speed > MAX_SPIN_RAD_S:
             speed = MAX_SPIN_RAD_S / spin
-    centred = np.append(_stopping_impulse(mobility[:3, :3], contact), np.zeros(3))
-    P = np.append(-transmitted @ centred, centred)  # impulses per m/s
+    p = np.append(_stopping_impulse(mobility[:3, :3], contact), np.zeros(3))
+    P = np.append(-reactions @ p, p)  # impulses per m/s
     if np.isfinite(contact.max_force):
-        speed = min(
-            speed, LANDING_IMPACT_SHARE * contact.max_force * IMPACT_TIME_S / float(np.linalg.norm(centred[:3]))
-        )
+        speed = min(speed, LANDING_IMPACT_SHARE * contact.max_force * IMPACT_TIME_S / float(np.linalg.norm(p[:3])))
     grips = [grip for grip in closed if grip.kind == "grasp" and np.isfinite([grip.max_force, grip.max_moment]).any()]
     if not grips:
-        com_speed = float(np.linalg.norm((robot.com_jacobian(q) @ change @ P)[:2]))
+        com_speed = float(np.linalg.norm((robot.com_jacobian(q) @ dv @ P)[:2]))
         sway = MIN_CAPTURE_POINT_SWAY_M + reserve * (CAPTURE_POINT_SWAY_M - MIN_CAPTURE_POINT_SWAY_M)
         return (
             min(speed, sway * frequency(robot.com(q), closed, robot.scale.leg) / com_speed)
             if com_speed > 0.0
             else speed
         )
-    begin, share = 0, MIN_GRIP_IMPACT_SHARE + reserve * (GRIP_IMPACT_SHARE - MIN_GRIP_IMPACT_SHARE)
+    first, share = 0, MIN_GRIP_IMPACT_SHARE + reserve * (GRIP_IMPACT_SHARE - MIN_GRIP_IMPACT_SHARE)
     for other, J in zip(closed, closed_rows, strict=True):
-        impulse = other.selection.T @ P[begin : begin + len(J)]
-        begin += len(J)
+        impulse = other.selection.T @ P[first : first + len(J)]
+        first += len(J)
         if other in grips:
-            for part, limit in ((impulse[:3], other.max_force), (impulse[3:], other.max_moment)):
-                size = float(np.linalg.norm(part))
+            for load, limit in ((impulse[:3], other.max_force), (impulse[3:], other.max_moment)):
+                size = float(np.linalg.norm(load))
                 if np.isfinite(limit) and size > 0.0:
                     speed = min(speed, share * limit * IMPACT_TIME_S / size)
     return speed
 
 
 def _stopping_impulse(mobility: np.ndarray, contact: Contact) -> np.ndarray:
-    """Return the impulse (3,), within the friction cone, that stops a point of a mobility (3, 3) landing at 1 m/s."""
+    """Return the impulse (3,), within the friction cone, that stops a point which lands at 1 m/s; mobility (3, 3)."""
     normal = contact.normal
     impulse = np.linalg.solve(mobility, normal)
-    pressing = impulse @ normal
-    along = impulse - pressing * normal
-    if (size := float(np.linalg.norm(along))) > contact.friction * pressing:
-        edge = normal + contact.friction / size * along
+    normal_impulse = impulse @ normal
+    tangential = impulse - normal_impulse * normal
+    if (size := float(np.linalg.norm(tangential))) > contact.friction * normal_impulse:
+        edge = normal + contact.friction / size * tangential
         impulse = edge / (normal @ mobility @ edge)
     return np.asarray(impulse)
 
@@ -143,7 +144,7 @@ def _contact_rows(robot: Robot, q: np.ndarray, contact: Contact) -> np.ndarray:
 def _joint_limited_speed(
     robot: Robot, closed_rows: Sequence[np.ndarray], patch: np.ndarray, contact: Contact, pace: Pace
 ) -> float:
-    """Return the normal speed of a patch, without rotation, that joints reach within their velocity limits.
+    """Return the normal speed (m/s) of a patch, without rotation, that joints reach within their velocity limits.
 
     The joint velocities are the least-squares solution, each scaled by its limit.
     """
@@ -153,5 +154,5 @@ def _joint_limited_speed(
     velocity = np.linalg.pinv(A, rcond=RANK_TOLERANCE) @ np.concatenate(
         [np.zeros(len(A) - 6), contact.normal, np.zeros(3)]
     )
-    share = float(np.max(np.abs(velocity[6:]), initial=0.0))
-    return 1.0 / share if share > 0.0 else np.inf
+    limit_share = float(np.max(np.abs(velocity[6:]), initial=0.0))
+    return 1.0 / limit_share if limit_share > 0.0 else np.inf

@@ -23,10 +23,10 @@ KNOT_INTERVALS = 24
 """Number of knot intervals of a motion."""
 
 GOOD_DEFICIT_M = 3e-3
-"""m, rad: accepted deficit of clearance or contact position."""
+"""A motion with a greater deficit of clearance or contact pose (m, rad) is searched for again in another manner."""
 
 LOST_DEFICIT_M = 0.03
-"""m, rad: a motion with a greater deficit is replaced by the straight one."""
+"""A motion with a greater deficit (m, rad) is replaced by the straight one."""
 
 STRETCH_TOLERANCE = 1.02
 """A motion is slowed down if it needs a larger factor on its duration."""
@@ -39,13 +39,13 @@ BASE_PRICE_FACTOR = 100.0
 can make the motion collision-free."""
 
 MAX_STEADY_STRETCH = 1.5
-"""If the motion with a steady body needs a larger factor on its duration, the body moves, too."""
+"""If the motion with a steady body needs a larger factor on its duration, the body may leave the straight path."""
 
 MAX_FREE_STRETCH = 2.0
-"""If a motion needs a larger factor on its duration, links may stay as close as they are at both ends."""
+"""If that motion needs a larger factor on its duration, links may stay as close as they are at both ends."""
 
 MIN_LIFT_M = 8e-3
-"""m: height above the old support that the lowest point of a patch must reach once; otherwise the patch drags."""
+"""Height above the old support that the lowest point of a patch must reach, for HRP-2; otherwise the patch drags."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,6 +70,8 @@ class BodyMotion:
 
     Attributes
     ----------
+    times : (k,) times of the knots (s).
+    knots : postures, with their deficits.
     stretch : factor on the duration that brings speeds and accelerations within limits; 1 if they are.
     held : whether the robot is in static equilibrium along the motion, see `DurationModel.allowed_accelerations`.
     """
@@ -92,12 +94,12 @@ class BodyMotion:
     @property
     def rank(self) -> tuple[bool, bool, float]:
         """Sort key: collision-free motions first, then those in static equilibrium, then the fastest."""
-        free = self.missed <= GOOD_DEFICIT_M
-        return not free, not self.held, self.stretch if free else self.missed
+        is_free = self.missed <= GOOD_DEFICIT_M
+        return not is_free, not self.held, self.stretch if is_free else self.missed
 
 
 class MotionFinder:
-    """Finds motions of the body in one scene.
+    """Finder of motions of the body in one scene.
 
     Parameters
     ----------
@@ -106,28 +108,37 @@ class MotionFinder:
 
     def __init__(self, robot: Robot, environment: Environment, settings: ControlSettings, collisions: CollisionModel):
         self.robot, self.settings = robot, settings
-        ordinary = PostureSettings().of(robot.scale).within(settings)
-        weights = ordinary.weights
-        steady = replace(
+        posture_settings = PostureSettings().of(robot.scale).within(settings)
+        weights = posture_settings.weights
+        steady_weights = replace(
             weights,
             base_position=BASE_PRICE_FACTOR * weights.base_position,
             base_orientation=BASE_PRICE_FACTOR * weights.base_orientation,
             com=BASE_PRICE_FACTOR * weights.com,
         )
-        self.knots = KnotFinder(robot, environment, ordinary, collisions)
-        self._steady = KnotFinder(robot, environment, replace(ordinary, weights=steady), collisions)
+        self.knots = KnotFinder(robot, environment, posture_settings, collisions)
+        self._steady = KnotFinder(robot, environment, replace(posture_settings, weights=steady_weights), collisions)
         self.durations = DurationModel(robot, settings, self.knots)
         self._detours: dict[tuple, np.ndarray | None] = {}
 
     def find(
         self,
-        begin: Departure,
+        departure: Departure,
         q: np.ndarray,
         duration: float,
         touching: tuple[Contact, ...],
         paths: Mapping[str, LimbPath | PosturePath],
     ) -> BodyMotion:
-        """Find a motion with a steady body, else with a moving body, else with no more clearance than at the ends."""
+        """Find a motion with a steady body, else with a moving body, else with no more clearance than at the ends.
+
+        Parameters
+        ----------
+        departure : start of the motion, with the closed contacts.
+        q : (nq,) posture at the end.
+        duration : nominal duration (s).
+        touching : contacts that limbs leave or reach.
+        paths : paths that patches should follow, by patch.
+        """
         times = np.linspace(0.0, duration, KNOT_INTERVALS + 1)
         best: BodyMotion | None = None
         for finder, keep_end_clearance, max_stretch in (
@@ -135,27 +146,31 @@ class MotionFinder:
             (self.knots, False, MAX_FREE_STRETCH),
             (self.knots, True, 0.0),
         ):
-            knots = self.along(finder, begin, q, duration, touching, paths, KNOT_INTERVALS, keep_end_clearance)
-            motion = self.timed(knots, times, begin.closed)
+            knots = self.guided_knots(
+                finder, departure, q, duration, touching, paths, KNOT_INTERVALS, keep_end_clearance
+            )
+            motion = self.with_timing(knots, times, departure.closed)
             if best is None or motion.rank < best.rank:
                 best = motion
             if finder is self.knots and (
                 best.missed > LOST_DEFICIT_M or not knots.check_separation
-            ):  # limiting the clearance would not help
+            ):  # to limit the clearance would not help
                 break
             if best.missed <= GOOD_DEFICIT_M and best.held and best.stretch <= max_stretch:
                 break
         assert best is not None
         if best.knots.unsmoothed > LOST_DEFICIT_M:
             best = replace(
-                best, knots=replace(best.knots, q=straight_knots(self.robot, begin.q, q, KNOT_INTERVALS)), stretch=1.0
+                best,
+                knots=replace(best.knots, q=straight_knots(self.robot, departure.q, q, KNOT_INTERVALS)),
+                stretch=1.0,
             )
         return best
 
-    def along(
+    def guided_knots(
         self,
         finder: KnotFinder,
-        begin: Departure,
+        departure: Departure,
         q: np.ndarray,
         duration: float,
         touching: tuple[Contact, ...],
@@ -163,51 +178,54 @@ class MotionFinder:
         count: int = KNOT_INTERVALS,
         keep_end_clearance: bool = False,
     ) -> Knots:
-        """Find knots near the straight motion, with patches on given paths."""
+        """Find ``count + 1`` knots near the straight motion, with patches on given paths."""
         times = np.linspace(0.0, duration, count + 1)
         guided = []
         for patch, path in paths.items():
             samples = [path.sample(t) for t in times]
-            halves = np.array([path.sample(t).p for t in 0.5 * (times[1:] + times[:-1])])
-            guided.append(PatchPath(patch, np.array([x.p for x in samples]), (samples[0].R, samples[-1].R), halves))
-        guides = straight_knots(self.robot, begin.q, q, count)
-        return finder.find(guides, begin.closed, guided, touching, keep_end_clearance)
+            midpoints = np.array([path.sample(t).p for t in 0.5 * (times[1:] + times[:-1])])
+            guided.append(PatchPath(patch, np.array([x.p for x in samples]), (samples[0].R, samples[-1].R), midpoints))
+        guides = straight_knots(self.robot, departure.q, q, count)
+        return finder.find(guides, departure.closed, guided, touching, keep_end_clearance)
 
-    def timed(self, knots: Knots, times: np.ndarray, contacts: tuple[Contact, ...]) -> BodyMotion:
+    def with_timing(self, knots: Knots, times: np.ndarray, contacts: tuple[Contact, ...]) -> BodyMotion:
         """Compute the stretch of knots at ``times`` (k,), and whether they are in static equilibrium."""
         if knots.missed > MAX_DEFICIT_M:  # no duration makes it collision-free
             return BodyMotion(times, knots, 1.0, False)
         posture, com = PostureSpline(times, knots.q), Spline(times, self.robot.com(knots.q))
-        checked = np.array([posture.sample(t).q for t in np.linspace(0.0, times[-1], BALANCE_CHECKS + 1)])
-        accelerations, held = self.durations.allowed_accelerations(checked, contacts)
+        postures = np.array([posture.sample(t).q for t in np.linspace(0.0, times[-1], BALANCE_CHECKS + 1)])
+        accelerations, held = self.durations.allowed_accelerations(postures, contacts)
         return BodyMotion(times, knots, self.durations.stretch(com, posture, contacts, accelerations), held)
 
-    def slowed(self, motion: BodyMotion, contacts: tuple[Contact, ...]) -> BodyMotion:
+    def slow_down(self, motion: BodyMotion, contacts: tuple[Contact, ...]) -> BodyMotion:
         """Return the same motion, slowed down to the limits of speeds and accelerations."""
         for _ in range(MAX_STRETCHES):
             if motion.stretch <= STRETCH_TOLERANCE:
                 break
             times = motion.stretch * motion.times
-            motion = self.timed(motion.knots, times, contacts)
+            motion = self.with_timing(motion.knots, times, contacts)
         return motion
 
-    def raised(
-        self, begin: Departure, old: Contact, q: np.ndarray, duration: float, touching: tuple[Contact, ...]
+    def find_raised(
+        self, departure: Departure, old: Contact, q: np.ndarray, duration: float, touching: tuple[Contact, ...]
     ) -> BodyMotion:
-        """Find a motion whose body motion lifts a patch off its support: raised halfway, or else straight."""
-        straight = straight_knots(self.robot, begin.q, q, KNOT_INTERVALS)
+        """Find a body motion that lifts a patch off its support: raised halfway, or else straight.
+
+        ``old`` is the contact of the patch; for the other parameters see `find`.
+        """
+        straight = straight_knots(self.robot, departure.q, q, KNOT_INTERVALS)
         halfway = straight[KNOT_INTERVALS // 2]
-        place = self.robot.frame_pose(halfway, old.patch)[:3, 3]
-        place = place - ((place - old.p) @ old.normal) * old.normal
+        position = self.robot.frame_pose(halfway, old.patch)[:3, 3]
+        position = position - ((position - old.p) @ old.normal) * old.normal
         lift = self.settings.avoidance.swing_clearance * old.normal
-        top = self.knots.lifted(halfway, begin.closed, old.patch, place, lift)
-        step, times = self.robot.difference(halfway, top), np.linspace(0.0, 1.0, KNOT_INTERVALS + 1)
-        parts = [minimum_jerk(min(2.0 * t, 2.0 - 2.0 * t))[0] for t in times]
-        lifted = np.array([self.robot.integrate(q, step, part) for q, part in zip(straight, parts, strict=True)])
+        raised_posture = self.knots.lift_patch(halfway, departure.closed, old.patch, position, lift)
+        step, times = self.robot.difference(halfway, raised_posture), np.linspace(0.0, 1.0, KNOT_INTERVALS + 1)
+        shares = [minimum_jerk(min(2.0 * t, 2.0 - 2.0 * t))[0] for t in times]
+        lifted = np.array([self.robot.integrate(q, step, share) for q, share in zip(straight, shares, strict=True)])
         best: BodyMotion | None = None
         for guides in (lifted, straight):
-            knots = self.knots.find(guides, begin.closed, (), touching)
-            motion = self.timed(self._with_lift_off(knots, old), duration * times, begin.closed)
+            knots = self.knots.find(guides, departure.closed, (), touching)
+            motion = self.with_timing(self._with_lift_off(knots, old), duration * times, departure.closed)
             if best is None or motion.rank < best.rank:
                 best = motion
             if best.missed <= GOOD_DEFICIT_M:
@@ -227,10 +245,10 @@ class MotionFinder:
             return knots
         return replace(knots, missed=max(knots.missed, MAX_DEFICIT_M + required - height))
 
-    def around(
+    def with_detour(
         self,
         direct: BodyMotion,
-        begin: Departure,
+        departure: Departure,
         q: np.ndarray,
         touching: tuple[Contact, ...],
         old: Contact | None = None,
@@ -239,21 +257,23 @@ class MotionFinder:
 
         Parameters
         ----------
-        old : contact that a patch leaves; it has to lift off there.
+        direct : motion near the straight one.
+        departure, q, touching : see `find`.
+        old : contact from which a patch has to lift off, or None.
         """
         if direct.missed <= MAX_DEFICIT_M:
             return direct
-        guides = self.detour(begin, q, touching)
+        guides = self.detour(departure, q, touching)
         if guides is None:
             return direct
-        knots = self.knots.find(guides, begin.closed, (), touching)
+        knots = self.knots.find(guides, departure.closed, (), touching)
         times = np.linspace(0.0, direct.duration, KNOT_INTERVALS + 1)
-        around = self.timed(self._with_lift_off(knots, old), times, begin.closed)
-        return around if around.missed <= MAX_DEFICIT_M else direct
+        detour = self.with_timing(self._with_lift_off(knots, old), times, departure.closed)
+        return detour if detour.missed <= MAX_DEFICIT_M else direct
 
-    def detour(self, begin: Departure, q: np.ndarray, touching: tuple[Contact, ...]) -> np.ndarray | None:
-        """Return the knots of a detour, or None; the last result is cached."""
-        key = (begin.q.tobytes(), q.tobytes(), *(contact.patch for contact in (*begin.closed, *touching)))
+    def detour(self, departure: Departure, q: np.ndarray, touching: tuple[Contact, ...]) -> np.ndarray | None:
+        """Return the knots (k, nq) of a detour, or None; the last result is cached."""
+        key = (departure.q.tobytes(), q.tobytes(), *(contact.patch for contact in (*departure.closed, *touching)))
         if key not in self._detours:
-            self._detours = {key: Detour(self.knots, begin.q, q, begin.closed, touching).knots(KNOT_INTERVALS)}
+            self._detours = {key: Detour(self.knots, departure.q, q, departure.closed, touching).knots(KNOT_INTERVALS)}
         return self._detours[key]

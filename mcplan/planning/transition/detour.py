@@ -1,8 +1,8 @@
 """Detours around obstacles: RRT-Connect over postures on the contacts.
 
-Knots near a straight motion stay on the side of an obstacle on which they begin. Here one tree grows towards random
-postures, the other one follows, and the path that joins them is shortened. Each step goes to the nearest posture that
-satisfies contacts, balance and clearance, so trees slide along obstacles instead of ending there.
+A local search near the straight motion (`KnotSearch`) cannot pass to the other side of an obstacle. Here one tree grows
+towards random postures, the other one follows, and the path that joins them is shortened. Each step goes to the nearest
+posture that satisfies contacts, balance and clearance, so trees slide along obstacles instead of ending there.
 
 Sources: Kuffner & LaValle, RRT-Connect, ICRA 2000; Berenson et al., Manipulation planning on constraint manifolds,
 ICRA 2009.
@@ -23,65 +23,66 @@ from mcplan.robot.robot import Robot
 from mcplan.scene.contact import Contact
 
 MAX_STEPS = 1500
-"""Steps of the trees after which no path is expected."""
+"""Maximum number of steps of both trees; then the search ends without a path."""
 
 STEP_LENGTH = 0.1
-"""m, rad: length of a step in the coordinate that changes most."""
+"""Length of a step in the coordinate that changes most (rad; positions weighted by `METRE_IN_RAD`)."""
 
 STEPS_PER_SAMPLE = 6
-"""Steps of a tree towards a random posture."""
+"""Maximum number of steps of a tree towards a random posture."""
 
 CLEARANCE_M = 0.015
-"""m: distance from the environment, less if an end of the path is closer."""
+"""Distance from the environment, for HRP-2; scaled by leg length; less if an end of the path is closer."""
 
 SELF_CLEARANCE_M = 0.008
-"""m: the same between links."""
+"""The same between links."""
 
 CLEARANCE_SLACK_M = 1e-3
-"""m: tolerance of clearances between two postures of a tree."""
+"""Tolerance of clearances at and between the postures of a tree."""
 
 CONTACT_TOLERANCE_M = 5e-4
-"""m, rad: tolerance of contacts and balance."""
+"""Tolerance of contacts and balance (m, rad)."""
 
 MIN_PROGRESS = 0.01
-"""m, rad: smallest progress of a step towards its target; a smaller step ends the growth."""
+"""Smallest progress of a step towards its target, as a weighted distance (rad); a smaller one ends the growth."""
 
 SAME_POSTURE = 0.02
-"""m, rad: postures closer than this count as the same."""
+"""Postures at a smaller weighted distance (rad) count as the same."""
 
 METRE_IN_RAD = 3.0
-"""rad/m: weight of the position of the base."""
+"""Weight of the position of the base relative to angles (rad/m), for HRP-2; divided by the scale of the legs."""
 
 LIMB_DEVIATION = 0.7
-"""rad, m: standard deviation of random postures about the straight motion, for joints of the moving limb."""
+"""Standard deviation (rad, m) of random postures from the straight motion, for joints of the moving limb."""
 
 JOINT_DEVIATION = 0.15
-"""The same for other joints."""
+"""The same for all other joints."""
 
 BASE_DEVIATION = (0.1, 0.1, 0.1, 0.15, 0.2, 0.15)
-"""The same for the base."""
+"""The same for the base: position (m), for HRP-2, and rotation (rad)."""
 
 DEVIATION_SCALES = (0.5, 1.0, 1.5)
-"""Factors on these deviations, equally likely."""
+"""Factors on these deviations, drawn with equal probability."""
 
 SHORTCUT_ATTEMPTS = 60
+"""Number of random pairs of postures between which a shorter path is sought."""
 
 SHORTCUT_SHARE = 0.95
-"""A shortcut replaces a part of the path if it is shorter than this share of the part."""
+"""A shortcut replaces a part of the path if its length is less than this share of the part's."""
 
 SMOOTHING_PASSES = 4
-"""Passes of the filter (1, 2, 1) / 4 over the knots."""
+"""Number of passes of the filter (1, 2, 1) / 4 over the knots."""
 
 
 class Detour:
-    """Finds a path between two postures on constant contacts; deterministic, since the random seed is fixed.
+    """Finder of a path between two postures on constant contacts; deterministic, since the random seed is fixed.
 
     Parameters
     ----------
-    finder : of knots, in the same scene.
-    q0, q1 : (nq,) postures at the ends, collision-free.
-    contacts : closed all along.
-    touching : contacts that limbs leave or come to.
+    finder : knot finder of the scene.
+    q0, q1 : (nq,) collision-free postures at the ends.
+    contacts : closed contacts.
+    touching : contacts that limbs leave or reach.
     """
 
     def __init__(
@@ -105,19 +106,20 @@ class Detour:
         )
         self._touching = [(list(nearness.collisions.pairs_of([contact])), contact.patch) for contact in touching]
         moving = {contact.patch for contact in touching}
-        self._places = {patch: [robot.frame_pose(q, patch)[:3, 3] for q in (q0, q1)] for patch in moving}
+        self._contact_positions = {patch: [robot.frame_pose(q, patch)[:3, 3] for q in (q0, q1)] for patch in moving}
         self._weight = np.ones(robot.nv)
         self._weight[:3] = METRE_IN_RAD / robot.scale.leg
         self._deviation = np.full(robot.nv, JOINT_DEVIATION)
-        self._deviation[_moves(robot, q0, moving) & ~_moves(robot, q0, {contact.patch for contact in contacts})] = (
-            LIMB_DEVIATION
-        )
+        self._deviation[
+            _moving_coordinates(robot, q0, moving)
+            & ~_moving_coordinates(robot, q0, {contact.patch for contact in contacts})
+        ] = LIMB_DEVIATION
         self._deviation[:6] = BASE_DEVIATION
         self._deviation[:3] *= robot.scale.leg
 
     def knots(self, count: int) -> np.ndarray | None:
         """Find evenly spaced knots (count + 1, nq) of a path, from rest to rest; None if there is none."""
-        path = self._path()
+        path = self._find_path()
         if path is None:
             return None
         path = self._shorten(path)
@@ -127,7 +129,7 @@ class Detour:
             length = minimum_jerk(k / count)[0] * lengths[-1]
             i = int(np.clip(np.searchsorted(lengths, length, side="right") - 1, 0, len(path) - 2))
             share = (length - lengths[i]) / max(lengths[i + 1] - lengths[i], 1e-12)
-            knots.append(self._between(path[i], path[i + 1], share))
+            knots.append(self._interpolate(path[i], path[i + 1], share))
         offsets = filtered(
             np.array([self.robot.difference(a, b) for a, b in zip(straight, knots, strict=True)]), SMOOTHING_PASSES
         )
@@ -136,7 +138,8 @@ class Detour:
 
     # -- trees ------------------------------------------------------------------------------------------------------
 
-    def _path(self) -> list[np.ndarray] | None:
+    def _find_path(self) -> list[np.ndarray] | None:
+        """Return the postures of a path from q0 to q1, or None."""
         tree, other = _Tree(self.q0), _Tree(self.q1)
         i, reached = self._extend(tree, 0, self.q1)
         if reached:
@@ -166,6 +169,7 @@ class Detour:
         return i, distance < SAME_POSTURE
 
     def _shorten(self, path: list[np.ndarray]) -> list[np.ndarray]:
+        """Return a path shortened by connections between random pairs of its postures."""
         for _ in range(SHORTCUT_ATTEMPTS):
             i, j = sorted(self.random.integers(len(path), size=2))
             if j - i < 2:
@@ -178,8 +182,9 @@ class Detour:
         return path
 
     def _sample(self) -> np.ndarray:
+        """Return a random posture near the straight motion, within joint limits."""
         robot, limits = self.robot, self.robot.limits
-        q = self._between(self.q0, self.q1, self.random.uniform())
+        q = self._interpolate(self.q0, self.q1, self.random.uniform())
         offset = self.random.choice(DEVIATION_SCALES) * self._deviation * self.random.normal(size=robot.nv)
         q = robot.integrate(q, offset, 1.0)
         q[7:] = np.clip(q[7:], limits.lower, limits.upper)
@@ -200,25 +205,32 @@ class Detour:
         found = search.run(task, q, 4, 1e-5, 1e-4, trust=STEP_LENGTH)
         if found.missed[: len(found.missed) - len(linear)].max(initial=0.0) > CONTACT_TOLERANCE_M:
             return None
-        return found.q if self._free(found.q) and self._free(self._between(q, found.q, 0.5)) else None
+        return (
+            found.q
+            if self._is_collision_free(found.q) and self._is_collision_free(self._interpolate(q, found.q, 0.5))
+            else None
+        )
 
-    def _free(self, q: np.ndarray) -> bool:
+    def _is_collision_free(self, q: np.ndarray) -> bool:
+        """Whether a posture keeps its clearances within `CLEARANCE_SLACK_M`."""
         pairs, distance, _ = self.nearness.near(q, self._watched)
         return bool((distance - self._clearances(q)[pairs]).min(initial=0.0) > -CLEARANCE_SLACK_M)
 
     def _clearances(self, q: np.ndarray) -> np.ndarray:
-        """Return the clearance of each pair (m); that of a swinging patch grows with the distance from its contacts."""
+        """Return the clearance of each pair (m); for a swinging patch it grows with the distance from its contacts."""
         clearance = self._clearance.copy()
         for pairs, patch in self._touching:
             p = self.robot.frame_pose(q, patch)[:3, 3]
-            distance = min(float(np.linalg.norm(p - place)) for place in self._places[patch])
+            distance = min(float(np.linalg.norm(p - position)) for position in self._contact_positions[patch])
             clearance[pairs] = np.minimum(clearance[pairs], CLEARANCE_PER_DISTANCE * distance - GRAZING_ALLOWANCE_M)
         return clearance
 
-    def _between(self, a: np.ndarray, b: np.ndarray, share: float) -> np.ndarray:
+    def _interpolate(self, a: np.ndarray, b: np.ndarray, share: float) -> np.ndarray:
+        """Return the posture at a share of the straight motion from a to b."""
         return np.asarray(self.robot.integrate(a, self.robot.difference(a, b), share))
 
     def _distance(self, a: np.ndarray, b: np.ndarray) -> float:
+        """Return the weighted distance between two postures (rad)."""
         return float(np.linalg.norm(self._weight * self.robot.difference(a, b)))
 
     def _length(self, path: list[np.ndarray]) -> float:
@@ -229,7 +241,10 @@ class Detour:
 
 
 class _Tree:
-    """Tree of postures, each with the index of its parent; arrays allow one extension of `MAX_STEPS` steps more."""
+    """Tree of postures, each with the index of its parent.
+
+    The array has room for `MAX_STEPS` steps and one more extension.
+    """
 
     def __init__(self, root: np.ndarray):
         self.q, self.count, self._parents = np.empty((2 * MAX_STEPS + STEPS_PER_SAMPLE, len(root))), 1, [-1]
@@ -250,9 +265,9 @@ class _Tree:
         return path[::-1]
 
 
-def _moves(robot: Robot, q: np.ndarray, patches: set[str]) -> np.ndarray:
-    """Return (nv,) whether each coordinate moves one of the patches."""
-    moves = np.zeros(robot.nv, dtype=bool)
+def _moving_coordinates(robot: Robot, q: np.ndarray, patches: set[str]) -> np.ndarray:
+    """Return a mask (nv,) of the coordinates that move one of the patches."""
+    mask = np.zeros(robot.nv, dtype=bool)
     for patch in patches:
-        moves |= np.abs(robot.frame_jacobian(q, patch)).max(axis=0) > 1e-9
-    return moves
+        mask |= np.abs(robot.frame_jacobian(q, patch)).max(axis=0) > 1e-9
+    return mask

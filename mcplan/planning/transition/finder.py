@@ -29,25 +29,26 @@ from mcplan.scene.environment import Environment
 from mcplan.settings.control import LIMB_ANGULAR_SPEED_RAD_S, ControlSettings
 
 LIFT_HEIGHTS_M = (0.0, 0.04, 0.08, 0.12, 0.16, 0.2, 0.25, 0.3)
-"""m: lift heights beyond the clearance, tried in turn until the motion is collision-free."""
+"""Lift heights beyond the clearance, for HRP-2, tried in turn until the motion is collision-free."""
 
 SLIDE_SPEED_M_S = 0.2
-"""m/s: largest speed of a moved object."""
+"""Largest speed of a moved object."""
 
-LOOK_INTERVALS = 16
-"""Knot intervals of a motion in `TransitionFinder.look`."""
+PROBE_INTERVALS = 16
+"""Number of knot intervals of a motion in `TransitionFinder.probe`."""
 
 PATH_TOLERANCE_M = 8e-3
-"""m: if the knots deviate more from the path of a patch, the patch follows the knots instead."""
+"""If the knots deviate more from the path of a patch, for HRP-2, the patch follows the knots instead."""
 
 TRANSPORT_INTERVALS = 2 * KNOT_INTERVALS
-"""Knot intervals of a motion with objects: more, since contacts on objects move between the knots."""
+"""Number of knot intervals of a motion with objects; it is larger, since contacts on objects move between the knots."""
 
 ZERO = np.zeros(3)
+"""Zero lift or approach."""
 
 
 class _LiftedSwing(NamedTuple):
-    """A motion in which a patch is lifted over obstacles, with its lift and approach (3,), (3,)."""
+    """A motion in which a patch is lifted over obstacles, with the vectors ``lift`` and ``approach`` (m)."""
 
     motion: BodyMotion
     lift: np.ndarray
@@ -59,13 +60,13 @@ PathMaker = Callable[[PostureTrajectory], dict[str, LimbPath | PosturePath]]
 
 
 class TransitionFinder:
-    """Finds segments of transitions in one scene.
+    """Finder of segments of transitions in one scene.
 
     Parameters
     ----------
     robot, environment : the scene.
-    settings : speeds, clearances, and usable shares of contacts.
-    collisions : collision model of the scene, if there is one already.
+    settings : speeds, clearances, and usable shares of friction and forces.
+    collisions : collision model of the scene; None: a new one.
     """
 
     def __init__(
@@ -84,31 +85,33 @@ class TransitionFinder:
 
     # -- segments by purpose ----------------------------------------------------------------------------------------
 
-    def shift(self, begin: Departure, q: np.ndarray) -> Segment:
+    def shift(self, departure: Departure, q: np.ndarray) -> Segment:
         """Find the motion of the body to posture q (nq,); patches in the air move with it.
 
-        Limbs that still rest on an old support first leave it along its normal, then follow the straight joint motion;
-        the body follows. If that is in collision they move with the body.
+        Limbs that still rest on an old support first leave it along its normal, then follow the straight joint motion,
+        and the body adapts. If that is in collision, the limbs move with the body.
         """
-        lifts = {patch: self._lift_off(begin, patch, contact, q) for patch, contact in begin.resting.items()}
+        lifts = {patch: self._lift_off(departure, patch, contact, q) for patch, contact in departure.resting.items()}
 
-        def path_of(straight: PostureTrajectory) -> dict[str, LimbPath | PosturePath]:
+        def make_paths(straight: PostureTrajectory) -> dict[str, LimbPath | PosturePath]:
             return {
                 patch: PosturePath(
-                    self.robot, patch, straight, self._place(begin.q, patch)[1], None, lift, ZERO, self.timing, 0.0,
-                    (1.0, 0.0),
+                    self.robot, patch, straight, self._patch_pose(departure.q, patch)[1], None, lift, ZERO, self.timing,
+                    0.0, (1.0, 0.0),
                 )
                 for patch, lift in lifts.items()
             }  # fmt: skip
 
-        touching = tuple(begin.resting.values())
-        straight = self.durations.straight(begin.q, q, begin.closed)
-        motion = self._with_body(begin, q, straight, touching, path_of)
-        motion = self._around(motion, begin, q, touching)
+        touching = tuple(departure.resting.values())
+        straight = self.durations.straight(departure.q, q, departure.closed)
+        motion = self._follow_paths(departure, q, straight, touching, make_paths)
+        motion = self._with_detour(motion, departure, q, touching)
         courses = tuple(SwingSpec(patch, "body", ZERO, ZERO, True) for patch in lifts)
-        return self._segment(begin, q, motion, courses, touching)
+        return self._segment(departure, q, motion, courses, touching)
 
-    def swing(self, begin: Departure, q: np.ndarray, added: Sequence[Contact], min_extra_lift: float = 0.0) -> Segment:
+    def swing(
+        self, departure: Departure, q: np.ndarray, added: Sequence[Contact], min_extra_lift: float = 0.0
+    ) -> Segment:
         """Find the motion of a patch to a new contact, and of the body to the posture q (nq,) there.
 
         From one support to another the patch lifts along the old normal, passes over obstacles in between, and comes
@@ -116,134 +119,138 @@ class TransitionFinder:
 
         Parameters
         ----------
-        added : the new contact; then those that the limb makes next, which are in place at the posture q, too.
-        min_extra_lift : lift height beyond the clearance (m) below which `look` found only collisions.
+        added : the new contact; then those that the limb makes next, with their patches in place at q, too.
+        min_extra_lift : lift height beyond the clearance (m) below which `probe` found only collisions.
         """
         contact, *following = added
-        touching = (*begin.resting.values(), *added)
-        duration = self.durations.straight(begin.q, q, begin.closed)
-        if contact.patch in begin.resting:
-            found = self._step(begin, contact, q, duration, touching, min_extra_lift)
+        touching = (*departure.resting.values(), *added)
+        duration = self.durations.straight(departure.q, q, departure.closed)
+        if contact.patch in departure.resting:
+            found = self._swing_between_supports(departure, contact, q, duration, touching, min_extra_lift)
             assert found is not None
             motion, course = found
         else:
-            motion, course = self._reach_out(begin, contact, q, duration, touching)
+            motion, course = self._swing_from_air(departure, contact, q, duration, touching)
         courses = [course]
         if motion.knots.unsmoothed <= LOST_DEFICIT_M:
-            # knee and toe of a shank come down together, otherwise the foot would block the knee. The knots follow
-            # the path of the knee, and the toes follow the knots: the shank cannot follow two paths
+            # knee and toe of a shank come down together, otherwise the foot would block the knee. The knots follow the
+            # path of the knee, and the toes follow the knots, since the shank cannot follow two paths
             courses += [SwingSpec(other.patch, "body", ZERO, ZERO, False, other, True) for other in following]
-        return self._segment(begin, q, motion, tuple(courses), touching)
+        return self._segment(departure, q, motion, tuple(courses), touching)
 
-    def look(self, begin: Departure, q: np.ndarray, added: Sequence[Contact]) -> Knots:
+    def probe(self, departure: Departure, q: np.ndarray, added: Sequence[Contact]) -> Knots:
         """Find knots of a swing, faster than `swing`: few heights, the body free to move, no duration.
 
-        The result tells whether a path exists; the further attempts of `swing` seldom change that.
+        The result shows whether a path exists; the further attempts of `swing` seldom change that.
         """
         contact, *_ = added
-        patch, old, touching = contact.patch, begin.resting.get(contact.patch), (*begin.resting.values(), *added)
-        duration = self.durations.straight(begin.q, q, begin.closed)
+        patch, touching = contact.patch, (*departure.resting.values(), *added)
+        old = departure.resting.get(patch)
+        duration = self.durations.straight(departure.q, q, departure.closed)
         heights = self.heights[::2]
         best: Knots | None = None
-        lowest = 0.0
+        min_extra_lift = 0.0
         for extra_lift in (None, *heights) if old is None else (*heights, None):
             paths = {}
             if extra_lift is not None:
-                if extra_lift < lowest:
+                if extra_lift < min_extra_lift:
                     continue
                 lift, approach = lift_and_approach(
-                    self._place(begin.q, patch)[1], contact, old, self.settings.avoidance.swing_clearance + extra_lift
+                    self._patch_pose(departure.q, patch)[1],
+                    contact,
+                    old,
+                    self.settings.avoidance.swing_clearance + extra_lift,
                 )
-                paths = {patch: self._swing_path(begin, contact, q, lift, approach, duration)}
+                paths = {patch: self._swing_path(departure, contact, q, lift, approach, duration)}
             T = max([duration, *(path.duration for path in paths.values())])
-            knots = self.motions.along(self.knots, begin, q, T, touching, paths, LOOK_INTERVALS)
+            knots = self.motions.guided_knots(self.knots, departure, q, T, touching, paths, PROBE_INTERVALS)
             if best is None or knots.missed < best.missed:
                 best = knots
             if best.missed <= MAX_DEFICIT_M:
-                return replace(best, min_extra_lift=lowest)
+                return replace(best, min_extra_lift=min_extra_lift)
             if extra_lift is not None:
-                lowest = extra_lift + knots.missed - MAX_DEFICIT_M
+                min_extra_lift = extra_lift + knots.missed - MAX_DEFICIT_M
         assert best is not None
-        guides = self.motions.detour(begin, q, touching)
-        around = best if guides is None else self.knots.find(guides, begin.closed, (), touching)
-        return around if around.missed <= MAX_DEFICIT_M else best
+        guides = self.motions.detour(departure, q, touching)
+        detour = best if guides is None else self.knots.find(guides, departure.closed, (), touching)
+        return detour if detour.missed <= MAX_DEFICIT_M else best
 
-    def retraction(self, begin: Departure, patch: str) -> Segment:
+    def retraction(self, departure: Departure, patch: str) -> Segment:
         """Find the motion that lifts a patch without a next contact clear of its support; the body moves, too."""
-        old = begin.resting[patch]
-        place, height = self._place(begin.q, patch)[1], self.settings.avoidance.swing_clearance
-        q = self.knots.lifted(begin.q, begin.closed, patch, place, height * old.normal)
-        duration = max(self.timing.duration(height), self.durations.straight(begin.q, q, begin.closed))
-        motion = self.motions.find(begin, q, duration, (old,), {})
-        motion = self.motions.slowed(motion, begin.closed)
-        return self._segment(begin, q, motion, (SwingSpec(patch, "body", ZERO, ZERO, True),), (old,))
+        old = departure.resting[patch]
+        position, height = self._patch_pose(departure.q, patch)[1], self.settings.avoidance.swing_clearance
+        q = self.knots.lift_patch(departure.q, departure.closed, patch, position, height * old.normal)
+        duration = max(self.timing.duration(height), self.durations.straight(departure.q, q, departure.closed))
+        motion = self.motions.find(departure, q, duration, (old,), {})
+        motion = self.motions.slow_down(motion, departure.closed)
+        return self._segment(departure, q, motion, (SwingSpec(patch, "body", ZERO, ZERO, True),), (old,))
 
     def transport(
-        self, begin: Departure, q: np.ndarray, contacts: tuple[Contact, ...], objects: dict[str, np.ndarray]
+        self, departure: Departure, q: np.ndarray, contacts: tuple[Contact, ...], objects: dict[str, np.ndarray]
     ) -> Segment:
-        """Find the motion of the body to q (nq,) while objects, with the contacts on them, move straight.
+        """Find the motion of the body to q (nq,) while objects, with the contacts on them, move along straight paths.
 
         Parameters
         ----------
-        contacts : the contacts of the departure, in their places at the end.
-        objects : {name: (7,)} their poses at the end.
+        contacts : the contacts of the departure at their poses at the end.
+        objects : {name: (7,)} poses of the objects at the end.
         """
         paths = [
             ObjectPath.of(thing, objects[thing.name]) for thing in self.environment.objects if thing.name in objects
         ]
         speeds = [(path.length / SLIDE_SPEED_M_S, path.angle / LIMB_ANGULAR_SPEED_RAD_S) for path in paths]
-        duration = max(self.durations.straight(begin.q, q, begin.closed), 15 / 8 * float(np.max(speeds)))
+        duration = max(self.durations.straight(departure.q, q, departure.closed), 15 / 8 * float(np.max(speeds)))
         times = np.linspace(0.0, duration, TRANSPORT_INTERVALS + 1)
         shares = [k / TRANSPORT_INTERVALS for k in range(1, TRANSPORT_INTERVALS)]
-        between = [contacts_at(begin.closed, contacts, paths, share, self.environment) for share in shares]
-        guides = straight_knots(self.robot, begin.q, q, TRANSPORT_INTERVALS)
+        between = [contacts_at(departure.closed, contacts, paths, share, self.environment) for share in shares]
+        guides = straight_knots(self.robot, departure.q, q, TRANSPORT_INTERVALS)
 
         def poses(share: float) -> dict[str, Pose]:
             return {path.name: path.at(share) for path in paths}
 
-        knots = self.knots.find(guides, [begin.closed, *between, contacts], objects=poses)
-        motion = self.motions.timed(knots, times, begin.closed)
-        slow = self.motions.slowed(motion, begin.closed)
-        segment = self._segment(begin, q, slow, (), (), poses)
+        knots = self.knots.find(guides, [departure.closed, *between, contacts], objects=poses)
+        motion = self.motions.with_timing(knots, times, departure.closed)
+        slow_motion = self.motions.slow_down(motion, departure.closed)
+        segment = self._segment(departure, q, slow_motion, (), (), poses)
         return replace(segment, contacts=contacts, objects=objects)
 
     # -- motions of a patch -------------------------------------------------------------------------------------------
 
-    def _step(
+    def _swing_between_supports(
         self,
-        begin: Departure,
+        departure: Departure,
         contact: Contact,
         q: np.ndarray,
         duration: float,
         touching: tuple[Contact, ...],
         min_extra_lift: float,
-        bound: float = np.inf,
+        max_deficit: float = np.inf,
     ) -> tuple[BodyMotion, SwingSpec] | None:
         """Find the motion from one support to another, as low as obstacles in between allow.
 
         A patch in the air is lifted along the normal of its new support. If every height is in collision the patch is
         lifted by the body motion, if that is collision-free: a knee below its hip cannot move straight up alone.
-        Return None if the deficit is ``bound`` (m) or more.
+        Return None if the deficit is ``max_deficit`` (m) or more.
         """
-        patch, old = contact.patch, begin.resting.get(contact.patch)
-        swing = self._lifted_swing(begin, contact, q, duration, touching, min_extra_lift)
-        by_body: BodyMotion | None = None
+        patch, old = contact.patch, departure.resting.get(contact.patch)
+        swing = self._lifted_swing(departure, contact, q, duration, touching, min_extra_lift)
+        body_lift: BodyMotion | None = None
         if old is not None and (swing.motion.missed > GOOD_DEFICIT_M or not swing.motion.held):
-            by_body = self.motions.raised(begin, old, q, duration, touching)
-            by_body = self.motions.around(by_body, begin, q, touching, old)
-        if swing.motion.missed >= bound:
+            body_lift = self.motions.find_raised(departure, old, q, duration, touching)
+            body_lift = self.motions.with_detour(body_lift, departure, q, touching, old)
+        if swing.motion.missed >= max_deficit:
             return None
-        if by_body is not None and by_body.rank < swing.motion.rank and by_body.missed <= MAX_DEFICIT_M:
-            slow = self.motions.slowed(by_body, begin.closed)
-            return slow, SwingSpec(patch, "body", ZERO, ZERO, True, contact)
-        slow = self.motions.slowed(swing.motion, begin.closed)
+        if body_lift is not None and body_lift.rank < swing.motion.rank and body_lift.missed <= MAX_DEFICIT_M:
+            slow_motion = self.motions.slow_down(body_lift, departure.closed)
+            return slow_motion, SwingSpec(patch, "body", ZERO, ZERO, True, contact)
+        slow_motion = self.motions.slow_down(swing.motion, departure.closed)
         if swing.motion.knots.path_error > self.robot.scale.leg * PATH_TOLERANCE_M:  # the knots go around an obstacle
-            return slow, SwingSpec(patch, "body", ZERO, ZERO, old is not None, contact)
-        return slow, SwingSpec(patch, "own", swing.lift, swing.approach, old is not None, contact)
+            return slow_motion, SwingSpec(patch, "body", ZERO, ZERO, old is not None, contact)
+        return slow_motion, SwingSpec(patch, "own", swing.lift, swing.approach, old is not None, contact)
 
     def _lifted_swing(
         self,
-        begin: Departure,
+        departure: Departure,
         contact: Contact,
         q: np.ndarray,
         duration: float,
@@ -252,36 +259,36 @@ class TransitionFinder:
     ) -> _LiftedSwing:
         """Find the motion of a patch over obstacles, at the first height at which it is collision-free.
 
-        Skip heights that gain less than the deficit at a lower one.
+        A height is skipped if it exceeds a lower one by less than the deficit there.
         """
-        start, old = self._place(begin.q, contact.patch)[1], begin.resting.get(contact.patch)
-        best, lowest = None, min(min_extra_lift, self.heights[-1])
+        start, old = self._patch_pose(departure.q, contact.patch)[1], departure.resting.get(contact.patch)
+        best, lower_bound = None, min(min_extra_lift, self.heights[-1])
         clearance = self.settings.avoidance.swing_clearance
         for extra_lift in self.heights:
-            if extra_lift < lowest:
+            if extra_lift < lower_bound:
                 continue
             lift, approach = lift_and_approach(start, contact, old, clearance + extra_lift)
-            path = self._swing_path(begin, contact, q, lift, approach, duration)
-            motion = self.motions.find(begin, q, path.duration, touching, {contact.patch: path})
+            path = self._swing_path(departure, contact, q, lift, approach, duration)
+            motion = self.motions.find(departure, q, path.duration, touching, {contact.patch: path})
             if best is None or motion.rank < best.motion.rank:
                 best = _LiftedSwing(motion, lift, approach)
             if motion.missed <= GOOD_DEFICIT_M:
                 break
-            lowest = extra_lift + motion.missed - MAX_DEFICIT_M
+            lower_bound = extra_lift + motion.missed - MAX_DEFICIT_M
         assert best is not None
         return best
 
-    def _reach_out(
-        self, begin: Departure, contact: Contact, q: np.ndarray, duration: float, touching: tuple[Contact, ...]
+    def _swing_from_air(
+        self, departure: Departure, contact: Contact, q: np.ndarray, duration: float, touching: tuple[Contact, ...]
     ) -> tuple[BodyMotion, SwingSpec]:
         """Find the motion from the air to a support: along the straight joint motion, or over obstacles on it."""
-        patch, (_, start) = contact.patch, self._place(begin.q, contact.patch)
+        patch, (_, start) = contact.patch, self._patch_pose(departure.q, contact.patch)
         distance = float(np.linalg.norm(contact.p - start))
-        # a patch that another one of its limb has brought to its place is not lifted first
+        # a patch that is already near its contact, moved there with another patch of its limb, is not lifted first
         approach = min(self.settings.avoidance.edge_clearance, distance) * contact.normal
 
-        def path_of(straight: PostureTrajectory) -> dict[str, LimbPath | PosturePath]:
-            end = self._end(contact, q)
+        def make_paths(straight: PostureTrajectory) -> dict[str, LimbPath | PosturePath]:
+            end = self._contact_pose(contact, q)
             return {
                 patch: PosturePath(
                     self.robot, patch, straight, start, end, ZERO, approach, self.timing, 0.0, (0.0, 1.0)
@@ -289,92 +296,108 @@ class TransitionFinder:
             }
 
         duration_bound = max(duration, self.timing.duration(distance + float(np.linalg.norm(approach))))
-        motion = self._with_body(begin, q, duration_bound, touching, path_of)
+        motion = self._follow_paths(departure, q, duration_bound, touching, make_paths)
         if motion.missed > GOOD_DEFICIT_M:
-            lifted = self._step(begin, contact, q, duration, touching, 0.0, motion.missed)
+            lifted = self._swing_between_supports(departure, contact, q, duration, touching, 0.0, motion.missed)
             if lifted is not None:
                 return lifted
-        around = self._around(motion, begin, q, touching)
-        return around, SwingSpec(patch, "body", ZERO, ZERO, False, contact)
+        with_detour = self._with_detour(motion, departure, q, touching)
+        return with_detour, SwingSpec(patch, "body", ZERO, ZERO, False, contact)
 
-    def _around(self, motion: BodyMotion, begin: Departure, q: np.ndarray, touching: tuple[Contact, ...]) -> BodyMotion:
-        """Return the motion, or one around an obstacle if it is in collision, slowed down to the speed limits."""
-        around = self.motions.around(motion, begin, q, touching)
-        return self.motions.slowed(around, begin.closed)
-
-    def _with_body(
-        self, begin: Departure, q: np.ndarray, duration: float, touching: tuple[Contact, ...], path_of: PathMaker
+    def _with_detour(
+        self, motion: BodyMotion, departure: Departure, q: np.ndarray, touching: tuple[Contact, ...]
     ) -> BodyMotion:
-        """Find a motion in which the body follows guided patches, or moves freely if that is in collision."""
-        for _ in range(2):  # a slower motion has another path: limbs lift as fast as before
-            paths = path_of(PostureTrajectory(begin.q, q, duration))
-            motion = self.motions.find(begin, q, duration, touching, paths)
+        """Return the motion, or one around an obstacle if it is in collision, slowed down to the speed limits."""
+        result = self.motions.with_detour(motion, departure, q, touching)
+        return self.motions.slow_down(result, departure.closed)
+
+    def _follow_paths(
+        self, departure: Departure, q: np.ndarray, duration: float, touching: tuple[Contact, ...], make_paths: PathMaker
+    ) -> BodyMotion:
+        """Find a motion in which patches follow paths, or the body moves freely if that is in collision."""
+        for _ in range(2):  # a slower motion has another path, since limbs lift as fast as before
+            paths = make_paths(PostureTrajectory(departure.q, q, duration))
+            motion = self.motions.find(departure, q, duration, touching, paths)
             if paths and motion.missed > GOOD_DEFICIT_M:
-                free = self.motions.find(begin, q, duration, touching, {})
+                free = self.motions.find(departure, q, duration, touching, {})
                 if free.missed < motion.missed:
                     motion = free
             if motion.stretch <= STRETCH_TOLERANCE:
                 return motion
             duration *= motion.stretch
-        return self.motions.slowed(motion, begin.closed)
+        return self.motions.slow_down(motion, departure.closed)
 
     def _segment(
         self,
-        begin: Departure,
+        departure: Departure,
         end: np.ndarray,
         motion: BodyMotion,
         courses: tuple[SwingSpec, ...],
         touching: tuple[Contact, ...],
         objects: ObjectPoses | None = None,
     ) -> Segment:
+        """Return the segment of a motion, with the closest approach of bodies at its knots."""
         knots, near = motion.knots, ClosestApproach(None, ())
         for k, q in enumerate(knots.q):
-            moved = objects and objects(k / (len(knots.q) - 1))
-            here = self.collisions.smallest(q, (), (*begin.closed, *touching), moved)
-            if here is not None and (near.distance is None or here.distance < near.distance):
-                near = ClosestApproach(float(here.distance), (here.pair.a, here.pair.b))
+            object_poses = objects and objects(k / (len(knots.q) - 1))
+            closest = self.collisions.smallest(q, (), (*departure.closed, *touching), object_poses)
+            if closest is not None and (near.distance is None or closest.distance < near.distance):
+                near = ClosestApproach(float(closest.distance), (closest.pair.a, closest.pair.b))
         com = self.robot.com(knots.q)
-        knots.q[[0, -1]] = begin.q, end
+        knots.q[[0, -1]] = departure.q, end
         return Segment(
-            begin.closed, motion.times, knots.q, com, courses, None, near, knots.missed, knots.worst, motion.held
+            departure.closed, motion.times, knots.q, com, courses, None, near, knots.missed, knots.worst, motion.held
         )
 
     # -- parts ------------------------------------------------------------------------------------------------------
 
     def _swing_path(
-        self, begin: Departure, contact: Contact, q: np.ndarray, lift: np.ndarray, approach: np.ndarray, duration: float
+        self,
+        departure: Departure,
+        contact: Contact,
+        q: np.ndarray,
+        lift: np.ndarray,
+        approach: np.ndarray,
+        duration: float,
     ) -> LimbPath:
-        start, tight = self._place(begin.q, contact.patch), (float(contact.patch in begin.resting), 1.0)
-        return LimbPath(start, self._end(contact, q), lift, approach, self.timing, 0.0, duration, tight)
+        start = self._patch_pose(departure.q, contact.patch)
+        tightness = float(contact.patch in departure.resting), 1.0
+        return LimbPath(start, self._contact_pose(contact, q), lift, approach, self.timing, 0.0, duration, tightness)
 
-    def _lift_off(self, begin: Departure, patch: str, old: Contact, q: np.ndarray) -> np.ndarray:
+    def _lift_off(self, departure: Departure, patch: str, old: Contact, q: np.ndarray) -> np.ndarray:
         """Return the lift (3,) with which a patch leaves its support when its limb moves with the body.
 
         A rising patch lifts no higher than it rises; a patch that moves sideways lifts enough not to graze the support;
-        a patch that goes below its support lifts over the edge.
+        a patch that moves below its support lifts clear of the edge.
         """
         clearance = self.settings.avoidance.swing_clearance
-        step = self._place(q, patch)[1] - self._place(begin.q, patch)[1]
+        step = self._patch_pose(q, patch)[1] - self._patch_pose(departure.q, patch)[1]
         rise = float(step @ old.normal)
         height = clearance if rise <= 0.0 else float(np.clip(rise, 0.3 * clearance, clearance))
         return old.normal * (height if rise > -clearance else self.settings.avoidance.edge_clearance)
 
-    def _place(self, q: np.ndarray, patch: str) -> tuple[np.ndarray, np.ndarray]:
+    def _patch_pose(self, q: np.ndarray, patch: str) -> tuple[np.ndarray, np.ndarray]:
         X = self.robot.frame_pose(q, patch)
         return X[:3, :3], X[:3, 3]
 
-    def _end(self, contact: Contact, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _contact_pose(self, contact: Contact, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the pose of a patch at its contact; free coordinates as in the posture q."""
-        return allowed_pose(contact, self._place(q, contact.patch))
+        return allowed_pose(contact, self._patch_pose(q, contact.patch))
 
 
 def lift_and_approach(
     start: np.ndarray, contact: Contact, old: Contact | None, clearance: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the lift of a swinging patch off its old support, and its approach to the new one (3,), (3,).
+    """Return the lift (3,) of a swinging patch off its old support, and its approach (3,) to the new one.
 
-    The patch keeps ``clearance`` (m) from both places, along either normal. A patch in the air is lifted along the
-    normal of its new support.
+    Between them the patch is at least ``clearance`` (m) above both contacts, along either normal. A patch in the air is
+    lifted along the normal of its new support.
+
+    Parameters
+    ----------
+    start : (3,) position of the patch at the beginning, m.
+    contact, old : its new contact, and the contact that it leaves, or None.
+    clearance : m.
     """
     step, normal = contact.p - start, (old or contact).normal
     lift = normal * max(clearance, clearance + float(step @ normal))

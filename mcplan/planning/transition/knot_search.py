@@ -1,9 +1,10 @@
-"""Waypoints (knots) of a motion: collision-free postures on the contacts, one after the other by inverse kinematics.
+"""Waypoints (knots) of a motion: collision-free postures on the contacts, found in sequence by inverse kinematics.
 
 The straight joint-space motion between two feasible postures may open contacts, lose balance, or pass through an
-obstacle. `KnotSearch` finds postures near it that satisfy these constraints. The inverse kinematics is skipped where
-the offset of the previous knot already gives such a posture. Finally the path is smoothed. `PathJointLimits` keeps
-joints away from their limits, `CollisionAvoidingIK` keeps bodies apart.
+obstacle. `KnotSearch` finds postures near it, or near other guides, that satisfy these constraints. The inverse
+kinematics is skipped if the offset of the previous knot from its guide already leads to such a posture. Finally the
+path is smoothed. `PathJointLimits` gives bounds that keep joints away from their limits, `CollisionAvoidingIK` keeps
+clearances between bodies.
 """
 
 from collections.abc import Iterable, Sequence
@@ -25,7 +26,7 @@ from mcplan.planning.transition.knots import (
     ObjectPoses,
     PatchPath,
     PathViolation,
-    draw_inside,
+    move_off_limits,
     smooth_offsets,
 )
 from mcplan.planning.transition.nearness import (
@@ -40,20 +41,20 @@ from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment
 
 JOINT_MARGIN_RAD = 0.05
-"""rad or m: distance from joint limits along a path, if the ends keep more: a joint at its limit corrects no error."""
+"""Distance (rad or m) from joint limits along a path, because a joint at its limit cannot correct errors."""
 
 JOINT_MARGIN_SHARE = 0.8
-"""The same as a share of the distance at the ends, if that is less."""
+"""The distance is at most this share of the smaller distance at the two ends."""
 
 FOLD_MARGIN_RAD = 0.25
-"""rad: the same for knees and elbows of limbs in contact: distance from the straight limb."""
+"""Distance of knees and elbows of limbs in contact from the straight limb, bounded in the same manner."""
 
 AT_BOUND_RAD = 1e-6
-"""rad or m: a joint this close to a bound counts as at the bound."""
+"""A joint this close (rad or m) to a bound counts as at the bound."""
 
 
 class PathJointLimits:
-    """Joint limits of a robot on the path between two postures.
+    """Bounds of the joints of a robot on the path between two postures.
 
     Parameters
     ----------
@@ -67,57 +68,58 @@ class PathJointLimits:
     def between(self, ends: np.ndarray, patches: Iterable[str]) -> np.ndarray:
         """Return bounds (2, n) that keep a path nearly as far from the limits as its ends (2, n) are.
 
-        The limbs of ``patches``, in contact along the whole path, also stay bent if both ends bend them to one side.
+        Limbs of ``patches``, which are in contact along the whole path, also stay bent if both ends bend them to the
+        same side.
         """
         lower, upper = self.limits
-        full = np.minimum(JOINT_MARGIN_RAD, 0.5 * (upper - lower))
-        margin = np.minimum(JOINT_MARGIN_SHARE * np.array([ends.min(axis=0) - lower, upper - ends.max(axis=0)]), full)
+        cap = np.minimum(JOINT_MARGIN_RAD, 0.5 * (upper - lower))
+        margin = np.minimum(JOINT_MARGIN_SHARE * np.array([ends.min(axis=0) - lower, upper - ends.max(axis=0)]), cap)
         bounds = np.array(
             [np.maximum(lower + margin[0], self.widest[0]), np.minimum(upper - margin[1], self.widest[1])]
         )
         for fold in self.robot.folds_of(patches):
-            one, other = ends[:, fold.joint] - fold.straight
-            if one * other > 0.0:
-                fold.keep_bent(bounds, one, JOINT_MARGIN_SHARE * min(abs(one), abs(other), FOLD_MARGIN_RAD))
+            bend0, bend1 = ends[:, fold.joint] - fold.straight
+            if bend0 * bend1 > 0.0:
+                fold.keep_bent(bounds, bend0, JOINT_MARGIN_SHARE * min(abs(bend0), abs(bend1), FOLD_MARGIN_RAD))
         return bounds
 
     def are_active(self, limit: np.ndarray, q: np.ndarray) -> bool:
-        """Say whether a joint of postures (..., nq) is at or beyond bounds (2, n) that could be widened."""
+        """Return whether a joint of postures (..., nq) is at or beyond bounds (2, n) that could be widened."""
         lower, upper = limit
-        low = (lower > self.widest[0]) & (q[..., 7:] < lower + AT_BOUND_RAD)
-        high = (upper < self.widest[1]) & (q[..., 7:] > upper - AT_BOUND_RAD)
-        return bool((low | high).any())
+        at_lower = (lower > self.widest[0]) & (q[..., 7:] < lower + AT_BOUND_RAD)
+        at_upper = (upper < self.widest[1]) & (q[..., 7:] > upper - AT_BOUND_RAD)
+        return bool((at_lower | at_upper).any())
 
 
 CONTACT_TOLERANCE_M = 1e-3
-"""m, rad: contact error of a posture on the path; the controller corrects it."""
+"""Allowed contact error (m, rad) of a posture on the path; the controller corrects it."""
 
 FIT_TOLERANCE_M = 1e-3
-"""m, rad: a posture with smaller errors of contacts and desired clearances is accepted without inverse kinematics."""
+"""A posture with smaller errors (m, rad) of contacts and desired clearances is accepted without inverse kinematics."""
 
 MAX_ROUNDS = 10
 """Maximum number of rounds of inverse kinematics per posture; each begins with new distances."""
 
 IK_STEPS = 8
-"""Steps of the inverse kinematics per round."""
+"""Maximum number of steps of the inverse kinematics per round."""
 
 MIN_GAIN_M = 2e-4
-"""m, rad: a round that gains less is idle; the nearest points of a pair may alternate."""
+"""A round that reduces the deficit (m, rad) by less is idle; the nearest points of a pair may alternate."""
 
 MAX_IDLE_ROUNDS = 2
-"""Idle rounds in a row after which the search ends."""
+"""Number of successive idle rounds after which the search ends."""
 
 MAX_PUSH_M = 0.02
-"""m: largest increase of a pair's distance per round, for a robot of the size of HRP-2."""
+"""Largest increase of a pair's distance per round, for HRP-2; scaled by leg length."""
 
 TRUST_RADIUS = 0.2
-"""m, rad: bound of a step in each coordinate, within which distances are nearly linear."""
+"""Bound of a step in each coordinate (m, rad), within which distances are nearly linear."""
 
 ROW_TOLERANCE = 1e-6
-"""m, rad: tolerance of the constraints of the inverse kinematics."""
+"""Tolerance of the constraints of the inverse kinematics (m, rad)."""
 
 STEP_TOLERANCE = 1e-4
-"""m, rad: a smaller step ends the search."""
+"""A smaller step (m, rad) ends the search."""
 
 
 class CollisionAvoidingIK:
@@ -125,7 +127,7 @@ class CollisionAvoidingIK:
 
     Parameters
     ----------
-    nearness : of the scene.
+    nearness : distances of the bodies of the scene.
     search : the inverse kinematics, with its weights and joint margins.
     """
 
@@ -137,37 +139,38 @@ class CollisionAvoidingIK:
     def solve(
         self, task: PostureTargets, start: np.ndarray, clearance: DesiredClearance, watched: np.ndarray
     ) -> tuple[np.ndarray, float]:
-        """Find a posture for a task with clearances of the watched pairs, from ``start`` (nq,).
+        """Find a posture that satisfies a task, with clearances of the watched pairs (mask), from ``start`` (nq,).
 
-        Returns
-        -------
-        The posture with the smallest deficit, and the deficit (m, rad).
+        Return the posture with the smallest deficit found, and the deficit (m, rad).
         """
         surroundings, measures = self.nearness.surroundings_at(clearance.objects), self._measures
         scratch = self.search.scratch_for(task, len(watched))
         q, report = np.array(start, dtype=float), self.search.report
-        best, smallest, best_slack, idle = start, np.inf, -np.inf, 0
-        near = core.find_near(self._tree, surroundings, q, watched)
+        best_posture, smallest_deficit, best_slack, idle_rounds = start, np.inf, -np.inf, 0
+        count = core.find_near(self._tree, surroundings, q, watched)
         for _ in range(MAX_ROUNDS):
-            near = core.search_with_distance_rows(
-                self._tree, surroundings, near, task, self._rule, q, clearance.desired, clearance.sufficient, watched,
+            count = core.search_with_distance_rows(
+                self._tree, surroundings, count, task, self._rule, q, clearance.desired, clearance.sufficient, watched,
                 self._max_push, scratch, report, measures,
             )  # fmt: skip
-            if near == core.NOT_FINITE:
+            if count == core.NOT_FINITE:
                 raise SolverFailed("posture search along the path: numbers that are not finite")
-            violation, slack = measures[core.TASK_VIOLATION], measures[core.MIN_SURPLUS]
-            deficit = max(violation - CONTACT_TOLERANCE_M, measures[core.MAX_DEFICIT])
-            idle = 0 if deficit < smallest - MIN_GAIN_M or slack > best_slack + MIN_GAIN_M else idle + 1
-            if deficit < smallest:
-                best, smallest = q.copy(), float(deficit)
+            deficit, slack = max(measures[core.TASK_VIOLATION] - CONTACT_TOLERANCE_M, measures[core.MAX_DEFICIT]), measures[core.MIN_SURPLUS]
+            idle_rounds = (
+                0 if deficit < smallest_deficit - MIN_GAIN_M or slack > best_slack + MIN_GAIN_M else idle_rounds + 1
+            )
+            if deficit < smallest_deficit:
+                best_posture, smallest_deficit = q.copy(), float(deficit)
             best_slack = max(best_slack, slack)
-            done = violation <= CONTACT_TOLERANCE_M / 10 and slack > -FIT_TOLERANCE_M
-            if done or idle == MAX_IDLE_ROUNDS:
+            converged = measures[core.TASK_VIOLATION] <= CONTACT_TOLERANCE_M / 10 and slack > -FIT_TOLERANCE_M
+            if converged or idle_rounds == MAX_IDLE_ROUNDS:
                 break
-        return best, smallest
+        return best_posture, smallest_deficit
 
-    def fits(self, task: PostureTargets, q: np.ndarray, clearance: DesiredClearance, watched: np.ndarray) -> bool:
-        """Say whether a posture satisfies the task and the desired clearances within `FIT_TOLERANCE_M`."""
+    def is_feasible(
+        self, task: PostureTargets, q: np.ndarray, clearance: DesiredClearance, watched: np.ndarray
+    ) -> bool:
+        """Return whether a posture satisfies a task and the desired clearances within `FIT_TOLERANCE_M`."""
         scratch = self.search.scratch_for(task, 0)
         surroundings = self.nearness.surroundings_at(clearance.objects)
         return bool(
@@ -176,33 +179,33 @@ class CollisionAvoidingIK:
 
 
 CURVE_TOLERANCE_M = 1e-3
-"""m, rad: contact error of the curve between knots below which it counts as zero."""
+"""Contact errors (m, rad) of the curve below this count as zero."""
 
 CURVE_ERROR_WEIGHT = 6.0
-"""Weight of the contact error beyond it: 1.8 mm at a contact count as much as the largest accepted clearance deficit,
-since a sole that is 2 mm deep in its support overlaps it."""
+"""Weight of the contact error beyond it. So 1.8 mm at a contact count as much as `MAX_DEFICIT_M`, the largest accepted
+clearance deficit, since a sole 2 mm deep in its support is in collision."""
 
 MAX_CHECKS_PER_PIECE = 32
-"""Maximum number of intervals between two knots at which distances are checked, where bodies may come too close."""
+"""Maximum number of intervals between two knots at whose ends distances are checked, if bodies may come too close."""
 
 KNOT_STRIDE = 3
-"""Every so many knots one is found first; those in between are interpolated, and searched for only if that fails."""
+"""Every third knot is found first; those between are interpolated, and searched for only if that fails."""
 
 FIXED_ORIENTATION_M = 0.02
-"""m: within this distance of an end of its path a patch has its orientation of that end."""
+"""Within this distance of an end of its path a patch has the orientation of that end; scaled by leg length."""
 
 SMOOTHING_SWEEPS = 3
-"""Smoothing passes over the postures."""
+"""Number of smoothing passes over the postures."""
 
 SMOOTHINGS = ((6, 4), (3, 2), (1, 1), (0, 1))
-"""Passes of the smoothing filter (1, 2, 1) / 4, and knots at either end over which the path leaves the guides with a
-minimum-jerk profile. Tried in turn: strong smoothing may lead through an obstacle."""
+"""Arguments ``passes`` and ``ease`` of `smooth_offsets`, tried in turn, since strong smoothing may lead through an
+obstacle."""
 
 MAX_SMOOTHED_DEFICIT_M = 0.01
-"""m, rad: a path with a greater deficit is not smoothed."""
+"""A path with a greater deficit (m, rad) is not smoothed by sweeps over its postures."""
 
 SMOOTHING_TOLERANCE_M = 1e-3
-"""m, rad: deficit accepted after smoothing."""
+"""Deficit (m, rad) accepted after smoothing."""
 
 
 class KnotSearch:
@@ -210,9 +213,16 @@ class KnotSearch:
 
     Parameters
     ----------
-    finder : of the scene.
+    finder : knot finder of the scene.
     guides, contacts, guided, touching, keep_end_clearance, objects : see `KnotFinder.find`.
     limit : (2, n) bounds of the joints.
+
+    Attributes
+    ----------
+    tasks, clearances : constraints of each knot.
+    closed : closed contacts at each knot.
+    watched : (P,) mask of the pairs to check.
+    q, deficits, offsets : posture (nq,) of each knot, its deficit (m, rad), and its offset (nv,) from the guide.
     """
 
     def __init__(
@@ -232,7 +242,7 @@ class KnotSearch:
         self.guides, self.last = guides, len(guides) - 1
         self.tasks, self.clearances = list[PostureTargets](), list[DesiredClearance]()
         self.closed = at_knots(contacts, len(guides))
-        self.contacts_move = any(here is not self.closed[0] for here in self.closed)
+        self.contacts_move = any(contacts_ is not self.closed[0] for contacts_ in self.closed)
         self.watched = self.nearness.watched(self.closed[0])
         self.q, self.deficits = guides.copy(), np.zeros(len(guides))
         self.offsets = np.zeros((len(guides), self.robot.nv))
@@ -242,142 +252,144 @@ class KnotSearch:
     def run(self) -> Knots:
         """Return the smoothed knots, or unsmoothed ones if they are in collision."""
         self._define_tasks()
-        self._march()
+        self._find_knots()
         self._search_from_neighbours()
-        self._sweep()
+        self._smooth_postures()
         q, unsmoothed = self.q, float(self.deficits.max())
         if unsmoothed > MAX_DEFICIT_M:  # smoothing does not make it collision-free
             worst = self._worst()
             return Knots(q, unsmoothed, unsmoothed, worst, check_separation=self._checks_separation(worst))
-        smooth, deficit, worst, path_error = self._smoothed()
+        smooth, deficit, worst, path_error = self._smoothed_knots()
         worst = self._worst() if unsmoothed > deficit else worst
         return Knots(smooth, max(unsmoothed, deficit), unsmoothed, worst, path_error, self._checks_separation(worst))
 
     def _define_tasks(self) -> None:
-        """Set up the task of each knot: on its contacts, near its guide, with the clearance that the ends allow."""
+        """Set up the constraints of each knot: contacts, balance, guided patches, clearances that the ends allow."""
         finder, robot, last, guides = self.finder, self.robot, self.last, self.guides
         com = robot.com(guides)
-        supports = [finder.support(here, com[k]) for k, here in enumerate(self.closed)]
-        held = [[contact_rows(robot, finder.environment, contact, None) for contact in here] for here in self.closed]
+        supports = [finder.support(contacts, com[k]) for k, contacts in enumerate(self.closed)]
+        contact_rows_by_knot = [
+            [contact_rows(robot, finder.environment, contact, None) for contact in contacts] for contacts in self.closed
+        ]
         objects = [self.objects and self.objects(k / last) for k in range(last + 1)]
         touching = [(list(finder.collisions.pairs_of([contact])), contact.patch) for contact in self.touching]
         ends = self.nearness.distances(guides[0], objects[0]), self.nearness.distances(guides[-1], objects[-1])
         self.end_distance = np.maximum(*ends)
         upper = self.end_distance if self.keep_end_clearance else np.inf
-        places = {patch: robot.frame_pose(guides, patch)[:, :3, 3] for _, patch in touching}
-        places |= {path.patch: path.places for path in self.guided}
-        grazing = np.zeros(len(finder.collisions.pairs))
-        grazing[[pair for pairs, _ in touching for pair in pairs]] = GRAZING_ALLOWANCE_M
+        positions = {patch: robot.frame_pose(guides, patch)[:, :3, 3] for _, patch in touching}
+        positions |= {path.patch: path.positions for path in self.guided}
+        grazing_allowance = np.zeros(len(finder.collisions.pairs))
+        grazing_allowance[[pair for pairs, _ in touching for pair in pairs]] = GRAZING_ALLOWANCE_M
         for k in range(last + 1):
-            rows = [*held[k], *(guided_rows(robot, path, k) for path in self.guided)]
+            rows = [*contact_rows_by_knot[k], *(guided_rows(robot, path, k) for path in self.guided)]
             hint = np.array([*com[k, :2], finder.settings.weights.com, 0.0])
             self.tasks.append(self.search.task(rows, guides[k], supports[k].rows, hint)._replace(limit=self.limit))
-            from_ends = {patch: end_distances(points, k) for patch, points in places.items()}
+            from_ends = {patch: end_distances(points, k) for patch, points in positions.items()}
             desired = np.minimum(self.nearness.desired(k / last, ends, touching, from_ends), upper)
-            minimum = np.minimum(MIN_SEPARATION_M, desired - 1e-5)  # no more than the ends have
+            minimum = np.minimum(MIN_SEPARATION_M, desired - 1e-5)  # at most the distances at the ends
             sufficient = np.minimum(desired, self.nearness.sufficient)
-            # grazing is allowed only close to the place of contact
-            graze = np.where(sufficient < self.nearness.sufficient, grazing, 0.0)
-            self.clearances.append(DesiredClearance(desired, sufficient - graze, minimum - graze, objects[k]))
+            # the allowance is only for patches close to their contacts
+            allowance = np.where(sufficient < self.nearness.sufficient, grazing_allowance, 0.0)
+            self.clearances.append(DesiredClearance(desired, sufficient - allowance, minimum - allowance, objects[k]))
 
     def _solve(self, k: int, start: np.ndarray, guide: np.ndarray) -> tuple[np.ndarray, float]:
-        """Return knot k from a start, near a guide, and its deficit; with the widest joint bounds if necessary."""
+        """Return knot k near ``guide``, found from ``start``, and its deficit; with the widest bounds if necessary."""
         clearance, watched = self.clearances[k], self.watched
-        found, deficit = self.ik.solve(self.tasks[k]._replace(guide=guide), start, clearance, watched)
-        if deficit > FIT_TOLERANCE_M and self.joints.are_active(self.tasks[k].limit, found):
+        posture, deficit = self.ik.solve(self.tasks[k]._replace(guide=guide), start, clearance, watched)
+        if deficit > FIT_TOLERANCE_M and self.joints.are_active(self.tasks[k].limit, posture):
             task = self.tasks[k] = self.tasks[k]._replace(limit=self.joints.widest)
-            other, less = self.ik.solve(task._replace(guide=guide), found, clearance, watched)
-            found, deficit = (other, less) if less < deficit else (found, deficit)
-        return found, deficit
+            wide_posture, wide_deficit = self.ik.solve(task._replace(guide=guide), posture, clearance, watched)
+            posture, deficit = (wide_posture, wide_deficit) if wide_deficit < deficit else (posture, deficit)
+        return posture, deficit
 
-    def _fits(self, k: int, q: np.ndarray, task: PostureTargets | None = None) -> bool:
-        return self.ik.fits(task or self.tasks[k], q, self.clearances[k], self.watched)
+    def _is_feasible(self, k: int, q: np.ndarray, task: PostureTargets | None = None) -> bool:
+        return self.ik.is_feasible(task or self.tasks[k], q, self.clearances[k], self.watched)
 
     def _worst(self) -> PathViolation:
-        """Return the knot with the greatest deficit as a violation."""
+        """Return the violation at the knot with the greatest deficit."""
         k = int(np.argmax(self.deficits))
         return PathViolation(k / self.last, self.nearness.deficit(self.q[k], self.clearances[k], self.watched).bodies)
 
     def _checks_separation(self, worst: PathViolation) -> bool:
-        """Say whether the desired clearance of the worst pair exceeds its distance at both ends."""
+        """Return whether the desired clearance of the worst pair exceeds its distance at both ends."""
         if not worst.bodies:
             return True
-        pairs = self.finder.collisions.between(*worst.bodies)
+        pairs = self.finder.collisions.pairs_between(*worst.bodies)
         desired = self.clearances[round(worst.share * self.last)].desired
         return bool(np.any(desired[pairs] > self.end_distance[pairs]))
 
     # -- the path ---------------------------------------------------------------------------------------------------
 
-    def _march(self) -> None:
-        """Find every `KNOT_STRIDE`-th knot from the one before, and those in between from both."""
-        before, offsets = 0, self.offsets
-        for here in [*range(KNOT_STRIDE, self.last, KNOT_STRIDE), self.last]:
-            if here < self.last:
-                self._find_knot(here, offsets[before])
-            for k in range(before + 1, here):
-                part = (k - before) / (here - before)
-                self._find_knot(k, (1.0 - part) * offsets[before] + part * offsets[here])
-            before = here
+    def _find_knots(self) -> None:
+        """Find every `KNOT_STRIDE`-th knot, starting from the previous one, then those between, starting from both."""
+        previous_k, offsets = 0, self.offsets
+        for next_k in [*range(KNOT_STRIDE, self.last, KNOT_STRIDE), self.last]:
+            if next_k < self.last:
+                self._find_knot(next_k, offsets[previous_k])
+            for k in range(previous_k + 1, next_k):
+                share = (k - previous_k) / (next_k - previous_k)
+                self._find_knot(k, (1.0 - share) * offsets[previous_k] + share * offsets[next_k])
+            previous_k = next_k
 
     def _find_knot(self, k: int, offset: np.ndarray) -> None:
-        """Use the posture at ``offset`` (nv,) from the guide if it fits, else a feasible one near the guide."""
+        """Use the posture at ``offset`` (nv,) from the guide if it is feasible, else search for one near the guide."""
         self.q[k], self.deficits[k] = self.robot.integrate(self.guides[k], offset, 1.0), 0.0
-        if not self._fits(k, self.q[k]):
+        if not self._is_feasible(k, self.q[k]):
             self.q[k], self.deficits[k] = self._solve(k, self.q[k], self.guides[k])
         self.offsets[k] = self.robot.difference(self.guides[k], self.q[k])
 
     def _search_from_neighbours(self) -> None:
-        """Search for knots with a deficit again, from their later and from their earlier neighbour."""
-        for side, order in ((1, range(self.last - 1, 0, -1)), (-1, range(1, self.last))):
+        """Repeat the search for knots with a deficit, starting from the offsets of their two neighbours."""
+        for neighbour, order in ((1, range(self.last - 1, 0, -1)), (-1, range(1, self.last))):
             for k in (k for k in order if self.deficits[k] > 0.0):
-                start = self.robot.integrate(self.guides[k], self.offsets[k + side], 1.0)
-                other, deficit = self._solve(k, start, self.guides[k])
+                start = self.robot.integrate(self.guides[k], self.offsets[k + neighbour], 1.0)
+                posture, deficit = self._solve(k, start, self.guides[k])
                 if deficit < self.deficits[k]:
-                    self.q[k], self.deficits[k] = other, deficit
-                    self.offsets[k] = self.robot.difference(self.guides[k], other)
+                    self.q[k], self.deficits[k] = posture, deficit
+                    self.offsets[k] = self.robot.difference(self.guides[k], posture)
 
-    def _sweep(self) -> None:
-        """Smooth the path through the knots."""
+    def _smooth_postures(self) -> None:
+        """Replace knots by feasible postures near the smoothed path, in several sweeps."""
         for _ in range(SMOOTHING_SWEEPS if self.deficits.max() <= MAX_SMOOTHED_DEFICIT_M else 0):
-            offsets, solved = smooth_offsets(self.robot, self.guides, self.q, *SMOOTHINGS[0]), 0
+            offsets, solved_count = smooth_offsets(self.robot, self.guides, self.q, *SMOOTHINGS[0]), 0
             for k in range(1, self.last):
-                better, deficit = self.robot.integrate(self.guides[k], offsets[k], 1.0), 0.0
-                if not self._fits(k, better):
-                    better, deficit = self._solve(k, self.q[k], better)
-                    solved += 1
+                posture, deficit = self.robot.integrate(self.guides[k], offsets[k], 1.0), 0.0
+                if not self._is_feasible(k, posture):
+                    posture, deficit = self._solve(k, self.q[k], posture)
+                    solved_count += 1
                 if deficit <= max(self.deficits[k], SMOOTHING_TOLERANCE_M):
-                    self.q[k], self.deficits[k] = better, deficit
-            if not solved:
+                    self.q[k], self.deficits[k] = posture, deficit
+            if not solved_count:
                 break
 
-    def _smoothed(self) -> tuple[np.ndarray, float, PathViolation, float]:
-        """Return the smoothest knots of nearly the same deficit; their deficit, its place, and the path error.
+    def _smoothed_knots(self) -> tuple[np.ndarray, float, PathViolation, float]:
+        """Return the smoothest knots of nearly the same deficit, their deficit, the violation, and the path error.
 
         Smoothing moves knots off their contacts and paths, and towards obstacles. Each smoothed knot is corrected by
-        inverse kinematics; if distances then fall short, with clearances.
+        inverse kinematics, at first without clearances; with them if these are violated then.
         """
         best: tuple[np.ndarray, float, PathViolation, float] = self.q, np.inf, NO_VIOLATION, 0.0
         accepted = max(float(self.deficits.max()), SMOOTHING_TOLERANCE_M)
         for passes, ease in SMOOTHINGS:
             offsets = smooth_offsets(self.robot, self.guides, self.q, passes, ease)
             guides = np.array(
-                [self.robot.integrate(at, step, 1.0) for at, step in zip(self.guides, offsets, strict=True)]
+                [self.robot.integrate(guide, step, 1.0) for guide, step in zip(self.guides, offsets, strict=True)]
             )
             for with_clearance in (False, True):
                 knots = guides.copy()
                 for k in range(1, self.last):
                     task = self.tasks[k]._replace(guide=guides[k])
-                    if with_clearance and not self._fits(k, guides[k], task):
+                    if with_clearance and not self._is_feasible(k, guides[k], task):
                         solved = self.ik.solve(task, guides[k], self.clearances[k], self.watched)
                         knots[k] = solved[0]
                     elif not with_clearance:
                         knots[k] = self.search.run(
                             task, guides[k], IK_STEPS, ROW_TOLERANCE, STEP_TOLERANCE, TRUST_RADIUS
                         ).q
-                draw_inside(self.robot, knots)
-                deficit, where, path_error = self._curve_deficit(knots, best[1])
+                move_off_limits(self.robot, knots)
+                deficit, violation, path_error = self._curve_deficit(knots, best[1])
                 if deficit < best[1]:
-                    best = knots, deficit, where, path_error
+                    best = knots, deficit, violation, path_error
                 if best[1] <= accepted:
                     return best
         return best
@@ -385,27 +397,28 @@ class KnotSearch:
     # -- the curve --------------------------------------------------------------------------------------------------
 
     def _curve_deficit(self, q: np.ndarray, upper: float) -> tuple[float, PathViolation, float]:
-        """Return the deficit of the curve through knots (k, nq), its place, and the error of guided patches (m).
+        """Return the deficit of the curve through knots (k, nq), the violation, and the error of guided patches (m).
 
-        Contacts, joint limits and guided patches are checked at the knots and halfway between them; contacts that move
-        with objects at the knots only. Distances are sampled as densely as their rates require. All violations are
-        scaled to the clearance deficit that a motion may have. Checking stops when the deficit reaches ``upper``.
+        Contacts and guided patches are checked at the knots and halfway between them; contacts that move with objects
+        at the knots only. Distances and joint limits are checked in intervals that are halved where the rates of the
+        distances require it. Violations are scaled to the clearance deficit that a motion may have. Checking stops when
+        the deficit reaches ``upper``.
         """
-        last, limits, worst, where, path_error = self.last, self.robot.limits, 0.0, NO_VIOLATION, 0.0
+        last, limits, worst, violation, path_error = self.last, self.robot.limits, 0.0, NO_VIOLATION, 0.0
         curve = PostureSpline(np.arange(last + 1.0), q)
         width, count = MAX_CHECKS_PER_PIECE // 2, MAX_CHECKS_PER_PIECE * last
         checked = set(range(0, count + 1, width))
         samples = checked - {0, count}
         while samples:
-            refined: set[int] = set()
+            next_samples: set[int] = set()
             for i in sorted(samples):
-                k, part = divmod(i, MAX_CHECKS_PER_PIECE)
+                k, index = divmod(i, MAX_CHECKS_PER_PIECE)
                 sample = curve.sample(i / MAX_CHECKS_PER_PIECE)
-                q_here, clearance = (q[k], self.clearances[k]) if part == 0 else (sample.q, self.clearances[k])
-                if part:
-                    after = self.clearances[k + 1]
-                    sufficient = np.minimum(clearance.sufficient, after.sufficient)
-                    minimum = np.minimum(clearance.minimum, after.minimum)
+                q_here, clearance = (q[k], self.clearances[k]) if index == 0 else (sample.q, self.clearances[k])
+                if index:
+                    next_clearance = self.clearances[k + 1]
+                    sufficient = np.minimum(clearance.sufficient, next_clearance.sufficient)
+                    minimum = np.minimum(clearance.minimum, next_clearance.minimum)
                     clearance = clearance._replace(sufficient=sufficient, minimum=minimum)
                     if self.objects is not None:
                         clearance = clearance._replace(objects=self.objects(i / count))
@@ -413,29 +426,31 @@ class KnotSearch:
                 deficit = self.nearness.deficit(q_here, clearance, self.watched, step)
                 amount, bodies = (deficit.amount, deficit.bodies) if deficit.amount > 0.0 else (0.0, ())
                 error = 10.0 * float(np.maximum(limits.lower - q_here[7:], q_here[7:] - limits.upper).max(initial=0.0))
-                if part == 0 or (part == MAX_CHECKS_PER_PIECE // 2 and not self.contacts_move):
+                if index == 0 or (index == MAX_CHECKS_PER_PIECE // 2 and not self.contacts_move):
                     error = max(error, self._contact_error(self.tasks[k], q_here))
-                if part in (0, MAX_CHECKS_PER_PIECE // 2):
-                    path_error = max(path_error, self._path_error(q_here, k, part))
+                if index in (0, MAX_CHECKS_PER_PIECE // 2):
+                    path_error = max(path_error, self._path_error(q_here, k, index))
                 if error > amount:
                     amount, bodies = error, ()
                 if amount > worst:
-                    worst, where = amount, PathViolation(i / count, bodies)
+                    worst, violation = amount, PathViolation(i / count, bodies)
                     if worst >= upper:
-                        return worst, where, path_error
+                        return worst, violation, path_error
                 if width > 1 and deficit.around > SMOOTHING_TOLERANCE_M:
-                    refined |= {i - width // 2, i + width // 2}
-            samples, width = refined - checked, width // 2
+                    next_samples |= {i - width // 2, i + width // 2}
+            samples, width = next_samples - checked, width // 2
             checked |= samples
-        return worst, where, path_error
+        return worst, violation, path_error
 
     def _path_error(self, q: np.ndarray, k: int, part: int) -> float:
-        """Return the largest distance of guided patches from their paths (m), at knot k or halfway to the next one."""
+        """Return the largest distance (m) of guided patches from their paths at knot k (``part``: halfway to k + 1)."""
         largest = 0.0
         for path in self.guided:
-            places = path.halves if part else path.places
-            if places is not None:
-                largest = max(largest, float(np.linalg.norm(self.robot.frame_pose(q, path.patch)[:3, 3] - places[k])))
+            positions = path.midpoints if part else path.positions
+            if positions is not None:
+                largest = max(
+                    largest, float(np.linalg.norm(self.robot.frame_pose(q, path.patch)[:3, 3] - positions[k]))
+                )
         return largest
 
     def _contact_error(self, task: PostureTargets, q: np.ndarray) -> float:
@@ -443,30 +458,30 @@ class KnotSearch:
         errors, closed = self.search.missed(task, q), len(task.contact) - len(self.guided)
         first = len(task.select) + len(task.centre)
         fixed = errors[: int(task.contact[:closed, 3].sum())]
-        rolling = errors[first : first + len(task.cell)][task.cell[:, 0] < closed]  # balls, at the place they roll to
+        rolling = errors[first : first + len(task.cell)][task.cell[:, 0] < closed]  # positions of balls that roll
         return CURVE_ERROR_WEIGHT * max(
             0.0, float(max(fixed.max(initial=0.0), rolling.max(initial=0.0))) - CURVE_TOLERANCE_M
         )
 
 
 def guided_rows(robot: Robot, guided: PatchPath, k: int) -> FrameRows:
-    """Return the rows that hold a guided patch in its place at knot k; near an end of its path its orientation, too.
+    """Return the constraint rows of the position of a guided patch at knot k, near an end of its path also of rotation.
 
-    Close to its support a rotating patch would cut into it.
+    A patch that rotates close to its support would cut into it.
     """
     body, offset = robot.frame(guided.patch)
-    near = [distance < robot.scale.leg * FIXED_ORIENTATION_M for distance in guided.end_distances(k)]
-    R = guided.turns[1] if near[1] else guided.turns[0]
-    frame = np.concatenate([offset, np.asarray(R).ravel(), guided.places[k]])
-    if any(near) and not robot.patches[guided.patch].radius:
+    is_near_end = [distance < robot.scale.leg * FIXED_ORIENTATION_M for distance in guided.end_distances(k)]
+    R = guided.end_rotations[1] if is_near_end[1] else guided.end_rotations[0]
+    frame = np.concatenate([offset, np.asarray(R).ravel(), guided.positions[k]])
+    if any(is_near_end) and not robot.patches[guided.patch].radius:
         return FrameRows(POSE_ROWS, body, frame, np.eye(6), np.zeros((0, 10)))
     return FrameRows(POSITION_ROWS, body, frame, np.eye(6)[:3], np.zeros((0, 10)))
 
 
 def at_knots(contacts: Sequence[Contact] | Sequence[Sequence[Contact]], count: int) -> list[tuple[Contact, ...]]:
-    """Return the contacts in place at each knot."""
+    """Return the closed contacts at each knot, from constant contacts or from those at each knot."""
     constant = [contact for contact in contacts if isinstance(contact, Contact)]
-    by_knot = [tuple(here) for here in contacts if not isinstance(here, Contact)]
+    by_knot = [tuple(knot_contacts) for knot_contacts in contacts if not isinstance(knot_contacts, Contact)]
     return by_knot or [tuple(constant)] * count
 
 
@@ -475,13 +490,13 @@ LIFT_SHARES = (1.0, 0.5, 0.25, 0.125)
 
 
 class KnotFinder:
-    """Finds knots in one scene.
+    """Finder of knots in one scene.
 
     Parameters
     ----------
     robot, environment : the scene.
-    settings : margins of the postures.
-    collisions : collision model of the scene, if there is one already.
+    settings : weights and margins of the postures.
+    collisions : collision model of the scene; None: a new one.
     """
 
     def __init__(
@@ -514,41 +529,43 @@ class KnotFinder:
 
         Parameters
         ----------
-        guides : (k, nq) preferred motion; its ends are kept.
-        contacts : closed during the whole motion; or the contacts at each knot, if they move with an object.
+        guides : (k, nq) preferred postures; the first and the last one are kept.
+        contacts : closed contacts; or those at each knot, if they move with an object.
         guided : paths of patches.
-        touching : contacts that limbs leave or come to: near them, the limb is close to its support.
+        touching : contacts that limbs leave or reach; near them, a limb may be close to its support.
         keep_end_clearance : limit desired clearances to the larger distance of a pair at the two ends.
-        objects : poses of moved objects, by the share of the path.
+        objects : poses of moved objects, as a function of the share of the path.
         """
         guides = np.asarray(guides, dtype=float)
         problem = contacts, guided, touching, keep_end_clearance, objects
         bounds = self.joints.between(guides[[0, -1], 7:], [contact.patch for contact in at_knots(contacts, 1)[0]])
         knots = KnotSearch(self, guides, *problem, bounds).run()
         if knots.missed > MAX_DEFICIT_M and self.joints.are_active(bounds, knots.q):
-            again = KnotSearch(self, guides, *problem, self.joints.widest).run()
-            knots = min(knots, again, key=lambda found: found.missed)
+            wide_knots = KnotSearch(self, guides, *problem, self.joints.widest).run()
+            knots = min(knots, wide_knots, key=lambda found: found.missed)
         return knots
 
-    def lifted(
-        self, guide: np.ndarray, contacts: Sequence[Contact], patch: str, place: np.ndarray, lift: np.ndarray
+    def lift_patch(
+        self, guide: np.ndarray, contacts: Sequence[Contact], patch: str, position: np.ndarray, lift: np.ndarray
     ) -> np.ndarray:
-        """Return a posture near a guide with a patch lifted by ``lift`` (3,) from a place, or by a share of it.
+        """Return a posture near a guide with a patch lifted by ``lift`` (3,), or by a share of it.
 
-        Only the height counts: a motion straight up may be impossible, as for a knee below its hip. Without lift the
-        result is the guide.
+        Only the displacement along ``lift`` is constrained: a motion straight up may be impossible, as for a knee below
+        its hip. Without lift the result is the guide.
 
         Parameters
         ----------
         guide : (nq,) posture.
         contacts : closed contacts.
-        place : (3,) position that the patch leaves.
+        patch : name of the patch.
+        position : (3,) position from which the patch is lifted, m.
+        lift : (3,) displacement, m.
         """
         height = float(np.linalg.norm(lift))
         if height == 0.0:
             return guide
         com, (body, offset) = self.robot.com(guide), self.robot.frame(patch)
-        held = [contact_rows(self.robot, self.environment, contact, None) for contact in contacts]
+        closed_rows = [contact_rows(self.robot, self.environment, contact, None) for contact in contacts]
         watched = self.nearness.watched(contacts)
         nearness, sufficient = self.nearness, self.nearness.sufficient
         between_links = np.minimum(nearness.clearance, nearness.distances(guide))
@@ -556,9 +573,9 @@ class KnotFinder:
         clearance = DesiredClearance(desired, np.minimum(desired, sufficient), np.full(len(desired), MIN_SEPARATION_M))
         normal = np.concatenate([lift / height, np.zeros(3)])[None]
         best, smallest = guide, np.inf
-        for part in LIFT_SHARES:
-            frame = np.concatenate([offset, np.eye(3).ravel(), place + part * lift])
-            rows = [*held, FrameRows(POSITION_ROWS, body, frame, normal, np.zeros((0, 10)))]
+        for share in LIFT_SHARES:
+            frame = np.concatenate([offset, np.eye(3).ravel(), position + share * lift])
+            rows = [*closed_rows, FrameRows(PLACE_ROWS, body, frame, normal, np.zeros((0, 10)))]
             hint = np.array([*com[:2], self.settings.weights.com, 0.0])
             task = self.search.task(rows, guide, self.support(contacts, com).rows, hint)
             q, deficit = self.ik.solve(task, guide, clearance, watched)
@@ -574,7 +591,7 @@ class KnotFinder:
         return -np.inf if region.empty else float(region.depth(com))
 
     def support(self, contacts: Sequence[Contact], com: np.ndarray) -> SupportData:
-        """Return the support region of contacts, the same for every height; ``com`` (3,) as for `ContactRegions`."""
+        """Return the support region of contacts; it does not depend on the height of ``com`` (3,)."""
         cached = self._supports.get(key := tuple(contacts))
         if cached is None:
             with_margin = [self.settings.with_margin(contact) for contact in key]

@@ -1,4 +1,4 @@
-"""Knots of a motion between two postures: values, guided patches, smoothing, and joint limits between knots."""
+"""Knots (waypoints) of a motion between two postures: values, guided patches, smoothing, joint limits between knots."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -12,33 +12,33 @@ from mcplan.robot.pose import Pose
 from mcplan.robot.robot import Robot
 
 MAX_DEFICIT_M = 5e-3
-"""m, rad: a motion with a greater deficit of clearance, or error of its contacts, counts as in collision."""
+"""A motion with a greater deficit of clearance, or error of its contacts (m, rad), counts as in collision."""
 
 ObjectPoses = Callable[[float], Mapping[str, Pose]]
-"""Poses (R, p) of moved objects, by the share of the path."""
+"""Function from a share of the path (0 to 1) to the poses (R, p) of moved objects by name."""
 
 
 class PatchPath(NamedTuple):
-    """Path of a guided patch: positions (k, 3), and rotations (3, 3) at both ends; in between the rotation is free.
+    """Path of a guided patch: its positions (k, 3) at the knots, and rotations (3, 3) at both ends.
 
-    ``halves`` are optional positions halfway between knots (k - 1, 3), used for checks.
+    Between the ends the rotation is free. ``midpoints`` (k - 1, 3) are positions halfway between knots, for checks.
     """
 
     patch: str
-    places: np.ndarray
-    turns: tuple[np.ndarray, np.ndarray]
-    halves: np.ndarray | None = None
+    positions: np.ndarray
+    end_rotations: tuple[np.ndarray, np.ndarray]
+    midpoints: np.ndarray | None = None
 
     def end_distances(self, k: int) -> tuple[float, float]:
         """Return the distances of position k from both ends (m)."""
-        first, last = (float(np.linalg.norm(self.places[k] - self.places[end])) for end in (0, -1))
+        first, last = (float(np.linalg.norm(self.positions[k] - self.positions[end])) for end in (0, -1))
         return first, last
 
 
 class PathViolation(NamedTuple):
-    """The greatest violation along a path: the share of the path, and the two bodies that are too close.
+    """The greatest violation along a path: the share of the path at which it occurs, and the two bodies that collide.
 
-    No bodies are named if contacts or balance are violated.
+    ``bodies`` is empty if contacts or balance are violated.
     """
 
     share: float
@@ -54,13 +54,14 @@ class Knots:
 
     Attributes
     ----------
-    q : (k, nq), smoothed: contacts are accurate to millimetres, which suffices for references; jerks would not do.
+    q : (k, nq) smoothed postures. Contacts are accurate to millimetres only: as references they may deviate, but must
+        have no jerks.
     missed : greatest clearance deficit (m), or ``unsmoothed`` if that is greater; 0 if there is none.
-    unsmoothed : greatest contact error or clearance deficit before the smoothing (m, rad).
-    worst : place of the greatest deficit.
+    unsmoothed : greatest contact error or clearance deficit before smoothing (m, rad).
+    worst : share of the path and bodies of the greatest deficit.
     path_error : largest distance of a guided patch from its path (m).
-    check_separation : whether the worst pair should keep more clearance than at either end.
-    min_extra_lift : lift height beyond the clearance (m) below which the deficits of lower paths rule out a swing.
+    check_separation : whether the desired clearance of the worst pair exceeds its distance at both ends.
+    min_extra_lift : lift height beyond the clearance (m); the deficits of lower paths exclude a swing below it.
     """
 
     q: np.ndarray
@@ -76,7 +77,7 @@ MAX_INWARD_PASSES = 5
 """Maximum number of passes that move knots away from joint limits."""
 
 LIMIT_MARGIN_RAD = 1e-3
-"""rad or m: distance of the curve from joint limits."""
+"""Distance (rad, or m of a sliding joint) that the curve keeps from joint limits."""
 
 CHECKS_PER_PIECE = 16
 """Samples per piece between two knots at which joint limits are checked. Where a joint reverses by 0.4 rad from knot to
@@ -86,22 +87,28 @@ knot, the curve exceeds samples at quarters of the piece by 2 mrad, and samples 
 def smooth_offsets(robot: Robot, guides: np.ndarray, q: np.ndarray, passes: int, ease: int) -> np.ndarray:
     """Return the offsets (k, nv) of postures from their guides, smoothed along the path; the ends are kept.
 
-    ``S off + S (off - S off)``: the residual of the filter S is filtered and added again. A single pass would lower the
-    peak of a foot that is lifted high by centimetres.
+    ``S x + S (x - S x)``: the residual of the filter S, applied to the offsets x, is filtered and added. S alone would
+    lower the peak of a foot that is lifted high by centimetres.
 
     Source: Tukey, Exploratory Data Analysis, 1977 (twicing).
+
+    Parameters
+    ----------
+    guides, q : (k, nq) postures.
+    passes : passes of the filter (1, 2, 1) / 4 in S.
+    ease : number of knots at either end over which the offsets grow from zero, with a minimum-jerk profile.
     """
-    offsets = np.array([robot.difference(guide, here) for guide, here in zip(guides, q, strict=True)])
-    once = filtered(offsets, passes)
-    offsets = once + filtered(offsets - once, passes)
+    offsets = np.array([robot.difference(guide, posture) for guide, posture in zip(guides, q, strict=True)])
+    smooth = filtered(offsets, passes)
+    offsets = smooth + filtered(offsets - smooth, passes)
     part = np.clip(np.minimum(np.arange(len(offsets)), np.arange(len(offsets))[::-1]) / ease, 0.0, 1.0)[:, None]
     return offsets * part**3 * (10 - 15 * part + 6 * part**2)
 
 
-def draw_inside(robot: Robot, q: np.ndarray) -> None:
-    """Move knots (k, nq) inwards, in place, where the curve through them exceeds joint limits in between.
+def move_off_limits(robot: Robot, q: np.ndarray) -> None:
+    """Move knots (k, nq), in place, away from joint limits that the curve exceeds between them; the ends are kept.
 
-    The curve overshoots where knots reverse sharply near a limit. The ends stay.
+    The curve overshoots where a joint reverses sharply near a limit.
     """
     last, limits = len(q) - 1, robot.limits
     powers = (np.arange(CHECKS_PER_PIECE) / CHECKS_PER_PIECE)[:, None] ** np.arange(6)
@@ -113,12 +120,14 @@ def draw_inside(robot: Robot, q: np.ndarray) -> None:
         )
         if not excess.any():
             break
-        piece, share, _ = np.nonzero(excess)
-        change = np.zeros_like(q[:, 7:])
-        for k, part in sorted(set(zip(piece.tolist(), share.tolist(), strict=True))):
+        piece, sample_index, _ = np.nonzero(excess)
+        correction = np.zeros_like(q[:, 7:])
+        for k, part in sorted(set(zip(piece.tolist(), sample_index.tolist(), strict=True))):
             for knot in {k, k + 1 if part else k}:
-                change[knot] = np.where(np.abs(excess[k, part]) > np.abs(change[knot]), excess[k, part], change[knot])
-        q[1:-1, 7:] -= 1.2 * change[1:-1]
+                correction[knot] = np.where(
+                    np.abs(excess[k, part]) > np.abs(correction[knot]), excess[k, part], correction[knot]
+                )
+        q[1:-1, 7:] -= 1.2 * correction[1:-1]
 
 
 def filtered(values: np.ndarray, passes: int) -> np.ndarray:

@@ -14,37 +14,37 @@ from mcplan.robot.robot import Robot
 from mcplan.scene.contact import Contact
 
 DESIRED_CLEARANCE_M = 0.02
-"""m: distance that a path tries to keep from the environment."""
+"""Distance that a path should keep from the environment, for HRP-2; scaled by leg length, as the next three."""
 
 SUFFICIENT_CLEARANCE_M = 0.006
-"""m: distance from which on a path is accepted: collision-free with a margin."""
+"""Distance with which a path is accepted as collision-free with a margin."""
 
 DESIRED_SELF_CLEARANCE_M = 0.008
-"""m: distance that a path tries to keep between links; more would exclude postures that arms and waist need."""
+"""Distance that a path should keep between links; more would exclude postures that arms and waist need."""
 
-WATCH_DISTANCE_M = 0.05
-"""m: distances of pairs are computed below this."""
+MAX_DISTANCE_M = 0.05
+"""Largest distance of pairs that are examined."""
 
 MIN_SEPARATION_M = 1e-4
-"""m: bodies nearer than this are in collision, whatever their desired clearance."""
+"""Bodies nearer than this are in collision, whatever their desired clearance."""
 
 GRAZING_ALLOWANCE_M = 1e-3
-"""m: tolerance for a link close to the support that it leaves or comes to: there they touch."""
+"""Tolerance of the clearance of a link from the support that it leaves or reaches, where they touch."""
 
 CLEARANCE_PER_DISTANCE = 0.5
-"""Desired clearance of a swinging patch from its support, per distance from the place of contact."""
+"""Desired clearance of a swinging patch from its support, relative to the distance from its position in contact."""
 
 DISTANCE_RATE_FACTOR = 1.5
-"""Factor on the change of a distance that its rate predicts until the next check."""
+"""Safety factor on the change of a distance until the next check, as predicted by its rate."""
 
 SEPARATION_SHARE = 0.2
-"""Share of the path over which a pair that is close at an end separates: gradually, since the body has to move."""
+"""Share of the path over which the desired clearance of a pair that is close at an end grows to its full value."""
 
 
 class DesiredClearance(NamedTuple):
-    """Clearances of each pair (P,), m: desired, sufficient, and minimum, below which bodies are in collision.
+    """Clearances of each pair (P,), m: desired, sufficient, and the minimum, below which bodies are in collision.
 
-    ``objects`` are the poses of moved objects.
+    ``objects`` are the poses (R, p) of moved objects by name.
     """
 
     desired: np.ndarray
@@ -54,7 +54,10 @@ class DesiredClearance(NamedTuple):
 
 
 class ClearanceDeficit(NamedTuple):
-    """Clearance deficit of a posture (m; negative: excess), its bodies, and the deficit on the path around it (m)."""
+    """Clearance deficit of a posture (m; negative: excess), its two bodies, and a bound on the deficit nearby (m).
+
+    ``around`` is the bound on the path until the next checks before and after the posture.
+    """
 
     amount: float
     bodies: tuple[str, ...]
@@ -62,24 +65,24 @@ class ClearanceDeficit(NamedTuple):
 
 
 class Nearness:
-    """Distances of the bodies of one scene.
+    """Distances between the bodies of a scene, and their desired clearances.
 
     Parameters
     ----------
-    robot, collisions : the scene.
+    robot, collisions : the robot, and the collision model of the scene.
     """
 
     def __init__(self, robot: Robot, collisions: CollisionModel):
         self.robot, self.collisions = robot, collisions
         self.between_links = np.array([pair.b in robot.link_names for pair in collisions.pairs], dtype=bool)
         size = robot.scale.leg
-        self.watch_distance, self.sufficient, self._environment_clearance = (
-            size * WATCH_DISTANCE_M,
+        self.max_distance, self.sufficient, self._environment_clearance = (
+            size * MAX_DISTANCE_M,
             size * SUFFICIENT_CLEARANCE_M,
             size * DESIRED_CLEARANCE_M,
         )
         self.clearance = np.where(self.between_links, size * DESIRED_SELF_CLEARANCE_M, self._environment_clearance)
-        self.surroundings = collisions.around(self.watch_distance)
+        self.surroundings = collisions.posture_surroundings(self.max_distance)
         self._no_step, self._deficits = np.zeros(robot.nv), np.zeros(2)
 
     def surroundings_at(self, objects: Mapping[str, Pose] | None) -> PostureSurroundings:
@@ -87,7 +90,7 @@ class Nearness:
         return self.surroundings._replace(shapes=self.collisions.shapes_at(objects)) if objects else self.surroundings
 
     def watched(self, contacts: Sequence[Contact]) -> np.ndarray:
-        """Return for each pair whether its distance can change while the contacts stay closed."""
+        """Return a mask (P,) of the pairs to check while contacts are closed: neither fixed by them nor touching."""
         watched = np.ones(len(self.collisions.pairs), dtype=bool)
         watched[list(self.collisions.fixed_by(contacts) | self.collisions.pairs_of(contacts))] = False
         return watched
@@ -95,26 +98,29 @@ class Nearness:
     def near(
         self, q: np.ndarray, watched: np.ndarray, objects: Mapping[str, Pose] | None = None
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the watched pairs within the watch distance, their distances, and the Jacobians of the distances."""
-        pairs, distance, J = self.collisions.near(q, self.watch_distance, objects)
-        close = watched[pairs]
-        return pairs[close], distance[close], J[close]
+        """Return the watched pairs nearer than ``max_distance``: indices, distances (m), and rates of distances."""
+        pairs, distance, J = self.collisions.near_pairs(q, self.max_distance, objects)
+        is_watched = watched[pairs]
+        return pairs[is_watched], distance[is_watched], J[is_watched]
 
     def distances(self, q: np.ndarray, objects: Mapping[str, Pose] | None = None) -> np.ndarray:
-        """Return the distances of all pairs (m), inf beyond the watch distance."""
+        """Return the distances of all pairs (P,), m; inf beyond ``max_distance``."""
         distance = np.full(len(self.collisions.pairs), np.inf)
-        pairs, near, _ = self.collisions.near(q, self.watch_distance, objects)
-        distance[pairs] = near
+        pairs, values, _ = self.collisions.near_pairs(q, self.max_distance, objects)
+        distance[pairs] = values
         return distance
 
     def deficit(
         self, q: np.ndarray, clearance: DesiredClearance, watched: np.ndarray, step: np.ndarray | None = None
     ) -> ClearanceDeficit:
-        """Return the deficit of a posture against the sufficient clearance, and its bodies.
+        """Return the greatest deficit of a posture from the sufficient clearance.
 
         Parameters
         ----------
-        step : (nv,) step of the path, forward and back, until the next checks.
+        q : (nq,) posture.
+        clearance : clearances of all pairs.
+        watched : (P,) mask of the pairs to check.
+        step : (nv,) displacement along the path, forward and back, to the next checks; None: zero.
         """
         step, scene = self._no_step if step is None else step, self.surroundings_at(clearance.objects)
         worst = core.largest_deficit(
@@ -122,7 +128,7 @@ class Nearness:
             DISTANCE_RATE_FACTOR, self._deficits,
         )  # fmt: skip
         if worst < 0:
-            return ClearanceDeficit(-self.watch_distance, (), -self.watch_distance)
+            return ClearanceDeficit(-self.max_distance, (), -self.max_distance)
         pair, (amount, around) = self.collisions.pairs[worst], self._deficits.tolist()
         return ClearanceDeficit(amount, (pair.a, pair.b), around)
 
@@ -133,28 +139,30 @@ class Nearness:
         touching: list[tuple[list[int], str]],
         end_distances: dict[str, tuple[float, float]],
     ) -> np.ndarray:
-        """Return the desired clearance of each pair (m), less near an end at which the pair is closer.
+        """Return the desired clearance (P,) of each pair (m), less near an end of the path at which the pair is closer.
 
         Parameters
         ----------
-        share : of the path.
-        ends : distances of all pairs at both ends.
-        touching : pairs that may touch at an end, and the patch whose contact this is.
-        end_distances : by patch, its distances from both ends of its path.
+        share : share of the path.
+        ends : distances (P,) of all pairs at both ends, m.
+        touching : for each patch that touches at an end, the pairs that touch there, and its name.
+        end_distances : by patch, its distances from both ends of its path, m.
         """
-        full = self._environment_clearance
-        gain = [full * minimum_jerk(min(1.0, part / SEPARATION_SHARE))[0] for part in (share, 1.0 - share)]
-        desired = np.minimum(self.clearance, np.minimum(ends[0] + gain[0], ends[1] + gain[1]))
+        full_clearance = self._environment_clearance
+        increase = [
+            full_clearance * minimum_jerk(min(1.0, part / SEPARATION_SHARE))[0] for part in (share, 1.0 - share)
+        ]
+        desired = np.minimum(self.clearance, np.minimum(ends[0] + increase[0], ends[1] + increase[1]))
         for pairs, patch in touching:
-            # not only the distance counts: toes that wait above the floor for their knee start without touching it
+            # added to the clearance at the end: toes that wait above the floor for their knee do not touch it there
             for end, distance in zip(ends, end_distances[patch], strict=True):
                 desired[pairs] = np.minimum(
-                    desired[pairs], np.minimum(full, end[pairs] + CLEARANCE_PER_DISTANCE * distance)
+                    desired[pairs], np.minimum(full_clearance, end[pairs] + CLEARANCE_PER_DISTANCE * distance)
                 )
         return desired
 
 
-def end_distances(places: np.ndarray, k: int) -> tuple[float, float]:
+def end_distances(positions: np.ndarray, k: int) -> tuple[float, float]:
     """Return the distances (m) of point k of a path (n, 3) from both of its ends."""
-    first, last = (float(np.linalg.norm(places[k] - places[end])) for end in (0, -1))
+    first, last = (float(np.linalg.norm(positions[k] - positions[end])) for end in (0, -1))
     return first, last

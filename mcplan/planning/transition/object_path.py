@@ -1,6 +1,6 @@
-"""Paths of objects that the robot moves, and the contacts that move with them.
+"""Paths of objects that the robot moves, and of the contacts on them.
 
-p(s) = p0 + s (p1 - p0),   R(s) = exp(s log(R1 R0')) R0,   s of minimum jerk in time
+p(s) = p0 + s (p1 - p0),   R(s) = exp(s log(R1 R0')) R0,   s in [0, 1] a minimum-jerk function of time
 """
 
 from collections.abc import Sequence
@@ -22,8 +22,8 @@ class ObjectPath:
 
     Attributes
     ----------
-    name : of the object.
-    begin, end : poses (R, p).
+    name : name of the object.
+    begin, end : its poses (R, p) at both ends.
     """
 
     name: str
@@ -37,22 +37,22 @@ class ObjectPath:
 
     @property
     def length(self) -> float:
-        """Distance that the frame of the object moves (m)."""
+        """Distance between the two positions of the object (m)."""
         return float(np.linalg.norm(self.end[1] - self.begin[1]))
 
     @property
     def angle(self) -> float:
         """Angle by which the object turns (rad)."""
-        return float(np.linalg.norm(self._turn))
+        return float(np.linalg.norm(self._rotation_vector))
 
     @property
-    def _turn(self) -> np.ndarray:
+    def _rotation_vector(self) -> np.ndarray:
         return rotation_vector(self.end[0] @ self.begin[0].T)
 
     def at(self, share: float) -> Pose:
         """Return the pose at a share of the duration."""
         s = minimum_jerk(share)[0]
-        R = Rotation.from_rotvec(s * self._turn).as_matrix() @ self.begin[0]
+        R = Rotation.from_rotvec(s * self._rotation_vector).as_matrix() @ self.begin[0]
         return R, self.begin[1] + s * (self.end[1] - self.begin[1])
 
 
@@ -63,22 +63,24 @@ def contacts_at(
     share: float,
     environment: Environment,
 ) -> tuple[Contact, ...]:
-    """Return the contacts at a share of the duration; those on moving objects move along.
+    """Return the contacts at a share of the duration; contacts on moving objects move with them.
 
-    A moving object is supported by the surface that it slides on, or else by the robot alone.
+    A moving object is supported by the surface that it slides on, or by the robot alone if it does not slide.
 
     Parameters
     ----------
-    before, after : the same contacts at both ends.
-    environment : contains the surfaces that objects slide on.
+    before, after : the contacts at both ends, of the same patches.
+    paths : paths of the objects.
+    share : share of the duration, 0 to 1.
+    environment : the scene with the surfaces.
     """
-    path_of, last = {path.name: path for path in paths}, {contact.patch: contact for contact in after}
-    found = []
+    path_of, end_contacts = {path.name: path for path in paths}, {contact.patch: contact for contact in after}
+    contacts = []
     for contact in before:
-        carrier, end = contact.carrier, last[contact.patch].carrier
+        carrier, end = contact.carrier, end_contacts[contact.patch].carrier
         path = None if carrier is None else path_of.get(carrier.name)
         if carrier is not None and path is not None:
-            pose, rests = path.at(share), end is not None and slides(carrier.rest, end.rest, environment)
-            contact = replace(contact.moved(path.begin, pose), carrier=carrier.moved(path.begin, pose, rests))
-        found.append(contact)
-    return tuple(found)
+            pose, slides_ = path.at(share), end is not None and slides(carrier.rest, end.rest, environment)
+            contact = replace(contact.moved(path.begin, pose), carrier=carrier.moved(path.begin, pose, slides_))
+        contacts.append(contact)
+    return tuple(contacts)

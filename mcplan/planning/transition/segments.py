@@ -1,6 +1,6 @@
 """Cache of segments in one scene, and the motions that the search checks: shifts, swings and retractions.
 
-``segment`` computes a motion as in the plan; ``look`` is faster, and tells whether a path exists.
+``segment`` computes a motion as in the plan; ``probe`` only finds out whether a path exists, which is faster.
 """
 
 from collections.abc import Callable, Sequence
@@ -24,7 +24,7 @@ Found = TypeVar("Found")
 
 
 class SegmentCache:
-    """Segments in one scene, cached by value: the plan reuses the motions that the search has checked.
+    """Segments in one scene, cached by contacts and postures: the plan reuses the motions that the search has checked.
 
     Parameters
     ----------
@@ -40,39 +40,44 @@ class SegmentCache:
     ):
         self.finder = TransitionFinder(robot, environment, settings, collisions)
         self._segments: dict[tuple, Segment] = {}
-        self._looks: dict[tuple, Knots] = {}
+        self._probed_knots: dict[tuple, Knots] = {}
         self._retractions: dict[tuple, Segment] = {}
 
-    def shift(self, begin: Departure, q: np.ndarray) -> Segment:
+    def shift(self, departure: Departure, q: np.ndarray) -> Segment:
         """Return the motion of the body to posture q (nq,), see `TransitionFinder.shift`."""
-        return self._cached(begin, q, (), lambda: self.finder.shift(begin, q), self._segments)
+        return self._cached(departure, q, (), lambda: self.finder.shift(departure, q), self._segments)
 
-    def swing(self, begin: Departure, q: np.ndarray, added: Sequence[Contact]) -> Segment:
-        """Return the motion of a patch to a new contact, see `TransitionFinder.swing`; as high as `look` requires."""
-        min_extra_lift = self.look(begin, q, added).min_extra_lift
-        return self._cached(begin, q, added, lambda: self.finder.swing(begin, q, added, min_extra_lift), self._segments)
+    def swing(self, departure: Departure, q: np.ndarray, added: Sequence[Contact]) -> Segment:
+        """Return the swing of a patch to a new contact, see `TransitionFinder.swing`; `probe` bounds its height."""
+        min_extra_lift = self.probe(departure, q, added).min_extra_lift
+        return self._cached(
+            departure, q, added, lambda: self.finder.swing(departure, q, added, min_extra_lift), self._segments
+        )
 
-    def retraction(self, begin: Departure, patch: str) -> Segment:
+    def retraction(self, departure: Departure, patch: str) -> Segment:
         """Return the lift of a patch without a next contact, see `TransitionFinder.retraction`."""
-        return self._cached(begin, begin.q, (), lambda: self.finder.retraction(begin, patch), self._retractions)
+        return self._cached(
+            departure, departure.q, (), lambda: self.finder.retraction(departure, patch), self._retractions
+        )
 
-    def look(self, begin: Departure, q: np.ndarray, added: Sequence[Contact]) -> Knots:
-        """Return knots of a swing, computed faster, see `TransitionFinder.look`."""
-        return self._cached(begin, q, added, lambda: self.finder.look(begin, q, added), self._looks)
+    def probe(self, departure: Departure, q: np.ndarray, added: Sequence[Contact]) -> Knots:
+        """Return knots of a swing, computed faster than `swing`, see `TransitionFinder.probe`."""
+        return self._cached(departure, q, added, lambda: self.finder.probe(departure, q, added), self._probed_knots)
 
     def _cached(
         self,
-        begin: Departure,
+        departure: Departure,
         q: np.ndarray,
         added: Sequence[Contact],
         find: Callable[[], Found],
         cache: dict[tuple, Found],
     ) -> Found:
+        """Return the cached result of ``find``, which the other arguments determine."""
         key = (
-            tuple(sorted(contact_key(contact) for contact in begin.closed)),
-            tuple(sorted(contact_key(contact) for contact in begin.resting.values())),
+            tuple(sorted(contact_key(contact) for contact in departure.closed)),
+            tuple(sorted(contact_key(contact) for contact in departure.resting.values())),
             tuple(contact_key(contact) for contact in added),
-            begin.q.tobytes(),
+            departure.q.tobytes(),
             q.tobytes(),
         )
         if key not in cache:
@@ -87,8 +92,8 @@ class SwingMotion:
     Attributes
     ----------
     common : closed contacts during the swing.
-    before : the contact that the patch leaves, None if the patch is in the air.
-    added : new contacts: the first that of the swinging patch, then others of its limb, which move along.
+    before : the contact that the patch leaves; None if the patch is in the air.
+    added : new contacts: first that of the swinging patch, then those of patches of the limb that move with it.
     q0, q1 : (nq,) postures at the two ends.
     """
 
@@ -105,7 +110,7 @@ class SwingMotion:
 
     @property
     def touching(self) -> tuple[Contact, ...]:
-        """Contacts that the limb leaves or comes to."""
+        """Contacts that the limb leaves or reaches."""
         return self.added if self.before is None else (self.before, *self.added)
 
     @property
@@ -117,7 +122,7 @@ class SwingMotion:
 
     @property
     def key(self) -> tuple:
-        """By value."""
+        """Hashable value of contacts and postures."""
         contacts = tuple(contact_key(contact) for contact in (*self.common, *self.touching))
         return (contacts, self.before is None, self.q0.tobytes(), self.q1.tobytes())
 
@@ -128,19 +133,19 @@ class SwingMotion:
 
     @property
     def patch(self) -> str:
-        """What moves."""
+        """Name of what moves, for messages."""
         return self.after.patch
 
-    def look(self, segments: "SegmentCache") -> Knots | Segment:
-        """Return its knots, computed fast."""
-        return segments.look(self._begin, self.q1, self.added)
+    def probe(self, segments: "SegmentCache") -> Knots | Segment:
+        """Return its knots, computed faster than `segment`."""
+        return segments.probe(self._departure, self.q1, self.added)
 
     def segment(self, segments: "SegmentCache") -> Segment:
-        """Return it as the plan has it."""
-        return segments.swing(self._begin, self.q1, self.added)
+        """Return its segment as in the plan."""
+        return segments.swing(self._departure, self.q1, self.added)
 
     @property
-    def _begin(self) -> Departure:
+    def _departure(self) -> Departure:
         return Departure(self.q0, self.common, {} if self.before is None else {self.patch: self.before})
 
     def __str__(self) -> str:
@@ -166,7 +171,7 @@ class BodyShift:
 
     @property
     def key(self) -> tuple:
-        """By value."""
+        """Hashable value of contacts and postures."""
         return (tuple(contact_key(contact) for contact in self.contacts), self.q0.tobytes(), self.q1.tobytes())
 
     @property
@@ -176,15 +181,15 @@ class BodyShift:
 
     @property
     def patch(self) -> str:
-        """What moves."""
+        """Name of what moves, for messages."""
         return "the body"
 
-    def look(self, segments: "SegmentCache") -> Knots | Segment:
-        """Return it: there is no faster look."""
+    def probe(self, segments: "SegmentCache") -> Knots | Segment:
+        """Return its segment: there is no faster test."""
         return self.segment(segments)
 
     def segment(self, segments: "SegmentCache") -> Segment:
-        """Return it as the plan has it."""
+        """Return its segment as in the plan."""
         return segments.shift(Departure(self.q0, self.contacts), self.q1)
 
     def __str__(self) -> str:
@@ -209,12 +214,12 @@ class Retraction:
 
     @property
     def patch(self) -> str:
-        """What moves."""
+        """Name of what moves, for messages."""
         return self.leaving.patch
 
     @property
     def key(self) -> tuple:
-        """By value."""
+        """Hashable value of contacts and postures."""
         return (tuple(contact_key(contact) for contact in (*self.contacts, self.leaving)), self.q0.tobytes())
 
     @property
@@ -222,12 +227,12 @@ class Retraction:
         """Patch and support."""
         return self.leaving.patch, self.leaving.support
 
-    def look(self, segments: "SegmentCache") -> Knots | Segment:
-        """Return it: there is no faster look."""
+    def probe(self, segments: "SegmentCache") -> Knots | Segment:
+        """Return its segment: there is no faster test."""
         return self.segment(segments)
 
     def segment(self, segments: "SegmentCache") -> Segment:
-        """Return it as the plan has it."""
+        """Return its segment as in the plan."""
         return segments.retraction(Departure(self.q0, self.contacts, {self.patch: self.leaving}), self.patch)
 
     def __str__(self) -> str:

@@ -1,9 +1,9 @@
 """Transitions between stances: found by the planner, judged by the certificate, executed by the controller.
 
-A transition has one or two segments, each on constant contacts. An opening contact divides them: in the first segment
-the body shifts over the remaining contacts; in the second a patch without a next contact is lifted clear. A segment is
-a quintic spline through whole-body knots, with the swings of patches in the air. It begins and ends at rest, unless the
-robot passes a stance in motion (`BoundaryState`).
+A transition has one or two segments, each on constant contacts. A contact that opens divides it: in the first segment
+the body shifts over the remaining contacts; in the second, a patch without a next contact is lifted clear of its
+support. A segment is a quintic spline through whole-body knots, with the swings of patches in the air. It begins and
+ends at rest, unless the robot passes a stance in motion (`BoundaryState`).
 """
 
 from dataclasses import dataclass
@@ -27,8 +27,8 @@ class BoundaryState(NamedTuple):
 
     Attributes
     ----------
-    v, vd : (nv,) velocity and acceleration of the posture.
-    velocity, acceleration : (3,) of the centre of mass.
+    v, vd : (nv,) generalised velocity and acceleration.
+    velocity, acceleration : (3,) of the centre of mass, m/s and m/s².
     """
 
     v: np.ndarray
@@ -44,16 +44,16 @@ class BoundaryState(NamedTuple):
 
     @property
     def posture(self) -> tuple[np.ndarray, np.ndarray]:
-        """Rates of the posture."""
+        """Generalised velocity and acceleration."""
         return self.v, self.vd
 
     @property
     def centre(self) -> tuple[np.ndarray, np.ndarray]:
-        """Rates of the centre of mass."""
+        """Velocity and acceleration of the centre of mass."""
         return self.velocity, self.acceleration
 
     def along(self, rate: float, change: float) -> "BoundaryState":
-        """Return the derivatives by the path parameter s, which has the rates sd = ``rate`` and sdd = ``change``."""
+        """Return the derivatives by the path parameter s, with the time derivatives sd = ``rate``, sdd = ``change``."""
         v, velocity = self.v / rate, self.velocity / rate
         vd, acceleration = self.vd - change * v, self.acceleration - change * velocity
         return BoundaryState(v, vd / rate**2, velocity, acceleration / rate**2)
@@ -75,13 +75,14 @@ class SwingSpec:
 
     Attributes
     ----------
-    patch : its name.
-    lead : its reference: a separate path, which the knots follow too (``own``), or the knots (``body``).
-    lift : (3,) along the normal of the old support (m); zero if the patch starts in the air.
+    patch : name of the patch.
+    lead : what defines the reference of the patch: a separate path, which the knots follow too (``own``), or the knots
+        (``body``).
+    lift : (3,) displacement along the normal of the old support (m); zero if the patch starts in the air.
     approach : (3,) offset from the target, along its normal, from which the patch comes down (m).
     lifts_off : whether the patch rests on its old support at the beginning.
-    target : the new contact, None if the patch stays in the air.
-    hold : whether the target closes in a later transition of the limb only: until then the patch waits above it.
+    target : the new contact; None if the patch stays in the air.
+    hold : whether the patch waits above the target, which closes in a later transition of the limb.
     """
 
     patch: str
@@ -95,23 +96,23 @@ class SwingSpec:
 
 @dataclass(frozen=True, eq=False)
 class Segment:
-    """A motion of the whole body.
+    """A motion of the whole body on constant contacts.
 
     Attributes
     ----------
-    contacts : closed contacts, in their places at the end of the segment.
+    contacts : closed contacts, at their poses at the end of the segment.
     times : (k,) times of the knots at the nominal speed, the first 0 (s).
     q : (k, nq) postures at these times.
     com : (k, 3) centres of mass of the postures (m).
-    courses : swings of patches that leave or reach a support; all others in the air move with the body.
-    objects : {name: (7,)} poses of moved objects at the end.
+    courses : swings of patches that leave or reach a support; all other patches in the air move with the body.
+    objects : {name: (7,)} poses of moved objects at the end; None if no object moves.
     near : closest approach of bodies.
     missed : greatest clearance deficit (m); 0 if there is none.
-    worst : place of the greatest deficit.
-    held : whether the robot is in static equilibrium all along, with margins similar to those at the ends.
+    worst : share of the path and bodies of the greatest deficit.
+    held : whether the robot is in static equilibrium everywhere, with margins similar to those at the ends.
     law : time parameterization; None: nominal speed.
-    retiming_failure : why no time parameterization was found.
-    begin, finish : states at the ends, derivatives by the nominal time; None: at rest.
+    retiming_failure : reason why no time parameterization was found.
+    begin, finish : states at both ends, derivatives by the nominal time; None: at rest.
     """
 
     contacts: tuple[Contact, ...]
@@ -160,9 +161,9 @@ class Segment:
 
     @property
     def shortfall(self) -> str:
-        """Clearance deficit as text, for a motion in collision."""
-        where = f"between {' and '.join(self.worst.bodies)}" if self.worst.bodies else "at the contacts"
-        return f"{1000 * self.missed:.0f} mm are missing {where}, {100 * self.worst.share:.0f} % along it"
+        """Clearance deficit of a motion in collision as text."""
+        location = f"between {' and '.join(self.worst.bodies)}" if self.worst.bodies else "at the contacts"
+        return f"{1000 * self.missed:.0f} mm are missing {location}, {100 * self.worst.share:.0f} % along it"
 
     def course(self, patch: str) -> SwingSpec | None:
         """Return the swing of a patch, or None."""
@@ -175,10 +176,11 @@ class Transition:
 
     Attributes
     ----------
-    patch : the patch that is added or removed, None if contacts stay.
-    segments : in order.
-    ramp : duration of the force ramp of the patch: to zero before it opens, or up to its limit after it closes (s).
-    parts : whether an opened patch leaves its support before the next transition.
+    patch : the patch whose contact is added or removed; None if the contacts stay the same.
+    segments : the segments in order.
+    ramp : duration of the force ramp of the patch (s): to zero before its contact opens, or up to its limit after it
+        closes.
+    parts : whether the patch of an opened contact leaves its support before the next transition.
     """
 
     patch: str | None
@@ -196,14 +198,14 @@ class Transition:
 
     @property
     def duration(self) -> float:
-        """Duration (s), without the wait for touchdown.
+        """Duration (s), without waiting for touchdown.
 
         With a time parameterization the force of an opening patch ramps down while the body is still shifting.
         """
         first = self.segments[0]
         unloads = first.law is not None and any(contact.patch == self.patch for contact in first.contacts)
-        overlap = first.time if unloads else 0.0
-        return sum(segment.time for segment in self.segments) + max(self.ramp - overlap, 0.0)
+        unload_time = first.time if unloads else 0.0
+        return sum(segment.time for segment in self.segments) + max(self.ramp - unload_time, 0.0)
 
     @property
     def start(self) -> np.ndarray:
@@ -218,8 +220,8 @@ class Transition:
     @property
     def near(self) -> ClosestApproach:
         """Closest approach of bodies over all segments."""
-        known = [segment.near for segment in self.segments if segment.near.distance is not None]
-        return min(known, key=lambda near: near.distance or 0.0, default=ClosestApproach(None, ()))
+        distances = [segment.near for segment in self.segments if segment.near.distance is not None]
+        return min(distances, key=lambda near: near.distance or 0.0, default=ClosestApproach(None, ()))
 
     @property
     def missed(self) -> float:
@@ -233,6 +235,6 @@ class Transition:
 
     def __repr__(self) -> str:
         near = self.near.distance
-        what = "shift" if self.patch is None else self.patch
+        subject = "shift" if self.patch is None else self.patch
         clearance = "-" if near is None else f"{1e3 * near:z.0f} mm"
-        return f"Transition({what}, {self.duration:.2f} s, clearance {clearance})"
+        return f"Transition({subject}, {self.duration:.2f} s, clearance {clearance})"

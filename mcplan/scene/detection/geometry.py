@@ -1,4 +1,4 @@
-"""Collected collision geometry of a scene file: triangles of shapes, infinite planes, files, notices."""
+"""Collision geometry collected from a scene file: triangles of shapes, infinite planes, files, notices."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -7,24 +7,25 @@ import numpy as np
 
 from mcplan.robot.description import Box, Capsule, Cylinder, MeshShape, Shape, Sphere
 from mcplan.robot.mesh_file import MeshError
-from mcplan.scene.detection.detect import FLOOR_MARGIN
-from mcplan.scene.detection.triangles import MAX_TRIANGLES, joined
+from mcplan.scene.detection.detect import FLOOR_MARGIN_M
+from mcplan.scene.detection.triangles import MAX_TRIANGLES, join_parts
 
 ROUND_SIDES = 32
-"""Sides of a tessellated cylinder."""
+"""Number of sides of a tessellated cylinder."""
 
 SQUARE_FACES = np.array([[0, 1, 2], [0, 2, 3]])
+"""Two triangles (2,3) of a square with four corners."""
 
 
 @dataclass
 class SceneGeometry:
-    """Collected triangles of a scene.
+    """Collision geometry of a scene.
 
     Attributes
     ----------
     parts : vertices (k,3) and faces (m,3) of each shape, in the world.
-    infinite_planes : rotation (3,3) and position (3,) of infinite planes z = 0.
-    files : meshes and included models, without the file itself, unordered.
+    infinite_planes : poses of infinite planes: rotation (3,3), with the normal as third column, and position (3,).
+    files : mesh files and included models, without the scene file itself.
     notices : messages for the user.
     triangle_count : number of triangles so far.
     """
@@ -41,7 +42,7 @@ class SceneGeometry:
         Raises
         ------
         MeshError
-            Too many triangles: a short file can include a model many times.
+            The scene has too many triangles; a short file can include a model many times.
         """
         vertices, faces = tessellate(shape)
         self._count_triangles(len(faces))
@@ -56,6 +57,7 @@ class SceneGeometry:
         self.parts.append((np.array([[-x, -y, 0], [x, -y, 0], [x, y, 0], [-x, y, 0]]) @ R.T + p, SQUARE_FACES))
 
     def _count_triangles(self, faces: int) -> None:
+        """Count further triangles, and raise a MeshError if there are too many."""
         self.triangle_count += faces
         if self.triangle_count > MAX_TRIANGLES:
             raise MeshError(f"holds more than {MAX_TRIANGLES} triangles; make its meshes coarser")
@@ -67,7 +69,7 @@ class SceneGeometry:
             self.notices.append(f"movable parts are fixed at their initial pose: {', '.join(names[:5])}{more}")
 
     def triangles(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return vertices (k,3) and faces (m,3) of all parts.
+        """Return vertices (k,3) and faces (m,3) of all parts; infinite planes reach `FLOOR_MARGIN_M` beyond the others.
 
         Raises
         ------
@@ -80,10 +82,15 @@ class SceneGeometry:
         low, high = np.min([c.min(axis=0) for c in corners], axis=0), np.max([c.max(axis=0) for c in corners], axis=0)
         parts = list(self.parts)
         for R, p in self.infinite_planes:
-            middle, reach = R.T @ (0.5 * (low + high) - p), float(np.linalg.norm(high - low)) / 2 + FLOOR_MARGIN
-            square = np.array([[-reach, -reach], [reach, -reach], [reach, reach], [-reach, reach]]) + middle[:2]
+            middle, half_side = R.T @ (0.5 * (low + high) - p), float(np.linalg.norm(high - low)) / 2 + FLOOR_MARGIN_M
+            square = (
+                np.array(
+                    [[-half_side, -half_side], [half_side, -half_side], [half_side, half_side], [-half_side, half_side]]
+                )
+                + middle[:2]
+            )
             parts.append((np.column_stack([square, np.zeros(4)]) @ R.T + p, SQUARE_FACES))
-        return joined(parts)
+        return join_parts(parts)
 
 
 def tessellate(shape: Shape) -> tuple[np.ndarray, np.ndarray]:

@@ -16,14 +16,16 @@ FORBIDDEN_TAGS = ("include", "plugin", "extension", "attach", "model", "replicat
 """Elements that load other files, run plugins, or generate many elements."""
 
 SIZE_ATTRIBUTES = {"hfield": ("nrow", "ncol"), "texture": ("width", "height"), "user": ("dim",), "size": ("nuserdata",)}
-"""Attributes whose product is the number of values that an element allocates."""
+"""For each element that allocates many values, the attributes whose product is their number."""
 
 MAX_CELLS = 1 << 26
-"""Maximum number of values of all these elements and of pixels of images: four images of 4096 x 4096."""
+"""Maximum number of values of all these elements plus pixels of images: four images of 4096 x 4096."""
 
-PNG = b"\x89PNG\r\n\x1a\n"
+PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
+"""First bytes of a PNG image."""
 
-DIRECTORIES = ("assetdir", "meshdir", "texturedir")
+DIRECTORY_ATTRIBUTES = ("assetdir", "meshdir", "texturedir")
+"""Attributes of the compiler element that name folders of files."""
 
 
 def read_mjcf(root: Element, path: Path) -> SceneGeometry:
@@ -38,8 +40,8 @@ def read_mjcf(root: Element, path: Path) -> SceneGeometry:
         raise MeshError("a world of MuJoCo needs the package mujoco: pip install mujoco")
     import mujoco
 
-    files = _files(root, path.resolve().parent, [""])
-    _refuse_large(root, files)
+    files = _referenced_files(root, path.resolve().parent, [""])
+    _check_size(root, files)
     try:
         model: Any = mujoco.MjModel.from_xml_path(str(path))
     except (ValueError, RuntimeError, MemoryError, mujoco.FatalError) as error:
@@ -51,7 +53,7 @@ def read_mjcf(root: Element, path: Path) -> SceneGeometry:
         if not model.geom_contype[k] and not model.geom_conaffinity[k]:
             continue  # visual only
         R, p = data.geom_xmat[k].reshape(3, 3).copy(), data.geom_xpos[k].copy()
-        unsupported += not _add(world, mujoco, model, k, R, p)
+        unsupported += not _add_shape(world, mujoco, model, k, R, p)
     if unsupported:
         world.notices.append(f"{unsupported} shapes of unsupported kinds are left out")
     bodies = [k for k in range(1, model.nbody) if model.body_weldid[k] and model.body_geomnum[k]]
@@ -59,7 +61,7 @@ def read_mjcf(root: Element, path: Path) -> SceneGeometry:
     return world
 
 
-def _add(world: SceneGeometry, mujoco: Any, model: Any, k: int, R: np.ndarray, p: np.ndarray) -> bool:
+def _add_shape(world: SceneGeometry, mujoco: Any, model: Any, k: int, R: np.ndarray, p: np.ndarray) -> bool:
     """Add shape k of a model at its pose; return whether its kind is supported."""
     kind, size, types = model.geom_type[k], [float(x) for x in model.geom_size[k]], mujoco.mjtGeom
     if kind == types.mjGEOM_PLANE:
@@ -91,46 +93,49 @@ def _add(world: SceneGeometry, mujoco: Any, model: Any, k: int, R: np.ndarray, p
     return True
 
 
-def _files(element: Element, folder: Path, directories: list[str]) -> set[Path]:
-    """Return the referenced files; refuse files outside the folder and elements that include further models."""
+def _referenced_files(element: Element, folder: Path, directories: list[str]) -> set[Path]:
+    """Return the referenced files; raise a MeshError for files outside the folder and elements that load models."""
     files = set[Path]()
     if element.tag in FORBIDDEN_TAGS:
         raise MeshError(f"line {element.line}: <{element.tag}> is not allowed in a world; put it all into one file")
     if element.tag == "compiler":
-        directories += [element.attributes[name] for name in DIRECTORIES if name in element.attributes]
+        directories += [element.attributes[name] for name in DIRECTORY_ATTRIBUTES if name in element.attributes]
     for name in (value for key, value in element.attributes.items() if key.startswith("file") and value):
         candidates = {(folder / directory / name).resolve() for directory in directories}
         if not all(path.is_relative_to(folder) for path in candidates):
             raise MeshError(f"line {element.line}: {name[:60]} lies outside the file's folder")
         files |= {path for path in candidates if path.is_file()}
     for child in sorted(element.children, key=lambda child: child.tag != "compiler"):
-        files |= _files(child, folder, directories)
+        files |= _referenced_files(child, folder, directories)
     return files
 
 
-def _refuse_large(root: Element, files: set[Path]) -> None:
-    """Refuse a small document that would make MuJoCo allocate very much memory."""
-    stack, cells = [root], float(sum(_pixels(file) for file in files))
+def _check_size(root: Element, files: set[Path]) -> None:
+    """Raise a MeshError if MuJoCo would allocate very much memory for the document, however short it is."""
+    stack, cells = [root], float(sum(_pixel_count(file) for file in files))
     while stack:
         element = stack.pop()
         stack += element.children
-        here = f"line {element.line}: <{element.tag[:40]}>"
+        location = f"line {element.line}: <{element.tag[:40]}>"
         if element.tag == "mesh" and "builtin" in element.attributes:
-            raise MeshError(f"{here}: a built-in mesh is not read; give its file")
-        cells += _cells(element)
+            raise MeshError(f"{location}: a built-in mesh is not read; give its file")
+        cells += _cell_count(element)
         if not cells <= MAX_CELLS:
-            raise MeshError(f"{here}: height fields, textures and images of more than {MAX_CELLS} cells")
+            raise MeshError(f"{location}: height fields, textures and images of more than {MAX_CELLS} cells")
 
 
-def _cells(element: Element) -> float:
+def _cell_count(element: Element) -> float:
     """Return the number of values that an element allocates."""
-    sizes = [_size(element, name) for name in SIZE_ATTRIBUTES.get(element.tag, ()) if name in element.attributes]
+    sizes = [
+        _attribute_value(element, name) for name in SIZE_ATTRIBUTES.get(element.tag, ()) if name in element.attributes
+    ]
     if element.tag == "texture" and element.attributes.get("type", "cube") != "2d":
-        return 6.0 * _size(element, "width") ** 2  # a cube map; the height does not matter
+        return 6.0 * _attribute_value(element, "width") ** 2  # a cube map; the height does not matter
     return abs(float(np.prod(sizes))) if sizes else 0.0
 
 
-def _size(element: Element, name: str) -> float:
+def _attribute_value(element: Element, name: str) -> float:
+    """Return the number in an attribute, 0 by default."""
     text = element.attributes.get(name, "0")
     try:
         return float(text)
@@ -138,8 +143,8 @@ def _size(element: Element, name: str) -> float:
         raise MeshError(f"line {element.line}: <{element.tag}>: {text[:20]} is no size") from None
 
 
-def _pixels(path: Path) -> int:
+def _pixel_count(path: Path) -> int:
     """Return the number of pixels of an image; 0 for other files."""
     with path.open("rb") as file:
         head = file.read(24)
-    return int.from_bytes(head[16:20]) * int.from_bytes(head[20:24]) if head.startswith(PNG) else 0
+    return int.from_bytes(head[16:20]) * int.from_bytes(head[20:24]) if head.startswith(PNG_SIGNATURE) else 0

@@ -1,8 +1,8 @@
-"""Convex decomposition of a mesh into obstacles that leave the surfaces free.
+"""Convex decomposition of a mesh into obstacles that leave the surfaces free; thickness of the slabs below surfaces.
 
-A convex hull fits if the triangles lie on it, face outwards, and the hull adds no volume to the solid. A mesh whose
-hull does not fit is split: into walls, which are slabs behind its planes, and the rest in halves across its longest
-side. Obstacles are cut off at the slabs of surfaces; boxes stay boxes. Also: thickness of the solid below a surface.
+A convex hull fits if the triangles lie on it and face outwards, and if the hull adds no volume to the solid. A mesh
+whose hull does not fit is split: into walls, which are slabs behind its planes, and the remaining triangles into halves
+across their longest side. Obstacles are cut off at the slabs of surfaces; boxes are kept as boxes.
 """
 
 from collections.abc import Sequence
@@ -16,81 +16,85 @@ from scipy.spatial import ConvexHull, QhullError, cKDTree
 
 from mcplan.robot.description import Box, MeshShape
 from mcplan.scene.detection.planes import find_planes
-from mcplan.scene.detection.regions import GRID, Region, close_cracks, convex_parts, import_shapely, plane_frame
+from mcplan.scene.detection.regions import GRID_M, Region, close_cracks, convex_parts, import_shapely, plane_frame
 from mcplan.scene.detection.triangles import Triangles, normals_areas, winding_number
 from mcplan.scene.environment import Obstacle, Surface
 from mcplan.scene.polygon import clip, half_planes
 
-SHEET_THICKNESS = 0.05
-"""m: thickness of an open sheet, or the ground."""
+SHEET_THICKNESS_M = 0.05
+"""Thickness (m) given to an open sheet or the ground, below which the mesh has no triangles."""
 
-MIN_SLAB_THICKNESS = 0.02
-"""m: minimum thickness of a slab: a landing foot would pass through a thinner one."""
+MIN_SLAB_THICKNESS_M = 0.02
+"""Minimum thickness of a slab; a landing foot would pass through a thinner one."""
 
-DEPTH_INSET = 0.01
-"""m: inset of depth samples from the outline, so that they miss the sides of the solid."""
+DEPTH_INSET_M = 0.01
+"""Distance of depth samples from the outline, so that their vertical lines miss the sides of the solid."""
 
 SAMPLES_PER_SIDE = 6
 """Samples along each side of a surface's bounding rectangle."""
 
 
-def thickness(
+def slab_thickness(
     triangles: Triangles, R: np.ndarray, p: np.ndarray, polygon: np.ndarray, max_depth: float = 100.0
 ) -> float:
     """Return the minimum thickness (m) of the solid below a surface (R, p, corners (k,2)), at most ``max_depth``."""
     normals, _ = triangles.normals_areas
     top = np.column_stack([polygon, np.zeros(len(polygon))])
-    outline = np.concatenate([top, top - [0.0, 0.0, max_depth]]) @ R.T + p
-    near = triangles.within(outline.min(axis=0), outline.max(axis=0))
-    local = (triangles.corners[near] - p) @ R
+    prism_corners = np.concatenate([top, top - [0.0, 0.0, max_depth]]) @ R.T + p
+    is_near = triangles.within(prism_corners.min(axis=0), prism_corners.max(axis=0))
+    local = (triangles.corners[is_near] - p) @ R
     low, high = polygon.min(axis=0), polygon.max(axis=0)
-    below = (normals[near] @ R[:, 2] < -1e-6) & (local[:, :, 2].min(axis=1) < -1e-3)
-    below &= (local[:, :, :2].max(axis=1) > low).all(axis=1) & (local[:, :, :2].min(axis=1) < high).all(axis=1)
-    if not below.any():
-        return SHEET_THICKNESS
-    sampled = [_depth(local[below], point) for point in _inner_samples(polygon)]
-    depths = [depth for depth in sampled if depth is not None]
-    return round(max(min(depths, default=SHEET_THICKNESS), MIN_SLAB_THICKNESS), 4)
+    is_below = (normals[is_near] @ R[:, 2] < -1e-6) & (local[:, :, 2].min(axis=1) < -1e-3)
+    is_below &= (local[:, :, :2].max(axis=1) > low).all(axis=1) & (local[:, :, :2].min(axis=1) < high).all(axis=1)
+    if not is_below.any():
+        return SHEET_THICKNESS_M
+    samples = [_depth(local[is_below], point) for point in _inner_samples(polygon)]
+    depths = [depth for depth in samples if depth is not None]
+    return round(max(min(depths, default=SHEET_THICKNESS_M), MIN_SLAB_THICKNESS_M), 4)
 
 
 def _inner_samples(polygon: np.ndarray) -> np.ndarray:
-    """Return sample points (n,2) of a polygon, none within ``DEPTH_INSET`` of its sides."""
+    """Return sample points (n,2) of a polygon, none within ``DEPTH_INSET_M`` of its sides."""
     A, b = half_planes(polygon)
-    steps = np.linspace(0.0, 1.0, SAMPLES_PER_SIDE)
+    shares = np.linspace(0.0, 1.0, SAMPLES_PER_SIDE)
     low, high = polygon.min(axis=0), polygon.max(axis=0)
-    grid = np.array([[low[0] + s * (high[0] - low[0]), low[1] + t * (high[1] - low[1])] for s in steps for t in steps])
+    grid = np.array(
+        [[low[0] + s * (high[0] - low[0]), low[1] + t * (high[1] - low[1])] for s in shares for t in shares]
+    )
     middle = polygon.mean(axis=0)
-    towards = middle - polygon
-    corners = polygon + 1.5 * DEPTH_INSET * towards / np.linalg.norm(towards, axis=1, keepdims=True)
+    to_middle = middle - polygon
+    corners = polygon + 1.5 * DEPTH_INSET_M * to_middle / np.linalg.norm(to_middle, axis=1, keepdims=True)
     points = np.concatenate([grid, corners, 0.5 * (corners + middle), [middle]])
-    inside = np.all(points @ A.T <= b - DEPTH_INSET, axis=1)
+    inside = np.all(points @ A.T <= b - DEPTH_INSET_M, axis=1)
     return points[inside] if inside.any() else middle[None]
 
 
 def _depth(corners: np.ndarray, point: np.ndarray) -> float | None:
-    """Return the depth of the first downward-facing triangle (m,3,3) below a point (2,), or None."""
+    """Return the depth (m) of the first downward-facing triangle (m,3,3) below a point (2,), or None.
+
+    ``corners`` are in the surface frame; u, v are barycentric coordinates of the point in the projected triangle.
+    """
     a, b, c = corners[:, 0, :2], corners[:, 1, :2], corners[:, 2, :2]
     ab, ac, ap = b - a, c - a, point - a
-    double = ab[:, 0] * ac[:, 1] - ab[:, 1] * ac[:, 0]
-    valid = np.abs(double) > 1e-12
-    double = np.where(valid, double, 1.0)
-    u = (ap[:, 0] * ac[:, 1] - ap[:, 1] * ac[:, 0]) / double
-    v = (ab[:, 0] * ap[:, 1] - ab[:, 1] * ap[:, 0]) / double
+    double_area = ab[:, 0] * ac[:, 1] - ab[:, 1] * ac[:, 0]
+    valid = np.abs(double_area) > 1e-12
+    double_area = np.where(valid, double_area, 1.0)
+    u = (ap[:, 0] * ac[:, 1] - ap[:, 1] * ac[:, 0]) / double_area
+    v = (ab[:, 0] * ap[:, 1] - ab[:, 1] * ap[:, 0]) / double_area
     hit = valid & (u >= -1e-9) & (v >= -1e-9) & (u + v <= 1 + 1e-9)
     z = corners[:, 0, 2] + u * (corners[:, 1, 2] - corners[:, 0, 2]) + v * (corners[:, 2, 2] - corners[:, 0, 2])
     hit &= z < -1e-3
     return float(-z[hit].max()) if hit.any() else None
 
 
-SURFACE_TOLERANCE = 5e-3
-"""m: a solid that rises by less above the plane of a surface counts as below the surface."""
+SURFACE_TOLERANCE_M = 5e-3
+"""A solid that rises by at most this above the plane of a surface counts as below the surface."""
 
 MAX_CORNERS = 48
-"""Maximum number of corners of an obstacle; with more, the extreme corners in as many directions are kept."""
+"""Maximum number of corners of an obstacle; of more corners, the extreme ones in 48 directions are kept."""
 
-
-MIN_THICKNESS = 2e-3
-"""m: thinner solids are rounding artefacts."""
+MIN_THICKNESS_M = 2e-3
+"""Minimum thickness of a solid; thinner ones are rounding artefacts."""
 
 
 class Slabs:
@@ -98,11 +102,11 @@ class Slabs:
 
     def __init__(self, surfaces: Sequence[Surface]):
         self.surfaces = tuple(surfaces)
-        ends = [np.concatenate([s.corners, s.corners - s.thickness * s.normal]) for s in surfaces]
-        self.low = np.array([points.min(axis=0) for points in ends]).reshape(-1, 3)
-        self.high = np.array([points.max(axis=0) for points in ends]).reshape(-1, 3)
+        slab_corners = [np.concatenate([s.corners, s.corners - s.thickness * s.normal]) for s in surfaces]
+        self.low = np.array([points.min(axis=0) for points in slab_corners]).reshape(-1, 3)
+        self.high = np.array([points.max(axis=0) for points in slab_corners]).reshape(-1, 3)
 
-    def near(self, points: np.ndarray, margin: float) -> list[Surface]:
+    def near_box(self, points: np.ndarray, margin: float) -> list[Surface]:
         """Return the surfaces whose slabs may be within a margin (m) of the bounding box of points (k,3)."""
         low, high = points.min(axis=0) - margin, points.max(axis=0) + margin
         overlaps = np.all((self.high >= low) & (self.low <= high), axis=1)
@@ -110,13 +114,13 @@ class Slabs:
 
 
 def cut_at_slabs(corners: np.ndarray, slabs: Slabs) -> np.ndarray | None:
-    """Cut a convex solid (k,3) off at the slabs of the surfaces on top of it; None if nothing is left.
+    """Cut the slabs of surfaces on top of a convex solid (k,3) off; return its corners, or None if nothing remains.
 
     A foot may touch the slab of its surface, but must not touch an obstacle.
     """
-    for slab in slabs.near(corners, SURFACE_TOLERANCE):
+    for slab in slabs.near_box(corners, SURFACE_TOLERANCE_M):
         local = (corners - slab.p) @ slab.R
-        if local[:, 2].max() > SURFACE_TOLERANCE or local[:, 2].max() <= -slab.thickness + 1e-6:
+        if local[:, 2].max() > SURFACE_TOLERANCE_M or local[:, 2].max() <= -slab.thickness + 1e-6:
             continue
         try:
             outline = local[ConvexHull(local[:, :2]).vertices, :2]
@@ -130,8 +134,8 @@ def cut_at_slabs(corners: np.ndarray, slabs: Slabs) -> np.ndarray | None:
         if not len(below):
             return None
         share = (-slab.thickness - below[:, None, 2]) / (above[None, :, 2] - below[:, None, 2])
-        crossing = below[:, None] + share[..., None] * (above[None] - below[:, None])
-        corners = np.concatenate([below, crossing.reshape(-1, 3)]) @ slab.R.T + slab.p
+        crossings = below[:, None] + share[..., None] * (above[None] - below[:, None])
+        corners = np.concatenate([below, crossings.reshape(-1, 3)]) @ slab.R.T + slab.p
         try:
             corners = corners[ConvexHull(corners).vertices]
         except (QhullError, ValueError):
@@ -140,24 +144,24 @@ def cut_at_slabs(corners: np.ndarray, slabs: Slabs) -> np.ndarray | None:
 
 
 def is_flat(corners: np.ndarray) -> bool:
-    """Whether a convex solid (k,3) is thinner than ``MIN_THICKNESS``: twice its volume over its area."""
+    """Whether a convex solid (k,3) is thinner than ``MIN_THICKNESS_M``; its thickness is 2 volume / area."""
     try:
         hull = ConvexHull(np.round(corners, 4))
     except (QhullError, ValueError):
         return True
-    return 2.0 * hull.volume < MIN_THICKNESS * hull.area
+    return 2.0 * hull.volume < MIN_THICKNESS_M * hull.area
 
 
 def convex_obstacle(name: str, corners: np.ndarray) -> Obstacle:
-    """Return the obstacle of convex corners (k,3)."""
+    """Return the obstacle whose convex hull has the corners (k,3): a box, or a mesh."""
     corners = np.round(corners, 4)
     box = _box(corners)
     if box is not None:
         R, middle, size = box
         return Obstacle(name, Box(size), R, middle)
     if len(corners) > MAX_CORNERS:
-        used = np.unique(np.argmax((corners - corners.mean(axis=0)) @ directions(MAX_CORNERS).T, axis=0))
-        corners = corners[used]
+        extreme = np.unique(np.argmax((corners - corners.mean(axis=0)) @ directions(MAX_CORNERS).T, axis=0))
+        corners = corners[extreme]
     middle = np.round((corners.min(axis=0) + corners.max(axis=0)) / 2, 4)
     return Obstacle(name, hull_shape(corners - middle), p=middle)
 
@@ -171,27 +175,27 @@ def hull_shape(corners: np.ndarray) -> MeshShape:
         The corners lie in a plane.
     """
     hull = ConvexHull(corners)
-    used = np.sort(hull.vertices)
-    number = np.zeros(len(corners), np.int64)
-    number[used] = np.arange(len(used))
+    vertices = np.sort(hull.vertices)
+    new_index = np.zeros(len(corners), np.int64)
+    new_index[vertices] = np.arange(len(vertices))
     faces = hull.simplices.astype(np.int64)
     a, b, c = corners[faces].transpose(1, 0, 2)
     inward = np.einsum("ij,ij->i", np.cross(b - a, c - a), hull.equations[:, :3]) < 0
     faces[inward] = faces[inward][:, ::-1]
-    return MeshShape(corners[used], number[faces])
+    return MeshShape(corners[vertices], new_index[faces])
 
 
 def _box(corners: np.ndarray) -> tuple[np.ndarray, np.ndarray, tuple[float, float, float]] | None:
-    """Return rotation, middle and size of the box with these corners; None if they form no box."""
+    """Return rotation, centre and size of the box with these corners (k,3); None if they form no box."""
     if len(corners) != 8:
         return None
     normals = ConvexHull(corners).equations[:, :3]
     z = normals[np.argmax(np.abs(normals[:, 2]))]
     z = z if z[2] > 0 else -z
-    level = normals[np.abs(normals @ z) < 1e-2]
-    if not len(level):
+    side_normals = normals[np.abs(normals @ z) < 1e-2]
+    if not len(side_normals):
         return None
-    x = level[np.argmax(np.abs(level[:, 0]))]
+    x = side_normals[np.argmax(np.abs(side_normals[:, 0]))]
     x = x if x[0] > 0 else -x
     x = x - (x @ z) * z
     R = np.column_stack([x / np.linalg.norm(x), np.cross(z, x / np.linalg.norm(x)), z])
@@ -204,42 +208,43 @@ def _box(corners: np.ndarray) -> tuple[np.ndarray, np.ndarray, tuple[float, floa
 
 
 def directions(count: int) -> np.ndarray:
-    """Return evenly distributed unit vectors (count,3) (a spiral of equal areas)."""
+    """Return evenly distributed unit vectors (count,3), along a spiral with the golden angle."""
     z = np.linspace(-1, 1, count)
-    turn = np.pi * (3 - np.sqrt(5)) * np.arange(count)
+    angle = np.pi * (3 - np.sqrt(5)) * np.arange(count)
     r = np.sqrt(1 - z**2)
-    return np.column_stack([r * np.cos(turn), r * np.sin(turn), z])
+    return np.column_stack([r * np.cos(angle), r * np.sin(angle), z])
 
 
-SLAB_TOLERANCE = 3e-3
-"""m: tolerance within which a triangle belongs to a slab."""
+SLAB_TOLERANCE_M = 3e-3
+"""Tolerance within which a triangle belongs to a slab."""
 
-MAX_DEPTH = 0.03
-"""m: maximum depth of triangles inside their hull."""
+MAX_DEPTH_M = 0.03
+"""Maximum depth of triangles inside their hull."""
 
-MAX_HULL_DISTANCE = 0.05
-"""m: maximum distance of a hull from the mesh."""
+MAX_HULL_DISTANCE_M = 0.05
+"""Maximum distance of a hull from the mesh."""
 
-MAX_WALL_THICKNESS, MIN_WALL_THICKNESS = 0.05, 0.01
-"""m: bounds of the measured thickness of a wall."""
+MAX_WALL_THICKNESS_M, MIN_WALL_THICKNESS_M = 0.05, 0.01
+"""Bounds of the thickness of a wall; the measured thickness is clipped to them."""
 
-MIN_WALL_AREA = 0.02
-"""m²: minimum area of a wall."""
+MIN_WALL_AREA_M2 = 0.02
+"""Minimum area of a wall."""
 
-MIN_GAP = (0.04, 0.04)
-"""m: narrower gaps between surfaces are left open."""
+MIN_PART_SIDES_M = (0.04, 0.04)
+"""Sides of the rectangle that must fit into an unused part of a plane; narrower parts, as gaps between surfaces, become
+no obstacle."""
 
 MIN_WALL_SHARE = 0.005
-"""Minimum area of a wall / area of its part; smaller planes are facets of round shapes."""
+"""Minimum area of a wall relative to its cluster of triangles; smaller planes are facets of round shapes."""
 
 MAX_HALVINGS = 8
-"""Maximum depth of halving."""
+"""Maximum number of times that a cluster of triangles is halved."""
 
 MAX_OBSTACLES = 300
-"""Maximum number of obstacles; beyond it the smallest are left out, with a notice."""
+"""Maximum number of obstacles; the smallest beyond it are omitted, with a notice."""
 
-CHECKED_HEIGHTS = (0.02, 0.1, 0.25)
-"""m: heights above a surface at which there must be no hull."""
+CHECKED_HEIGHTS_M = (0.02, 0.1, 0.25)
+"""Heights above a surface at which there must be no hull."""
 
 BARYCENTRIC_SAMPLES = np.array([(i, j, 4 - i - j) for i in range(5) for j in range(5 - i)], float) / 4
 """Barycentric coordinates (15,3) of sample points of a triangle."""
@@ -247,7 +252,7 @@ BARYCENTRIC_SAMPLES = np.array([(i, j, 4 - i - j) for i in range(5) for j in ran
 
 @dataclass(frozen=True, eq=False)
 class _Mesh:
-    """The triangles, and sample points on them."""
+    """Triangles with normals and areas, and a k-d tree of sample points on them with their ``spacing`` (m)."""
 
     triangles: Triangles
     corners: np.ndarray
@@ -262,7 +267,7 @@ def find_obstacles(
     unassigned: np.ndarray,
     surfaces: Sequence[Surface],
     regions: Sequence[tuple[Region, list[np.ndarray]]],
-    tolerance: float = SLAB_TOLERANCE,
+    tolerance: float = SLAB_TOLERANCE_M,
 ) -> tuple[list[Obstacle], list[str]]:
     """Return the obstacles, and notices about them.
 
@@ -271,45 +276,45 @@ def find_obstacles(
     unassigned : mask (m,) of the triangles that belong to no surface plane and no bar.
     surfaces : the detected surfaces.
     regions : planes of surfaces, and their parts that are surfaces.
-    tolerance : m, tolerance within which a triangle belongs to a slab.
+    tolerance : distance within which a triangle belongs to a slab, m.
     """
     corners = triangles.corners
     normals, areas = triangles.normals_areas
     slabs = Slabs(surfaces)
-    mesh = _Mesh(triangles, corners, normals, areas, *_points(corners, areas))
+    mesh = _Mesh(triangles, corners, normals, areas, *_sample_points(corners, areas))
     members = np.flatnonzero(unassigned)
-    members = members[~_covered(corners[members], slabs, tolerance)]
+    members = members[~_in_slabs(corners[members], slabs, tolerance)]
     hulls: list[np.ndarray] = []
     for region, parts in regions:
         hulls += _unused_parts(region, parts, triangles)
     for cluster in _clusters(triangles.faces, members):
         hulls += _solids(mesh, cluster, slabs, 0)
-    cut = [corner for hull in hulls if (corner := cut_at_slabs(hull, slabs)) is not None]
-    cut = [hull for hull in cut if not is_flat(hull) and not _inside_slab(hull, slabs)]
-    cut.sort(key=lambda hull: -float(np.prod(np.ptp(hull, axis=0) + 1e-3)))
+    solids = [solid for hull in hulls if (solid := cut_at_slabs(hull, slabs)) is not None]
+    solids = [hull for hull in solids if not is_flat(hull) and not _inside_slab(hull, slabs)]
+    solids.sort(key=lambda hull: -float(np.prod(np.ptp(hull, axis=0) + 1e-3)))
     notices = []
-    if len(cut) > MAX_OBSTACLES:
-        notices.append(f"{len(cut)} obstacles, of which the {MAX_OBSTACLES} largest are kept: make the mesh coarser")
-        cut = cut[:MAX_OBSTACLES]
-    return [convex_obstacle(f"solid{k}", hull) for k, hull in enumerate(cut, 1)], notices
+    if len(solids) > MAX_OBSTACLES:
+        notices.append(f"{len(solids)} obstacles, of which the {MAX_OBSTACLES} largest are kept: make the mesh coarser")
+        solids = solids[:MAX_OBSTACLES]
+    return [convex_obstacle(f"solid{k}", hull) for k, hull in enumerate(solids, 1)], notices
 
 
-def _points(corners: np.ndarray, areas: np.ndarray) -> tuple[cKDTree, float]:
+def _sample_points(corners: np.ndarray, areas: np.ndarray) -> tuple[cKDTree, float]:
     """Return sample points of triangles in a k-d tree, and their approximate spacing (m)."""
     spacing = max(0.02, float(np.sqrt(areas.sum() / 150_000)))
     count = np.clip(np.ceil(areas / spacing**2).astype(int), 1, 20_000)
     random = np.random.default_rng(0)
-    which = np.repeat(np.arange(len(corners)), count)
-    u, v = random.random(len(which)), random.random(len(which))
+    owner = np.repeat(np.arange(len(corners)), count)
+    u, v = random.random(len(owner)), random.random(len(owner))
     flip = u + v > 1
     u[flip], v[flip] = 1 - u[flip], 1 - v[flip]
-    a, b, c = corners[which].transpose(1, 0, 2)
+    a, b, c = corners[owner].transpose(1, 0, 2)
     points = a + u[:, None] * (b - a) + v[:, None] * (c - a)
     return cKDTree(np.concatenate([points, corners.reshape(-1, 3)])), spacing
 
 
-def _covered(corners: np.ndarray, slabs: Slabs, margin: float) -> np.ndarray:
-    """Return a mask of the triangles (m,3,3) that lie in the slabs below surfaces."""
+def _in_slabs(corners: np.ndarray, slabs: Slabs, margin: float) -> np.ndarray:
+    """Return a mask (m,) of the triangles (m,3,3) that lie in slabs, with a margin (m)."""
     points = np.einsum("sk,mkd->msd", BARYCENTRIC_SAMPLES, corners)
     low, high = corners.min(axis=1), corners.max(axis=1)
     inside = np.zeros(points.shape[:2], bool)
@@ -320,6 +325,7 @@ def _covered(corners: np.ndarray, slabs: Slabs, margin: float) -> np.ndarray:
 
 
 def _in_slab(points: np.ndarray, slab: Surface, margin: float) -> np.ndarray:
+    """Return a mask of the points (..., 3) that lie in a slab, with a margin (m)."""
     local = (points - slab.p) @ slab.R
     A, b = half_planes(slab.polygon)
     inside = (local[..., 2] < margin) & (local[..., 2] > -slab.thickness - margin)
@@ -327,11 +333,12 @@ def _in_slab(points: np.ndarray, slab: Surface, margin: float) -> np.ndarray:
 
 
 def _inside_slab(hull: np.ndarray, slabs: Slabs) -> bool:
-    return any(bool(_in_slab(hull, slab, SLAB_TOLERANCE).all()) for slab in slabs.near(hull, SLAB_TOLERANCE))
+    """Whether the corners (k,3) of a hull all lie in one slab."""
+    return any(bool(_in_slab(hull, slab, SLAB_TOLERANCE_M).all()) for slab in slabs.near_box(hull, SLAB_TOLERANCE_M))
 
 
 def _clusters(faces: np.ndarray, members: np.ndarray) -> list[np.ndarray]:
-    """Return the connected parts of triangles, the largest first."""
+    """Return the connected clusters of the triangles ``members`` (indices), the largest first."""
     if not len(members):
         return []
     cluster_faces = faces[members]
@@ -339,91 +346,100 @@ def _clusters(faces: np.ndarray, members: np.ndarray) -> list[np.ndarray]:
     local = local.reshape(cluster_faces.shape)
     rows, columns = local[:, [0, 1]].ravel(), local[:, [1, 2]].ravel()
     graph = coo_matrix((np.ones(len(rows)), (rows, columns)), shape=(local.max() + 1,) * 2)
-    part = connected_components(graph, directed=False)[1][local[:, 0]]
-    return sorted((members[part == k] for k in range(part.max() + 1)), key=lambda cluster: (-len(cluster), cluster[0]))
+    label = connected_components(graph, directed=False)[1][local[:, 0]]
+    return sorted(
+        (members[label == k] for k in range(label.max() + 1)), key=lambda cluster: (-len(cluster), cluster[0])
+    )
 
 
 def _unused_parts(region: Region, parts: list[np.ndarray], triangles: Triangles) -> list[np.ndarray]:
     """Return the parts of a plane outside its surfaces, as slabs."""
     shapely = import_shapely()
-    rest = shapely.difference(region.covered, region.inside, grid_size=GRID)
+    remaining = shapely.difference(region.covered, region.inside, grid_size=GRID_M)
     if parts:
         surfaces = shapely.union_all([shapely.polygons(part).buffer(1e-3, join_style="mitre") for part in parts])
-        rest = shapely.difference(rest, surfaces, grid_size=GRID)
-    return [_slab(region.R, region.p, part, triangles) for part in convex_parts(rest, MIN_GAP, 5e-3)]
+        remaining = shapely.difference(remaining, surfaces, grid_size=GRID_M)
+    return [_slab(region.R, region.p, part, triangles) for part in convex_parts(remaining, MIN_PART_SIDES_M, 5e-3)]
 
 
 def _slab(R: np.ndarray, p: np.ndarray, polygon: np.ndarray, triangles: Triangles) -> np.ndarray:
-    depth = np.clip(thickness(triangles, R, p, polygon, MAX_WALL_THICKNESS), MIN_WALL_THICKNESS, MAX_WALL_THICKNESS)
+    """Return the corners (k,3) of the slab behind a polygon (k,2) in a plane R, p, as thick as the solid there."""
+    depth = np.clip(
+        slab_thickness(triangles, R, p, polygon, MAX_WALL_THICKNESS_M), MIN_WALL_THICKNESS_M, MAX_WALL_THICKNESS_M
+    )
     top = np.column_stack([polygon, np.zeros(len(polygon))])
     return np.concatenate([top, top - [0.0, 0.0, depth]]) @ R.T + p
 
 
 def _solids(mesh: _Mesh, cluster: np.ndarray, slabs: Slabs, halvings: int) -> list[np.ndarray]:
-    """Return the corners (k,3) of convex solids that represent a cluster of triangles."""
+    """Return the corners (k,3) of convex solids that represent a cluster of triangles, halved ``halvings`` times."""
     corners = mesh.corners[cluster]
     points = np.unique(corners.reshape(-1, 3), axis=0)
     try:
         hull = ConvexHull(points)
     except (QhullError, ValueError):  # flat
         return _walls(mesh, cluster, 0.0)[0]
-    if halvings >= MAX_HALVINGS or _fits(mesh, cluster, hull, slabs):
+    if halvings >= MAX_HALVINGS or _hull_fits(mesh, cluster, hull, slabs):
         return [points[hull.vertices]]
     solids: list[np.ndarray] = []
     if halvings == 0:
-        solids, cluster = _walls(mesh, cluster, max(MIN_WALL_AREA, MIN_WALL_SHARE * float(mesh.areas[cluster].sum())))
+        solids, cluster = _walls(
+            mesh, cluster, max(MIN_WALL_AREA_M2, MIN_WALL_SHARE * float(mesh.areas[cluster].sum()))
+        )
         clusters = _clusters(mesh.triangles.faces, cluster)
         if solids or len(clusters) > 1:
             for part in clusters:
                 solids += _solids(mesh, part, slabs, 1)
             return solids
-    middle = mesh.corners[cluster].mean(axis=1)
-    axis = int(np.argmax(np.ptp(middle, axis=0)))
-    upper = middle[:, axis] > np.median(middle[:, axis])
-    if upper.all() or not upper.any():
+    centroids = mesh.corners[cluster].mean(axis=1)
+    axis = int(np.argmax(np.ptp(centroids, axis=0)))
+    is_upper = centroids[:, axis] > np.median(centroids[:, axis])
+    if is_upper.all() or not is_upper.any():
         return [points[hull.vertices]]
-    for half in (cluster[upper], cluster[~upper]):
+    for half in (cluster[is_upper], cluster[~is_upper]):
         for part in _clusters(mesh.triangles.faces, half):
             solids += _solids(mesh, part, slabs, halvings + 1)
     return solids
 
 
-def _fits(mesh: _Mesh, cluster: np.ndarray, hull: ConvexHull, slabs: Slabs) -> bool:
+def _hull_fits(mesh: _Mesh, cluster: np.ndarray, hull: ConvexHull, slabs: Slabs) -> bool:
     """Whether a hull represents its triangles: they lie on it and face outwards, and it adds no volume."""
     A, b = hull.equations[:, :3], hull.equations[:, 3]
     samples = np.einsum("sk,mkd->msd", BARYCENTRIC_SAMPLES, mesh.corners[cluster])
     depth = samples @ A.T + b
-    if depth.max(axis=2).min() < -MAX_DEPTH:
+    if depth.max(axis=2).min() < -MAX_DEPTH_M:
         return False
     facet = depth.mean(axis=1).argmax(axis=1)
-    out = np.einsum("ij,ij->i", A[facet], mesh.normals[cluster]) > -0.2
-    if mesh.areas[cluster][out].sum() < 0.9 * mesh.areas[cluster].sum():
+    is_outward = np.einsum("ij,ij->i", A[facet], mesh.normals[cluster]) > -0.2
+    if mesh.areas[cluster][is_outward].sum() < 0.9 * mesh.areas[cluster].sum():
         return False
-    if any(_reaches_above(slab, A, b) for slab in slabs.near(hull.points, CHECKED_HEIGHTS[-1])):
+    if any(_is_above_surface(slab, A, b) for slab in slabs.near_box(hull.points, CHECKED_HEIGHTS_M[-1])):
         return False
-    sides = hull.points[hull.simplices]
-    _, areas = normals_areas(sides)
-    tree, _ = _points(sides, areas)
+    hull_triangles = hull.points[hull.simplices]
+    _, areas = normals_areas(hull_triangles)
+    tree, _ = _sample_points(hull_triangles, areas)
     distance, _ = mesh.tree.query(tree.data)
-    far = np.array(tree.data)[distance > MAX_HULL_DISTANCE + mesh.spacing]
-    for slab in slabs.near(hull.points, SLAB_TOLERANCE):
-        far = far[~_in_slab(far, slab, SLAB_TOLERANCE)]
-    far = far[:: max(1, len(far) // 40)]
-    return not any(winding_number(point, mesh.corners) < 0.5 for point in far)
+    far_points = np.array(tree.data)[distance > MAX_HULL_DISTANCE_M + mesh.spacing]
+    for slab in slabs.near_box(hull.points, SLAB_TOLERANCE_M):
+        far_points = far_points[~_in_slab(far_points, slab, SLAB_TOLERANCE_M)]
+    far_points = far_points[:: max(1, len(far_points) // 40)]
+    return not any(winding_number(point, mesh.corners) < 0.5 for point in far_points)
 
 
-def _reaches_above(slab: Surface, A: np.ndarray, b: np.ndarray) -> bool:
-    """Whether a hull ``A x + b <= 0`` reaches above a surface."""
+def _is_above_surface(slab: Surface, A: np.ndarray, b: np.ndarray) -> bool:
+    """Whether a hull ``A x + b <= 0`` contains points above a surface, at one of ``CHECKED_HEIGHTS_M``."""
     middle = slab.polygon.mean(axis=0)
-    grid = np.linspace(0.0, 1.0, 7)
-    edge = np.concatenate([slab.polygon, 0.5 * (slab.polygon + np.roll(slab.polygon, -1, axis=0))])
-    flat = np.concatenate([middle + 0.97 * share * (edge - middle) for share in grid])
-    points = np.concatenate([np.column_stack([flat, np.full(len(flat), height)]) for height in CHECKED_HEIGHTS])
+    shares = np.linspace(0.0, 1.0, 7)
+    outline = np.concatenate([slab.polygon, 0.5 * (slab.polygon + np.roll(slab.polygon, -1, axis=0))])
+    plane_points = np.concatenate([middle + 0.97 * share * (outline - middle) for share in shares])
+    points = np.concatenate(
+        [np.column_stack([plane_points, np.full(len(plane_points), height)]) for height in CHECKED_HEIGHTS_M]
+    )
     return bool(np.any(np.max((points @ slab.R.T + slab.p) @ A.T + b, axis=1) < -5e-3))
 
 
 def _walls(mesh: _Mesh, cluster: np.ndarray, min_area: float) -> tuple[list[np.ndarray], np.ndarray]:
-    """Return slabs behind the planes of at least ``min_area`` (m²), and the remaining triangles."""
+    """Return slabs behind the planes with an area of at least ``min_area`` (m²), and the remaining triangles."""
     shapely = import_shapely()
     corners = mesh.corners[cluster]
     planes = find_planes(
@@ -437,6 +453,6 @@ def _walls(mesh: _Mesh, cluster: np.ndarray, min_area: float) -> tuple[list[np.n
         flat = ((corners[plane.members] - p) @ R)[:, :, :2]
         parts: Any = shapely.polygons(flat)
         parts = parts[shapely.is_valid(parts)]
-        covered = close_cracks(shapely.union_all(parts, grid_size=GRID), 5e-3)
+        covered = close_cracks(shapely.union_all(parts, grid_size=GRID_M), 5e-3)
         walls += [_slab(R, p, part, mesh.triangles) for part in convex_parts(covered, (0.01, 0.01), 5e-3)]
     return walls, cluster[remaining]

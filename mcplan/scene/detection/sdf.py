@@ -2,7 +2,7 @@
 
 Supported: poses (``degrees``, quaternions), boxes, spheres, cylinders, capsules, planes, meshes and included models in
 the file's folder. Unsupported elements that affect poses (``relative_to``, ``placement_frame``, ``merge``, ``state``)
-are refused. Specification: http://sdformat.org/spec.
+are reported as problems. Specification: http://sdformat.org/spec.
 """
 
 from dataclasses import dataclass, field
@@ -22,7 +22,7 @@ MAX_NESTING = 4
 """Maximum depth of nested models."""
 
 MAX_INCLUDES = 10_000
-"""Maximum number of included models in total: a short file can nest very many."""
+"""Maximum number of included models in total; a short file can nest very many."""
 
 UNSUPPORTED_TAGS = ("placement_frame", "merge", "frame", "polyline", "heightmap", "image", "ellipsoid", "cone")
 """Unsupported elements that affect poses or shapes."""
@@ -34,6 +34,7 @@ UNSUPPORTED_WORLD_TAGS = ("state", "population", "actor", "road")
 """Unsupported elements of a world that move or add models."""
 
 Pose = tuple[np.ndarray, np.ndarray]
+"""Rotation (3,3) and position (3,) in the world."""
 
 
 def read_sdf(root: Element, path: Path) -> SceneGeometry:
@@ -45,12 +46,12 @@ def read_sdf(root: Element, path: Path) -> SceneGeometry:
         All problems of the document, with their lines.
     """
     reader = _Reader(path, MeshFiles(path), _Shared(), (path.resolve(),))
-    reader.models(root, (np.eye(3), np.zeros(3)), 0)
+    reader.add_models(root, (np.eye(3), np.zeros(3)), 0)
     for world in root.all("world"):
-        reader.refuse(world, world.attributes.get("name", "world"), UNSUPPORTED_WORLD_TAGS)
-        reader.models(world, (np.eye(3), np.zeros(3)), 0)
+        reader.report_unsupported(world, world.attributes.get("name", "world"), UNSUPPORTED_WORLD_TAGS)
+        reader.add_models(world, (np.eye(3), np.zeros(3)), 0)
     reader.notes.raise_problems()
-    reader.world.note_moving(reader.movable)
+    reader.world.note_moving(reader.movable_models)
     return reader.world
 
 
@@ -75,40 +76,42 @@ class _Reader:
 
     Parameters
     ----------
-    meshes : of the file.
-    outer : chain of including files that ends with this one.
+    path : the file.
+    meshes : mesh files that it may refer to.
+    shared : data common to all readers.
+    including_files : chain of files that include each other, which ends with this one.
     """
 
-    def __init__(self, path: Path, meshes: MeshFiles, shared: _Shared, outer: tuple[Path, ...]):
-        self.path, self.meshes, self.shared, self.outer = path, meshes, shared, outer
-        self.notes, self.world, self.movable = Notes(path.name, False), shared.world, list[str]()
+    def __init__(self, path: Path, meshes: MeshFiles, shared: _Shared, including_files: tuple[Path, ...]):
+        self.path, self.meshes, self.shared, self.including_files = path, meshes, shared, including_files
+        self.notes, self.world, self.movable_models = Notes(path.name, False), shared.world, list[str]()
 
-    def models(self, element: Element, pose: Pose, depth: int) -> None:
+    def add_models(self, element: Element, pose: Pose, depth: int) -> None:
         """Add the models in an element, also included ones."""
         for included in element.all("include"):
             self._include(included, pose, depth)
-        for model in element.all("model"):
-            self.model(model, self._placed(model, pose), depth)
+        for add_model in element.all("model"):
+            self.add_model(add_model, self._placed(add_model, pose), depth)
 
-    def model(self, model: Element, pose: Pose, depth: int) -> None:
-        name = model.attributes.get("name", "model")
-        self.refuse(model, name)
-        static = self._child_text(model, "static") in ("true", "1")
-        links = model.all("link")
+    def add_model(self, add_model: Element, pose: Pose, depth: int) -> None:
+        name = add_model.attributes.get("name", "model")
+        self.report_unsupported(add_model, name)
+        static = self._child_text(add_model, "static") in ("true", "1")
+        links = add_model.all("link")
         if links and not static:
-            self.movable.append(name)
+            self.movable_models.append(name)
         for link in links:
             link_pose = self._placed(link, pose)
             for collision in link.all("collision"):
                 self._collision(collision, self._placed(collision, link_pose), name)
         if depth >= MAX_NESTING:
-            self.notes.problem(model, name, f"models are nested more than {MAX_NESTING} deep")
+            self.notes.problem(add_model, name, f"models are nested more than {MAX_NESTING} deep")
             return
-        self.models(model, pose, depth + 1)
+        self.add_models(add_model, pose, depth + 1)
 
     def _include(self, included: Element, pose: Pose, depth: int) -> None:
         name = self._child_text(included, "uri")
-        self.refuse(included, name)
+        self.report_unsupported(included, name)
         short = name.removeprefix("model://").strip("/")
         if short == "sun":  # a light
             return
@@ -121,7 +124,7 @@ class _Reader:
             self.notes.problem(included, "include", f"there is no {short[:60]}/model.sdf in the file's folder")
             return
         self.shared.includes += 1
-        if file in self.outer:
+        if file in self.including_files:
             self.notes.problem(included, "include", f"{short[:60]} includes itself")
         elif self.shared.includes > MAX_INCLUDES:
             self.notes.problem(included, "include", f"more than {MAX_INCLUDES} models are included")
@@ -135,19 +138,19 @@ class _Reader:
         if file not in self.shared.parsed:
             self.shared.parsed[file] = read_xml(read_bytes(file), file.name), MeshFiles(file)
         root, meshes = self.shared.parsed[file]
-        inner = _Reader(file, meshes, self.shared, (*self.outer, file))
-        for model in root.all("model"):
-            model_pose = self._placed(included, pose) if included.all("pose") else inner._placed(model, pose)
-            inner.model(model, model_pose, depth + 1)
+        inner = _Reader(file, meshes, self.shared, (*self.including_files, file))
+        for add_model in root.all("model"):
+            model_pose = self._placed(included, pose) if included.all("pose") else inner._placed(add_model, pose)
+            inner.add_model(add_model, model_pose, depth + 1)
         self.notes.problems += inner.notes.problems
-        self.movable += inner.movable
+        self.movable_models += inner.movable_models
 
     def _collision(self, collision: Element, pose: Pose, key: str) -> None:
-        self.refuse(collision, key)
+        self.report_unsupported(collision, key)
         geometry = self.notes.single(collision, "geometry", key, required=True)
         if geometry is None:
             return
-        self.refuse(geometry, key)
+        self.report_unsupported(geometry, key)
         for element in geometry.children:
             if element.tag == "plane":
                 normal = self._numbers(element, "normal", 3, key, (0, 0, 1))
@@ -216,7 +219,7 @@ class _Reader:
             R = Rotation.from_quat(turn).as_matrix()
         return parent[0] @ R, parent[1] + parent[0] @ values[:3]
 
-    def refuse(self, element: Element, key: str, tags: tuple[str, ...] = UNSUPPORTED_TAGS) -> None:
+    def report_unsupported(self, element: Element, key: str, tags: tuple[str, ...] = UNSUPPORTED_TAGS) -> None:
         """Add a problem for each unsupported child element or attribute that affects poses or shapes."""
         for child in element.children:
             if child.tag in tags:

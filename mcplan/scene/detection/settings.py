@@ -13,7 +13,7 @@ class FindSettings(Spec):
     slope: Annotated[float, Field(ge=0, lt=1.5)] = 0.53
     """Maximum slope of a surface, rad: 30 degrees, on which a robot stands with a friction coefficient of 0.6."""
     room: tuple[Positive, Positive] = (0.1, 0.2)
-    """Sides of the rectangle that must fit on a surface in some orientation, m: a foot or a hand."""
+    """Sides of the rectangle that must fit on a surface in some orientation, m: those of a foot or a hand."""
     clearance: Positive = 0.3
     """Required clearance above a surface, m; parts with less are not used."""
     flat: Positive = 0.01

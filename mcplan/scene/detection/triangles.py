@@ -15,10 +15,14 @@ from scipy.sparse.csgraph import connected_components
 from mcplan.errors import InputError
 
 MAX_TRIANGLES = 500_000
-WELD = 1e-5
-"""m: nearer vertices are merged; many files store each triangle's corners separately, some with rounding."""
-NO_AREA = 1e-10
-"""m²: smaller triangles are degenerate."""
+"""Maximum number of triangles of an environment."""
+
+WELD_DISTANCE_M = 1e-5
+"""Vertices in the same cell of a grid with this spacing are merged; many files store each triangle's corners
+separately, some with rounding."""
+
+MIN_AREA_M2 = 1e-10
+"""Smaller triangles are degenerate and are removed."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +42,7 @@ class Triangles:
     def of(cls, vertices: np.ndarray, faces: np.ndarray) -> "Triangles":
         """Return welded triangles with outward normals.
 
-        Closed parts with inward normals are reversed, and open sheets that mostly face down, because they are ground.
+        Closed parts with inward normals are reversed, and so are open sheets that mostly face down: they are ground.
 
         Raises
         ------
@@ -52,22 +56,22 @@ class Triangles:
             raise InputError(f"{len(faces)} triangles; at most {MAX_TRIANGLES} are allowed: make the mesh coarser")
         if not np.isfinite(vertices).all():
             raise InputError("holds vertices that are not finite")
-        _, first, same = np.unique(np.round(vertices / WELD).astype(np.int64), axis=0, return_index=True,
-                                   return_inverse=True)  # fmt: skip
-        vertices, faces = vertices[first], same.ravel()[faces]
+        cells = np.round(vertices / WELD_DISTANCE_M).astype(np.int64)
+        _, first, vertex_index = np.unique(cells, axis=0, return_index=True, return_inverse=True)
+        vertices, faces = vertices[first], vertex_index.ravel()[faces]
         corners = vertices[faces]
         double_area = np.linalg.norm(np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]), axis=1)
-        faces = faces[double_area > 2 * NO_AREA]
+        faces = faces[double_area > 2 * MIN_AREA_M2]
         if not len(faces):
             raise InputError("holds no triangles that have an area")
         mesh = trimesh.Trimesh(vertices, faces, process=False)
         if not mesh.is_winding_consistent:
             trimesh.repair.fix_winding(mesh)
-        return cls(vertices, _outward(vertices, np.array(mesh.faces, np.int64)))
+        return cls(vertices, _oriented_faces(vertices, np.array(mesh.faces, np.int64)))
 
     def with_more(self, others: "Iterable[Triangles]") -> "Triangles":
-        """Return these and other triangles; parts stay unconnected."""
-        return Triangles(*joined([(part.vertices, part.faces) for part in (self, *others)]))
+        """Return these and other triangles, without connecting them."""
+        return Triangles(*join_parts([(part.vertices, part.faces) for part in (self, *others)]))
 
     @cached_property
     def corners(self) -> np.ndarray:
@@ -90,14 +94,14 @@ class Triangles:
         return np.all((upper >= low) & (lower <= high), axis=1)
 
     def parts(self) -> np.ndarray:
-        """Return the index (m,) of each triangle's connected part, by shared vertices."""
+        """Return the index (m,) of each triangle's connected part; triangles are connected by shared vertices."""
         return _parts(len(self.vertices), self.faces)
 
 
-def joined(parts: Sequence[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
+def join_parts(parts: Sequence[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
     """Join parts, each with vertices and faces; return vertices (k,3) and faces (m,3)."""
-    starts = np.cumsum([0, *(len(vertices) for vertices, _ in parts[:-1])])
-    faces = [faces + start for (_, faces), start in zip(parts, starts, strict=True)]
+    offsets = np.cumsum([0, *(len(vertices) for vertices, _ in parts[:-1])])
+    faces = [faces + start for (_, faces), start in zip(parts, offsets, strict=True)]
     return np.concatenate([vertices for vertices, _ in parts]), np.concatenate(faces)
 
 
@@ -109,9 +113,12 @@ def normals_areas(corners: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def winding_number(point: np.ndarray, corners: np.ndarray) -> float:
-    """Return the winding number of triangles (m,3,3) about a point (3,): 1 inside a solid, 0 outside, other near holes.
+    """Return the winding number of triangles (m,3,3) about a point (3,): 1 inside a solid, 0 outside, else near holes.
 
-    ``w = sum_f omega_f / 4 pi``,  ``tan(omega / 2) = det(a b c) / (abc + (a.b) c + (b.c) a + (c.a) b)``
+    With the vectors a, b, c from the point to the corners of a triangle and its solid angle omega:
+
+        w = sum omega / 4 pi,   tan(omega / 2) = det(a b c) / (|a| |b| |c| + (a.b) |c| + (b.c) |a| + (c.a) |b|)
+
     (van Oosterom and Strackee 1983; Jacobson et al. 2013).
     """
     a, b, c = (corners[:, k] - point for k in range(3))
@@ -122,13 +129,14 @@ def winding_number(point: np.ndarray, corners: np.ndarray) -> float:
 
 
 def _parts(count: int, faces: np.ndarray) -> np.ndarray:
+    """Return the index (m,) of each triangle's connected part, with ``count`` vertices."""
     rows, columns = np.concatenate([faces[:, 0], faces[:, 1]]), np.concatenate([faces[:, 1], faces[:, 2]])
     graph = coo_matrix((np.ones(len(rows)), (rows, columns)), shape=(count, count))
     return connected_components(graph, directed=False)[1][faces[:, 0]]
 
 
-def _outward(vertices: np.ndarray, faces: np.ndarray) -> np.ndarray:
-    """Return faces with outward normals: those of inverted parts are reversed."""
+def _oriented_faces(vertices: np.ndarray, faces: np.ndarray) -> np.ndarray:
+    """Return the faces with outward normals: the faces of inverted parts are reversed."""
     part = _parts(len(vertices), faces)
     corners = vertices[faces]
     normals, areas = normals_areas(corners)
@@ -137,19 +145,21 @@ def _outward(vertices: np.ndarray, faces: np.ndarray) -> np.ndarray:
     middle = middle / np.maximum(3.0 * np.bincount(part, areas, count), 1e-300)[:, None]
     local = corners - middle[part][:, None]
     volume = np.bincount(part, np.einsum("ij,ij->i", local[:, 0], np.cross(local[:, 1], local[:, 2])) / 6, count)
-    up = np.bincount(part, normals[:, 2] * areas, count)
-    total = np.bincount(part, areas, count)
-    closed = (
+    up_area = np.bincount(part, normals[:, 2] * areas, count)
+    total_area = np.bincount(part, areas, count)
+    is_closed = (
         np.linalg.norm(np.stack([np.bincount(part, normals[:, k] * areas, count) for k in range(3)], axis=1), axis=1)
-        < 1e-3 * total
+        < 1e-3 * total_area
     )  # the vector areas of a closed surface sum to zero
-    inverted = np.where(closed, volume < -1e-9 * total**1.5, up < -0.5 * total)
-    return np.where(inverted[part][:, None], faces[:, ::-1], faces)
+    is_inverted = np.where(is_closed, volume < -1e-9 * total_area**1.5, up_area < -0.5 * total_area)
+    return np.where(is_inverted[part][:, None], faces[:, ::-1], faces)
 
 
 MAX_BYTES = 64_000_000
+"""Maximum size of the file of a height map."""
+
 MAX_SIDE = 500
-"""Maximum number of points along a side; 500 by 500 reach the maximum number of triangles."""
+"""Maximum number of points along a side of a height map; 500 by 500 reach the maximum number of triangles."""
 
 
 def read_height_map(path: Path, cell: float, height: float) -> tuple[np.ndarray, np.ndarray]:
@@ -161,7 +171,7 @@ def read_height_map(path: Path, cell: float, height: float) -> tuple[np.ndarray,
     ----------
     path : ``.npy`` and ``.csv`` hold heights in m, ``.png`` grey levels.
     cell : distance of the points, m.
-    height : of the brightest grey level above the darkest, m.
+    height : height of white above black in an image, m.
 
     Raises
     ------
@@ -172,7 +182,7 @@ def read_height_map(path: Path, cell: float, height: float) -> tuple[np.ndarray,
     if size > MAX_BYTES:
         raise InputError(f"{path.name}: has {size} bytes, at most {MAX_BYTES} are read")
     try:
-        heights = _heights(path, height)
+        heights = _read_heights(path, height)
     except (OSError, ValueError, SyntaxError, MemoryError, RecursionError) as error:
         raise InputError(f"{path.name}: cannot be read as a grid of heights: {str(error)[:100]}") from None
     if heights.ndim != 2 or min(heights.shape) < 2 or max(heights.shape) > MAX_SIDE:
@@ -188,12 +198,15 @@ def grid(heights: np.ndarray, dx: float, dy: float) -> tuple[np.ndarray, np.ndar
     x = dx * (np.arange(columns) - (columns - 1) / 2)
     y = dy * (np.arange(rows) - (rows - 1) / 2)
     vertices = np.column_stack([np.tile(x, rows), np.repeat(y, columns), heights.ravel()])
-    a = (np.arange(rows - 1)[:, None] * columns + np.arange(columns - 1)).ravel()
-    lower = np.column_stack([a, a + 1, a + columns + 1])
-    return vertices, np.concatenate([lower, np.column_stack([a, a + columns + 1, a + columns])])
+    corner = (np.arange(rows - 1)[:, None] * columns + np.arange(columns - 1)).ravel()
+    lower_triangles = np.column_stack([corner, corner + 1, corner + columns + 1])
+    return vertices, np.concatenate(
+        [lower_triangles, np.column_stack([corner, corner + columns + 1, corner + columns])]
+    )
 
 
-def _heights(path: Path, height: float) -> np.ndarray:
+def _read_heights(path: Path, height: float) -> np.ndarray:
+    """Return the heights (rows, columns) in a file, m."""
     data = path.read_bytes()
     suffix = path.suffix.lower()
     if suffix == ".npy":
@@ -217,7 +230,7 @@ def _heights(path: Path, height: float) -> np.ndarray:
 
 
 def _check_header(data: bytes) -> None:
-    """Check type and size of an array in its header, before NumPy allocates memory."""
+    """Check type and size of an array by the header of its file, before NumPy allocates memory."""
     stream = io.BytesIO(data)
     readers = {(1, 0): read_array_header_1_0, (2, 0): read_array_header_2_0}
     version = read_magic(stream)

@@ -1,7 +1,7 @@
 """World file reader: collision geometry of a URDF, SDF (Gazebo) or MJCF (MuJoCo) file.
 
-Everything is taken at its initial pose, joints at zero. Movable parts are included with a notice: a planned motion
-assumes that they do not move.
+All shapes are read at their initial poses, with joints at zero. Movable parts are included with a notice, because a
+planned motion assumes that they do not move.
 """
 
 from collections.abc import Callable
@@ -36,13 +36,14 @@ def read_world(path: Path) -> SceneGeometry:
 
 
 def _problem_text(problem: Problem, path: Path) -> str:
-    """Return a problem as text; for an included file with the file's name."""
+    """Return a problem as text; a problem of an included file has the name of that file."""
     file = Path(problem.file or "").name
-    place = f"line {problem.line}" if file == path.name else f"{file}:{problem.line}"
-    return ": ".join(part for part in (place, problem.key, problem.message) if part)
+    location = f"line {problem.line}" if file == path.name else f"{file}:{problem.line}"
+    return ": ".join(part for part in (location, problem.key, problem.message) if part)
 
 
 def _read_urdf(root: Element, path: Path) -> SceneGeometry:
+    """Return the collision geometry of a URDF at its zero configuration."""
     model, meshes = parse_urdf(read_bytes(path), path), MeshFiles(path, siblings=True)
     world = SceneGeometry(files={meshes.find(name) for name in model.meshes})
     poses = {model.root: (np.eye(3), np.zeros(3))}

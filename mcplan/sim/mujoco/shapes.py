@@ -50,7 +50,7 @@ RECESS = 2e-3
 """m: a face of a link in the plane of a patch is moved back by this, so that the patch touches first."""
 
 LEVEL = 4e-3
-"""m: a shape that ends within this distance of a patch's plane counts as ending in it, as in ``STANDS_OUT_M``."""
+"""m: a shape that ends within this distance of a patch's plane counts as ending in it, as in ``PROTRUSION_M``."""
 
 GEOM = mujoco.mjtGeom
 

@@ -16,7 +16,7 @@ from mcplan.robot.anatomy import limbs_of
 from mcplan.robot.description import Box
 from mcplan.scenario.schema import GoalItem
 from mcplan.scene.environment import Environment, Obstacle, Surface
-from mcplan.scene.polygon import outside
+from mcplan.scene.polygon import max_excess
 from mcplan.scene.spec import ContactSpec
 from mcplan.settings.planner import PlannerSettings
 
@@ -119,7 +119,7 @@ def test_places_along_a_guide_lie_beside_its_track_with_its_heading_and_on_the_s
     for x, y, yaw in found:
         c, n = np.cos(yaw), np.sin(yaw)
         corners = np.array([x, y]) + PATCH @ np.array([[c, n], [n, -c]]).T
-        assert outside(corners, floor.polygon) < 2e-4
+        assert max_excess(corners, floor.polygon) < 2e-4
         place = floor.p + floor.R[:, :2] @ [x, y]
         (s,), _ = BEND.progress(place[None] * [1, 1, 0], OFFSET)
         ahead = floor.R.T @ [*turn(BEND.at(float(s))[1])[:2, 0], 0.0]
@@ -141,7 +141,7 @@ def test_a_surface_whose_border_the_guide_ends_on_has_places_on_both_sides_and_b
         assert sorted(line[:, 1]) == pytest.approx([0.1001, 0.197, 0.297], abs=1e-4)
     for x, y, yaw in places:
         c, n = np.cos(yaw), np.sin(yaw)
-        assert outside(np.array([x, y]) + PATCH @ np.array([[c, n], [-n, c]]), landing.polygon) < 1e-9
+        assert max_excess(np.array([x, y]) + PATCH @ np.array([[c, n], [-n, c]]), landing.polygon) < 1e-9
 
 
 def test_surfaces_too_far_above_or_below_have_no_places():

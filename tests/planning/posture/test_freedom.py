@@ -9,7 +9,7 @@ from mcplan.errors import InputError
 from mcplan.planning.posture.freedom import GRIP_MARGIN_M, Freedom, contact_rows, resolve_contact
 from mcplan.scene.environment import Bar, Environment, Surface
 from mcplan.scene.placement import make_contact
-from mcplan.scene.polygon import outside
+from mcplan.scene.polygon import max_excess
 
 STEP = 1e-6
 RAMP = Rotation.from_euler("xyz", [0.3, -0.4, 0.7]).as_matrix()
@@ -74,7 +74,7 @@ def test_a_cell_ends_where_the_patch_would_leave_its_surface(place):
     for dx, dy in np.random.default_rng(0).uniform(-0.3, 0.3, (300, 2)):
         moved = np.concatenate([here.R.T @ RAMP[:, :2] @ [dx, dy], np.zeros(3)])
         values = A @ moved
-        gap = outside(np.array([0.25 + dx, 0.2 + dy]) + shape, surface.polygon)
+        gap = max_excess(np.array([0.25 + dx, 0.2 + dy]) + shape, surface.polygon)
         if abs(gap) > 1e-6:
             allowed = bool(np.all((low - 1e-9 <= values) & (values <= high + 1e-9)))
             assert allowed == (gap < 0.0)

@@ -33,7 +33,7 @@ def steps(planned, patch):
 
 def bar(monkeypatch, longest):
     """Let swings on one support that are longer than this (m) be blocked."""
-    looked = SegmentCache.look
+    looked = SegmentCache.probe
 
     def look(segments, begin, q, added):
         old = begin.resting.get(added[0].patch)
@@ -41,7 +41,7 @@ def bar(monkeypatch, longest):
             return SimpleNamespace(missed=0.05, worst=PathViolation(0.5, ("a", "b")))
         return looked(segments, begin, q, added)
 
-    monkeypatch.setattr(SegmentCache, "look", look)
+    monkeypatch.setattr(SegmentCache, "probe", look)
 
 
 def test_a_path_is_looked_for_whose_swings_are_free(monkeypatch):
@@ -117,9 +117,9 @@ def test_where_contacts_hold_the_robot_on_no_way_there_is_no_plan(monkeypatch):
 def test_motions_of_a_free_path_are_found_for_the_postures_that_the_plan_has(monkeypatch):
     """The search itself looks at none."""
     found, refined = [], []
-    swing, look, refine = SegmentCache.swing, SegmentCache.look, stance_planner.refine_postures
+    swing, look, refine = SegmentCache.swing, SegmentCache.probe, stance_planner.refine_postures
     monkeypatch.setattr(SegmentCache, "swing", lambda *of: found.append(of) or swing(*of))
-    monkeypatch.setattr(SegmentCache, "look", lambda *of: found.append(of) or look(*of))
+    monkeypatch.setattr(SegmentCache, "probe", lambda *of: found.append(of) or look(*of))
     monkeypatch.setattr(stance_planner, "refine_postures", lambda *of: refined.append(len(found)) or refine(*of))
     plan(load_scenario("walk", SHORT))
     assert refined == [0]
@@ -130,14 +130,14 @@ def test_where_a_motion_is_blocked_whatever_the_postures_the_next_search_looks_a
     longest = max(steps(shared.planned("walk", parameters__distance=0.7), "left_sole"))
     found, refined = [], []
     bar(monkeypatch, longest - 0.01)
-    look, refine = SegmentCache.look, stance_planner.refine_postures
+    look, refine = SegmentCache.probe, stance_planner.refine_postures
 
     def refining(checks, paths):
         before, better = len(found), refine(checks, paths)
         refined.append((before, len(found), better is not None))
         return better
 
-    monkeypatch.setattr(SegmentCache, "look", lambda *of: found.append(of) or look(*of))
+    monkeypatch.setattr(SegmentCache, "probe", lambda *of: found.append(of) or look(*of))
     monkeypatch.setattr(stance_planner, "refine_postures", refining)
     plan(load_scenario("walk", SHORT))
     (first, after, free), (second, _, at_last) = refined

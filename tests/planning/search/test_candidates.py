@@ -23,7 +23,7 @@ from mcplan.robot.pose import base_yaw
 from mcplan.scenario.schema import GoalItem
 from mcplan.scene.environment import Bar, Surface
 from mcplan.scene.placement import make_contact
-from mcplan.scene.polygon import outside
+from mcplan.scene.polygon import max_excess
 from mcplan.scene.spec import ContactSpec
 
 STRAIGHT = GuidePath(np.array([[0.0, 0, 0.65], [1.2, 0, 0.65]]), np.zeros(2))
@@ -120,7 +120,7 @@ def test_candidates_keep_their_whole_cell_of_numbers_on_the_surface(find):
             contact = places.contact(k)
             assert contact is not None
             local = (contact.world_points - support.p) @ support.R[:, :2]
-            assert outside(local, support.polygon) < 1e-4
+            assert max_excess(local, support.polygon) < 1e-4
 
 
 def test_the_lattice_goes_through_the_places_of_the_start_and_has_its_progress(find, scene):

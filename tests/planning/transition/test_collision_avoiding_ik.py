@@ -68,10 +68,10 @@ def test_a_round_is_a_search_with_the_distances_as_rows(near):
 def test_it_settles_on_its_contact_and_apart_and_then_fits(near):
     nearness, search, task, q, watched = near
     asked, apart = wish(nearness, 0.005), CollisionAvoidingIK(nearness, search)
-    assert not apart.fits(task, q, asked, watched)
+    assert not apart.is_feasible(task, q, asked, watched)
     found, missed = apart.solve(task, q, asked, watched)
     assert missed <= 0.0
-    assert apart.fits(task, found, asked, watched)
+    assert apart.is_feasible(task, found, asked, watched)
     assert search.run(task, found, 0, ROW_TOLERANCE, STEP_TOLERANCE).worst <= CONTACT_TOLERANCE_M
     pairs, distance, _ = nearness.near(found, watched)
     assert (distance - asked.desired[pairs]).min() >= -FIT_TOLERANCE_M
@@ -102,9 +102,9 @@ def test_it_does_not_fit_beyond_a_joint_limit_off_its_contact_or_too_near(near):
     beyond[-1] = task.limit[1, -1] + 1e-9
     off[0] += 2.0 * FIT_TOLERANCE_M
     _, distance, _ = nearness.near(found, watched)
-    assert not apart.fits(task, beyond, asked, watched)
-    assert not apart.fits(task, off, asked, watched)
-    assert not apart.fits(task, found, wish(nearness, distance.min() + 2.0 * FIT_TOLERANCE_M), watched)
+    assert not apart.is_feasible(task, beyond, asked, watched)
+    assert not apart.is_feasible(task, off, asked, watched)
+    assert not apart.is_feasible(task, found, wish(nearness, distance.min() + 2.0 * FIT_TOLERANCE_M), watched)
 
 
 @pytest.mark.parametrize("minimum", [-1.0, 0.01])

@@ -27,9 +27,9 @@ def scene():
     robot, environment, right, left, _, q, _ = step_past((0.02, 0.02, 0.02), [3.0, 3.0, 0.5])
     finder, held = KnotFinder(robot, environment), [right, left]
     hand = robot.frame_pose(q, "right_hand")[:3, 3]
-    below = finder.lifted(q, held, "right_hand", hand, np.array([0.15, 0.0, 0.0]))
+    below = finder.lift_patch(q, held, "right_hand", hand, np.array([0.15, 0.0, 0.0]))
     hand = robot.frame_pose(below, "right_hand")[:3, 3]
-    above = finder.lifted(below, held, "right_hand", hand, np.array([0.0, 0.0, 0.35]))
+    above = finder.lift_patch(below, held, "right_hand", hand, np.array([0.0, 0.0, 0.35]))
     middle = np.mean([robot.frame_pose(q, "right_hand")[:3, 3] for q in (below, above)], axis=0)
     board = Obstacle("board", Box((0.3, 0.5, 0.02)), np.eye(3), middle)
     return robot, replace(environment, obstacles=(board,)), held, below, above

@@ -57,19 +57,19 @@ def test_a_motion_is_slowed_until_its_centre_of_pressure_stays_within_the_room_t
         )
 
     assert excess(swerving) > 2.0
-    slow = finder.motions.slowed(swerving, contacts)
+    slow = finder.motions.slow_down(swerving, contacts)
     assert excess(slow) < 1.1
     assert slow.duration < 1.1 * swerving.duration * np.sqrt(excess(swerving))  # no slower than it must be
     np.testing.assert_array_equal(slow.knots.q, swerving.knots.q)
-    assert finder.motions.slowed(slow, contacts) is slow
+    assert finder.motions.slow_down(slow, contacts) is slow
 
 
 def test_a_motion_through_a_posture_that_its_contacts_do_not_bear_is_not_held(scene, swerving):
     _, finder, contacts, _ = scene
-    gentle = finder.motions.slowed(swerving, contacts)
+    gentle = finder.motions.slow_down(swerving, contacts)
     knots = swerving.knots.q.copy()
     knots[KNOT_INTERVALS // 2, 0] += 0.3  # out of the feet
-    outside = finder.motions.timed(Knots(knots, 0.0, 0.0), swerving.times, contacts)
+    outside = finder.motions.with_timing(Knots(knots, 0.0, 0.0), swerving.times, contacts)
     assert gentle.held
     assert not outside.held
     assert outside.rank > gentle.rank

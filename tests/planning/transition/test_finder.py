@@ -64,7 +64,7 @@ def test_a_hurdle_is_stepped_over(over_a_hurdle):
 def test_a_swing_skips_heights_that_a_look_has_found_too_low(over_a_hurdle, monkeypatch):
     feasibility, swing = over_a_hurdle
     begin = Departure(swing.q0, swing.common, {"left_sole": swing.before})
-    above = feasibility.motions.segments.look(begin, swing.q1, swing.added).min_extra_lift
+    above = feasibility.motions.segments.probe(begin, swing.q1, swing.added).min_extra_lift
     assert above > 0.01
     tried, clearance = [], SETTINGS.avoidance.swing_clearance
     known = finder_module.lift_and_approach

@@ -98,7 +98,7 @@ def test_the_room_of_a_centre_of_mass_is_its_distance_to_the_edge_of_the_sole(sc
 def test_a_foot_is_lifted_by_as_much_as_the_standing_leg_allows(scene, height, least):
     robot, environment, right, before, _, q0, _ = scene
     finder = KnotFinder(robot, environment)
-    q = finder.lifted(q0, [right], "left_sole", before.p, np.array([0.0, 0.0, height]))
+    q = finder.lift_patch(q0, [right], "left_sole", before.p, np.array([0.0, 0.0, height]))
     risen = robot.frame_pose(q, "left_sole")[2, 3] - before.p[2]
     assert least - 1e-3 < risen < height + 1e-3
     np.testing.assert_allclose(robot.frame_pose(q, "right_sole")[:3, 3], right.p, atol=2e-3)
@@ -108,7 +108,7 @@ def test_a_foot_is_lifted_by_as_much_as_the_standing_leg_allows(scene, height, l
 
 def test_a_lift_of_nothing_is_the_posture_itself(scene):
     robot, environment, right, before, _, q0, _ = scene
-    q = KnotFinder(robot, environment).lifted(q0, [right], "left_sole", before.p, np.zeros(3))
+    q = KnotFinder(robot, environment).lift_patch(q0, [right], "left_sole", before.p, np.zeros(3))
     np.testing.assert_array_equal(q, q0)
 
 
@@ -222,9 +222,9 @@ def test_a_guided_patch_keeps_its_orientation_near_the_ends_only(finder, scene):
         rows = guided_rows(finder.robot, led, k)
         assert rows.mode == POSE_ROWS
         assert rows.frame[12:21] == pytest.approx(R.ravel())
-        assert rows.frame[21:] == pytest.approx(led.places[k])
+        assert rows.frame[21:] == pytest.approx(led.positions[k])
         assert len(rows.select) == 6
     middle = guided_rows(finder.robot, led, 2)
     assert middle.mode == POSITION_ROWS
-    assert middle.frame[21:] == pytest.approx(led.places[2])
+    assert middle.frame[21:] == pytest.approx(led.positions[2])
     assert middle.select == pytest.approx(np.eye(6)[:3])

@@ -395,7 +395,7 @@ def test_each_contact_but_a_grip_bears_its_preload_in_all_of_its_points(step, re
     forces = retimer.forces(path, 1.0).of_contacts
     unknowns = preload_unknowns(forces, 12.0)
     for block in forces.blocks:
-        part = unknowns[block.place].reshape(-1, 3)
+        part = unknowns[block.entries].reshape(-1, 3)
         np.testing.assert_allclose(part[:, 2], 12.0 / len(part))
         assert not part[:, :2].any()
     for kept, expected in ((1.0, retimer.settings.contact.preload_force), (0.0, 0.0)):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mcplan.motion.spline import Spline
-from mcplan.planning.transition.knots import draw_inside
+from mcplan.planning.transition.knots import move_off_limits
 from mcplan.robot.robot_file import load_robot
 
 
@@ -27,7 +27,7 @@ def test_a_sharp_turn_near_a_limit_is_drawn_inside_wherever_its_top_is(shift):
     q[:, 7 + joint] = limit - below
     q[:, 7 + joint] += limit + 0.002 - highest(q, joint)
     drawn = q.copy()
-    draw_inside(robot, drawn)
+    move_off_limits(robot, drawn)
     assert highest(drawn, joint) <= limit
     assert np.abs(drawn - q).max() < 0.02
     np.testing.assert_array_equal(drawn[[0, -1]], q[[0, -1]])

@@ -83,7 +83,7 @@ class SearchState(NamedTuple):
 
     contacts: tuple[Contact, ...]
     q: np.ndarray
-    met: frozenset[int] = frozenset()
+    requirements_met: frozenset[int] = frozenset()
     last: StanceNode | None = None
 
 
@@ -140,16 +140,18 @@ class _StancePlanner:
         check_motions : whether the search itself checks the motions of its paths.
         """
         feasibility, budget = self.feasibility, self.feasibility.budget
-        met = satisfied_requirements(self.require, self.first.wrenches, feasibility.min_load)
-        state, self._checks_motions = SearchState(self.first.contacts, self.first.q, met), check_motions
+        requirements_met = satisfied_requirements(self.require, self.first.wrenches, feasibility.min_load)
+        state, self._checks_motions = SearchState(self.first.contacts, self.first.q, requirements_met), check_motions
         feasibility.motions.clear_failures()
         self.tree.path.clear()
         legs: list[GoalLeg] = []
         for number, item in enumerate(self.scenario.goal):
             legs += self._item(number, item, state)
             last = legs[-1].nodes[-1]
-            met = last.met | satisfied_requirements(self.require, legs[-1].wrenches, feasibility.min_load)
-            state = SearchState(last.contacts, legs[-1].q, met, last)
+            requirements_met = last.requirements_met | satisfied_requirements(
+                self.require, legs[-1].wrenches, feasibility.min_load
+            )
+            state = SearchState(last.contacts, legs[-1].q, requirements_met, last)
             self.tree.path += [node.index for leg in legs for node in leg.nodes][len(self.tree.path) :]
         # the calls of the refinement do not count against the budget of the search
         budget.limit, searched = sys.maxsize, budget.calls
@@ -239,7 +241,7 @@ class _StancePlanner:
         try:
             nodes = self._reach(goal, number, state, last, passes)
         except PlanningFailed as failed:
-            if not goal.posed or not self._calls_left:
+            if not goal.suits_posture or not self._calls_left:
                 raise
             try:
                 return self._via_supports(goal, number, state, last, passes)
@@ -253,7 +255,7 @@ class _StancePlanner:
         """Return the path to the easiest places on the supports of a goal, and from there to places for its posture."""
         nodes = self._reach(goal, number, state, False, passes, any_posture=True)
         node = nodes[-1]
-        arrival = SearchState(node.contacts, node.q, node.met, node)
+        arrival = SearchState(node.contacts, node.q, node.requirements_met, node)
         near = (target.goal for target in self.targets.find_near(goal.item, goal, node.contacts, node.q))
         failure: PlanningFailed | None = None
         for place in chain([goal], near):
@@ -319,7 +321,7 @@ class _StancePlanner:
         for effort in passes:
             sampled = cache.pop(effort.grid, None) or self._sample(goal, guide, offsets, state.contacts, effort.grid)
             target = {patch: sampled[patch].target(guide.length) for patch in goal.specs}
-            potential = Potential(goal, self.limbs, target, CostWeights.of(self.size, effort), goal.posed)
+            potential = Potential(goal, self.limbs, target, CostWeights.of(self.size, effort), goal.suits_posture)
             space = SearchSpace(
                 self.feasibility, self.limbs, modes, guide, offsets, sampled, potential, self.require, last
             )
@@ -362,7 +364,7 @@ class _StancePlanner:
 
         After a blocked motion the search continues without it.
         """
-        root = search.start(state.contacts, state.q, state.met, state.last)
+        root = search.root_node(state.contacts, state.q, state.requirements_met, state.last)
         budget = effort._replace(calls=min(effort.calls, self._calls_left))
         for node in search.paths(root, budget, self.settings.max_nodes):
             found = node.path()
@@ -394,7 +396,7 @@ class _StancePlanner:
 
     def _offsets(self, goal: Goal) -> Offsets:
         """Return the nominal places of patches in the base's heading frame: those of the goal's posture, if any."""
-        if not goal.posed or goal.item.posture is None or goal.item.posture.name is None:
+        if not goal.suits_posture or goal.item.posture is None or goal.item.posture.name is None:
             return self.offsets
         q = self.robot.posture(goal.item.posture.name)
         turn, offsets = heading_rotation(q), dict(self.offsets)

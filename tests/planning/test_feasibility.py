@@ -25,7 +25,7 @@ from mcplan.planning.posture.freedom import Freedom
 from mcplan.planning.posture.limbs import LIFT_HEIGHT_M, NEIGHBOUR_GAP_M, swing_limb_rows
 from mcplan.planning.posture.result import Effort, PostureResult, Violation
 from mcplan.planning.posture.task import MASS_PRICE, Weights, prices
-from mcplan.planning.search.improve import REFINED
+from mcplan.planning.search.improve import REFINEMENT_SETTINGS
 from mcplan.planning.transition.segments import SwingMotion
 from mcplan.robot.description import Box
 from mcplan.robot.robot_file import load_robot
@@ -310,7 +310,7 @@ def test_postures_count_on_no_more_of_contacts_than_the_controller_that_holds_th
     for asked in (
         checks.postures.generator.settings,
         checks.motions._passing.settings,
-        checks.generator(REFINED[0]).settings,
+        checks.generator(REFINEMENT_SETTINGS[0]).settings,
         checks.motions.segments.finder.knots.settings,
         Linker(robot, environment, q, settings).generator.settings,
     ):

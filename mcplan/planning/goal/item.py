@@ -294,21 +294,21 @@ class Goal:
         return cls(item, specs, True, frozenset(contact.patch for contact in contacts))
 
     @property
-    def posed(self) -> bool:
+    def suits_posture(self) -> bool:
         """Whether the item has a posture and contacts without specified places: the places have to suit the posture."""
         return self.item.posture is not None and not all(
             {"x", "y"} <= set(spec.given) or "along" in spec.given for spec in self.specs.values()
         )
 
-    def hit(self, contact: Contact) -> bool:
+    def is_met_by(self, contact: Contact) -> bool:
         """Whether a contact meets the spec of its patch."""
         spec = self.specs.get(contact.patch)
         return spec is not None and contact_deviation(spec, contact) <= COORDINATE_TOLERANCE
 
     def reached(self, contacts: tuple[Contact, ...]) -> bool:
         """Whether a stance has all contacts of the goal, and no others if the item has ``only``."""
-        hits = {contact.patch for contact in contacts if self.hit(contact)}
-        if not hits >= set(self.specs):
+        met_patches = {contact.patch for contact in contacts if self.is_met_by(contact)}
+        if not met_patches >= set(self.specs):
             return False
         return not self.item.only or len(contacts) == len(self.specs)
 

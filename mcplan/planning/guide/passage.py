@@ -59,7 +59,7 @@ class BaseSupport(NamedTuple):
 class Obstruction(NamedTuple):
     """An obstacle or missing support at a pose of the base: description, and missing distance (m)."""
 
-    place: BasePose
+    pose: BasePose
     reason: str
     amount: float
 

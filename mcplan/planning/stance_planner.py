@@ -218,7 +218,7 @@ class _StancePlanner:
         goals = [target.goal for target in found]
         if item.base is None and item.com is None:  # also anywhere on the same supports
             result = found[0].end.result
-            goals.insert(0, Goal.roughly(item, self.robot, result.contacts, self.robot.com(result.q)))
+            goals.insert(0, Goal.on_supports(item, self.robot, result.contacts, self.robot.com(result.q)))
         failure: PlanningFailed | None = None
         for goal in goals:
             try:

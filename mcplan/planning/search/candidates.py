@@ -14,7 +14,7 @@ from scipy.spatial.transform import Rotation
 
 from mcplan.errors import InputError
 from mcplan.planning.goal.item import Goal
-from mcplan.planning.guide.path import GuidePath, poses_along, turns_over
+from mcplan.planning.guide.path import GuidePath, poses_along, turns_over_surface
 from mcplan.planning.posture.freedom import GRIP_MARGIN_M, POINT_SURROUNDINGS_M, Freedom
 from mcplan.robot.pose import rotate_z
 from mcplan.robot.robot import Robot
@@ -251,7 +251,7 @@ def _on_surface(lattice: Lattice, surface: Surface, kind: str, fixed: ContactSpe
 
     # if the guide turns over the surface: along the track of the patch
     level = surface.normal[2] >= MIN_TREAD_NORMAL_Z
-    if level and (fixed is None or not fixed.given) and turns_over(guide, surface, lattice.offset):
+    if level and (fixed is None or not fixed.given) and turns_over_surface(guide, surface, lattice.offset):
         poses = list(poses_along(guide, surface, polygon, lattice.offset, _yaw_offset(lattice.R_start), grid))
         for u, v, yaw in poses:
             spec = {"patch": patch, "surface": surface.name, "x": u, "y": v, "yaw": yaw}

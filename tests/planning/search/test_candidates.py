@@ -172,7 +172,7 @@ def test_beside_a_candidate_are_places_on_its_surface_where_the_patch_fits(find)
     spec, away = places.specs[k], 0.005
     steps = {
         (round(c.coordinates["x"] - spec["x"], 6), round(c.coordinates["y"] - spec["y"], 6))
-        for c in places.beside(k, away)
+        for c in places.nearby_contacts(k, away)
     }
     assert steps <= {(away, 0.0), (-away, 0.0), (0.0, away), (0.0, -away)}
     inner = next(
@@ -180,10 +180,10 @@ def test_beside_a_candidate_are_places_on_its_surface_where_the_patch_fits(find)
         for k, spec in enumerate(places.specs)
         if spec["surface"] == "floor" and abs(spec["x"]) < 0.5 and abs(spec["y"]) < 0.5
     )
-    assert len(list(places.beside(inner, away))) == 4
-    assert not list(places.beside(inner, 2.0 * MAX_SIDESTEP_M * places.robot.scale.leg))
+    assert len(list(places.nearby_contacts(inner, away))) == 4
+    assert not list(places.nearby_contacts(inner, 2.0 * MAX_SIDESTEP_M * places.robot.scale.leg))
     places.specs[inner] = places.specs[inner] | {"x": 1.99}
-    assert all(c.coordinates["x"] < 1.99 for c in places.beside(inner, away))
+    assert all(c.coordinates["x"] < 1.99 for c in places.nearby_contacts(inner, away))
 
 
 def test_lines_are_even_through_their_anchor_and_include_the_borders():

@@ -233,7 +233,7 @@ class PostureFinder:
             return result
         link = (key, tuple(contact_key(contact) for contact in held), q.tobytes())
         if link not in self._connected:
-            self._connected[link] = self.continuity.linked(held, result, q)
+            self._connected[link] = self.continuity.make_reachable(held, result, q)
         return self._connected[link]
 
     def _near_guide(

@@ -9,7 +9,7 @@ from mcplan.errors import PlanningFailed
 from mcplan.planning.plan import Change, PlannedStance
 from mcplan.planning.posture.generator import PostureGenerator, contact_at
 from mcplan.planning.posture.limbs import swing_limb_rows
-from mcplan.planning.posture.reference import comfortable_place, guide_posture, perturbed_starts
+from mcplan.planning.posture.reference import comfortable_com, guide_posture, perturbed_starts
 from mcplan.planning.posture.result import PostureResult
 from mcplan.planning.posture.task import BaseTarget, PostureSettings, Weights
 from mcplan.robot.pose import base_orientation
@@ -191,7 +191,7 @@ class Linker:
         if support.violation is not None:
             return None
         loaded = [generator.settings.with_margin(contact) for contact in loaded]
-        return comfortable_place(support.region, loaded, com, self.robot.mass, self.robot.scale)
+        return comfortable_com(support.region, loaded, com, self.robot.mass, self.robot.scale)
 
     def _stance(
         self, change: Change, result: PostureResult, in_place: Sequence[Contact], loaded: Sequence[Contact]

@@ -24,7 +24,7 @@ from mcplan.planning.linking import Linker
 from mcplan.planning.posture.freedom import Freedom
 from mcplan.planning.posture.limbs import LIFT_HEIGHT_M, NEIGHBOUR_GAP_M, swing_limb_rows
 from mcplan.planning.posture.result import Effort, PostureResult, Violation
-from mcplan.planning.posture.task import MASS_PRICE, Weights, prices
+from mcplan.planning.posture.task import MASS_PRICE, Weights, coordinate_weights
 from mcplan.planning.search.improve import REFINEMENT_SETTINGS
 from mcplan.planning.transition.segments import SwingMotion
 from mcplan.robot.description import Box
@@ -82,7 +82,7 @@ def test_legs_that_are_lifted_next_may_be_straight_and_those_that_arrive_may_not
         return replace(result(com_inset=1.0), q=q)
 
     checks.postures._quick, (left, right) = SimpleNamespace(generate=generate), scene.feet(0.0)
-    checks.postures.continuity = SimpleNamespace(linked=lambda held, result, q: result)
+    checks.postures.continuity = SimpleNamespace(make_reachable=lambda held, result, q: result)
     checks.postures.find((left, right), ["right_sole"], q, held=(left, right))
     checks.postures.find((left, right), ["right_sole"], q, held=(left,))
     assert asked == [("right_sole",), ()]
@@ -230,7 +230,7 @@ def test_the_offset_between_patches_does_not_depend_on_the_heading_of_the_refere
 
 
 def test_moving_a_joint_costs_by_the_mass_beyond_it(scene):
-    robot, price = scene.ROBOT, prices(scene.ROBOT, Weights(3.0, 7.0, 2.0))
+    robot, price = scene.ROBOT, coordinate_weights(scene.ROBOT, Weights(3.0, 7.0, 2.0))
     topology, mass = robot.tree.topology, robot.tree.inertia[:, MASS]
     assert price[:6] == pytest.approx([3.0] * 3 + [7.0] * 3)
     for body in range(1, len(topology)):

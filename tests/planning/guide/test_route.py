@@ -136,7 +136,7 @@ def test_what_can_be_stepped_over_is_no_detour_and_what_cannot_is_named(passage)
     assert closed.poses == (START, GOAL)
     assert closed.obstruction is not None
     assert "inside block" in closed.obstruction.reason
-    assert 1.0 < closed.obstruction.place.x < 1.4
+    assert 1.0 < closed.obstruction.pose.x < 1.4
 
 
 def test_a_turn_on_the_spot_costs_a_way_whichever_way_it_goes():

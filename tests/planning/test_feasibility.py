@@ -24,7 +24,7 @@ from mcplan.planning.linking import Linker
 from mcplan.planning.posture.freedom import Freedom
 from mcplan.planning.posture.limbs import LIFT_HEIGHT_M, NEIGHBOUR_GAP_M, swing_limb_rows
 from mcplan.planning.posture.result import Effort, PostureResult, Violation
-from mcplan.planning.posture.task import MASS_PRICE, Weights, coordinate_weights
+from mcplan.planning.posture.task import DISTAL_MASS_WEIGHT, Weights, coordinate_weights
 from mcplan.planning.search.improve import REFINEMENT_SETTINGS
 from mcplan.planning.transition.segments import SwingMotion
 from mcplan.robot.description import Box
@@ -240,7 +240,7 @@ def test_moving_a_joint_costs_by_the_mass_beyond_it(scene):
             while ancestor > body:
                 ancestor = int(topology[ancestor, PARENT])
             beyond += mass[other] if ancestor == body else 0.0
-        assert price[topology[body, V]] == pytest.approx(2.0 + 2.0 * MASS_PRICE * (beyond / robot.mass) ** 2)
+        assert price[topology[body, V]] == pytest.approx(2.0 + 2.0 * DISTAL_MASS_WEIGHT * (beyond / robot.mass) ** 2)
 
 
 def test_a_lifted_foot_stays_above_the_floor_and_beside_the_other_one(scene):

@@ -2,14 +2,14 @@
 
 The stages go from cheap to expensive, and the first failure ends an attempt:
 
-    region      where the loaded contacts balance the robot, whatever its posture (cached by value)
+    region      support region of the loaded contacts, which does not depend on the posture (cached by value)
     reach       contacts in place, base target, clearance of patches in the air, joint limits
-    balance     the same with the centre of mass inside the region; contacts refined; free coordinates fixed
-    collision   distances; only if bodies are too close, the search continues with rows that separate them
+    balance     the same with the centre of mass inside the region, at a smaller tolerance; free coordinates resolved
+    collision   distances between bodies; if some are too close, the search continues with rows that separate them
     forces      minimum-norm contact forces within friction and torque limits
 
-There is one attempt per start and guide, until one succeeds. Calls share only caches by value: the same call gives the
-same result, to the bit.
+There is one attempt per start and guide, until one succeeds. Calls share only caches by value: the same call gives
+bitwise the same result.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -36,9 +36,18 @@ from mcplan.util.arguments import each, instance, vector
 
 @dataclass(frozen=True, eq=False)
 class PostureProblem:
-    """Arguments of one call, checked (`PostureGenerator.generate`).
+    """Checked arguments of one call of `PostureGenerator.generate`.
 
-    ``loaded`` : patches with load; ``extra_rows`` : of the base and of swing patches; ``limit`` : (2, n) joint bounds.
+    Attributes
+    ----------
+    contacts : contacts of the stance.
+    loaded : names of the patches that carry load.
+    free : free coordinates of the contacts, by patch.
+    in_air : patches that are held in the air, not in contact.
+    guide : (nq,) preferred posture.
+    com, hint : requested centre of mass, or preferred one (2,).
+    extra_rows : rows of the base and of lifted patches, by name.
+    limit : (2, n) joint bounds.
     """
 
     contacts: tuple[Contact, ...]
@@ -57,13 +66,24 @@ class PostureProblem:
         return np.zeros((0, 4)) if self.com is None else np.column_stack([np.eye(3)[: len(self.com)], self.com])
 
     def touching(self, contacts: tuple[Contact, ...]) -> tuple[Contact, ...]:
-        """Return the settled contacts that touch, without patches held in the air."""
+        """Return the contacts without those of patches that are held in the air."""
         return tuple(contact for contact in contacts if contact.patch not in self.in_air)
 
 
 @dataclass
 class Iterate:
-    """Result of the attempt from one start."""
+    """Result of the attempt from one start.
+
+    Attributes
+    ----------
+    q : (nq,) posture.
+    contacts : contacts, with resolved free coordinates from the stage ``collision`` on.
+    stage : last stage, see `STAGES`.
+    violations : violations of this stage; empty if there are none so far.
+    forces, support : equilibrium and support region, if computed.
+    clearance : smallest distance between bodies (m), if computed.
+    error : largest violation of the posture search (m, rad).
+    """
 
     q: np.ndarray
     contacts: tuple[Contact, ...]
@@ -76,12 +96,12 @@ class Iterate:
 
     @property
     def rank(self) -> tuple[int, float]:
-        """The stage reached, then the smallest violation: larger is better."""
+        """The stage, and the negative violation; attempts with a larger rank are better."""
         amount = self.violations[0].amount if self.violations else 0.0
         return STAGES.index(self.stage), -amount
 
     def result(self, robot: Robot, loaded: tuple[str, ...], clock: EffortCounter) -> PostureResult:
-        """Return the result of a call, with margins."""
+        """Return this attempt as the result of a call, with margins."""
         limits, q, forces = robot.limits, self.q, self.forces
         margins = {"position": float(np.minimum(q[7:] - limits.lower, limits.upper - q[7:]).min(initial=np.inf))}
         if np.isfinite(self.error):
@@ -104,37 +124,43 @@ def contact_at(robot: Robot, q: np.ndarray, contact: Contact) -> Contact:
 
 
 def outside_region(support: SupportData, com: np.ndarray | None) -> Violation | None:
-    """Return how far a centre of mass is outside its support region; None within the region's accuracy."""
+    """Return the violation of a centre of mass outside its support region; None within the region's accuracy."""
     depth = np.inf if com is None else support.region.depth(com)
     return Violation("equilibrium", "com", float(-depth)) if depth < -REGION_TOLERANCE_M else None
 
 
 REACH_TOLERANCE = 1e-3
-"""m, rad: tolerance of the reach stage, and of free contacts before they are fixed."""
+"""Tolerance of the reach stage (m, rad)."""
 
 SEARCH_TOLERANCE = 1e-7
-"""m, rad: tolerance at which a search stops."""
+"""Violation at which a search stops (m, rad)."""
 
 ACCEPTED_ERROR = 1e-6
-"""m, rad: largest error of an accepted posture. It allows for contacts whose rounded places contradict each other."""
+"""Largest error of an accepted posture (m, rad): contacts with rounded coordinates may conflict slightly."""
 
 STEP_TOLERANCE = 0.02
-"""m, rad: a step below this no longer improves the cost enough to matter."""
+"""A search stops at a step below this (m, rad), which improves the cost too little to matter."""
 
 EXTRA_CLEARANCE_M = 3e-4
-"""m: added to the required clearance when bodies are separated."""
+"""Added to the required clearance when bodies are separated."""
 
 CLEARANCE_ROUNDING_M = 1e-4
-"""m: tolerance of the required clearance."""
+"""Tolerance of the required clearance."""
 
 MAX_SEPARATION_STEP_M = 0.02
-"""m: largest separation of a pair before its distance is computed again."""
+"""Largest separation of a pair of bodies before its distance is computed again."""
 
 MAX_NAMED_PAIRS = 3
 """Largest number of colliding pairs in a result."""
 
+LINEARIZED_STEPS, LINEARIZED_TRUST_RADIUS = 8, 0.2
+"""Maximum number of steps of a search with linearised distances or torques, and their bound (m, rad).
+
+Both are small, since the linearisation is valid only near its posture.
+"""
+
 MAX_ROW_DISTANCE_M = 0.04
-"""m: pairs closer than this have rows when a collision is resolved."""
+"""Pairs of bodies closer than this have rows when a collision is resolved."""
 
 
 class PostureGenerator:
@@ -144,7 +170,7 @@ class PostureGenerator:
     ----------
     robot, environment : the scene.
     settings : margins and budgets.
-    collisions : a collision model of the scene; None leaves collisions out.
+    collisions : collision model of the scene; None to ignore collisions.
     """
 
     def __init__(
@@ -188,16 +214,16 @@ class PostureGenerator:
         ----------
         contacts : all contacts of the stance, in place at the posture.
         loaded : names of the patches that carry load; None for all.
-        guide : (nq,) the posture that is preferred, or several of them: the first is preferred, all are starts.
-        starts : (nq,) each: further starts, tried before the guides (the posture of a neighbouring stance).
-        free : {patch: Freedom}: coordinates that may be chosen.
-        in_air : patches held in the air: they touch nothing, and keep the clearance.
-        com : (2,) or (3,) centre of mass that the posture has (m); None leaves it to the balance.
-        base : where the base is; None leaves it to the guide.
-        hint : (2,) preferred centre of mass (m), if ``com`` is None; by default the place closest to that of the guide
+        guide : (nq,) preferred posture, or several: the first is preferred, all are starts.
+        starts : (nq,) each: further starts, tried before the guides, such as the posture of a neighbouring stance.
+        free : {patch: Freedom}: coordinates that the generator may choose.
+        passing : patches of ``contacts`` that are held in the air: they are not in contact, and keep the clearance.
+        com : (2,) or (3,) requested centre of mass (m); None for any that is balanced.
+        base : target pose of the base; None for none.
+        hint : (2,) preferred centre of mass (m), if ``com`` is None; by default the point closest to that of the guide
             with a comfortable margin inside the region.
-        airborne : {patch: rows} that patches in the air keep (`posture.airborne`).
-        leaving : patches that are lifted next, whose limbs may be straight.
+        airborne : {patch: rows} of patches in the air, see `posture.limbs.swing_limb_rows`.
+        leaving : patches that are lifted next; their limbs may be straight.
         """
         clock = EffortCounter()
         guides = [np.array(g, dtype=float) for g in ([guide] if np.ndim(guide) == 1 else guide)]
@@ -240,7 +266,7 @@ class PostureGenerator:
     ) -> Iterate:
         steps, guide, contacts, free = self.settings.steps, problem.guide, problem.contacts, problem.free
         rows = self._frame_rows(problem, contacts, free)
-        # a requested centre of mass attracts the posture from the first step on
+        # a requested centre of mass already attracts the posture in the reach stage
         com_hint = None if problem.com is None else np.array([*problem.com[:2], self.settings.weights.com, 0.0])
         reach_task = self._search.task(rows, guide, hint=com_hint, limit=problem.limit)
         reach = self._run(reach_task, start, steps, REACH_TOLERANCE, np.inf, clock)
@@ -295,37 +321,35 @@ class PostureGenerator:
         free: Mapping[str, Freedom],
         clock: EffortCounter,
     ) -> None:
-        """Resolve collisions by rows of the distances, computed again every few steps."""
+        """Resolve collisions by linear rows of the distances, which are computed again every few steps."""
         if self.collisions is None:
             return
         settings = self.settings
         contacts = problem.touching(attempt.contacts)
         fixed_links, previous = self._fixed_links(contacts, free), None
         for rounds in range(settings.collision_rounds + 1):
-            distances = self.collisions.constraint_rows(attempt.q, self._max_row_distance, contacts, settings.clearance)
+            pairs = self.collisions.constraint_rows(attempt.q, self._max_row_distance, contacts, settings.clearance)
             clock.collision_checks += 1
             clock.lap("collision")
-            # contacts fix the poses of some links: no posture changes the distances between these, so that these pairs
-            # need no clearance
-            fixed = np.array([self._is_fixed_pair(pair, fixed_links) for pair in distances.pairs], bool)
-            in_contact = np.array([pair.in_contact for pair in distances.pairs], bool)
+            # contacts fix the poses of some links: no posture changes the distances between these, so they need no
+            # clearance
+            fixed = np.array([self._is_fixed_pair(pair, fixed_links) for pair in pairs.pairs], bool)
+            in_contact = np.array([pair.in_contact for pair in pairs.pairs], bool)
             # the clearance has a tolerance; the penetration of contacts and of pairs without clearance has none
             slack = (
-                distances.distance
+                pairs.distance
                 + settings.clearance * (fixed & ~in_contact)
                 - CLEARANCE_ROUNDING_M * (fixed | in_contact)
             )
             worst = int(np.argmin(slack)) if len(slack) else -1
             least = float(slack[worst]) if worst >= 0 else self._max_row_distance
-            attempt.clearance = float(distances.distance.min(initial=self._max_row_distance)) + settings.clearance
+            attempt.clearance = float(pairs.distance.min(initial=self._max_row_distance)) + settings.clearance
             if least >= -CLEARANCE_ROUNDING_M and attempt.error <= ACCEPTED_ERROR:
                 attempt.violations = ()
                 return
             close = [p for p in np.argsort(slack)[:MAX_NAMED_PAIRS] if slack[p] < -CLEARANCE_ROUNDING_M]
             if close:
-                attempt.violations = tuple(
-                    Violation("collision", str(distances.pairs[p]), -float(slack[p])) for p in close
-                )
+                attempt.violations = tuple(Violation("collision", str(pairs.pairs[p]), -float(slack[p])) for p in close)
             if rounds == settings.collision_rounds or (close and fixed[worst]):
                 return
             if least >= -CLEARANCE_ROUNDING_M:
@@ -333,26 +357,32 @@ class PostureGenerator:
                 converged = self._run(converge_task, attempt.q, settings.steps, SEARCH_TOLERANCE, STEP_TOLERANCE, clock)
                 attempt.q, attempt.error = converged.q, converged.worst
                 continue
-            rows, distance = distances.rows[~fixed], distances.distance[~fixed]
+            rows, distance = pairs.rows[~fixed], pairs.distance[~fixed]
             current = rows, distance, attempt.q
             if previous is not None:  # the nearest corner of a flat foot alternates: keep the rows of the previous one
-                old_rows, predicted = (
-                    previous[0],
-                    previous[1] + previous[0] @ self.robot.difference(previous[2], attempt.q),
-                )
+                old_rows, old_distance, old_q = previous
+                predicted = old_distance + old_rows @ self.robot.difference(old_q, attempt.q)
                 active = predicted < EXTRA_CLEARANCE_M + self._max_separation_step
                 rows, distance = np.vstack([rows, old_rows[active]]), np.append(distance, predicted[active])
             previous = current
             # more than required, to cover linearisation errors; a deep penetration is resolved in several rounds
             linear = np.column_stack([rows, np.minimum(EXTRA_CLEARANCE_M - distance, self._max_separation_step)])
             separation_task = task._replace(linear=linear, linear_q=attempt.q)
-            separated = self._run(separation_task, attempt.q, 8, SEARCH_TOLERANCE, STEP_TOLERANCE, clock, trust=0.2)
+            separated = self._run(
+                separation_task,
+                attempt.q,
+                LINEARIZED_STEPS,
+                SEARCH_TOLERANCE,
+                STEP_TOLERANCE,
+                clock,
+                trust=LINEARIZED_TRUST_RADIUS,
+            )
             attempt.q = separated.q
             row_count = len(separated.missed) - len(linear)
             attempt.error = float(separated.missed[:row_count].max(initial=0.0))
 
     def _compute_forces(self, attempt: Iterate, loaded: tuple[str, ...], clock: EffortCounter) -> None:
-        """Compute the contact forces; set the violation if equilibrium or torque limits fail."""
+        """Compute the contact forces, and set the violation of equilibrium or torque limits, if any."""
         robot, settings = self.robot, self.settings
         contacts = self._loaded_contacts(contact_at(robot, attempt.q, contact) for contact in attempt.contacts)
         forces = balance(robot, attempt.q, contacts, loaded, settings.torque_share)
@@ -375,7 +405,7 @@ class PostureGenerator:
     ) -> Iterate:
         """Return a nearby posture within the torque limits, or the attempt itself if there is none.
 
-        All linearisations so far are used; otherwise the excess would alternate between two joints.
+        All linearisations so far are used, otherwise the excess could alternate between two joints.
         """
         current, linearizations = attempt, []
         for _ in range(self.settings.torque_rounds):
@@ -393,14 +423,22 @@ class PostureGenerator:
             linear = torque_rows(self.robot, current.q, linearizations)
             if self.collisions is not None:
                 touching = problem.touching(current.contacts)
-                distances = self.collisions.constraint_rows(
+                pairs = self.collisions.constraint_rows(
                     current.q, self._max_row_distance, touching, self.settings.clearance
                 )
-                linear = np.vstack([linear, np.column_stack([distances.rows, np.minimum(-distances.distance, 0.0)])])
+                linear = np.vstack([linear, np.column_stack([pairs.rows, np.minimum(-pairs.distance, 0.0)])])
             reduction_task = task._replace(
                 guide=current.q, hint=np.zeros(4), linear=np.ascontiguousarray(linear), linear_q=current.q
             )
-            reduced = self._run(reduction_task, current.q, 8, SEARCH_TOLERANCE, STEP_TOLERANCE, clock, trust=0.2)
+            reduced = self._run(
+                reduction_task,
+                current.q,
+                LINEARIZED_STEPS,
+                SEARCH_TOLERANCE,
+                STEP_TOLERANCE,
+                clock,
+                trust=LINEARIZED_TRUST_RADIUS,
+            )
             converge_task = task._replace(guide=reduced.q, hint=np.zeros(4))
             converged = self._run(
                 converge_task, reduced.q, self.settings.steps, SEARCH_TOLERANCE, STEP_TOLERANCE, clock
@@ -435,7 +473,7 @@ class PostureGenerator:
     def _balance_task(
         self, problem: PostureProblem, rows: list[FrameRows], guide: np.ndarray, support: SupportData
     ) -> PostureTargets:
-        """Return the search for a posture with the requested centre of mass, or with one inside its region."""
+        """Return the task of a posture with the requested centre of mass, or with one inside its region."""
         if problem.com is not None:
             return self._search.task(rows, guide, centre=problem.centre, limit=problem.limit)
         com_position = support.hint(self.robot.com(guide)) if problem.hint is None else problem.hint
@@ -453,16 +491,16 @@ class PostureGenerator:
         return tuple(map(self.settings.with_margin, contacts))
 
     def _loaded_contacts(self, contacts: Iterable[Contact]) -> tuple[Contact, ...]:
-        """Return contacts with the pressure margin of the controller: torques depend on where forces act."""
+        """Return contacts with usable limits and pressure margin, since torques depend on the points of the forces."""
         inset = self.settings.pressure_inset
         return tuple(replace(contact, points=shrunk(contact.points, inset)) for contact in self._with_margins(contacts))
 
     def support(self, contacts: Sequence[Contact], loaded: Sequence[str], com: np.ndarray) -> SupportData:
-        """Return the support region of the loaded contacts; ``com`` (3,) as for `ContactRegions`."""
+        """Return the support region of the loaded contacts; ``com`` (3,) as for `ContactRegions.support`."""
         return self._regions.support(self._with_margins(c for c in contacts if c.patch in loaded), com)
 
     def _fixed_links(self, contacts: Iterable[Contact], free: Mapping[str, Freedom]) -> set[str]:
-        """Return the links whose pose a full contact fixes."""
+        """Return the links whose pose is fixed by a contact that constrains all six directions."""
         fixed_patches = (c.patch for c in contacts if len(c.selection) == 6 and c.patch not in free)
         bodies = {self.robot.frame(patch)[0] for patch in fixed_patches}
         return {link for link, body in self._bodies.items() if body in bodies}
@@ -485,7 +523,7 @@ class PostureGenerator:
     def _violations(
         self, search: SearchResult, problem: PostureProblem, rows: list[FrameRows], guide: np.ndarray
     ) -> tuple[Violation, ...]:
-        """Return the violations of a search, and the joint limits that cause them."""
+        """Return the violations of a search, followed by the joint limits that cause them."""
         names = [contact.patch for contact in problem.contacts]
         found = violations_of(search, rows, names, list(problem.extra_rows), SEARCH_TOLERANCE)
         return tuple(found + self._binding_joint_limits(search, problem.limit, rows, guide))
@@ -493,7 +531,7 @@ class PostureGenerator:
     def _binding_joint_limits(
         self, search: SearchResult, limit: np.ndarray, rows: list[FrameRows], guide: np.ndarray
     ) -> list[Violation]:
-        """Return the joints at a limit that would exceed it if the search were free to."""
+        """Return the violations of joints at a limit that they would exceed in a search with wider limits."""
         lower, upper = limit
         q = search.q[7:]
         at_limit = (q <= lower + 1e-6) | (q >= upper - 1e-6)

@@ -138,8 +138,8 @@ class PostureResult:
     margins : ``contact`` largest error of a contact in place (m, rad), ``com_inset`` distance of the centre of mass to
         the edge of its region (m), ``position`` smallest distance to a joint limit (rad or m), ``friction`` (N),
         ``friction_ratio``, ``torque`` (largest share of a limit), ``clearance`` (m). Margins of stages that were not
-        reached are missing. The pushes ``equilibrium`` and ``equilibrium_torque`` of `statics.margins` are not included,
-        since they take longer than the posture.
+        reached are missing. The pushes ``equilibrium`` and ``equilibrium_torque`` of `statics.margins` are never
+        included, since they take longer than the posture.
     violations : constraint violations, the decisive one first; empty if the posture is found.
     stage : last stage of the call, see `STAGES`.
     effort : computational effort of the call.

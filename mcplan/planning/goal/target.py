@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mcplan.planning.feasibility import moved_onto
+from mcplan.planning.feasibility import base_moved_to_contact
 from mcplan.planning.goal.ending import GoalPosture, GoalPostureSolver, posture_hints
 from mcplan.planning.goal.item import Goal, implied_contacts
 from mcplan.planning.posture.freedom import Freedom
@@ -159,7 +159,7 @@ class GoalTargets:
         for fixed_limbs in [[limb] for limb in limbs] + [limbs]:
             remaining = [contact for contact in present if self.robot.patches[contact.patch].limb in fixed_limbs]
             hint = guide_posture(self.robot, reference, [contact.patch for contact in remaining], remaining)
-            hint = moved_onto(self.robot, reference, remaining[0]) if hint is None else hint
+            hint = base_moved_to_contact(self.robot, reference, remaining[0]) if hint is None else hint
             fixed = {contact.patch: contact for contact in remaining} if len(fixed_limbs) < len(limbs) else {}
             listed = [
                 ContactSpec.model_validate(fixed[patch].to_data()) if patch in fixed else spec

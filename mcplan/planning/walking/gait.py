@@ -273,9 +273,8 @@ class Gait:
                 indices = slice(phase.begin, phase.end + 1), self.feet.index(contact.patch)
                 corners[indices], is_closed[indices] = padded, True
                 friction = min(friction, friction_share * contact.friction / np.sqrt(2.0))
-        last_closed = np.maximum.accumulate(
-            np.where(is_closed, np.arange(self.size)[:, None], 0), axis=0
-        )  # for a foot in the air, the last contact
+        # a foot in the air keeps the corners of its last contact
+        last_closed = np.maximum.accumulate(np.where(is_closed, np.arange(self.size)[:, None], 0), axis=0)
         return corners[last_closed, np.arange(2)], float(friction)
 
     def _force_limits(self, dt: float) -> np.ndarray:

@@ -168,10 +168,8 @@ class _Walker:
             if walk is None and fastest is not None:
                 break
             if walk is not None:
-                fastest, max_time = (
-                    walk,
-                    sum(stance.transition.segments[0].time for stance in walk if stance.transition),
-                )
+                fastest = walk
+                max_time = sum(stance.transition.segments[0].time for stance in walk if stance.transition)
         return fastest
 
     def _walk(self, stances: Sequence[PlannedStance], max_time: float) -> list[PlannedStance] | None:

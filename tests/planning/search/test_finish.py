@@ -170,8 +170,8 @@ def test_the_end_of_an_item_can_be_reached(lifted, checks, monkeypatch, constrai
     monkeypatch.setattr(checks.motions, "violations", lambda motion: checked.append(motion) or blocked * BLOCKED)
     end, solver = SimpleNamespace(missing=missing, result=SimpleNamespace(q=q + 1.0)), SimpleNamespace()
     solver.constrains = lambda item: constrains
-    planner = SimpleNamespace(solver=solver, _end=lambda *_: end, feasibility=checks)
-    assert _StancePlanner._missing(planner, None, SimpleNamespace(contacts=feet, q=q)) == message
+    planner = SimpleNamespace(solver=solver, _goal_posture=lambda *_: end, feasibility=checks)
+    assert _StancePlanner._unmet(planner, None, SimpleNamespace(contacts=feet, q=q)) == message
     for motion in checked:
         assert (motion.contacts, motion.leaving) == (feet, ())
         np.testing.assert_array_equal([motion.q0, motion.q1], [q, q + 1.0])

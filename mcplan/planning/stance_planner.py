@@ -254,7 +254,7 @@ class _StancePlanner:
     def _via_supports(
         self, goal: Goal, number: int, state: SearchState, is_last_item: bool, passes: int | None
     ) -> list[GoalLeg]:
-        """Return the path to contacts anywhere on the supports of a goal, and from there to contacts for its posture."""
+        """Return the path to any contacts on the supports of a goal, and from there to contacts for its posture."""
         nodes = self._search_path(goal, number, state, False, passes, any_posture=True)
         node = nodes[-1]
         arrival = SearchState(node.contacts, node.q, node.requirements_met, node)

@@ -109,8 +109,7 @@ def _free_cost(a: BasePose, b: BasePose, size: float) -> float:
 
 
 def _sample_poses(a: BasePose, b: BasePose, size: float) -> Iterator[BasePose]:
-    """Yield poses from ``a`` to ``b``, about as far apart as neighbours of the lattice."""
-    # diagonal neighbours are 1.41 GRID_M apart
+    """Yield poses from ``a`` to ``b``, at most 1.5 spacings apart: there is none between neighbours of the lattice."""
     steps = np.hypot(b.x - a.x, b.y - a.y) / (1.5 * size * GRID_M)
     count = max(1, int(np.ceil(max(steps, abs(b.yaw - a.yaw) / TURN_STEP_RAD) - 1e-9)))
     for k in range(count + 1):

@@ -41,13 +41,9 @@ class Continuity:
 
     def __init__(self, robot: Robot, environment: Environment, generator: PostureGenerator):
         self.robot, self.environment, self.generator = robot, environment, generator
-        weights, coordinate_weights = Weights(), np.ones(robot.nv)
-        coordinate_weights[:3], coordinate_weights[3:6], coordinate_weights[6:] = (
-            weights.base_position,
-            weights.base_orientation,
-            weights.joints,
-        )
-        self._search = PostureSearch(robot, coordinate_weights, 0.0)
+        weights, weight = Weights(), np.ones(robot.nv)
+        weight[:3], weight[3:6], weight[6:] = weights.base_position, weights.base_orientation, weights.joints
+        self._search = PostureSearch(robot, weight, 0.0)
 
     def follow(self, held: Sequence[Contact], start: np.ndarray, end: np.ndarray) -> np.ndarray:
         """Return the posture (nq,) at the end of the path from ``start`` towards ``end``.

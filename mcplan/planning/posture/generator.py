@@ -183,10 +183,8 @@ class PostureGenerator:
         self.robot, self.environment = robot, environment
         self.settings = settings or PostureSettings().of(robot.scale)
         self.collisions = collisions
-        self._max_row_distance, self._max_separation_step = (
-            robot.scale.leg * MAX_ROW_DISTANCE_M,
-            robot.scale.leg * MAX_SEPARATION_STEP_M,
-        )
+        self._max_row_distance = robot.scale.leg * MAX_ROW_DISTANCE_M
+        self._max_separation_step = robot.scale.leg * MAX_SEPARATION_STEP_M
         self._search = PostureSearch(
             robot, coordinate_weights(robot, self.settings.weights), self.settings.joint_margin
         )

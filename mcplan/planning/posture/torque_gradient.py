@@ -24,7 +24,7 @@ from mcplan.statics.contact_forces import ForceUnknowns, TorqueRows, moments_abo
 FORCE_WEIGHT = 1e-3
 """Weight of the squared forces relative to the excess; it makes the solution unique."""
 
-FINITE_DIFFERENCE_STEP = 1e-6
+DIFFERENCE_STEP = 1e-6
 """Step of the finite differences (m, rad); their relative error is of the same order."""
 
 MAX_EXCESS_DECREASE = 0.15
@@ -93,8 +93,6 @@ def torque_excess(
         )
 
     value = weighted_rows(q)
-    steps = FINITE_DIFFERENCE_STEP * np.eye(robot.nv)
-    gradient = (
-        np.array([weighted_rows(robot.integrate(q, step, 1.0)) - value for step in steps]) / FINITE_DIFFERENCE_STEP
-    )
+    steps = DIFFERENCE_STEP * np.eye(robot.nv)
+    gradient = np.array([weighted_rows(robot.integrate(q, step, 1.0)) - value for step in steps]) / DIFFERENCE_STEP
     return float(solution.x[size]), gradient

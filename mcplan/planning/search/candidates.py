@@ -228,12 +228,10 @@ def sample_candidates(lattice: Lattice, environment: Environment, goal: Goal) ->
             elif kind != "grasp":
                 samples += _on_surface(lattice, support, kind, fixed)
     positions = np.array([sample.position for sample in samples]).reshape(-1, 3)
-    s, guide_distance = (
-        lattice.guide.progress(positions, lattice.offset) if len(positions) else (np.zeros(0), np.zeros(0))
-    )
+    s, d = lattice.guide.progress(positions, lattice.offset) if len(positions) else (np.zeros(0), np.zeros(0))
     specs, hits = [sample.spec for sample in samples], np.array([sample.on_goal_support for sample in samples], bool)
     freedoms = [sample.freedom if sample.freedom.names else None for sample in samples]
-    return Candidates(robot, environment, patch, specs, positions, s, guide_distance, hits, freedoms)
+    return Candidates(robot, environment, patch, specs, positions, s, d, hits, freedoms)
 
 
 def _on_surface(lattice: Lattice, surface: Surface, kind: str, fixed: ContactSpec | None) -> Iterator[Sample]:

@@ -7,9 +7,9 @@ The terms, with their weights (`CostWeights`) in brackets. s is the progress of 
 from the guide, stride the progress of one move:
 
     goal limb      the largest cost of its goal patches, and [further_patch] times the other costs. Cost of a patch:
-                   (|s_goal - s| + d) / stride + [other_place | other_patch | no_contact];  in the goal
-                   [guide_distance] d
-                   + [edge_alone] if its only contact is an edge,  + [forbidden_patch] per patch that the goal forbids
+                   [guide_distance] d in the goal, else (|s_goal - s| + d) / stride
+                   + [other_place | other_patch | no_contact].
+                   [edge_alone] if its only contact is an edge,  [forbidden_patch] per patch that the goal forbids
     other limb     max(0, mean s of goal patches - s) / stride + [guide_distance] d;  [free_limb] without a contact;
                    [forbidden_limb] if the goal forbids its contacts
     goal patches   sum of |s - mean s| / stride, if they have to suit a posture
@@ -91,9 +91,11 @@ class CostWeights:
     deprioritized: float = 3.0
 
     @classmethod
-    def of(cls, size: float, effort: "SearchPass") -> "CostWeights":
+    def of(cls, size: float, search_pass: "SearchPass") -> "CostWeights":
         """Return the weights of one pass for a robot of a size, 1 for HRP-2."""
-        return cls(size * STRIDE_M, GUIDE_DISTANCE_COST_PER_M / size, free_limb=effort.free_limb, lead=effort.lead)
+        return cls(
+            size * STRIDE_M, GUIDE_DISTANCE_COST_PER_M / size, free_limb=search_pass.free_limb, lead=search_pass.lead
+        )
 
 
 class SearchPass(NamedTuple):
@@ -165,18 +167,18 @@ class Potential:
     weights: CostWeights = field(default_factory=CostWeights)
     suits_posture: bool = False
 
-    def __call__(self, touching: Mapping[str, ContactProgress], missing: float = 0.0) -> float:
+    def __call__(self, touching: Mapping[str, ContactProgress], requirement_moves: float = 0.0) -> float:
         """Return h.
 
         Parameters
         ----------
         touching : the contacts by patch.
-        missing : number of moves for the unmet requirements.
+        requirement_moves : number of moves for the unmet requirements.
         """
         w = self.weights
         all_s = [at.s for at in touching.values()]
         mean = mean_of(all_s) if all_s else 0.0
-        h, goal_s, distances = missing, list[float](), list[float]()
+        h, goal_s, distances = requirement_moves, list[float](), list[float]()
         free: list[list[ContactProgress]] = []
         for limb in self.limbs.values():
             goal_patches = [patch for patch in limb.patches if patch in self.target]
@@ -188,19 +190,16 @@ class Potential:
             for patch in goal_patches:
                 at = touching.get(patch)
                 if at is not None:
-                    s, guide_distance, extra = at.s, at.guide_distance, 0.0 if at.meets_goal else w.other_place
+                    s, d, extra = at.s, at.guide_distance, 0.0 if at.meets_goal else w.other_place
                 elif limb_contacts:
-                    s, guide_distance, extra = (
-                        mean_of([x.s for x in limb_contacts]),
-                        limb_contacts[0].guide_distance,
-                        w.other_patch,
-                    )
+                    s, d = mean_of([x.s for x in limb_contacts]), limb_contacts[0].guide_distance
+                    extra = w.other_patch
                 else:
-                    s, guide_distance, extra = mean, 0.0, w.no_contact
+                    s, d, extra = mean, 0.0, w.no_contact
                 if at is not None and at.meets_goal:
-                    costs.append(w.guide_distance * guide_distance)
+                    costs.append(w.guide_distance * d)
                 else:
-                    costs.append((abs(self.target[patch] - s) + guide_distance) / w.stride + extra)
+                    costs.append((abs(self.target[patch] - s) + d) / w.stride + extra)
                 goal_s.append(s)
                 distances.append(0.0 if at is not None and at.meets_goal else abs(self.target[patch] - s))
             h += max(costs) + w.further_patch * (sum(costs) - max(costs))
@@ -271,8 +270,8 @@ class SeededPerturbation:
 
     Parameters
     ----------
-    seed : 0 for neither noise nor shift. The same seed gives the same plan; another seed may give another plan, or the
-        first plan at all.
+    seed : 0 for neither noise nor shift. The same seed gives the same plan; another seed may find another plan, also
+        where the first seed finds none.
     """
 
     def __init__(self, seed: int = 0):

@@ -85,8 +85,7 @@ def shorten(search: StanceSearch, path: list[StanceNode]) -> list[StanceNode]:
         while shorter is not None:
             path = shorter
             tries = (
-                replay_moves(search, path[0], moves)
-                for moves in _shorter_sequences(search, [move_of(n) for n in path[1:]])
+                replay_moves(search, path[0], moves) for moves in _shorter_moves(search, [move_of(n) for n in path[1:]])
             )
             shorter = next((nodes for nodes in tries if nodes is not None), None)
     except OutOfCalls:
@@ -100,7 +99,7 @@ def move_of(node: StanceNode) -> Move:
     return node.move
 
 
-def _shorter_sequences(search: StanceSearch, moves: list[Move]) -> Iterator[list[Move]]:
+def _shorter_moves(search: StanceSearch, moves: list[Move]) -> Iterator[list[Move]]:
     """Yield the shorter sequences to try in place of this one."""
     goal_limbs = {search.space.robot.patches[patch].limb for patch in search.space.goal.specs}
     for limb in dict.fromkeys(move.limb for move in moves):
@@ -179,9 +178,8 @@ def _equalized_moves(search: StanceSearch, path: list[StanceNode]) -> list[Move]
     s = equal_progress(float(np.mean(start_s)), [at.s for at in contacts], [at.meets_goal for at in contacts])
     for k, patch, at, target in zip(steps, patches, contacts, s, strict=True):
         i = moves[k].added[0][1]
-        j = _nearest_candidate(
-            search, patch, i, at.s, target
-        )  # stays i for a contact of the goal, whose target is its own progress
+        # a contact of the goal stays, since its target is its own progress
+        j = _nearest_candidate(search, patch, i, at.s, target)
         if j != i:
             moves[k] = Move(moves[k].limb, moves[k].removed, ((patch, j),))
     return moves

@@ -186,28 +186,26 @@ class MoveGenerator:
         touching = node.touching
         required_limbs = self._limbs_required_now(node)
         for limb in self.space.limbs.values():
-            limb_contacts = tuple(patch for patch in limb.patches if patch in touching)
-            others = [node.progress[patch].s for patch in touching if patch not in limb_contacts]
+            closed = tuple(patch for patch in limb.patches if patch in touching)
+            others = [node.progress[patch].s for patch in touching if patch not in closed]
             if not others:
                 continue
-            if required_limbs and limb_contacts and limb.name not in required_limbs:
+            if required_limbs and closed and limb.name not in required_limbs:
                 continue
             moved_last = limb.name == node.limb
             mean = mean_of(others)
-            if limb_contacts and not moved_last:
-                found.append(Move(limb.name, limb_contacts, ()))
-            if len(limb_contacts) == 1:
-                found += self._rolls(limb, touching[limb_contacts[0]])
+            if closed and not moved_last:
+                found.append(Move(limb.name, closed, ()))
+            if len(closed) == 1:
+                found += self._rolls(limb, touching[closed[0]])
             for mode in self.space.modes[limb.name]:
-                remaining = tuple(patch for patch in limb_contacts if patch in mode)
-                if limb_contacts and remaining == limb_contacts and set(mode) != set(limb_contacts):
-                    found += self._placements(
-                        limb, (), tuple(p for p in mode if p not in limb_contacts), node, mean, window
-                    )
-                elif remaining and set(mode) < set(limb_contacts):
-                    found.append(Move(limb.name, tuple(p for p in limb_contacts if p not in mode), ()))
+                remaining = tuple(patch for patch in closed if patch in mode)
+                if closed and remaining == closed and set(mode) != set(closed):
+                    found += self._placements(limb, (), tuple(p for p in mode if p not in closed), node, mean, window)
+                elif remaining and set(mode) < set(closed):
+                    found.append(Move(limb.name, tuple(p for p in closed if p not in mode), ()))
                 elif not moved_last:
-                    found += self._placements(limb, limb_contacts, mode, node, mean, window)
+                    found += self._placements(limb, closed, mode, node, mean, window)
         return found
 
     def _rolls(self, limb: Limb, contact: Contact) -> list[Move]:

@@ -273,12 +273,12 @@ class PostureGenerator:
         q = reach.q
         if any(freedom.names for freedom in free.values()):
             task = self._balance_task(problem, rows, guide, support)
-            search = self._run(task, q, steps, SEARCH_TOLERANCE, STEP_TOLERANCE, clock)
-            if search.worst > ACCEPTED_ERROR:
-                violations = self._violations(search, problem, rows, guide)
-                return Iterate(search.q, contacts, "balance", violations, support=support)
-            q = search.q
-            attempt = Iterate(q, contacts, "collision", (), None, support, None, search.worst)
+            free_result = self._run(task, q, steps, SEARCH_TOLERANCE, STEP_TOLERANCE, clock)
+            if free_result.worst > ACCEPTED_ERROR:
+                violations = self._violations(free_result, problem, rows, guide)
+                return Iterate(free_result.q, contacts, "balance", violations, support=support)
+            q = free_result.q
+            attempt = Iterate(q, contacts, "collision", (), None, support, None, free_result.worst)
             self._separate_bodies(attempt, task, problem, free, clock)
             if attempt.violations:
                 return attempt
@@ -366,18 +366,10 @@ class PostureGenerator:
             # more than required, to cover linearisation errors; a deep penetration is resolved in several rounds
             linear = np.column_stack([rows, np.minimum(EXTRA_CLEARANCE_M - distance, self._max_separation_step)])
             separation_task = task._replace(linear=linear, linear_q=attempt.q)
-            separated = self._run(
-                separation_task,
-                attempt.q,
-                LINEARIZED_STEPS,
-                SEARCH_TOLERANCE,
-                STEP_TOLERANCE,
-                clock,
-                trust=LINEARIZED_TRUST_RADIUS,
-            )
+            separated = self._run_linearized(separation_task, attempt.q, clock)
             attempt.q = separated.q
-            row_count = len(separated.missed) - len(linear)
-            attempt.error = float(separated.missed[:row_count].max(initial=0.0))
+            task_rows = len(separated.missed) - len(linear)
+            attempt.error = float(separated.missed[:task_rows].max(initial=0.0))
 
     def _compute_forces(self, attempt: Iterate, loaded: tuple[str, ...], clock: EffortCounter) -> None:
         """Compute the contact forces, and set the violation of equilibrium or torque limits, if any."""
@@ -428,15 +420,7 @@ class PostureGenerator:
             reduction_task = task._replace(
                 guide=current.q, hint=np.zeros(4), linear=np.ascontiguousarray(linear), linear_q=current.q
             )
-            reduced = self._run(
-                reduction_task,
-                current.q,
-                LINEARIZED_STEPS,
-                SEARCH_TOLERANCE,
-                STEP_TOLERANCE,
-                clock,
-                trust=LINEARIZED_TRUST_RADIUS,
-            )
+            reduced = self._run_linearized(reduction_task, current.q, clock)
             converge_task = task._replace(guide=reduced.q, hint=np.zeros(4))
             converged = self._run(
                 converge_task, reduced.q, self.settings.steps, SEARCH_TOLERANCE, STEP_TOLERANCE, clock
@@ -459,6 +443,10 @@ class PostureGenerator:
         clock.soft_steps += result.soft_steps
         clock.lap("kinematics")
         return result
+
+    def _run_linearized(self, task: PostureTargets, start: np.ndarray, clock: EffortCounter) -> SearchResult:
+        steps, trust = LINEARIZED_STEPS, LINEARIZED_TRUST_RADIUS
+        return self._run(task, start, steps, SEARCH_TOLERANCE, STEP_TOLERANCE, clock, trust=trust)
 
     def _frame_rows(
         self, problem: PostureProblem, contacts: tuple[Contact, ...], free: Mapping[str, Freedom]

@@ -1,4 +1,4 @@
-"""Transitions of a plan, stance by stance: each begins where the one before ends."""
+"""Transitions of a plan, stance by stance: each begins where the previous one ends."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -28,28 +28,30 @@ def transitions(segments: SegmentCache, stances: Sequence[PlannedStance]) -> Ite
     """
     finder = segments.finder
     robot, scene, settings = finder.robot, finder.environment, finder.settings
-    resting: dict[str, Contact] = {}
+    resting_contacts: dict[str, Contact] = {}
     q = stances[0].q
     for k, (before, stance) in enumerate(pairwise(stances), start=1):
         report_progress("finding motion", k, len(stances) - 1)
-        begin, moved = Departure(q, before.contacts, resting), stance.moved
-        resting, parts_at_end = {}, False
+        departure, moved = Departure(q, before.contacts, resting_contacts), stance.moved
+        resting_contacts, separates_at_end = {}, False
         if displaced := displaced_objects(scene, before, stance):
-            parts = [finder.transport(begin, stance.q, stance.contacts, displaced)]
+            motions = [finder.transport(departure, stance.q, stance.contacts, displaced)]
             segments = SegmentCache(robot, scene.placed(stance.objects), settings)
             finder = segments.finder
         elif moved is None:
-            parts = [segments.shift(begin, stance.q)]
+            motions = [segments.shift(departure, stance.q)]
         elif stance.change == "add":
-            parts = [segments.swing(begin, stance.q, (stance.contact(moved), *following_contacts(robot, stances, k)))]
+            motions = [
+                segments.swing(departure, stance.q, (stance.contact(moved), *following_contacts(robot, stances, k)))
+            ]
         else:
-            parts, parts_at_end = [segments.shift(begin, stance.q)], separates_at_once(robot, stances, k)
+            motions, separates_at_end = [segments.shift(departure, stance.q)], separates_at_once(robot, stances, k)
             if is_retracted(robot, stances, k):
-                parts.append(Retraction(stance.contacts, before.contact(moved), stance.q).segment(segments))
+                motions.append(Retraction(stance.contacts, before.contact(moved), stance.q).segment(segments))
             elif _only_contact_of_limb(robot, stance, moved):
-                resting = {moved: before.contact(moved)}
-        yield Transition(moved, tuple(parts), 0.0, parts_at_end)
-        q = parts[-1].q[-1]
+                resting_contacts = {moved: before.contact(moved)}
+        yield Transition(moved, tuple(motions), 0.0, separates_at_end)
+        q = motions[-1].q[-1]
 
 
 def with_transitions(
@@ -85,8 +87,8 @@ def with_timing(scenario: Scenario, stances: Sequence[PlannedStance]) -> tuple[P
     return (stances[0], *(timed(k, stance) for k, stance in enumerate(stances[1:], start=1)))
 
 
-def refuse_blocked(stances: Sequence[PlannedStance]) -> None:
-    """Refuse stances without a collision-free motion to one of them.
+def raise_if_blocked(stances: Sequence[PlannedStance]) -> None:
+    """Raise an error if there is no collision-free motion to one of the stances.
 
     Raises
     ------
@@ -103,14 +105,14 @@ def refuse_blocked(stances: Sequence[PlannedStance]) -> None:
 
 
 def blocked_segment(stance: PlannedStance) -> Segment | None:
-    """Return the segment with the greatest deficit before a stance, or None if all are collision-free."""
+    """Return the segment with the largest deficit in the transition to a stance, or None if all are collision-free."""
     assert stance.transition is not None
     worst = max(stance.transition.segments, key=lambda segment: segment.missed)
     return worst if worst.missed > MAX_DEFICIT_M else None
 
 
 def following_contacts(robot: Robot, stances: Sequence[PlannedStance], k: int) -> tuple[Contact, ...]:
-    """Return the contacts that the limb of stance ``k`` adds directly after it, such as a toe after its knee."""
+    """Return the contacts that the limb of stance ``k`` adds right after this stance, such as a toe after its knee."""
     found = []
     for before, stance in pairwise(stances[k:]):
         if stance.change != "add" or before.change != "add" or stance.moved is None or before.moved is None:
@@ -122,21 +124,21 @@ def following_contacts(robot: Robot, stances: Sequence[PlannedStance], k: int) -
 
 
 def separates_at_once(robot: Robot, stances: Sequence[Change], k: int) -> bool:
-    """Say whether the patch that stance ``k`` removes leaves its support before the next transition.
+    """Whether the patch that stance ``k`` removes leaves its support before the next transition.
 
-    It stays if the next transition moves it or shifts the body. If another patch of its limb is in contact it cannot
-    be lifted; then collision avoidance separates it from its support.
+    It stays there if the next transition moves this patch or shifts the body. If another patch of its limb is in
+    contact, it cannot be lifted; then collision avoidance separates it from its support.
     """
-    moved, following = stances[k].moved, stances[k + 1] if k + 1 < len(stances) else None
+    moved, following_stance = stances[k].moved, stances[k + 1] if k + 1 < len(stances) else None
     if moved is None or stances[k].change != "remove":
         return False
-    if following is None or not _only_contact_of_limb(robot, stances[k], moved):
+    if following_stance is None or not _only_contact_of_limb(robot, stances[k], moved):
         return True
-    return following.change != "shift" and following.moved != moved
+    return following_stance.change != "shift" and following_stance.moved != moved
 
 
 def is_retracted(robot: Robot, stances: Sequence[Change], k: int) -> bool:
-    """Say whether the patch that stance ``k`` removes is lifted clear of its support before the next transition."""
+    """Whether the patch that stance ``k`` removes is lifted clear of its support before the next transition."""
     moved = stances[k].moved
     return (
         moved is not None and separates_at_once(robot, stances, k) and _only_contact_of_limb(robot, stances[k], moved)
@@ -144,13 +146,13 @@ def is_retracted(robot: Robot, stances: Sequence[Change], k: int) -> bool:
 
 
 def displaced_objects(scene: Environment, before: PlannedStance, stance: PlannedStance) -> dict[str, np.ndarray]:
-    """Return the poses (7,) of the objects that have moved since the stance before."""
+    """Return the poses (7,) of the objects that were moved between two consecutive stances, by name."""
     at_start = {thing.name: thing.pose for thing in scene.objects}
-    old, now = at_start | before.objects, at_start | stance.objects
-    return {name: pose for name, pose in now.items() if not same_pose(pose, old[name], 1e-9)}
+    old, new = at_start | before.objects, at_start | stance.objects
+    return {name: pose for name, pose in new.items() if not same_pose(pose, old[name], 1e-9)}
 
 
 def _only_contact_of_limb(robot: Robot, stance: Change, patch: str) -> bool:
-    """Say whether no other patch of the same limb is in contact."""
+    """Whether no other patch of the same limb is in contact."""
     limb = robot.patches[patch].limb
     return all(robot.patches[name].limb != limb for name in stance.patches)

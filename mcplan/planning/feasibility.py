@@ -1,7 +1,8 @@
 """Feasibility of stances and of the motions between them in one scene, cached by value, within a budget.
 
-Three parts that share a scene and a budget: `PostureFinder` (a posture per stance), `MotionChecker` (swings and shifts
-between postures), `LinkOccupancy` (whether a link fits at its contact). `FailureCache` holds the blocked motions.
+Its parts share a scene and a budget: `PostureFinder` (one posture per stance), `MotionChecker` (swings and shifts
+between postures) and `LinkOccupancy` (collisions of a link at its contact). `FailureCache` keeps the results for whole
+motions.
 """
 
 from collections.abc import Sequence
@@ -33,30 +34,36 @@ from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment
 from mcplan.settings.control import ControlSettings
 
-CHECKED_LIFTS_M = LIFT_HEIGHTS_M[::2]
-"""Lift heights beyond the clearance that are checked first."""
+CHECKED_LIFT_HEIGHTS_M = LIFT_HEIGHTS_M[::2]
+"""Lift heights in addition to the swing clearance that are checked at single points of a swing."""
 
-CHECKED_SHARES = (0.5, 0.25, 0.75)
-"""Shares of the duration of a swing that are checked first; the highest point comes before the others."""
+CHECKED_SWING_SHARES = (0.5, 0.25, 0.75)
+"""Points of a swing that are checked, as shares of its duration; the highest point comes first."""
 
 MIN_BEND_RAD = 0.12
-"""Smallest bend of limbs that touch; `search.refine_postures` increases it where possible."""
+"""Smallest bend of limbs in contact; `search.improve.refine_postures` increases it where possible."""
 
 MIN_COM_INSET_M = 0.006
-"""Smallest distance of the centre of mass to the edges of its support region; zero for contacts along one line."""
+"""Smallest distance of the centre of mass from the edges of its support region.
 
-SWING_TOLERANCE = 2e-3
-"""m, rad: tolerance of the checked points of a swing."""
+It excludes contacts along one line, whose region has no width.
+"""
+
+MAX_SWING_ERROR = 2e-3
+"""Largest error of a patch at the checked points of a swing (m, rad)."""
 
 MAX_REPAIRED_TORQUE = 0.05
 """Largest torque excess, as a share of the limit, that the search tries to remove by improving the posture."""
 
 CALLS_PER_MOTION = 10
-"""The check of a whole motion costs as much of the budget as this many calls of the posture generator."""
+"""Number of posture generator calls that the check of a whole motion counts as in the budget."""
 
 MIN_LOAD_N = 5.0
-"""Smallest force of a patch that the scenario requires (in some stance) or that the goal names (in the last stance, if
-possible), for a robot of the mass of HRP-2."""
+"""Smallest force of a patch that counts as loaded, for a robot of the mass of HRP-2.
+
+Patches that the scenario requires must be loaded in some stance; patches that the goal lists are loaded in the last
+stance if possible.
+"""
 
 
 class OutOfCalls(PlanningFailed):
@@ -85,12 +92,12 @@ class CallBudget:
 
 @dataclass
 class FailureCache:
-    """Results of checks of whole motions, and the kinds of motions that contain a blocked one.
+    """Results of checks of whole motions, and the kinds of motions of which one was blocked.
 
     Attributes
     ----------
-    violations : of each motion, by its key; empty if it is feasible.
-    doubted : kinds with a blocked motion; further motions of these kinds are checked along their whole length.
+    violations : violations of each motion, by its key; empty if the motion is feasible.
+    doubted : kinds of which one motion was blocked; further motions of these kinds are checked as a whole.
     """
 
     violations: dict[tuple, tuple[Violation, ...]] = field(default_factory=dict)
@@ -103,9 +110,10 @@ class Feasibility:
     Parameters
     ----------
     robot, environment : the scene.
-    reference : (nq,) posture of the start; ``standing`` names the patches that it stands on.
-    control : settings of the controller that will execute the plan: postures use the same friction and forces.
-    failures : of earlier checks in this scene.
+    reference : (nq,) posture of the start.
+    standing : names of the patches that the reference stands on.
+    control : settings of the controller that will execute the plan; postures use the same friction and forces.
+    failures : results of earlier checks in this scene.
 
     Attributes
     ----------
@@ -147,26 +155,26 @@ class ReferencePostures:
             q = robot.posture(name)
             ground = ground_patches(robot, q)
             self.all.append((ground, q, False))
-            if mirror is not None and (twin := frozenset(mirror.patch[patch] for patch in ground)) != ground:
-                self.all.append((twin, mirror.posture(q), False))
+            if mirror is not None and (mirrored_ground := frozenset(mirror.patch[patch] for patch in ground)) != ground:
+                self.all.append((mirrored_ground, mirror.posture(q), False))
 
     def fits(self, names: set[str]) -> bool:
-        """Whether a reference stands on one of these patches."""
+        """Whether one of the references stands on one of these patches."""
         return any(standing & names for standing, *_ in self.all)
 
     def guide(self, contacts: Sequence[Contact], q: np.ndarray) -> np.ndarray:
         """Return the reference posture whose patches fit the contacts best, moved onto them; ``q`` if none fits."""
         names = {contact.patch for contact in contacts}
-        best, choice = -np.inf, None
+        best_score, best = -np.inf, None
         for standing, reference, start in self.all:
             if not standing & names:
                 continue
             score = len(standing & names) - 0.6 * len(standing - names) + (0.05 if start else 0.0)
-            if score > best + 1e-9:
-                best, choice = score, (standing, reference)
-        if choice is None:
+            if score > best_score + 1e-9:
+                best_score, best = score, (standing, reference)
+        if best is None:
             return q
-        placed = guide_posture(self.robot, choice[1], sorted(choice[0]), contacts)
+        placed = guide_posture(self.robot, best[1], sorted(best[0]), contacts)
         return q if placed is None else placed
 
     def offset(self, first: str, second: str) -> np.ndarray | None:
@@ -179,11 +187,11 @@ class ReferencePostures:
 
 
 class PostureFinder:
-    """Postures of stances, each found once.
+    """Cache of the postures of stances.
 
     Attributes
     ----------
-    generator : of final postures; the search uses a quicker one, which does not reduce torques.
+    generator : generator of final postures; the search uses a faster one, which does not reduce torques.
     continuity : checks whether postures are connected by a path on closed contacts.
     """
 
@@ -191,7 +199,7 @@ class PostureFinder:
         self.robot, self.references, self.budget = scene.robot, scene.references, scene.budget
         ordinary = PostureSettings(bent=MIN_BEND_RAD)
         self.generator = scene.generator(ordinary)
-        # postures near the torque limits are bad starts for the next stances, so torques are not reduced to the limit
+        # reduced torques end at their limits, and such postures are bad starts for the next stances
         self._quick = scene.generator(replace(ordinary, torque_rounds=0))
         self.continuity = Continuity(scene.robot, scene.environment, self._quick)
         self.free_limbs = FreeLimbs(scene.robot, scene.collisions)
@@ -209,10 +217,15 @@ class PostureFinder:
     ) -> PostureResult:
         """Return the posture of a stance; ``unloaded`` contacts are in place without force.
 
-        The posture is close to the reference that fits the contacts, or with ``near`` to the previous posture ``q``.
-        Limbs in the air that would have to cross an obstacle stay close to ``q``.
+        The posture is close to the reference that fits the contacts. Limbs in the air that would have to cross an
+        obstacle stay close to ``q``.
 
-        With ``held``, the contacts that stay closed during the motion from ``q``, the posture is reachable from ``q``.
+        Parameters
+        ----------
+        q : (nq,) previous posture.
+        free : free coordinates of the contacts, by patch.
+        held : contacts that stay closed during the motion from ``q``; with these the posture is reachable from ``q``.
+        near : whether the posture is close to ``q`` instead of the reference.
 
         Raises
         ------
@@ -223,17 +236,17 @@ class PostureFinder:
         leaving = tuple(sorted({contact.patch for contact in held or ()}.intersection(unloaded)))
         key, result = self._near_guide(contacts, unloaded, q, free or {}, q if near else None, leaving)
         touching = [contact.patch for contact in contacts]
-        limbs = () if near or not result.found else self.free_limbs.crossing(touching, q, result.q)
-        if limbs:
-            guide = self.free_limbs.keep_limbs(limbs, q, self.references.guide(contacts, q))
-            other_key, other = self._near_guide(contacts, unloaded, q, free or {}, guide, leaving)
-            if other.found and not self.free_limbs.crossing(touching, q, other.q):
-                key, result = other_key, other
+        crossing_limbs = () if near or not result.found else self.free_limbs.crossing(touching, q, result.q)
+        if crossing_limbs:
+            guide = self.free_limbs.keep_limbs(crossing_limbs, q, self.references.guide(contacts, q))
+            adapted_key, adapted = self._near_guide(contacts, unloaded, q, free or {}, guide, leaving)
+            if adapted.found and not self.free_limbs.crossing(touching, q, adapted.q):
+                key, result = adapted_key, adapted
         if held is None or not result.found:
             return result
         link = (key, tuple(contact_key(contact) for contact in held), q.tobytes())
         if link not in self._connected:
-            self._connected[link] = self.continuity.linked(held, result, q)
+            self._connected[link] = self.continuity.make_reachable(held, result, q)
         return self._connected[link]
 
     def _near_guide(
@@ -267,11 +280,11 @@ class PostureFinder:
 
 
 class LinkOccupancy:
-    """Collision check of a link at a full contact, where its pose does not depend on the posture.
+    """Collision check of a link at its contact, if the contact fixes its pose whatever the posture.
 
     Parameters
     ----------
-    q : (nq,) posture that is moved onto contacts.
+    q : (nq,) posture whose base is moved such that the link is at its contact.
     lift : height of a swing (m).
     """
 
@@ -281,11 +294,11 @@ class LinkOccupancy:
         self._obstructed: dict[tuple, bool] = {}
 
     def overlap(self, contact: Contact, clearance: float = 0.0) -> tuple[str, float] | None:
-        """Return the bodies with the largest overlap when the link is at its contact, and its depth (m), or None.
+        """Return the two bodies with the largest overlap if the link is at its contact, and its depth (m); or None.
 
         Parameters
         ----------
-        clearance : m, from all bodies but the support.
+        clearance : required distance from all bodies except the support (m).
         """
         if len(contact.selection) < 6:
             return None
@@ -305,16 +318,16 @@ class LinkOccupancy:
     def _deepest(self, contact: Contact, clearance: float) -> tuple[str, float] | None:
         robot = self.robot
         body = robot.frame(contact.patch)[0]
-        near = self.collisions.distances(moved_onto(robot, self.q, contact), clearance, [contact])
-        worst: tuple[str, float] | None = None
-        for pair, distance in zip(near.pairs, near.distance, strict=True):
+        pairs = self.collisions.distances(base_moved_to_contact(robot, self.q, contact), clearance, [contact])
+        deepest: tuple[str, float] | None = None
+        for pair, distance in zip(pairs.pairs, pairs.distance, strict=True):
             a, b = pair[0], pair[1]
             if b in robot.link_names or robot.frame(a)[0] != body:
                 continue
             depth = float(-distance) - ALLOWED_PENETRATION if pair.in_contact else clearance - float(distance)
-            if depth > 0.0 and (worst is None or depth > worst[1]):
-                worst = (f"{a} and {b}", depth)
-        return worst
+            if depth > 0.0 and (deepest is None or depth > deepest[1]):
+                deepest = (f"{a} and {b}", depth)
+        return deepest
 
 
 class MotionChecker:
@@ -329,18 +342,20 @@ class MotionChecker:
     def __init__(self, scene: Feasibility, failures: FailureCache):
         self.robot, self.budget, self.failures = scene.robot, scene.budget, failures
         self.segments = SegmentCache(scene.robot, scene.environment, scene.control, scene.collisions)
-        self._passing = scene.generator(PostureSettings(steps=15, collision_rounds=5, torque_rounds=0))
+        self._swing_generator = scene.generator(PostureSettings(steps=15, collision_rounds=5, torque_rounds=0))
         self._swings: dict[tuple, tuple[Violation, ...]] = {}
 
     def clear_failures(self) -> None:
-        """Clear the doubted kinds; results of single motions are kept."""
+        """Clear the doubted kinds of motions; results of single motions are kept."""
         self.failures.doubted.clear()
 
     def swing(self, swing: SwingMotion) -> tuple[Violation, ...]:
-        """Check a swing at a few points, or as a whole if its kind is doubted; return the violations of the best lift.
+        """Return the violations of a swing at the best lift height.
 
-        A flat patch that moves from surface to surface rotates evenly. Edges, grasps, and patches that come from the
-        air or replace another patch of their limb rotate freely.
+        The swing is checked at a few points, or as a whole if its kind is doubted.
+
+        The orientation of a flat patch that moves from surface to surface is interpolated. That of edges, grasps, and
+        patches that come from the air or replace another patch of their limb is free.
         """
         key = swing.key
         if key not in self._swings:
@@ -350,20 +365,20 @@ class MotionChecker:
         return self._check_whole(swing)
 
     def shift(self, shift: BodyShift) -> tuple[Violation, ...]:
-        """Return the violations of the body motion before a lift, if its kind is doubted.
+        """Return the violations of a body motion before a lift if its kind is doubted, else none.
 
-        Other shifts are checked when they are part of a path.
+        All shifts are checked when they are part of a path.
         """
         return self._check_whole(shift) if shift.kind in self.failures.doubted else ()
 
     def violations(self, motion: ProvenMotion) -> tuple[Violation, ...]:
-        """Return the violations along a whole motion; if there are any, its kind is doubted from then on."""
-        known, key = self.failures.violations, motion.key
-        if key not in known:
-            known[key] = shortfall(motion.probe(self.segments), motion.patch) or self._check_planned(motion)
-            if known[key]:
+        """Return the violations along a whole motion; if there are any, its kind becomes doubted."""
+        cache, key = self.failures.violations, motion.key
+        if key not in cache:
+            cache[key] = passage_violations(motion.probe(self.segments), motion.patch) or self._check_planned(motion)
+            if cache[key]:
                 self.failures.doubted.add(motion.kind)
-        return known[key]
+        return cache[key]
 
     def collision_message(self, contacts: tuple[Contact, ...], q: np.ndarray, end: np.ndarray) -> str:
         """Return the first violation of a motion between postures on the same contacts as text, or an empty text."""
@@ -371,15 +386,15 @@ class MotionChecker:
         return str(found[0]) if found else ""
 
     def _check_whole(self, motion: SwingMotion | BodyShift) -> tuple[Violation, ...]:
-        known = len(self.failures.violations)
+        known_count = len(self.failures.violations)
         found = self.violations(motion)
-        self.budget.calls += CALLS_PER_MOTION * (len(self.failures.violations) - known)
+        self.budget.calls += CALLS_PER_MOTION * (len(self.failures.violations) - known_count)
         return found
 
     def _check_planned(self, motion: ProvenMotion) -> tuple[Violation, ...]:
         """Return the violations of the motion as planned: collisions, or missing static equilibrium."""
         found = motion.segment(self.segments)
-        if obstruction := shortfall(found, motion.patch):
+        if obstruction := passage_violations(found, motion.patch):
             return obstruction
         violation = self.segments.finder.durations.overload(found)
         if violation is None:
@@ -397,39 +412,41 @@ class MotionChecker:
         if after.radius:  # a ball rolls: its actual poses at both ends differ from the nominal ones
             start, X = (X[:3, :3], X[:3, 3]), self.robot.frame_pose(q1, after.patch)
             end = allowed_pose(after, (X[:3, :3], X[:3, 3]))
-        turns = before is None or after.kind == "grasp" or len(after.selection) < 6
-        finder, hand = self.segments.finder, _swing_contact(after, turns)
-        least: tuple[Violation, ...] = ()
-        # a shank lifts its knee only; if that presses the foot into the floor, its toes are lifted, too
-        others = swing.added[1:] if before is not None else ()
-        for higher, along in [(m, ()) for m in CHECKED_LIFTS_M] + [(m, others) for m in CHECKED_LIFTS_M if others]:
-            height = finder.settings.avoidance.swing_clearance + self.robot.scale.leg * higher
+        is_free = before is None or after.kind == "grasp" or len(after.selection) < 6
+        finder, swing_contact = self.segments.finder, _swing_contact(after, is_free)
+        smallest: tuple[Violation, ...] = ()
+        # a shank lifts only its knee; if that presses the foot into the floor, its toes are lifted, too
+        other_patches = swing.added[1:] if before is not None else ()
+        for extra_height, moved_along in [(h, ()) for h in CHECKED_LIFT_HEIGHTS_M] + [
+            (h, other_patches) for h in CHECKED_LIFT_HEIGHTS_M if other_patches
+        ]:
+            height = finder.settings.avoidance.swing_clearance + self.robot.scale.leg * extra_height
             lift, approach = lift_and_approach(start[1], after, before, height)
-            paths = [(hand, LimbPath(start, end, lift, approach, finder.timing))]
-            paths += [(_swing_contact(other, True), self._path_along(swing, other, height)) for other in along]
+            paths = [(swing_contact, LimbPath(start, end, lift, approach, finder.timing))]
+            paths += [(_swing_contact(other, True), self._second_path(swing, other, height)) for other in moved_along]
             found = self._check_paths(paths, swing)
             if not found:
                 return ()
-            if not least or found[0].amount < least[0].amount:
-                least = found
-        return least
+            if not smallest or found[0].amount < smallest[0].amount:
+                smallest = found
+        return smallest
 
     def _check_paths(self, paths: Sequence[tuple[Contact, LimbPath]], swing: SwingMotion) -> tuple[Violation, ...]:
-        """Return the violations of postures with the patches at a few shares of their paths."""
+        """Return the violations of postures with the patches at a few points of their paths."""
         q, names = swing.q0, [contact.patch for contact in swing.common]
-        passing = tuple(hand.patch for hand, _ in paths)
-        for share in CHECKED_SHARES:
+        passing = tuple(swing_contact.patch for swing_contact, _ in paths)
+        for share in CHECKED_SWING_SHARES:
             self.budget.spend()
-            samples = [(hand, path.sample(share * path.duration)) for hand, path in paths]
-            hands = [replace(hand, R=at.R, p=at.p) for hand, at in samples]
+            samples = [(swing_contact, path.sample(share * path.duration)) for swing_contact, path in paths]
+            moving_contacts = [replace(swing_contact, R=pose.R, p=pose.p) for swing_contact, pose in samples]
             ends = [swing.q0, swing.q1] if share < 0.5 else [swing.q1, swing.q0]
-            result = self._passing.generate((*swing.common, *hands), names, q, ends, passing=passing)
-            if not result.found and not passes_nearly(result):
+            result = self._swing_generator.generate((*swing.common, *moving_contacts), names, q, ends, passing=passing)
+            if not result.found and not is_nearly_feasible(result):
                 return result.violations
             q = result.q
         return ()
 
-    def _path_along(self, swing: SwingMotion, other: Contact, height: float) -> LimbPath:
+    def _second_path(self, swing: SwingMotion, other: Contact, height: float) -> LimbPath:
         """Return the path of another patch of the swing limb, with the same lift as the first one."""
         X = self.robot.frame_pose(swing.q0, other.patch)
         lift, approach = lift_and_approach(X[:3, 3], other, swing.before, height)
@@ -437,19 +454,19 @@ class MotionChecker:
         return LimbPath(start, end, lift, approach, self.segments.finder.timing)
 
 
-def _swing_contact(contact: Contact, turns: bool) -> Contact:
-    """Return a contact for a patch on a path in the air; with ``turns`` it constrains only the position."""
-    return replace(contact, selection=np.eye(6)[:3] if turns else contact.selection, radius=0.0)
+def _swing_contact(contact: Contact, is_free: bool) -> Contact:
+    """Return a contact that places a patch on its path in the air; with ``is_free`` only its position."""
+    return replace(contact, selection=np.eye(6)[:3] if is_free else contact.selection, radius=0.0)
 
 
-def shortfall(found: Knots | Segment, patch: str) -> tuple[Violation, ...]:
-    """Return the violation of a motion of ``patch``, or nothing if it is collision-free."""
+def passage_violations(found: Knots | Segment, patch: str) -> tuple[Violation, ...]:
+    """Return the violation along a motion of ``patch``; empty if it is collision-free."""
     if found.missed <= MAX_DEFICIT_M:
         return ()
     return (Violation("passage", " and ".join(found.worst.bodies) or patch, found.missed),)
 
 
-def moved_onto(robot: Robot, q: np.ndarray, contact: Contact) -> np.ndarray:
+def base_moved_to_contact(robot: Robot, q: np.ndarray, contact: Contact) -> np.ndarray:
     """Return ``q`` (nq,) with the base moved rigidly so that the patch is at its contact."""
     X = robot.frame_pose(q, contact.patch)
     turn = contact.R @ X[:3, :3].T
@@ -458,7 +475,7 @@ def moved_onto(robot: Robot, q: np.ndarray, contact: Contact) -> np.ndarray:
 
 
 def with_com_inset(result: PostureResult, scale: RobotScale = HRP2_SCALE) -> PostureResult:
-    """Return the result, infeasible if the centre of mass is too close to the edge, as for contacts along one line."""
+    """Return the result; it becomes infeasible if the centre of mass is within `MIN_COM_INSET_M` of the edge."""
     inset = result.margins.get("com_inset", np.inf)
     least = scale.sole * MIN_COM_INSET_M
     if not result.found or inset >= least:
@@ -466,7 +483,7 @@ def with_com_inset(result: PostureResult, scale: RobotScale = HRP2_SCALE) -> Pos
     return replace(result, stage="balance", violations=(Violation("equilibrium", "com", least - inset),))
 
 
-def passes_nearly(result: PostureResult) -> bool:
-    """Whether a swing posture violates only its exact place, and by little: that matters only at the end of a swing."""
-    small = (v.kind == "reach" and v.amount < SWING_TOLERANCE for v in result.violations)
+def is_nearly_feasible(result: PostureResult) -> bool:
+    """Whether a swing posture only has small errors of its patch position, which do not matter during a swing."""
+    small = (v.kind == "reach" and v.amount < MAX_SWING_ERROR for v in result.violations)
     return result.stage == "balance" and all(small)

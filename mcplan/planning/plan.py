@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class Change:
-    """A change of contacts: from one stance to the next, one contact at most.
+    """A change of contacts from one stance to the next, which adds or removes at most one contact.
 
     Attributes
     ----------
@@ -34,22 +34,22 @@ class Change:
 
     @classmethod
     def start(cls, contacts: tuple[Contact, ...]) -> "Change":
-        """Make all contacts at once."""
+        """Return the change that makes all contacts of the start."""
         return Change(contacts, "start", None)
 
     @classmethod
     def add(cls, before: tuple[Contact, ...], contact: Contact) -> "Change":
-        """Add a contact."""
+        """Return the change that adds a contact."""
         return Change((*before, contact), "add", contact.patch)
 
     @classmethod
     def remove(cls, before: tuple[Contact, ...], patch: str) -> "Change":
-        """Remove the contact of a patch."""
+        """Return the change that removes the contact of a patch."""
         return Change(tuple(contact for contact in before if contact.patch != patch), "remove", patch)
 
     @classmethod
     def shift(cls, before: tuple[Contact, ...]) -> "Change":
-        """Keep the contacts in another posture."""
+        """Return the change of the posture alone."""
         return Change(before, "shift", None)
 
     @property
@@ -65,7 +65,7 @@ class Change:
     def linking_contacts(self, before: tuple[Contact, ...]) -> tuple[tuple[Contact, ...], tuple[Contact, ...]]:
         """Return the contacts in place at the posture that links two stances, and those that carry load there.
 
-        In place are the contacts of the larger stance; only those of both stances carry load.
+        The contacts of the larger stance are in place; only those of both stances carry load.
         """
         in_place = before if self.change == "remove" else self.contacts
         return in_place, before if self.change == "add" else self.contacts
@@ -94,7 +94,7 @@ class PlannedStance(Change):
     tau : (n,) joint torques at ``q`` (N m): at rest, or for the motion of ``passing``.
     margins : by name, in the units of the margins of a stance (`statics.margins`); None if a margin does not apply.
     objects : {name: (7,)} position and quaternion w x y z of moved objects, in this stance.
-    transition : the motion from the stance before; None at the first stance, and until it is planned.
+    transition : the motion from the previous stance; None at the first stance, and until it is planned.
     passing : state of motion, if the robot does not come to rest here; forces and torques belong to this motion.
     """
 
@@ -126,9 +126,14 @@ class PlannedStance(Change):
 
 @dataclass(frozen=True, repr=False)
 class Plan:
-    """A scenario and the stances from its start to its goal; with the record of the search, if there was one.
+    """A scenario and the stances from its start to its goal.
 
-    ``notices`` lists differences between plan and request as text, such as changes of the start.
+    Attributes
+    ----------
+    scenario : the planned scenario.
+    stances : stances in order, the first one is the start.
+    tree : record of the search; None without a search.
+    notices : differences between plan and request as text, such as changes of the start.
     """
 
     scenario: "Scenario"

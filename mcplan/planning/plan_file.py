@@ -1,9 +1,9 @@
 """Plan files: the scenario's document with complete ``stances``, which can be edited and simulated.
 
-Each contact has its place on the support, which is used, and its world pose, for information. ``plan`` has the
+Each contact has its coordinates on the support, and for information its world pose, which is not read. ``plan`` has the
 deviations from each goal item; they are measured again when the file is read. Floats have all digits, so reading and
-writing a plan changes nothing. Each stance but the first has the motion that leads to it. If motions are missing, or
-speeds in ``control:`` were changed, they are computed when the file is read.
+writing a plan changes nothing. Each stance except the first has the motion that leads to it. If motions are missing, or
+speeds in ``control:`` were changed, motions are computed when the file is read.
 """
 
 import os
@@ -44,7 +44,7 @@ def plan_document(plan: Plan, directory: str | os.PathLike[str] = ".") -> dict[s
 
     Parameters
     ----------
-    directory : of the file; paths in it are relative to the directory.
+    directory : directory of the file; paths in the file are relative to it.
     """
     data = plan.scenario.data(directory)
     record = data.pop("plan", None) or {}
@@ -68,12 +68,12 @@ def plan_document(plan: Plan, directory: str | os.PathLike[str] = ".") -> dict[s
 
 
 def save_plan(plan: Plan, path: str | os.PathLike[str]) -> None:
-    """Write a plan file; an existing one is replaced as a whole.
+    """Write a plan file; an existing file is replaced.
 
     Parameters
     ----------
-    plan : to be written.
-    path : of the file.
+    plan : plan to write.
+    path : path of the file.
     """
     path = file_path("save_plan", path)
     write_text(path, dump_document(plan_document(plan, path.parent)))
@@ -98,8 +98,8 @@ def load_plan(path: str | os.PathLike[str], overrides: Mapping[str, Any] | None 
 
     Parameters
     ----------
-    path : of the file; or the name of a bundled scenario that is a plan.
-    overrides : from a key path to a value, as for `mcplan.load_scenario`.
+    path : path of the file, or the name of a bundled scenario that is a plan.
+    overrides : values by key path, as for `mcplan.load_scenario`.
 
     Raises
     ------
@@ -120,12 +120,12 @@ def plan_of(scenario: Scenario) -> Plan:
         raise ScenarioError(scenario.document.problem(("plan", "notices"), "expected a list of texts"))
     # paths and times in the file are valid only for the settings that they were computed with
     current, pace = path_settings(scenario.transition_settings), pace_settings(scenario.transition_settings)
-    before, pace_before = record.get("made_with") or current, record.get("paced_with") or pace
-    for name, settings in (("made_with", before), ("paced_with", pace_before)):
+    old_paths, old_pace = record.get("made_with") or current, record.get("paced_with") or pace
+    for name, settings in (("made_with", old_paths), ("paced_with", old_pace)):
         if not isinstance(settings, dict):
             raise ScenarioError(scenario.document.problem(("plan", name), "expected settings by name"))
-    new_paths = sorted(f"control.{name}" for name in current if before.get(name) != current[name])
-    new_times = changed_pace_settings(pace_before, pace)
+    new_paths = sorted(f"control.{name}" for name in current if old_paths.get(name) != current[name])
+    new_times = changed_pace_settings(old_pace, pace)
     moving = [k for k, stance in enumerate(stances) if stance.passing is not None]
     if moving and (new_paths or new_times):
         names = ", ".join([*new_paths, *new_times])
@@ -136,7 +136,7 @@ def plan_of(scenario: Scenario) -> Plan:
             notices = (*notices, f"the motions between stances were planned again: {', '.join(new_paths)} changed")
         return Plan(scenario, with_transitions(scenario, stances), notices=tuple(notices))
     stances = _with_motions(scenario, stances)
-    if scenario.control.pace is not None and "walking" in pace and "walking" not in pace_before:
+    if scenario.control.pace is not None and "walking" in pace and "walking" not in old_pace:
         text = "the plan comes to rest on each foot; plan the scenario again"
         raise ScenarioError(scenario.document.problem(("control", "walking"), text))
     if new_times:
@@ -184,7 +184,7 @@ def _transition(scenario: Scenario, item: StanceItem, stances: list[PlannedStanc
 
 
 def _stance_data(stance: PlannedStance, request: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an item of a plan; it keeps ``posture`` and ``com`` of the requested item, for planning again."""
+    """Return an item of a plan; it keeps ``posture`` and ``com`` of the request, to plan the file again."""
     objects = {name: _pose(pose[:3], pose[3:]) for name, pose in stance.objects.items()}
     motion = None if stance.transition is None else transition_data(stance.transition)
     return (
@@ -218,8 +218,8 @@ def _stance(scenario: Scenario, item: StanceItem, before: PlannedStance | None) 
     objects = {name: pose.array for name, pose in item.objects.items()}
     environment = scenario.environment.placed(objects)
     earlier = {} if before is None else {contact_key(contact): contact for contact in before.contacts}
-    made = [make_contact(robot, environment, spec) for spec in item.contacts]
-    contacts = tuple(_as_before(contact, earlier.get(contact_key(contact))) for contact in made)
+    new_contacts = [make_contact(robot, environment, spec) for spec in item.contacts]
+    contacts = tuple(_reuse_equal(contact, earlier.get(contact_key(contact))) for contact in new_contacts)
     q, tau = np.array(item.q, dtype=float), np.array(item.tau, dtype=float)
     if q.shape != (robot.nq,) or tau.shape != (robot.n,):
         raise InputError(f"q has {len(q)} and tau {len(tau)} numbers; {robot.name} has {robot.nq} and {robot.n}")
@@ -248,8 +248,8 @@ def _stance(scenario: Scenario, item: StanceItem, before: PlannedStance | None) 
     return stance
 
 
-def _as_before(contact: Contact, earlier: Contact | None) -> Contact:
-    """Return the contact, or the equal one of the stance before: caches use the identity of contacts as keys."""
+def _reuse_equal(contact: Contact, earlier: Contact | None) -> Contact:
+    """Return the contact, or the equal one of the previous stance: caches use the identity of contacts as keys."""
     return contact if earlier is None or earlier.to_data() != contact.to_data() else earlier
 
 

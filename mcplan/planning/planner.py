@@ -22,14 +22,14 @@ def plan(
 ) -> Plan:
     """Return a plan for a scenario: its hand-written sequence completed, or one found from start and goal.
 
-    A robot with a fixed base plans nothing: without ``stances`` its plan is the start.
+    For a robot with a fixed base no contacts are searched: without ``stances`` its plan is the start alone.
 
     Parameters
     ----------
-    scenario : a Scenario; or what `mcplan.load_scenario` takes: a bundled name, a path, a dictionary.
-    seed : of the search: 0 for no random numbers, others vary the order of candidates of nearly equal cost; the same
-        seed gives the same plan. It does not affect a hand-written sequence.
-    progress : called with nodes, calls of the posture generator, and the smallest potential so far.
+    scenario : a Scenario, or an argument of `mcplan.load_scenario`: a bundled name, a path, or a dictionary.
+    seed : seed of the search. 0 means no random numbers; others vary the order of candidates of nearly equal cost. The
+        same seed gives the same plan. It does not affect a hand-written sequence.
+    progress : called with the numbers of nodes and of posture generator calls, and the smallest potential so far.
 
     Raises
     ------

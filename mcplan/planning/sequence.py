@@ -1,8 +1,8 @@
-"""Plans from hand-written sequences of stances: omitted places, postures, forces and margins are completed.
+"""Plans from hand-written sequences of stances: omitted coordinates, postures, forces and margins are completed.
 
-Each item changes one contact (or none). The posture that links it to the stance before has the contacts of the larger
-stance in place, and is balanced by the contacts of both. It stays near a guide: the start posture, moved onto the
-contacts, with the joints of the posture that the item names, if any.
+Each item changes at most one contact. The posture that links it to the previous stance has the contacts of the larger
+stance in place, and is balanced by the contacts that both share. It stays near a guide: the start posture, moved onto
+the contacts, with the joints of the posture that the item names, if any.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -12,7 +12,7 @@ from typing import TypeVar
 import numpy as np
 
 from mcplan.errors import InputError, PlanningFailed, ScenarioError
-from mcplan.planning.chain import refuse_blocked, with_transitions
+from mcplan.planning.chain import raise_if_blocked, with_transitions
 from mcplan.planning.linking import Linker
 from mcplan.planning.plan import Change, Plan, PlannedStance
 from mcplan.robot.patch import MOUNT
@@ -34,9 +34,9 @@ def complete_sequence(scenario: Scenario) -> Plan:
     Raises
     ------
     ScenarioError
-        When an item does not follow from the one before (for example, it removes a patch that is not in contact).
+        When an item does not fit to the previous one, for example because it removes a patch that is not in contact.
     PlanningFailed
-        When a posture does not exist near its guide; the message names the item and the violated requirement.
+        When there is no feasible posture near a guide; the message has the item and the violated constraint.
     """
     sequence = _item(scenario, 0, StanceSequence, scenario)
     for k, item in enumerate(scenario.stances[1:], start=1):
@@ -50,12 +50,12 @@ class StanceSequence:
 
     Parameters
     ----------
-    scenario : its start is the first stance.
+    scenario : the scenario, whose start is the first stance.
 
     Attributes
     ----------
-    stances : so far.
-    linker : finds the next one, with objects at their current poses.
+    stances : stances so far.
+    linker : solver of the next stance, with objects at their current poses.
     """
 
     def __init__(self, scenario: Scenario):
@@ -72,23 +72,23 @@ class StanceSequence:
         Raises
         ------
         InputError
-            The item does not follow from the stance before.
+            The item does not fit to the previous stance.
         PlanningFailed
-            There is no posture near its guide.
+            There is no feasible posture near its guide.
         """
         robot, linker, before = self.scenario.robot, self.linker, self.stances[-1]
-        moved = before.objects | {name: pose.array for name, pose in item.objects.items()}
-        earlier = linker.environment
+        object_poses = before.objects | {name: pose.array for name, pose in item.objects.items()}
+        previous_environment = linker.environment
         if item.objects:
-            linker.place(self.scenario.environment.placed(moved))
+            linker.use_environment(self.scenario.environment.placed(object_poses))
         joints = None if item.posture is None else item.posture.apply(robot, linker.reference)[7:]
         if item.objects:
-            change, held = _displacement(linker, item, before, earlier)
+            change, held = _displacement(linker, item, before, previous_environment)
         else:
             change, held = _change(linker, item, before, joints), None
         com = None if item.com is None else np.array(item.com)
         stance = linker.link(change, before, tuple(self._lifted.values()), joints, com, held)
-        self.stances.append(replace(stance, objects=moved))
+        self.stances.append(replace(stance, objects=object_poses))
         if change.change == "remove" and change.moved is not None:
             self._lifted[change.moved] = before.contact(change.moved)
         elif change.change == "add" and change.moved is not None:
@@ -97,14 +97,14 @@ class StanceSequence:
 
     def try_items(self, items: Iterable[StanceItem]) -> str:
         """Add the stances of all items or of none; return the reason if one is infeasible, else an empty text."""
-        count, lifted, scene = len(self.stances), dict(self._lifted), self.linker.environment
+        count, lifted_before, environment = len(self.stances), dict(self._lifted), self.linker.environment
         try:
             for item in items:
                 self.add(item)
         except (PlanningFailed, InputError) as error:
             del self.stances[count:]
-            self._lifted = lifted
-            self.linker.place(scene)
+            self._lifted = lifted_before
+            self.linker.use_environment(environment)
             return str(error)
         return ""
 
@@ -117,7 +117,7 @@ class StanceSequence:
             There is no collision-free motion from one to the next.
         """
         stances = with_transitions(self.scenario, self.stances)
-        refuse_blocked(stances)
+        raise_if_blocked(stances)
         return Plan(self.scenario, stances, notices=self.linker.notices)
 
 
@@ -133,7 +133,7 @@ def _item(scenario: Scenario, k: int, make: Callable[..., Result], *arguments: o
 
 
 def _change(linker: Linker, item: StanceItem, before: PlannedStance, joints: np.ndarray | None) -> Change:
-    """Return the change of an item; omitted coordinates are those nearest to the guide with these joints."""
+    """Return the change of an item; omitted coordinates are those nearest to the guide with the joints ``joints``."""
     robot, environment = linker.robot, linker.environment
     contacts = before.contacts
     if item.remove is not None:
@@ -150,7 +150,7 @@ def _change(linker: Linker, item: StanceItem, before: PlannedStance, joints: np.
             raise InputError(
                 f"{len(removed)} contacts go and {len(new)} come; a stance differs from the one before by one contact"
             )
-        _same_places(linker, item.contacts, before)
+        _check_closed_contacts(linker, item.contacts, before)
         if removed:
             return Change.remove(contacts, removed[0])
         added = new[0] if new else None
@@ -165,44 +165,48 @@ def _change(linker: Linker, item: StanceItem, before: PlannedStance, joints: np.
 
 
 def _displacement(
-    linker: Linker, item: StanceItem, before: PlannedStance, earlier: Environment
+    linker: Linker, item: StanceItem, before: PlannedStance, previous_environment: Environment
 ) -> tuple[Change, tuple[Contact, ...]]:
-    """Return the shift of the contacts on moved objects, and the contacts as they carry load.
+    """Return the change that shifts the contacts on moved objects, and the contacts as they carry load.
 
-    A resting object slides or is lifted off; a carried one moves freely, and is put down where it rests at the end.
+    An object that rests on a support slides or is lifted off. A carried object moves freely, and is put down if it
+    rests on a support at the end.
     """
     environment = linker.environment
     if item.add is not None or item.remove is not None or item.contacts is not None:
         raise InputError("objects: moves the contacts on the objects and changes none of them; use a separate item")
-    ends = {name: (_rest(earlier, name), _rest(environment, name)) for name in item.objects}
-    for name, rests in ends.items():
+    supports_by_object = {
+        name: (_resting_contact(previous_environment, name), _resting_contact(environment, name))
+        for name in item.objects
+    }
+    for name, pair in supports_by_object.items():
         if not any(environment.owners.get(contact.support) == name for contact in before.contacts):
             raise InputError(f"nothing is in contact with {name} that could move it")
-        if rests[0] and rests[1] and not slides(*rests, environment):
+        if pair[0] and pair[1] and not slides(*pair, environment):
             raise InputError(
-                f"{name} rests on {rests[0].support} before and on {rests[1].support} after, and cannot slide between "
+                f"{name} rests on {pair[0].support} before and on {pair[1].support} after, and cannot slide between "
                 "these places: a slide is straight, without rotation, and always on the first support. Lift it in a "
                 "separate item"
             )
     contacts = tuple(make_contact(linker.robot, environment, contact.to_data()) for contact in before.contacts)
     # the robot still carries an object that is just put down, until its support takes over
-    put_down = [name for name, rests in ends.items() if not slides(*rests, environment)]
-    return Change.shift(contacts), tuple(_carried(contact, put_down) for contact in contacts)
+    put_down = [name for name, pair in supports_by_object.items() if not slides(*pair, environment)]
+    return Change.shift(contacts), tuple(_without_support(contact, put_down) for contact in contacts)
 
 
-def _carried(contact: Contact, objects: Sequence[str]) -> Contact:
-    """Return the contact; if it is on one of the objects, without the support of this object."""
+def _without_support(contact: Contact, objects: Sequence[str]) -> Contact:
+    """Return the contact; if it is on one of these objects, the object has no other support."""
     carrier = contact.carrier
     if carrier is None or carrier.name not in objects:
         return contact
     return replace(contact, carrier=replace(carrier, rest=None))
 
 
-def _rest(scene: Environment, name: str) -> Contact | None:
+def _resting_contact(scene: Environment, name: str) -> Contact | None:
     return resting_contact(next(thing for thing in scene.objects if thing.name == name), scene)
 
 
-def _same_places(linker: Linker, specs: Sequence[ContactSpec], before: PlannedStance) -> None:
+def _check_closed_contacts(linker: Linker, specs: Sequence[ContactSpec], before: PlannedStance) -> None:
     """Raise an error if a listed contact stays closed but changes its place."""
     for spec in specs:
         if spec.patch in before.patches:

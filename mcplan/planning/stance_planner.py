@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mcplan.errors import PlanningFailed
-from mcplan.planning.chain import blocked_segment, refuse_blocked, with_transitions
+from mcplan.planning.chain import blocked_segment, raise_if_blocked, with_transitions
 from mcplan.planning.feasibility import Feasibility
 from mcplan.planning.goal.ending import POSTURE_FIELDS, GoalPosture, GoalPostureSolver
 from mcplan.planning.goal.item import Goal, describe_unmet, implied_contacts, measure
@@ -50,11 +50,11 @@ from mcplan.scene.contact import Contact
 from mcplan.scene.placement import make_contact
 from mcplan.util.progress import ProgressCallback, report_progress
 
-MAX_FIRST_PASSES = 1
+MAX_PASSES_PER_CHOSEN_GOAL = 1
 """Maximum number of search passes per set of goal contacts that the planner chose, except for the last set."""
 
-
 Offsets = dict[str, np.ndarray]
+"""Nominal position (3,) of each patch in the base's heading frame."""
 
 
 def find_plan(scenario: Scenario, seed: int = 0, progress: ProgressCallback | None = None) -> Plan:
@@ -63,12 +63,12 @@ def find_plan(scenario: Scenario, seed: int = 0, progress: ProgressCallback | No
     Parameters
     ----------
     seed : 0 for a search without random numbers; others perturb it, see `SeededPerturbation`.
-    progress : called with nodes, posture generator calls, and the smallest potential so far.
+    progress : called with the numbers of nodes and of posture generator calls, and the smallest potential so far.
 
     Raises
     ------
     PlanningFailed
-        With the reason; its ``tree`` has the record of the search.
+        When no plan is found, with the reason; its ``tree`` has the record of the search.
     """
     tree = SearchTree()
     try:
@@ -79,12 +79,12 @@ def find_plan(scenario: Scenario, seed: int = 0, progress: ProgressCallback | No
 
 
 class SearchState(NamedTuple):
-    """The plan so far, between two items: contacts, posture (nq,), requirements met, and the node."""
+    """State between two goal items: contacts, posture (nq,), requirements met, and the last node of the path."""
 
     contacts: tuple[Contact, ...]
     q: np.ndarray
-    met: frozenset[int] = frozenset()
-    last: StanceNode | None = None
+    requirements_met: frozenset[int] = frozenset()
+    previous_node: StanceNode | None = None
 
 
 class _StancePlanner:
@@ -120,36 +120,38 @@ class _StancePlanner:
     def plan(self) -> Plan:
         """Return the plan.
 
-        Motions are computed after the postures are final, since most paths are collision-free. If a motion stays
-        blocked, the search is repeated, with its caches, until the motions of its path are collision-free.
+        Motions are computed only for the final postures, since most paths are collision-free. If a motion is blocked,
+        the search is repeated with its caches, and checks the motions of its paths.
         """
         self._check_objects()
         stances = self._stances(False)
         if stances is None or any(map(blocked_segment, stances[1:])):
             stances = self._stances(True)
         assert stances is not None
-        refuse_blocked(stances)
+        raise_if_blocked(stances)
         self.tree.calls = self.feasibility.budget.calls
         return Plan(self.scenario, stances, self.tree, self.linker.notices)
 
     def _stances(self, check_motions: bool) -> tuple[PlannedStance, ...] | None:
-        """Return stances with their motions, also if these are blocked; None if another search is needed.
+        """Return stances with their motions, even if these are blocked; None if another search is needed.
 
         Parameters
         ----------
         check_motions : whether the search itself checks the motions of its paths.
         """
         feasibility, budget = self.feasibility, self.feasibility.budget
-        met = satisfied_requirements(self.require, self.first.wrenches, feasibility.min_load)
-        state, self._checks_motions = SearchState(self.first.contacts, self.first.q, met), check_motions
+        requirements_met = satisfied_requirements(self.require, self.first.wrenches, feasibility.min_load)
+        state, self._checks_motions = SearchState(self.first.contacts, self.first.q, requirements_met), check_motions
         feasibility.motions.clear_failures()
         self.tree.path.clear()
         legs: list[GoalLeg] = []
         for number, item in enumerate(self.scenario.goal):
-            legs += self._item(number, item, state)
+            legs += self._path_to_item(number, item, state)
             last = legs[-1].nodes[-1]
-            met = last.met | satisfied_requirements(self.require, legs[-1].wrenches, feasibility.min_load)
-            state = SearchState(last.contacts, legs[-1].q, met, last)
+            requirements_met = last.requirements_met | satisfied_requirements(
+                self.require, legs[-1].wrenches, feasibility.min_load
+            )
+            state = SearchState(last.contacts, legs[-1].q, requirements_met, last)
             self.tree.path += [node.index for leg in legs for node in leg.nodes][len(self.tree.path) :]
         # the calls of the refinement do not count against the budget of the search
         budget.limit, searched = sys.maxsize, budget.calls
@@ -169,13 +171,13 @@ class _StancePlanner:
         return max(self._max_calls - self.feasibility.budget.calls, 0)
 
     def _check_objects(self) -> None:
-        """Raise an error for a goal that would move objects: no search moves them."""
+        """Raise an error for a goal that would move objects, since the search does not move them."""
         poses = {thing.name: thing.pose for thing in self.environment.objects}
         for number, item in enumerate(self.scenario.goal):
             measures = measure(item, self.robot, (), self.first.q, poses)
             if missing := describe_unmet([one for one in measures if one.field == "objects"]):
                 raise PlanningFailed(
-                    f"goal{self._where(number)}: {missing}; the planner moves the robot and no objects. Write the "
+                    f"goal{self._label(number)}: {missing}; the planner moves the robot and no objects. Write the "
                     "sequence that moves them under `stances:` (items with `objects:`), or leave `objects` out"
                 )
 
@@ -187,21 +189,21 @@ class _StancePlanner:
             names = " or ".join(sorted(self.require[i]))
             raise PlanningFailed(f"path found, but the contact force on {names} stays below {min_load:.3g} N")
 
-    def _where(self, number: int) -> str:
+    def _label(self, number: int) -> str:
         count = len(self.scenario.goal)
         return f" {number + 1} of {count}" if count > 1 else ""
 
     # -- one item -------------------------------------------------------------------------------------------------
 
-    def _item(self, number: int, item: GoalItem, state: SearchState) -> list[GoalLeg]:
-        """Return the path to an item: to its own contacts, or to contacts that are found for it first."""
+    def _path_to_item(self, number: int, item: GoalItem, state: SearchState) -> list[GoalLeg]:
+        """Return the path to an item: to the contacts that it lists, or to contacts that are chosen for it."""
         if item.contacts and item.base is None:
             if reason := check_occupied(self.feasibility, item):
                 raise PlanningFailed(reason)
-            return self._toward(Goal.of(item), number, state)
+            return self._path_to_goal(Goal.of(item), number, state)
         if item.posture is not None and (unlisted := implied_contacts(item, self.robot) - set(self.patches)):
             raise PlanningFailed(
-                f"goal{self._where(number)}: the posture {item.posture.name} stands on {', '.join(sorted(unlisted))}, "
+                f"goal{self._label(number)}: the posture {item.posture.name} stands on {', '.join(sorted(unlisted))}, "
                 "which planner.patches does not list; add them there"
             )
         report_progress("finding postures that meet the goal")
@@ -210,17 +212,19 @@ class _StancePlanner:
         if not found:
             fields = " and ".join(name for name in POSTURE_FIELDS if getattr(item, name) is not None)
             raise PlanningFailed(
-                f"goal{self._where(number)}: no contacts are found on which the robot meets {fields}; at the nearest, "
+                f"goal{self._label(number)}: no contacts are found on which the robot meets {fields}; at the nearest, "
                 f"{self.targets.nearest}. What would have to change: the goal, its tolerance, or supports within reach"
             )
         goals = [target.goal for target in found]
         if item.base is None and item.com is None:  # also anywhere on the same supports
             result = found[0].end.result
-            goals.insert(0, Goal.roughly(item, self.robot, result.contacts, self.robot.com(result.q)))
+            goals.insert(0, Goal.on_supports(item, self.robot, result.contacts, self.robot.com(result.q)))
         failure: PlanningFailed | None = None
         for goal in goals:
             try:
-                return self._toward(goal, number, state, None if goal is goals[-1] else MAX_FIRST_PASSES)
+                return self._path_to_goal(
+                    goal, number, state, None if goal is goals[-1] else MAX_PASSES_PER_CHOSEN_GOAL
+                )
             except PlanningFailed as failed:
                 failure = failure or failed
                 if not self._calls_left:
@@ -228,123 +232,131 @@ class _StancePlanner:
         assert failure is not None
         raise failure
 
-    def _toward(self, goal: Goal, number: int, state: SearchState, passes: int | None = None) -> list[GoalLeg]:
+    def _path_to_goal(self, goal: Goal, number: int, state: SearchState, passes: int | None = None) -> list[GoalLeg]:
         """Return the path to the contacts of a goal at which a posture meets the item.
 
         Parameters
         ----------
         passes : maximum number of search passes; None: all.
         """
-        last = number + 1 == len(self.scenario.goal)
+        is_last_item = number + 1 == len(self.scenario.goal)
         try:
-            nodes = self._reach(goal, number, state, last, passes)
+            nodes = self._search_path(goal, number, state, is_last_item, passes)
         except PlanningFailed as failed:
-            if not goal.posed or not self._calls_left:
+            if not goal.suits_posture or not self._calls_left:
                 raise
             try:
-                return self._via_supports(goal, number, state, last, passes)
+                return self._via_supports(goal, number, state, is_last_item, passes)
             except PlanningFailed:
                 raise failed from None
-        return [GoalLeg(goal, nodes, self._end(goal.item, nodes[-1]))]
+        return [GoalLeg(goal, nodes, self._goal_posture(goal.item, nodes[-1]))]
 
     def _via_supports(
-        self, goal: Goal, number: int, state: SearchState, last: bool, passes: int | None
+        self, goal: Goal, number: int, state: SearchState, is_last_item: bool, passes: int | None
     ) -> list[GoalLeg]:
-        """Return the path to the easiest places on the supports of a goal, and from there to places for its posture."""
-        nodes = self._reach(goal, number, state, False, passes, any_posture=True)
+        """Return the path to any contacts on the supports of a goal, and from there to contacts for its posture."""
+        nodes = self._search_path(goal, number, state, False, passes, any_posture=True)
         node = nodes[-1]
-        arrival = SearchState(node.contacts, node.q, node.met, node)
-        near = (target.goal for target in self.targets.find_near(goal.item, goal, node.contacts, node.q))
+        arrival = SearchState(node.contacts, node.q, node.requirements_met, node)
+        nearby_goals = (target.goal for target in self.targets.find_near(goal.item, goal, node.contacts, node.q))
         failure: PlanningFailed | None = None
-        for place in chain([goal], near):
+        for alternative in chain([goal], nearby_goals):
             try:
-                more = self._reach(place, number, arrival, last, passes)
+                further_nodes = self._search_path(alternative, number, arrival, is_last_item, passes)
             except PlanningFailed as failed:
                 failure = failure or failed
                 continue
-            return [GoalLeg(goal, nodes), GoalLeg(place, more, self._end(goal.item, more[-1]))]
+            return [
+                GoalLeg(goal, nodes),
+                GoalLeg(alternative, further_nodes, self._goal_posture(goal.item, further_nodes[-1])),
+            ]
         assert failure is not None
         raise failure
 
-    def _end(self, item: GoalItem, node: StanceNode) -> GoalPosture:
+    def _goal_posture(self, item: GoalItem, node: StanceNode) -> GoalPosture:
         return self.solver.find(item, node.contacts, node.q)
 
-    def _missing(self, item: GoalItem, node: StanceNode) -> str:
-        """Return why the item is not met on the contacts of a node, or not reachable from it; empty if it is."""
+    def _unmet(self, item: GoalItem, node: StanceNode) -> str:
+        """Return why the item is not met on the contacts of a node, or not reachable from it; empty if it is met."""
         if not self.solver.constrains(item):
             return ""
-        end = self._end(item, node)
+        end = self._goal_posture(item, node)
         return end.missing or self.feasibility.motions.collision_message(node.contacts, node.q, end.result.q)
 
     # -- one search -----------------------------------------------------------------------------------------------
 
-    def _reach(
+    def _search_path(
         self,
         goal: Goal,
         number: int,
         state: SearchState,
-        last: bool,
-        count: int | None = None,
+        is_last_item: bool,
+        max_passes: int | None = None,
         any_posture: bool = False,
     ) -> list[StanceNode]:
-        """Return the nodes from a stance to the contacts of a goal, with at most ``count`` passes.
+        """Return the nodes from a stance to the contacts of a goal, found in at most ``max_passes`` search passes.
 
         Parameters
         ----------
-        last : whether all requirements have to be met at the end.
-        any_posture : whether the contacts alone are the goal of this search.
+        number : index of the goal item.
+        is_last_item : whether all requirements have to be met at the end.
+        any_posture : whether only the contacts have to meet the goal, not the posture.
         """
-        passes = self._passes(goal)[:count]
+        passes = self._passes(goal)[:max_passes]
         offsets = self._offsets(goal)
-        between = self.settings.guide if state.last is None else ()
-        direct = direct_path(self.robot, self.environment, state.contacts, state.q, goal, offsets, between)
-        coarse = passes[0].grid
-        cache = {coarse: (rough := self._sample(goal, direct, offsets, state.contacts, coarse))}
-        self._check_goal(goal, number, state, rough)
+        key_poses = self.settings.guide if state.previous_node is None else ()
+        direct = direct_path(self.robot, self.environment, state.contacts, state.q, goal, offsets, key_poses)
+        coarse_grid = passes[0].grid
+        cache = {coarse_grid: (coarse_candidates := self._sample(goal, direct, offsets, state.contacts, coarse_grid))}
+        self._check_goal(goal, number, state, coarse_candidates)
         guide, obstruction = Guide(direct)
-        if not between:
+        if not key_poses:
             guide, obstruction = find_guide(
                 direct, self.feasibility, state.contacts, state.q, goal, self.limbs, self.offsets
             )
         if guide is not direct:
             cache = {}
         if obstruction is not None:
-            passes = [one for one in passes if one.grid == coarse]
-        if count is None:  # the last one may spend the rest of the budget
+            passes = [one for one in passes if one.grid == coarse_grid]
+        if max_passes is None:  # the last one may spend the rest of the budget
             passes[-1] = passes[-1]._replace(calls=max(passes[-1].calls, self._calls_left))
 
-        best: StanceNode | None = None
+        closest: StanceNode | None = None
         blocked: BlockedPath | None = None
         modes = contact_modes(self.robot, self.limbs, self._patch_sets(goal))
-        for effort in passes:
-            sampled = cache.pop(effort.grid, None) or self._sample(goal, guide, offsets, state.contacts, effort.grid)
-            target = {patch: sampled[patch].target(guide.length) for patch in goal.specs}
-            potential = Potential(goal, self.limbs, target, CostWeights.of(self.size, effort), goal.posed)
-            space = SearchSpace(
-                self.feasibility, self.limbs, modes, guide, offsets, sampled, potential, self.require, last
+        for search_pass in passes:
+            sampled = cache.pop(search_pass.grid, None) or self._sample(
+                goal, guide, offsets, state.contacts, search_pass.grid
             )
-            accept = None if any_posture else lambda node: self._missing(goal.item, node)
-            search = StanceSearch(space, self.tree, self.progress, accept, self.perturbation)
-            path, blocked = self._free_path(search, effort, state, blocked)
+            target = {patch: sampled[patch].target(guide.length) for patch in goal.specs}
+            potential = Potential(goal, self.limbs, target, CostWeights.of(self.size, search_pass), goal.suits_posture)
+            space = SearchSpace(
+                self.feasibility, self.limbs, modes, guide, offsets, sampled, potential, self.require, is_last_item
+            )
+            rejection_reason = None if any_posture else lambda node: self._unmet(goal.item, node)
+            search = StanceSearch(space, self.tree, self.progress, rejection_reason, self.perturbation)
+            path, blocked = self._collision_free_path(search, search_pass, state, blocked)
             if path is not None:
                 return path
-            if search.closest is not None and (best is None or search.closest.h < best.h):
-                best = search.closest
+            if search.closest is not None and (closest is None or search.closest.h < closest.h):
+                closest = search.closest
             if not self._calls_left:
                 break
         self.tree.calls = self.feasibility.budget.calls
-        where = f" (goal{self._where(number)})" if self._where(number) else ""
+        where = f" (goal{self._label(number)})" if self._label(number) else ""
         if blocked is not None:
             failure = PlanningFailed(explain_blocked_path(blocked, where))
             failure.best = blocked.path
             raise failure
-        raise PlanningFailed(explain_failure(self.robot, self.tree, best, obstruction, where))
+        raise PlanningFailed(explain_failure(self.robot, self.tree, closest, obstruction, where))
 
     def _passes(self, goal: Goal) -> list[SearchPass]:
-        helping = not goal.chosen and any(goal.specs.keys().isdisjoint(limb.patches) for limb in self.limbs.values())
-        many = len(goal.limbs(self.robot)) > 2
+        others_may_help = not goal.chosen and any(
+            goal.specs.keys().isdisjoint(limb.patches) for limb in self.limbs.values()
+        )
+        many_limbs = len(goal.limbs(self.robot)) > 2
         step = self.settings.step * (1.0 if "step" in self.settings.model_fields_set else self.size)
-        return search_passes(step, self.size, helping, many)
+        return search_passes(step, self.size, others_may_help, many_limbs)
 
     def _check_goal(self, goal: Goal, number: int, state: SearchState, sampled: dict[str, Candidates]) -> None:
         """Raise an error for a goal that no search can reach."""
@@ -353,53 +365,53 @@ class _StancePlanner:
         if reason := reason or check_friction(self.environment, goal, sampled):
             raise PlanningFailed(reason)
         if not goal.chosen and (reason := self.targets.check_contacts(goal.item, state.q)):
-            raise PlanningFailed(f"goal{self._where(number)}: {reason}")
+            raise PlanningFailed(f"goal{self._label(number)}: {reason}")
 
-    def _free_path(
-        self, search: StanceSearch, effort: SearchPass, state: SearchState, least_blocked: BlockedPath | None
+    def _collision_free_path(
+        self, search: StanceSearch, search_pass: SearchPass, state: SearchState, least_blocked: BlockedPath | None
     ) -> tuple[list[StanceNode] | None, BlockedPath | None]:
-        """Return a path with collision-free motions, or None and the least blocked path.
+        """Return a path with collision-free motions and None; or None and the least blocked path.
 
-        After a blocked motion the search continues without it.
+        After a blocked motion the search continues without this motion.
         """
-        root = search.start(state.contacts, state.q, state.met, state.last)
-        budget = effort._replace(calls=min(effort.calls, self._calls_left))
+        root = search.root_node(state.contacts, state.q, state.requirements_met, state.previous_node)
+        budget = search_pass._replace(calls=min(search_pass.calls, self._calls_left))
         for node in search.paths(root, budget, self.settings.max_nodes):
             found = node.path()
-            # joined moves swing farther; once blocked, such a motion is checked in full when the moves are joined again
+            # joined moves have longer swings; after one is blocked, further swings of its kind are checked as a whole
             for improve in (shorten_and_equalize, shorten, lambda _, path: path):
                 report_progress("joining moves")
                 path = improve(search, found)
                 motions = list(blocked_motions(self.feasibility, path)) if self._checks_motions else []
                 if not motions:
                     return path, None
-                now = BlockedPath(path, motions)
-                if least_blocked is None or now.rank < least_blocked.rank:
-                    least_blocked = now
+                blocked_path = BlockedPath(path, motions)
+                if least_blocked is None or blocked_path.rank < least_blocked.rank:
+                    least_blocked = blocked_path
             search.block(one.node for one in motions)
             if not self._calls_left:
                 break
         return None, least_blocked
 
     def _sample(self, goal: Goal, guide: GuidePath, offsets: Offsets, contacts, grid: float) -> dict[str, Candidates]:
-        sampled, q, cache = {}, self.first.q, (*self.first.contacts, *contacts)
+        sampled, q, known_contacts = {}, self.first.q, (*self.first.contacts, *contacts)
         for patch in self.patches:
-            near = heading_rotation(q).T @ self.robot.frame_pose(q, patch)[:3, :3]
+            R_start = heading_rotation(q).T @ self.robot.frame_pose(q, patch)[:3, :3]
             movable, shift = has_free_orientation(self.robot, patch), self.perturbation.shift()
-            lattice = Lattice(self.robot, patch, guide, offsets[patch], near, grid, cache, movable, shift)
+            lattice = Lattice(self.robot, patch, guide, offsets[patch], R_start, grid, known_contacts, movable, shift)
             sampled[patch] = sample_candidates(lattice, self.environment, goal)
         if reason := check_surface_size(goal, sampled, q):
             raise PlanningFailed(reason)
         return sampled
 
     def _offsets(self, goal: Goal) -> Offsets:
-        """Return the nominal places of patches in the base's heading frame: those of the goal's posture, if any."""
-        if not goal.posed or goal.item.posture is None or goal.item.posture.name is None:
+        """Return the nominal positions of patches in the base's heading frame: those of the goal's posture, if any."""
+        if not goal.suits_posture or goal.item.posture is None or goal.item.posture.name is None:
             return self.offsets
         q = self.robot.posture(goal.item.posture.name)
-        turn, offsets = heading_rotation(q), dict(self.offsets)
+        R, offsets = heading_rotation(q), dict(self.offsets)
         for patch in goal.specs:
-            place = turn.T @ (self.robot.frame_pose(q, patch)[:3, 3] - q[:3])
+            place = R.T @ (self.robot.frame_pose(q, patch)[:3, 3] - q[:3])
             offsets[patch] = np.append(place[:2], offsets[patch][2])
         return offsets
 

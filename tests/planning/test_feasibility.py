@@ -16,16 +16,16 @@ from mcplan.planning.feasibility import (
     Feasibility,
     OutOfCalls,
     ReferencePostures,
-    moved_onto,
-    passes_nearly,
+    base_moved_to_contact,
+    is_nearly_feasible,
     with_com_inset,
 )
 from mcplan.planning.linking import Linker
 from mcplan.planning.posture.freedom import Freedom
 from mcplan.planning.posture.limbs import LIFT_HEIGHT_M, NEIGHBOUR_GAP_M, swing_limb_rows
 from mcplan.planning.posture.result import Effort, PostureResult, Violation
-from mcplan.planning.posture.task import MASS_PRICE, Weights, prices
-from mcplan.planning.search.improve import REFINED
+from mcplan.planning.posture.task import DISTAL_MASS_WEIGHT, Weights, coordinate_weights
+from mcplan.planning.search.improve import REFINEMENT_SETTINGS
 from mcplan.planning.transition.segments import SwingMotion
 from mcplan.robot.description import Box
 from mcplan.robot.robot_file import load_robot
@@ -82,24 +82,24 @@ def test_legs_that_are_lifted_next_may_be_straight_and_those_that_arrive_may_not
         return replace(result(com_inset=1.0), q=q)
 
     checks.postures._quick, (left, right) = SimpleNamespace(generate=generate), scene.feet(0.0)
-    checks.postures.continuity = SimpleNamespace(linked=lambda held, result, q: result)
+    checks.postures.continuity = SimpleNamespace(make_reachable=lambda held, result, q: result)
     checks.postures.find((left, right), ["right_sole"], q, held=(left, right))
     checks.postures.find((left, right), ["right_sole"], q, held=(left,))
     assert asked == [("right_sole",), ()]
 
 
 def test_only_a_small_miss_of_the_place_itself_passes():
-    assert passes_nearly(result("balance", [Violation("reach", "hand", 1.9e-3)]))
-    assert not passes_nearly(result("balance", [Violation("reach", "hand", 2.1e-3)]))
-    assert not passes_nearly(result("collision", [Violation("reach", "hand", 1e-4)]))
+    assert is_nearly_feasible(result("balance", [Violation("reach", "hand", 1.9e-3)]))
+    assert not is_nearly_feasible(result("balance", [Violation("reach", "hand", 2.1e-3)]))
+    assert not is_nearly_feasible(result("collision", [Violation("reach", "hand", 1e-4)]))
     both = [Violation("reach", "hand", 1e-4), Violation("equilibrium", "com", 1e-4)]
-    assert not passes_nearly(result("balance", both))
+    assert not is_nearly_feasible(result("balance", both))
 
 
 def test_a_robot_is_moved_rigidly_onto_a_contact(scene):
     robot, q = scene.ROBOT, scene.ROBOT.random_configuration(4)
     contact = scene.contact("right_sole", x=0.3, y=-0.2, yaw=0.8)
-    moved = moved_onto(robot, q, contact)
+    moved = base_moved_to_contact(robot, q, contact)
     X = robot.frame_pose(moved, "right_sole")
     assert X[:3, :3] == pytest.approx(contact.R, abs=1e-12)
     assert X[:3, 3] == pytest.approx(contact.p, abs=1e-12)
@@ -124,7 +124,7 @@ def test_a_foot_across_the_seam_of_a_floor_that_is_cut_in_two_is_in_nothing(scen
 def test_a_place_is_blocked_by_what_the_link_would_be_in_and_by_how_much(scene):
     robot, q = scene.ROBOT, scene.ROBOT.posture("half_sitting")
     foot = scene.contact("left_sole", x=0.5, y=0.1, yaw=0.0)
-    X = robot.frame_pose(moved_onto(robot, q, foot), "left_sole")
+    X = robot.frame_pose(base_moved_to_contact(robot, q, foot), "left_sole")
     clear = Feasibility(robot, scene.ENVIRONMENT, q, ["left_sole", "right_sole"], SETTINGS)
     assert clear.occupancy.overlap(foot) is None
     size = np.array([0.05, 0.05, 0.2])
@@ -133,7 +133,7 @@ def test_a_place_is_blocked_by_what_the_link_would_be_in_and_by_how_much(scene):
         centre = np.array([front + gap + size[0] / 2, X[1, 3], 0.1])
         post = Obstacle("post", Box(tuple(size)), np.eye(3), centre)
         near = Feasibility(robot, replace(scene.ENVIRONMENT, obstacles=(post,)), q, ["left_sole"], SETTINGS)
-        free = near.collisions.distances(moved_onto(robot, q, foot), 0.2, [foot])
+        free = near.collisions.distances(base_moved_to_contact(robot, q, foot), 0.2, [foot])
         apart = min(
             d for pair, d in zip(free.pairs, free.distance, strict=True) if pair.a == "LLEG_LINK5" and pair.b == "post"
         )
@@ -147,7 +147,7 @@ def test_a_place_is_blocked_by_what_the_link_would_be_in_and_by_how_much(scene):
 def test_a_place_is_covered_by_what_hangs_over_the_toes_not_by_what_stands_before_them(scene):
     robot, q = scene.ROBOT, scene.ROBOT.posture("half_sitting")
     foot = scene.contact("left_sole", x=0.5, y=0.1, yaw=0.0)
-    X = robot.frame_pose(moved_onto(robot, q, foot), "left_sole")
+    X = robot.frame_pose(base_moved_to_contact(robot, q, foot), "left_sole")
     toe = 0.5 + max(robot.patches["left_sole"].polygon[:, 0])
     for reach, low, covered in ((0.02, 0.06, True), (-0.02, 0.06, False), (0.02, 0.12, False)):
         centre = np.array([toe - reach + 0.1, X[1, 3], low + 0.1])
@@ -230,7 +230,7 @@ def test_the_offset_between_patches_does_not_depend_on_the_heading_of_the_refere
 
 
 def test_moving_a_joint_costs_by_the_mass_beyond_it(scene):
-    robot, price = scene.ROBOT, prices(scene.ROBOT, Weights(3.0, 7.0, 2.0))
+    robot, price = scene.ROBOT, coordinate_weights(scene.ROBOT, Weights(3.0, 7.0, 2.0))
     topology, mass = robot.tree.topology, robot.tree.inertia[:, MASS]
     assert price[:6] == pytest.approx([3.0] * 3 + [7.0] * 3)
     for body in range(1, len(topology)):
@@ -240,7 +240,7 @@ def test_moving_a_joint_costs_by_the_mass_beyond_it(scene):
             while ancestor > body:
                 ancestor = int(topology[ancestor, PARENT])
             beyond += mass[other] if ancestor == body else 0.0
-        assert price[topology[body, V]] == pytest.approx(2.0 + 2.0 * MASS_PRICE * (beyond / robot.mass) ** 2)
+        assert price[topology[body, V]] == pytest.approx(2.0 + 2.0 * DISTAL_MASS_WEIGHT * (beyond / robot.mass) ** 2)
 
 
 def test_a_lifted_foot_stays_above_the_floor_and_beside_the_other_one(scene):
@@ -310,7 +310,7 @@ def test_postures_count_on_no_more_of_contacts_than_the_controller_that_holds_th
     for asked in (
         checks.postures.generator.settings,
         checks.motions._passing.settings,
-        checks.generator(REFINED[0]).settings,
+        checks.generator(REFINEMENT_SETTINGS[0]).settings,
         checks.motions.segments.finder.knots.settings,
         Linker(robot, environment, q, settings).generator.settings,
     ):

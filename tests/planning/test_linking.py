@@ -8,7 +8,7 @@ from mcplan.errors import PlanningFailed
 from mcplan.planning.linking import Linker, describe_changes
 from mcplan.planning.plan import Change
 from mcplan.planning.posture.generator import PostureGenerator
-from mcplan.planning.posture.reference import comfortable_place, guide_posture
+from mcplan.planning.posture.reference import comfortable_com, guide_posture
 from mcplan.planning.posture.task import FRICTION_SHARE, TORQUE_SHARE
 from mcplan.robot.description import Box
 from mcplan.scene.environment import Environment, Obstacle
@@ -199,8 +199,8 @@ def test_the_comfortable_place_lies_inside_and_leans_on_the_soles(scene):
     left, right = scene.feet()
     hand = scene.contact("right_hand", "table", x=-0.25, y=-0.28, yaw=0.0)
     region = support_region((right, hand), 56.0)
-    place = comfortable_place(region, (right, hand), np.array([0.0, 0.2]), 58.0)
+    place = comfortable_com(region, (right, hand), np.array([0.0, 0.2]), 58.0)
     assert region.depth(place) > 0.02
     assert np.linalg.norm(place - right.p[:2]) < np.linalg.norm(place - hand.p[:2])
     both = support_region((left, right), 56.0)
-    assert np.allclose(comfortable_place(both, (left, right), both.centre, 58.0), both.centre, atol=0.01)
+    assert np.allclose(comfortable_com(both, (left, right), both.centre, 58.0), both.centre, atol=0.01)

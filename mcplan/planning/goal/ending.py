@@ -1,12 +1,12 @@
 """Goal postures: the final posture of a goal item on given contacts, and initial guesses for it.
 
-Contacts, base and centre of mass are constraints, the contacts with priority. Joints of a named posture are tracked as
+Contacts, base and centre of mass are constraints; the contacts have priority. Joints of a named posture are tracked as
 closely as the contacts allow. The posture uses a share of each tolerance; the rest is left to the motion.
 
-An initial guess (hint) is a reference posture placed at the goal or near the robot:
+An initial guess (hint) is a reference posture placed at the goal or near the robot, by the field that the item has:
 
-base given      at the base position, with its heading; without one, the current heading and that towards the goal
-com given       where the centre of mass of the reference posture is at the goal
+base            at the base position with its heading; without a heading, with the current one and that towards the goal
+com             such that its centre of mass is at the goal
 posture alone   on a grid around the robot, nearest first, at the height of each surface below the ground patches
 """
 
@@ -30,7 +30,7 @@ from mcplan.scene.environment import Environment, Surface
 from mcplan.scene.polygon import half_planes
 
 POSTURE_WEIGHTS = Weights(base_position=0.05, base_orientation=0.1, joints=10.0, com=0.5)
-"""Weights when the goal contains joints: the base follows the joints."""
+"""Weights if the goal specifies joints: the base follows the joints."""
 
 TOLERANCE_SHARES = (0.5, 0.9)
 """Shares of the base tolerances that the posture uses, tried in turn; the rest is for the motion."""
@@ -38,23 +38,23 @@ TOLERANCE_SHARES = (0.5, 0.9)
 POSTURE_FIELDS = ("base", "posture", "com")
 """Fields of an item that the posture determines; the stance search determines the others."""
 
-MAX_DISTANCE_M = 1.5
-"""Largest distance from the robot of guesses for a posture without a position."""
+MAX_GUESS_DISTANCE_M = 1.5
+"""Largest distance from the robot of initial guesses for a posture without a position."""
 
-GRID_M = 0.1
-"""Grid spacing of the positions."""
+GUESS_GRID_M = 0.1
+"""Grid spacing of these initial guesses."""
 
 MIN_HEADING_DISTANCE_M = 0.5
-"""Beyond this distance of the goal the heading towards it is also tried."""
+"""Smallest distance of the goal at which the heading towards it is also tried."""
 
-MIN_LEVEL_DISTANCE_M = 0.02
-"""Surfaces whose heights differ by less count as one level."""
+MIN_LEVEL_DIFFERENCE_M = 0.02
+"""Surfaces whose heights differ by less than this count as one level."""
 
 MIN_GROUND_NORMAL_Z = 0.5
-"""Least vertical component of the normal of a surface to stand on."""
+"""Smallest vertical component of the normal of a surface to stand on."""
 
 SIDESTEPS_M = tuple(sorted(product((0.0, 0.1, -0.1), repeat=2), key=lambda step: abs(step[0]) + abs(step[1])))
-"""Horizontal offsets of the base at which contacts are also searched, nearest first."""
+"""Horizontal offsets of the base for its initial guesses, nearest first."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class GoalPosture:
 
     Attributes
     ----------
-    result : posture, and contacts with their free coordinates determined.
+    result : result of the posture generator, whose contacts have no free coordinates.
     missing : description of the unmet parts of the item; empty if the posture is found.
     """
 
@@ -81,8 +81,8 @@ class GoalPostureSolver:
 
     Parameters
     ----------
-    feasibility : of the scene.
-    reference : (nq,) start posture, attracts the joints that the goal posture does not name.
+    feasibility : checks of the scene.
+    reference : (nq,) start posture; it attracts the joints that the goal posture does not name.
     """
 
     def __init__(self, feasibility: Feasibility, reference: np.ndarray):
@@ -90,7 +90,7 @@ class GoalPostureSolver:
         self._posture_generator = feasibility.generator(PostureSettings(weights=POSTURE_WEIGHTS))
 
     def constrains(self, item: GoalItem) -> bool:
-        """Whether an item asks for a base, joints or a centre of mass."""
+        """Whether an item specifies a base, joints or a centre of mass."""
         return item.base is not None or item.com is not None or item.posture is not None
 
     def guide(self, item: GoalItem, contacts: Sequence[Contact], q: np.ndarray) -> np.ndarray:
@@ -115,9 +115,10 @@ class GoalPostureSolver:
 
         Parameters
         ----------
-        q : (nq,) previous posture. With ``held`` a motion on these contacts must lead from it to the goal posture.
+        q : (nq,) previous posture.
         hint : (nq,) initial guess; by default the result of `guide`.
-        free : contact coordinates that are still free.
+        free : free coordinates of the contacts, by patch.
+        held : whether the contacts are closed at ``q``; then a motion on them must lead from ``q`` to the goal posture.
         """
         contacts = tuple(sorted(contacts, key=lambda contact: contact.patch))
         guide = self.guide(item, contacts, q) if hint is None else hint
@@ -125,31 +126,33 @@ class GoalPostureSolver:
         for share in TOLERANCE_SHARES:
             end = self._generate(item, contacts, guide, [q, guide] if held else [guide, q], free, share)
             if held and end.found:
-                end = self._connected(item, contacts, q, end, share)
+                end = self._reachable_posture(item, contacts, q, end, share)
             if best is None or (end.found and not best.found):
                 best = end
             if end.found or item.base is None:
                 break
         assert best is not None
-        return self._loaded(item, q, best) if held and best.found and not self.constrains(item) else best
+        return self._with_more_load(item, q, best) if held and best.found and not self.constrains(item) else best
 
-    def _loaded(self, item: GoalItem, q: np.ndarray, end: GoalPosture) -> GoalPosture:
-        """Return a goal posture with more force on the listed contacts, if some of them carry almost none.
+    def _with_more_load(self, item: GoalItem, q: np.ndarray, end: GoalPosture) -> GoalPosture:
+        """Return a goal posture with more force on the contacts that the item lists, if some carry almost none.
 
-        The centre of mass is attracted to those contacts: an unloaded contact opens easily.
+        The centre of mass is attracted to these contacts, since an unloaded contact opens easily.
         """
         listed = {spec.patch for spec in item.contacts}
-        least = self.feasibility.min_load
-        light = [c for c in end.result.contacts if c.patch in listed and _load(c, end.result) <= least]
-        if not light:
+        min_load = self.feasibility.min_load
+        unloaded = [c for c in end.result.contacts if c.patch in listed and _load(c, end.result) <= min_load]
+        if not unloaded:
             return end
-        near, place = end.result.q, np.mean([contact.p[:2] for contact in light], axis=0)
+        posture_q, unloaded_centre = end.result.q, np.mean([contact.p[:2] for contact in unloaded], axis=0)
         self.feasibility.budget.calls += 1
-        other = self.feasibility.postures.generator.generate(end.result.contacts, None, near, [near], hint=place)
+        other = self.feasibility.postures.generator.generate(
+            end.result.contacts, None, posture_q, [posture_q], hint=unloaded_centre
+        )
         if not other.found or not self.feasibility.postures.continuity.reaches(end.result.contacts, q, other.q):
             return end
-        now, most = (min(_load(contact, result) for contact in light) for result in (end.result, other))
-        return self._measured(item, other) if most > now else end
+        old_load, new_load = (min(_load(contact, result) for contact in unloaded) for result in (end.result, other))
+        return self._with_measures(item, other) if new_load > old_load else end
 
     def _generate(self, item, contacts, guide, starts, free, share: float) -> GoalPosture:
         base = None
@@ -161,23 +164,23 @@ class GoalPostureSolver:
         generator = self.feasibility.postures.generator if item.posture is None else self._posture_generator
         self.feasibility.budget.calls += 1
         result = generator.generate(contacts, None, guide, starts, free, com=com, base=base)
-        return self._measured(item, result)
+        return self._with_measures(item, result)
 
-    def _measured(self, item: GoalItem, result: PostureResult) -> GoalPosture:
+    def _with_measures(self, item: GoalItem, result: PostureResult) -> GoalPosture:
         if not result.found:
             return GoalPosture(result, result.reason)
         measures = measure(item, self.feasibility.robot, result.contacts, result.q, {})
         return GoalPosture(result, describe_unmet([one for one in measures if one.field in POSTURE_FIELDS]))
 
-    def _connected(self, item, contacts, q: np.ndarray, end: GoalPosture, share: float) -> GoalPosture:
-        """Return the goal posture, or a similar one that is reachable from ``q``, or a result with the reason."""
+    def _reachable_posture(self, item, contacts, q: np.ndarray, end: GoalPosture, share: float) -> GoalPosture:
+        """Return the goal posture, or a similar one that is reachable from ``q``, or a result with the failure."""
         continuity = self.feasibility.postures.continuity
         if continuity.reaches(contacts, q, end.result.q):
             return end
-        there = continuity.follow(contacts, q, end.result.q)
-        again = self._generate(item, contacts, end.result.q, [there], None, share)
-        if again.found and continuity.reaches(contacts, q, again.result.q):
-            return again
+        arrival = continuity.follow(contacts, q, end.result.q)
+        retry = self._generate(item, contacts, end.result.q, [arrival], None, share)
+        if retry.found and continuity.reaches(contacts, q, retry.result.q):
+            return retry
         reason = "the robot cannot reach the goal posture with all contacts closed"
         return GoalPosture(end.result, reason)
 
@@ -195,10 +198,11 @@ def posture_hints(
 
     Parameters
     ----------
-    reference : (nq,) the posture to place; ``ground`` are the patches that it stands on.
+    reference : (nq,) posture to place.
+    ground : patches that the reference stands on.
     q : (nq,) current posture.
     """
-    now = base_yaw(q)
+    heading_now = base_yaw(q)
     if item.base is not None:
         xyz = np.array(item.base.xyz)
         if item.base.rpy is not None:
@@ -208,28 +212,28 @@ def posture_hints(
                 return
             headings = [base_yaw(with_base(reference, xyz, R))]
         else:
-            headings = _headings(now, xyz[:2] - q[:2], robot.scale.leg)
-        for aside in robot.scale.leg * np.array(SIDESTEPS_M):
+            headings = _headings(heading_now, xyz[:2] - q[:2], robot.scale.leg)
+        for offset in robot.scale.leg * np.array(SIDESTEPS_M):
             for heading in headings:
-                yield place_posture(reference, xyz + np.array([*aside, 0.0]), heading)
+                yield place_posture(reference, xyz + np.array([*offset, 0.0]), heading)
     elif item.com is not None:
         com = np.array(item.com)
-        for heading in _headings(now, com[:2] - robot.com(q)[:2], robot.scale.leg):
+        for heading in _headings(heading_now, com[:2] - robot.com(q)[:2], robot.scale.leg):
             placed = place_posture(reference, q[:3], heading)
             placed[: len(com)] += com - robot.com(placed)[: len(com)]
-            yield from _levels(robot, environment, placed, ground)
+            yield from _on_each_level(robot, environment, placed, ground)
     else:
         size = robot.scale.leg
-        count = round(MAX_DISTANCE_M / GRID_M)
-        steps = size * GRID_M * np.arange(-count, count + 1)
-        places = sorted(product(steps, steps), key=lambda step: (np.hypot(*step).round(6), step))
-        turn = np.array([[np.cos(now), -np.sin(now)], [np.sin(now), np.cos(now)]])
-        for step in places:
-            if np.hypot(*step) > size * MAX_DISTANCE_M + 1e-9:
+        count = round(MAX_GUESS_DISTANCE_M / GUESS_GRID_M)
+        axis = size * GUESS_GRID_M * np.arange(-count, count + 1)
+        steps = sorted(product(axis, axis), key=lambda step: (np.hypot(*step).round(6), step))
+        to_world = np.array([[np.cos(heading_now), -np.sin(heading_now)], [np.sin(heading_now), np.cos(heading_now)]])
+        for step in steps:
+            if np.hypot(*step) > size * MAX_GUESS_DISTANCE_M + 1e-9:
                 break
-            for heading in (now, now + np.pi / 2, now - np.pi / 2, now + np.pi):
-                xyz = np.append(q[:2] + turn @ step, q[2])
-                yield from _levels(robot, environment, place_posture(reference, xyz, heading), ground)
+            for heading in (heading_now, heading_now + np.pi / 2, heading_now - np.pi / 2, heading_now + np.pi):
+                xyz = np.append(q[:2] + to_world @ step, q[2])
+                yield from _on_each_level(robot, environment, place_posture(reference, xyz, heading), ground)
 
 
 def place_posture(reference: np.ndarray, xyz: np.ndarray, heading: float) -> np.ndarray:
@@ -238,35 +242,39 @@ def place_posture(reference: np.ndarray, xyz: np.ndarray, heading: float) -> np.
     return with_base(reference, xyz, turn * base_orientation(reference))
 
 
-def _headings(now: float, ahead: np.ndarray, size: float) -> list[float]:
+def _headings(current: float, ahead: np.ndarray, size: float) -> list[float]:
     """Return the headings to try: the current one, and if the goal is far enough, along ``ahead`` (2,) towards it."""
     if np.hypot(*ahead) < size * MIN_HEADING_DISTANCE_M:
-        return [now]
-    return [now, float(np.arctan2(ahead[1], ahead[0]))]
+        return [current]
+    return [current, float(np.arctan2(ahead[1], ahead[0]))]
 
 
-def _levels(robot: Robot, environment: Environment, q: np.ndarray, ground: Sequence[str]) -> Iterator[np.ndarray]:
-    """Yield the posture moved vertically onto each level of the surfaces at its ground patches, nearest first."""
-    places = np.array([robot.frame_pose(q, patch)[:3, 3] for patch in ground]).reshape(-1, 3)
-    if not len(places):
+def _on_each_level(
+    robot: Robot, environment: Environment, q: np.ndarray, ground: Sequence[str]
+) -> Iterator[np.ndarray]:
+    """Yield the posture moved vertically such that a ground patch is on each level of the surfaces, nearest first."""
+    positions = np.array([robot.frame_pose(q, patch)[:3, 3] for patch in ground]).reshape(-1, 3)
+    if not len(positions):
         yield q
         return
-    drops = np.concatenate([np.zeros(0), *(_drop(surface, places) for surface in environment.surfaces)])
-    heights: list[float] = []
-    for drop in sorted(map(float, drops[np.isfinite(drops)]), key=abs):
-        if all(abs(drop - other) > robot.scale.leg * MIN_LEVEL_DISTANCE_M for other in heights):
-            heights.append(drop)
-    for height in heights:
+    heights_above = np.concatenate(
+        [np.zeros(0), *(_height_above(surface, positions) for surface in environment.surfaces)]
+    )
+    levels: list[float] = []
+    for height in sorted(map(float, heights_above[np.isfinite(heights_above)]), key=abs):
+        if all(abs(height - other) > robot.scale.leg * MIN_LEVEL_DIFFERENCE_M for other in levels):
+            levels.append(height)
+    for level in levels:
         placed = q.copy()
-        placed[2] -= height
+        placed[2] -= level
         yield placed
 
 
-def _drop(surface: Surface, places: np.ndarray) -> np.ndarray:
-    """Return the vertical distance (m) of points (k, 3) above a surface; NaN if not above or below it."""
+def _height_above(surface: Surface, points: np.ndarray) -> np.ndarray:
+    """Return the height (m) of points (k, 3) above a surface, negative below it; NaN beyond its border."""
     if surface.normal[2] < MIN_GROUND_NORMAL_Z:
-        return np.full(len(places), np.nan)
-    drop = (places - surface.p) @ surface.normal / surface.normal[2]
-    local = (places - np.outer(drop, [0.0, 0.0, 1.0]) - surface.p) @ surface.R[:, :2]
+        return np.full(len(points), np.nan)
+    heights = (points - surface.p) @ surface.normal / surface.normal[2]
+    local = (points - np.outer(heights, [0.0, 0.0, 1.0]) - surface.p) @ surface.R[:, :2]
     A, b = half_planes(surface.polygon)
-    return np.where(np.all(local @ A.T <= b + 1e-9, axis=1), drop, np.nan)
+    return np.where(np.all(local @ A.T <= b + 1e-9, axis=1), heights, np.nan)

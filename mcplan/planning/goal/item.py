@@ -1,18 +1,18 @@
 """Goal items: deviations of a stance from them, the stances of a plan that meet them, and the contacts of a search.
 
-Measured deviations by field:
+Deviations by field; R, p and c are the rotation, position and centre of mass in the stance:
 
-contacts   largest deviation of the specified coordinates; infinite if the patch is not on its support, or kind,
+contacts   largest deviation of the specified coordinates; infinite if the patch is not on its support, or if kind,
                friction, largest force or freedoms differ from the specified ones
 only       number of other contacts
 base       |p - xyz|, and with rpy the angle of  R_goal' R
 posture    largest  |q_j - posture_j|  over the specified joints; for a named posture of an item without contacts
-               also the patches that it stands on
+               also the patches that it stands on, infinite for one without contact
 com        |c - com|, horizontal only if no height is specified
 objects    |p - xyz|, and the angle of  R_goal' R
 
-Items are met in order. An item is met by the first stance, starting with that of the item before, that meets all its
-fields; the last item by the last stance of the plan.
+Items are met in order. An item is met by the first stance that meets all its fields, starting with the stance that met
+the previous item; the last item must be met by the last stance of the plan.
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,10 +30,10 @@ from mcplan.scene.contact import Contact
 from mcplan.scene.spec import ContactSpec
 
 COORDINATE_TOLERANCE = 1e-6
-"""m, rad: tolerance of coordinates that the goal specifies."""
+"""Tolerance of coordinates that the goal specifies (m, rad)."""
 
 OBJECT_TOLERANCE_M, OBJECT_TOLERANCE_RAD = 1e-3, 2e-3
-"""Tolerances of objects at their goal: plans place objects exactly."""
+"""Tolerances of objects at their goal, for rounding only: plans place objects exactly."""
 
 
 @dataclass(frozen=True)
@@ -43,11 +43,10 @@ class Measure:
     Attributes
     ----------
     field : key of the item.
-    thing : the patch, with the option in which its contact differs; the joint with the largest deviation; the object;
-        empty if the field has one requirement only.
-    amount : deviation from the goal, in ``unit``; inf if there is nothing to compare (no such contact, or with other
-        options).
-    allowed : the tolerance.
+    thing : name of the patch (with the option in which its contact differs), of the joint with the largest deviation,
+        or of the object; empty if the field has only one requirement.
+    amount : deviation from the goal, in ``unit``; inf if the contact is missing or has other options.
+    allowed : tolerance, in ``unit``.
     unit : ``m`` | ``rad`` | ``m, rad`` | ``contacts``.
     """
 
@@ -63,7 +62,7 @@ class Measure:
         return self.amount <= self.allowed
 
     @property
-    def shortfall(self) -> float:
+    def tolerance_multiple(self) -> float:
         """The amount as a multiple of the tolerance; large, but finite, for an infinite amount."""
         return min(self.amount / max(self.allowed, COORDINATE_TOLERANCE), 1e9)
 
@@ -85,44 +84,46 @@ def measure(
 
     Parameters
     ----------
-    contacts : of the stance.
-    q : (nq,) its posture.
+    contacts : contacts of the stance.
+    q : (nq,) posture of the stance.
     objects : position and quaternion w x y z (7,) of the objects, by name.
     """
-    touching = {contact.patch: contact for contact in contacts}
-    found = [
-        Measure("contacts", *_contact_measure(spec, touching.get(spec.patch)), COORDINATE_TOLERANCE, "m, rad")
+    by_patch = {contact.patch: contact for contact in contacts}
+    measures = [
+        Measure("contacts", *_contact_measure(spec, by_patch.get(spec.patch)), COORDINATE_TOLERANCE, "m, rad")
         for spec in item.contacts
     ]
     if item.only:
         listed = {spec.patch for spec in item.contacts}
-        others = sum(contact.patch not in listed for contact in contacts)
-        found.append(Measure("only", "", float(others), 0.0, "contacts"))
+        other_contacts = sum(contact.patch not in listed for contact in contacts)
+        measures.append(Measure("only", "", float(other_contacts), 0.0, "contacts"))
     if item.base is not None:
-        off = float(np.linalg.norm(q[:3] - item.base.xyz))
-        found.append(Measure("base", "", off, item.base.tolerance, "m"))
+        deviation = float(np.linalg.norm(q[:3] - item.base.xyz))
+        measures.append(Measure("base", "", deviation, item.base.tolerance, "m"))
         if item.base.rpy is not None:
-            turn = Rotation.from_euler("xyz", item.base.rpy).inv() * base_orientation(q)
-            found.append(Measure("base", "turn", float(turn.magnitude()), item.base.angle_tolerance, "rad"))
+            rotation = Rotation.from_euler("xyz", item.base.rpy).inv() * base_orientation(q)
+            measures.append(Measure("base", "turn", float(rotation.magnitude()), item.base.angle_tolerance, "rad"))
     if item.posture is not None:
         off_joints = np.nan_to_num(np.abs(q[7:] - item.posture.joint_targets(robot)), nan=0.0)
         worst = int(np.argmax(off_joints))
         joint, unit = robot.joint_names[worst], robot.joint_units[worst]
-        found.append(Measure("posture", joint, float(off_joints[worst]), item.posture_tolerance, unit))
-        lifted = implied_contacts(item, robot) - {contact.patch for contact in contacts}
-        found += [Measure("posture", patch, np.inf, 0.0, "m") for patch in sorted(lifted)]
+        measures.append(Measure("posture", joint, float(off_joints[worst]), item.posture_tolerance, unit))
+        missing_patches = implied_contacts(item, robot) - {contact.patch for contact in contacts}
+        measures += [Measure("posture", patch, np.inf, 0.0, "m") for patch in sorted(missing_patches)]
     if item.com is not None:
         com = np.array(item.com)
-        off = float(np.linalg.norm(robot.com(q)[: len(com)] - com))
-        found.append(Measure("com", "", off, item.com_tolerance, "m"))
+        deviation = float(np.linalg.norm(robot.com(q)[: len(com)] - com))
+        measures.append(Measure("com", "", deviation, item.com_tolerance, "m"))
     for name, pose in item.objects.items():
-        now = objects.get(name)
-        off = np.inf if now is None else float(np.linalg.norm(now[:3] - pose.p))
-        found.append(Measure("objects", name, off, OBJECT_TOLERANCE_M, "m"))
-        if now is not None:
-            turn = Rotation.from_matrix(pose.R).inv() * base_orientation(now)
-            found.append(Measure("objects", f"{name} turn", float(turn.magnitude()), OBJECT_TOLERANCE_RAD, "rad"))
-    return tuple(found)
+        pose_now = objects.get(name)
+        deviation = np.inf if pose_now is None else float(np.linalg.norm(pose_now[:3] - pose.p))
+        measures.append(Measure("objects", name, deviation, OBJECT_TOLERANCE_M, "m"))
+        if pose_now is not None:
+            rotation = Rotation.from_matrix(pose.R).inv() * base_orientation(pose_now)
+            measures.append(
+                Measure("objects", f"{name} turn", float(rotation.magnitude()), OBJECT_TOLERANCE_RAD, "rad")
+            )
+    return tuple(measures)
 
 
 def implied_contacts(item: GoalItem, robot: Robot) -> frozenset[str]:
@@ -133,7 +134,7 @@ def implied_contacts(item: GoalItem, robot: Robot) -> frozenset[str]:
 
 
 def describe_unmet(measures: Sequence[Measure]) -> str:
-    """Describe the unmet parts of the goal; empty when all are met."""
+    """Describe the unmet requirements; empty if all are met."""
     return "; ".join(str(one) for one in measures if not one.met)
 
 
@@ -147,9 +148,9 @@ class ItemReached:
 
     Attributes
     ----------
-    item : its index.
+    item : index of the item.
     stance : index of the stance that meets it; if none does, of the one with the smallest deviation.
-    measures : by field.
+    measures : deviations from its requirements.
     """
 
     item: int
@@ -163,7 +164,7 @@ class ItemReached:
 
     @property
     def missing(self) -> str:
-        """The unmet parts of the goal as text; empty when all are met."""
+        """The unmet requirements as text; empty if all are met."""
         return describe_unmet(self.measures)
 
     def __str__(self) -> str:
@@ -192,58 +193,58 @@ class ItemReached:
 def items_reached(goal: Sequence[GoalItem], robot: Robot, stances: Sequence[State]) -> tuple[ItemReached, ...]:
     """Return for each item of the goal the stance that meets it, and the deviations."""
     found: list[ItemReached] = []
-    first, last = 0, len(stances) - 1
+    begin, last = 0, len(stances) - 1
     for number, item in enumerate(goal):
         best: ItemReached | None = None
-        least = np.inf
-        for k in range(last if number == len(goal) - 1 else first, last + 1):
+        smallest = np.inf
+        for k in range(last if number == len(goal) - 1 else begin, last + 1):
             measures = measure(item, robot, *stances[k])
-            worst = max((one.shortfall for one in measures), default=0.0)
-            if worst < least:
-                best, least = ItemReached(number, k, measures), worst
+            largest = max((one.tolerance_multiple for one in measures), default=0.0)
+            if largest < smallest:
+                best, smallest = ItemReached(number, k, measures), largest
             if all(one.met for one in measures):
                 best = ItemReached(number, k, measures)
                 break
         assert best is not None
         found.append(best)
-        first = best.stance
+        begin = best.stance
     return tuple(found)
 
 
 def deviation(spec: ContactSpec, support: str, coordinates: Mapping[str, object]) -> float:
-    """Return the largest deviation (m, rad) of a place from the coordinates of a spec; inf on another support."""
+    """Return the largest deviation (m, rad) of coordinates from those of a spec; inf on another support."""
     if spec.surface != support:
         return np.inf
-    worst = 0.0
+    largest = 0.0
     for name, value in spec.given.items():
         if name not in coordinates:
             continue
         difference = float(coordinates[name]) - float(value)  # type: ignore[arg-type]
         if name in ("yaw", "angle"):
             difference = (difference + np.pi) % (2 * np.pi) - np.pi
-        worst = max(worst, abs(difference))
-    return worst
+        largest = max(largest, abs(difference))
+    return largest
 
 
 def contact_deviation(spec: ContactSpec, contact: Contact | None) -> float:
     """Return the deviation (m, rad) of a patch's contact from a spec; inf without contact, or with other options.
 
-    Omitted coordinates and options are not compared; ``overhang`` is a permission only.
+    Omitted coordinates and options are not compared, nor is ``overhang``, which only permits an overhang.
     """
     return _contact_measure(spec, contact)[1]
 
 
 def _contact_measure(spec: ContactSpec, contact: Contact | None) -> tuple[str, float]:
-    """Return the patch of a spec, with the first option in which its contact differs, and `contact_deviation`."""
+    """Return the patch of a spec (with the first option in which its contact differs), and the deviation."""
     if contact is None or contact.support != spec.surface:
         return spec.patch, np.inf
-    for name, stated in spec.options.items():
+    for name, expected in spec.options.items():
         if name in ("slide", "hinge"):
             same = set(contact.options.get(name, ())) == set(getattr(spec, name))  # type: ignore[call-overload]
         else:
-            same = name == "overhang" or getattr(contact, name) == stated
+            same = name == "overhang" or getattr(contact, name) == expected
         if not same:
-            return f"{spec.patch} with {name} {stated}", np.inf
+            return f"{spec.patch} with {name} {expected}", np.inf
     return spec.patch, deviation(spec, contact.support, contact.coordinates)
 
 
@@ -253,10 +254,10 @@ class Goal:
 
     Attributes
     ----------
-    item : of the scenario file.
+    item : goal item of the scenario file.
     specs : contacts to reach, by patch: those of the item, or those that the planner chose.
-    chosen : whether the planner chose them, or their places; then contacts of other limbs do not help.
-    stance : patches of the whole stance, if the planner chose it.
+    chosen : whether the planner chose the contacts or their coordinates; then other limbs make no helping contacts.
+    stance : patches of all contacts of the goal stance, if the planner chose it; else empty.
     """
 
     item: GoalItem
@@ -270,45 +271,45 @@ class Goal:
         return cls(item, {spec.patch: spec for spec in item.contacts})
 
     @classmethod
-    def by(cls, item: GoalItem, contacts: Sequence[Contact]) -> "Goal":
-        """Return the goal of an item with contacts that the planner chose, in their places."""
+    def with_contacts(cls, item: GoalItem, contacts: Sequence[Contact]) -> "Goal":
+        """Return the goal of an item with contacts that the planner chose, at their coordinates."""
         specs = {contact.patch: ContactSpec.model_validate(contact.to_data()) for contact in contacts}
         return cls(item, specs, True, frozenset(specs))
 
     @classmethod
-    def roughly(cls, item: GoalItem, robot: Robot, contacts: Sequence[Contact], com: np.ndarray) -> "Goal":
+    def on_supports(cls, item: GoalItem, robot: Robot, contacts: Sequence[Contact], com: np.ndarray) -> "Goal":
         """Return the goal of an item with one contact per limb, anywhere on the supports of the given contacts.
 
-        Of each limb it is the contact horizontally closest to the centre of mass ``com`` (3,): the knee of a kneeling
-        leg, not its toe.
+        This is the contact of the limb that is horizontally closest to the centre of mass ``com`` (3,), such as the
+        knee of a kneeling leg, not its toe.
         """
-        leading: dict[str, Contact] = {}
+        closest: dict[str, Contact] = {}
         for contact in sorted(contacts, key=lambda one: float(np.hypot(*(one.p - com)[:2]))):
-            leading.setdefault(robot.patches[contact.patch].limb, contact)
+            closest.setdefault(robot.patches[contact.patch].limb, contact)
         specs = {
             contact.patch: ContactSpec.model_validate(
                 {"patch": contact.patch, "surface": contact.support, **contact.options}
             )
-            for contact in leading.values()
+            for contact in closest.values()
         }
         return cls(item, specs, True, frozenset(contact.patch for contact in contacts))
 
     @property
-    def posed(self) -> bool:
-        """Whether the item has a posture and contacts without specified places: the places have to suit the posture."""
+    def suits_posture(self) -> bool:
+        """Whether the item has a posture, and contacts whose free coordinates have to suit this posture."""
         return self.item.posture is not None and not all(
             {"x", "y"} <= set(spec.given) or "along" in spec.given for spec in self.specs.values()
         )
 
-    def hit(self, contact: Contact) -> bool:
+    def is_met_by(self, contact: Contact) -> bool:
         """Whether a contact meets the spec of its patch."""
         spec = self.specs.get(contact.patch)
         return spec is not None and contact_deviation(spec, contact) <= COORDINATE_TOLERANCE
 
     def reached(self, contacts: tuple[Contact, ...]) -> bool:
-        """Whether a stance has all contacts of the goal, and no others if the item has ``only``."""
-        hits = {contact.patch for contact in contacts if self.hit(contact)}
-        if not hits >= set(self.specs):
+        """Whether a stance has all contacts of the goal, and no other ones if the item has ``only``."""
+        met_patches = {contact.patch for contact in contacts if self.is_met_by(contact)}
+        if not met_patches >= set(self.specs):
             return False
         return not self.item.only or len(contacts) == len(self.specs)
 

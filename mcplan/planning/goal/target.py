@@ -1,8 +1,8 @@
 """Goal stances: contacts and posture that meet a goal item, found before the search.
 
 A reference posture (the named one of the item, else that of the current stance or of the start) is placed near the goal
-(`posture_hints`). Its patches close to supports become contacts. The posture generator then finds the goal posture, and
-may move the contacts a little.
+(`posture_hints`). Its patches close to supports become contacts. The posture generator then finds the goal posture; it
+may move the contacts within `CONTACT_FREEDOM`.
 """
 
 from collections.abc import Iterator, Sequence
@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mcplan.planning.feasibility import moved_onto
+from mcplan.planning.feasibility import base_moved_to_contact
 from mcplan.planning.goal.ending import GoalPosture, GoalPostureSolver, posture_hints
 from mcplan.planning.goal.item import Goal, implied_contacts
 from mcplan.planning.posture.freedom import Freedom
@@ -22,11 +22,11 @@ from mcplan.scene.contact import Contact
 from mcplan.scene.posture_contacts import PoseTolerance, resting_contacts
 from mcplan.scene.spec import ContactSpec
 
-NAMED_REACH = PoseTolerance(0.03, 0.25)
+NAMED_POSTURE_REACH = PoseTolerance(0.03, 0.25)
 """Largest distance and angle between the patches of a named posture and their supports."""
 
 STANCE_REACH = PoseTolerance(0.35, 0.6)
-"""The same for the patches of a stance that is moved to the goal."""
+"""Largest distance and angle between the patches of a stance that is moved to the goal, and their supports."""
 
 CONTACT_FREEDOM = Freedom(x=0.03, y=0.03, yaw=0.15, along=0.05, offset=0.03, angle=np.inf)
 """Range of the contact coordinates that the item does not specify, in the search for the goal posture."""
@@ -37,18 +37,26 @@ MAX_BAR_OFFSET_M = 0.06
 MAX_COM_OUTSIDE_M = 0.08
 """Largest horizontal distance of the centre of mass of a placed posture outside its contacts."""
 
-MAX_TRIED = 150
-"""Maximum number of postures tried."""
+MAX_ATTEMPTS = 150
+"""Maximum number of placed postures for which a goal posture is searched."""
 
 MAX_TARGETS = 3
-"""Maximum number of goal stances for the search."""
+"""Maximum number of goal stances for the stance search."""
 
-MIN_MISS = 0.01
-"""m, rad: contacts with a larger error from every start are out of reach."""
+MIN_REACH_ERROR = 0.01
+"""Contacts with a larger error than this (m, rad) are out of reach."""
 
 
 class ReferenceStance(NamedTuple):
-    """A posture (nq,) to place, the patches that it stands on, those that may come in contact, and their reach."""
+    """A posture to place near the goal.
+
+    Attributes
+    ----------
+    q : (nq,) posture.
+    ground : patches that it stands on.
+    patches : patches that may be in contact.
+    reach : largest distance and angle between a patch and its support.
+    """
 
     q: np.ndarray
     ground: tuple[str, ...]
@@ -58,34 +66,38 @@ class ReferenceStance(NamedTuple):
 
 @dataclass(frozen=True)
 class GoalTarget:
-    """A stance that meets a goal item."""
+    """A stance that meets a goal item: its contacts as a goal of the search, and its posture."""
 
     goal: Goal
     end: GoalPosture
 
 
 class GoalTargets:
-    """Finds the contacts of items in one scene.
+    """Finds goal stances in one scene.
 
     Parameters
     ----------
-    solver : of goal postures.
+    solver : solver of goal postures.
     patches : patches that may be in contact.
-    contacts : of the start.
+    contacts : contacts of the start.
+
+    Attributes
+    ----------
+    nearest : deficit of the best infeasible goal posture of the last call, as text.
     """
 
     def __init__(self, solver: GoalPostureSolver, patches: Sequence[str], contacts: Sequence[Contact]):
         self.solver, self.feasibility = solver, solver.feasibility
         self.robot, self.environment = self.feasibility.robot, self.feasibility.environment
-        self.patches, self.first = tuple(patches), tuple(contacts)
+        self.patches, self.start_contacts = tuple(patches), tuple(contacts)
         self.size = self.robot.scale.leg
         self._freedom = CONTACT_FREEDOM.times(self.size)
-        self._named_reach, self._stance_reach = NAMED_REACH.times(self.size), STANCE_REACH.times(self.size)
+        self._named_reach, self._stance_reach = NAMED_POSTURE_REACH.times(self.size), STANCE_REACH.times(self.size)
         self.nearest = ""
         self._rank: tuple[int, float] = (-1, 0.0)
 
     def find(self, item: GoalItem, contacts: Sequence[Contact], q: np.ndarray) -> list[GoalTarget]:
-        """Return stances that meet an item, the nearest first; if there is none ``nearest`` describes the deficit.
+        """Return stances that meet an item, the nearest first. Without one, ``nearest`` describes the deficit.
 
         Parameters
         ----------
@@ -93,14 +105,14 @@ class GoalTargets:
         """
         self.nearest, self._rank = "", (-1, 0.0)
         found: list[GoalTarget] = []
-        tried = set[tuple]()
+        tried_keys = set[tuple]()
         if not item.contacts and self._rests_on(item, q) <= {contact.patch for contact in contacts}:
             end = self.solver.find(item, contacts, q)
-            self._note(end)
+            self._keep_nearest(end)
             if end.found:
-                return [GoalTarget(Goal.by(item, contacts), end)]
-        tried_count = 0
-        max_lean = self.size * MAX_COM_OUTSIDE_M
+                return [GoalTarget(Goal.with_contacts(item, contacts), end)]
+        attempts = 0
+        max_outside = self.size * MAX_COM_OUTSIDE_M
         for reference in self._references(item, contacts, q):
             for hint in posture_hints(item, self.robot, self.environment, reference.q, reference.ground, q):
                 placed = resting_contacts(
@@ -109,45 +121,46 @@ class GoalTargets:
                 )  # fmt: skip
                 if not placed:
                     continue
-                if item.posture is not None and not _com_near_contacts(placed, self.robot.com(hint), max_lean):
+                if item.posture is not None and not _com_near_contacts(placed, self.robot.com(hint), max_outside):
                     continue
                 key = tuple((c.patch, c.support, *np.round(c.p, 3)) for c in placed)
-                if key in tried or any(self.feasibility.occupancy.overlap(contact) for contact in placed):
+                if key in tried_keys or any(self.feasibility.occupancy.overlap(contact) for contact in placed):
                     continue
-                tried.add(key)
-                tried_count += 1
+                tried_keys.add(key)
+                attempts += 1
                 free = _free_coordinates(item, placed, self._freedom)
                 end = self.solver.find(item, placed, q, hint, free, held=False)
-                self._note(end)
+                self._keep_nearest(end)
                 if end.found:
-                    found.append(GoalTarget(Goal.by(item, end.result.contacts), end))
-                if len(found) == MAX_TARGETS or tried_count == MAX_TRIED:
+                    found.append(GoalTarget(Goal.with_contacts(item, end.result.contacts), end))
+                if len(found) == MAX_TARGETS or attempts == MAX_ATTEMPTS:
                     return found
-        if not tried and not self.nearest:
+        if not tried_keys and not self.nearest:
             self.nearest = "none of the patches that may touch finds a support there"
         return found
 
     def find_near(
         self, item: GoalItem, supports: Goal, contacts: Sequence[Contact], q: np.ndarray
     ) -> Iterator[GoalTarget]:
-        """Yield stances on the right supports, near the current one, in which the posture of an item is feasible.
+        """Yield stances on the supports of the current one, and near it, in which the posture of an item is feasible.
 
         Parameters
         ----------
-        supports : goal that the stance ``contacts`` has reached, for its patches and their supports.
+        supports : goal that the current stance meets; its patches and supports are kept.
+        contacts, q : the current stance and its posture (nq,).
         """
         self.nearest, self._rank = "", (-1, 0.0)
         reference = (
             self.robot.neutral() if item.posture is None else item.posture.apply(self.robot, self.solver.reference)
         )
-        reference = self._upright(item, reference)
+        reference = self._with_base_orientation(item, reference)
         present = [contact for contact in contacts if contact.patch in supports.specs]
         limbs = list(dict.fromkeys(self.robot.patches[contact.patch].limb for contact in present))
-        for keep in [[limb] for limb in limbs] + [limbs]:
-            remaining = [contact for contact in present if self.robot.patches[contact.patch].limb in keep]
+        for fixed_limbs in [[limb] for limb in limbs] + [limbs]:
+            remaining = [contact for contact in present if self.robot.patches[contact.patch].limb in fixed_limbs]
             hint = guide_posture(self.robot, reference, [contact.patch for contact in remaining], remaining)
-            hint = moved_onto(self.robot, reference, remaining[0]) if hint is None else hint
-            fixed = {contact.patch: contact for contact in remaining} if len(keep) < len(limbs) else {}
+            hint = base_moved_to_contact(self.robot, reference, remaining[0]) if hint is None else hint
+            fixed = {contact.patch: contact for contact in remaining} if len(fixed_limbs) < len(limbs) else {}
             listed = [
                 ContactSpec.model_validate(fixed[patch].to_data()) if patch in fixed else spec
                 for patch, spec in supports.specs.items()
@@ -157,15 +170,15 @@ class GoalTargets:
                 continue
             free = {p: f for p, f in _free_coordinates(item, placed, self._freedom).items() if p not in fixed}
             end = self.solver.find(item, placed, q, hint, free, held=False)
-            self._note(end)
+            self._keep_nearest(end)
             if end.found:
-                yield GoalTarget(Goal.by(item, end.result.contacts), end)
+                yield GoalTarget(Goal.with_contacts(item, end.result.contacts), end)
 
     def check_contacts(self, item: GoalItem, q: np.ndarray) -> str:
-        """Return why the contacts with specified places are infeasible for an item; empty if they are not.
+        """Return why the contacts with specified coordinates are infeasible for an item; empty if they are feasible.
 
-        They must be reachable together; if no other contact is allowed, balance the robot; and allow a posture that
-        meets the item.
+        They must be reachable together and allow a posture that meets the item. If no other contact is allowed, they
+        must also balance the robot.
         """
         fixed = [spec for spec in item.contacts if {"x", "y"} <= set(spec.given) or "along" in spec.given]
         contacts = resting_contacts(self.robot, self.environment, q, (), self._named_reach, fixed) if fixed else None
@@ -174,17 +187,17 @@ class GoalTargets:
         free = _free_coordinates(item, contacts, Freedom(yaw=np.inf, angle=np.inf, offset=self.size * MAX_BAR_OFFSET_M))
         guide = self.solver.guide(item, contacts, q)
         starts = [guide, q, *perturbed_starts(self.robot, guide)]
-        everything = len(fixed) == len(item.contacts)
+        all_fixed = len(fixed) == len(item.contacts)
         self.feasibility.budget.calls += 1
         result = self.feasibility.postures.generator.generate(contacts, None, guide, starts, free)
-        first = result.violations[0] if result.violations else None
-        if first is not None:
-            if result.stage == "reach" and first.amount > self.size * MIN_MISS:
+        worst = result.violations[0] if result.violations else None
+        if worst is not None:
+            if result.stage == "reach" and worst.amount > self.size * MIN_REACH_ERROR:
                 return f"no posture has all its contacts in place: {result.reason}; bring them closer together"
-            if result.stage == "region" and everything and item.only:
+            if result.stage == "region" and all_fixed and item.only:
                 return f"its contacts cannot hold the robot, whatever its posture: {result.reason}"
             return ""
-        if not everything or not self.solver.constrains(item):
+        if not all_fixed or not self.solver.constrains(item):
             return ""
         for start in starts:
             end = self.solver.find(item, contacts, start, None, free, held=False)
@@ -194,71 +207,73 @@ class GoalTargets:
         return f"on its contacts, {end.missing}"
 
     def _rests_on(self, item: GoalItem, q: np.ndarray) -> set[str]:
-        """Return the patches in contact in an item's posture: those it stands on, and others close to a support."""
+        """Return the patches in contact in an item's posture: those that it stands on, and others near a support."""
         found = set(implied_contacts(item, self.robot))
         if item.posture is not None and item.base is not None:
             reference = next(self._references(item, (), q))
             for hint in posture_hints(item, self.robot, self.environment, reference.q, reference.ground, q):
-                there = resting_contacts(
+                contacts = resting_contacts(
                     self.robot, self.environment, hint, self.patches, self._named_reach, ground=reference.ground
                 )
-                return found | {contact.patch for contact in there or ()}
+                return found | {contact.patch for contact in contacts or ()}
         return found
 
     def _references(self, item: GoalItem, contacts: Sequence[Contact], q: np.ndarray) -> Iterator[ReferenceStance]:
         listed = {spec.patch for spec in item.contacts}
         if item.posture is not None:
-            reference = self._upright(item, item.posture.apply(self.robot, self.solver.reference))
+            reference = self._with_base_orientation(item, item.posture.apply(self.robot, self.solver.reference))
             ground = tuple(sorted(ground_patches(self.robot, reference)))
-            may = () if item.only else self.patches
-            yield ReferenceStance(reference, ground, may, self._named_reach)
+            allowed = () if item.only else self.patches
+            yield ReferenceStance(reference, ground, allowed, self._named_reach)
             if item.base is not None:  # the patches may be off by the tolerance of the base
-                near = self._named_reach.distance + min(item.base.tolerance, self._named_reach.distance)
-                yield ReferenceStance(reference, ground, may, PoseTolerance(near, NAMED_REACH.angle))
+                distance = self._named_reach.distance + min(item.base.tolerance, self._named_reach.distance)
+                yield ReferenceStance(reference, ground, allowed, PoseTolerance(distance, NAMED_POSTURE_REACH.angle))
             return
         limbs = {self.robot.patches[patch].limb for patch in listed}
-        if listed:  # a reference posture that stands on these patches
+        if listed:  # a reference posture that stands on the listed patches
             guide = self.solver.feasibility.references.guide([c for c in contacts if c.patch in listed] or contacts, q)
-            yield ReferenceStance(guide, (), () if item.only else self._others(contacts, limbs), self._stance_reach)
-        for stance, posture in ((contacts, q), (self.first, self.solver.reference)):
-            may = () if item.only else self._others(stance, limbs)
-            yield ReferenceStance(posture, tuple(c.patch for c in stance), may, self._stance_reach)
+            yield ReferenceStance(
+                guide, (), () if item.only else self._other_patches(contacts, limbs), self._stance_reach
+            )
+        for stance, posture in ((contacts, q), (self.start_contacts, self.solver.reference)):
+            allowed = () if item.only else self._other_patches(stance, limbs)
+            yield ReferenceStance(posture, tuple(c.patch for c in stance), allowed, self._stance_reach)
 
-    def _others(self, contacts: Sequence[Contact], limbs: set[str]) -> tuple[str, ...]:
-        """Return the patches of a stance whose limbs are not in the goal."""
+    def _other_patches(self, contacts: Sequence[Contact], limbs: set[str]) -> tuple[str, ...]:
+        """Return the patches of a stance that belong to none of these limbs."""
         return tuple(c.patch for c in contacts if self.robot.patches[c.patch].limb not in limbs)
 
-    def _upright(self, item: GoalItem, q: np.ndarray) -> np.ndarray:
-        """Return the posture with the base pose of the item's named posture, if it has one."""
+    def _with_base_orientation(self, item: GoalItem, q: np.ndarray) -> np.ndarray:
+        """Return the posture with the base pose of the item's named posture, if there is one."""
         if item.posture is not None and item.posture.name is not None:
             q = q.copy()
             q[:7] = self.robot.posture(item.posture.name)[:7]
         return q
 
-    def _note(self, end: GoalPosture) -> None:
-        """Remember the deficit of the goal posture that came closest."""
+    def _keep_nearest(self, end: GoalPosture) -> None:
+        """Update ``nearest`` if this goal posture reached a later stage, or the same stage with a smaller violation."""
         amount = end.result.violations[0].amount if end.result.violations else 0.0
         rank = (STAGES.index(end.result.stage) if end.result.stage in STAGES else 0, -amount)
         if rank > self._rank:
             self._rank, self.nearest = rank, end.missing
 
 
-def _com_near_contacts(contacts: Sequence[Contact], com: np.ndarray, lean: float) -> bool:
-    """Whether the centre of mass is nearly over the contacts, or a grasp or steep surface may balance it."""
+def _com_near_contacts(contacts: Sequence[Contact], com: np.ndarray, max_outside: float) -> bool:
+    """Whether the centre of mass is at most ``max_outside`` (m) off the contacts, or a grasp or steep surface helps."""
     if any(contact.kind == "grasp" or contact.normal[2] < 0.5 for contact in contacts):
         return True
     points = np.vstack([contact.world_points for contact in contacts])[:, :2]
     angle = np.linspace(0.0, 2 * np.pi, 16, endpoint=False)
     directions = np.column_stack([np.cos(angle), np.sin(angle)])
-    return bool(np.all((points @ directions.T).max(axis=0) >= directions @ com[:2] - lean))
+    return bool(np.all((points @ directions.T).max(axis=0) >= directions @ com[:2] - max_outside))
 
 
 def _free_coordinates(item: GoalItem, contacts: Sequence[Contact], widths: Freedom) -> dict[str, Freedom]:
     """Return the contact coordinates that the posture generator may choose: those that the item does not specify."""
     given = {spec.patch: spec.given for spec in item.contacts}
-    cells = {}
+    free = {}
     for contact in contacts:
-        open_ = [n for n in widths.names if n in contact.coordinates and n not in given.get(contact.patch, {})]
-        if open_:
-            cells[contact.patch] = Freedom(**{name: getattr(widths, name) for name in open_})
-    return cells
+        unspecified = [n for n in widths.names if n in contact.coordinates and n not in given.get(contact.patch, {})]
+        if unspecified:
+            free[contact.patch] = Freedom(**{name: getattr(widths, name) for name in unspecified})
+    return free

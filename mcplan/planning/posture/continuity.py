@@ -1,6 +1,6 @@
-"""Reachability between two postures on contacts that stay closed, and a reachable posture instead.
+"""Reachability of a posture from another one on closed contacts, and search for a reachable posture.
 
-Each stance is checked separately, so neighbouring postures may have an elbow or a knee bent to different sides: no
+Each stance is checked separately, so neighbouring postures may have an elbow or a knee bent to different sides. Then no
 motion on the shared contacts connects them.
 """
 
@@ -17,17 +17,17 @@ from mcplan.robot.robot import Robot
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment
 
-PATH_PIECES = 8
-"""Intermediate postures of the path."""
+PATH_STEPS = 8
+"""Number of steps in which a path is followed."""
 
-STEPS_PER_PIECE = 15
-"""Steps of the posture search for each of them."""
+SEARCH_STEPS = 15
+"""Maximum number of steps of the posture search in each of them."""
 
 CONTACT_TOLERANCE_M = 1e-5
-"""m, rad: of held contacts along the path."""
+"""Tolerance of held contacts along the path (m, rad)."""
 
 ARRIVAL_TOLERANCE = 0.05
-"""rad, m: a path that ends within this distance of a posture reaches it."""
+"""A path reaches a posture if it ends with at most this deviation in each coordinate (rad, m)."""
 
 
 class Continuity:
@@ -41,28 +41,28 @@ class Continuity:
 
     def __init__(self, robot: Robot, environment: Environment, generator: PostureGenerator):
         self.robot, self.environment, self.generator = robot, environment, generator
-        weights, W = Weights(), np.ones(robot.nv)
-        W[:3], W[3:6], W[6:] = weights.base_position, weights.base_orientation, weights.joints
-        self._search = PostureSearch(robot, W, 0.0)
+        weights, weight = Weights(), np.ones(robot.nv)
+        weight[:3], weight[3:6], weight[6:] = weights.base_position, weights.base_orientation, weights.joints
+        self._search = PostureSearch(robot, weight, 0.0)
 
     def follow(self, held: Sequence[Contact], start: np.ndarray, end: np.ndarray) -> np.ndarray:
-        """Return the posture (nq,) where the path from ``start`` towards ``end`` arrives.
+        """Return the posture (nq,) at the end of the path from ``start`` towards ``end``.
 
-        The straight path is followed in pieces, each from the last; the contacts stay in place.
+        The straight path is followed in steps, each from the previous posture, with the held contacts in place.
         """
         rows = [contact_rows(self.robot, self.environment, contact, None) for contact in held]
-        step = self.robot.difference(start, end)
+        displacement = self.robot.difference(start, end)
         q = start
-        for piece in range(1, PATH_PIECES + 1):
-            guide = self.robot.integrate(start, step, piece / PATH_PIECES)
-            q = self._search.run(self._search.task(rows, guide), q, STEPS_PER_PIECE, CONTACT_TOLERANCE_M, 1e-3).q
+        for k in range(1, PATH_STEPS + 1):
+            guide = self.robot.integrate(start, displacement, k / PATH_STEPS)
+            q = self._search.run(self._search.task(rows, guide), q, SEARCH_STEPS, CONTACT_TOLERANCE_M, 1e-3).q
         return q
 
     def reaches(self, held: Sequence[Contact], start: np.ndarray, end: np.ndarray) -> bool:
-        """Say whether the path from ``start`` (nq,) leads to ``end``."""
-        return self._same(self.follow(held, start, end), end)
+        """Whether the path from ``start`` (nq,) leads to ``end`` (nq,)."""
+        return self._is_close(self.follow(held, start, end), end)
 
-    def linked(self, held: Sequence[Contact], result: PostureResult, start: np.ndarray) -> PostureResult:
+    def make_reachable(self, held: Sequence[Contact], result: PostureResult, start: np.ndarray) -> PostureResult:
         """Return the posture if it is reachable, else a reachable one of the same stance, or the violation.
 
         Parameters
@@ -72,18 +72,18 @@ class Continuity:
         start : (nq,) start of the path.
         """
         end = self.follow(held, start, result.q)
-        if self._same(end, result.q):
+        if self._is_close(end, result.q):
             return result
         for guide in (result.q, end, start):
             other = self.generator.generate(result.contacts, result.loaded, guide, [end, start])
             if other.found and self.reaches(held, start, other.q):
                 return other
-        off = np.abs(self.robot.difference(end, result.q))
-        worst = int(np.argmax(off))
-        thing = self.robot.joint_names[worst - 6] if worst >= 6 else "the base"
-        return replace(result, stage="continuity", violations=(Violation("continuity", thing, float(off[worst])),))
+        deviation = np.abs(self.robot.difference(end, result.q))
+        worst = int(np.argmax(deviation))
+        name = self.robot.joint_names[worst - 6] if worst >= 6 else "the base"
+        return replace(result, stage="continuity", violations=(Violation("continuity", name, float(deviation[worst])),))
 
-    def _same(self, a: np.ndarray, b: np.ndarray) -> bool:
+    def _is_close(self, a: np.ndarray, b: np.ndarray) -> bool:
         return bool(np.max(np.abs(self.robot.difference(a, b))) <= ARRIVAL_TOLERANCE)
 
 

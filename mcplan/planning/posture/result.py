@@ -22,28 +22,28 @@ class Violation:
 
     Attributes
     ----------
-    kind : one of the table.
-    thing : the patch, the joint, the pair of links, or ``com``.
-    amount : in the unit of the table.
+    kind : kind of the constraint, see the table.
+    thing : name of the patch, joint or pair of links, or ``com``.
+    amount : size of the violation, in the unit of the table.
 
     ===========  =========================  ============================================================
     kind         thing                      amount
     ===========  =========================  ============================================================
-    reach        patch                      m, rad: how far it stays from its contact
-    joint limit  joint that turns           rad: how far beyond its limit it would have to go
-    slide limit  joint that slides          m: the same
-    equilibrium  ``com``                    m: how far the centre of mass stays outside its support region
-    friction     patches that carry load    N: force that is missing for any equilibrium, friction being what ends it
-    load         patches that carry load    N: the same where friction would not help
-    torque       joint                      share of its limit that it needs, beyond the share allowed
-    collision    ``link and link``          m: how far beyond the allowed distance they come
-    com          ``com``                    m: how far the centre of mass stays from where it was asked for
-    base         ``place`` or               m or rad: how far the base stays outside the tolerance
+    reach        patch                      m, rad: largest distance from its contact
+    joint limit  revolute joint             rad: excess of its limit that the contacts would need
+    slide limit  prismatic joint            m: excess of its limit that the contacts would need
+    equilibrium  ``com``                    m: distance of the centre of mass outside its support region
+    friction     patches that carry load    N: force missing for equilibrium; more friction would supply it
+    load         patches that carry load    N: force missing for equilibrium, which no friction would supply
+    torque       joint                      torque above the allowed one, as a share of the torque limit
+    collision    ``link and link``          m: distance missing to the smallest allowed one
+    com          ``com``                    m: distance of the centre of mass from the requested one
+    base         ``place`` or               m or rad: distance of the base outside the tolerance
                  ``orientation``
-    clearance    patch                      m: how far a lifted patch comes too close to the support it left
-    continuity   joint or ``the base``      rad or m: how far from the posture the path on held contacts ends
-    passage      ``link and link``          m: how far beyond the allowed distance they come along the best path
-    passage      patch                      m, rad: error of contacts or excess of joint limits on the best path
+    clearance    patch                      m: distance missing between a lifted patch and a surface or its neighbour
+    continuity   joint or ``the base``      rad or m: deviation from the posture at the end of the path on held contacts
+    passage      ``link and link``          m: distance missing to the smallest allowed one along the best path
+    passage      patch                      m, rad: error of contacts or excess of joint limits along the best path
     ===========  =========================  ============================================================
     """
 
@@ -57,7 +57,7 @@ class Violation:
         return " and " in self.thing
 
     def __str__(self) -> str:
-        words = {
+        texts = {
             "reach": f"{self.thing} stays {format_length_or_angle(self.amount)} away from its contact",
             "joint limit": f"{self.thing} would have to go {format_angle(self.amount)} beyond its limit",
             "slide limit": f"{self.thing} would have to slide {format_length(self.amount)} beyond its limit",
@@ -77,24 +77,24 @@ class Violation:
             "continuity": f"on the held contacts {self.thing} stays "
             f"{format_length_or_angle(self.amount)} from the posture",
         }
-        return words[self.kind]
+        return texts[self.kind]
 
 
 STAGES = ("region", "reach", "balance", "collision", "forces", "done")
-"""Stages of a call, in order; ``done``: the posture is found."""
+"""Stages of a call of the posture generator, in order; ``done`` means that the posture is found."""
 
 
 @dataclass(frozen=True)
 class Effort:
-    """Computational effort of a call.
+    """Computational effort of a call of the posture generator.
 
     Attributes
     ----------
     seconds : wall clock by stage (``region``, ``kinematics``, ``collision``, ``forces``) and ``total``; the only part
         of a result that differs between two runs.
     starts : number of starts tried.
-    steps : steps of the inverse kinematics, each with one quadratic program or two.
-    soft_steps : those of them where the constraints contradicted each other.
+    steps : steps of the inverse kinematics, each with one or two quadratic programs.
+    soft_steps : number of these steps in which the constraints conflicted.
     collision_checks : calls of the collision model.
     """
 
@@ -106,7 +106,7 @@ class Effort:
 
 
 class EffortCounter:
-    """Counter of the effort of a call."""
+    """Counter of the computational effort of one call."""
 
     def __init__(self) -> None:
         self._start = self._last = perf_counter()
@@ -132,16 +132,17 @@ class PostureResult:
     Attributes
     ----------
     q : (nq,) the posture; if none is found, that of the best attempt.
-    contacts : all contacts in the order given; free coordinates are resolved (rounded, so that a file holds them).
+    contacts : all contacts in the given order, with resolved free coordinates (rounded to the digits of a file).
     loaded : names of the patches that carry load.
     forces : the equilibrium at ``q``; None if the call ended before the forces.
     margins : ``contact`` largest error of a contact in place (m, rad), ``com_inset`` distance of the centre of mass to
         the edge of its region (m), ``position`` smallest distance to a joint limit (rad or m), ``friction`` (N),
-        ``friction_ratio``, ``torque`` (largest share of a limit), ``clearance`` (m); those that were reached.
-        The pushes ``equilibrium`` and ``equilibrium_torque`` cost more than the posture: `statics.margins` has them.
-    violations : constraint violations, the decisive one first; empty when found.
+        ``friction_ratio``, ``torque`` (largest share of a limit), ``clearance`` (m). Margins of stages that were not
+        reached are missing. The pushes ``equilibrium`` and ``equilibrium_torque`` of `statics.margins` are never
+        included, since they take longer than the posture.
+    violations : constraint violations, the decisive one first; empty if the posture is found.
     stage : last stage of the call, see `STAGES`.
-    effort : computation spent.
+    effort : computational effort of the call.
     """
 
     q: np.ndarray
@@ -165,19 +166,21 @@ class PostureResult:
         return html_of(self, f"<p>{escape(str(self))}</p>", table)
 
     def __str__(self) -> str:
-        words = {
+        formats = {
             "position": lambda margin: f"{format_angle(margin)} from a joint limit",
             "torque": lambda share: f"{share:.0%} of the torque limit",
             "clearance": lambda distance: f"{format_length(distance)} clearance",
         }
         if not self.found:
             return f"no posture on {', '.join(c.patch for c in self.contacts)}: {self.reason} (at {self.stage})"
-        values = ", ".join(say(self.margins[name]) for name, say in words.items() if name in self.margins)
+        values = ", ".join(
+            format_margin(self.margins[name]) for name, format_margin in formats.items() if name in self.margins
+        )
         return f"posture on {', '.join(c.patch for c in self.contacts)}: {values}"
 
     @property
     def found(self) -> bool:
-        """Whether every requirement holds."""
+        """Whether the posture meets every constraint."""
         return self.stage == "done"
 
     @property
@@ -206,13 +209,13 @@ class PostureResult:
         Raises
         ------
         KeyError
-            When it is not in contact.
+            When the patch is not in contact.
         """
         return contact_of(self.contacts, patch)
 
 
 BASE_ROWS = {DISTANCE: "place", ANGLE: "orientation"}
-"""Names of the base rows, by their kind."""
+"""Things of base violations, by the kind of the row."""
 
 
 def violations_of(
@@ -222,29 +225,29 @@ def violations_of(
 
     Parameters
     ----------
-    rows : of the contacts, then of the further constraints.
-    patches : names of the contacts.
-    further : ``base``, or the patch in the air that rows belong to.
-    least : smaller amounts (m, rad) are not violations.
+    rows : rows of the contacts, then of the further constraints.
+    patches : patches of the contacts.
+    further : ``base``, or the patch in the air, for each of the further constraints.
+    least : amounts up to this (m, rad) are not violations.
     """
-    missed, at = search.missed, search.first_cell
+    missed, row = search.missed, search.first_cell
     amounts: dict[tuple[str, str], float] = {}
 
     def note(kind: str, thing: str, amount: float) -> None:
         amounts[kind, thing] = max(amounts.get((kind, thing), 0.0), float(amount))
 
-    for owner, amount in zip(search.contact_of, missed, strict=False):
+    for owner, amount in zip(search.row_contact, missed, strict=False):
         note("reach", patches[owner], amount)
-    note("com", "com", missed[len(search.contact_of) : at].max(initial=0.0))
-    for name, own in zip((*patches, *further), rows, strict=True):
-        for kind in own.cell[:, KIND]:
+    note("com", "com", missed[len(search.row_contact) : row].max(initial=0.0))
+    for name, frame_rows in zip((*patches, *further), rows, strict=True):
+        for kind in frame_rows.cell[:, KIND]:
             if name in patches:
-                note("reach", name, missed[at])
+                note("reach", name, missed[row])
             elif kind == POINT_HEIGHT:
-                note("clearance", name, missed[at])
+                note("clearance", name, missed[row])
             elif kind in BASE_ROWS:
-                note("base", BASE_ROWS[kind], missed[at])
-            at += 1
-    note("equilibrium", "com", missed[at:].max(initial=0.0))
+                note("base", BASE_ROWS[kind], missed[row])
+            row += 1
+    note("equilibrium", "com", missed[row:].max(initial=0.0))
     found = [Violation(kind, thing, amount) for (kind, thing), amount in amounts.items() if amount > least]
     return sorted(found, key=lambda violation: -violation.amount)

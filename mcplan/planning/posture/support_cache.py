@@ -13,14 +13,14 @@ from mcplan.statics.equilibrium import equilibrium_margin
 from mcplan.statics.support_region import SupportRegion, has_support_region, support_region
 
 REGION_TOLERANCE_M = 2e-3
-"""m: a region is found from inside, to this accuracy."""
+"""Accuracy of a region: its computed border is at most this far inside the true one."""
 
 NO_SLIP_FRICTION = 20.0
-"""Friction coefficient without slip: tells whether friction, or an object that yields, makes a region empty."""
+"""Friction coefficient that practically excludes slip, to test whether a region is empty for lack of friction."""
 
 
 def contact_key(contact: Contact) -> tuple:
-    """Return everything about a contact that its forces and its place depend on, as a value."""
+    """Return the data of a contact that determine its forces and pose, as a hashable value."""
     options = contact.options
     return (
         contact.patch, contact.support, contact.kind, contact.R.tobytes(), contact.p.tobytes(),
@@ -39,13 +39,13 @@ def _carrier_key(contact: Contact) -> tuple:
 
 @dataclass(frozen=True, eq=False)
 class SupportData:
-    """What a set of loaded contacts offers.
+    """Support region of a set of loaded contacts.
 
     Attributes
     ----------
-    region : where the centre of mass may be.
-    rows : (k, 4) ``a_x, a_y, b`` of the region shrunk by the inset, and ``b`` shrunk by the comfort distance.
-    violation : why there is no region, or None.
+    region : region of the centre of mass ``a . c <= b``.
+    rows : (k, 4) ``a_x, a_y, b`` of the region shrunk by the inset, and ``b`` if shrunk by the comfort distance.
+    violation : reason why the region is empty, or None.
     """
 
     region: SupportRegion
@@ -53,44 +53,44 @@ class SupportData:
     violation: Violation | None
 
     def hint(self, com: np.ndarray) -> np.ndarray:
-        """Return the place (2,) nearest to ``com`` that lies comfortably inside."""
-        place = nearest(np.asarray(com, dtype=float)[:2], self.region.A, self.rows[:, 3])
-        return self.region.centre if place is None else place
+        """Return the point (2,) nearest to ``com`` in the region shrunk by the comfort distance; else its centre."""
+        position = nearest(np.asarray(com, dtype=float)[:2], self.region.A, self.rows[:, 3])
+        return self.region.centre if position is None else position
 
 
 class ContactRegions:
-    """Support regions for a robot's mass.
+    """Cache of support regions for the mass of one robot.
 
     Parameters
     ----------
-    mass : kg.
-    inset, comfort : m, see `PostureSettings`.
+    mass : mass of the robot (kg).
+    inset, comfort : distances from the edge of a region (m), see ``com_inset`` and ``comfort`` of `PostureSettings`.
     """
 
     def __init__(self, mass: float, inset: float, comfort: float):
         self.mass, self.inset, self.comfort = mass, inset, comfort
-        self._known: dict[tuple, SupportData] = {}
+        self._cache: dict[tuple, SupportData] = {}
 
     def support(self, contacts: Sequence[Contact], com: np.ndarray) -> SupportData:
-        """Return the region of these contacts (their friction is taken as it is).
+        """Return the region of these contacts, with their full friction.
 
         Parameters
         ----------
-        com : (3,) where the missing force is computed when the region is empty.
+        com : (3,) centre of mass, at which the missing force is computed if the region is empty.
         """
         key = tuple(sorted(contact_key(contact) for contact in contacts))
-        if key not in self._known:
-            self._known[key] = self._find(contacts, com)
-        return self._known[key]
+        if key not in self._cache:
+            self._cache[key] = self._compute(contacts, com)
+        return self._cache[key]
 
-    def _find(self, contacts: Sequence[Contact], com: np.ndarray) -> SupportData:
+    def _compute(self, contacts: Sequence[Contact], com: np.ndarray) -> SupportData:
         region = support_region(contacts, self.mass, tolerance=REGION_TOLERANCE_M)
         if region.empty:
             names = " and ".join(contact.patch for contact in contacts) or "no contacts"
-            sticky = [replace(contact, friction=NO_SLIP_FRICTION, carrier=None) for contact in contacts]
-            slips = has_support_region(sticky, self.mass)
-            missing = -equilibrium_margin(com, contacts, self.mass) if contacts else self.mass * GRAVITY
-            violation = Violation("friction" if slips else "load", names, float(missing))
+            frictional_contacts = [replace(contact, friction=NO_SLIP_FRICTION, carrier=None) for contact in contacts]
+            friction_suffices = has_support_region(frictional_contacts, self.mass)
+            missing_force = -equilibrium_margin(com, contacts, self.mass) if contacts else self.mass * GRAVITY
+            violation = Violation("friction" if friction_suffices else "load", names, float(missing_force))
             return SupportData(region, np.zeros((0, 4)), violation)
         rows = np.column_stack([region.A, region.inset(self.inset), region.inset(self.comfort, share=0.8)])
         return SupportData(region, np.ascontiguousarray(rows), None)

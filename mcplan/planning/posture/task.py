@@ -34,8 +34,8 @@ The rest is for motion: a tenth of the friction is 0.06 g of horizontal accelera
 exclude common stances: in a valley of 35 degrees with a friction of 0.6 one foot and the opposite hand need 0.51.
 """
 
-FACES = 8
-"""Number of faces of the friction pyramids of postures."""
+PYRAMID_FACES = 8
+"""Number of faces of the friction pyramids for planned postures."""
 
 FORCE_SHARE = 0.9
 """Share of the largest force and moment of a contact that a planned posture may use."""
@@ -46,10 +46,16 @@ TORQUE_SHARE = 0.9
 
 @dataclass(frozen=True)
 class Weights:
-    """Cost of the distance to the guide posture, per squared m or rad.
+    """Weights of squared distances (m, rad) to the guide posture.
 
-    The base moves freely between the contacts; the trunk stays upright; the centre of mass is attracted to a place, and
-    seldom leaves the comfortable part of its region: at the edge a contact carries no load, and lifts off.
+    Attributes
+    ----------
+    base_position : small, so that the base moves freely between the contacts.
+    base_orientation : keeps the trunk upright.
+    joints : see `coordinate_weights`.
+    com : weight of the horizontal distance of the centre of mass from its preferred position.
+    comfort : weight of the distance outside the region shrunk by the comfort distance; at the edge of the region a
+        contact carries no load, and lifts off.
     """
 
     base_position: float = 2.0
@@ -75,8 +81,8 @@ class PostureSettings:
     clearance : least distance between links, and to the environment (m).
     steps : maximum number of steps of the inverse kinematics per stage.
     collision_rounds : maximum number of rounds that resolve a collision, each with new distances.
-    torque_rounds : maximum number of steps that reduce torques of a posture that is feasible otherwise.
-    weights : cost of the distance to the guide.
+    torque_rounds : maximum number of steps that reduce torques of an otherwise feasible posture.
+    weights : weights of the distance to the guide.
     """
 
     joint_margin: float = 0.02
@@ -95,56 +101,61 @@ class PostureSettings:
 
     def of(self, scale: RobotScale) -> "PostureSettings":
         """Return the settings for a robot of another size: lengths and weights of squared lengths are scaled."""
-        w, price = self.weights, 1.0 / scale.leg**2
+        w, inverse_area = self.weights, 1.0 / scale.leg**2
         return replace(
             self,
             com_inset=scale.sole * self.com_inset,
             comfort=scale.sole * self.comfort,
             pressure_inset=scale.sole * self.pressure_inset,
             clearance=scale.leg * self.clearance,
-            weights=replace(w, base_position=price * w.base_position, com=price * w.com, comfort=price * w.comfort),
+            weights=replace(
+                w,
+                base_position=inverse_area * w.base_position,
+                com=inverse_area * w.com,
+                comfort=inverse_area * w.comfort,
+            ),
         )
 
     def with_margin(self, contact: Contact, share: float = 1.0) -> Contact:
-        """Return a contact with its usable friction and force limits, or a share of them."""
+        """Return a contact with its usable friction and force limits, multiplied by ``share``."""
         return contact.with_margin(share * self.friction_share, share * self.force_share)
 
     def within(self, control: ControlSettings) -> "PostureSettings":
         """Return the settings limited to the contact forces of the controller that will execute the plan.
 
         The controller uses the pyramid of ``friction_faces`` faces inscribed in the cone of ``friction_fraction`` times
-        the friction. The pyramid of a posture lies inside if its extent along the normals of these faces does:
+        the friction. The pyramid of a posture, inscribed in the cone of ``share`` times the friction, lies inside if
 
             share <= friction_fraction cos(pi / friction_faces) / extent
 
-        with an extent of cos(pi / 8) if the normals are among those of its faces, else at most 1. Forces of the
-        controller stay ``pressure_margin`` from the edges of a patch, and use ``force_fraction`` of largest forces and
-        moments.
+        where the extent of a posture's pyramid along the normals of the controller's faces is cos(pi / PYRAMID_FACES)
+        if it has faces with these normals, else at most 1. Forces of the controller stay ``pressure_margin`` from the
+        edges of a patch, and use ``force_fraction`` of largest forces and moments.
         """
-        extent = np.cos(np.pi / FACES) if FACES % control.contact.friction_faces == 0 else 1.0
-        held = control.contact.friction_fraction * np.cos(np.pi / control.contact.friction_faces) / extent
+        extent = np.cos(np.pi / PYRAMID_FACES) if PYRAMID_FACES % control.contact.friction_faces == 0 else 1.0
+        usable_share = control.contact.friction_fraction * np.cos(np.pi / control.contact.friction_faces) / extent
         return replace(
             self,
-            friction_share=min(self.friction_share, float(held)),
+            friction_share=min(self.friction_share, float(usable_share)),
             force_share=min(self.force_share, control.contact.force_fraction),
             pressure_inset=max(self.pressure_inset, control.contact.pressure_margin),
         )
 
 
 TRUST_RADIUS = 0.4
-"""m, rad: bound of one step in each coordinate."""
+"""Largest change of each coordinate in one step (m, rad)."""
 
-MIN_GAIN = 0.15
-"""Smallest relative gain of three steps together while constraints conflict."""
+MIN_RELATIVE_GAIN = 0.15
+"""Relative decrease of the violation in three steps below which a search with conflicting constraints ends."""
 
-VIOLATION_PRICE = 1e4
-"""Weight of a squared violation while constraints conflict (joints have weight 1)."""
+VIOLATION_WEIGHT = 1e4
+"""Weight of a squared violation while constraints conflict; joints have the weight 1."""
 
-MASS_PRICE = 40.0
-"""Additional weight of a joint that moves the whole mass, relative to one that moves none."""
+DISTAL_MASS_WEIGHT = 40.0
+"""Additional relative weight of a joint that moves the whole mass of the robot."""
 
 TARGET_INSET_M = 1e-6
-"""m, rad: inset of the base from its tolerances, for the accuracy of the search."""
+"""Reduction of the tolerances of the base (m, rad), for the accuracy of the search."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,40 +178,43 @@ class BaseTarget:
     __repr__ = summary
 
     def rows(self) -> FrameRows:
-        """Return the rows: the ball ``|p - xyz| <= tolerance``, and the cube around it, which leads into a small ball.
+        """Return the rows of the ball ``|p - xyz| <= tolerance``, and of the cube around it, which helps to converge.
 
-        The same for the rotation vector of the orientation. The row of the length is the last of each.
+        The same applies to the rotation vector of the orientation. The row of the length is the last one of each.
         """
         R = np.eye(3) if self.R is None else np.asarray(self.R, dtype=float)
-        cell = _ball(self.tolerance, 0, DISTANCE)
+        cell = _ball_rows(self.tolerance, 0, DISTANCE)
         if self.R is not None:
             if self.angle_tolerance is None:
                 raise ValueError("a target orientation of the base needs an angle_tolerance")
-            cell += _ball(self.angle_tolerance, 3, ANGLE)
+            cell += _ball_rows(self.angle_tolerance, 3, ANGLE)
         frame = np.concatenate([np.eye(3).ravel(), np.zeros(3), R.ravel(), np.asarray(self.xyz, dtype=float)])
         return FrameRows(POSITION_ROWS, 0, frame, np.zeros((0, 6)), np.array(cell))
 
 
-def _ball(radius: float, first: int, length: int) -> list[np.ndarray]:
-    """Return the rows of a ball of three coordinates, the first of them given, and of the cube around it."""
+def _ball_rows(radius: float, first: int, length: int) -> list[np.ndarray]:
+    """Return the rows of a ball in three coordinates from index ``first``, and of the cube around it.
+
+    ``length`` is the kind of the row that bounds the distance from the centre.
+    """
     radius = max(radius - TARGET_INSET_M, 0.0)
     rows = [cell_row(axis[:3], axis[3:], -radius, radius, RELATIVE_POSE) for axis in np.eye(6)[first : first + 3]]
     return [*rows, cell_row(np.zeros(3), np.zeros(3), -np.inf, radius, length)]
 
 
-def prices(robot: Robot, weights: Weights) -> np.ndarray:
+def coordinate_weights(robot: Robot, weights: Weights) -> np.ndarray:
     """Return the weight (nv,) of each coordinate's squared distance to a guide.
 
     The weight of a joint grows with the mass distal to it, so that arms move before legs and trunk.
     """
     topology, mass = robot.tree.topology, robot.tree.inertia[:, MASS].copy()
-    price = np.full(robot.nv, weights.joints)
+    weight = np.full(robot.nv, weights.joints)
     for body in range(len(topology) - 1, 0, -1):
         share, index = mass[body] / robot.mass, topology[body, V]
-        price[index] = max(price[index], weights.joints * (1.0 + MASS_PRICE * share**2))
+        weight[index] = max(weight[index], weights.joints * (1.0 + DISTAL_MASS_WEIGHT * share**2))
         mass[topology[body, PARENT]] += mass[body]
-    price[:3], price[3:6] = weights.base_position, weights.base_orientation
-    return price
+    weight[:3], weight[3:6] = weights.base_position, weights.base_orientation
+    return weight
 
 
 @dataclass(frozen=True)
@@ -209,33 +223,34 @@ class SearchResult:
 
     Attributes
     ----------
-    q : (nq,).
+    q : (nq,) final posture.
     found : whether all rows hold within the tolerance.
     worst : the largest violation (m, rad).
-    missed : (rows,) violation of each row.
-    contact_of : (e,) contact of each of the first rows; the rows of the centre of mass follow.
-    first_cell : index of the first row of the cells; region and linear rows follow.
-    steps, soft_steps : see `Effort`.
+    missed : (rows,) violation of each row (m, rad).
+    row_contact : (e,) index of the contact of each of the first rows; the rows of the centre of mass follow.
+    first_cell : index of the first row of the cells; region and linear rows follow after these.
+    steps, soft_steps : see `result.Effort`.
     """
 
     q: np.ndarray
     found: bool
     worst: float
     missed: np.ndarray
-    contact_of: np.ndarray
+    row_contact: np.ndarray
     first_cell: int
     steps: int
     soft_steps: int
 
 
 class PostureSearch:
-    """Calls the kernel for one robot.
+    """Posture search for one robot: arrays of the kernel, and calls of it.
 
     Parameters
     ----------
     robot : the robot.
-    weight : (nv,) price of the squared distance to the guide.
-    joint_margin : rad or m, at most half of a joint's range: a jaw with a smaller range stays in the middle.
+    weight : (nv,) weight of the squared distance to the guide.
+    joint_margin : distance to the joint limits (rad or m), at most half of a joint's range: a gripper joint with a
+        smaller range stays in the middle.
     """
 
     def __init__(self, robot: Robot, weight: np.ndarray, joint_margin: float):
@@ -280,11 +295,16 @@ class PostureSearch:
         centre: np.ndarray | None = None,
         limit: np.ndarray | None = None,
     ) -> PostureTargets:
-        """Return the arrays of a search.
+        """Return the arrays of a search, see `core.posture.rows.PostureTargets`.
 
         Parameters
         ----------
-        guide : (nq,); region : (k, 4); hint : (4,); linear : (l, nv + 1) about ``linear_q`` (nq,); centre : (e, 4).
+        contacts : rows of the contacts and of further frames.
+        guide : (nq,) preferred posture.
+        region : (k, 4) rows of the support region, see `SupportData`.
+        hint : (4,) preferred centre of mass (2), its weight, and the weight of the comfort distance.
+        linear, linear_q : (l, nv + 1) linear rows, and the posture (nq,) that they are linearised at.
+        centre : (e, 4) rows of the requested centre of mass.
         limit : (2, n) bounds of the joints; by default the limits less the margin.
         """
         counts = np.array([len(rows.select) for rows in contacts], dtype=np.int64)
@@ -314,9 +334,9 @@ class PostureSearch:
 
     @staticmethod
     def rule(steps: int, tolerance: float, step_tolerance: float, trust: float = TRUST_RADIUS) -> np.ndarray:
-        """Return the rule of a search; see `core.posture.search` for the tolerances."""
-        rule = np.array([steps, trust, tolerance, step_tolerance, MIN_GAIN, VIOLATION_PRICE])
-        assert len(rule) == RULE_SIZE
+        """Return the parameters of a search as an array, see `core.posture.search`."""
+        rule = np.array([steps, trust, tolerance, step_tolerance, MIN_RELATIVE_GAIN, VIOLATION_WEIGHT])
+        assert len(rule) == RULES
         return rule
 
     def scratch_for(self, task: PostureTargets, additional: int) -> PostureScratch:

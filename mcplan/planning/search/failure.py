@@ -23,18 +23,18 @@ from mcplan.scene.environment import Bar, Environment, Surface
 from mcplan.scene.placement import make_contact
 from mcplan.util.text import format_angle, format_length
 
-CONE_RAYS = 32
-"""Rays of the pyramid circumscribed about a friction cone."""
+CONE_EDGES = 32
+"""Number of edges of the pyramid circumscribed about a friction cone."""
 
 MAX_REASONS = 6
-"""Maximum number of reasons that are listed."""
+"""Maximum number of reasons in a message."""
 
 BALANCE_KINDS = ("friction", "load")
-"""Kinds of violations that no change of posture removes: the contacts cannot balance the robot."""
+"""Kinds of violations that no other posture removes, since the contacts cannot balance the robot."""
 
 
 def check_occupied(feasibility: Feasibility, item: GoalItem) -> str:
-    """Describe the goal contact that overlaps something at its place, or return an empty text."""
+    """Describe the goal contact at which the link overlaps another body, or return an empty text."""
     for spec in item.contacts:
         try:
             contact = make_contact(feasibility.robot, feasibility.environment, spec)
@@ -53,7 +53,9 @@ def check_surface_size(goal: Goal, sampled: Mapping[str, Candidates], q: np.ndar
 
     Parameters
     ----------
-    q : (nq,) posture of the search for the nearest place.
+    goal : goal to check.
+    sampled : candidate contacts by patch.
+    q : (nq,) posture that determines unspecified coordinates: those nearest to the patch are checked.
     """
     for patch, spec in goal.specs.items():
         found = sampled[patch]
@@ -78,34 +80,40 @@ def check_reachable(
 ) -> str:
     """Describe the goal support that no sequence of supports within reach leads to, or return an empty text.
 
-    The contacts of two limbs can be apart by the lengths of both limbs plus the distance of their roots.
+    The distance between contacts of two limbs is at most the lengths of both limbs plus the distance of their roots.
+
+    Parameters
+    ----------
+    contacts : current contacts.
+    sampled : candidate contacts by patch.
+    limbs : limbs by name.
     """
-    places: dict[str, list[np.ndarray]] = {}
+    positions: dict[str, list[np.ndarray]] = {}
     for contact in contacts:
-        places.setdefault(contact.support, []).append(contact.p)
+        positions.setdefault(contact.support, []).append(contact.p)
     for limb in limbs.values():
         for patch in limb.patches:
-            for written, place in zip(sampled[patch].specs, sampled[patch].place, strict=True):
-                places.setdefault(written["surface"], []).append(place)
-    points = {name: np.array(found) for name, found in places.items()}
+            for data, position in zip(sampled[patch].specs, sampled[patch].positions, strict=True):
+                positions.setdefault(data["surface"], []).append(position)
+    points = {name: np.array(found) for name, found in positions.items()}
     pairs = ((a, b) for a in limbs.values() for b in limbs.values())
     span = max((a.length + b.length + float(np.linalg.norm(a.root - b.root)) for a, b in pairs), default=0.0)
     reached = {contact.support for contact in contacts}
     frontier = [points[name] for name in sorted(reached)]
     while frontier:
-        here = frontier.pop()
+        frontier_points = frontier.pop()
         for name in sorted(points):
-            if name not in reached and _gap(here, points[name]) <= span:
+            if name not in reached and _gap(frontier_points, points[name]) <= span:
                 reached.add(name)
                 frontier.append(points[name])
     for patch, spec in goal.specs.items():
         if spec.surface in reached:
             continue
-        near = min((_gap(points[name], points[spec.surface]), name) for name in sorted(reached))
+        nearest = min((_gap(points[name], points[spec.surface]), name) for name in sorted(reached))
         return (
-            f"goal: {patch} cannot come to {spec.surface}: from {near[1]}, the nearest support within reach, the "
-            f"places are {near[0]:.2f} m apart, and the robot spans {span:.2f} m at most; "
-            f"{near[0] - span:.2f} m are missing. Move {spec.surface} closer or put a surface between"
+            f"goal: {patch} cannot come to {spec.surface}: from {nearest[1]}, the nearest support within reach, the "
+            f"places are {nearest[0]:.2f} m apart, and the robot spans {span:.2f} m at most; "
+            f"{nearest[0] - span:.2f} m are missing. Move {spec.surface} closer or put a surface between"
         )
     return ""
 
@@ -120,8 +128,9 @@ def _gap(a: np.ndarray, b: np.ndarray) -> float:
 def check_friction(environment: Environment, goal: Goal, sampled: Mapping[str, Candidates]) -> str:
     """Describe missing friction if the goal contacts cannot bear the weight, or return an empty text.
 
-    Necessary condition on forces alone, without moments: sum of f_i = weight, |t' f_i| <= mu_i n' f_i. It includes the
-    supports of the goal and, if other contacts are allowed, the supports of all candidate contacts.
+    This is a necessary condition on the forces f_i alone, without moments: sum of f_i = weight, |t' f_i| <= mu_i n' f_i
+    for the normal n and all tangents t of each support, with its friction mu_i. It includes the supports of the goal
+    and, if other contacts are allowed, the supports of all candidate contacts.
     """
     names = {spec.surface for spec in goal.specs.values()}
     if not goal.item.only:
@@ -140,18 +149,18 @@ def check_friction(environment: Environment, goal: Goal, sampled: Mapping[str, C
             slopes.append(
                 f"{support.name} is tilted by {np.rad2deg(tilt):.1f} degrees with friction {support.friction:g}"
             )
-    need = min(np.tan(np.arccos(np.clip(s.normal[2], 1e-9, 1.0))) for s in supports if isinstance(s, Surface))
+    min_friction = min(np.tan(np.arccos(np.clip(s.normal[2], 1e-9, 1.0))) for s in supports if isinstance(s, Surface))
     return (
         f"goal: nothing there can bear the weight without slipping: {'; '.join(slopes)}; a friction of at least "
-        f"{need:.2f} is needed, or a contact that holds the robot (a bar to grasp, a surface opposite)"
+        f"{min_friction:.2f} is needed, or a contact that holds the robot (a bar to grasp, a surface opposite)"
     )
 
 
 def _cone(R: np.ndarray, friction: float) -> np.ndarray:
-    """Return rays (3, CONE_RAYS) of the pyramid about the friction cone of a surface with the frame ``R`` (3, 3)."""
-    angle = 2 * np.pi * np.arange(CONE_RAYS) / CONE_RAYS
-    wide = friction / np.cos(np.pi / CONE_RAYS)
-    return R @ np.array([wide * np.cos(angle), wide * np.sin(angle), np.ones(CONE_RAYS)])
+    """Return the edges (3, CONE_EDGES) of the pyramid about the friction cone; ``R`` (3, 3) is the surface frame."""
+    angle = 2 * np.pi * np.arange(CONE_EDGES) / CONE_EDGES
+    slope = friction / np.cos(np.pi / CONE_EDGES)
+    return R @ np.array([slope * np.cos(angle), slope * np.sin(angle), np.ones(CONE_EDGES)])
 
 
 def explain_failure(
@@ -162,22 +171,23 @@ def explain_failure(
     Parameters
     ----------
     closest : the stance with the lowest estimated cost to the goal.
-    obstruction : what blocks the path of the base.
+    tree : record of the search.
+    obstruction : obstruction of the base's path, if any.
     where : number of the goal for the message, or an empty text.
     """
     lines = [f"no plan within the budget: {len(tree.nodes)} stances, {tree.calls} postures{where}"]
     if obstruction is not None:
-        x, y, z = obstruction.place[:3]
+        x, y, z = obstruction.pose[:3]
         lines.append(
             f"no path for the base in the posture of the start: at ({x:.2f}, {y:.2f}, {z:.2f}), {obstruction.reason}"
         )
     if closest is not None:
         contacts = ", ".join(f"{c.patch} on {c.support}" for c in closest.contacts)
         lines.append(f"closest stance ({closest.h:.1f} moves from the goal): {contacts}")
-        ahead = [r for r in tree.rejected if r["parent"] == closest.index]
-        if ahead:
-            nearest = min(ahead, key=_severity)
-            lines.append(f"from there, nearest to success: {nearest['move']}: {describe_shortfall(robot, nearest)}")
+        rejections = [r for r in tree.rejected if r["parent"] == closest.index]
+        if rejections:
+            mildest = min(rejections, key=_severity)
+            lines.append(f"from there, nearest to success: {mildest['move']}: {describe_shortfall(robot, mildest)}")
     lines += tree.summary()[:MAX_REASONS]
     change = suggest_remedy(tree, obstruction, robot.link_names)
     return "\n  ".join([*lines, f"what would have to change: {change}"] if change else lines)
@@ -207,7 +217,7 @@ def explain_blocked_path(blocked: BlockedPath, where: str) -> str:
 
 
 def describe_shortfall(robot: Robot, rejection: Mapping[str, Any]) -> str:
-    """Return by how much a rejected move fails: ``step6 is 0.04 m beyond the right_leg's reach``."""
+    """Describe by how much a rejected move fails: ``step6 is 0.04 m beyond the right_leg's reach``."""
     supports = {contact["patch"]: contact["surface"] for contact in rejection["contacts"]}
     support = supports.get(rejection["thing"]) or next(iter(supports.values()), None)
     if rejection["kind"] == "reach" and support is not None:
@@ -219,12 +229,13 @@ def describe_shortfall(robot: Robot, rejection: Mapping[str, Any]) -> str:
 
 
 def suggest_remedy(tree: SearchTree, obstruction: Obstruction | None, links: Collection[str] = ()) -> str:
-    """Return the change that removes the most frequent reason of rejections, see `_evidence`; empty without any.
+    """Return the change that removes the most frequent reason of rejections; empty without rejections.
 
-    The missing amount is the smallest one at the rejected stance closest to the goal.
+    Rejections are weighted by `_evidence`. The amount is the smallest one among the rejected moves of the stance that
+    is closest to the goal.
     """
     if obstruction is not None:
-        x, y = obstruction.place[:2]
+        x, y = obstruction.pose[:2]
         return f"{format_length(obstruction.amount)} more room or support at ({x:.2f}, {y:.2f})"
     kinds: Counter = Counter()
     for r in tree.rejected:
@@ -234,9 +245,10 @@ def suggest_remedy(tree: SearchTree, obstruction: Obstruction | None, links: Col
     kind = min(kinds, key=lambda name: (-kinds[name], name))
     things = Counter(r["thing"] for r in tree.rejected if r["kind"] == kind)
     thing = min(things, key=lambda name: (-things[name], name))
-    stopped = [r for r in tree.rejected if r["kind"] == kind and r["thing"] == thing]
-    ahead = min(tree.nodes[r["parent"]]["h"] for r in stopped)  # rejections far from the goal did not stop the search
-    least = min(r["amount"] for r in stopped if tree.nodes[r["parent"]]["h"] == ahead)
+    rejections = [r for r in tree.rejected if r["kind"] == kind and r["thing"] == thing]
+    # rejections far from the goal did not stop the search
+    min_h = min(tree.nodes[r["parent"]]["h"] for r in rejections)
+    least = min(r["amount"] for r in rejections if tree.nodes[r["parent"]]["h"] == min_h)
     pair = thing.split(" and ")
     harmless = f"; if they overlap without harm: `collision: {{ignore: [[{', '.join(pair)}]]}}` in the robot's file"
     return {

@@ -15,11 +15,14 @@ from mcplan.planning.search.node import ContactStep, StanceNode
 from mcplan.scene.contact import Contact
 from mcplan.statics.equilibrium import Equilibrium, balance, margins
 
-FORCE_SHARES = (0.6, 0.8, 1.0, 0.97, 0.93, 0.85)
-"""Of the friction and torque that may be used: the least that does, and others when forces are not within the cones."""
+LIMIT_SHARES = (0.6, 0.8, 1.0, 0.97, 0.93, 0.85)
+"""Shares of the usable friction and torque, tried in turn until the forces are within their cones.
+
+The smallest feasible share is preferred; the shares below 1 at the end are for solutions with rounding errors.
+"""
 
 MAX_CONE_ERROR_N = 5e-7
-"""Forces may be this far outside their cones: rounding."""
+"""Largest accepted distance of a point force from its friction cone, for rounding."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,9 +31,9 @@ class GoalLeg:
 
     Attributes
     ----------
-    goal : where it leads.
-    nodes : the first is where it begins.
-    end : of the item; None where the path goes on to other places on the same supports.
+    goal : goal of this part.
+    nodes : nodes of the path; the first one is where it begins.
+    end : final posture of the goal item; None if the path continues to other contacts on the same supports.
     """
 
     goal: Goal
@@ -39,12 +42,12 @@ class GoalLeg:
 
     @property
     def q(self) -> np.ndarray:
-        """Posture (nq,) with which it ends."""
+        """Posture (nq,) at the end of this part."""
         return self.end.result.q if self.end is not None and self.end.found else self.nodes[-1].q
 
     @property
     def wrenches(self) -> Mapping[str, np.ndarray]:
-        """What contacts bear in the posture of its end (6,), by patch."""
+        """Contact wrenches (6,) in the final posture, by patch; empty without one."""
         forces = None if self.end is None else self.end.result.forces
         return {} if forces is None else forces.wrenches
 
@@ -57,66 +60,68 @@ def finish_stances(
     Raises
     ------
     PlanningFailed
-        When the posture that the goal asks for (joints, centre of mass, base) does not exist on its contacts.
+        When no posture on the contacts of the goal has the joints, centre of mass and base that the goal specifies.
     """
     stances = [first]
     for leg in legs:
         for step in (step for node in leg.nodes[1:] for step in node.steps):
-            # contacts in the order of the stance before, a new one at the end
-            place = {patch: i for i, patch in enumerate(stances[-1].patches)}
-            contacts = tuple(sorted(step.contacts, key=lambda contact: place.get(contact.patch, len(place))))
+            # contacts in the order of the previous stance, a new one at the end
+            order = {patch: i for i, patch in enumerate(stances[-1].patches)}
+            contacts = tuple(sorted(step.contacts, key=lambda contact: order.get(contact.patch, len(order))))
             stances.append(_stance(feasibility, step, contacts))
         if leg.end is not None:
-            stances.append(_end(feasibility, solver, leg, stances[-1]))
+            stances.append(_final_stance(feasibility, solver, leg, stances[-1]))
     return tuple(stances)
 
 
 def _stance(feasibility: Feasibility, step: ContactStep, contacts: tuple[Contact, ...]) -> PlannedStance:
-    """Return the stance of a step with its forces and margins, computed again for the final posture."""
+    """Return the stance of a step, with forces and margins of its final posture."""
     robot, settings, q = feasibility.robot, feasibility.postures.generator.settings, step.q
-    # forces act where the patches are, which may have turned about free axes and differ by the tolerance of the search
+    # contacts at the actual poses of the patches, which may have turned about free axes and have search errors
     in_place = tuple(contact_at(robot, q, contact) for contact in step.in_place)
     loaded = [contact for contact in in_place if contact.patch in step.loaded]
-    least, best = np.inf, None
-    for share in FORCE_SHARES:
-        spared = [settings.with_margin(contact, share) for contact in in_place]
-        held = balance(robot, q, spared, list(step.loaded), share * settings.torque_share)
-        if held.feasible and held.torque_feasible:
-            outside = _cone_error(loaded, held)
-            if outside < least:
-                least, best = outside, held
-            if least <= MAX_CONE_ERROR_N:
+    least_error, best = np.inf, None
+    for share in LIMIT_SHARES:
+        reduced = [settings.with_margin(contact, share) for contact in in_place]
+        equilibrium = balance(robot, q, reduced, list(step.loaded), share * settings.torque_share)
+        if equilibrium.feasible and equilibrium.torque_feasible:
+            cone_error = _cone_error(loaded, equilibrium)
+            if cone_error < least_error:
+                least_error, best = cone_error, equilibrium
+            if least_error <= MAX_CONE_ERROR_N:
                 break
     if best is None:
         raise PlanningFailed(f"{step.title}: no contact forces hold the posture that the search found")
     values = margins(robot, q, loaded, best)
-    near = feasibility.collisions.smallest(q, contacts=step.touching)
-    values["clearance"] = None if near is None else float(near.distance)
+    closest = feasibility.collisions.smallest(q, contacts=step.touching)
+    values["clearance"] = None if closest is None else float(closest.distance)
     return PlannedStance(contacts, step.change, step.moved, q, best.wrenches, best.tau, values)
 
 
-def _cone_error(loaded: Sequence[Contact], held: Equilibrium) -> float:
-    """Return how far point forces are outside the true cones (N), by the rounding of the program that found them."""
-    worst = 0.0
+def _cone_error(loaded: Sequence[Contact], equilibrium: Equilibrium) -> float:
+    """Return the largest distance of point forces from their friction cones (N), due to rounding of the solver."""
+    max_error = 0.0
     for contact in loaded:
         if contact.kind != "grasp":
-            force = held.point_forces[contact.patch] @ contact.axes
+            force = equilibrium.point_forces[contact.patch] @ contact.axes
             tangent = np.hypot(force[:, 0], force[:, 1]) - contact.friction * force[:, 2]
-            worst = max(worst, float(-force[:, 2].min()), float(tangent.max()))
-    return worst
+            max_error = max(max_error, float(-force[:, 2].min()), float(tangent.max()))
+    return max_error
 
 
-def _end(feasibility: Feasibility, solver: GoalPostureSolver, leg: GoalLeg, before: PlannedStance) -> PlannedStance:
-    """Return the shift that ends an item: all contacts loaded, and what the item asks of the posture met."""
+def _final_stance(
+    feasibility: Feasibility, solver: GoalPostureSolver, leg: GoalLeg, before: PlannedStance
+) -> PlannedStance:
+    """Return the stance that ends an item by a shift: all contacts carry load, and its posture fields are met."""
     contacts, item, planned = before.contacts, leg.goal.item, leg.end
     end = solver.find(item, contacts, before.q)
     if not end.found and planned is not None and planned.found:
-        end = planned  # found from the posture before refinement
+        end = planned  # the goal posture found before the refinement
     if not end.found and solver.constrains(item):
         raise PlanningFailed(f"the contacts of the goal are reached, but {end.missing}")
-    # the posture in which the last contact touched rests on all of them too
+    # without a goal posture the last one remains: all contacts can carry load there, too
     q = end.result.q if end.found else before.q
     if not solver.constrains(item) and feasibility.motions.collision_message(contacts, before.q, q):
-        q = before.q  # the item asks for no other posture: no limb has to find a path there
+        q = before.q  # the item specifies no posture, so the motion is not needed
     loaded = tuple(contact.patch for contact in contacts)
     return _stance(feasibility, ContactStep(contacts, "shift", None, contacts, loaded, q, contacts), contacts)

@@ -12,16 +12,27 @@ from mcplan.planning.transition.segments import BodyShift, SwingMotion
 from mcplan.scene.contact import Contact
 
 CELL_WIDTH_M, CELL_TURN_RAD = 0.05, 0.1
-"""Grid of contacts: stances with contacts in the same cells are duplicates; for a robot of the size of HRP-2."""
+"""Cell size of the grid for contacts, in position and in heading, for a robot of the size of HRP-2.
+
+Stances whose contacts are in the same cells are duplicates.
+"""
 
 
 class ContactProgress(NamedTuple):
-    """A contact on the guide: progress, distance from the guide (m), whether it meets the goal, and is an edge."""
+    """Position of a contact relative to the guide.
+
+    Attributes
+    ----------
+    s : progress (m), see `guide.path`.
+    guide_distance : distance from the track of its patch (m).
+    meets_goal : whether the contact meets the goal.
+    is_edge : whether the patch is an edge.
+    """
 
     s: float
-    aside: float
-    hit: bool
-    line: bool = False
+    guide_distance: float
+    meets_goal: bool
+    is_edge: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,9 +41,11 @@ class ContactStep(Change):
 
     Attributes
     ----------
-    in_place : contacts of the larger stance; ``loaded`` names those that carry.
+    in_place : contacts of the larger of the two stances that the step connects.
+    loaded : names of the patches that carry load at ``q``.
     q : (nq,) linking posture.
-    touching : all contacts in place at ``q``; more than ``in_place`` if a limb moves several patches.
+    touching : contacts that are geometrically closed at ``q``. These are more than ``in_place`` if the limb moves
+        several patches, since one posture serves all of their steps.
     """
 
     in_place: tuple[Contact, ...]
@@ -47,8 +60,8 @@ class Move:
 
     Attributes
     ----------
-    limb : its name.
-    removed : patches that are removed.
+    limb : name of the limb.
+    removed : patches whose contacts open.
     added : (patch, index of its candidate), in the order of touchdown.
     rolling : the new contact closes before the old one opens (sole to toe, in place).
     """
@@ -71,21 +84,22 @@ class StanceNode:
     Attributes
     ----------
     contacts : sorted by patch.
-    standing : the same contacts on the guide.
+    progress : progress of each contact, by patch.
     q : (nq,) posture.
     move, steps : from the parent to this node.
-    g : number of moves from the start; ``h`` the potential.
+    g : number of moves from the start.
+    h : potential, an estimate of the number of moves to the goal.
     limb : the limb that moved last; None at the start.
-    met : indices of the requirements met on the path: a patch carried the required load.
+    requirements_met : indices of the requirements already satisfied on the path to this node.
     index : index in the record.
-    dead : whether the motion to this node is blocked.
-    failed : {limb: [(direction from the nominal place, distance)]} of places out of reach.
-    stuck : sets of patches that cannot be lifted.
-    blocked : edges from this node with a blocked motion.
+    motion_blocked : whether the motion to this node is blocked.
+    unreachable : {limb: [(direction from the nominal position, distance)]} of candidates out of reach from here.
+    unliftable : sets of patches that cannot be lifted from here.
+    blocked_edges : edges from this node with a blocked motion.
     """
 
     contacts: tuple[Contact, ...]
-    standing: dict[str, ContactProgress]
+    progress: dict[str, ContactProgress]
     q: np.ndarray
     parent: "StanceNode | None"
     move: Move | None
@@ -93,12 +107,12 @@ class StanceNode:
     g: float
     h: float
     limb: str | None
-    met: frozenset[int]
+    requirements_met: frozenset[int]
     index: int
-    dead: bool = False
-    failed: dict[str, list[tuple[np.ndarray, float]]] = field(default_factory=dict)
-    stuck: set[tuple[str, ...]] = field(default_factory=set)
-    blocked: set[tuple[Move | None, tuple[bytes, ...]]] = field(default_factory=set)
+    motion_blocked: bool = False
+    unreachable: dict[str, list[tuple[np.ndarray, float]]] = field(default_factory=dict)
+    unliftable: set[tuple[str, ...]] = field(default_factory=set)
+    blocked_edges: set[tuple[Move | None, tuple[bytes, ...]]] = field(default_factory=set)
 
     @property
     def touching(self) -> dict[str, Contact]:
@@ -111,9 +125,9 @@ class StanceNode:
         return self.move, tuple(step.q.tobytes() for step in self.steps)
 
     @property
-    def lost(self) -> bool:
-        """Whether this node or one of its ancestors is dead."""
-        return any(node.dead for node in self._ancestors())
+    def on_blocked_path(self) -> bool:
+        """Whether the motion to this node or to one of its ancestors is blocked."""
+        return any(node.motion_blocked for node in self._ancestors())
 
     def path(self) -> list["StanceNode"]:
         """Return the nodes from the start to this one."""
@@ -150,18 +164,18 @@ def shifts_to(parent: StanceNode, node: StanceNode) -> Iterator[BodyShift]:
             yield BodyShift(before.contacts, opens, before.q, step.q)
 
 
-def contact_cell(contact: Contact, hit: bool, size: float = 1.0) -> tuple:
-    """Return the cell of a contact; ``hit``: whether it meets the goal."""
-    return place_cell(contact.patch, {"surface": contact.support, **contact.coordinates}, hit, size)
+def contact_cell(contact: Contact, meets_goal: bool, size: float = 1.0) -> tuple:
+    """Return the cell of a contact; ``meets_goal``: whether it meets the goal."""
+    return cell_of_coordinates(contact.patch, {"surface": contact.support, **contact.coordinates}, meets_goal, size)
 
 
-def place_cell(patch: str, spec: Mapping, hit: bool, size: float = 1.0) -> tuple:
-    """Return the cell of a place; contacts of the goal have separate cells."""
+def cell_of_coordinates(patch: str, spec: Mapping, meets_goal: bool, size: float = 1.0) -> tuple:
+    """Return the cell of a contact by its coordinates ``spec``; contacts of the goal have separate cells."""
     width = size * CELL_WIDTH_M
     if "along" in spec:
-        return (patch, spec["surface"], hit, round(float(spec["along"]) / width), 0, 0)
+        return (patch, spec["surface"], meets_goal, round(float(spec["along"]) / width), 0, 0)
     x, y = (round(float(spec[name]) / width) for name in ("x", "y"))
-    return (patch, spec["surface"], hit, x, y, round(float(spec.get("yaw", 0.0)) / CELL_TURN_RAD))
+    return (patch, spec["surface"], meets_goal, x, y, round(float(spec.get("yaw", 0.0)) / CELL_TURN_RAD))
 
 
 def mean_of(values: list[float]) -> float:

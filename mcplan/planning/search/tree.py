@@ -29,8 +29,8 @@ class SearchTree:
     ----------
     nodes : feasible stances, in order: index, parent, move, contacts, posture, g, h, and whether expanded.
     rejected : infeasible moves: parent, move, its new contacts, stage, kind, thing and amount.
-    skipped : number of candidates rejected without a record of their own, by reason.
-    calls : of the posture generator.
+    skipped : number of rejected candidates that are only counted, by reason.
+    calls : number of posture generator calls.
     path : indices of the nodes of the plan, from the start to the goal; empty without a plan.
     """
 
@@ -101,6 +101,7 @@ class SearchTree:
 
 
 SUFFIX = ".tree.json"
+"""Suffix of the file of a search tree."""
 
 MAX_FILE_BYTES = 200_000_000
 """Largest size of a file that is read."""
@@ -117,7 +118,7 @@ def is_tree_file(path: str | os.PathLike[str]) -> bool:
 
 
 def write_tree(tree: SearchTree, scenario: Scenario, path: str | os.PathLike[str], failure: str = "") -> None:
-    """Write a search tree; an existing file is replaced as a whole.
+    """Write a search tree; an existing file is replaced.
 
     Parameters
     ----------
@@ -162,7 +163,7 @@ def _read(name: str) -> dict[str, Any]:
 
 
 def _problems(data: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield (key, problem)."""
+    """Yield each problem of the data as (key, message)."""
     if not isinstance(data.get("scenario"), dict):
         yield "scenario", "missing"
     for key, kind in (("nodes", list), ("rejected", list), ("skipped", dict), ("path", list)):

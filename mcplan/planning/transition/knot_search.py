@@ -18,7 +18,7 @@ from mcplan.errors import SolverFailed
 from mcplan.motion.spline import PostureSpline
 from mcplan.planning.posture.freedom import FrameRows, contact_rows
 from mcplan.planning.posture.support_cache import ContactRegions, SupportData
-from mcplan.planning.posture.task import PostureSearch, PostureSettings, prices
+from mcplan.planning.posture.task import PostureSearch, PostureSettings, coordinate_weights
 from mcplan.planning.transition.knots import (
     MAX_DEFICIT_M,
     NO_VIOLATION,
@@ -510,7 +510,9 @@ class KnotFinder:
         self.collisions = collisions or CollisionModel(robot, environment)
         self.nearness = Nearness(robot, self.collisions)
         # between two postures half of the planner's joint margin is accepted as a last resort
-        self.search = PostureSearch(robot, prices(robot, self.settings.weights), 0.5 * self.settings.joint_margin)
+        self.search = PostureSearch(
+            robot, coordinate_weights(robot, self.settings.weights), 0.5 * self.settings.joint_margin
+        )
         self.joints = PathJointLimits(robot, self.search.limit)
         self.ik = CollisionAvoidingIK(self.nearness, self.search)
         self._regions = ContactRegions(robot.mass, self.settings.com_inset, self.settings.comfort)

@@ -31,7 +31,7 @@ def load(result, patch="left_sole"):
 def test_what_the_goal_asks_to_touch_bears_something_at_the_end(standing):
     scenario, ending, leaning = standing
     assert load(leaning) <= MIN_LOAD_N
-    end = ending._loaded(scenario.goal[0], leaning.q, GoalPosture(leaning, ""))
+    end = ending._with_more_load(scenario.goal[0], leaning.q, GoalPosture(leaning, ""))
     assert end.found
     assert load(end.result) > MIN_LOAD_N
     for before, after in zip(leaning.contacts, end.result.contacts, strict=True):
@@ -43,4 +43,4 @@ def test_a_contact_that_the_goal_does_not_ask_for_is_left_as_it_is(standing):
     item = scenario.goal[0].model_copy(update={"contacts": scenario.goal[0].contacts[1:]})
     assert [spec.patch for spec in item.contacts] == ["right_sole"]
     before = GoalPosture(leaning, "")
-    assert ending._loaded(item, leaning.q, before) is before
+    assert ending._with_more_load(item, leaning.q, before) is before

@@ -29,9 +29,9 @@ def test_only_the_support_that_is_asked_for_counts():
     """Whatever the coordinates are: the same place on another step is another place."""
     for given in (PLACE, {}):
         wanted = goal({"patch": "left_sole", "surface": "step", **given})
-        assert wanted.hit(on("left_sole", "step", **PLACE))
-        assert not wanted.hit(on("left_sole", "floor", **PLACE))
-        assert not wanted.hit(on("right_sole", "step", **PLACE))
+        assert wanted.is_met_by(on("left_sole", "step", **PLACE))
+        assert not wanted.is_met_by(on("left_sole", "floor", **PLACE))
+        assert not wanted.is_met_by(on("right_sole", "step", **PLACE))
     spec = ContactSpec.model_validate({"patch": "left_sole", "surface": "step", **PLACE})
     assert deviation(spec, "floor", PLACE) == np.inf
     assert deviation(spec, "step", PLACE) == 0.0
@@ -46,7 +46,7 @@ def test_the_deviation_is_that_of_the_worst_coordinate_whichever_way(name, sign)
     wanted = goal({"patch": "left_sole", "surface": "step", **PLACE})
     for share, expected in ((0.9, True), (1.1, False)):
         moved = {**PLACE, name: PLACE[name] + sign * share * COORDINATE_TOLERANCE}
-        assert wanted.hit(on("left_sole", "step", **moved)) == expected
+        assert wanted.is_met_by(on("left_sole", "step", **moved)) == expected
 
 
 def test_a_whole_turn_is_none_and_half_a_turn_is_the_most():
@@ -78,7 +78,7 @@ def test_what_the_goal_states_of_a_contact_counts(name):
     made = {k: v for k, v in STATED.items() if k in ("kind", "friction", "max_force")}
     as_stated = replace(plain, **made, options={k: v[::-1] for k, v in STATED.items() if isinstance(v, list)})
     for contact, met in ((plain, False), (as_stated, True)):
-        assert goal(spec).hit(contact) is met
+        assert goal(spec).is_met_by(contact) is met
         (reached,) = measure(goal(spec).item, robot, (contact,), robot.neutral(), {})
         assert reached.met is met
     lacking = f"contacts left_hand with {name} {STATED[name]} is not there"
@@ -89,8 +89,8 @@ def test_what_the_goal_states_of_a_contact_counts(name):
 
 def test_what_the_goal_does_not_state_of_a_contact_may_be_anything():
     limited = replace(on("left_hand", "step", **PLACE), kind="point", max_force=20.0, options={"slide": ["x"]})
-    assert goal({"patch": "left_hand", "surface": "step"}).hit(limited)
-    assert goal({"patch": "left_hand", "surface": "step", "overhang": True}).hit(limited)
+    assert goal({"patch": "left_hand", "surface": "step"}).is_met_by(limited)
+    assert goal({"patch": "left_hand", "surface": "step", "overhang": True}).is_met_by(limited)
 
 
 @pytest.mark.parametrize(("off", "arrived"), [(0.049, True), (0.051, False)])

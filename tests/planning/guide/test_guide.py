@@ -8,9 +8,15 @@ from scipy.spatial.transform import Rotation
 
 from mcplan.collision.model import CollisionModel
 from mcplan.planning.goal.item import Goal
-from mcplan.planning.guide.guide_search import _base_over, _heading_over, direct_path
+from mcplan.planning.guide.guide_search import _fit_base_position, _fit_heading, direct_path
 from mcplan.planning.guide.passage import CORE_MARGIN_M, MAX_REACH_SHARE, BasePose, Traversability
-from mcplan.planning.guide.path import MAX_ASIDE_M, MAX_HEIGHT_M, GuidePath, poses_along, turns_over
+from mcplan.planning.guide.path import (
+    MAX_HEIGHT_OFFSET_M,
+    MAX_TRACK_DISTANCE_M,
+    GuidePath,
+    poses_along,
+    turns_over_surface,
+)
 from mcplan.planning.posture.limbs import nominal_offsets
 from mcplan.robot.anatomy import limbs_of
 from mcplan.robot.description import Box
@@ -33,10 +39,10 @@ def test_the_base_is_where_patches_are_in_their_nominal_places():
     for yaw in (0.4, -2.5):
         base, offsets = rng.normal(size=3), rng.normal(size=(3, 3))
         places = [(base + turn(yaw) @ offset, offset) for offset in offsets]
-        assert _base_over(places, yaw) == pytest.approx(base)
-        assert _heading_over(places) == pytest.approx(yaw)
-    assert _heading_over(places[:1]) is None
-    assert _heading_over([(0.01 * p, d) for p, d in places]) is None  # too close together to tell
+        assert _fit_base_position(places, yaw) == pytest.approx(base)
+        assert _fit_heading(places) == pytest.approx(yaw)
+    assert _fit_heading(places[:1]) is None
+    assert _fit_heading([(0.01 * p, d) for p, d in places]) is None  # too close together to tell
 
 
 @pytest.fixture(scope="module")
@@ -126,7 +132,7 @@ def test_places_along_a_guide_lie_beside_its_track_with_its_heading_and_on_the_s
         off = yaw - np.arctan2(ahead[1], ahead[0]) - 0.3
         assert abs((off + np.pi) % (2 * np.pi) - np.pi) < 0.25  # lines beside a bend belong to headings around it
         track = BEND.track(OFFSET)[1]
-        assert np.linalg.norm(track[:, :2] - place[:2], axis=1).min() < MAX_ASIDE_M + 0.1
+        assert np.linalg.norm(track[:, :2] - place[:2], axis=1).min() < MAX_TRACK_DISTANCE_M + 0.1
 
 
 def test_a_surface_whose_border_the_guide_ends_on_has_places_on_both_sides_and_behind_its_end():
@@ -145,7 +151,7 @@ def test_a_surface_whose_border_the_guide_ends_on_has_places_on_both_sides_and_b
 
 
 def test_surfaces_too_far_above_or_below_have_no_places():
-    near, far = MAX_HEIGHT_M - 0.02, MAX_HEIGHT_M + 0.02
+    near, far = MAX_HEIGHT_OFFSET_M - 0.02, MAX_HEIGHT_OFFSET_M + 0.02
     for height, some in ((near, True), (far, False), (-near, True), (-far, False)):
         floor = Surface("floor", np.eye(3), np.array([0.0, 0.0, height]), SQUARE)
         assert bool(list(poses_along(BEND, floor, PATCH, OFFSET, 0.0, 0.1))) == some
@@ -153,10 +159,10 @@ def test_surfaces_too_far_above_or_below_have_no_places():
 
 def test_a_guide_turns_on_a_surface_only_where_it_is_over_it():
     before = Surface("before", np.eye(3), np.array([-0.6, -0.3, 0.0]), SQUARE * [0.05, 0.5])
-    assert not turns_over(BEND, before, OFFSET)
-    assert turns_over(BEND, Surface("floor", np.eye(3), np.zeros(3), SQUARE), OFFSET)
+    assert not turns_over_surface(BEND, before, OFFSET)
+    assert turns_over_surface(BEND, Surface("floor", np.eye(3), np.zeros(3), SQUARE), OFFSET)
     straight = GuidePath(BEND.points, np.zeros(3))
-    assert not turns_over(straight, Surface("floor", np.eye(3), np.zeros(3), SQUARE), OFFSET)
+    assert not turns_over_surface(straight, Surface("floor", np.eye(3), np.zeros(3), SQUARE), OFFSET)
 
 
 # -- where the base can pass ----------------------------------------------------------------------------------------

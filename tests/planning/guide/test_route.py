@@ -9,7 +9,7 @@ import pytest
 import mcplan
 from mcplan.certificate.verify import verify
 from mcplan.collision.model import CollisionModel
-from mcplan.planning.guide.guide_search import _length, find_route
+from mcplan.planning.guide.guide_search import _free_cost, find_route
 from mcplan.planning.guide.passage import BasePose, Traversability
 from mcplan.planning.guide.path import TURN_M_PER_RAD, GuidePath
 from mcplan.planning.plan_file import save_plan
@@ -115,7 +115,7 @@ START, GOAL = BasePose(0.0, 0.0, 0.649, 0.0), BasePose(2.4, 0.0, 0.649, 0.0)
 
 
 def test_the_straight_way_is_kept_where_it_is_free(passage):
-    assert find_route(passage(), START, GOAL).places == (START, GOAL)
+    assert find_route(passage(), START, GOAL).poses == (START, GOAL)
 
 
 def test_a_route_keeps_the_body_clear_of_what_stands_in_the_straight_way(passage):
@@ -123,28 +123,28 @@ def test_a_route_keeps_the_body_clear_of_what_stands_in_the_straight_way(passage
     assert np.isinf(ways.cost(BasePose(1.2, 0.0, 0.649, 0.0)))
     route = find_route(ways, START, GOAL)
     assert route.obstruction is None
-    assert (route.places[0], route.places[-1]) == (START, GOAL)
-    for a, b in pairwise(route.places):
+    assert (route.poses[0], route.poses[-1]) == (START, GOAL)
+    for a, b in pairwise(route.poses):
         for share in np.linspace(0.0, 1.0, 20):
             assert np.isfinite(ways.cost(BasePose(*(1 - share) * np.array(a) + share * np.array(b))))
-    assert min(place.y for place in route.places) < -0.4  # round the shorter side
+    assert min(place.y for place in route.poses) < -0.4  # round the shorter side
 
 
 def test_what_can_be_stepped_over_is_no_detour_and_what_cannot_is_named(passage):
-    assert find_route(passage(block([1.2, 0.0, 0.1], (0.05, 3.9, 0.2))), START, GOAL).places == (START, GOAL)
+    assert find_route(passage(block([1.2, 0.0, 0.1], (0.05, 3.9, 0.2))), START, GOAL).poses == (START, GOAL)
     closed = find_route(passage(block([1.2, 0.0, 1.0], (0.1, 4.6, 2.0))), START, GOAL)
-    assert closed.places == (START, GOAL)
+    assert closed.poses == (START, GOAL)
     assert closed.obstruction is not None
     assert "inside block" in closed.obstruction.reason
-    assert 1.0 < closed.obstruction.place.x < 1.4
+    assert 1.0 < closed.obstruction.pose.x < 1.4
 
 
 def test_a_turn_on_the_spot_costs_a_way_whichever_way_it_goes():
     for turn in (-1.0, 1.0):
-        assert _length(START, START._replace(yaw=turn), 0.8) == pytest.approx(0.8 * TURN_M_PER_RAD)
-    ahead = _length(START, GOAL, 1.0)
+        assert _free_cost(START, START._replace(yaw=turn), 0.8) == pytest.approx(0.8 * TURN_M_PER_RAD)
+    ahead = _free_cost(START, GOAL, 1.0)
     assert ahead == pytest.approx(2.4)
-    assert _length(START, GOAL._replace(yaw=0.5), 1.0) > ahead + 0.5 * TURN_M_PER_RAD
+    assert _free_cost(START, GOAL._replace(yaw=0.5), 1.0) > ahead + 0.5 * TURN_M_PER_RAD
 
 
 def test_feet_are_looked_for_where_the_base_faces(passage):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from mcplan.planning.posture.generator import ACCEPTED_ERROR_M, PostureGenerator
+from mcplan.planning.posture.generator import ACCEPTED_ERROR, PostureGenerator
 from mcplan.planning.posture.task import BaseTarget
 
 
@@ -21,7 +21,7 @@ def turned(q):
 def test_the_centre_of_mass_is_where_it_is_asked_for(scene, generator, com):
     result = generator.generate(scene.feet(), None, scene.ROBOT.posture("half_sitting"), com=np.array(com))
     assert result.found, result.reason
-    assert np.abs(scene.ROBOT.com(result.q)[: len(com)] - com).max() <= ACCEPTED_ERROR_M
+    assert np.abs(scene.ROBOT.com(result.q)[: len(com)] - com).max() <= ACCEPTED_ERROR
 
 
 def test_a_centre_of_mass_beyond_the_region_is_refused_before_any_search(scene, generator):
@@ -54,7 +54,7 @@ def test_the_base_is_within_its_tolerance_and_the_feet_stay(scene, generator, to
     assert result.found, result.reason
     assert np.linalg.norm(result.q[:3] - target) <= tolerance
     assert (turned(result.q) * Rotation.from_matrix(R).inv()).magnitude() <= 0.05
-    assert result.margins["contact"] <= ACCEPTED_ERROR_M
+    assert result.margins["contact"] <= ACCEPTED_ERROR
     assert np.linalg.norm(guide[:3] - target) > tolerance
 
 

@@ -34,7 +34,7 @@ def test_a_squat_is_reached(scene, generator, continuity, standing):
     end = continuity.follow(scene.feet(), standing.q, low.q)
     for contact in scene.feet():
         assert np.abs(contact_error(scene.ROBOT, end, contact)).max() < 1e-4
-    assert continuity.linked(scene.feet(), low, standing.q) is low
+    assert continuity.make_reachable(scene.feet(), low, standing.q) is low
 
 
 def test_contacts_elsewhere_are_not_reached_while_these_hold(scene, generator, continuity, standing):
@@ -42,11 +42,11 @@ def test_contacts_elsewhere_are_not_reached_while_these_hold(scene, generator, c
     q[0] += 0.2
     ahead = generator.generate(scene.feet(0.21), None, q, [q])
     assert ahead.found
-    linked = continuity.linked(scene.feet(), ahead, standing.q)
+    linked = continuity.make_reachable(scene.feet(), ahead, standing.q)
     assert not linked.found
     assert linked.violations[0].kind == "continuity"
     assert "held contacts" in linked.reason
-    assert continuity.linked((), ahead, standing.q) is ahead
+    assert continuity.make_reachable((), ahead, standing.q) is ahead
 
 
 def test_another_posture_of_the_same_stance_takes_the_place(scene, generator, continuity, standing):
@@ -55,6 +55,6 @@ def test_another_posture_of_the_same_stance_takes_the_place(scene, generator, co
     far = standing.q.copy()
     far[7 + robot.joint_names.index("RARM_JOINT0")] += 2 * np.pi  # as if the arm had gone around once more
     beyond = standing.__class__(**{**standing.__dict__, "q": far})
-    linked = continuity.linked(scene.feet(), beyond, standing.q)
+    linked = continuity.make_reachable(scene.feet(), beyond, standing.q)
     assert linked.found
     assert np.abs(robot.difference(standing.q, linked.q)).max() < 1.0

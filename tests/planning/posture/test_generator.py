@@ -191,7 +191,7 @@ def test_bodies_are_pushed_apart_by_what_was_nearest_before_too(monkeypatch):
     old = [(row, k) for row in second.linear for k, rates in enumerate(near.rows) if np.array_equal(row[:-1], rates)]
     assert 0 < len(old) < len(second.linear)
     for row, k in old:
-        assert row[-1] == pytest.approx(min(EXTRA_CLEARANCE_M - foreseen[k], generator._max_push), abs=1e-12)
+        assert row[-1] == pytest.approx(min(EXTRA_CLEARANCE_M - foreseen[k], generator._max_separation_step), abs=1e-12)
 
 
 def test_limbs_that_touch_are_bent_as_far_as_the_settings_ask(scene):

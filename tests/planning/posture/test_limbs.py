@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from mcplan.planning.posture.limbs import TOUCH_AHEAD_M, nominal_offsets
+from mcplan.planning.posture.limbs import CONTACT_AHEAD_M, nominal_offsets
 from mcplan.robot.anatomy import STIFF_SHARE, far_links, limb_joints, limbs_of
 
 PATCHES = ("left_sole", "left_toe", "right_sole", "left_hand", "left_grip", "right_hand")
@@ -90,7 +90,7 @@ def test_roots_and_offsets_are_in_the_heading_of_the_base(scene, standing):
     toe = robot.frame_pose(q, "left_toe")[:3, 3] - q[:3]
     assert here["left_toe"] == pytest.approx([toe[0], toe[1], here["left_sole"][2]])
     # a limb in the air is expected to touch ahead of its root
-    assert here["left_hand"] == pytest.approx(limb_of(limbs, "left_hand").root + np.array([TOUCH_AHEAD_M, 0.0, -0.1]))
+    assert here["left_hand"] == pytest.approx(limb_of(limbs, "left_hand").root + np.array([CONTACT_AHEAD_M, 0.0, -0.1]))
 
 
 @pytest.mark.parametrize("height", [0.3, -0.3])

@@ -12,7 +12,14 @@ from mcplan.planning.goal.item import Goal
 from mcplan.planning.guide.path import GuidePath
 from mcplan.planning.posture.freedom import GRIP_MARGIN_M
 from mcplan.planning.posture.limbs import nominal_offsets
-from mcplan.planning.search.candidates import MAX_SIDESTEP_M, Lattice, _lines, _natural, _relative, sample_candidates
+from mcplan.planning.search.candidates import (
+    MAX_SIDESTEP_M,
+    Lattice,
+    _is_natural_orientation,
+    _lines,
+    _yaw_offset,
+    sample_candidates,
+)
 from mcplan.planning.search.cost import SeededPerturbation
 from mcplan.planning.search.failure import check_surface_size
 from mcplan.planning.search.moves import MoveGenerator
@@ -66,7 +73,7 @@ def test_grasps_lie_along_all_of_a_bar_but_its_ends(find, grid):
     assert np.diff(along).max() <= step + 1e-9
     for k in on_bar:
         contact = places.contact(k)
-        assert contact.p == pytest.approx(places.place[k], abs=1e-9)
+        assert contact.p == pytest.approx(places.positions[k], abs=1e-9)
         # across the way, a hand likes its y axis to the right
         assert contact.R[1, 1] < 0.0
 
@@ -133,7 +140,7 @@ def test_the_lattice_goes_through_the_places_of_the_start_and_has_its_progress(f
     inner = xs[1:-1]
     assert np.allclose((inner - 0.037) / 0.1, np.rint((inner - 0.037) / 0.1), atol=1e-6)
     for k in floor[::11]:
-        assert places.s[k] == pytest.approx(places.place[k][0] - offset[0])
+        assert places.s[k] == pytest.approx(places.positions[k][0] - offset[0])
         assert places.progress(k) == places.s[k]
 
 
@@ -145,7 +152,7 @@ def test_what_is_added_later_is_in_no_window_and_has_its_progress(find, scene):
     assert places.contact(i) is contact
     assert places.progress(i) == 0.4
     assert np.isinf(places.s[i])
-    assert (places.aside[i], bool(places.goal[i]), places.freedom[i]) == (0.02, True, None)
+    assert (places.guide_distance[i], bool(places.goal[i]), places.freedom[i]) == (0.02, True, None)
 
 
 def test_a_place_where_the_patch_does_not_fit_is_no_contact(find):
@@ -165,7 +172,7 @@ def test_beside_a_candidate_are_places_on_its_surface_where_the_patch_fits(find)
     spec, away = places.specs[k], 0.005
     steps = {
         (round(c.coordinates["x"] - spec["x"], 6), round(c.coordinates["y"] - spec["y"], 6))
-        for c in places.beside(k, away)
+        for c in places.nearby_contacts(k, away)
     }
     assert steps <= {(away, 0.0), (-away, 0.0), (0.0, away), (0.0, -away)}
     inner = next(
@@ -173,10 +180,10 @@ def test_beside_a_candidate_are_places_on_its_surface_where_the_patch_fits(find)
         for k, spec in enumerate(places.specs)
         if spec["surface"] == "floor" and abs(spec["x"]) < 0.5 and abs(spec["y"]) < 0.5
     )
-    assert len(list(places.beside(inner, away))) == 4
-    assert not list(places.beside(inner, 2.0 * MAX_SIDESTEP_M * places.robot.scale.leg))
+    assert len(list(places.nearby_contacts(inner, away))) == 4
+    assert not list(places.nearby_contacts(inner, 2.0 * MAX_SIDESTEP_M * places.robot.scale.leg))
     places.specs[inner] = places.specs[inner] | {"x": 1.99}
-    assert all(c.coordinates["x"] < 1.99 for c in places.beside(inner, away))
+    assert all(c.coordinates["x"] < 1.99 for c in places.nearby_contacts(inner, away))
 
 
 def test_lines_are_even_through_their_anchor_and_include_the_borders():
@@ -196,9 +203,9 @@ def test_a_patch_keeps_its_heading_ahead_back_or_aside():
         return np.array([[c, -s, 0], [s, c, 0], [0, 0, 1.0]]) @ R
 
     for aside, expected in ((0.2, 0.0), (2.9, np.pi), (1.5, np.pi / 2), (-1.3, -np.pi / 2)):
-        assert _relative(at(aside)) == pytest.approx(expected)
+        assert _yaw_offset(at(aside)) == pytest.approx(expected)
     tilted = down @ np.array([[1, 0, 0], [0, 0.8, -0.6], [0, 0.6, 0.8]])
-    assert _relative(at(1.5, tilted)) == 0.0  # in the air it hangs any way
+    assert _yaw_offset(at(1.5, tilted)) == 0.0  # in the air it hangs any way
 
 
 @pytest.mark.parametrize("heading", [0.0, np.pi / 2, 2.5])
@@ -303,11 +310,11 @@ def test_hands_are_turned_as_limbs_like_it():
     bar = Bar("bar", np.array([[0.3, -1, 1.0], [0.3, 1, 1.0]]), 0.02)
     left, right = np.array([0.3, 0.2, 0.4]), np.array([0.3, -0.2, 0.4])
     for offset in (left, right):
-        assert _natural(np.array([0.0, -1, 0]), STRAIGHT, bar, offset)
-        assert not _natural(np.array([0.0, 1, 0]), STRAIGHT, bar, offset)
+        assert _is_natural_orientation(np.array([0.0, -1, 0]), STRAIGHT, bar, offset)
+        assert not _is_natural_orientation(np.array([0.0, 1, 0]), STRAIGHT, bar, offset)
     for offset, y in ((left, -1.0), (right, 1.0)):  # along the way
-        assert _natural(np.array([y, 0, 0]), STRAIGHT, bar, offset)
-        assert not _natural(np.array([-y, 0, 0]), STRAIGHT, bar, offset)
+        assert _is_natural_orientation(np.array([y, 0, 0]), STRAIGHT, bar, offset)
+        assert not _is_natural_orientation(np.array([-y, 0, 0]), STRAIGHT, bar, offset)
 
 
 def test_the_heading_of_a_base_turns_with_it(scene):
@@ -324,12 +331,12 @@ def test_the_heading_of_a_base_turns_with_it(scene):
 def sampled(*places, patch="l", surface="floor"):
     place = np.array(places, float).reshape(-1, 3)
     return SimpleNamespace(
-        s=place[:, 0].copy(), place=place, specs=[{"patch": patch, "surface": surface}] * len(place),
+        s=place[:, 0].copy(), positions=place, specs=[{"patch": patch, "surface": surface}] * len(place),
         goal=np.zeros(len(place), bool),
     )  # fmt: skip
 
 
-def maker(left, hand=(), require=(), due=True):
+def maker(left, hand=(), require=(), requirements_apply=True):
     limbs = {
         "leg": Limb("leg", ("l",), np.array([0.0, 0.1, 0.0]), 0.7),
         "other": Limb("other", ("r",), np.array([0.0, -0.1, 0.0]), 0.7),
@@ -338,7 +345,8 @@ def maker(left, hand=(), require=(), due=True):
     space = SimpleNamespace(
         limbs=limbs, modes={name: tuple((patch,) for patch in limb.patches) for name, limb in limbs.items()},
         candidates={"l": sampled(*left), "r": sampled(), "hand": sampled(*hand, patch="hand")},
-        guide=GuidePath(np.array([[0.0, 0, 0.7], [5, 0, 0.7]]), np.zeros(2)), require=require, due=due,
+        guide=GuidePath(np.array([[0.0, 0, 0.7], [5, 0, 0.7]]), np.zeros(2)), require=require,
+        requirements_apply=requirements_apply,
         robot=SimpleNamespace(
             patches={limb.patches[0]: SimpleNamespace(limb=limb.name) for limb in limbs.values()}, scale=HRP2_SCALE
         ),
@@ -349,15 +357,15 @@ def maker(left, hand=(), require=(), due=True):
     return made
 
 
-def node(limb=None, met=frozenset(), **standing):
+def node(limb=None, requirements_met=frozenset(), **standing):
     touching = {
         patch: SimpleNamespace(patch=patch, support="floor", p=np.array([s, 0.0, 0.0])) for patch, s in standing.items()
     }
     return SimpleNamespace(
         touching=touching,
         limb=limb,
-        met=met,
-        standing={patch: ContactProgress(s, 0, False) for patch, s in standing.items()},
+        requirements_met=requirements_met,
+        progress={patch: ContactProgress(s, 0, False) for patch, s in standing.items()},
     )
 
 
@@ -380,7 +388,7 @@ def test_a_limb_reaches_as_far_whichever_way_the_guide_leads():
     for heading in (0.0, 2.0):
         made, turn = maker(places), Rotation.from_euler("z", heading)
         made.space.guide = GuidePath(turn.apply(made.space.guide.points), np.full(2, heading))
-        made.space.candidates["l"].place = turn.apply(places)
+        made.space.candidates["l"].positions = turn.apply(places)
         found.append([move for move in listed(made.moves(node(l=9.0, r=1.0), 9.0)) if move[0] == "leg"])
     assert found[0] == found[1]
     assert 50 < len(found[0]) < 250
@@ -397,9 +405,9 @@ def test_what_is_required_close_by_is_touched_before_limbs_move_on():
     close, far = (maker([(1.3, 0.1, 0)], [(x, 0.3, 1.0)], require) for x in (1.2, 1.9))
     assert {move.limb for move in close.moves(node(l=1.0, r=1.0), 0.4)} == {"arm"}
     assert "leg" in {move.limb for move in far.moves(node(l=1.0, r=1.0), 0.4)}
-    done = close.moves(node(met=frozenset([0]), l=1.0, r=1.0), 0.4)
+    done = close.moves(node(requirements_met=frozenset([0]), l=1.0, r=1.0), 0.4)
     assert "leg" in {move.limb for move in done}
     touching = close.moves(node(l=1.0, r=1.0, hand=1.0), 0.4)
     assert "leg" in {move.limb for move in touching}
-    later = maker([(1.3, 0.1, 0)], [(1.2, 0.3, 1.0)], require, due=False)
+    later = maker([(1.3, 0.1, 0)], [(1.2, 0.3, 1.0)], require, requirements_apply=False)
     assert "leg" in {move.limb for move in later.moves(node(l=1.0, r=1.0), 0.4)}

@@ -17,8 +17,8 @@ from mcplan.planning.planner import plan
 from mcplan.planning.posture.limbs import nominal_offsets
 from mcplan.planning.search.candidates import Lattice, sample_candidates
 from mcplan.planning.search.cost import (
-    ASIDE_PER_M,
-    HELPING_LIMB,
+    FREE_LIMB_COST,
+    GUIDE_DISTANCE_COST_PER_M,
     MAX_LATTICE_SHIFT,
     MIN_PROGRESS,
     CostWeights,
@@ -39,8 +39,8 @@ from mcplan.scene.spec import ContactSpec
 def test_limbs_that_may_help_are_left_free_in_the_first_run_alone():
     first, *others = search_passes(0.4, 1.0, True)
     assert first.free_limb == 0.0
-    assert {run.free_limb for run in others} == {HELPING_LIMB}
-    assert others[0] == first._replace(free_limb=HELPING_LIMB)
+    assert {run.free_limb for run in others} == {FREE_LIMB_COST}
+    assert others[0] == first._replace(free_limb=FREE_LIMB_COST)
 
 
 def test_where_none_may_help_no_run_is_made_twice():
@@ -64,7 +64,7 @@ def test_later_runs_are_finer_and_look_farther():
 
 
 def test_where_many_limbs_go_one_run_lets_the_last_one_go_first():
-    alike, runs = search_passes(0.4, 1.0, False), search_passes(0.4, 1.0, False, many=True)
+    alike, runs = search_passes(0.4, 1.0, False), search_passes(0.4, 1.0, False, many_limbs=True)
     (led,) = set(runs) - set(alike)
     assert led.lead >= 1.0
     assert led._replace(lead=0.0) in alike
@@ -81,7 +81,7 @@ def test_the_last_run_has_what_is_left_of_the_budget(most, monkeypatch):
         def __init__(self, *of):
             pass
 
-        def start(self, *of):
+        def root_node(self, *of):
             return None
 
         def paths(self, root, budget, nodes):
@@ -122,16 +122,16 @@ def test_the_potential_is_its_formula():
     legs = (0.9 + 0.06) / STRIDE + 0.2 + 1.2 / STRIDE + 0.2
     assert h({"l": left, "r": right}) == pytest.approx(legs + 0.5)  # the arm is in the air
     # an arm that touches behind the legs has so far to go; one ahead is only beside the way
-    behind = legs + 0.1 / STRIDE + ASIDE_PER_M * 0.1
+    behind = legs + 0.1 / STRIDE + GUIDE_DISTANCE_COST_PER_M * 0.1
     assert h({"l": left, "r": right, "hand": ContactProgress(0.05, 0.1, False)}) == pytest.approx(behind)
-    beside = legs + ASIDE_PER_M * 0.1
+    beside = legs + GUIDE_DISTANCE_COST_PER_M * 0.1
     assert h({"l": left, "r": right, "hand": ContactProgress(0.9, 0.1, False)}) == pytest.approx(beside)
     # a leg in the air is where the others are on the mean, and takes a whole move more
     lifted = (1.2 - 0.3) / STRIDE + 1.7 + (0.9 + 0.06) / STRIDE + 0.2
     assert h({"l": left}) == pytest.approx(lifted + 0.5)
     assert h({"l": left, "r": right}, missing=1.5) == pytest.approx(legs + 0.5 + 1.5)
     hit = ContactProgress(1.2, 0.05, True)
-    assert h({"l": hit, "r": hit}) == pytest.approx(2 * ASIDE_PER_M * 0.05 + 0.5)
+    assert h({"l": hit, "r": hit}) == pytest.approx(2 * GUIDE_DISTANCE_COST_PER_M * 0.05 + 0.5)
 
 
 def test_a_lead_costs_and_gains_nothing_in_the_goal():
@@ -150,7 +150,7 @@ def test_contacts_that_the_goal_forbids_and_limbs_on_one_edge_cost():
     hand = ContactProgress(1.2, 0.0, False)
     assert potential(only=True)({"l": there, "r": there, "hand": hand}) == pytest.approx(0.5)
     assert potential(only=True)({"l": there, "r": there}) == pytest.approx(0.0)
-    on_edge = there._replace(line=True)
+    on_edge = there._replace(is_edge=True)
     assert potential()({"l": on_edge, "r": there, "hand": hand}) == pytest.approx(0.5)
 
 

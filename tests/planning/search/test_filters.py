@@ -12,7 +12,7 @@ from mcplan.planning.guide.path import GuidePath
 from mcplan.planning.posture.continuity import shared_contacts
 from mcplan.planning.search.failure import check_friction, check_reachable
 from mcplan.planning.search.move_checks import FOOTPRINT_GAP_M, footprint_overlap
-from mcplan.planning.search.moves import beyond_unreachable_place, offset_from_nominal
+from mcplan.planning.search.moves import beyond_unreachable_position, offset_from_nominal
 from mcplan.planning.search.node import ContactProgress, Move, contact_cell
 from mcplan.robot.anatomy import Limb
 from mcplan.scenario.schema import GoalItem
@@ -40,7 +40,7 @@ SPAN = 2 * 0.7 + 0.2
 def legged(places):
     """Candidates of both patches at places by surface."""
     sampled = SimpleNamespace(
-        specs=[{"surface": name} for name, _ in places], place=np.array([place for _, place in places], float)
+        specs=[{"surface": name} for name, _ in places], positions=np.array([place for _, place in places], float)
     )
     return {"l": sampled, "r": sampled}
 
@@ -68,8 +68,8 @@ def test_a_hand_reaches_as_far_as_it_and_the_leg_that_stands():
     goal = goal_of(ContactSpec(patch="h", surface="bar"))
     start = [SimpleNamespace(support="floor", p=np.zeros(3))]
     for height, reaches in ((1.45, True), (2.1, False)):
-        sampled = SimpleNamespace(specs=[{"surface": "bar"}], place=np.array([[0.0, 0.0, height]]))
-        none = SimpleNamespace(specs=[], place=np.zeros((0, 3)))
+        sampled = SimpleNamespace(specs=[{"surface": "bar"}], positions=np.array([[0.0, 0.0, height]]))
+        none = SimpleNamespace(specs=[], positions=np.zeros((0, 3)))
         message = check_reachable(robot, start, goal, {"h": sampled, "l": none, "r": none}, limbs)
         assert (message == "") == reaches
 
@@ -197,18 +197,20 @@ def test_places_round_to_cells_and_those_of_the_goal_have_their_own(scene):
 def test_beyond_a_place_that_was_out_of_reach_no_other_is_tried_first():
     guide = GuidePath(np.array([[0.0, 0, 0], [4, 0, 0]]), np.zeros(2))
     places = np.array([[1.5, 0.1, 0], [1.3, 0.1, 0], [1.6, 0.1, 0], [0.5, 0.1, 0], [1.0, 0.9, 0]])
-    candidates, offsets = {"l": SimpleNamespace(place=places)}, {"l": np.array([0.0, 0.1, 0.0])}
+    candidates, offsets = {"l": SimpleNamespace(positions=places)}, {"l": np.array([0.0, 0.1, 0.0])}
     space = SimpleNamespace(guide=guide, offsets=offsets, candidates=candidates)
-    node = SimpleNamespace(standing={"l": ContactProgress(9, 0, False), "r": ContactProgress(1.0, 0, False)}, failed={})
+    node = SimpleNamespace(
+        progress={"l": ContactProgress(9, 0, False), "r": ContactProgress(1.0, 0, False)}, unreachable={}
+    )
     moves = [Move("left", ("l",), (("l", i),)) for i in range(5)]
     # the others, not the one that leaves, give the place of the robot
     here, distance = offset_from_nominal(space, node, moves[0])
     assert here == pytest.approx([1.0, 0, 0])
     assert distance == pytest.approx(0.5)
-    node.failed["left"] = [(here, distance)]
-    assert [beyond_unreachable_place(space, node, move) for move in moves] == [False, False, True, False, False]
-    node.failed["left"] = [(here, 0.2)]
-    assert [beyond_unreachable_place(space, node, move) for move in moves] == [True, True, True, False, False]
+    node.unreachable["left"] = [(here, distance)]
+    assert [beyond_unreachable_position(space, node, move) for move in moves] == [False, False, True, False, False]
+    node.unreachable["left"] = [(here, 0.2)]
+    assert [beyond_unreachable_position(space, node, move) for move in moves] == [True, True, True, False, False]
 
 
 def test_contacts_are_kept_where_they_are_at_the_same_place(scene):

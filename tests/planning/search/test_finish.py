@@ -12,7 +12,7 @@ from mcplan.planning.plan import PlannedStance
 from mcplan.planning.posture.generator import contact_at
 from mcplan.planning.posture.result import Violation
 from mcplan.planning.search import finish
-from mcplan.planning.search.finish import FORCE_SHARES, GoalLeg, _cone_error, _end, _stance, finish_stances
+from mcplan.planning.search.finish import LIMIT_SHARES, GoalLeg, _cone_error, _final_stance, _stance, finish_stances
 from mcplan.planning.search.node import ContactStep
 from mcplan.planning.stance_planner import _StancePlanner
 from mcplan.settings.control import ControlSettings
@@ -85,9 +85,9 @@ def test_forces_take_the_least_share_of_friction_and_torques_that_will_do(checks
         off[:] = given
         stance = _stance(checks, removal(strong, q), strong[1:])
         friction, force, torque = np.array(asked).T
-        assert friction == pytest.approx(settings.friction_share * np.array(FORCE_SHARES[:tried]))
+        assert friction == pytest.approx(settings.friction_share * np.array(LIMIT_SHARES[:tried]))
         assert force == pytest.approx(5000.0 * friction)
-        assert torque == pytest.approx(settings.torque_share * np.array(FORCE_SHARES[:tried]))
+        assert torque == pytest.approx(settings.torque_share * np.array(LIMIT_SHARES[:tried]))
         assert stance.tau == pytest.approx(np.full(len(stance.tau), taken))
 
 
@@ -146,7 +146,7 @@ def test_an_end_without_constraints_is_left_out_where_the_motion_to_it_is_blocke
     solver = SimpleNamespace(find=lambda *_: end, constrains=lambda item: constrains)
     checked = []
     monkeypatch.setattr(checks.motions, "violations", lambda motion: checked.append(motion) or blocked * BLOCKED)
-    stance = _end(checks, solver, SimpleNamespace(goal=SimpleNamespace(item=None), end=end), before)
+    stance = _final_stance(checks, solver, SimpleNamespace(goal=SimpleNamespace(item=None), end=end), before)
     np.testing.assert_array_equal(stance.q, q if stays else there)
     for motion in checked:
         assert (motion.contacts, motion.leaving) == (feet, ())
@@ -170,8 +170,8 @@ def test_the_end_of_an_item_can_be_reached(lifted, checks, monkeypatch, constrai
     monkeypatch.setattr(checks.motions, "violations", lambda motion: checked.append(motion) or blocked * BLOCKED)
     end, solver = SimpleNamespace(missing=missing, result=SimpleNamespace(q=q + 1.0)), SimpleNamespace()
     solver.constrains = lambda item: constrains
-    planner = SimpleNamespace(solver=solver, _end=lambda *_: end, feasibility=checks)
-    assert _StancePlanner._missing(planner, None, SimpleNamespace(contacts=feet, q=q)) == message
+    planner = SimpleNamespace(solver=solver, _goal_posture=lambda *_: end, feasibility=checks)
+    assert _StancePlanner._unmet(planner, None, SimpleNamespace(contacts=feet, q=q)) == message
     for motion in checked:
         assert (motion.contacts, motion.leaving) == (feet, ())
         np.testing.assert_array_equal([motion.q0, motion.q1], [q, q + 1.0])

@@ -70,7 +70,8 @@ def search(scene):
     places = [scene.contact("left_sole", x=x, y=0.095, yaw=0.0) for x in (0.3, 0.03)]
     sampled = SimpleNamespace(
         contact=lambda i: places[i] if i < 2 else None, freedom=[None] * 3, goal=np.array([False, True, False]),
-        place=np.array([c.p for c in (*places, places[0])]), beside=lambda i, distance: (), progress=lambda i: 0.0,
+        positions=np.array([c.p for c in (*places, places[0])]), nearby_contacts=lambda i, distance: (),
+        progress=lambda i: 0.0,
         specs=[{"surface": "floor"}] * 3,
     )  # fmt: skip
     potential = Potential(Goal.of(GoalItem(com=(0.0, 0.0))), {}, {})
@@ -171,7 +172,7 @@ def test_a_foot_that_would_cross_the_other_is_deprioritized(search, scene, yaw):
     made = StanceSearch(replace(search[0].space, guide=guide, offsets=offsets), SearchTree())
     here = replace(start(scene), contacts=tuple(replace(c, p=rotate_z(yaw, c.p)) for c in scene.feet(0.0)))
     for y, waits in ((0.095, False), (-0.1, False), (-0.13, True)):
-        made.space.candidates["left_sole"].place = np.array([rotate_z(yaw, [0.3, y, 0.0])])
+        made.space.candidates["left_sole"].positions = np.array([rotate_z(yaw, [0.3, y, 0.0])])
         assert made._is_deprioritized(here, STEP) == waits
         assert not made._is_deprioritized(here, Move("left", ("left_sole", "right_sole"), (("left_sole", 0),)))
 
@@ -183,7 +184,7 @@ def test_each_reason_for_a_rejection_is_in_the_record(search, scene):
     checks.answers = {1: posture(1, "balance", violations=far)}
     assert made.checker.child(parent, STEP) is None
     assert made.tree.rejected[-1]["stage"] == "lift, balance"
-    assert parent.stuck == {("left_sole",)}
+    assert parent.unliftable == {("left_sole",)}
     checks.answers = {2: posture(1, "balance", violations=far)}
     assert made.checker.child(parent, STEP) is None  # once is enough: then it is only counted
     assert len(made.tree.rejected) == 1
@@ -191,7 +192,7 @@ def test_each_reason_for_a_rejection_is_in_the_record(search, scene):
     checks.answers = {4: posture(2, "reach", violations=far)}
     assert made.checker.child(parent, STEP) is None
     assert made.tree.rejected[-1]["stage"] == "place, reach"
-    ((direction, distance),) = parent.failed["left"]
+    ((direction, distance),) = parent.unreachable["left"]
     assert distance == pytest.approx(np.linalg.norm([0.3, 0.095, -0.65]))
     assert direction @ [0.3, 0.095, -0.65] == pytest.approx(distance)
     checks.hit = ("LLEG_LINK5 and post", 0.02)
@@ -214,7 +215,7 @@ def test_a_patch_whose_link_is_in_collision_is_put_aside_but_not_in_the_goal(sea
         steps.append(distance)
         return iter([aside])
 
-    made.space.candidates["left_sole"].beside = beside
+    made.space.candidates["left_sole"].nearby_contacts = beside
     checks.overlap = lambda contact, clearance: None if contact is aside else ("LLEG_LINK5 and post", 0.02)
     node = made.checker.child(start(scene), STEP)
     assert node.touching["left_sole"].p[0] == pytest.approx(0.28)
@@ -319,7 +320,7 @@ def test_what_a_patch_carried_at_either_end_of_a_move_counts(search, scene):
             1: posture(1, wrenches={"right_sole": first}),
             2: posture(2, contacts=contacts, wrenches={"right_sole": second}),
         }
-        assert made.checker.child(start(scene), STEP).met == {1}
+        assert made.checker.child(start(scene), STEP).requirements_met == {1}
 
 
 def test_a_shortened_path_moves_no_limb_twice_in_a_row(search, scene):
@@ -337,15 +338,17 @@ def test_a_shortened_path_moves_no_limb_twice_in_a_row(search, scene):
 
 def test_a_search_goes_on_at_its_goal_until_all_required_patches_have_carried(search, scene):
     node = start(scene)
-    for node.met, done in ((frozenset(), False), (frozenset([1]), False), (frozenset([0, 1]), True)):
+    for node.requirements_met, done in ((frozenset(), False), (frozenset([1]), False), (frozenset([0, 1]), True)):
         assert search[0].reaches_goal(node) is done
 
 
 def test_a_requirement_takes_a_move_to_touch_and_half_of_one_to_carry(search):
     space = replace(search[0].space, require=(frozenset("ab"), frozenset("c"), frozenset("d")))
-    assert space.remaining(frozenset(), ()) == 3.0
-    assert space.remaining(frozenset([2]), ("b",)) == 1.5
-    assert replace(space, due=False).remaining(frozenset(), ()) == 0.0  # until the last item of the goal
+    assert space.moves_for_requirements(frozenset(), ()) == 3.0
+    assert space.moves_for_requirements(frozenset([2]), ("b",)) == 1.5
+    assert (
+        replace(space, requirements_apply=False).moves_for_requirements(frozenset(), ()) == 0.0
+    )  # until the last item of the goal
 
 
 def test_of_two_wrenches_of_a_patch_the_one_of_greater_force_counts():
@@ -353,5 +356,5 @@ def test_of_two_wrenches_of_a_patch_the_one_of_greater_force_counts():
     for one, other in ((weak, strong), (strong, weak)):
         attempt = MoveAttempt(None, STEP, (), np.zeros(1))
         for wrench in (one, other):
-            attempt.reach(posture(0, wrenches={"a": wrench}))
+            attempt.advance_to(posture(0, wrenches={"a": wrench}))
         assert attempt.wrenches["a"] is strong

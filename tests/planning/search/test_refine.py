@@ -9,7 +9,7 @@ from mcplan.planning.feasibility import MIN_LOAD_N, CallBudget
 from mcplan.planning.planner import plan
 from mcplan.planning.posture.result import Effort, PostureResult
 from mcplan.planning.search import improve as refine_module
-from mcplan.planning.search.improve import REFERENCE_SHARE, _Knot, _refined_posture
+from mcplan.planning.search.improve import REFERENCE_SHARE, _refined_posture, _SequencePosture
 from mcplan.planning.search.move_checks import satisfied_requirements
 from mcplan.planning.search.node import ContactStep, StanceNode
 from mcplan.planning.stance_planner import _StancePlanner
@@ -96,7 +96,9 @@ def test_a_plan_whose_required_patch_only_touches_is_refused():
 @pytest.fixture
 def paths(monkeypatch):
     """Two moves after the start, each to a posture of its own; better ones are 10 more."""
-    monkeypatch.setattr(refine_module, "_refined_posture", lambda _, generators, knot, *near: knot.first + 10.0)
+    monkeypatch.setattr(
+        refine_module, "_refined_posture", lambda _, generators, posture, *near: posture.q_search + 10.0
+    )
     nodes = [StanceNode((), {}, np.zeros(1), None, None, (), 0.0, 0.0, None, frozenset(), 0)]
     for k in (1, 2):
         q = np.array([float(k)])
@@ -156,9 +158,9 @@ def refined(reachable, insets, last=False):
         postures=SimpleNamespace(continuity=continuity),
         references=SimpleNamespace(guide=lambda contacts, q: np.array([20.0])), budget=CallBudget(),
     )  # fmt: skip
-    before, knot, after = (_Knot((), (), (), np.array([q]), np.array([q])) for q in (0.0, 5.0, 4.0))
+    before, posture, after = (_SequencePosture((), (), (), np.array([q]), np.array([q])) for q in (0.0, 5.0, 4.0))
     made = [generator(q, inset) for q, inset in zip((11.0, 12.0), insets, strict=True)]
-    found = _refined_posture(feasibility, made, knot, before, knot if last else after)
+    found = _refined_posture(feasibility, made, posture, before, posture if last else after)
     assert feasibility.budget.calls == len(guides)
     return float(found[0]), guides
 

@@ -1,6 +1,6 @@
 from types import SimpleNamespace
 
-from mcplan.planning.search.improve import _adapted_move, _shorter
+from mcplan.planning.search.improve import _adapted_move, _shorter_moves
 from mcplan.planning.search.node import Move
 
 LIMBS = {"foot": SimpleNamespace(patches=("foot_sole",)), "hand": SimpleNamespace(patches=("hand_palm",))}
@@ -21,7 +21,7 @@ def test_what_is_tried_is_shorter_and_begins_with_whole_limbs():
         step("foot", "foot_sole", 1), step("hand", "hand_palm", 1, False), step("foot", "foot_sole", 2),
         step("hand", "hand_palm", 2), step("foot", "foot_sole", 3),
     ]  # fmt: skip
-    tries = list(_shorter(SEARCH, moves))
+    tries = list(_shorter_moves(SEARCH, moves))
     assert [move.limb for move in tries[0]] == ["foot"] * 3
     assert all(len(found) < len(moves) for found in tries)
     # the first joined pair: the foot goes at once where its second move takes it

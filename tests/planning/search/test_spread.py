@@ -30,7 +30,7 @@ class Search:
         goal = np.isclose(GRID, 2.0)
         sampled = SimpleNamespace(
             specs=[*specs, {"surface": "floor", "yaw": 0.0}], goal=np.array([*goal, False]),
-            aside=np.array([*(aside * np.ones(len(GRID))), 0.0]), progress=lambda i: float([*GRID, 0.6][i]),
+            guide_distance=np.array([*(aside * np.ones(len(GRID))), 0.0]), progress=lambda i: float([*GRID, 0.6][i]),
         )  # fmt: skip
         self.space = SimpleNamespace(
             candidates=dict.fromkeys(PATCHES, sampled),
@@ -57,13 +57,13 @@ class Search:
 
 def node(patch, s, move, hit=False):
     return SimpleNamespace(
-        move=move, limb=move and move.limb, standing={patch: ContactProgress(s, 0.0, hit)}, touching={patch: None}
+        move=move, limb=move and move.limb, progress={patch: ContactProgress(s, 0.0, hit)}, touching={patch: None}
     )
 
 
 def path(*steps, start=0.0):
     """Return nodes: (patch, index of the place, progress)."""
-    found = [SimpleNamespace(move=None, limb=None, standing={"left": ContactProgress(start, 0.0, False)}, touching={})]
+    found = [SimpleNamespace(move=None, limb=None, progress={"left": ContactProgress(start, 0.0, False)}, touching={})]
     for patch, i, s in steps:
         move = Move(PATCHES[patch].limb, (), ((patch, i),))
         found.append(node(patch, s, move, bool(np.isclose(s, 2.0))))
@@ -78,7 +78,7 @@ def test_uneven_steps_are_taken_evenly():
     search = Search()
     found = equalize_step_lengths(search, path(*UNEVEN))
     assert [i for _, i in search.asked] == [5, 10, 15, 20, 20]
-    assert [at.s for each in found[1:4] for at in each.standing.values()] == pytest.approx([0.5, 1.0, 1.5])
+    assert [at.s for each in found[1:4] for at in each.progress.values()] == pytest.approx([0.5, 1.0, 1.5])
 
 
 def test_what_cannot_be_proven_stays_as_it_was():

@@ -6,7 +6,7 @@ import pytest
 from mcplan.collision.model import CollisionModel
 from mcplan.core.posture import collision_free as core
 from mcplan.planning.posture.freedom import contact_rows
-from mcplan.planning.posture.task import PostureSearch, PostureSettings, prices
+from mcplan.planning.posture.task import PostureSearch, PostureSettings, coordinate_weights
 from mcplan.planning.transition import knot_search as apart_module
 from mcplan.planning.transition.knot_search import (
     CONTACT_TOLERANCE_M,
@@ -29,7 +29,7 @@ def near():
     """HRP-2 on its right foot, its left one at a bar; what searches of postures there need."""
     robot, environment, right, _, _, q0, q1 = step_past((0.04, 2.0, 0.08), [0.2, 0.0, 0.04])
     nearness = Nearness(robot, CollisionModel(robot, environment))
-    search = PostureSearch(robot, prices(robot, PostureSettings().weights), 0.0)
+    search = PostureSearch(robot, coordinate_weights(robot, PostureSettings().weights), 0.0)
     middle = robot.integrate(q0, robot.difference(q0, q1), 0.7)  # the left leg is in the bar there
     task = search.task([contact_rows(robot, environment, right, None)], middle)
     return nearness, search, task, middle, nearness.watched([right])

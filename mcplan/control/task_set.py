@@ -105,7 +105,7 @@ class TaskSet:
         self.held = HeldContacts(s, objects)
         self._dt, self._steps = dt, dt * steps_of(robot, s.gains.torque_rate)
         self._relieved = -np.inf
-        self._previous: dict[str, np.ndarray] = {}
+        self._previous: Mapping[str, np.ndarray] = {}
         self._torque: np.ndarray | None = None
         self._near: TorqueBand | None = None
         self._problem: WholeBodyQP | PrioritisedQP

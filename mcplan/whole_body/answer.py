@@ -1,9 +1,9 @@
 """Solutions of the whole-body program: residual check against the declared rows, and unpacking by contact.
 
-The residuals are checked independently of the solver's status. Results are named tuples, as one is created per tick: a
-frozen dataclass takes five times as long.
+The residuals are checked independently of the solver's status.
 """
 
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -36,68 +36,40 @@ class Residuals(NamedTuple):
     stationarity: float = float("nan")
 
 
-class Solution(NamedTuple):
-    """Accelerations, torques and forces of one tick.
-
-    Parameters
-    ----------
-    status : 0 solved, 1 slack form, 2 damped hold.
-    vd : (nv,) time derivative of the velocity.
-    tau : (n,) joint torques.
-    forces : patch -> (k, 3) forces of the environment at the contact points, world axes, N.
-    wrenches : patch -> (6,) their wrench at the patch origin, world axes.
-    unknowns : patch -> force unknowns of the program, in the contact's axes.
-    residuals : of the declared problem, also in the slack form (then they are the violations).
-    objective : value of the cost.
-    solve_time : s, computing time of ``solve``.
-    message : reason why the declared program was not solved; empty if it was.
-    """
-
-    status: int
-    vd: Array
-    tau: Array
-    forces: dict[str, Array]
-    wrenches: dict[str, Array]
-    unknowns: dict[str, Array]
-    residuals: Residuals
-    objective: float
-    solve_time: float
-    message: str = ""
-    conflicts: tuple = ()
-
-    @property
-    def ok(self) -> bool:
-        """Whether the program was solved as declared."""
-        return self.status == SOLVED
-
-    @property
-    def violation(self) -> float:
-        """Largest violation of rows other than the equation of motion: m/s², rad/s², N or N m."""
-        return max(self.residuals.contact, self.residuals.inequality)
-
-
 STATIONARITY = 1e-4
-"""Relative gradient of the Lagrangian beyond which an answer is not accepted as the minimiser."""
+"""Relative gradient of the Lagrangian beyond which a point is not accepted as the minimiser."""
 
 
-class Answer:
-    """Accelerations, torques and force unknowns, with the contact forces and the residuals.
+class Solution:
+    """Accelerations, torques and forces of one tick, with the residuals of the declared problem.
 
     Parameters
     ----------
     binding : filled tables of the program.
     vd, tau, f : (nv,), (n,), (unknowns,) contiguous, owned by the caller.
-    objective : value of the cost in CVXPY's terms.
+    objective : value of the cost.
 
     Attributes
     ----------
-    inequality, stationarity : may be set by a caller that has user-defined constraints or multipliers.
+    vd : (nv,) time derivative of the velocity.
+    tau : (n,) joint torques.
+    f : (unknowns,) force unknowns, contact by contact in the order of ``patches``.
+    patches : of the contacts.
+    status : 0 solved, 1 slack form, 2 damped hold.
+    motion, contact, inequality, stationarity : see `Residuals`; the last two may be set by a caller that has
+        user-defined constraints or multipliers. In the slack form they are the violations.
+    objective : value of the cost.
+    solve_time : s, computing time of ``solve``.
+    message : reason why the declared program was not solved; empty if it was.
+    conflicts : rows that exclude each other, if that was looked for.
     """
 
     def __init__(self, binding: BoundTables, vd: Array, tau: Array, f: Array, objective: float):
         self.vd, self.tau, self.f, self.objective = vd, tau, f, objective
+        self.status, self.solve_time, self.message = SOLVED, 0.0, ""
+        self.conflicts: tuple = ()
         self.stationarity = float("nan")
-        self._binding = binding
+        self._binding, self.patches = binding, binding.patches
         self._forces, self._wrenches = np.empty((binding.count, 3)), np.empty((len(binding.patches), 6))
         residual = binding.residual
         qp_answer.answer(*binding.check_arguments, vd, tau, f, residual, self._forces, self._wrenches)
@@ -106,9 +78,19 @@ class Answer:
         ].tolist()
 
     @property
+    def ok(self) -> bool:
+        """Whether the program was solved as declared."""
+        return self.status == SOLVED
+
+    @property
     def residuals(self) -> Residuals:
         """The residuals."""
         return Residuals(self.motion, self.contact, self.inequality, self.stationarity)
+
+    @property
+    def violation(self) -> float:
+        """Largest violation of rows other than the equation of motion: m/s², rad/s², N or N m."""
+        return max(self.contact, self.inequality)
 
     def is_wrong(self, tolerance: float, hard_only: bool = False) -> bool:
         """Whether it fails the residual check; with ``hard_only`` only the equation of motion counts."""
@@ -118,12 +100,20 @@ class Answer:
             wrong |= not self.contact <= tolerance * size or not self.inequality <= 2 * tolerance * size
         return wrong or self.stationarity > STATIONARITY
 
-    def by_patch(self) -> tuple[dict[str, Array], dict[str, Array], dict[str, Array]]:
-        """Return forces at the points, wrenches and force unknowns by patch."""
-        b = self._binding
-        forces = dict(zip(b.patches, map(self._forces.__getitem__, b.vectors), strict=True))
-        unknowns = dict(zip(b.patches, map(self.f.__getitem__, b.places), strict=True))
-        return forces, dict(zip(b.patches, self._wrenches, strict=True)), unknowns
+    @cached_property
+    def forces(self) -> dict[str, Array]:
+        """Forces of the environment at the contact points by patch: (k, 3), world axes, N."""
+        return dict(zip(self.patches, map(self._forces.__getitem__, self._binding.vectors), strict=True))
+
+    @cached_property
+    def wrenches(self) -> dict[str, Array]:
+        """Their wrench at the patch origin by patch: (6,), world axes."""
+        return dict(zip(self.patches, self._wrenches, strict=True))
+
+    @cached_property
+    def unknowns(self) -> dict[str, Array]:
+        """Force unknowns of the program by patch, in the contact's axes."""
+        return dict(zip(self.patches, map(self.f.__getitem__, self._binding.places), strict=True))
 
 
 AT_BOUND = 1e-5

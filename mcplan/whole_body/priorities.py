@@ -231,7 +231,9 @@ class PrioritisedQP:
             solution = problem.solve()
             if not solution.ok and k:
                 message = f"priority {self.levels[k]}: {solution.message}"
-                return self.solutions[-1]._replace(status=SLACK, message=message, conflicts=solution.conflicts)
+                above = self.solutions[-1]
+                above.status, above.message, above.conflicts = SLACK, message, solution.conflicts
+                return above
             self.solutions.append(solution)
             if not solution.ok:
                 return solution
@@ -255,7 +257,9 @@ class PrioritisedQP:
             problem.rehearse()
 
     def _of_all(self) -> Solution:
-        return self.solutions[-1]._replace(solve_time=sum(solution.solve_time for solution in self.solutions))
+        last = self.solutions[-1]
+        last.solve_time = sum(solution.solve_time for solution in self.solutions)
+        return last
 
 
 def _with(limits: Sequence[AccelerationLimit], higher_rows: HigherLevelRows | None) -> list[AccelerationLimit]:

@@ -213,7 +213,9 @@ class FastForm:
             parameter.save_value(self.data[name])
         own = {parameter.id for parameter in d.parameters.values()}
         self._users = [p for p in compiled.problem.parameters() if p.id not in own]
-        self._variables = d.variables
+        variables = {variable.id for variable in d.variables}
+        self._writes = any(variable.id not in variables for variable in compiled.problem.variables())
+        self._places = [compiled.place(variable) for variable in d.variables]
         self._no_force = np.zeros(0)
 
     def solve(self, prove: bool = True) -> str:
@@ -222,12 +224,13 @@ class FastForm:
             if parameter.value is None:
                 raise InputError(f"parameter {parameter.name()} has no value")
             self.compiled.set(parameter, parameter.value)
-        return self.compiled.solve(prove=prove)
+        return self.compiled.solve(write=self._writes, prove=prove)
 
     def point(self) -> tuple[Array, Array, Array]:
         """Return copies of vd, tau and the force unknowns of the last solution."""
-        values = [variable.value for variable in self._variables]
-        return values[0], values[1], values[2] if len(values) > 2 else self._no_force
+        x = self.compiled.x.copy()
+        vd, tau, *force = [place(x) for place in self._places]
+        return vd, tau, force[0] if force else self._no_force
 
 
 def fast_form(problem: cp.Problem, d: Declaration) -> FastForm | None:

@@ -16,7 +16,7 @@ from mcplan.core.whole_body import fill as qp_fill
 from mcplan.errors import InputError, SimulationFailed
 from mcplan.robot.terms import Terms
 from mcplan.util.qp_status import HOLD, SLACK, SOLVED
-from mcplan.whole_body.answer import Answer, Solution, stationarity
+from mcplan.whole_body.answer import Solution, stationarity
 from mcplan.whole_body.collision_avoidance import AccelerationLimit
 from mcplan.whole_body.contact import ContactConstraint
 from mcplan.whole_body.declaration import Declaration, Extra, check_convex
@@ -134,7 +134,7 @@ class WholeBodyQP:
         self._bound_to: tuple = ()
         self._efforts: list[Any] = []
         self._limits: Sequence[AccelerationLimit] = ()
-        self._last: tuple[Mapping[str, Array], Array] = ({}, np.zeros(0))
+        self._last: Solution | None = None
         self._constant = 0.0
         self._filled = False
 
@@ -234,8 +234,9 @@ class WholeBodyQP:
             w |f - f_planned|^2 + r |f - f_last|^2 = (w + r) |f|^2 - 2 (w f_planned + r f_last)' f + const.
         """
         weight, rate = self.settings.force_weight, self.settings.force_rate_weight
-        if previous is self._last[0] and tuple(previous) == b.patches:
-            b.force_references[0], b.force_references[1] = rate * self._last[1], rate
+        last = self._last
+        if last is not None and previous is last.unknowns and last.patches == b.patches:
+            b.force_references[0], b.force_references[1] = rate * last.f, rate
         else:
             b.force_references[:] = 0.0
             for contact, place in zip(self.contacts, b.places, strict=True):
@@ -288,13 +289,13 @@ class WholeBodyQP:
             self._slack = SlackForm(soft, self.fast is not None, self.settings.solver, self._options)
         failure, answer = self._attempt(b, self._slack, False, hard_only=True)
         if answer is not None:
-            return self._solution(SLACK, answer, start, message, conflicts)
+            return self._finish(answer, start, SLACK, message, conflicts)
         vd, tau, forces = damped_hold(b.terms, self.data["h"], self.contacts, np.array(self.structure.torque))
         f = np.concatenate(forces) if forces else np.zeros(0)
         for variable, value in zip(self.declaration.variables, (vd, tau, f), strict=False):
             variable.save_value(value)
-        answer = Answer(b, vd, tau, f, np.nan if self.cost.value is None else float(self.cost.value))
-        return self._solution(HOLD, answer, start, f"{message}; slack form: {failure}", conflicts)
+        answer = Solution(b, vd, tau, f, np.nan if self.cost.value is None else float(self.cost.value))
+        return self._finish(answer, start, HOLD, f"{message}; slack form: {failure}", conflicts)
 
     def preload_price(self) -> float:
         """Return the cost of the preloads in the last solution, to first order.
@@ -314,7 +315,7 @@ class WholeBodyQP:
             self.fast.compiled.rehearse()
 
     def write_back(self) -> None:
-        """Set the CVXPY results after a compiled solve: multipliers, ``problem.status`` and ``.value``."""
+        """Set the CVXPY results after a compiled solve: variables, multipliers, ``problem.status`` and ``.value``."""
         if self.fast:
             self.fast.compiled.write_back()
 
@@ -323,12 +324,12 @@ class WholeBodyQP:
             raise InputError("the whole-body program is solved after its update")
         return self._tables
 
-    def _solved(self, answer: Answer, start: float) -> Solution:
+    def _solved(self, answer: Solution, start: float) -> Solution:
         self._successes += 1
         self._explained = self._explained and self._successes < CALM_TICKS
-        return self._solution(SOLVED, answer, start)
+        return self._finish(answer, start)
 
-    def _solve_declared(self, b: BoundTables, prove: bool = True) -> tuple[str, Answer | None]:
+    def _solve_declared(self, b: BoundTables, prove: bool = True) -> tuple[str, Solution | None]:
         """Solve the declared program, compiled if possible; by CVXPY if that gives no verdict."""
         if self.fast is not None:
             failure, answer = self._attempt_fast(b, self.fast, prove)
@@ -336,21 +337,21 @@ class WholeBodyQP:
                 return failure, answer
         return self._attempt(b, self.problem, self._plain)
 
-    def _attempt_fast(self, b: BoundTables, fast: FastForm, prove: bool) -> tuple[str, Answer | None]:
+    def _attempt_fast(self, b: BoundTables, fast: FastForm, prove: bool) -> tuple[str, Solution | None]:
         status = fast.solve(prove)
         if status != cp.OPTIMAL:
             return status, None
-        answer = Answer(b, *fast.point(), fast.compiled.objective)
-        residuals = fast.compiled.residuals
-        answer.stationarity = residuals.stationarity
+        answer = Solution(b, *fast.point(), fast.compiled.objective)
+        answer.stationarity = fast.compiled.stationarity
         if self._extra:
+            residuals = fast.compiled.residuals
             answer.inequality = max(answer.inequality, residuals.inequality, residuals.equality)
         wrong = answer.is_wrong(self.settings.tolerance)
         return (f"{status}, but {answer.residuals}", None) if wrong else ("", answer)
 
     def _attempt(
         self, b: BoundTables, form: cp.Problem | SlackForm, with_duals: bool, hard_only: bool = False
-    ) -> tuple[str, Answer | None]:
+    ) -> tuple[str, Solution | None]:
         """Solve one form; return the reason of a failure, or an answer that passed the residual check."""
         try:
             if isinstance(form, SlackForm):
@@ -368,7 +369,7 @@ class WholeBodyQP:
         if not np.isfinite(vd.sum() + tau.sum() + f.sum()):
             return "the solver's answer is not a number", None
         objective = float(self.problem.value if form is self.problem else self.cost.value)
-        answer = Answer(b, vd, tau, f, objective)
+        answer = Solution(b, vd, tau, f, objective)
         if with_duals and not any(c.dual_value is None for c in self._rows.values()):
             duals = {name: np.atleast_1d(constraint.dual_value) for name, constraint in self._rows.items()}
             answer.stationarity = stationarity(self.declaration, self.data, vd, tau, f, duals)
@@ -388,21 +389,12 @@ class WholeBodyQP:
             self._explanation = Explanation(self.declaration, self._extra, self.robot.joint_names)
         return self._explanation(self.contacts, limit_names(self._limits))
 
-    def _solution(
-        self, status: int, answer: Answer, start: float, message: str = "", conflicts: tuple[Conflict, ...] = ()
+    def _finish(
+        self, solution: Solution, start: float, status: int = SOLVED, message: str = "", conflicts: tuple = ()
     ) -> Solution:
-        forces, wrenches, unknowns = answer.by_patch()
-        self._last = unknowns, answer.f
-        return Solution(
-            status,
-            answer.vd,
-            answer.tau,
-            forces,
-            wrenches,
-            unknowns,
-            answer.residuals,
-            answer.objective + self._constant,
-            time.perf_counter() - start,
-            message,
-            conflicts,
-        )
+        """Complete a solution: the constant part of its cost, and how it came about."""
+        solution.objective += self._constant
+        solution.solve_time = time.perf_counter() - start
+        solution.status, solution.message, solution.conflicts = status, message, conflicts
+        self._last = solution
+        return solution

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mcplan.robot.anatomy import RobotScale
-from mcplan.whole_body.answer import Answer
+from mcplan.whole_body.answer import Solution
 from mcplan.whole_body.priorities import PrioritisedQP
 from mcplan.whole_body.rows.forces import LEVER, TorqueBand, steps_of
 from mcplan.whole_body.settings import QPSettings
@@ -81,7 +81,7 @@ def test_the_check_of_an_answer_looks_at_them(standing, last):
     assert free.residuals.inequality < 1e-9
     qp.update(standing.terms, contacts, tasks, near=TorqueBand(last, STEP))
     forces = np.concatenate([free.unknowns[contact.patch] for contact in qp.contacts])
-    again = Answer(qp._filled_tables(), free.vd, free.tau, forces, 0.0)
+    again = Solution(qp._filled_tables(), free.vd, free.tau, forces, 0.0)
     assert again.inequality == pytest.approx(np.abs(free.tau - last).max() - STEP, abs=1e-6)
 
 

@@ -17,6 +17,7 @@ from mcplan.optimize.compiled import fallback
 from mcplan.optimize.compiled.data_map import (
     CannotCompile,
     DataMap,
+    EntryMap,
     EntryMaps,
     build_data_map,
     canonicalise,
@@ -188,6 +189,11 @@ class CompiledProblem:
                     variable.save_value(None)
         return status
 
+    @property
+    def stationarity(self) -> float:
+        """The residual of that name of the last solution, see `CompiledResiduals`."""
+        return self._residual.item(condense_check.STATIONARITY)
+
     def rehearse(self) -> None:
         """Solve once at the current ``theta`` by every method of ``solve``, and discard the results.
 
@@ -295,9 +301,13 @@ class CompiledProblem:
         """Residuals of the last solution on the uncondensed QP."""
         return CompiledResiduals(*self._residual[: condense_check.OBJECTIVE].tolist())
 
+    def place(self, variable: cp.Variable) -> EntryMap:
+        """Return the map from ``x`` to the value of a variable."""
+        return self._places.variable(variable)
+
     def value(self, variable: cp.Variable) -> np.ndarray:
         """Return the last solution's value of a variable."""
-        return self._places.variable(variable)(self.x.copy())
+        return self.place(variable)(self.x.copy())
 
     def dual_value(self, constraint) -> np.ndarray:
         """Return the last solution's multiplier of a constraint, with CVXPY's sign and shape."""

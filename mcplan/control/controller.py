@@ -1,5 +1,6 @@
 """Whole-body controller: state machine, references, and one quadratic program per control step."""
 
+import math
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
@@ -118,6 +119,7 @@ class WholeBodyController:
         self._commanded = self._wrenches
         self._nv, self._t, self._late, self._pushed = self.robot.nv, 0.0, 0.0, -np.inf
         self._vd = np.zeros(self._nv)
+        self._leg = self.robot.scale.leg
         motion = self.motion
         # lazy: most criteria read only the clock, and no other measurement is computed then
         self._measured = (
@@ -236,10 +238,12 @@ class WholeBodyController:
         It is the norm of ``e + e' / w`` with the CoM error e and ``w² = g / height``. It shows the speed lost in an
         impact at once, long before the CoM is off.
         """
-        terms, reference = self.terms, self.motion.com.sample(self._t)
-        omega = frequency(terms.com, self.motion.closed, self.robot.scale.leg)
-        error = terms.com - reference.value + (terms.com_velocity - reference.velocity) / omega
-        return float(np.linalg.norm(error))
+        reference = self.motion.com.sample(self._t)
+        com, velocity = self.terms.com.tolist(), self.terms.com_velocity.tolist()
+        omega = frequency(com, self.motion.closed, self._leg)
+        planned, moving = reference.value.tolist(), reference.velocity.tolist()
+        x, y, z = (com[k] - planned[k] + (velocity[k] - moving[k]) / omega for k in range(3))
+        return math.sqrt(x * x + y * y + z * z)
 
     def _of_objects(self, solution: Solution) -> tuple[np.ndarray | None, dict[str, PointLoads]]:
         """Return the accelerations of the objects and the forces on them."""

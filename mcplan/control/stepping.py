@@ -362,7 +362,9 @@ class Stepping:
         self._surfaces = [s for s in self.environment.surfaces if s.normal[2] >= LEVEL]
         self._tries = 0
         self._contacts: tuple[Contact, ...] = ()
-        self._regions: dict[frozenset[Contact], SupportRegion | None] = {}
+        self._leg, self._weight = self.robot.scale.leg, self.robot.mass * GRAVITY
+        self._least_depth = -LOST * self.robot.scale.sole
+        self._regions: dict[tuple[Contact, ...], SupportRegion | None] = {}
         # the support regions of all planned stances are computed before the first tick
         for contacts in (*(stance.contacts for stance in plan.stances), *(part.contacts for part in plan.segments)):
             self._region(contacts)
@@ -383,10 +385,12 @@ class Stepping:
             return None
         if (region := self._support(motion)) is None:
             return None
+        if not isinstance(phase, Regain | Restore) and self._stands(region, terms):
+            return None
         state = self._state(terms)
         if isinstance(phase, Regain):
             self._recover_com(t, terms, motion, region, state)
-        lost = (depth := region.depth(state.xi)) < -LOST * self.robot.scale.sole
+        lost = (depth := region.depth(state.xi)) < self._least_depth
         if lost and self._left and (on := self._return_plan(motion, machine)) is not None:
             step = self._best(terms, state, self._in_the_air(phase, motion))
             # a step must leave the capture point less far outside than no step
@@ -468,7 +472,7 @@ class Stepping:
 
     def _region(self, contacts: Sequence[Contact]) -> SupportRegion | None:
         """Return the cached support region of feet on nearly level supports; None for other contacts."""
-        key = frozenset(contacts)
+        key = tuple(contacts)
         if key not in self._regions:
             stands = contacts and self._on_feet(contacts)
             self._regions[key] = support_region(contacts, self.robot.mass) if stands else None
@@ -486,9 +490,20 @@ class Stepping:
         return all(contact.patch in self.robot.feet and _level(contact) for contact in contacts)
 
     def _state(self, terms: Terms) -> _State:
-        omega = frequency(terms.com, self._contacts, self.robot.scale.leg)
-        spin = omega / (self.robot.mass * GRAVITY) * np.array([terms.momentum[4], -terms.momentum[3]])
-        return _State(terms.com[:2] + terms.com_velocity[:2] / omega + spin, omega)
+        x, y, omega = self._capture_point(terms)
+        return _State(np.array([x, y]), omega)
+
+    def _capture_point(self, terms: Terms) -> tuple[float, float, float]:
+        """Return the capture point (m) and its rate w (1/s); as numbers, because every tick asks."""
+        com, velocity, momentum = terms.com.tolist(), terms.com_velocity.tolist(), terms.momentum.tolist()
+        omega = frequency(com, self._contacts, self._leg)
+        spin = omega / self._weight
+        return com[0] + velocity[0] / omega + spin * momentum[4], com[1] + velocity[1] / omega - spin * momentum[3], omega
+
+    def _stands(self, region: SupportRegion, terms: Terms) -> bool:
+        """Whether the capture point is not far outside the support region, and no step is needed."""
+        x, y, _ = self._capture_point(terms)
+        return not region.empty and all(b - (a0 * x + a1 * y) >= self._least_depth for a0, a1, b in region.edges)
 
     def _track_capture_point(self, t: float, terms: Terms, motion: Motion, phase: StepOut) -> None:
         """Set the CoM reference to a fall about the pivot that delays it most, and aim the foot at the capture point.

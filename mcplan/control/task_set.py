@@ -107,6 +107,7 @@ class TaskSet:
         self._relieved = -np.inf
         self._previous: Mapping[str, np.ndarray] = {}
         self._torque: np.ndarray | None = None
+        self._listed: tuple[tuple, list[Task]] = ((), [])
         self._near: TorqueBand | None = None
         self._problem: WholeBodyQP | PrioritisedQP
         self.pool = ProblemPool(
@@ -169,7 +170,10 @@ class TaskSet:
         for task in self.further:
             if (follow := getattr(task, "follow", None)) is not None:
                 follow(t)
-        tasks = self._tasks(motion.limbs, motion.closed)
+        closed = motion.closed
+        if (key := (tuple(motion.limbs), closed)) != self._listed[0]:
+            self._listed = key, self._tasks(motion.limbs, closed)
+        tasks = self._listed[1]
         contacts = [self.held.fill(t, loaded, terms, motion.grips(t)) for loaded in motion.contacts.values()]
         poses = None
         if isinstance(terms, SystemTerms):
@@ -181,7 +185,7 @@ class TaskSet:
                     if held and s.compliant:
                         share = GRIP_FRICTION_FRACTION
                     constraint.friction = share * min(loaded.contact.friction, loaded.friction)
-            tasks += self.objects.tasks(t, motion)
+            tasks = tasks + self.objects.tasks(t, motion)
             contacts += self.objects.supports(t, motion, terms)
             poses = self.objects.poses(terms)
         for limit in self._limits:

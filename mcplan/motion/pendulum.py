@@ -5,7 +5,9 @@ capture point ``xi = c + c' / w`` diverges from the pressure, ``xi' = w (xi - u)
 comes to rest (Pratt et al. 2006; Englsberger et al. 2011).
 """
 
+import math
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -19,8 +21,13 @@ LEAST_HEIGHT = 0.1
 
 def frequency(com: np.ndarray, contacts: Sequence[Contact], size: float = 1.0) -> float:
     """Return w (1/s) of a centre of mass (3,) on some contacts: ``w² = g / z``; ``size`` is that of the robot."""
-    ground = min((contact.ground for contact in contacts), default=np.inf)
-    return float(np.sqrt(GRAVITY / max(float(com[2]) - ground, size * LEAST_HEIGHT)))
+    return math.sqrt(GRAVITY / max(float(com[2]) - _lowest(tuple(contacts)), size * LEAST_HEIGHT))
+
+
+@lru_cache(maxsize=64)
+def _lowest(contacts: tuple[Contact, ...]) -> float:
+    """Return the height of the lowest contact (m)."""
+    return min((contact.ground for contact in contacts), default=math.inf)
 
 
 class Pendulum:

@@ -78,9 +78,15 @@ class Quintic:
         ])  # fmt: skip
         self._rest = ReferenceSample(self.end, zero, zero)
         self._begin = ReferenceSample(self.start, d1 / T, d2 / (T * T))
+        self._time, self._sample = float("nan"), self._begin
 
     def sample(self, t: float) -> ReferenceSample:
-        """Return the reference at time t."""
+        """Return the reference at time t. Do not modify the arrays."""
+        if t != self._time:
+            self._sample, self._time = self._compute(t), t
+        return self._sample
+
+    def _compute(self, t: float) -> ReferenceSample:
         s = (t - self.start_time) / self.duration
         if s >= 1.0:
             return self._rest

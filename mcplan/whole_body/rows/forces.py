@@ -157,5 +157,8 @@ def steps_of(robot: Robot, most: float) -> Array:
 def fill_near(data: Values, near: TorqueBand | None) -> None:
     """Fill the torque bounds; without ``near`` they are infinite."""
     if LOWER in data:
-        data[LOWER][:] = -UNBOUNDED if near is None else near.torque - near.step
-        data[UPPER][:] = UNBOUNDED if near is None else near.torque + near.step
+        if near is None:
+            data[LOWER][:], data[UPPER][:] = -UNBOUNDED, UNBOUNDED
+        else:
+            np.subtract(near.torque, near.step, out=data[LOWER])
+            np.add(near.torque, near.step, out=data[UPPER])

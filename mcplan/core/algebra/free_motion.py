@@ -5,7 +5,7 @@ from mcplan.core.jit import jit
 
 @jit
 def free_motion(free, R, p, R_now, p_now):
-    """Return the largest entry of ``free xi``: ``xi`` is the small motion from one pose to another, in axes of the first.
+    """Return the largest entry of ``free xi``, with xi the small motion from one pose to another, in axes of the first.
 
     ``xi = (R' (p_now - p), vee(R' R_now))``, the vector of the skew part: linear then angular, m and rad.
 

@@ -16,7 +16,7 @@ from mcplan.core.whole_body.avoidance import NOT_FINITE, avoid
 from mcplan.core.whole_body.corner_rows import MOST
 from mcplan.errors import InputError
 from mcplan.motion.limb_path import Pose
-from mcplan.motion.posture import PostureSample
+from mcplan.motion.spline import PostureSample
 from mcplan.motion.time_parameterization import TimedPath
 from mcplan.planning.transition.nearness import CLEARANCE_PER_DISTANCE
 from mcplan.robot.link_solids import new_scratch

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mcplan.motion.limb_path import Pose
-from mcplan.motion.quintic import minimum_jerk
+from mcplan.motion.spline import minimum_jerk
 from mcplan.scene.contact import Contact
 
 

@@ -28,7 +28,7 @@ from mcplan.control.watches import LiftWatch, SlipWatch
 from mcplan.errors import InputError
 from mcplan.motion.limb_path import Pose
 from mcplan.motion.pendulum import frequency
-from mcplan.motion.quintic import rotation_vector
+from mcplan.motion.rotation import rotation_vector
 from mcplan.motion.time_parameterization import TimedPath
 from mcplan.planning.plan import Plan
 from mcplan.robot.system import SystemTerms

@@ -15,9 +15,7 @@ from mcplan.core.rigid_body.tree import GRAVITY
 from mcplan.motion.descent import Descent
 from mcplan.motion.limb_path import UNLIMITED_TIMING, LimbPath, PatchTurn, Pose, PosturePath, StepPath, Timing
 from mcplan.motion.pendulum import Pendulum
-from mcplan.motion.posture import PostureSample, PostureTrajectory
-from mcplan.motion.quintic import Quintic, ReferenceSample, minimum_jerk
-from mcplan.motion.spline import PostureSpline, Rates, Spline
+from mcplan.motion.spline import PostureSample, PostureSpline, Rates, ReferenceSample, Spline, minimum_jerk
 from mcplan.motion.time_parameterization import ReferenceClock, TimedPath, TimedRate
 from mcplan.planning.transition.body_motion import Departure
 from mcplan.planning.transition.finder import TransitionFinder
@@ -126,7 +124,7 @@ LATEST = 0.5
 Path = LimbPath | PosturePath | TimedPath | Descent | StepPath
 """The reference of a limb."""
 
-AnyPosture = PostureTrajectory | PostureSpline | TimedPath
+AnyPosture = PostureSpline | TimedPath
 
 NONE = np.zeros(3)
 
@@ -174,8 +172,8 @@ class Motion:
         self.robot, self.settings, self.environment = robot, settings, environment
         self._found_with = found_with or settings
         self.timing = Timing(settings.timing.limb_speed, LIMB_ANGULAR_SPEED_RAD_S, share=settings.timing.swing_blend)
-        self.com: Quintic | Spline | TimedPath | Pendulum = Quintic(robot.com(q), robot.com(q), 1.0)
-        self.posture: AnyPosture = PostureTrajectory(q, q, 1.0)
+        self.com: Spline | TimedPath | Pendulum = Spline.to_rest(robot.com(q), robot.com(q), 1.0)
+        self.posture: AnyPosture = PostureSpline.to_rest(q, q, 1.0)
         self.spin: TimedRate | None = None
         self._grips = Ramp(settings.contact.force_fraction, settings.contact.force_fraction, 0.0, 0.0)
         self._reserve = Ramp(0.0, 0.0, 0.0, 0.0)
@@ -257,7 +255,7 @@ class Motion:
                 continue
             if np.max(np.abs(q[joints] - start[joints]), initial=0.0) > STRAYED:
                 start[joints], v[joints - 1], vd[joints - 1] = q[joints], 0.0, 0.0
-                self.posture = PostureTrajectory(start, start, 1.0, v, vd, t)
+                self.posture = PostureSpline.to_rest(start, start, 1.0, v, vd, t)
 
     # -- motions of the plan ----------------------------------------------------------------------------------------
 

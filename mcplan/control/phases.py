@@ -11,8 +11,7 @@ from mcplan.control.motion import Motion
 from mcplan.control.watches import FELT
 from mcplan.errors import InputError, SimulationFailed
 from mcplan.motion.limb_path import LimbPath, Pose
-from mcplan.motion.posture import PostureTrajectory
-from mcplan.motion.quintic import Quintic
+from mcplan.motion.spline import PostureSpline, Spline
 from mcplan.motion.time_parameterization import TimedPath, TimeParameterization
 from mcplan.planning.chain import following_contacts
 from mcplan.planning.plan import Plan
@@ -583,10 +582,10 @@ class CustomPhase(Phase):
             raise SimulationFailed(f"state {self.name} at t = {t:g} s: {wrong[0]} {state} in contact")
         if action.com is not None:
             x = motion.com.sample(t)
-            motion.com = Quintic(x.value, np.array(action.com), T, x.velocity, x.acceleration, t)
+            motion.com = Spline.to_rest(x.value, np.array(action.com), T, x.velocity, x.acceleration, t)
         if action.posture is not None:
             y = motion.posture.sample(t)
-            motion.posture = PostureTrajectory(y.q, _with_joints(motion, y.q, action.posture), T, y.v, y.vd, t)
+            motion.posture = PostureSpline.to_rest(y.q, _with_joints(motion, y.q, action.posture), T, y.v, y.vd, t)
         for patch, move in action.limbs.items():
             if patch in motion.limbs:
                 sample = motion.limbs[patch].sample(t)

@@ -51,8 +51,8 @@ from mcplan.errors import InputError, SimulationFailed
 from mcplan.motion.descent import Descent
 from mcplan.motion.limb_path import LimbPath, StepPath
 from mcplan.motion.pendulum import Pendulum, frequency
-from mcplan.motion.posture import PostureTrajectory
-from mcplan.motion.quintic import Quintic, rotation_vector
+from mcplan.motion.rotation import rotation_vector
+from mcplan.motion.spline import PostureSpline, Spline
 from mcplan.motion.time_parameterization import TimedPath
 from mcplan.planning.plan import Plan, PlannedStance
 from mcplan.robot.anatomy import limb_joints, limbs_of
@@ -134,7 +134,7 @@ class StepOut(Phase):
         _send(motion, contact, self.path)
         if isinstance(motion.posture, TimedPath):  # time-parameterized: it would run on during the step
             x = motion.posture.sample(t)
-            motion.posture = PostureTrajectory(x.q, x.q, self.step.duration, x.v, x.vd, t)
+            motion.posture = PostureSpline.to_rest(x.q, x.q, self.step.duration, x.v, x.vd, t)
         return self.step.duration
 
     def aim(self, contact: Contact, motion: Motion, t: float) -> None:
@@ -164,7 +164,7 @@ class StepOut(Phase):
         for limb in {motion.robot.patches[patch].limb for patch in motion.contacts}:
             legs = limb_joints(motion.robot, limb)
             q[legs] = now.q[legs]
-        motion.posture = PostureTrajectory(x.q, q, self.step.duration, x.v, x.vd, t)
+        motion.posture = PostureSpline.to_rest(x.q, q, self.step.duration, x.v, x.vd, t)
 
 
 @dataclass
@@ -288,8 +288,8 @@ def _move_body_to(motion: Motion, t: float, end: np.ndarray, q: np.ndarray) -> f
     omega = frequency(x.value, motion.closed, scale.leg)
     gentle = np.sqrt(5.77 * distance / (QUIET * scale.sole)) / omega
     duration = max(15 / 8 * distance / motion.settings.timing.com_speed, gentle, float(LEAST * np.sqrt(scale.leg)))
-    motion.com = Quintic(x.value, end, duration, x.velocity, x.acceleration, t)
-    motion.posture = PostureTrajectory(posture.q, q, duration, posture.v, posture.vd, t)
+    motion.com = Spline.to_rest(x.value, end, duration, x.velocity, x.acceleration, t)
+    motion.posture = PostureSpline.to_rest(posture.q, q, duration, posture.v, posture.vd, t)
     return duration
 
 
@@ -498,7 +498,8 @@ class Stepping:
         com, velocity, momentum = terms.com.tolist(), terms.com_velocity.tolist(), terms.momentum.tolist()
         omega = frequency(com, self._contacts, self._leg)
         spin = omega / self._weight
-        return com[0] + velocity[0] / omega + spin * momentum[4], com[1] + velocity[1] / omega - spin * momentum[3], omega
+        x, y = com[0] + velocity[0] / omega + spin * momentum[4], com[1] + velocity[1] / omega - spin * momentum[3]
+        return x, y, omega
 
     def _stands(self, region: SupportRegion, terms: Terms) -> bool:
         """Whether the capture point is not far outside the support region, and no step is needed."""

@@ -4,12 +4,11 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from mcplan.core.algebra.minimum_jerk import add_pieces, turn_back
+from mcplan.core.algebra.minimum_jerk import add_pieces, turn, turn_back
 from mcplan.core.rigid_body.frame import frame_motion
 from mcplan.core.rigid_body.tree import workspace
-from mcplan.motion.posture import PostureTrajectory
-from mcplan.motion.quintic import Quintic, ReferenceSample, RotationTrajectory, minimum_jerk, rotation_vector
-from mcplan.motion.spline import PostureSpline
+from mcplan.motion.rotation import rotation_vector
+from mcplan.motion.spline import PostureSpline, ReferenceSample, Spline, minimum_jerk
 from mcplan.robot.pose import Pose
 from mcplan.robot.robot import Robot
 
@@ -80,6 +79,51 @@ class OrientationReference(Protocol):
     def sample(self, t: float) -> ReferenceSample:
         """Return R (3,3), angular velocity and acceleration (3,) at time t."""
         ...
+
+
+class RotationTrajectory:
+    """``R(t) = exp(phi(t)) R(start)`` with phi of degree five; from rest, the rotation by the smallest angle.
+
+    Parameters
+    ----------
+    start, end : (3,3) rotations.
+    duration : s, positive.
+    velocity, acceleration : (3,) angular, in the axes in which ``start`` is given (rad/s, rad/s²); None is zero.
+    start_time : s.
+    """
+
+    def __init__(
+        self,
+        start: np.ndarray,
+        end: np.ndarray,
+        duration: float,
+        velocity: np.ndarray | None = None,
+        acceleration: np.ndarray | None = None,
+        start_time: float = 0.0,
+    ):
+        self.start, self.end = np.array(start, float, order="C"), np.array(end, float, order="C")
+        self.phi = Spline.to_rest(
+            np.zeros(3), rotation_vector(self.end @ self.start.T), duration, velocity, acceleration, start_time
+        )
+        self._rest = ReferenceSample(self.end, np.zeros(3), np.zeros(3))
+
+    def sample(self, t: float) -> ReferenceSample:
+        """Return R (3,3), angular velocity and acceleration (3,) at time t."""
+        if t >= self.phi.end_time:
+            return self._rest
+        out = np.empty((5, 3))
+        turn(np.array(self.phi.sample(t)), self.start, out[:3], out[3], out[4])
+        return ReferenceSample(out[:3], out[3], out[4])
+
+    @property
+    def angle(self) -> float:
+        """Angle between start and end (rad)."""
+        return float(np.linalg.norm(self.phi.end))
+
+    @property
+    def end_time(self) -> float:
+        """Time from which the end is held (s)."""
+        return self.phi.end_time
 
 
 class LimbPath(CachedPath):
@@ -196,7 +240,7 @@ class PosturePath(CachedPath):
         self,
         robot: Robot,
         patch: str,
-        posture: PostureTrajectory | PostureSpline,
+        posture: PostureSpline,
         start: np.ndarray,
         end: Pose | None,
         lift: np.ndarray,
@@ -282,13 +326,13 @@ class StepPath(CachedPath):
     ):
         self.end, self.start_time, self.duration = end, start_time, duration
         self._normal, self._rise, self._speed = np.array(normal, float), rise, speed
-        self._path = Quintic(start[1], end[1], duration, velocity, None, start_time)
+        self._path = Spline.to_rest(start[1], end[1], duration, velocity, None, start_time)
         self._turn = RotationTrajectory(start[0], end[0], duration, start_time=start_time)
 
     def aim(self, end: Pose, t: float) -> None:
         """Change the target from time t (s) on; position, velocity and acceleration are continuous."""
         x = self._path.sample(t)
-        self._path = Quintic(x.value, end[1], self.end_time - t, x.velocity, x.acceleration, t)
+        self._path = Spline.to_rest(x.value, end[1], self.end_time - t, x.velocity, x.acceleration, t)
         self.end, self._time = end, float("nan")
 
     def compute(self, t: float) -> PoseSample:
@@ -334,7 +378,7 @@ class PatchTurn:
     start : (3,3) orientation at its beginning.
     """
 
-    def __init__(self, robot: Robot, patch: str, posture: PostureSpline | PostureTrajectory, start: np.ndarray):
+    def __init__(self, robot: Robot, patch: str, posture: PostureSpline, start: np.ndarray):
         self.posture = posture
         self._tree, (self._body, self._offset), self._work = robot.tree, robot.frame(patch), workspace(robot.tree)
         self._off, self._scratch = np.zeros(3), np.zeros((4, 3, 3))

@@ -12,7 +12,7 @@ from functools import lru_cache
 import numpy as np
 
 from mcplan.core.rigid_body.tree import GRAVITY
-from mcplan.motion.quintic import ReferenceSample
+from mcplan.motion.spline import ReferenceSample
 from mcplan.scene.contact import Contact
 
 LEAST_HEIGHT = 0.1

@@ -1,24 +1,59 @@
-"""Quintic interpolating splines in R^n, and of whole-body postures."""
+"""Quintic splines in R^n and of whole-body postures: through values, or minimum jerk to rest."""
 
 from bisect import bisect_right
 from copy import copy
 from math import factorial
+from typing import NamedTuple
 
 import numpy as np
-from scipy.interpolate import make_interp_spline
 
 from mcplan.core.algebra import minimum_jerk as core
 from mcplan.core.rigid_body.manifold import integrate
-from mcplan.motion.posture import PostureSample
-from mcplan.motion.quintic import ReferenceSample, rotation_vector, vector_rates
+from mcplan.motion.rotation import rotation_vector, vector_rates
 from mcplan.robot.pose import base_rotation
+
+
+class ReferenceSample(NamedTuple):
+    """A reference at one time: value, first and second time derivative, each of the shape of the value."""
+
+    value: np.ndarray
+    velocity: np.ndarray
+    acceleration: np.ndarray
+
+
+class PostureSample(NamedTuple):
+    """A posture reference: q (7+n,), v (6+n,), vd (6+n,)."""
+
+    q: np.ndarray
+    v: np.ndarray
+    vd: np.ndarray
+
 
 Rates = np.ndarray | tuple[np.ndarray, np.ndarray]
 """Velocity and acceleration at one end, (2, n)."""
 
 
+def minimum_jerk(s: float) -> tuple[float, float, float]:
+    """Return the rest-to-rest profile and its derivatives with respect to s, held outside [0, 1].
+
+    sigma(s) = 10 s³ - 15 s⁴ + 6 s⁵, the minimiser of the integral of the squared third derivative with
+    sigma = sigma' = sigma'' = 0 at 0 and sigma = 1, sigma' = sigma'' = 0 at 1.  Its largest slope is 15/8.
+
+    Source: Flash & Hogan 1985.
+    """
+    if s <= 0.0:
+        return 0.0, 0.0, 0.0
+    if s >= 1.0:
+        return 1.0, 0.0, 0.0
+    return (
+        s * s * s * (10.0 - 15.0 * s + 6.0 * s * s),
+        30.0 * (s * (1.0 - s)) ** 2,
+        60.0 * s * (1.0 - s) * (1.0 - 2.0 * s),
+    )
+
+
 class Spline:
-    """x(t) of degree five between ``times``, four times differentiable, through ``values``.
+    """x(t) of degree five between ``times``, four times differentiable, through ``values``; `to_rest` has one piece.
 
     Parameters
     ----------
@@ -28,7 +63,7 @@ class Spline:
 
     Attributes
     ----------
-    coefficients : (k - 1, 6, n) of the powers of (t - t_i) / (t_i+1 - t_i), as `Quintic` has them.
+    coefficients : (k - 1, 6, n) of the powers of (t - t_i) / (t_i+1 - t_i).
     """
 
     def __init__(
@@ -38,22 +73,62 @@ class Spline:
         begin: Rates | None = None,
         finish: Rates | None = None,
     ):
-        self.times, self.values = np.array(times, float), np.array(values, float)
-        rest = np.zeros((2, self.values.shape[1]))
+        from scipy.interpolate import make_interp_spline
+
+        times, values = np.array(times, float), np.array(values, float)
+        rest = np.zeros((2, values.shape[1]))
         first, last = (rest if rates is None else np.array(rates, float) for rates in (begin, finish))
         ends = tuple([(1, rates[0]), (2, rates[1])] for rates in (first, last))
-        spline = make_interp_spline(self.times, self.values, k=5, bc_type=ends)
-        lengths = np.diff(self.times)
-        powers = [lengths[:, None] ** m / factorial(m) * spline(self.times[:-1], m) for m in range(6)]
-        self.coefficients = np.ascontiguousarray(np.stack(powers, axis=1))
-        self._starts, self._lengths = self.times[:-1].tolist(), lengths.tolist()
-        self._finish, self._time = float(self.times[-1]), float("nan")
-        self._sample: ReferenceSample | None = None
-        self._begin, self._last = (
-            ReferenceSample(self.values[0], *first),
-            ReferenceSample(self.values[-1], last[0], rest[1]),
-        )
-        self._stops = not last.any()
+        spline = make_interp_spline(times, values, k=5, bc_type=ends)
+        lengths = np.diff(times)
+        powers = [lengths[:, None] ** m / factorial(m) * spline(times[:-1], m) for m in range(6)]
+        self._set(times, lengths.tolist(), np.ascontiguousarray(np.stack(powers, axis=1)), values, first, last[0])
+
+    @classmethod
+    def to_rest(
+        cls,
+        start: np.ndarray,
+        end: np.ndarray,
+        duration: float,
+        velocity: np.ndarray | None = None,
+        acceleration: np.ndarray | None = None,
+        start_time: float = 0.0,
+    ) -> "Spline":
+        """Return the curve from any velocity and acceleration (n,) to ``end``, which is reached at rest, then held.
+
+        With a = end - start - T xd0 - T²/2 xdd0,  b = -T xd0 - T² xdd0,  c = -T² xdd0 and s = (t - t0) / T:
+
+            x = x0 + T xd0 s + T²/2 xdd0 s² + (10 a - 4 b + c/2) s³ + (-15 a + 7 b - c) s⁴ + (6 a - 3 b + c/2) s⁵
+
+        From rest this is minimum jerk.
+        """
+        start, end, T = np.array(start, float), np.array(end, float), float(duration)
+        zero = np.zeros_like(start)
+        d1 = zero if velocity is None else T * np.asarray(velocity, float)
+        d2 = zero if acceleration is None else T * T * np.asarray(acceleration, float)
+        a, b, c = end - start - d1 - d2 / 2, -d1 - d2, -d2
+        coefficients = [start, d1, d2 / 2, 10 * a - 4 * b + c / 2, -15 * a + 7 * b - c, 6 * a - 3 * b + c / 2]
+        curve = cls.__new__(cls)
+        times, values = np.array([start_time, start_time + T]), np.array([start, end])
+        curve._set(times, [T], np.array([coefficients]), values, (d1 / T, d2 / (T * T)), zero)
+        return curve
+
+    def _set(
+        self,
+        times: np.ndarray,
+        lengths: list[float],
+        coefficients: np.ndarray,
+        values: np.ndarray,
+        first: Rates,
+        velocity: np.ndarray,
+    ) -> None:
+        """Set the pieces; ``first`` are the rates at the start, ``velocity`` that at the end."""
+        self.times, self.values, self.coefficients = times, values, coefficients
+        self._starts, self._lengths, self._finish = times[:-1].tolist(), lengths, float(times[-1])
+        self._begin = ReferenceSample(values[0], *first)
+        self._last = ReferenceSample(values[-1], velocity, np.zeros_like(velocity))
+        self._stops = not velocity.any()
+        self._time, self._sample = float("nan"), self._begin
 
     def begun(self, t: float) -> "Spline":
         """Return the curve shifted in time to begin at t (s)."""
@@ -73,6 +148,11 @@ class Spline:
         return self._finish
 
     @property
+    def duration(self) -> float:
+        """Time from start to end (s)."""
+        return self._lengths[0] if len(self._lengths) == 1 else self._finish - self._starts[0]
+
+    @property
     def end(self) -> np.ndarray:
         """The last value."""
         return self.values[-1]
@@ -86,7 +166,7 @@ class Spline:
     def pieces(self, t: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return `piece` of times (m,), each result (m,)."""
         i = np.maximum(np.searchsorted(self._starts, t, side="right") - 1, 0)
-        length = np.diff(self.times)[i]
+        length = np.array(self._lengths)[i]
         return i, np.clip((t - self.times[i]) / length, 0.0, 1.0), length
 
     def samples(self, t: np.ndarray) -> ReferenceSample:
@@ -97,7 +177,7 @@ class Spline:
 
     def sample(self, t: float) -> ReferenceSample:
         """Return the reference at time t. Do not modify the arrays."""
-        if t != self._time or self._sample is None:
+        if t != self._time:
             self._sample, self._time = self._compute(t), t
         return self._sample
 
@@ -118,7 +198,7 @@ class Spline:
 
 
 class PostureSpline:
-    """Spline through whole-body postures; `PostureTrajectory` connects two.
+    """Curve through whole-body postures: base position and joints in R^n, the base orientation by its rotation vector.
 
     Parameters
     ----------
@@ -138,18 +218,46 @@ class PostureSpline:
         begin: Rates | None = None,
         finish: Rates | None = None,
     ):
-        self.knots = np.array(postures, float)
-        self.start, self.end = self.knots[0], self.knots[-1]
-        nv = len(self.start) - 1
-        flat = np.r_[0:3, 6:nv]
-        self._R = R = base_rotation(self.start)
-        phi = np.array([rotation_vector(base_rotation(q) @ R.T) for q in postures])
+        knots = np.array(postures, float)
+        nv = knots.shape[1] - 1
         first, last = (np.zeros((2, nv)) if rates is None else np.array(rates, float) for rates in (begin, finish))
-        self._flat = Spline(times, np.delete(postures, slice(3, 7), axis=1), first[:, flat], last[:, flat])
+        phi, flat = self._coordinates(knots), _flat(nv)
         turning = None if finish is None else vector_rates(phi[-1], *last[:, 3:6])
-        self._phi = Spline(times, phi, first[:, 3:6], turning)
+        position = Spline(times, np.delete(knots, slice(3, 7), axis=1), first[:, flat], last[:, flat])
+        self._set(knots, position, Spline(times, phi, first[:, 3:6], turning), last[0])
+
+    @classmethod
+    def to_rest(
+        cls,
+        start: np.ndarray,
+        end: np.ndarray,
+        duration: float,
+        velocity: np.ndarray | None = None,
+        acceleration: np.ndarray | None = None,
+        start_time: float = 0.0,
+    ) -> "PostureSpline":
+        """Return the curve from one posture (7+n,), with v and vd (6+n,), to another, which is reached at rest."""
+        knots = np.array([start, end], float)
+        nv = knots.shape[1] - 1
+        v, vd = (np.zeros(nv) if rate is None else np.asarray(rate, float) for rate in (velocity, acceleration))
+        curve, flat = cls.__new__(cls), _flat(nv)
+        phi, position = curve._coordinates(knots), np.delete(knots, slice(3, 7), axis=1)
+        turn = Spline.to_rest(np.zeros(3), phi[1], duration, v[3:6], vd[3:6], start_time)
+        curve._set(knots, Spline.to_rest(*position, duration, v[flat], vd[flat], start_time), turn, np.zeros(nv))
+        return curve
+
+    def _coordinates(self, knots: np.ndarray) -> np.ndarray:
+        """Return the rotation vectors (k, 3) of the bases relative to the first."""
+        self._R = R = np.ascontiguousarray(base_rotation(knots[0]))
+        return np.array([rotation_vector(base_rotation(q) @ R.T) for q in knots])
+
+    def _set(self, knots: np.ndarray, position: Spline, turn: Spline, velocity: np.ndarray) -> None:
+        """Set the curves of base position and joints, and of the rotation vector; ``velocity`` is that at the end."""
+        self.knots, self.start, self.end = knots, knots[0], knots[-1]
+        self._flat, self._phi = position, turn
+        nv = len(self.start) - 1
         self._scratch = np.empty(3 * nv + 9)
-        self._last, self._stops = PostureSample(self.end, last[0], np.zeros(nv)), not last.any()
+        self._last, self._stops = PostureSample(self.end, velocity, np.zeros(nv)), not velocity.any()
         self._time, self._sample = float("nan"), self._last
 
     def begun(self, t: float) -> "PostureSpline":
@@ -198,3 +306,8 @@ class PostureSpline:
     def end_time(self) -> float:
         """Time at which the end is reached (s)."""
         return self._flat.end_time
+
+
+def _flat(nv: int) -> np.ndarray:
+    """Return the indices of base position and joints among nv velocities."""
+    return np.r_[0:3, 6:nv]

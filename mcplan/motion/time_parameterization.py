@@ -45,7 +45,7 @@ class TimeParameterization:
 
     @cached_property
     def _pieces(self) -> list[tuple[float, ...]]:
-        """Length of each piece (s), and its polynomial coefficients in t / length, see `mcplan.motion.quintic`."""
+        """Length of each piece (s), and its coefficients of the powers of t / length."""
         T = np.diff(self.times)
         x0, v0, a0 = self.path[:-1], T * self.rate[:-1], T * T * self.change[:-1]
         gap = self.path[1:] - x0 - v0 - 0.5 * a0

@@ -5,7 +5,7 @@ import pytest
 
 from mcplan.control.motion import Motion
 from mcplan.control.phases import FAR, Shift
-from mcplan.motion.quintic import Quintic
+from mcplan.motion.spline import Spline
 from mcplan.planning.transition.body_motion import Departure
 from mcplan.planning.transition.finder import TransitionFinder
 from mcplan.robot.robot_file import load_robot
@@ -62,7 +62,7 @@ def test_from_its_beginning_a_motion_is_followed_to_the_bit_whenever_it_begins(p
 def test_what_references_are_off_fades_without_haste(planned):
     robot, _, q, segment = planned
     motion, aside = standing(planned, q), np.array([0.0, 0.04, 0.0])
-    motion.com = Quintic(robot.com(q) + aside, robot.com(q) + aside, 1.0)
+    motion.com = Spline.to_rest(robot.com(q) + aside, robot.com(q) + aside, 1.0)
     motion.follow(segment, 2.0, nowhere)
     T = segment.duration
     np.testing.assert_allclose(motion.com.sample(2.0).value, robot.com(q) + aside, atol=1e-9)

@@ -31,7 +31,7 @@ from mcplan.control.phases import (
 )
 from mcplan.control.watches import FELT
 from mcplan.errors import SimulationFailed
-from mcplan.motion.posture import PostureTrajectory
+from mcplan.motion.spline import PostureSpline
 from mcplan.motion.time_parameterization import TimeParameterization
 from mcplan.planning.timing.touchdown import touchdown_speed
 from mcplan.planning.transition.finder import TransitionFinder
@@ -233,7 +233,7 @@ def test_the_slowest_bound_sets_the_time_of_a_shift_and_is_reached(robot, standi
     q, contacts = shifted(robot, **goal), [loaded.contact for loaded in standing.contacts.values()]
     model = TransitionFinder(robot, FLOOR, ControlSettings(timing={key: bound})).durations
     duration = model.straight(robot.posture("half_sitting"), q, contacts)
-    posture = PostureTrajectory(robot.posture("half_sitting"), q, duration)
+    posture = PostureSpline.to_rest(robot.posture("half_sitting"), q, duration)
     most = max(speed(posture.sample(t).v) for t in np.linspace(0, duration, 801))
     assert most == pytest.approx(bound, rel=1e-3)
 

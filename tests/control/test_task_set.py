@@ -10,8 +10,7 @@ from scipy.spatial.transform import Rotation
 from mcplan.control.motion import Motion
 from mcplan.control.task_set import HURRY, LOOSE, POSTURE_INERTIA_KG_M2, RETURN, TaskSet
 from mcplan.motion.limb_path import LimbPath
-from mcplan.motion.posture import PostureTrajectory
-from mcplan.motion.quintic import Quintic
+from mcplan.motion.spline import PostureSpline, Spline
 from mcplan.robot.robot_file import load_robot
 from mcplan.robot.terms import Terms
 from mcplan.settings.control import ControlSettings
@@ -36,7 +35,7 @@ def test_tasks_follow_the_references_of_the_time(robot):
     end[3:7] = Rotation.from_euler("z", 0.4).as_quat(scalar_first=True)
     limb = LimbPath((np.eye(3), np.zeros(3)), (TILT, np.ones(3)), np.zeros(3), np.zeros(3), tightness=(0.0, 1.0))
     motion = SimpleNamespace(
-        com=Quintic(rng.normal(size=3), rng.normal(size=3), 2.0), posture=PostureTrajectory(q, end, 2.0),
+        com=Spline.to_rest(rng.normal(size=3), rng.normal(size=3), 2.0), posture=PostureSpline.to_rest(q, end, 2.0),
         limbs={"left_hand": limb}, spin=None,
     )  # fmt: skip
     tasks = tasks_of(robot, settings)
@@ -159,7 +158,7 @@ def leaning(robot, preload, away):
     (motion, terms), tasks = standing_at(robot, settings), tasks_of(robot, settings)
     motion.rely(1.0, -10.0)
     there = terms.com - [away, 0.0, 0.0]
-    motion.com = Quintic(there, there, 1.0)
+    motion.com = Spline.to_rest(there, there, 1.0)
     solution = tasks.solve(0.0, terms, motion)
     return tasks, motion, terms, solution
 

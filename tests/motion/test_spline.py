@@ -3,7 +3,6 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from mcplan.motion.limb_path import PatchTurn
-from mcplan.motion.posture import PostureTrajectory
 from mcplan.motion.spline import PostureSpline, Spline
 from mcplan.robot.robot_file import load_robot
 
@@ -20,7 +19,7 @@ def posture(robot):
     rng = np.random.default_rng(3)
     start = robot.posture("half_sitting")
     end = robot.integrate(start, 0.3 * rng.uniform(-1, 1, robot.nv), 1.0)
-    straight, times = PostureTrajectory(start, end, 1.5, start_time=0.5), np.linspace(0.5, 2.0, 13)
+    straight, times = PostureSpline.to_rest(start, end, 1.5, start_time=0.5), np.linspace(0.5, 2.0, 13)
     knots = np.array([straight.sample(t).q for t in times])
     for q in knots[1:-1]:
         q[7:] += 0.05 * rng.normal(size=robot.n)

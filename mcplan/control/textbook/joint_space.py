@@ -21,7 +21,7 @@ from scipy.spatial.transform import Rotation
 
 from mcplan.core.rigid_body.tree import GRAVITY
 from mcplan.errors import InputError
-from mcplan.motion.quintic import minimum_jerk
+from mcplan.motion.spline import minimum_jerk
 from mcplan.robot.robot import Robot
 from mcplan.robot.terms import Terms
 from mcplan.util.text import summary

@@ -18,7 +18,7 @@ from scipy.spatial.transform import Rotation
 
 from mcplan.control.textbook.joint_space import gravity_torque
 from mcplan.errors import InputError
-from mcplan.motion.quintic import Quintic
+from mcplan.motion.spline import Spline
 from mcplan.robot.pose import cross_matrix, rotation_from_quat
 from mcplan.robot.robot import Robot
 from mcplan.robot.terms import Terms
@@ -66,7 +66,7 @@ class VirtualModelControl:
         self.base = robot.link_names[0]
         self.frames = (self.base, *(contact.patch for contact in contacts))
         start = robot.com(q)
-        self.com = Quintic(start, start if com is None else np.asarray(com, float), over)
+        self.com = Spline.to_rest(start, start if com is None else np.asarray(com, float), over)
         self.R, self.joints = rotation_from_quat(q[3:7]), q[7:].copy()
         self.kp, self.kd = float(kp), 2.0 * float(np.sqrt(kp)) if kd is None else float(kd)
         self.turn_kp, self.turn_kd = float(turn_kp), float(turn_kd)

@@ -15,11 +15,12 @@ import numpy as np
 
 from mcplan.core.rigid_body.tree import GRAVITY
 from mcplan.motion.pendulum import frequency
-from mcplan.motion.posture import PostureTrajectory
+from mcplan.motion.rotation import rotation_vector
 from mcplan.motion.spline import PostureSpline, Spline
 from mcplan.planning.timing.path_dynamics import joint_speeds
 from mcplan.planning.transition.knot_search import KnotFinder
 from mcplan.planning.transition.transition import Segment
+from mcplan.robot.pose import base_rotation
 from mcplan.robot.robot import Robot
 from mcplan.scene.contact import Contact
 from mcplan.settings.control import ControlSettings
@@ -92,7 +93,8 @@ class DurationModel:
         distance = min(self.cop_distance(contacts, place) for place in (com, target))
         shift = np.sqrt(5.8 * D / distance) / w
         rise = 15 / 8 * float(np.linalg.norm(target - com)) / s.timing.com_speed
-        turn = 15 / 8 * PostureTrajectory(q0, q1, 1.0).base.angle / s.timing.trunk_speed
+        angle = float(np.linalg.norm(rotation_vector(base_rotation(q1) @ base_rotation(q0).T)))
+        turn = 15 / 8 * angle / s.timing.trunk_speed
         joints = 15 / 8 * float(np.max(np.abs(q1[7:] - q0[7:]) / self.rates, initial=0.0))
         return max(s.timing.min_shift_duration, shift, rise, turn, joints)
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from mcplan.collision.model import CollisionModel
 from mcplan.motion.limb_path import LimbPath, PosturePath, Timing
-from mcplan.motion.posture import PostureTrajectory
+from mcplan.motion.spline import PostureSpline
 from mcplan.planning.transition.body_motion import (
     GOOD_DEFICIT_M,
     KNOT_INTERVALS,
@@ -54,7 +54,7 @@ class _LiftedSwing(NamedTuple):
     approach: np.ndarray
 
 
-PathMaker = Callable[[PostureTrajectory], dict[str, LimbPath | PosturePath]]
+PathMaker = Callable[[PostureSpline], dict[str, LimbPath | PosturePath]]
 """Function that returns the paths of patches for a straight motion of the body."""
 
 
@@ -92,7 +92,7 @@ class TransitionFinder:
         """
         lifts = {patch: self._lift_off(begin, patch, contact, q) for patch, contact in begin.resting.items()}
 
-        def path_of(straight: PostureTrajectory) -> dict[str, LimbPath | PosturePath]:
+        def path_of(straight: PostureSpline) -> dict[str, LimbPath | PosturePath]:
             return {
                 patch: PosturePath(
                     self.robot, patch, straight, self._place(begin.q, patch)[1], None, lift, ZERO, self.timing, 0.0,
@@ -280,7 +280,7 @@ class TransitionFinder:
         # a patch that another one of its limb has brought to its place is not lifted first
         approach = min(self.settings.avoidance.edge_clearance, distance) * contact.normal
 
-        def path_of(straight: PostureTrajectory) -> dict[str, LimbPath | PosturePath]:
+        def path_of(straight: PostureSpline) -> dict[str, LimbPath | PosturePath]:
             end = self._end(contact, q)
             return {
                 patch: PosturePath(
@@ -307,7 +307,7 @@ class TransitionFinder:
     ) -> BodyMotion:
         """Find a motion in which the body follows guided patches, or moves freely if that is in collision."""
         for _ in range(2):  # a slower motion has another path: limbs lift as fast as before
-            paths = path_of(PostureTrajectory(begin.q, q, duration))
+            paths = path_of(PostureSpline.to_rest(begin.q, q, duration))
             motion = self.motions.find(begin, q, duration, touching, paths)
             if paths and motion.missed > GOOD_DEFICIT_M:
                 free = self.motions.find(begin, q, duration, touching, {})

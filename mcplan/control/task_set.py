@@ -173,7 +173,7 @@ class TaskSet:
         closed = motion.closed
         if (key := (tuple(motion.limbs), closed)) != self._listed[0]:
             self._listed = key, self._tasks(motion.limbs, closed)
-        tasks = self._listed[1]
+        tasks: list[Task] = self._listed[1]
         contacts = [self.held.fill(t, loaded, terms, motion.grips(t)) for loaded in motion.contacts.values()]
         poses = None
         if isinstance(terms, SystemTerms):
@@ -185,7 +185,7 @@ class TaskSet:
                     if held and s.compliant:
                         share = GRIP_FRICTION_FRACTION
                     constraint.friction = share * min(loaded.contact.friction, loaded.friction)
-            tasks = tasks + self.objects.tasks(t, motion)
+            tasks = [*tasks, *self.objects.tasks(t, motion)]
             contacts += self.objects.supports(t, motion, terms)
             poses = self.objects.poses(terms)
         for limit in self._limits:

@@ -241,9 +241,10 @@ class PostureSpline:
         nv = knots.shape[1] - 1
         v, vd = (np.zeros(nv) if rate is None else np.asarray(rate, float) for rate in (velocity, acceleration))
         curve, flat = cls.__new__(cls), _flat(nv)
-        phi, position = curve._coordinates(knots), np.delete(knots, slice(3, 7), axis=1)
+        phi, (begin, finish) = curve._coordinates(knots), np.delete(knots, slice(3, 7), axis=1)
         turn = Spline.to_rest(np.zeros(3), phi[1], duration, v[3:6], vd[3:6], start_time)
-        curve._set(knots, Spline.to_rest(*position, duration, v[flat], vd[flat], start_time), turn, np.zeros(nv))
+        position = Spline.to_rest(begin, finish, duration, v[flat], vd[flat], start_time)
+        curve._set(knots, position, turn, np.zeros(nv))
         return curve
 
     def _coordinates(self, knots: np.ndarray) -> np.ndarray:

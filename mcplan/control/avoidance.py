@@ -303,7 +303,7 @@ class Avoidance:
 
 def foreseen(posture: AnyPosture, t: float) -> PostureSample:
     """Return the posture of a motion t (s) after its beginning, if the reference clock does not slow it down."""
-    return posture.foreseen(t) if isinstance(posture, TimedPath) else posture.sample(posture.start_time + t)
+    return posture.nominal_sample(t) if isinstance(posture, TimedPath) else posture.sample(posture.start_time + t)
 
 
 def _groups(model: CollisionModel) -> np.ndarray:

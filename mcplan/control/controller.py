@@ -117,7 +117,7 @@ class WholeBodyController:
         self._friction = JointFriction(self.robot, s.gains.friction_compensation, dt)
         self._wrenches: Mapping[str, np.ndarray] = dict(first.wrenches)
         self._commanded = self._wrenches
-        self._nv, self._t, self._late, self._pushed = self.robot.nv, 0.0, 0.0, -np.inf
+        self._nv, self._t, self._start_delay, self._pushed = self.robot.nv, 0.0, 0.0, -np.inf
         self._vd = np.zeros(self._nv)
         self._leg = self.robot.scale.leg
         motion = self.motion
@@ -185,7 +185,7 @@ class WholeBodyController:
         known = time.perf_counter()
         closed = set(self.motion.contacts)
         if self.machine.update(t, self.measure(t), self) or self._insert_recovery(t):
-            self._late = self.motion.stretch.late
+            self._start_delay = self.motion.clock.delay
             if self.impedance is not None and set(self.motion.contacts) - closed:
                 self.impedance.meet(v[6:])
         off = self._capture_point_error() / self.settings.timing.com_tolerance
@@ -230,7 +230,7 @@ class WholeBodyController:
             self._t = t
             limbs = [self._error(name) for name, path in motion.limbs.items() if isinstance(path, TimedPath)]
             error = max(off, max(limbs, default=0.0) / (LIMB_ERRORS * s.timing.com_tolerance))
-        motion.stretch.advance(self.dt, error)
+        motion.clock.advance(self.dt, error)
 
     def _capture_point_error(self) -> float:
         """Return the distance of the capture point from that of the references (m).
@@ -262,8 +262,8 @@ class WholeBodyController:
         They are evaluated lazily, and become invalid with the next ``measure``.
         """
         self._t = t
-        lost = self.motion.stretch.late - self._late
-        return Measurement(t - self.machine.start_time - lost, *self._measured)
+        delay = self.motion.clock.delay - self._start_delay
+        return Measurement(t - self.machine.start_time - delay, *self._measured)
 
     def _error(self, name: str) -> float:
         terms, motion, t = self.terms, self.motion, self._t

@@ -13,7 +13,7 @@ from mcplan.control.arrival import Arrivals, descent_ramp, feels
 from mcplan.control.command import LoadedContact, Notice, Ramp
 from mcplan.core.rigid_body.tree import GRAVITY
 from mcplan.motion.descent import Descent
-from mcplan.motion.limb_path import UNLIMITED_TIMING, LimbPath, PatchTurn, Pose, PosturePath, StepPath, Timing
+from mcplan.motion.limb_path import UNLIMITED_TIMING, LimbPath, PatchOrientation, Pose, PosturePath, StepPath, Timing
 from mcplan.motion.pendulum import Pendulum
 from mcplan.motion.spline import PostureSample, PostureSpline, Rates, ReferenceSample, Spline, minimum_jerk
 from mcplan.motion.time_parameterization import ReferenceClock, TimedPath, TimedRate
@@ -64,7 +64,7 @@ def faded(
     off, drift = robot.difference(q[0], begin.q), com.value - centre[0]
     v, vd, velocity, acceleration = begin.v, begin.vd, com.velocity, com.acceleration
     if np.abs(np.concatenate((v, vd, velocity, acceleration, off, drift))).max() <= SAME:
-        return segment.posture.begun(start), segment.centre.begun(start)
+        return segment.posture.starting_at(start), segment.centre.starting_at(start)
     if timing is not None:
         (v, vd), (velocity, acceleration) = timing.slopes(v, vd, late), timing.slopes(velocity, acceleration, late)
     left = _left(len(times))
@@ -153,7 +153,7 @@ class Motion:
     objects : by name, the reference of an object that moves or is held in the air.
     rests : by name of an object, the contact with its support.
     held : names of the objects that the robot has taken: its contacts alone hold them.
-    stretch : reference clock; slows time-parameterized motions down while the robot lags behind.
+    clock : reference clock; slows time-parameterized motions down while the robot lags behind.
     passing : whether the motion begins or ends without rest: then its time must not be stretched.
     spin : angular momentum reference of a time-parameterized motion; None: angular momentum is damped.
     sought : patches that descend along the normal until they touch their support.
@@ -177,7 +177,7 @@ class Motion:
         self.spin: TimedRate | None = None
         self._grips = Ramp(settings.contact.force_fraction, settings.contact.force_fraction, 0.0, 0.0)
         self._reserve = Ramp(0.0, 0.0, 0.0, 0.0)
-        self.stretch, self.passing = ReferenceClock(), False
+        self.clock, self.passing = ReferenceClock(), False
         self._spins: dict[Segment, Spline] = {}
         self._arrivals = Arrivals(robot, settings)
         self._finder: TransitionFinder | None = None
@@ -288,9 +288,9 @@ class Motion:
             late = min(max(t - self.posture.end_time, 0.0), LATEST * segment.time)
         posture, centre = faded(self.robot, segment, self.posture.sample(t), self.com.sample(t), t, late)
         t -= late
-        self.posture = posture if timing is None else TimedPath(posture, timing, t, self.stretch)
-        self.com = centre if timing is None else TimedPath(centre, timing, t, self.stretch)
-        self.spin = None if timing is None else TimedRate(self.spin_of(segment), timing, t, self.stretch)
+        self.posture = posture if timing is None else TimedPath(posture, timing, t, self.clock)
+        self.com = centre if timing is None else TimedPath(centre, timing, t, self.clock)
+        self.spin = None if timing is None else TimedRate(self.spin_of(segment), timing, t, self.clock)
         reaching = {self.robot.patches[course.patch].limb for course in segment.courses if course.target is not None}
         old = {name: path.sample(t) for name, path in self.limbs.items()}
         limbs: dict[str, Path] = {}
@@ -300,7 +300,7 @@ class Motion:
                     self.robot, name, posture, sample.p, None, NONE, NONE, self.timing, posture.start_time,
                     (sample.tightness, 0.0),
                 )  # fmt: skip
-                limbs[name] = path if timing is None else TimedPath(path, timing, t, self.stretch)
+                limbs[name] = path if timing is None else TimedPath(path, timing, t, self.clock)
         for course in segment.courses:
             known = old.get(course.patch)
             R, p = place(course.patch) if known is None else (known.R, known.p)
@@ -361,12 +361,12 @@ class Motion:
         begin, timing = posture.start_time, segment.law
         if course.lead == "own":
             assert end is not None
-            turn = PatchTurn(self.robot, course.patch, posture, start[0])
+            turn = PatchOrientation(self.robot, course.patch, posture, start[0])
             path = LimbPath(start, end, course.lift, approach, self.timing, begin, segment.duration, ends, turn)
         else:
             path = PosturePath(self.robot, course.patch, posture, start[1], end, NONE, NONE, self.timing, begin, ends)
         if timing is not None:
-            path = TimedPath(path, timing, t, self.stretch)
+            path = TimedPath(path, timing, t, self.clock)
         if contact is None or course.hold or not self.feels(contact):
             return path
         s = self.settings

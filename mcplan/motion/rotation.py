@@ -1,4 +1,4 @@
-"""Rotation vectors with their rates, and curves in SO(3) from any angular motion to rest."""
+"""Rotation vectors and their time derivatives."""
 
 import numpy as np
 
@@ -14,9 +14,9 @@ def rotation_vector(R: np.ndarray) -> np.ndarray:
 
 
 def vector_rates(phi: np.ndarray, velocity: np.ndarray, acceleration: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return phi' and phi'' (3,) of a rotation exp(phi) that turns with a velocity and acceleration (3,), world axes.
+    """Return phi' and phi'' (3,) of the rotation exp(phi) at an angular velocity w and acceleration dw/dt (3,) (world).
 
-    ``w = E phi'`` and ``dw/dt = E phi'' + E' phi'`` with E(phi) of the chart.
+    They solve ``w = E phi'`` and ``dw/dt = E phi'' + E' phi'``, with E(phi) of `ROTATION_VECTOR`.
     """
     back = ROTATION_VECTOR.E_inverse(phi)
     rate = back @ velocity

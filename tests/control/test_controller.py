@@ -162,9 +162,9 @@ def test_time_and_error_of_a_phase_are_those_of_references_that_wait_for_the_rob
     still = np.zeros(made.robot.nv)
     for t in dt * np.arange(120):
         made.step(t, q, still)
-        measured, clock = made.measure(t), made.motion.stretch
+        measured, clock = made.measure(t), made.motion.clock
         away = made.robot.com(q) - made.motion.com.sample(t).value
         assert measured.error["com"] == pytest.approx(np.linalg.norm(away), abs=1e-12)
-        assert measured.elapsed == pytest.approx(t - made.machine.start_time - clock.late, abs=1e-12)
+        assert measured.elapsed == pytest.approx(t - made.machine.start_time - clock.delay, abs=1e-12)
     assert measured.error["com"] > 0.02
-    assert clock.late > 0.1
+    assert clock.delay > 0.1

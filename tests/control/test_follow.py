@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mcplan.control.motion import Motion
-from mcplan.control.phases import FAR, Shift
+from mcplan.control.phases import MAX_START_OFFSET, Shift
 from mcplan.motion.spline import Spline
 from mcplan.planning.transition.body_motion import Departure
 from mcplan.planning.transition.finder import TransitionFinder
@@ -94,7 +94,7 @@ def test_a_motion_is_replanned_when_the_robot_is_far_from_its_start(planned):
             continue
         np.testing.assert_allclose(phase.segment.q[0], elsewhere)
         np.testing.assert_allclose(phase.segment.q[-1], segment.q[-1])
-        assert motion.distance_to(phase.segment, 0.0) < FAR
+        assert motion.distance_to(phase.segment, 0.0) < MAX_START_OFFSET
         (notice,) = motion.notices
         assert "300 mm or 17.2 deg from the plan" in notice.text
 

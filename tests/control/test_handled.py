@@ -40,7 +40,7 @@ def test_states_and_accelerations_go_into_the_system_and_back(robot, handled):
     assert whole == pytest.approx(np.concatenate([q, np.arange(7.0)]))
     assert moving == pytest.approx(np.concatenate([v, np.arange(6.0)]))
     assert objects.accelerations(moving) == pytest.approx(speeds)
-    assert objects.of_robot({"left_hand": 1, "box": 2}) == {"left_hand": 1}
+    assert objects.without_objects({"left_hand": 1, "box": 2}) == {"left_hand": 1}
 
 
 def frame(R, p):
@@ -95,7 +95,7 @@ def test_an_object_feels_its_support_and_the_opposite_of_what_the_robot_feels(ha
     assert np.unique(np.round(loads.xyz[:4, 2], 9)) == pytest.approx([0.0])
     assert loads.xyz[4:] == pytest.approx(hand.world_points)
     assert objects.support_force("box")[2] == 120.0
-    motion.rests.clear()
+    motion.object_supports.clear()
     held = objects.forces(terms, motion, felt)["box"]
     assert held.force == pytest.approx(-felt["left_hand"])
     assert not objects.support_force("box").any()

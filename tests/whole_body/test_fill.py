@@ -11,9 +11,9 @@ from mcplan.core.algebra import joint_bounds, rotation as rotation_error
 from mcplan.core.whole_body import check as qp_answer, contacts as qp_contacts, fill as qp_fill, tasks as qp_tasks
 from mcplan.scene.contact import ball_selection
 from mcplan.whole_body import tables as fast_form
-from mcplan.whole_body.answer import Solution
 from mcplan.whole_body.contact import ContactConstraint
 from mcplan.whole_body.settings import QPSettings
+from mcplan.whole_body.solution import Solution
 from mcplan.whole_body.tasks.com import ComTask
 from mcplan.whole_body.tasks.pose import LinkPoseTask
 from mcplan.whole_body.tasks.posture import PostureTask

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mcplan.core.whole_body import check as qp_answer
+from mcplan.core.whole_body import check as qp_check
 from mcplan.util.qp_status import SOLVED
 from mcplan.whole_body.declaration import Declaration, add_gradient
 from mcplan.whole_body.rows.block import Gradient
@@ -36,8 +36,8 @@ class Residuals(NamedTuple):
     stationarity: float = float("nan")
 
 
-STATIONARITY = 1e-4
-"""Relative gradient of the Lagrangian beyond which a point is not accepted as the minimiser."""
+MAX_STATIONARITY = 1e-4
+"""Largest relative gradient of the Lagrangian with which a point is accepted as the minimiser."""
 
 
 class Solution:
@@ -45,7 +45,7 @@ class Solution:
 
     Parameters
     ----------
-    binding : filled tables of the program.
+    binding : kernel tables of the filled program.
     vd, tau, f : (nv,), (n,), (unknowns,) contiguous, owned by the caller.
     objective : value of the cost.
 
@@ -54,14 +54,14 @@ class Solution:
     vd : (nv,) time derivative of the velocity.
     tau : (n,) joint torques.
     f : (unknowns,) force unknowns, contact by contact in the order of ``patches``.
-    patches : of the contacts.
-    status : 0 solved, 1 slack form, 2 damped hold.
+    patches : patches of the contacts, in the order of the program.
+    status : 0 solved, 1 slack form, 2 damped hold; see `mcplan.util.qp_status`.
     motion, contact, inequality, stationarity : see `Residuals`; the last two may be set by a caller that has
-        user-defined constraints or multipliers. In the slack form they are the violations.
+        user-defined constraints or multipliers. In the slack form the first three are the violations.
     objective : value of the cost.
-    solve_time : s, computing time of ``solve``.
+    solve_time : computing time of ``solve``, s.
     message : reason why the declared program was not solved; empty if it was.
-    conflicts : rows that exclude each other, if that was looked for.
+    conflicts : constraints that would have to be relaxed, if the failure was explained.
     """
 
     def __init__(self, binding: BoundTables, vd: Array, tau: Array, f: Array, objective: float):
@@ -70,11 +70,11 @@ class Solution:
         self.conflicts: tuple = ()
         self.stationarity = float("nan")
         self._binding, self.patches = binding, binding.patches
-        self._forces, self._wrenches = np.empty((binding.count, 3)), np.empty((len(binding.patches), 6))
+        self._forces, self._wrenches = np.empty((binding.point_count, 3)), np.empty((len(binding.patches), 6))
         residual = binding.residual
-        qp_answer.answer(*binding.check_arguments, vd, tau, f, residual, self._forces, self._wrenches)
+        qp_check.answer(*binding.check_arguments, vd, tau, f, residual, self._forces, self._wrenches)
         self.motion, self.contact, self.inequality, self._bias, self._acceleration = residual[
-            : qp_answer.RESIDUALS
+            : qp_check.RESIDUALS
         ].tolist()
 
     @property
@@ -84,7 +84,7 @@ class Solution:
 
     @property
     def residuals(self) -> Residuals:
-        """The residuals."""
+        """All residuals of the solution."""
         return Residuals(self.motion, self.contact, self.inequality, self.stationarity)
 
     @property
@@ -93,58 +93,60 @@ class Solution:
         return max(self.contact, self.inequality)
 
     def is_wrong(self, tolerance: float, hard_only: bool = False) -> bool:
-        """Whether it fails the residual check; with ``hard_only`` only the equation of motion counts."""
-        size = max(1.0, self._acceleration)
-        wrong = not self.motion <= tolerance * max(1.0, self._bias)
+        """Whether the solution fails the residual check; with ``hard_only`` only the equation of motion counts."""
+        scale = max(1.0, self._acceleration)
+        fails = not self.motion <= tolerance * max(1.0, self._bias)
         if not hard_only:
-            wrong |= not self.contact <= tolerance * size or not self.inequality <= 2 * tolerance * size
-        return wrong or self.stationarity > STATIONARITY
+            fails |= not self.contact <= tolerance * scale or not self.inequality <= 2 * tolerance * scale
+        return fails or self.stationarity > MAX_STATIONARITY
 
     @cached_property
     def forces(self) -> dict[str, Array]:
         """Forces of the environment at the contact points by patch: (k, 3), world axes, N."""
-        return dict(zip(self.patches, map(self._forces.__getitem__, self._binding.vectors), strict=True))
+        return dict(zip(self.patches, map(self._forces.__getitem__, self._binding.point_slices), strict=True))
 
     @cached_property
     def wrenches(self) -> dict[str, Array]:
-        """Their wrench at the patch origin by patch: (6,), world axes."""
+        """Wrench of the environment by patch: (6,), at the patch origin, world axes."""
         return dict(zip(self.patches, self._wrenches, strict=True))
 
     @cached_property
     def unknowns(self) -> dict[str, Array]:
         """Force unknowns of the program by patch, in the contact's axes."""
-        return dict(zip(self.patches, map(self.f.__getitem__, self._binding.places), strict=True))
+        return dict(zip(self.patches, map(self.f.__getitem__, self._binding.force_slices), strict=True))
 
 
-AT_BOUND = 1e-5
-"""N m: a torque this close to its limit counts as active at the limit."""
+LIMIT_TOLERANCE_NM = 1e-5
+"""A torque nearer to its limit than this counts as at the limit (N m)."""
 
 
 def stationarity(
     d: Declaration, data: dict[str, Array], vd: Array, tau: Array, f: Array, duals: dict[str, Array]
 ) -> float:
-    """Return the largest entry of the Lagrangian's gradient over the largest of its terms, from the arrays only.
+    """Return the largest entry of the Lagrangian's gradient over the largest of its terms, computed without CVXPY.
 
     Parameters
     ----------
     d, data : the declared problem and the values of its parameters.
-    vd, tau, f : the point.
-    duals : multipliers by name of the rows.
+    vd, tau, f : the point: accelerations, torques and force unknowns.
+    duals : name of the rows -> multipliers.
     """
     gradient = Gradient()
     add_gradient(data, d.structure.settings.torque_weight, vd, tau, f, gradient)
     for block in d.blocks:
         block.add_gradient(data, duals, gradient)
     limit, on_tau = np.array(d.structure.torque), np.sum(gradient.tau, axis=0)
-    free = np.where(
-        tau > limit - AT_BOUND, np.maximum(on_tau, 0), np.where(tau < AT_BOUND - limit, np.minimum(on_tau, 0), on_tau)
+    projected = np.where(
+        tau > limit - LIMIT_TOLERANCE_NM,
+        np.maximum(on_tau, 0),
+        np.where(tau < LIMIT_TOLERANCE_NM - limit, np.minimum(on_tau, 0), on_tau),
     )
-    size = max(1.0, float(np.max(np.abs(duals["motion"]))))
-    return max(_relative(gradient.vd), float(np.max(np.abs(free))) / size, _relative(gradient.f))
+    scale = max(1.0, float(np.max(np.abs(duals["motion"]))))
+    return max(_relative(gradient.vd), float(np.max(np.abs(projected))) / scale, _relative(gradient.f))
 
 
 def _relative(terms: list[Array]) -> float:
-    """Return the largest entry of a sum over the largest of its terms (or 1)."""
+    """Return the largest entry of a sum over the largest entry of its terms, which counts as 1 at least."""
     if not terms:
         return 0.0
     return float(np.max(np.abs(np.sum(terms, axis=0)))) / max(1.0, *(float(np.max(np.abs(t))) for t in terms))

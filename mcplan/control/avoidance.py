@@ -335,6 +335,7 @@ def _new_state(
     max_candidates = pairs + (MOST - 1) * surface_pairs
 
     def integers(size: int, value: int = 0) -> np.ndarray:
+        """Return an integer array filled with a value."""
         return np.full(size, value, np.int64)
 
     targets = bundle.AvoidanceTargets(

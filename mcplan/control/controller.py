@@ -267,6 +267,7 @@ class WholeBodyController:
         return Measurement(t - self.machine.start_time - delay, *self._lazy_values)
 
     def _error(self, name: str) -> float:
+        """Return the tracking error of the centre of mass (m) or of a patch (m, with rotations times a lever arm)."""
         terms, motion, t = self.terms, self.motion, self._t
         if name == "com":
             return float(np.linalg.norm(terms.com - motion.com.sample(t).value))
@@ -275,10 +276,12 @@ class WholeBodyController:
         return float(np.hypot(np.linalg.norm(frame.p - reference.p), ROTATION_LEVER_M * np.linalg.norm(rotation)))
 
     def _height(self, patch: str) -> float:
+        """Return the distance of a patch from the contact that it moves to, along the normal (m)."""
         frame, contact = self.terms.frame(patch), self.motion.targets[patch]
         return height_over(contact, frame.p - contact.rolled(frame.R))
 
     def _speed(self, name: str) -> float:
+        """Return the speed of the centre of mass, of the fastest joint, or of a patch."""
         if name == "com":
             return float(np.linalg.norm(self.terms.com_velocity))
         if name == "joints":
@@ -309,6 +312,7 @@ class WholeBodyController:
         return self._normal_force(patch, self._wrenches)
 
     def _normal_force(self, patch: str, wrenches: Mapping[str, np.ndarray]) -> float:
+        """Return the normal force of a patch in the given wrenches (N)."""
         wrench, loaded = wrenches.get(patch), self.motion.contacts.get(patch)
         contact = self.motion.targets.get(patch) if loaded is None else loaded.contact
         if wrench is None or contact is None:
@@ -327,6 +331,7 @@ class WholeBodyController:
         return max(self._required_limit(patch, wrenches) for wrenches in (self._wrenches, self._commanded))
 
     def _required_limit(self, patch: str, wrenches: Mapping[str, np.ndarray]) -> float:
+        """Return the force limit (N) that just permits the wrench of a contact."""
         force, loaded = self._normal_force(patch, wrenches), self.motion.contacts[patch]
         contact, wrench = loaded.contact, wrenches.get(patch)
         if contact.kind != "grasp" or wrench is None:

@@ -14,6 +14,7 @@ from typing import NamedTuple, Protocol
 from mcplan.settings.states import Until
 
 EMPTY: Mapping[str, float] = MappingProxyType({})
+"""Default of the measured quantities: no values."""
 
 INTERRUPTION_FACTOR = 0.1
 """An interruption subtracts this fraction of its length from the total time of `HeldInTotal`."""

@@ -109,6 +109,7 @@ class HandledObjects:
         return [self._support_constraint(t, name, motion, terms) for name in motion.object_supports]
 
     def _support_constraint(self, t: float, name: str, motion: Motion, terms: SystemTerms) -> ContactConstraint:
+        """Return the constraint of an object on its support at time t (s), with its friction and force limit."""
         loaded, path, cached = motion.object_supports[name], motion.objects.get(name), self._support_contacts.get(name)
         if cached is None or cached.loaded is not loaded or cached.path is not path:
             cached = self._support_contacts[name] = self._support_contact(t, name, loaded, path)
@@ -122,6 +123,7 @@ class HandledObjects:
         return constraint
 
     def _support_contact(self, t: float, name: str, loaded: LoadedContact, path: LimbPath | None) -> "_SupportContact":
+        """Make the constraint of an object on its support: at rest, or sliding along a path."""
         support, kd = loaded.contact, damping(self.settings.gains.contact_kp, None)
         if path is None:
             return _SupportContact(loaded, path, ContactConstraint(support, 0.0, kd))
@@ -212,6 +214,7 @@ class _SupportContact(NamedTuple):
 
 
 def _body(thing: FreeObject) -> FreeBody:
+    """Return the rigid body of an object, with uniform density."""
     com, inertia = shape_inertia(thing.shape, thing.mass)
     return FreeBody(thing.name, thing.mass, com, np.diag(inertia))
 

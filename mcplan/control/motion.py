@@ -99,6 +99,7 @@ def angular_momentum_along(robot: Robot, segment: Segment) -> Spline:
 
 
 def _angular_momentum_at(robot: Robot, segment: Segment, s: np.ndarray) -> np.ndarray:
+    """Return the angular momentum (k, 3) of a segment at path parameters s (k,), per unit of path rate."""
     samples = [segment.posture.sample(at) for at in s.tolist()]
     maps = robot.centroidal_momentum_matrix(np.array([x.q for x in samples]))[:, 3:]
     return np.einsum("kij,kj->ki", maps, np.array([x.v for x in samples]))
@@ -126,8 +127,10 @@ Path = LimbPath | PosturePath | TimedPath | Descent | StepPath
 """The reference of a limb."""
 
 AnyPosture = PostureSpline | TimedPath
+"""Reference of the whole posture."""
 
 ZERO = np.zeros(3)
+"""Zero displacement."""
 
 
 class Motion:
@@ -452,6 +455,7 @@ class Motion:
         return detects_touch(contact, self.settings)
 
     def _hold_pose(self, pose: Pose, t: float) -> LimbPath:
+        """Return the reference of a patch that stays at a pose from time t (s) on."""
         return LimbPath(pose, pose, np.zeros(3), np.zeros(3), self.timing, t)
 
     def _is_last_of_limb(self, patch: str) -> bool:

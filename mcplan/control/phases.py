@@ -27,8 +27,10 @@ COM_REST_SPEED_M_S, JOINT_REST_SPEED_RAD_S = 0.02, 0.02
 """Speeds of centre of mass and joints below which they are at rest: a motion ends with the first, the run with both."""
 
 TOUCH_ERROR_M = {"rigid": 5e-4, "compliant": 4e-3}
+"""Position error below which a patch counts as touching without a measured force, by contact model."""
+
 TOUCH_SPEED_M_S = {"rigid": 5e-3, "compliant": 0.02}
-"""Position error and speed below which a patch counts as touching without a measured force, by contact model."""
+"""Speed below which a patch counts as touching without a measured force, by contact model."""
 
 TOUCH_TIME_S = 3e-3
 """Total time with the touch force measured after which a patch counts as touching a compliant support."""
@@ -618,6 +620,7 @@ def _with_joints(motion: Motion, q: np.ndarray, posture: str | Joints) -> np.nda
 
 
 def _end_pose(start: Pose, move: LimbMove) -> Pose:
+    """Return the pose to which a custom state moves a limb."""
     if move.to is not None:
         return move.to.R, move.to.p
     return start[0], start[1] + np.array(move.by)
@@ -639,6 +642,7 @@ def phases_of(plan: Plan) -> list[Phase]:
 
 
 def _phases_of_stance(k: int, plan: Plan, next_contacts: tuple[Contact, ...]) -> list[Phase]:
+    """Return the phases that lead to stance k; ``next_contacts`` are those that its limb closes next."""
     stance = plan.stances[k]
     assert stance.transition is not None
     patch, segments = stance.moved, stance.transition.segments
@@ -690,4 +694,5 @@ def phases_of_transport(stance: int, segment: Segment, before: Environment, afte
 
 
 def _support_contact(name: str, scene: Environment) -> Contact | None:
+    """Return the contact of an object with its support; None if it is held in the air."""
     return resting_contact(next(thing for thing in scene.objects if thing.name == name), scene)

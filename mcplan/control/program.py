@@ -58,6 +58,7 @@ def find_target(states: Sequence[State], jump: Jump, index: int) -> int | None:
     matches = [k for k, state in enumerate(states) if _has_name(state, jump.state, jump.stance)]
 
     def rank(k: int) -> tuple[bool, bool, int]:
+        """Return the order of preference of state k."""
         return states[k].phase.stance != stance, k <= index, abs(k - index)
 
     return min(matches, key=rank, default=None)
@@ -135,6 +136,7 @@ def _insert_state(states: list[State], spec: StateSpec, k: int, report: Report) 
 
 
 def _check_jumps(states: list[State], spec: StateSpec, scenario: Scenario, k: int, report: Report) -> None:
+    """Report transitions for criteria that cannot end a state, and to unknown states."""
     for i in (i for i, state in enumerate(states) if _has_name(state, spec.state, spec.stance)):
         until = states[i].until or states[i].phase.until(scenario.control)
         labels = labels_of(until)
@@ -182,6 +184,7 @@ def _has_name(state: State, name: str, stance: int | None) -> bool:
 
 
 def _unknown_state_message(states: Sequence[State], name: str, stance: int | None, further: Sequence[str] = ()) -> str:
+    """Return the message that no state has this name, with the known names."""
     if stance is not None and any(_has_name(state, name, None) for state in states):
         has = sorted({state.phase.stance for state in states if _has_name(state, name, None)})
         return f"there is no state `{name}` in stance {stance}, but in: {', '.join(map(str, has))}"

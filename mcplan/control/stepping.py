@@ -435,6 +435,7 @@ class Stepping:
         return None
 
     def _restore_at(self, stance: int, successor: int) -> Diversion:
+        """Return the phases that restore a stance, and the state to continue with."""
         return Diversion([Regain(stance), Restore(stance, self.stances[stance])], successor)
 
     def _step_back(self, t: float, terms: Terms, motion: Motion, machine: Machine) -> Diversion | None:

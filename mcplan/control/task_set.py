@@ -295,6 +295,7 @@ class TaskSet:
         self.objects.apply_gains(s)
 
     def _update_references(self, t: float, motion: Motion) -> None:
+        """Write the references at time t (s) into the tasks."""
         com, posture = motion.com.sample(t), motion.posture.sample(t)
         self.com.position, self.com.velocity, self.com.acceleration = com
         self.posture.position, self.posture.velocity = posture.q[7:], posture.v[6:]

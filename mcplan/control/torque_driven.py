@@ -42,6 +42,8 @@ class TorqueController(Protocol):
 
 
 class _Phase(NamedTuple):
+    """The only phase of a run with a custom controller."""
+
     name: str = PHASE
     stance: int = 0
 
@@ -62,6 +64,8 @@ class _Machine:
 
 
 class _ComSample(NamedTuple):
+    """Position of the centre of mass (3,)."""
+
     value: np.ndarray
 
 

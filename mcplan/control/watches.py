@@ -99,6 +99,7 @@ class SlipDetector:
         return _tangential_norm(R @ (centre.B @ V), _normal(contact, frame.R)) >= self._min_speed
 
     def _reduce_friction(self, t: float, terms: Terms, motion: Motion, patch: str, measured: float) -> None:
+        """Reduce the friction coefficient of a sliding contact, and hold the patch at its present pose."""
         loaded = motion.contacts[patch]
         planned = loaded.contact.friction
         usable = min(planned, loaded.friction)

@@ -202,6 +202,7 @@ class TimedPath:
         return self._at(*self._timing.at(t))
 
     def _at(self, s: float, rate: float, change: float) -> Any:
+        """Return the sample of the path at s, with time derivatives for ``rate`` sd and ``change`` sdd."""
         x = self.path.sample(s)
         if isinstance(x, PoseSample):
             v, a = x.velocity, x.acceleration
@@ -235,6 +236,7 @@ class TimedPath:
         return self._time_at(self.path.approach_time)  # type: ignore[union-attr]
 
     def _time_at(self, s: float) -> float:
+        """Return the time (s) at which the path parameter is s."""
         return self.start_time + self._timing.delay + self.law.time_of(s)
 
 

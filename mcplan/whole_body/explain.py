@@ -80,10 +80,12 @@ class Explanation:
         return tuple(sorted((c for c in conflicts if c.amount > threshold), key=lambda c: -c.amount))
 
     def _torques(self) -> Iterator[Conflict]:
+        """Yield the torques beyond their limits."""
         for name, excess in zip(self._joints, np.abs(np.asarray(self._torque.value)), strict=True):
             yield Conflict(f"torque limit of {name}", float(excess), "N m")
 
     def _rows(self, contacts: Sequence[ContactConstraint], limits: Sequence[str]) -> Iterator[Conflict]:
+        """Yield the conflicts of all blocks of rows."""
         d = self._d
         slack = {name: np.asarray(variable.value) for name, variable in self._slack.items()}
         force = np.zeros(0) if d.force is None else np.asarray(d.force.value)
@@ -92,6 +94,7 @@ class Explanation:
             yield from block.conflicts(failure)
 
     def _user_rows(self) -> Iterator[Conflict]:
+        """Yield the violations of user-defined constraints."""
         for constraint, slack in self._extra:
             amount = float(np.max(np.abs(np.atleast_1d(np.asarray(slack.value)))))
             yield Conflict(f"added constraint {constraint.label or str(constraint)}", amount, "")

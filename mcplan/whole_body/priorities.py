@@ -101,6 +101,7 @@ class HigherLevelRows:
 
 
 def _matrix(task: Task, terms: Terms) -> Array:
+    """Return the matrix (m, nv) of a task, also if it is diagonal."""
     A, _ = task.rows(terms)
     return np.eye(len(terms.v))[A] if task.diagonal else np.asarray(A)
 
@@ -181,6 +182,7 @@ class PrioritisedQP:
             rows_above += sum(task.dimension for task in group)
 
     def _groups(self, tasks: Sequence[Task]) -> list[list[Task]]:
+        """Return the tasks of each level; ``InputError`` if their priorities differ from the declared ones."""
         if priorities_of(tasks) not in ([], self.levels):
             raise InputError(f"tasks have the priorities {priorities_of(tasks)}, the declared program {self.levels}")
         for task in tasks:
@@ -207,6 +209,7 @@ class PrioritisedQP:
         self._update(0)
 
     def _update(self, k: int) -> None:
+        """Fill the program of level k with the inputs of the tick and the results of the levels above."""
         terms, contacts, groups, tau_ext, previous, limits, *references = self._inputs
         higher_rows = self._higher_rows[k]
         if higher_rows is not None:
@@ -266,12 +269,14 @@ class PrioritisedQP:
             problem.rehearse()
 
     def _complete(self) -> Solution:
+        """Return the solution of the last level, with the time of all levels."""
         last = self.solutions[-1]
         last.solve_time = sum(solution.solve_time for solution in self.solutions)
         return last
 
 
 def _add_rows(limits: Sequence[AccelerationLimit], higher_rows: HigherLevelRows | None) -> list[AccelerationLimit]:
+    """Return the limits together with the rows of the higher levels."""
     return [*limits] if higher_rows is None else [*limits, higher_rows]
 
 

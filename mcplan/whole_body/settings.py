@@ -26,6 +26,7 @@ SOLVERS: Final = MappingProxyType(
 """Options of each solver called through CVXPY, with which its solutions pass the residual check."""
 
 MIXED: Final = "mixed"
+"""Form of the equation of motion in mixed velocities."""
 FORMS: Final = get_args(Form)
 """Forms of the equation of motion: `mixed`, and those of S0 eq. 36 to 38 (S0: docs/sources.md); see `forms`."""
 

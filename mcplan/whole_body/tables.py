@@ -157,6 +157,7 @@ class BoundTables:
         return start
 
     def _make_task_table(self, tasks: Sequence[Task]) -> np.ndarray:
+        """Return the table of the tasks with a kernel, and collect those without one."""
         table, row = [], 0
         for task in tasks:
             rows = slice(row, row + (0 if task.diagonal else task.dimension))
@@ -192,6 +193,7 @@ class BoundTables:
         return table
 
     def _frame(self, name: str) -> int:
+        """Return the index of a frame among the terms."""
         self.terms.frame(name)  # raises an error if it is unknown
         return self.terms.frame_names.index(name)
 

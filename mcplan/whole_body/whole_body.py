@@ -320,11 +320,13 @@ class WholeBodyQP:
             self.fast.compiled.write_back()
 
     def _filled_tables(self) -> BoundTables:
+        """Return the tables; ``InputError`` if the program is not filled."""
         if not self._filled or self._tables is None:
             raise InputError("the whole-body program is solved after its update")
         return self._tables
 
     def _accept(self, answer: Solution, start: float) -> Solution:
+        """Complete a solution of the declared program, and count it."""
         self._successes += 1
         self._is_explained = self._is_explained and self._successes < CALM_TICKS
         return self._finish(answer, start)
@@ -338,6 +340,7 @@ class WholeBodyQP:
         return self._solve_form(tables, self.problem, self._has_only_declared_rows)
 
     def _solve_compiled(self, tables: BoundTables, fast: FastForm, prove: bool) -> tuple[str, Solution | None]:
+        """Solve the compiled form; return the reason of a failure, or a solution that passed the residual check."""
         status = fast.solve(prove)
         if status != cp.OPTIMAL:
             return status, None
@@ -378,10 +381,12 @@ class WholeBodyQP:
         return (f"{status}, but {answer.residuals}", None) if fails else ("", answer)
 
     def _point(self) -> tuple[Array, Array, Array]:
+        """Return vd, tau and f of the CVXPY variables."""
         f = np.zeros(0) if self.force is None else np.array(self.force.value)
         return np.array(self.vd.value), np.array(self.tau.value), f
 
     def _explain(self) -> tuple[Conflict, ...]:
+        """Return the conflicts of the failed program, if the settings ask for an explanation."""
         mode = self.settings.explain
         if mode == "never" or (mode == "first" and self._is_explained):
             return ()

@@ -11,8 +11,8 @@ from scipy.spatial.transform import Rotation
 from mcplan.collision.model import ALLOWED_PENETRATION, CollisionModel
 from mcplan.control import avoidance as control_avoidance
 from mcplan.control.avoidance import (
+    MAX_JERK_M_S3,
     MIN_DISTANCE_M,
-    ONSET,
     PASSING_OVERLAP_M,
     PLAN_TOLERANCE_M,
     RESPONSE_TIME_S,
@@ -92,14 +92,14 @@ def test_what_a_hand_that_comes_on_is_asked_for_rises_bit_by_bit(hrp2, monkeypat
     v[:3] = -0.3 * away
     terms.update(q, v)
     motion = Motion(hrp2, environment, settings, q)
-    for onset in (ONSET, np.inf):
+    for onset in (MAX_JERK_M_S3, np.inf):
         monkeypatch.setattr(control_avoidance, "MAX_JERK_M_S3", onset)
         limit = Avoidance(hrp2, environment, settings, 1e-3)
         most[onset] = []
         for _ in range(60):
             limit.update(terms, motion)
             most[onset].append(limit.rows(terms)[1].max())
-    slow, sudden = most[ONSET], most[np.inf]
+    slow, sudden = most[MAX_JERK_M_S3], most[np.inf]
     assert sudden[0] > 5.0
     np.testing.assert_allclose(slow[:5], np.arange(1, 6))
     assert np.diff(slow).max() < 1.0 + 1e-9

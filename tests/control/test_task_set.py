@@ -126,7 +126,8 @@ def test_joints_that_move_much_count_in_proportion_in_the_posture(robot):
 
 
 @pytest.mark.parametrize(
-    ("pace", "braking"), [(None, QPSettings.braking), ({"acceleration": 25.0}, 25.0), ({"acceleration": 1e4}, 500.0)]
+    ("pace", "braking"),
+    [(None, QPSettings.limit_deceleration), ({"acceleration": 25.0}, 25.0), ({"acceleration": 1e4}, 500.0)],
 )
 def test_joints_near_their_limits_brake_as_hard_as_the_pace_lets_them(robot, pace, braking):
     assert tasks_of(robot, ControlSettings(pace=pace)).pool.settings.braking == braking

@@ -31,7 +31,7 @@ def test_a_robot_pulled_up_names_the_unilateral_forces_and_the_amount(standing):
     lift = standing.terms.frame("BODY").J.T @ np.r_[0, 0, 800.0, 0, 0, 0]
     _, s = solve(standing, soles(standing), lambda qp: ([], [qp.vd == 0]), lift)
     assert s.status == 1
-    total = sum(c.amount for c in s.conflicts if c.what.startswith("unilateral force at"))
+    total = sum(c.amount for c in s.conflicts if c.name.startswith("unilateral force at"))
     weight = 9.81 * standing.robot.mass
     assert total == pytest.approx(800 - weight, rel=0.01)
     assert "unilateral force at" in s.message
@@ -49,7 +49,7 @@ def test_an_overloaded_joint_is_named_with_its_excess(standing):
 
     _, s = solve(standing, soles(standing), still, push)
     assert s.status == 1
-    named = [c for c in s.conflicts if c.what == "torque limit of RARM_JOINT3"]
+    named = [c for c in s.conflicts if c.name == "torque limit of RARM_JOINT3"]
     _, free = solve(standing, soles(standing), still, push * 0.05)
     needed = free.tau[joint] - 950.0
     assert named[0].amount == pytest.approx(abs(needed) - arm, abs=0.1)
@@ -61,7 +61,7 @@ def test_contradicting_contacts_are_named(standing):
     contacts[0].p = contacts[0].p + np.array([0, 0, 40.0])
     _, s = solve(standing, contacts)
     assert s.status == 1
-    assert any("left_sole" in c.what or "LEG" in c.what for c in s.conflicts)
+    assert any("left_sole" in c.name or "LEG" in c.name for c in s.conflicts)
     assert s.residuals.contact > 1
 
 

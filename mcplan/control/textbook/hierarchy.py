@@ -138,6 +138,7 @@ def _row_space(A: np.ndarray) -> np.ndarray:
 
 
 def _as_arrays(levels: Sequence[Level]) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Return the levels as arrays, with their shapes checked."""
     parts = [(np.atleast_2d(np.asarray(A, float)), np.atleast_1d(np.asarray(b, float))) for A, b in levels]
     if not parts:
         raise InputError("expected at least one level")

@@ -149,6 +149,7 @@ def selections(axes: ArrayLike, motion: ArrayLike) -> tuple[np.ndarray, np.ndarr
 
 
 def _constant(force: ArrayLike) -> Force:
+    """Return a constant force as a function of time."""
     wrench = np.asarray(force, float)
     if wrench.shape != (6,):
         raise InputError(f"force has the shape {wrench.shape}; expected (6,): force, then moment")

@@ -103,6 +103,7 @@ def fill_efforts(
 def _contact_of(
     patch: str, contacts: Sequence[ContactConstraint], slices: Sequence[slice]
 ) -> tuple[ContactConstraint, slice]:
+    """Return the contact of a patch, and its slice of the force unknowns."""
     for contact, place in zip(contacts, slices, strict=True):
         if contact.patch == patch:
             return contact, place

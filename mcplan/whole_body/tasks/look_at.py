@@ -118,6 +118,7 @@ class LookAtTask:
         return J, link.velocity[3:] - direction_rate, bias
 
     def _direction(self, terms: Terms) -> tuple[Array, float]:
+        """Return the unit vector from eye to target (world), and their distance, at least the minimum (m)."""
         d = self._target(terms).p - self._eye(terms).p
         distance = float(np.linalg.norm(d))
         if distance < 1e-9:
@@ -155,5 +156,6 @@ def _point(terms: Terms, name: str, offset: Array) -> Point:
 
 
 def _cross_matrix(a: Array) -> Array:
+    """Return the matrix of the cross product with ``a`` (3,)."""
     x, y, z = a
     return np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])

@@ -187,10 +187,10 @@ class Avoidance:
             for k, (name, (_, p)) in enumerate(objects.items()):
                 i = self._model.place[name]
                 self._targets.column[i], self._targets.middle[i] = self._robot.nv + 6 * k, p
-        near = avoid(shapes, self._constants, self._state, terms.q, terms.v, self._tick)
-        if near == NOT_FINITE:
+        count = avoid(shapes, self._constants, self._state, terms.q, terms.v, self._tick)
+        if count == NOT_FINITE:
             raise InputError("q of the collision avoidance is not finite")
-        self._near_count = near
+        self._near_count = count
 
     @property
     def dimension(self) -> int:
@@ -279,12 +279,12 @@ class Avoidance:
 
     def _ends(self, knots: Knots, objects: Mapping[str, Pose]) -> _Ends:
         """Compute the distances at both ends of a motion."""
-        goal, near = np.full(len(self._model.pairs), self._clearance), np.zeros(0, np.int64)
+        goal, pairs_at_end = np.full(len(self._model.pairs), self._clearance), np.zeros(0, np.int64)
         for q in (knots[0], knots[-1]):
             pairs, distance = self._model.nearer(q, self._margin, objects)
             goal[pairs] = np.minimum(goal[pairs], self._allowed_distance(distance))
-            near = pairs[distance < self._clearance + PLAN_TOLERANCE_M]
-        return _Ends(knots, goal, near)
+            pairs_at_end = pairs[distance < self._clearance + PLAN_TOLERANCE_M]
+        return _Ends(knots, goal, pairs_at_end)
 
     def _relax_goals(self, sample: PostureSample) -> None:
         """Lower goals to the distances at one sample of the motion, and store its approach speeds."""
@@ -297,8 +297,8 @@ class Avoidance:
 
     def _allowed_distance(self, distance: np.ndarray) -> np.ndarray:
         """Return the goals of pairs with planned distances (k,); infinity where the clearance applies."""
-        near = distance < self._clearance + PLAN_TOLERANCE_M
-        return np.where(near, np.clip(distance - PLAN_TOLERANCE_M, MIN_DISTANCE_M, self._clearance), np.inf)
+        is_near = distance < self._clearance + PLAN_TOLERANCE_M
+        return np.where(is_near, np.clip(distance - PLAN_TOLERANCE_M, MIN_DISTANCE_M, self._clearance), np.inf)
 
     def _relax_braking(self) -> None:
         """Allow pairs the braking deceleration that the sampled motion needs."""

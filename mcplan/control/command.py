@@ -31,15 +31,15 @@ class Command(NamedTuple):
     ----------
     vd : (6+n,) accelerations.
     tau : (n,) joint torques (N m).
-    wrenches : by patch in contact, (6,) at the patch origin in world axes (N, N m).
-    forces : by patch in contact, (k,3) at the contact's points in world axes (N); none for a grasp.
-    status : of the quadratic program, see `mcplan.util.qp_status`.
+    wrenches : patch in contact -> wrench (6,) at the patch origin in world axes (N, N m).
+    forces : patch in contact -> forces (k,3) at the contact's points in world axes (N); none for a grasp.
+    status : status of the quadratic program, see `mcplan.util.qp_status`.
     phase : name of the phase of the state machine, and the stance of the plan that it leads to.
     active : patches in contact.
     message : reason why the status is not SOLVED.
     timing : computing time of parts of the step (s), by name.
     object_vd : (O,6) accelerations of the scene's objects; None when the plan handles none.
-    object_loads : by handled object, the point forces on it.
+    object_loads : handled object -> point forces on it.
     violation : largest constraint violation of the program: m/s², rad/s², N.
     """
 

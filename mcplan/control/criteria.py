@@ -96,8 +96,8 @@ class Threshold:
     ----------
     label : text returned when the criterion is met.
     quantity : field of `Measurement`: ``error``, ``speed``, ``force`` or ``height``.
-    name : of the task or patch.
-    bound : in the unit of the quantity.
+    name : name of the task or patch.
+    bound : bound of the quantity, in its unit.
     at_least : whether the quantity must be at least the bound, else at most.
     default : value of a name that does not exist: no error, no force, infinite height.
     """

@@ -36,7 +36,7 @@ class HandledObjects:
 
     Parameters
     ----------
-    plan : its contacts determine which objects are handled.
+    plan : the plan, whose contacts determine which objects are handled.
     settings : settings of the controller.
     dt : control period, s.
 

@@ -186,9 +186,9 @@ class PlannedForces:
 
     Parameters
     ----------
-    plan : with the contact wrenches of its stances.
+    plan : the plan, with the contact wrenches of its stances.
     dt : control period (s).
-    settings : with the pressure margin inside the edges of patches.
+    settings : controller settings, with the pressure margin inside the edges of patches.
     """
 
     def __init__(self, plan: Plan, dt: float, settings: ControlSettings):

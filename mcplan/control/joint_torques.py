@@ -90,7 +90,7 @@ class JointFriction:
 
     Parameters
     ----------
-    robot : with damping d (N m s/rad) and friction c (N m) of its joints.
+    robot : robot, with damping d (N m s/rad) and friction c (N m) of its joints.
     share : fraction that is compensated, 0 to 1.
     dt : control period (s).
     """

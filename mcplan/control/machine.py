@@ -35,7 +35,7 @@ class Machine:
 
     Parameters
     ----------
-    states : in order. A phase without a state gets its default criterion, and leads to the next one.
+    states : states or phases, in order. A phase gets its default criterion, and leads to the next state.
     motion : references and contacts that the phases set.
 
     Attributes

@@ -149,13 +149,13 @@ class Motion:
     ----------
     com : CoM reference (m).
     posture : whole-body posture reference; its base orientation is the reference of the trunk.
-    limbs : by patch, the reference of a patch frame that swings or is held in the air.
-    contacts : by patch, in the order of the robot's patches.
-    released : by patch, the contact that a patch in ``limbs`` has just left and not moved away from yet.
-    targets : by patch, the contact to which a patch in ``limbs`` moves.
+    limbs : patch that swings or is held in the air -> reference of its frame.
+    contacts : patch -> its closed contact, in the order of the robot's patches.
+    released : patch in ``limbs`` that has not moved since its contact opened -> this contact.
+    targets : patch in ``limbs`` -> the contact to which it moves.
     waiting_patches : patches in ``targets`` that must not touch before another patch of their limb does.
-    objects : by name, the reference of an object that moves or is held in the air.
-    object_supports : by name of an object, the contact with its support.
+    objects : object that moves or is held in the air -> its reference.
+    object_supports : object -> the contact with its support.
     held_objects : names of the objects that only the robot's contacts hold.
     clock : reference clock; slows time-parameterized motions down while the robot lags behind.
     passing : whether the motion begins or ends without rest; then the reference clock must not slow down.
@@ -298,9 +298,9 @@ class Motion:
             None if timing is None else TimedRate(self.momentum_curve(segment), timing, t, self.clock)
         )
         reaching = {self.robot.patches[course.patch].limb for course in segment.courses if course.target is not None}
-        old = {name: path.sample(t) for name, path in self.limbs.items()}
+        samples = {name: path.sample(t) for name, path in self.limbs.items()}
         limbs: dict[str, Path] = {}
-        for name, sample in old.items():
+        for name, sample in samples.items():
             if segment.course(name) is None and self.robot.patches[name].limb not in reaching:
                 path = PosturePath(
                     self.robot, name, posture, sample.p, None, ZERO, ZERO, self.timing, posture.start_time,
@@ -308,9 +308,9 @@ class Motion:
                 )  # fmt: skip
                 limbs[name] = path if timing is None else TimedPath(path, timing, t, self.clock)
         for course in segment.courses:
-            known = old.get(course.patch)
-            R, p = place(course.patch) if known is None else (known.R, known.p)
-            tightness = 0.0 if known is None else known.tightness
+            present = samples.get(course.patch)
+            R, p = place(course.patch) if present is None else (present.R, present.p)
+            tightness = 0.0 if present is None else present.tightness
             limbs[course.patch] = self._path(course, segment, posture, t, (R, p), tightness)
             if course.target is not None:
                 self.targets[course.patch] = course.target

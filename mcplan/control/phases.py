@@ -82,7 +82,7 @@ class Phase:
     stance : index of the stance of the plan that the phase leads to.
     verb : first word of its name.
     effect : description of its action, for listings.
-    subjects : patches or objects concerned.
+    subjects : names of the patches or objects of the phase.
     """
 
     verb = ""
@@ -91,7 +91,7 @@ class Phase:
 
     @property
     def subjects(self) -> tuple[str, ...]:
-        """Patches or objects concerned."""
+        """Names of the patches or objects of the phase."""
         return ()
 
     @property
@@ -556,7 +556,7 @@ class CustomPhase(Phase):
     ----------
     stance : index of the stance with the present contacts.
     title : name of the state.
-    action : its references and force limits.
+    action : references and force limits of the state.
     criterion : termination criterion.
     """
 

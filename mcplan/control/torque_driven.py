@@ -36,7 +36,7 @@ class TorqueController(Protocol):
         ----------
         t : s.
         terms : state ``terms.q``, ``terms.v`` and its dynamics, with the frames that ``frames`` names.
-        wrenches : by patch in contact (6,), as measured during the last step: N, N m, world axes.
+        wrenches : patch in contact -> wrench (6,) measured during the last step: N, N m, world axes.
         """
         ...
 
@@ -87,7 +87,7 @@ class TorqueDriven:
     ----------
     plan : Plan; its first stance defines the patches in contact.
     controller : computes the torques.
-    duration : of the run (s).
+    duration : duration of the run (s).
     """
 
     def __init__(self, plan: Plan, controller: TorqueController, duration: float):

@@ -16,7 +16,7 @@ from mcplan.motion.spline import ReferenceSample
 from mcplan.scene.contact import Contact
 
 MIN_COM_HEIGHT_M = 0.1
-"""m: lower bound of the CoM height above the lowest contact, for a robot of HRP-2's size; multiplied by ``size``."""
+"""Lower bound of the CoM height above the lowest contact (m, for a robot of HRP-2's size)."""
 
 
 def frequency(com: np.ndarray, contacts: Sequence[Contact], size: float = 1.0) -> float:

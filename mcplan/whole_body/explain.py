@@ -64,7 +64,7 @@ class Explanation:
 
         Parameters
         ----------
-        contacts : in the order of the declared problem.
+        contacts : the contacts in the order of the declared problem.
         limits : names of the rows of user-defined limits.
         threshold : smaller violations are not reported.
         """
@@ -131,9 +131,9 @@ class SlackForm:
 
     Parameters
     ----------
-    problem : from `slack_problem`.
+    problem : result of `slack_problem`.
     compiled : whether to compile it.
-    solver, options : of CVXPY, if it is not compiled or compilation fails.
+    solver, options : solver of CVXPY and its options, for a problem that is not compiled.
     """
 
     def __init__(self, problem: cp.Problem, compiled: bool, solver: str, options: dict[str, Any]):
@@ -174,7 +174,7 @@ def damped_hold(
     ----------
     terms : terms of the state.
     h : (nv,) bias forces minus external ones.
-    contacts : in the order of the returned force unknowns.
+    contacts : the contacts in the order of the returned force unknowns.
     torque : (n,) torque limits.
     """
     required = terms.M @ (-HOLD_DECAY_RATE * terms.v) + h

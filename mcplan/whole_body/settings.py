@@ -54,7 +54,7 @@ class QPSettings:
     ----------
     dt : control period, s, over which the joint limits look ahead.
     solver : DAQP, OSQP, CLARABEL or PIQP.
-    form : of the equation of motion: mixed, minimal, projected, multiplier or matrix; see `mcplan.whole_body.forms`.
+    form : form of the equation of motion: mixed, minimal, projected, multiplier or matrix; see `forms`.
     acceleration_weight : cost of each acceleration squared.
     force_weight, force_rate_weight : cost of each squared force unknown, and of its squared change per tick, 1/N². A
         tangential force counts like the normal force that its friction needs, so that little of it is used.

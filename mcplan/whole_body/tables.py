@@ -39,7 +39,7 @@ class StructureTable:
     Attributes
     ----------
     layout, constants : see ``core.whole_body.layout``.
-    face_offsets : of each contact, the offset of its friction pyramid in ``constants``.
+    face_offsets : offset in ``constants`` of each contact's friction pyramid.
     """
 
     def __init__(self, d: Declaration, theta: Array, data: Mapping[str, Array], limits: Array):
@@ -87,9 +87,9 @@ class BoundTables:
     ----------
     structure : tables of the program's structure.
     terms : terms of the robot, read at each ``fill``.
-    contacts : in the order of the program.
+    contacts : the contacts in the order of the program.
     tasks : tasks on accelerations.
-    settings : with the frames of the wrench cost.
+    settings : options of the program, with the frames of the wrench cost.
 
     Attributes
     ----------
@@ -97,7 +97,7 @@ class BoundTables:
     inputs : (3, nv) arguments of the kernel from Python, see ``EXTERNAL``.
     force_references : (2, unknowns) linear and quadratic cost of force unknowns, for planned and last forces.
     scratch : workspace of the kernels; its last entry is the constant part of the cost.
-    point_slices, force_slices : of each contact, its slice of the point forces and of the force unknowns.
+    point_slices, force_slices : slice of each contact among the point forces, and among the force unknowns.
     point_count : number of point forces.
     """
 

@@ -161,8 +161,8 @@ class WholeBodyQP:
         Parameters
         ----------
         terms : terms of the state, with the frames of the contacts and tasks.
-        contacts, tasks, limits : of the declared structure, with their present gains, bounds and targets. The part of a
-            limit row that the contacts determine is removed: no unknown changes it.
+        contacts, tasks, limits : objects of the declared structure, with their present gains, bounds and targets. The
+            part of a limit row that the contacts determine is removed: no unknown changes it.
         tau_ext : (nv,) known external generalised force.
         previous : patch -> force unknowns of the last solution (``Solution.unknowns``), for the force rate.
         planned : patch -> reference of the force unknowns in the cost; default zero.

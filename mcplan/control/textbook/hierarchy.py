@@ -57,7 +57,7 @@ def hierarchical_least_squares(levels: Sequence[Level]) -> np.ndarray:
 
     Parameters
     ----------
-    levels : in decreasing order of priority.
+    levels : ``A`` and ``b`` of each level, in decreasing order of priority.
 
     Raises
     ------
@@ -85,7 +85,7 @@ def sequence_of_programs(levels: Sequence[Level], G: ArrayLike | None = None, g:
 
     Parameters
     ----------
-    levels : in decreasing order of priority.
+    levels : ``A`` and ``b`` of each level, in decreasing order of priority.
     G, g : (k, n), (k,) inequalities that hold at all levels.
 
     Raises

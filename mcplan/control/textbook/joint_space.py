@@ -122,7 +122,7 @@ class ImpedanceControl:
     Parameters
     ----------
     robot : Robot
-    reference : of the joints: positions (n,), or a function of time.
+    reference : reference of the joints: positions (n,), or a function of time.
     kp, kd : N m/rad and N m s/rad (N/m and N s/m): one number, or (n,).
     gravity : False: no gravity compensation, the springs bear the weight (3.72).
     """
@@ -156,7 +156,7 @@ class InverseDynamicsControl:
     Parameters
     ----------
     robot : Robot
-    reference : of the joints: positions (n,), or a function of time.
+    reference : reference of the joints: positions (n,), or a function of time.
     kp, kd : 1/s² and 1/s: one number, or (n,); ``kd`` None is critical damping (3.79).
     """
 

@@ -65,7 +65,7 @@ class OperationalSpaceControl:
 
     Parameters
     ----------
-    robot : with a fixed base.
+    robot : robot with a fixed base.
     frame : name of the controlled link or patch.
     path : reference of the frame, a function of time.
     force : (6,) force and moment that the frame should exert, or a function of time.

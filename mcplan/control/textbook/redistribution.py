@@ -51,7 +51,7 @@ class SupportedInverseDynamics:
     ----------
     robot : Robot
     contacts : closed contacts; for a robot with a fixed base its contact ``fixed_base``.
-    reference : of the joints: positions (n,), or a function of time.
+    reference : reference of the joints: positions (n,), or a function of time.
     kp, kd : 1/s² and 1/s: one number, or (n,); ``kd`` None is critical damping.
     tau_0 : (n,) desired torques, or a function of time; None: minimum torques.
     """

@@ -25,8 +25,8 @@ class Rows:
 
     Attributes
     ----------
-    name : of the group.
-    expression : of the program's variables, one entry per row.
+    name : name of the group.
+    expression : CVXPY expression with one entry per row.
     equality : whether the rows are ``== 0``, else ``<= 0``.
     penalty : cost of each squared violation in the slack form; None: the rows are hard constraints there.
     price : relative cost per unit of violation when a failure is explained; 1 for a force or torque limit. With higher
@@ -78,7 +78,7 @@ class Failure:
     Attributes
     ----------
     slack : name of the rows -> violation of each row, or of each group with a common slack.
-    contacts : in the order of the declared problem.
+    contacts : the contacts in the order of the declared problem.
     force_slices : slice of each contact among the force unknowns.
     force : the force unknowns of the relaxed program.
     joints : names of the joints.

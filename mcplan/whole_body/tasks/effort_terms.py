@@ -70,8 +70,8 @@ def fill_efforts(
     Parameters
     ----------
     data : name -> array of the declared problem's parameters.
-    slices : of each contact, its slice of the force unknowns.
-    contacts : in the order of the problem.
+    slices : slice of each contact among the force unknowns.
+    contacts : the contacts in the order of the problem.
     terms : terms of the state.
     tasks : tasks on contact forces and torques.
 

@@ -32,7 +32,7 @@ RESULT_TOLERANCE = 1e-9
 (m/s², rad/s²; relative above 1)."""
 
 RANK_TOLERANCE = 1e-7
-"""Smallest singular value that counts for the rank, absolute below 1, relative to the largest one above."""
+"""Singular values count for the rank above this fraction of the largest one, or of 1 if that is larger."""
 
 ACCELERATION_WEIGHT, FORCE_WEIGHT = 1e-5, 1e-8
 """``delta`` and ``delta_f``: regularization of a level, which makes its minimiser unique and avoids large accelerations

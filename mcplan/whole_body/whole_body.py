@@ -140,9 +140,9 @@ class WholeBodyQP:
 
     def force_of(self, patch: str) -> cp.Expression:
         """Return the force unknowns of a contact: (3k,) along its axes ``(t1, t2, n)`` point by point, or a wrench."""
-        for contact, place in zip(self.contacts, self.structure.slices(), strict=True):
+        for contact, force_slice in zip(self.contacts, self.structure.slices(), strict=True):
             if contact.patch == patch:
-                return self.force[place]
+                return self.force[force_slice]
         raise InputError(f"no contact of {patch!r}: {', '.join(c.patch for c in self.contacts) or 'none'}")
 
     def update(
@@ -239,13 +239,13 @@ class WholeBodyQP:
             b.force_references[0], b.force_references[1] = rate * last.f, rate
         else:
             b.force_references[:] = 0.0
-            for contact, place in zip(self.contacts, b.force_slices, strict=True):
+            for contact, force_slice in zip(self.contacts, b.force_slices, strict=True):
                 if contact.patch in previous:
-                    b.force_references[0, place] = rate * previous[contact.patch]
-                    b.force_references[1, place] = rate
-        for contact, place in zip(self.contacts, b.force_slices, strict=True):
+                    b.force_references[0, force_slice] = rate * previous[contact.patch]
+                    b.force_references[1, force_slice] = rate
+        for contact, force_slice in zip(self.contacts, b.force_slices, strict=True):
             if contact.patch in planned:
-                b.force_references[0, place] += weight * planned[contact.patch]
+                b.force_references[0, force_slice] += weight * planned[contact.patch]
 
     def _describe_nan(self, terms: Terms, tasks: Sequence[Task]) -> str:
         """Return a message that names the value that is not a number: of the state, or of a task or contact."""

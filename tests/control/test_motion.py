@@ -359,7 +359,7 @@ def test_a_patch_comes_down_as_quickly_as_the_reserve_that_its_motion_keeps_lets
     arrivals, found, old = Arrivals(robot, settings), [], segment.law
     for kept in (1.0, 0.0):
         law = TimeParameterization(old.times, old.path, old.rate, old.change, kept)
-        found.append(arrivals.of(replace(course), course.target, replace(segment, law=law)).speed)
+        found.append(arrivals.get(replace(course), course.target, replace(segment, law=law)).speed)
         most, q, closed = settings.timing.descent_speed, segment.q[-1], segment.contacts
         assert found[-1] == touchdown_speed(robot, q, closed, course.target, settings.pace, most, kept)
     assert settings.timing.descent_speed == 3.0

@@ -42,7 +42,7 @@ def test_tasks_follow_the_references_of_the_time(robot):
     limb = LimbPath((np.eye(3), np.zeros(3)), (TILT, np.ones(3)), np.zeros(3), np.zeros(3), tightness=(0.0, 1.0))
     motion = SimpleNamespace(
         com=Spline.to_rest(rng.normal(size=3), rng.normal(size=3), 2.0), posture=PostureSpline.to_rest(q, end, 2.0),
-        limbs={"left_hand": limb}, spin=None,
+        limbs={"left_hand": limb}, angular_momentum=None,
     )  # fmt: skip
     tasks = tasks_of(robot, settings)
     for t in (0.5, 1.3):

@@ -148,4 +148,4 @@ def _release_rows(contact, terms):
     """Combinations of a contact's force unknowns that are zero (released, unknowns)."""
     R = terms.frame(contact.frame).R
     G = contact.wrench_map(terms)
-    return contact.free_rows @ np.vstack([R.T @ G[:3], R.T @ G[3:]])
+    return contact.free_directions @ np.vstack([R.T @ G[:3], R.T @ G[3:]])

@@ -28,32 +28,48 @@ MIN_REPORTED_SLIP_FORCE_N = 1e-5
 
 
 class FrictionConeRows(RowBlock):
-    """Friction pyramids and limits of the normal force of all contacts except grasps."""
+    """Friction pyramids and limits of the normal force of all contacts except grasps.
+
+    Maps from force unknowns: of each face of a pyramid to the tangential force along it and the normal force of its
+    point, of each contact to the total normal force. ``_point_of_face`` (faces, points) is 1 at the point of each face.
+    """
 
     def __init__(self, d: ProblemData):
         shapes = zip(d.structure.shapes, d.structure.slices(), strict=True)
-        cones = [(shape, place) for shape, place in shapes if not shape.grasp]
+        cones = [(shape, force_slice) for shape, force_slice in shapes if not shape.grasp]
         if not cones:
             return
         size, points = d.unknowns, sum(shape.points for shape, _ in cones)
         faces = sum(shape.points * shape.faces for shape, _ in cones)
-        self._T, self._N, self._E = np.zeros((faces, size)), np.zeros((faces, size)), np.zeros((faces, points))
-        self._total = np.zeros((len(cones), size))
+        self._tangential_map, self._normal_map, self._point_of_face = (
+            np.zeros((faces, size)),
+            np.zeros((faces, size)),
+            np.zeros((faces, points)),
+        )
+        self._total_normal_map = np.zeros((len(cones), size))
         row = point = 0
-        for i, (shape, place) in enumerate(cones):
+        for i, (shape, force_slice) in enumerate(cones):
             D = friction_pyramid(shape.faces, shape.pyramid)
-            self._total[i, place.start + 2 : place.stop : 3] = 1.0
+            self._total_normal_map[i, force_slice.start + 2 : force_slice.stop : 3] = 1.0
             for k in range(shape.points):
-                at, block = place.start + 3 * k, slice(row, row + shape.faces)
-                self._T[block, at : at + 2], self._N[block, at + 2], self._E[block, point] = D, 1.0, 1.0
+                first, block = force_slice.start + 3 * k, slice(row, row + shape.faces)
+                (
+                    self._tangential_map[block, first : first + 2],
+                    self._normal_map[block, first + 2],
+                    self._point_of_face[block, point],
+                ) = D, 1.0, 1.0
                 row, point = row + shape.faces, point + 1
         mu = d.parameter("friction", points, nonneg=True)
         margin = d.parameter("friction_margin", points, nonneg=True)
         low, high = d.parameter("normal_min", len(cones)), d.parameter("normal_max", len(cones))
-        normal, total = self._N @ d.force, self._total @ d.force
-        friction = self._T @ d.force - cp.multiply(self._E @ mu, normal) + self._E @ margin
+        normal, total = self._normal_map @ d.force, self._total_normal_map @ d.force
+        friction = (
+            self._tangential_map @ d.force
+            - cp.multiply(self._point_of_face @ mu, normal)
+            + self._point_of_face @ margin
+        )
         self.rows = [
-            Rows("friction", friction, False, slack_map=self._E),
+            Rows("friction", friction, False, slack_map=self._point_of_face),
             Rows("normal_min", low - total, False, penalty=1.0),
             Rows("normal_max", total - high, False, penalty=1.0),
         ]
@@ -61,17 +77,17 @@ class FrictionConeRows(RowBlock):
     def add_gradient(self, data: Values, y: Values, gradient: Gradient) -> None:
         """Add the gradient of the friction pyramids and of the limits of normal forces."""
         if self.rows:
-            mu = self._E @ data["friction"]
-            gradient.f.append(self._T.T @ y["friction"] - self._N.T @ (mu * y["friction"]))
-            gradient.f.append(self._total.T @ (y["normal_max"] - y["normal_min"]))
+            mu = self._point_of_face @ data["friction"]
+            gradient.f.append(self._tangential_map.T @ y["friction"] - self._normal_map.T @ (mu * y["friction"]))
+            gradient.f.append(self._total_normal_map.T @ (y["normal_max"] - y["normal_min"]))
 
     def conflicts(self, failure: Failure) -> Iterator[Conflict]:
         """Yield pulling forces, violated friction cones, and normal forces outside their limits."""
         slack, i = failure.slack, 0
-        for contact, place in zip(failure.contacts, failure.force_slices, strict=True):
+        for contact, force_slice in zip(failure.contacts, failure.force_slices, strict=True):
             if contact.shape.grasp:
                 continue
-            f = failure.force[place].reshape(-1, 3)
+            f = failure.force[force_slice].reshape(-1, 3)
             pull = float(np.sum(np.maximum(-f[:, 2], 0.0)))
             yield Conflict(f"unilateral force at {contact.patch}", pull, "N")
             if contact.preload > 0.0:
@@ -94,15 +110,15 @@ class GraspBallRows(RowBlock):
 
     def __init__(self, d: ProblemData):
         shapes = zip(d.structure.shapes, d.structure.slices(), strict=True)
-        grasps = [(shape, place) for shape, place in shapes if shape.grasp]
+        grasps = [(shape, force_slice) for shape, force_slice in shapes if shape.grasp]
         if not grasps:
             return
         D, self.rows, self._faces = ball_polytope(3), [], dict[str, Array]()
         slack_map: Array = np.repeat(np.eye(len(grasps)), len(D), axis=0)
         for name, part in WRENCH_PARTS:
             self._faces[name] = G = np.zeros((len(grasps) * len(D), d.unknowns))
-            for i, (shape, place) in enumerate(grasps):
-                G[i * len(D) : (i + 1) * len(D), place] = D @ shape.wrench_basis[part]
+            for i, (shape, force_slice) in enumerate(grasps):
+                G[i * len(D) : (i + 1) * len(D), force_slice] = D @ shape.wrench_basis[part]
             radius = d.parameter(name, len(grasps))
             self.rows.append(Rows(name, G @ d.force - slack_map @ radius, False, slack_map=slack_map))
 

@@ -91,10 +91,10 @@ def fill_efforts(
             data["torque_pull"][joints] += w * reference
             constant += float(w @ (reference * reference))
             continue
-        contact, place = _contact_of(task.patch, contacts, slices)
+        contact, force_slice = _contact_of(task.patch, contacts, slices)
         A, b = checked_rows(task, task.rows(terms, contact), contact.shape.unknowns)
         block, root = slice(row, row + len(b)), np.sqrt(w)
-        data["force_task_matrix"][block, place] = root[:, None] * A
+        data["force_task_matrix"][block, force_slice] = root[:, None] * A
         data["force_task_target"][block] = root * b
         row += len(b)
     return constant
@@ -104,8 +104,8 @@ def _contact_of(
     patch: str, contacts: Sequence[ContactConstraint], slices: Sequence[slice]
 ) -> tuple[ContactConstraint, slice]:
     """Return the contact of a patch, and its slice of the force unknowns."""
-    for contact, place in zip(contacts, slices, strict=True):
+    for contact, force_slice in zip(contacts, slices, strict=True):
         if contact.patch == patch:
-            return contact, place
+            return contact, force_slice
     known = ", ".join(contact.patch for contact in contacts) or "none"
     raise InputError(f"task on the force of {patch}, which is not in contact: {known}")

@@ -236,7 +236,9 @@ def test_what_each_pair_is_to_keep_follows_from_what_its_contacts_do(hrp2):
     assert waiting[left] == WAITING_DISTANCE_M
     # what feels for its support may go as deep as it searches
     for physics, deeper in (("qp", 0.0), ("contact", settings.under("contact").contact.touch_depth)):
-        sought = goals(physics, closed=["right_sole"], targets={"left_sole": sole("left_sole")}, descending_patches={"left_sole"})
+        sought = goals(
+            physics, closed=["right_sole"], targets={"left_sole": sole("left_sole")}, descending_patches={"left_sole"}
+        )
         assert sought[left] == pytest.approx(-ALLOWED_PENETRATION - deeper)
     for ahead in (0.0, 0.004, 0.5):
         coming = goals(closed=["right_sole"], targets={"left_sole": sole("left_sole", x=0.008 + ahead)})

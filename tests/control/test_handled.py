@@ -105,7 +105,9 @@ def test_an_object_that_slides_meets_friction_against_its_motion(handled):
     """The force of its support leans back: its normal axis is n - mu d, d the direction of its motion or reference."""
     _, objects = handled
     objects._support_forces.clear()
-    still = objects.supports(0.0, SimpleNamespace(objects={}, object_supports={"box": RESTING}), at_speed([0.0, 0.5, 0.0]))[0]
+    still = objects.supports(
+        0.0, SimpleNamespace(objects={}, object_supports={"box": RESTING}), at_speed([0.0, 0.5, 0.0])
+    )[0]
     assert still.axes == pytest.approx(np.eye(3))
     path = LimbPath(
         (np.eye(3), BOX.p), (np.eye(3), BOX.p + np.array([0.3, -0.4, 0.0])), np.zeros(3), np.zeros(3), start_time=2.0

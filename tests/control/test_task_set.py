@@ -130,7 +130,7 @@ def test_joints_that_move_much_count_in_proportion_in_the_posture(robot):
     [(None, QPSettings.limit_deceleration), ({"acceleration": 25.0}, 25.0), ({"acceleration": 1e4}, 500.0)],
 )
 def test_joints_near_their_limits_brake_as_hard_as_the_pace_lets_them(robot, pace, braking):
-    assert tasks_of(robot, ControlSettings(pace=pace)).pool.settings.braking == braking
+    assert tasks_of(robot, ControlSettings(pace=pace)).pool.settings.limit_deceleration == braking
 
 
 def test_of_a_motion_as_much_preload_is_asked_for_as_it_keeps(robot):

@@ -115,7 +115,8 @@ def simulate(
     SimulationFailed
         The simulation had to stop; ``run`` of the exception is the record up to that time, or None if it is empty.
     """
-    from mcplan.planning.plan_file import is_plan, plan_of
+    from mcplan.document.file_kind import is_plan
+    from mcplan.planning.plan_file import plan_of
 
     if isinstance(plan, str | PathLike | Mapping):
         scenario = load_scenario(plan)

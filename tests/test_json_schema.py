@@ -12,10 +12,10 @@ from mcplan.cli.main import main
 from mcplan.cli.schema import FORMATS
 from mcplan.document.build import Builder
 from mcplan.document.document import read_document
-from mcplan.robot.robot_file import BUNDLED
+from mcplan.util.bundled import ROBOTS
 from tests.pages import ROOT
 
-PLACES = {"scenario": ROOT / "stances", "robot": BUNDLED, "experiment": ROOT / "experiments"}
+PLACES = {"scenario": ROOT / "stances", "robot": ROBOTS, "experiment": ROOT / "experiments"}
 FILES = [(name, file) for name, place in PLACES.items() for file in sorted(place.rglob("*.yaml"))]
 
 

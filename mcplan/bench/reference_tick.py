@@ -205,12 +205,15 @@ class ReferenceTick:
         self.program.update(self.terms, self.contacts, self.tasks)
         filled = time.perf_counter()
         solution = self.program.solve()
-        vd, tau, unknowns = solution.vd, solution.tau, solution.unknowns
         done = time.perf_counter()
         if not solution.ok:
             raise SolverFailed(f"reference tick at t = {t:g} s: {solution.message}")
-        f = np.concatenate([unknowns[contact.patch] for contact in self.program.contacts])
-        return vd, tau, f, ((known - begin) * 1e6, (filled - known) * 1e6, (done - filled) * 1e6)
+        return (
+            solution.vd,
+            solution.tau,
+            solution.f,
+            ((known - begin) * 1e6, (filled - known) * 1e6, (done - filled) * 1e6),
+        )
 
     def run(self, ticks: int, integrate: bool = True) -> TickTimes:
         """Run ticks one after the other; with ``integrate`` the state moves by the semi-implicit Euler rule."""

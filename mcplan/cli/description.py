@@ -1,37 +1,21 @@
 """Description of a robot, scenario or plan, as text and as JSON (``mcplan info``)."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from mcplan.cli.info import Description
 from mcplan.cli.recognise import PLAN, ROBOT, SCENARIO, find, kind_of
 from mcplan.planning.plan import PlannedStance
 from mcplan.planning.plan_file import load_plan
 from mcplan.robot.proposal.surface import shape_points
 from mcplan.robot.robot import Robot
-from mcplan.robot.robot_file import bundled_robots, load_robot
-from mcplan.scenario.load import bundled_scenarios, load_scenario
+from mcplan.robot.robot_file import load_robot
+from mcplan.scenario.load import load_scenario
 from mcplan.scenario.scenario import Scenario, goal_text, stance_text
 from mcplan.textbook.constraint.contact_rows import stance_rank
-
-
-@dataclass(frozen=True)
-class Description:
-    """Lines to print, and the same as plain values."""
-
-    lines: tuple[str, ...]
-    values: dict[str, Any]
-
-    def text(self) -> str:
-        """Return the lines as one text."""
-        return "\n".join(self.lines)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the plain values."""
-        return self.values
 
 
 def describe(name: str, package_directories: Sequence[str] = ()) -> Description:
@@ -79,16 +63,6 @@ def _motion_text(motion: dict[str, Any] | None) -> str:
     bodies = f" between {' and '.join(motion['between'])}" if motion["between"] else ""
     missed = f", {1e3 * motion['missed']:.1f} mm below the required clearance" if motion["missed"] > 0.0 else ""
     return f"{change:24s} {motion['duration']:5.1f} s  {clearance}{bodies}{missed}"
-
-
-def bundled() -> Description:
-    """List the bundled robots and scenarios."""
-    robots = list(bundled_robots())
-    scenarios = {name: load_scenario(path).description for name, path in bundled_scenarios().items()}
-    width = max(len(name) for name in [*robots, *scenarios])
-    lines = ["robots", *(f"  {name}" for name in robots), "scenarios"]
-    lines += [f"  {name:{width}s}  {text}" for name, text in scenarios.items()]
-    return Description(tuple(lines), {"robots": robots, "scenarios": scenarios})
 
 
 def describe_robot(robot: Robot) -> Description:

@@ -3,13 +3,32 @@
 import json
 import sys
 from argparse import ArgumentParser, Namespace
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from mcplan.cli.execution import plan_at
 from mcplan.cli.options import add_json, add_output, add_packages, add_physics, file_to_write
 from mcplan.errors import InputError
+from mcplan.util.bundled import bundled_robots, bundled_scenarios, description_of
 
 HELP = "describe a robot, scenario or plan; without a name, list the bundled ones"
+
+
+@dataclass(frozen=True)
+class Description:
+    """Lines to print, and the same as plain values."""
+
+    lines: tuple[str, ...]
+    values: dict[str, Any]
+
+    def text(self) -> str:
+        """Return the lines as one text."""
+        return "\n".join(self.lines)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the plain values."""
+        return self.values
 
 
 def declare(parser: ArgumentParser) -> None:
@@ -27,22 +46,33 @@ def declare(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> int:
     """Describe a robot or a scenario, or list the bundled ones."""
-    pass
-
-    from mcplan.cli.description import bundled, describe
-
     if arguments.fsm:
         return _machine(arguments)
     if arguments.stance is not None:
         return _stance(arguments)
     if arguments.output or arguments.physics:
         raise InputError("-o and --physics are about a state machine or a stance: add --fsm or --stance K")
-    description = describe(arguments.name, arguments.package_dir) if arguments.name else bundled()
+    if arguments.name:
+        from mcplan.cli.description import describe
+
+        description = describe(arguments.name, arguments.package_dir)
+    else:
+        description = bundled()
     if arguments.json:
         print(json.dumps(description.to_json(), indent=1))
     else:
         print(description.text())
     return 0
+
+
+def bundled() -> Description:
+    """List the bundled robots and scenarios."""
+    robots = list(bundled_robots())
+    scenarios = {name: description_of(path) for name, path in bundled_scenarios().items()}
+    width = max(len(name) for name in [*robots, *scenarios])
+    lines = ["robots", *(f"  {name}" for name in robots), "scenarios"]
+    lines += [f"  {name:{width}s}  {text}" for name, text in scenarios.items()]
+    return Description(tuple(lines), {"robots": robots, "scenarios": scenarios})
 
 
 def _machine(arguments: Namespace) -> int:

@@ -61,7 +61,7 @@ class Parser(argparse.ArgumentParser):
     @staticmethod
     def _names_something(word: str) -> bool:
         """Whether an unknown command is the name of a scenario, or a file."""
-        from mcplan.scenario.load import bundled_scenarios
+        from mcplan.util.bundled import bundled_scenarios
 
         return word in bundled_scenarios() or Path(word).exists()
 

@@ -8,13 +8,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from mcplan.document.document import read_document
+from mcplan.document.file_kind import is_plan, is_tree_file
 from mcplan.errors import InputError, Problem, either
-from mcplan.planning.plan_file import is_plan
-from mcplan.planning.search.tree import is_tree_file
-from mcplan.robot.mesh_file import SCHEME, package_file
-from mcplan.robot.robot_file import BUNDLED, bundled_robots
-from mcplan.robot.urdf import read_bytes
-from mcplan.scenario.load import bundled_scenarios
+from mcplan.util.bundled import ROBOTS, bundled_robots, bundled_scenarios
+from mcplan.util.files import PACKAGE_URI
 from mcplan.util.spelling import did_you_mean
 
 RUNS = Path("runs")
@@ -87,7 +84,9 @@ def find(name: str, *wanted: str, packages: Sequence[Path] = ()) -> Path:
     """
     if not name:
         raise InputError(f"expected the name or path of {_a(wanted)}, not an empty text")
-    if name.startswith(SCHEME) and ROBOT in wanted:
+    if name.startswith(PACKAGE_URI) and ROBOT in wanted:
+        from mcplan.robot.mesh_file import package_file
+
         return package_file(name, packages)
     other: tuple[Path, str] | None = None
     for path in _candidates(name, wanted):
@@ -119,8 +118,10 @@ def refuse_other_than_urdf(name: str) -> None:
     InputError
         With the kind of the file, and a command that makes a URDF from it.
     """
-    if name.startswith(SCHEME):
+    if name.startswith(PACKAGE_URI):
         return
+    from mcplan.robot.urdf import read_bytes
+
     read_bytes(Path(name))
     if Path(name).suffix.lower() not in URDFS and (kind := kind_of(name)) is not None:
         raise InputError(f"{name} is {_a((f'{kind} file',))}, expected {_a((URDF,))}{_way(name, kind, (URDF,))}")
@@ -135,7 +136,7 @@ def _candidates(name: str, wanted: tuple[str, ...]) -> Iterator[Path]:
     if plain and name in bundled_scenarios():
         yield bundled_scenarios()[name]
     if plain and name in bundled_robots():
-        yield BUNDLED / name / "robot.yaml"
+        yield ROBOTS / name / "robot.yaml"
     for ending in ENDINGS[1:]:
         yield Path(name + ending)
     if plain:

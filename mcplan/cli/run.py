@@ -15,7 +15,7 @@ def declare(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> int:
     """Plan, simulate, verify, and write everything."""
-    from mcplan.planning.plan_file import is_plan
+    from mcplan.document.file_kind import is_plan
     from mcplan.util.bars import note
 
     scenario = scenario_of(arguments)

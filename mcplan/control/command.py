@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mcplan.motion.limb_path import Pose
-from mcplan.motion.quintic import minimum_jerk
+from mcplan.motion.spline import minimum_jerk
 from mcplan.scene.contact import Contact
 
 
@@ -20,7 +20,8 @@ class PointLoads(NamedTuple):
     force: np.ndarray
 
 
-NOTHING: Mapping[str, Any] = MappingProxyType({})
+EMPTY: Mapping[str, Any] = MappingProxyType({})
+"""Default of optional tables."""
 
 
 class Command(NamedTuple):
@@ -30,15 +31,15 @@ class Command(NamedTuple):
     ----------
     vd : (6+n,) accelerations.
     tau : (n,) joint torques (N m).
-    wrenches : by patch in contact, (6,) at the patch origin in world axes (N, N m).
-    forces : by patch in contact, (k,3) at the contact's points in world axes (N); none for a grasp.
-    status : of the quadratic program, see `mcplan.util.qp_status`.
+    wrenches : patch in contact -> wrench (6,) at the patch origin in world axes (N, N m).
+    forces : patch in contact -> forces (k,3) at the contact's points in world axes (N); none for a grasp.
+    status : status of the quadratic program, see `mcplan.util.qp_status`.
     phase : name of the phase of the state machine, and the stance of the plan that it leads to.
     active : patches in contact.
     message : reason why the status is not SOLVED.
     timing : computing time of parts of the step (s), by name.
     object_vd : (O,6) accelerations of the scene's objects; None when the plan handles none.
-    object_loads : by handled object, the forces on it.
+    object_loads : handled object -> point forces on it.
     violation : largest constraint violation of the program: m/s², rad/s², N.
     """
 
@@ -50,9 +51,9 @@ class Command(NamedTuple):
     phase: tuple[str, int]
     active: tuple[str, ...]
     message: str = ""
-    timing: Mapping[str, float] = NOTHING
+    timing: Mapping[str, float] = EMPTY
     object_vd: np.ndarray | None = None
-    object_loads: Mapping[str, PointLoads] = NOTHING
+    object_loads: Mapping[str, PointLoads] = EMPTY
     violation: float = 0.0
 
 
@@ -78,13 +79,14 @@ class LoadedContact:
 
     Attributes
     ----------
+    contact : the contact of the scene.
     limit : ramp of its force limit (N, normal; for a grasp the magnitude).
     full : force limit when fully loaded (N).
     place : R (3,3) and p (3,) at the touchdown; None: as planned.
-    friction : coefficient measured while it slid; the planned one counts if smaller.
-    lifted : whether it has lost its support and is being lowered again.
-    leaving : whether it is being unloaded, to be opened.
-    idle : whether it bears no load because a face of its link does.
+    friction : friction coefficient measured while it slid; the planned one is used if it is smaller.
+    is_lifted : whether the patch has lost its support and is being lowered again.
+    is_unloading : whether the contact is being unloaded, to be opened.
+    is_idle : whether an edge bears no load because a face of the same link does.
     """
 
     contact: Contact
@@ -92,9 +94,9 @@ class LoadedContact:
     full: float
     place: Pose | None = None
     friction: float = np.inf
-    lifted: bool = False
-    leaving: bool = False
-    idle: bool = False
+    is_lifted: bool = False
+    is_unloading: bool = False
+    is_idle: bool = False
 
 
 class Notice(NamedTuple):

@@ -1,5 +1,6 @@
 """Whole-body controller: state machine, references, and one quadratic program per control step."""
 
+import math
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
@@ -23,32 +24,32 @@ from mcplan.control.phases import height_over, phases_of
 from mcplan.control.program import program_of
 from mcplan.control.stepping import Stepping
 from mcplan.control.task_set import TaskSet
-from mcplan.control.watches import LiftWatch, SlipWatch
+from mcplan.control.watches import LiftOffDetector, SlipDetector
 from mcplan.errors import InputError
 from mcplan.motion.limb_path import Pose
 from mcplan.motion.pendulum import frequency
-from mcplan.motion.quintic import rotation_vector
+from mcplan.motion.rotation import rotation_vector
 from mcplan.motion.time_parameterization import TimedPath
 from mcplan.planning.plan import Plan
 from mcplan.robot.system import SystemTerms
 from mcplan.robot.terms import Terms
 from mcplan.scene.contact import Contact
-from mcplan.whole_body.answer import Solution
 from mcplan.whole_body.declaration import Extra
+from mcplan.whole_body.solution import Solution
 from mcplan.whole_body.tasks.task import Task
 
-LIMB_ERRORS = 3.0
-"""Tolerance of the tracking error of a moving limb, as a multiple of that of the centre of mass."""
+LIMB_TOLERANCE_FACTOR = 3.0
+"""Tolerance of the tracking error of a moving limb, relative to that of the centre of mass."""
 
-ARM = 0.1
-"""Displacement (m) to which a rotation of one radian of a patch is equivalent."""
+ROTATION_LEVER_M = 0.1
+"""Displacement that counts as much as a rotation of a patch by one radian (m)."""
 
-FAR, CAUGHT = 1.5, 1.0
-"""Capture-point error, as a multiple of ``com_tolerance``, beyond which the robot counts as pushed. Then, and for
-`CAUGHT` seconds after, the rate of torques is not bounded. Touchdowns at a quick pace reach 1.2."""
+PUSHED_ERROR, PUSHED_TIME_S = 1.5, 1.0
+"""Capture-point error relative to ``com_tolerance`` beyond which the robot counts as pushed, and time after a push (s).
+In both the rate of torques is not bounded. Touchdowns at a quick pace reach 1.2."""
 
-OFF = 0.5
-"""Capture-point error, as a multiple of ``com_tolerance``, beyond which balance has priority over preloads."""
+BALANCE_FIRST_ERROR = 0.5
+"""Capture-point error relative to ``com_tolerance`` beyond which balance has priority over preloads."""
 
 
 class WholeBodyController:
@@ -58,7 +59,7 @@ class WholeBodyController:
     ----------
     plan : Plan; its scenario gives the robot and the settings.
     dt : time between two steps (s).
-    physics : back end whose default settings apply.
+    physics : name of the back end; its default settings apply.
     tasks : additional tasks: objects with ``rows`` (`whole_body.tasks.task.Task`). If a task has a method
         ``follow(t)``, it is called with the time (s) before each tick.
     extra : additional terms of the program, in CVXPY (`whole_body.declaration.Extra`).
@@ -66,7 +67,7 @@ class WholeBodyController:
     Attributes
     ----------
     machine : the state machine; ``machine.done`` at the end of the plan.
-    motion : references and contacts that it commands.
+    motion : references and contacts, which the state machine sets.
     """
 
     def __init__(
@@ -77,8 +78,8 @@ class WholeBodyController:
         first = plan.stances[0]
         scenario = plan.scenario
         self.objects = HandledObjects(plan, self.settings, dt)
-        found_with, handled = scenario.transition_settings, self.objects.mass
-        self.motion = Motion(self.robot, scenario.environment, self.settings, first.q, found_with, handled)
+        planning_settings, object_mass = scenario.transition_settings, self.objects.mass
+        self.motion = Motion(self.robot, scenario.environment, self.settings, first.q, planning_settings, object_mass)
         for contact in first.contacts:
             self.motion.close(contact, -1.0, 0.0)
         for segment in plan.segments:  # compute their curves before the first tick
@@ -90,8 +91,8 @@ class WholeBodyController:
         patches = {contact.patch for stance in plan.stances for contact in stance.contacts}
         patches |= {course.patch for segment in plan.segments for course in segment.courses}
         patches |= {patch for spec in self.settings.states if spec.do for patch in spec.do.limbs}
-        asked = {frame for task in tasks for frame in task.frames}
-        frames = list(dict.fromkeys([self.robot.link_names[0], *sorted(patches | asked)]))
+        task_frames = {frame for task in tasks for frame in task.frames}
+        frames = list(dict.fromkeys([self.robot.link_names[0], *sorted(patches | task_frames)]))
         for thing in self.objects.things:
             self.motion.handle(thing)
         self.terms = self.objects.terms(frames) if self.objects else Terms(self.robot, frames)
@@ -99,7 +100,7 @@ class WholeBodyController:
         self.tasks = TaskSet(self.robot, scene, self.settings, dt, first.q, self.objects, tasks, extra)
         s = self.settings
         self._forces = PlannedForces(plan, dt, s)
-        self._slips, self._lifts = SlipWatch(s, self.objects.frame), LiftWatch(s)
+        self._slip_detector, self._lift_off_detector = SlipDetector(s, self.objects.frame), LiftOffDetector(s)
         self._stepping = Stepping(plan, s)
         self.impedance = (
             JointImpedance(
@@ -116,11 +117,12 @@ class WholeBodyController:
         self._friction = JointFriction(self.robot, s.gains.friction_compensation, dt)
         self._wrenches: Mapping[str, np.ndarray] = dict(first.wrenches)
         self._commanded = self._wrenches
-        self._nv, self._t, self._late, self._pushed = self.robot.nv, 0.0, 0.0, -np.inf
+        self._nv, self._t, self._start_delay, self._push_time = self.robot.nv, 0.0, 0.0, -np.inf
         self._vd = np.zeros(self._nv)
+        self._leg = self.robot.scale.leg
         motion = self.motion
         # lazy: most criteria read only the clock, and no other measurement is computed then
-        self._measured = (
+        self._lazy_values = (
             LazyValues(lambda: ("com", *motion.limbs, *motion.objects), self._error),
             LazyValues(lambda: ("com", "joints", *motion.limbs), self._speed),
             LazyValues(lambda: (*motion.contacts, *motion.targets), self.normal_force),
@@ -137,13 +139,13 @@ class WholeBodyController:
             self.impedance.rehearse()
         if self.objects:
             return
-        for contacts, limbs in led_along(self.plan):
+        for contacts, limbs in contacts_along(self.plan):
             self.tasks.declare(contacts, limbs)
         if avoidance := self.tasks.avoidance:
             for segment in self.plan.segments:
-                avoidance.foresee(segment.posture.knots)
+                avoidance.cache_end_distances(segment.posture.knots)
         for stance in self.plan.stances:  # a recovery step may start from any of them
-            for patch in self._stepping.may_step(stance.contacts):
+            for patch in self._stepping.steppable_feet(stance.contacts):
                 self.tasks.declare([contact for contact in stance.contacts if contact.patch != patch], [patch])
         if not self.tasks.further:  # a user's task may expect calls in ticks only
             self.terms.update(self.plan.stances[0].q, np.zeros(self._nv))
@@ -178,57 +180,58 @@ class WholeBodyController:
         if self._friction:
             self._friction.add(self.terms.M, self.terms.h, v[6:], self._vd[6 : self._nv])
         if wrenches is not None:
-            self._slips.look(t, self.terms, self.motion, wrenches)
-            self._lifts.look(t, self.terms, self.motion, self._commanded, wrenches)
-        known = time.perf_counter()
+            self._slip_detector.update(t, self.terms, self.motion, wrenches)
+            self._lift_off_detector.update(t, self.terms, self.motion, self._commanded, wrenches)
+        terms_time = time.perf_counter()
         closed = set(self.motion.contacts)
         if self.machine.update(t, self.measure(t), self) or self._insert_recovery(t):
-            self._late = self.motion.stretch.late
+            self._start_delay = self.motion.clock.delay
             if self.impedance is not None and set(self.motion.contacts) - closed:
-                self.impedance.meet(v[6:])
-        off = self._capture_point_error() / self.settings.timing.com_tolerance
-        if off > FAR:
-            self._pushed = t
-        steady = set(self.motion.contacts) <= closed and t > self._pushed + CAUGHT
-        updated = time.perf_counter()
+                self.impedance.reset_velocity(v[6:])
+        balance_error = self._capture_point_error() / self.settings.timing.com_tolerance
+        if balance_error > PUSHED_ERROR:
+            self._push_time = t
+        steady = set(self.motion.contacts) <= closed and t > self._push_time + PUSHED_TIME_S
+        machine_time = time.perf_counter()
         self._further.enter(self.machine.state.name)
         planned = self._forces.follow(self.machine.events[-1].stance, self.motion.contacts)
         solution = self.tasks.solve(t, self.terms, self.motion, self.machine.state.gains, planned, steady)
-        if off > OFF:
+        if balance_error > BALANCE_FIRST_ERROR:
             self.tasks.put_balance_first(t, self.terms, solution)
-        self._wrenches = self._commanded = wrenches = self.objects.of_robot(solution.wrenches)
+        self._wrenches = self._commanded = wrenches = self.objects.without_objects(solution.wrenches)
         tau, self._vd = solution.tau, solution.vd
         if self.impedance is not None:
             tau = self.impedance.torque(q[7:], v[6:], solution.vd[6 : self._nv], tau)
-        self._wait(t, off)
+        self._update_clock(t, balance_error)
         phase = self.machine.events[-1]
         return Command(
-            solution.vd[: self._nv], tau, wrenches, self.objects.of_robot(solution.forces), solution.status,
+            solution.vd[: self._nv], tau, wrenches, self.objects.without_objects(solution.forces), solution.status,
             (phase.name, phase.stance), tuple(self.motion.contacts), solution.message,
-            {"terms": known - clock, "machine": updated - known, "program": time.perf_counter() - updated},
-            *self._of_objects(solution), solution.violation,
+            {"terms": terms_time - clock, "machine": machine_time - terms_time,
+             "program": time.perf_counter() - machine_time},
+            *self._object_outputs(solution), solution.violation,
         )  # fmt: skip
 
     def _insert_recovery(self, t: float) -> bool:
         """Insert a recovery step if the robot would fall; return whether it does. A state lasts at least one tick."""
-        other = self._stepping.look(t, self.terms, self.motion, self.machine)
-        if other is not None:
-            self.machine.divert(t, self, other.phases, "falls", other.onward)
-        return other is not None
+        diversion = self._stepping.update(t, self.terms, self.motion, self.machine)
+        if diversion is not None:
+            self.machine.divert(t, self, diversion.phases, "falls", diversion.successor)
+        return diversion is not None
 
-    def _wait(self, t: float, off: float) -> None:
+    def _update_clock(self, t: float, balance_error: float) -> None:
         """Slow the reference clock down from the next tick on if the robot lags behind its references.
 
-        ``off`` is the capture-point error as a multiple of ``com_tolerance``. Limbs count unless they descend with
-        touch detection.
+        ``balance_error`` is the capture-point error relative to ``com_tolerance``. Limbs count unless they descend
+        with touch detection.
         """
         motion, s = self.motion, self.settings
         error = 0.0
         if isinstance(motion.posture, TimedPath) and not motion.passing and t < motion.posture.end_time:
             self._t = t
             limbs = [self._error(name) for name, path in motion.limbs.items() if isinstance(path, TimedPath)]
-            error = max(off, max(limbs, default=0.0) / (LIMB_ERRORS * s.timing.com_tolerance))
-        motion.stretch.advance(self.dt, error)
+            error = max(balance_error, max(limbs, default=0.0) / (LIMB_TOLERANCE_FACTOR * s.timing.com_tolerance))
+        motion.clock.advance(self.dt, error)
 
     def _capture_point_error(self) -> float:
         """Return the distance of the capture point from that of the references (m).
@@ -236,12 +239,14 @@ class WholeBodyController:
         It is the norm of ``e + e' / w`` with the CoM error e and ``w² = g / height``. It shows the speed lost in an
         impact at once, long before the CoM is off.
         """
-        terms, reference = self.terms, self.motion.com.sample(self._t)
-        omega = frequency(terms.com, self.motion.closed, self.robot.scale.leg)
-        error = terms.com - reference.value + (terms.com_velocity - reference.velocity) / omega
-        return float(np.linalg.norm(error))
+        reference = self.motion.com.sample(self._t)
+        com, velocity = self.terms.com.tolist(), self.terms.com_velocity.tolist()
+        omega = frequency(com, self.motion.closed, self._leg)
+        planned, planned_velocity = reference.value.tolist(), reference.velocity.tolist()
+        x, y, z = (com[k] - planned[k] + (velocity[k] - planned_velocity[k]) / omega for k in range(3))
+        return math.sqrt(x * x + y * y + z * z)
 
-    def _of_objects(self, solution: Solution) -> tuple[np.ndarray | None, dict[str, PointLoads]]:
+    def _object_outputs(self, solution: Solution) -> tuple[np.ndarray | None, dict[str, PointLoads]]:
         """Return the accelerations of the objects and the forces on them."""
         if not isinstance(self.terms, SystemTerms):
             return None, {}
@@ -258,28 +263,31 @@ class WholeBodyController:
         They are evaluated lazily, and become invalid with the next ``measure``.
         """
         self._t = t
-        lost = self.motion.stretch.late - self._late
-        return Measurement(t - self.machine.start_time - lost, *self._measured)
+        delay = self.motion.clock.delay - self._start_delay
+        return Measurement(t - self.machine.start_time - delay, *self._lazy_values)
 
     def _error(self, name: str) -> float:
+        """Return the tracking error of the centre of mass (m) or of a patch (m, with rotations times a lever arm)."""
         terms, motion, t = self.terms, self.motion, self._t
         if name == "com":
             return float(np.linalg.norm(terms.com - motion.com.sample(t).value))
         frame, reference = terms.frame(name), (motion.limbs | motion.objects)[name].sample(t)
-        turn = rotation_vector(reference.R @ frame.R.T)
-        return float(np.hypot(np.linalg.norm(frame.p - reference.p), ARM * np.linalg.norm(turn)))
+        rotation = rotation_vector(reference.R @ frame.R.T)
+        return float(np.hypot(np.linalg.norm(frame.p - reference.p), ROTATION_LEVER_M * np.linalg.norm(rotation)))
 
     def _height(self, patch: str) -> float:
+        """Return the distance of a patch from the contact that it moves to, along the normal (m)."""
         frame, contact = self.terms.frame(patch), self.motion.targets[patch]
         return height_over(contact, frame.p - contact.rolled(frame.R))
 
     def _speed(self, name: str) -> float:
+        """Return the speed of the centre of mass, of the fastest joint, or of a patch."""
         if name == "com":
             return float(np.linalg.norm(self.terms.com_velocity))
         if name == "joints":
             return float(np.max(np.abs(self.terms.v[6 : self._nv]), initial=0.0))
         velocity = self.terms.frame(name).velocity
-        return float(np.hypot(np.linalg.norm(velocity[:3]), ARM * np.linalg.norm(velocity[3:])))
+        return float(np.hypot(np.linalg.norm(velocity[:3]), ROTATION_LEVER_M * np.linalg.norm(velocity[3:])))
 
     @property
     def q(self) -> np.ndarray:
@@ -301,9 +309,10 @@ class WholeBodyController:
 
         Of a grasp: the magnitude of its force.
         """
-        return self._along(patch, self._wrenches)
+        return self._normal_force(patch, self._wrenches)
 
-    def _along(self, patch: str, wrenches: Mapping[str, np.ndarray]) -> float:
+    def _normal_force(self, patch: str, wrenches: Mapping[str, np.ndarray]) -> float:
+        """Return the normal force of a patch in the given wrenches (N)."""
         wrench, loaded = wrenches.get(patch), self.motion.contacts.get(patch)
         contact = self.motion.targets.get(patch) if loaded is None else loaded.contact
         if wrench is None or contact is None:
@@ -316,34 +325,37 @@ class WholeBodyController:
 
         The moment limit of a grasp scales with its force limit. For an object: the load of its support.
         """
-        if patch in self.motion.rests:
-            return float(self.objects.support_force(patch) @ self.motion.rests[patch].contact.normal)
+        if patch in self.motion.object_supports:
+            return float(self.objects.support_force(patch) @ self.motion.object_supports[patch].contact.normal)
         # a compliant contact may lose its force for one tick: the commanded wrench keeps torques from jumping then
-        return max(self._limit(patch, wrenches) for wrenches in (self._wrenches, self._commanded))
+        return max(self._required_limit(patch, wrenches) for wrenches in (self._wrenches, self._commanded))
 
-    def _limit(self, patch: str, wrenches: Mapping[str, np.ndarray]) -> float:
-        force, loaded = self._along(patch, wrenches), self.motion.contacts[patch]
+    def _required_limit(self, patch: str, wrenches: Mapping[str, np.ndarray]) -> float:
+        """Return the force limit (N) that just permits the wrench of a contact."""
+        force, loaded = self._normal_force(patch, wrenches), self.motion.contacts[patch]
         contact, wrench = loaded.contact, wrenches.get(patch)
         if contact.kind != "grasp" or wrench is None:
             return force
-        share = float(np.linalg.norm(np.asarray(wrench)[3:])) / (self.motion.grips(self._t) * contact.max_moment)
+        share = float(np.linalg.norm(np.asarray(wrench)[3:])) / (self.motion.grip_share(self._t) * contact.max_moment)
         return max(force, min(share, 1.0) * loaded.full)
 
 
-def led_along(plan: Plan) -> Iterator[tuple[Sequence[Contact], Collection[str]]]:
+def contacts_along(plan: Plan) -> Iterator[tuple[Sequence[Contact], Collection[str]]]:
     """Yield the closed contacts and the swinging patches of each segment and stance of a plan.
 
     A released patch keeps its reference, as in `Motion.follow`, until its limb moves to another contact.
     """
     limb = {name: patch.limb for name, patch in plan.scenario.robot.patches.items()}
-    led: set[str] = set()
+    swinging: set[str] = set()
     for stance in plan.stances:
         closed = {limb[contact.patch] for contact in stance.contacts}
         for k, segment in enumerate(() if stance.transition is None else stance.transition.segments):
             reaching = {limb[course.patch] for course in segment.courses if course.target is not None}
-            led = {name for name in led if limb[name] not in reaching} | {course.patch for course in segment.courses}
-            yield segment.contacts, led
+            swinging = {name for name in swinging if limb[name] not in reaching} | {
+                course.patch for course in segment.courses
+            }
+            yield segment.contacts, swinging
             if k == 0 and stance.change == "remove" and stance.moved is not None and limb[stance.moved] not in closed:
-                led = led | {stance.moved}
-        led = led - set(stance.patches)
-        yield stance.contacts, led
+                swinging = swinging | {stance.moved}
+        swinging = swinging - set(stance.patches)
+        yield stance.contacts, swinging

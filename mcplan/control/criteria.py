@@ -13,13 +13,14 @@ from typing import NamedTuple, Protocol
 
 from mcplan.settings.states import Until
 
-NOTHING: Mapping[str, float] = MappingProxyType({})
+EMPTY: Mapping[str, float] = MappingProxyType({})
+"""Default of the measured quantities: no values."""
 
-FORGOTTEN = 0.1
-"""Fraction of the length of an interruption that is subtracted from the total time of `HeldInTotal`."""
+INTERRUPTION_FACTOR = 0.1
+"""An interruption subtracts this fraction of its length from the total time of `HeldInTotal`."""
 
 ROUNDING_S = 5e-10
-"""Half a nanosecond, larger than the rounding error of k * dt, which must not cost a phase one more tick."""
+"""Tolerance of times (s). It exceeds the rounding error of k * dt, which would make a phase last one tick longer."""
 
 
 class Measurement(NamedTuple):
@@ -34,10 +35,10 @@ class Measurement(NamedTuple):
     """
 
     elapsed: float
-    error: Mapping[str, float] = NOTHING
-    speed: Mapping[str, float] = NOTHING
-    force: Mapping[str, float] = NOTHING
-    height: Mapping[str, float] = NOTHING
+    error: Mapping[str, float] = EMPTY
+    speed: Mapping[str, float] = EMPTY
+    force: Mapping[str, float] = EMPTY
+    height: Mapping[str, float] = EMPTY
 
 
 class LazyValues(Mapping[str, float]):
@@ -70,35 +71,35 @@ class LazyValues(Mapping[str, float]):
 class Criterion(Protocol):
     """A condition that ends a phase."""
 
-    def met(self, measurement: Measurement) -> str:
+    def evaluate(self, measurement: Measurement) -> str:
         """Return the label when the criterion is met, else an empty text."""
         ...
 
 
 @dataclass(frozen=True)
 class TimeReached:
-    """A time has passed since the phase began."""
+    """Criterion: a time has passed since the phase began."""
 
     label: str
     seconds: float
 
-    def met(self, measurement: Measurement) -> str:
+    def evaluate(self, measurement: Measurement) -> str:
         """Return the label when the time has passed."""
         return self.label if measurement.elapsed >= self.seconds - ROUNDING_S else ""
 
 
 @dataclass(frozen=True)
 class Threshold:
-    """A measured quantity is at most, or at least, a bound.
+    """Criterion: a measured quantity is at most, or at least, a bound.
 
     Parameters
     ----------
-    label : of the criterion when it is met.
+    label : text returned when the criterion is met.
     quantity : field of `Measurement`: ``error``, ``speed``, ``force`` or ``height``.
-    name : of the task or patch.
-    bound : in the unit of the quantity.
-    at_least : whether the quantity has to reach the bound, rather than stay below it.
-    missing : value of a name that does not exist: no error, no force, infinite height.
+    name : name of the task or patch.
+    bound : bound of the quantity, in its unit.
+    at_least : whether the quantity must be at least the bound, else at most.
+    default : value of a name that does not exist: no error, no force, infinite height.
     """
 
     label: str
@@ -106,119 +107,121 @@ class Threshold:
     name: str
     bound: float
     at_least: bool = False
-    missing: float = 0.0
+    default: float = 0.0
 
-    def met(self, measurement: Measurement) -> str:
+    def evaluate(self, measurement: Measurement) -> str:
         """Return the label when the quantity is within the bound."""
-        value = getattr(measurement, self.quantity).get(self.name, self.missing)
+        value = getattr(measurement, self.quantity).get(self.name, self.default)
         return self.label if (value >= self.bound if self.at_least else value <= self.bound) else ""
 
 
 @dataclass
 class HeldFor:
-    """Another criterion has been met without interruption for ``seconds``. Each phase makes a new one."""
+    """Criterion: another one has been met without interruption for ``seconds``. Each phase needs a new object."""
 
     criterion: Criterion
     seconds: float
-    since: float | None = None
+    start: float | None = None
 
-    def met(self, measurement: Measurement) -> str:
+    def evaluate(self, measurement: Measurement) -> str:
         """Return the other criterion's label when it has been met for long enough."""
-        label = self.criterion.met(measurement)
+        label = self.criterion.evaluate(measurement)
         if not label:
-            self.since = None
+            self.start = None
             return ""
-        if self.since is None:
-            self.since = measurement.elapsed
-        return label if measurement.elapsed - self.since >= self.seconds - ROUNDING_S else ""
+        if self.start is None:
+            self.start = measurement.elapsed
+        return label if measurement.elapsed - self.start >= self.seconds - ROUNDING_S else ""
 
 
 @dataclass
 class HeldInTotal:
-    """Another criterion has been met for ``seconds`` in total. Each phase makes a new one.
+    """Criterion: another one has been met for ``seconds`` in total. Each phase needs a new object.
 
-    An interruption subtracts the fraction `FORGOTTEN` of its length. So a patch that chatters on its support counts as
-    touching, and a patch that hit it once and bounced off does not.
+    An interruption subtracts the fraction `INTERRUPTION_FACTOR` of its length. So a patch that chatters on its support
+    counts as touching, and a patch that hit it once and bounced off does not.
     """
 
     criterion: Criterion
     seconds: float
-    held: float = 0.0
-    last: tuple[float, bool] | None = None
+    total: float = 0.0
+    previous: tuple[float, bool] | None = None
 
-    def met(self, measurement: Measurement) -> str:
+    def evaluate(self, measurement: Measurement) -> str:
         """Return the other criterion's label when it is met and has been for long enough."""
-        label, now = self.criterion.met(measurement), measurement.elapsed
-        if self.last is not None:
-            before, was_met = self.last
-            self.held = max(self.held + (now - before) * (1.0 if was_met else -FORGOTTEN), 0.0)
-        self.last = now, bool(label)
-        return label if self.held >= self.seconds - ROUNDING_S else ""
+        label, elapsed = self.criterion.evaluate(measurement), measurement.elapsed
+        if self.previous is not None:
+            previous_time, was_met = self.previous
+            self.total = max(self.total + (elapsed - previous_time) * (1.0 if was_met else -INTERRUPTION_FACTOR), 0.0)
+        self.previous = elapsed, bool(label)
+        return label if self.total >= self.seconds - ROUNDING_S else ""
 
 
-def _keeps_time(criterion: Criterion) -> bool:
+def _is_stateful(criterion: Criterion) -> bool:
     """Whether a criterion has to be evaluated in every tick to notice an interruption."""
     if isinstance(criterion, HeldFor | HeldInTotal):
         return True
     inner = getattr(criterion, "criteria", None) or [getattr(criterion, "criterion", None)]
-    return any(_keeps_time(each) for each in inner if each is not None)
+    return any(_is_stateful(part) for part in inner if part is not None)
 
 
 @dataclass(frozen=True, init=False)
-class _Several:
+class _Combination:
+    """Several criteria; ``_stateful`` marks those that have to be evaluated in every tick."""
+
     criteria: tuple[Criterion, ...]
-    _timed: tuple[bool, ...] = field(repr=False, compare=False)
+    _stateful: tuple[bool, ...] = field(repr=False, compare=False)
 
     def __init__(self, *criteria: Criterion):
         object.__setattr__(self, "criteria", criteria)
-        object.__setattr__(self, "_timed", tuple(map(_keeps_time, criteria)))
+        object.__setattr__(self, "_stateful", tuple(map(_is_stateful, criteria)))
 
 
-class AllOf(_Several):
-    """All criteria at the same time; the label names them all."""
+class AllOf(_Combination):
+    """Criterion: all of several are met at the same time; the label names them all."""
 
-    def met(self, measurement: Measurement) -> str:
-        """Return the labels joined by `` and `` when all criteria are met; those that keep time are always updated."""
+    def evaluate(self, measurement: Measurement) -> str:
+        """Return the labels joined by `` and `` when all criteria are met; stateful ones are always evaluated."""
         labels: list[str] = []
-        for criterion, timed in zip(self.criteria, self._timed, strict=True):
-            if timed or all(labels):
-                labels.append(criterion.met(measurement))
+        for criterion, stateful in zip(self.criteria, self._stateful, strict=True):
+            if stateful or all(labels):
+                labels.append(criterion.evaluate(measurement))
         return " and ".join(labels) if all(labels) else ""
 
 
-class AnyOf(_Several):
-    """The first criterion that is met, in the order given."""
+class AnyOf(_Combination):
+    """Criterion: any of several is met; the label is that of the first one that is met."""
 
-    def met(self, measurement: Measurement) -> str:
-        """Return the label of the first criterion that is met; those that keep time are always updated."""
-        found = ""
-        for criterion, timed in zip(self.criteria, self._timed, strict=True):
-            if timed or not found:
-                label = criterion.met(measurement)
-                found = found or label
-        return found
+    def evaluate(self, measurement: Measurement) -> str:
+        """Return the label of the first criterion that is met; stateful ones are always evaluated."""
+        result = ""
+        for criterion, stateful in zip(self.criteria, self._stateful, strict=True):
+            if stateful or not result:
+                label = criterion.evaluate(measurement)
+                result = result or label
+        return result
 
 
 @dataclass(frozen=True)
 class Labelled:
-    """Another criterion under a label of the scenario."""
+    """Criterion: another one, with a label of the scenario."""
 
     criterion: Criterion
     label: str
 
-    def met(self, measurement: Measurement) -> str:
+    def evaluate(self, measurement: Measurement) -> str:
         """Return the label when the other criterion is met."""
-        return self.label if self.criterion.met(measurement) else ""
+        return self.label if self.criterion.evaluate(measurement) else ""
 
 
 def criterion_of(until: Until, duration: float) -> Criterion:
     """Return the criterion for a state whose references take ``duration`` (s)."""
     criterion: Criterion
     if until.all is not None or until.any is not None:
-        several = AllOf if until.all is not None else AnyOf
-        criterion = several(*(criterion_of(each, duration) for each in until.all or until.any or ()))
+        combination = AllOf if until.all is not None else AnyOf
+        criterion = combination(*(criterion_of(part, duration) for part in until.all or until.any or ()))
     else:
-        criterion = _simple(until, duration)
+        criterion = _single_criterion(until, duration)
     if until.lasting is not None:
         criterion = HeldFor(criterion, until.lasting)
     if until.altogether is not None:
@@ -226,7 +229,7 @@ def criterion_of(until: Until, duration: float) -> Criterion:
     return criterion if until.label is None else Labelled(criterion, until.label)
 
 
-def _simple(until: Until, duration: float) -> TimeReached | Threshold:
+def _single_criterion(until: Until, duration: float) -> TimeReached | Threshold:
     """Return the criterion of a single quantity."""
     if until.elapsed is not None:
         return TimeReached("time", until.elapsed)
@@ -240,7 +243,7 @@ def _simple(until: Until, duration: float) -> TimeReached | Threshold:
     if until.force is not None:
         return Threshold(f"unloaded {until.force}", "force", until.force, bound)
     if until.over is not None:
-        return Threshold(f"above {until.over}", "height", until.over, bound, missing=inf)
+        return Threshold(f"above {until.over}", "height", until.over, bound, default=inf)
     if until.error is not None:
         return Threshold(f"error {until.error}", "error", until.error, bound)
     return Threshold(f"speed {until.speed}", "speed", until.speed or "", bound)
@@ -254,4 +257,4 @@ def labels_of(until: Until) -> set[str]:
         return set().union(*map(labels_of, until.any))
     if until.all is not None:
         return {" and ".join(labels) for labels in product(*map(labels_of, until.all))}
-    return {_simple(until, 0.0).label}
+    return {_single_criterion(until, 0.0).label}

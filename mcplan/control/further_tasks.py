@@ -26,11 +26,11 @@ class FurtherTasks:
     Parameters
     ----------
     plan : Plan
-    states : names of the states of its machine.
+    states : names of the states of the plan's state machine.
 
     Attributes
     ----------
-    tasks : the tasks, in the order of the file.
+    tasks : the tasks, in the order of the scenario file.
 
     Raises
     ------
@@ -39,16 +39,16 @@ class FurtherTasks:
     """
 
     def __init__(self, plan: Plan, states: Iterable[str]):
-        scenario, known = plan.scenario, list(dict.fromkeys(states))
+        scenario, state_names = plan.scenario, list(dict.fromkeys(states))
         specs = scenario.control.tasks
-        wrong: list[Problem] = []
+        problems: list[Problem] = []
         for k, spec in enumerate(specs):
             for i, name in enumerate(spec.during):
-                if not any(_has_name_or_verb(state, name) for state in known):
-                    message = f"there is no state `{name}`; there are: {', '.join(known)}"
-                    wrong.append(scenario.document.problem(("control", "tasks", k, "during", i), message))
-        if wrong:
-            raise ScenarioError(*wrong)
+                if not any(_has_name_or_verb(state, name) for state in state_names):
+                    message = f"there is no state `{name}`; there are: {', '.join(state_names)}"
+                    problems.append(scenario.document.problem(("control", "tasks", k, "during", i), message))
+        if problems:
+            raise ScenarioError(*problems)
         self.tasks = [_make_task(plan, spec) for spec in specs]
         self._during = [
             (task, np.array(task.weight), spec.during) for task, spec in zip(self.tasks, specs, strict=True)
@@ -71,47 +71,47 @@ def _has_name_or_verb(state: str, name: str) -> bool:
 
 
 def _make_task(plan: Plan, spec: TaskSpec) -> Any:
-    given = {name: getattr(spec, name) for name in ("weight", "kp") if getattr(spec, name) is not None}
+    options = {name: getattr(spec, name) for name in ("weight", "kp") if getattr(spec, name) is not None}
     kind = spec.kinds[0]
-    task = MAKERS[kind](plan, getattr(spec, kind), given)
+    task = TASK_FACTORIES[kind](plan, getattr(spec, kind), options)
     task.priority = spec.priority
     return task
 
 
-def _look_at(plan: Plan, spec: LookAtSpec, given: dict[str, float]) -> LookAtTask:
-    task = LookAtTask(spec.frame, spec.axis, spec.eye, spec.target_frame, **given)
+def _look_at(plan: Plan, spec: LookAtSpec, options: dict[str, float]) -> LookAtTask:
+    task = LookAtTask(spec.frame, spec.axis, spec.eye, spec.target_frame, **options)
     task.target[:] = spec.target
     return task
 
 
-def _link_pose(plan: Plan, spec: LinkPoseSpec, given: dict[str, float]) -> LinkPoseTask:
-    task = LinkPoseTask(spec.frame, spec.position, spec.orientation, **given)
+def _link_pose(plan: Plan, spec: LinkPoseSpec, options: dict[str, float]) -> LinkPoseTask:
+    task = LinkPoseTask(spec.frame, spec.position, spec.orientation, **options)
     X = plan.scenario.robot.frame_pose(plan.stances[0].q, spec.frame)
     task.R, task.p = (X[:3, :3], X[:3, 3]) if spec.pose is None else (spec.pose.R, spec.pose.p)
     return task
 
 
-def _relative_pose(plan: Plan, spec: RelativePoseSpec, given: dict[str, float]) -> RelativePoseTask:
+def _relative_pose(plan: Plan, spec: RelativePoseSpec, options: dict[str, float]) -> RelativePoseTask:
     robot, q = plan.scenario.robot, plan.stances[0].q
-    task = RelativePoseTask(spec.frame, spec.reference, spec.position, spec.orientation, **given)
+    task = RelativePoseTask(spec.frame, spec.reference, spec.position, spec.orientation, **options)
     X = np.linalg.solve(robot.frame_pose(q, spec.reference), robot.frame_pose(q, spec.frame))
     task.R, task.p = (X[:3, :3], X[:3, 3]) if spec.pose is None else (spec.pose.R, spec.pose.p)
     return task
 
 
-def _contact_force(plan: Plan, spec: ContactForceSpec, given: dict[str, float]) -> ContactForceTask:
+def _contact_force(plan: Plan, spec: ContactForceSpec, options: dict[str, float]) -> ContactForceTask:
     if spec.normal is not None:
-        task = ContactForceTask(spec.patch, (2,), "contact", **given)
+        task = ContactForceTask(spec.patch, (2,), "contact", **options)
         task.wrench[2] = spec.normal
     else:
         assert spec.force is not None
-        task = ContactForceTask(spec.patch, (0, 1, 2), spec.axes, **given)
+        task = ContactForceTask(spec.patch, (0, 1, 2), spec.axes, **options)
         task.wrench[:3] = spec.force
     return task
 
 
-def _torque(plan: Plan, spec: TorqueSpec, given: dict[str, float]) -> TorqueTask:
-    robot, weight = plan.scenario.robot, given.get("weight", 1e-4)
+def _torque(plan: Plan, spec: TorqueSpec, options: dict[str, float]) -> TorqueTask:
+    robot, weight = plan.scenario.robot, options.get("weight", 1e-4)
     if not spec.by_limit:
         return TorqueTask(robot.n, weight)
     limit = robot.limits.torque
@@ -121,11 +121,11 @@ def _torque(plan: Plan, spec: TorqueSpec, given: dict[str, float]) -> TorqueTask
     return TorqueTask(robot.n, weight / limit**2)
 
 
-MAKERS: Mapping[str, Callable[[Plan, Any, dict[str, float]], Any]] = {
+TASK_FACTORIES: Mapping[str, Callable[[Plan, Any, dict[str, float]], Any]] = {
     "look_at": _look_at,
     "link_pose": _link_pose,
     "relative_pose": _relative_pose,
     "contact_force": _contact_force,
     "torque": _torque,
 }
-"""Functions that make a task of `settings.tasks.KINDS` from plan, specification, and given weight and gain."""
+"""Function for each kind in `settings.tasks.KINDS` that makes a task from plan, specification, weight and gain."""

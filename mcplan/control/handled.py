@@ -1,4 +1,4 @@
-"""Manipulated objects in the whole-body program: at rest, sliding, or held in the air."""
+"""Handled objects in the whole-body program: at rest, sliding, or held in the air."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -36,13 +36,14 @@ class HandledObjects:
 
     Parameters
     ----------
-    plan : its contacts determine which objects are handled.
-    settings : of the controller.
-    dt : period of the controller, s.
+    plan : the plan, whose contacts determine which objects are handled.
+    settings : settings of the controller.
+    dt : control period, s.
 
     Attributes
     ----------
-    things : the handled objects; ``system`` : the robot with them.
+    things : the handled objects.
+    system : the robot with them.
     """
 
     def __init__(self, plan: Plan, settings: ControlSettings, dt: float = 1e-3):
@@ -61,7 +62,7 @@ class HandledObjects:
         s = settings
         self._tasks = {t.name: LinkPoseTask(t.name, weight=s.weights.limb, kp=s.gains.limb_kp) for t in self.things}
         self._support_contacts: dict[str, _SupportContact] = {}
-        self._places: dict[str, tuple[LoadedContact, Pose, np.ndarray | None]] = {}
+        self._local_poses: dict[str, tuple[LoadedContact, Pose, np.ndarray | None]] = {}
         self._support_forces: dict[str, np.ndarray] = {}
 
     def __bool__(self) -> bool:
@@ -82,9 +83,9 @@ class HandledObjects:
 
     def accelerations(self, vd: np.ndarray) -> np.ndarray:
         """Return the accelerations of all objects of the scene (O, 6), from those of the system."""
-        found = np.zeros((len(self._all_names), 6))
-        found[self._rows] = vd[self.system.robot.nv :].reshape(-1, 6)
-        return found
+        result = np.zeros((len(self._all_names), 6))
+        result[self._rows] = vd[self.system.robot.nv :].reshape(-1, 6)
+        return result
 
     def poses(self, terms: SystemTerms) -> dict[str, Pose]:
         """Return the poses of the objects."""
@@ -97,7 +98,7 @@ class HandledObjects:
             task.R, task.p, task.velocity, task.acceleration, _ = path.sample(t)
         return [self._tasks[name] for name in motion.objects]
 
-    def take_gains(self, settings: ControlSettings) -> None:
+    def apply_gains(self, settings: ControlSettings) -> None:
         """Set weight and gains of the object tasks to those of limbs in ``settings`` (such as those of a state)."""
         for task in self._tasks.values():
             kp = settings.gains.limb_kp
@@ -105,10 +106,11 @@ class HandledObjects:
 
     def supports(self, t: float, motion: Motion, terms: SystemTerms) -> list[ContactConstraint]:
         """Return the contacts between objects and their supports, with their force limits at time t (s)."""
-        return [self._support_constraint(t, name, motion, terms) for name in motion.rests]
+        return [self._support_constraint(t, name, motion, terms) for name in motion.object_supports]
 
     def _support_constraint(self, t: float, name: str, motion: Motion, terms: SystemTerms) -> ContactConstraint:
-        loaded, path, cached = motion.rests[name], motion.objects.get(name), self._support_contacts.get(name)
+        """Return the constraint of an object on its support at time t (s), with its friction and force limit."""
+        loaded, path, cached = motion.object_supports[name], motion.objects.get(name), self._support_contacts.get(name)
         if cached is None or cached.loaded is not loaded or cached.path is not path:
             cached = self._support_contacts[name] = self._support_contact(t, name, loaded, path)
         support, constraint, direction = loaded.contact, cached.constraint, cached.direction
@@ -121,6 +123,7 @@ class HandledObjects:
         return constraint
 
     def _support_contact(self, t: float, name: str, loaded: LoadedContact, path: LimbPath | None) -> "_SupportContact":
+        """Make the constraint of an object on its support: at rest, or sliding along a path."""
         support, kd = loaded.contact, damping(self.settings.gains.contact_kp, None)
         if path is None:
             return _SupportContact(loaded, path, ContactConstraint(support, 0.0, kd))
@@ -155,16 +158,16 @@ class HandledObjects:
         if carrier is None:
             return
         body = terms.frame(carrier)
-        cached = self._places.get(loaded.contact.patch)
+        cached = self._local_poses.get(loaded.contact.patch)
         if cached is None or cached[0] is not loaded:
             local = body.R.T @ constraint.R, body.R.T @ (constraint.p - body.p)
-            cached = self._places[loaded.contact.patch] = loaded, local, self._axes.get(loaded.contact.support)
+            cached = self._local_poses[loaded.contact.patch] = loaded, local, self._axes.get(loaded.contact.support)
         _, (R, p), axes = cached
         constraint.R, constraint.p = body.R @ R, body.p + body.R @ p
         if axes is not None:  # a grasp has the axes of its patch
             constraint.axes = body.R @ axes
 
-    def of_robot(self, by_patch: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    def without_objects(self, by_patch: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         """Return the entries of patches only, without those of objects."""
         if not self.things:
             return by_patch
@@ -172,9 +175,9 @@ class HandledObjects:
 
     def forces(self, terms: SystemTerms, motion: Motion, forces: Mapping[str, np.ndarray]) -> dict[str, PointLoads]:
         """Return the point forces on the objects: of their supports, and the reactions to the robot's contacts."""
-        found = {}
+        result = {}
         for thing in self.things:
-            name, rest = thing.name, motion.rests.get(thing.name)
+            name, rest = thing.name, motion.object_supports.get(thing.name)
             parts = [] if rest is None else [(name, rest.contact, rest.contact.normal, forces[name])]
             self._support_forces[name] = np.zeros(3) if rest is None else forces[name].sum(axis=0)
             for contact in (loaded.contact for loaded in motion.contacts.values()):
@@ -189,8 +192,8 @@ class HandledObjects:
                 loads.xyz[rows] = frame.p + contact.points @ frame.R.T
                 loads.normal[rows], loads.force[rows] = normal, force
                 first = rows.stop
-            found[name] = loads
-        return found
+            result[name] = loads
+        return result
 
     def _normal(self, contact: Contact, terms: SystemTerms) -> np.ndarray:
         """Return the normal (3,) of a contact on an object, which turns with it."""
@@ -211,6 +214,7 @@ class _SupportContact(NamedTuple):
 
 
 def _body(thing: FreeObject) -> FreeBody:
+    """Return the rigid body of an object, with uniform density."""
     com, inertia = shape_inertia(thing.shape, thing.mass)
     return FreeBody(thing.name, thing.mass, com, np.diag(inertia))
 

@@ -21,30 +21,30 @@ from mcplan.scene.allowed_pose import allowed_pose, is_outdated
 from mcplan.scene.contact import Contact
 from mcplan.settings.control import ControlSettings
 from mcplan.settings.margins import shrunk, with_control_margins
-from mcplan.whole_body.contact import DEPENDENT, ContactConstraint, count_unknowns, least_forces
+from mcplan.whole_body.contact import MIN_INDEPENDENCE, ContactConstraint, count_unknowns, least_forces
 from mcplan.whole_body.tasks.task import damping
 
 MAX_PRELOAD_SHARE = 0.9
-"""Largest preload as a fraction of the force limit. High, so that the preload fades with the limit when a contact is
-unloaded, instead of dropping within a tick at the end."""
+"""Largest preload as a fraction of the force limit. It is high so that the preload fades with the limit when a contact
+is unloaded, instead of dropping within a tick at the end."""
 
 MIN_FORCE_LIMIT = 1e-3
-"""N: smallest force limit of a closed contact. A limit of zero, or one below the solver margin of the contact points,
+"""Smallest force limit of a closed contact (N). A limit of zero, or one below the solver margin of the contact points,
 makes the program infeasible."""
 
-COMPLIANT_DEPENDENT = 3e-2
+COMPLIANT_MIN_INDEPENDENCE = 3e-2
 """Compliant contacts: a tangential row is dropped if less than this fraction of it is independent of the other rows.
 Example: a robot that kneels on both shanks can rock on its knees to correct its CoM only if these may slip by
 millimetres. Rigid contacts and normal rows would drift: of these only redundant rows are dropped."""
 
 
-class _Held(NamedTuple):
+class _ClosedContact(NamedTuple):
     """Constraint of a closed contact, its nominal stiffness, and whether the patch can move in some direction."""
 
     loaded: LoadedContact
     constraint: ContactConstraint
     kp: np.ndarray
-    free: bool
+    has_free_direction: bool
 
 
 class HeldContacts:
@@ -53,7 +53,7 @@ class HeldContacts:
     Parameters
     ----------
     settings : stiffness, friction and preload of contacts.
-    objects : handled by the robot; contacts on an object move with it.
+    objects : objects handled by the robot; contacts on them move with them.
 
     Attributes
     ----------
@@ -64,17 +64,17 @@ class HeldContacts:
     def __init__(self, settings: ControlSettings, objects: HandledObjects):
         self.settings, self.objects = settings, objects
         self.stiffness_share, self.preload_share = 1.0, 0.0
-        self._held: dict[str, _Held] = {}
-        self._prebuilt: dict[Contact, tuple[ContactConstraint, np.ndarray]] = {}
-        """Constraints with their initial values, built before the run, because a tick has no time for it."""
+        self._closed_contacts: dict[str, _ClosedContact] = {}
+        self._initial_constraints: dict[Contact, tuple[ContactConstraint, np.ndarray]] = {}
+        """Constraints with their initial values, built before the run, because building takes longer than a tick."""
 
     def close(self, loaded: LoadedContact) -> ContactConstraint:
         """Return the constraint of a contact at its measured pose, with the usable friction coefficient."""
         contact = loaded.contact
-        if contact not in self._prebuilt:
-            new = self._build(contact)
-            self._prebuilt[contact] = new, new.values.copy()
-        constraint, values = self._prebuilt[contact]
+        if contact not in self._initial_constraints:
+            constraint = self._build(contact)
+            self._initial_constraints[contact] = constraint, constraint.values.copy()
+        constraint, values = self._initial_constraints[contact]
         constraint.values[:] = values
         constraint.friction = self.settings.contact.friction_fraction * min(contact.friction, loaded.friction)
         if loaded.place is not None:
@@ -83,26 +83,28 @@ class HeldContacts:
                 constraint.R, constraint.p = contact.R, constraint.p - contact.rolled(R)
             else:  # not on objects: these may have turned
                 on_surface = contact.kind == "surface" and self.objects.frame(contact) is None
-                constraint.R = levelled(R, constraint.contact) if on_surface else R
+                constraint.R = align_with_support(R, constraint.contact) if on_surface else R
         return constraint
 
     def fill(self, t: float, loaded: LoadedContact, terms: Terms, grip_share: float) -> ContactConstraint:
         """Return the constraint of a contact at time t (s); ``grip_share`` is the usable share of grip force limits."""
         contact = loaded.contact
-        held = self._held.get(contact.patch)
-        if held is None or held.loaded is not loaded:
-            new = self.close(loaded)
-            free = len(contact.selection) < 6 and not contact.radius
-            held = self._held[contact.patch] = _Held(loaded, new, new.kp.copy(), free)
-            new.kp = self.stiffness_share * held.kp
-        constraint = held.constraint
-        if held.free:
+        entry = self._closed_contacts.get(contact.patch)
+        if entry is None or entry.loaded is not loaded:
+            constraint = self.close(loaded)
+            has_free_direction = len(contact.selection) < 6 and not contact.radius
+            entry = self._closed_contacts[contact.patch] = _ClosedContact(
+                loaded, constraint, constraint.kp.copy(), has_free_direction
+            )
+            constraint.kp = self.stiffness_share * entry.kp
+        constraint = entry.constraint
+        if entry.has_free_direction:
             frame, pose = terms.frame(contact.patch), (constraint.R, constraint.p)
             if is_outdated(contact, pose, (frame.R, frame.p)):
                 constraint.R, constraint.p = allowed_pose(contact, (frame.R, frame.p), pose)
             if contact.rolls:
                 constraint.axes = contact.axes_at(frame.R)
-        if loaded.lifted:
+        if loaded.is_lifted:
             self._lower(constraint, contact, terms)
         limit = loaded.limit.value(t)
         constraint.max_force = max(limit, MIN_FORCE_LIMIT)
@@ -115,13 +117,13 @@ class HeldContacts:
     def scale_stiffness(self, share: float) -> None:
         """Set the stiffness of all closed contacts to ``share`` of their nominal one."""
         self.stiffness_share = share
-        for held in self._held.values():
-            held.constraint.kp = share * held.kp
+        for entry in self._closed_contacts.values():
+            entry.constraint.kp = share * entry.kp
 
     def _preload(self, loaded: LoadedContact, limit: float) -> float:
         """Return the preload (N) of a contact, at most ``MAX_PRELOAD_SHARE`` of its present force limit."""
         s = self.settings
-        if not s.compliant or loaded.contact.kind == "grasp" or loaded.lifted or loaded.idle:
+        if not s.compliant or loaded.contact.kind == "grasp" or loaded.is_lifted or loaded.is_idle:
             return 0.0
         return self.preload_share * min(s.contact.preload_force, MAX_PRELOAD_SHARE * limit)
 
@@ -161,11 +163,11 @@ class HeldContacts:
         kd = damping(s.gains.contact_kp, None)
         constraint = ContactConstraint(contact, kp, kd, faces=s.contact.friction_faces, frame=frame)
         if s.compliant and contact.kind != "grasp":
-            constraint.dependent[:3] += (COMPLIANT_DEPENDENT - DEPENDENT) * (1.0 - upright)
+            constraint.min_independence[:3] += (COMPLIANT_MIN_INDEPENDENCE - MIN_INDEPENDENCE) * (1.0 - upright)
         return constraint
 
 
-def levelled(R: np.ndarray, contact: Contact) -> np.ndarray:
+def align_with_support(R: np.ndarray, contact: Contact) -> np.ndarray:
     """Return the rotation (3,3) of a patch, turned by the least angle that aligns its edge or face with the support."""
     if len(contact.points) == 2:
         edge = R @ (contact.points[1] - contact.points[0])
@@ -176,7 +178,7 @@ def levelled(R: np.ndarray, contact: Contact) -> np.ndarray:
 
 
 FORCE_TIME_CONSTANT = 0.3
-"""s: time constant of the force references after a change of stance: the default loading time of a foot."""
+"""Time constant of the force references after a change of stance, equal to the default loading time of a foot (s)."""
 
 
 class PlannedForces:
@@ -184,9 +186,9 @@ class PlannedForces:
 
     Parameters
     ----------
-    plan : with the contact wrenches of its stances.
+    plan : the plan, with the contact wrenches of its stances.
     dt : control period (s).
-    settings : with the pressure margin inside the edges of patches.
+    settings : controller settings, with the pressure margin inside the edges of patches.
     """
 
     def __init__(self, plan: Plan, dt: float, settings: ControlSettings):

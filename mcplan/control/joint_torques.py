@@ -10,12 +10,12 @@ from mcplan.core.algebra.impedance import add_impedance
 from mcplan.robot.robot import Robot
 
 REFERENCE_TORQUE = 150.0
-"""N m: the gains below are those of a joint with this torque limit, and scale with the limit."""
+"""The gains below are those of a joint with this torque limit (N m), and are proportional to the limit."""
 
 IMPEDANCE_KP_NM_RAD, IMPEDANCE_KD_NM_S_RAD, IMPEDANCE_LEAK_S = 1000.0, 20.0, 0.05
-"""Stiffness, damping and leak time constant of the joint impedance, for compliant contacts."""
+"""Stiffness, damping and leak time constant of the joint impedance with compliant contacts."""
 
-DAMPED = 0.2
+MAX_DAMPED_FRACTION = 0.2
 """Largest fraction of a joint's speed that its damper may remove within one control period. Beyond 1 it would reverse
 the speed, and light limbs without rotor inertia would oscillate; contacts and other joints require a margin."""
 
@@ -41,18 +41,18 @@ class JointImpedance:
     def __init__(self, kp: float, kd: float, leak: float, limit: np.ndarray, inertia: np.ndarray, dt: float):
         scale = np.where(np.isfinite(limit), limit / REFERENCE_TORQUE, 1.0)
         if kd > 0.0:
-            scale = np.minimum(scale, DAMPED * inertia / (kd * dt))
+            scale = np.minimum(scale, MAX_DAMPED_FRACTION * inertia / (kd * dt))
         self.kp, self.kd, self.leak, self.limit, self.dt = kp * scale, kd * scale, max(leak, dt), limit, dt
         self._q: np.ndarray | None = None
         self._v = np.zeros(len(limit))
 
     def rehearse(self) -> None:
-        """Call `torque` once without effect, to load the compiled kernel before the run."""
-        none = np.zeros(len(self._v))
-        self.torque(none, none, none, none)
+        """Call `torque` once, without effect on the run, to load the compiled kernel."""
+        zero = np.zeros(len(self._v))
+        self.torque(zero, zero, zero, zero)
         self._q = None
 
-    def meet(self, v: np.ndarray) -> None:
+    def reset_velocity(self, v: np.ndarray) -> None:
         """Reset the expected velocities (n,) to the measured ones, which jump when a patch hits its support."""
         self._v[:] = v
 
@@ -66,17 +66,17 @@ class JointImpedance:
         """
         if self._q is None:
             self._q, self._v = q.copy(), v.copy()
-        sent = np.empty(len(tau))
-        add_impedance(q, v, vd, tau, self.kp, self.kd, self.leak, self.limit, self.dt, self._q, self._v, sent)
-        return sent
+        commanded = np.empty(len(tau))
+        add_impedance(q, v, vd, tau, self.kp, self.kd, self.leak, self.limit, self.dt, self._q, self._v, commanded)
+        return commanded
 
 
-AHEAD = 0.05
-"""s: time over which the speed of a joint is predicted with its last commanded acceleration, for the sign of friction:
-a joint at rest is about to move in that direction."""
+PREDICTION_TIME_S = 0.05
+"""Time over which the speed of a joint is predicted with its last commanded acceleration, for the sign of friction (s).
+A joint at rest is about to move in that direction."""
 
-SLOW = 0.05
-"""rad/s (m/s): below this speed the friction compensation is reduced, so that it does not chatter."""
+FRICTION_SPEED = 0.05
+"""Joint speed below which the friction compensation is reduced, so that it does not chatter (rad/s or m/s)."""
 
 
 class JointFriction:
@@ -90,7 +90,7 @@ class JointFriction:
 
     Parameters
     ----------
-    robot : with damping d (N m s/rad) and friction c (N m) of its joints.
+    robot : robot, with damping d (N m s/rad) and friction c (N m) of its joints.
     share : fraction that is compensated, 0 to 1.
     dt : control period (s).
     """
@@ -99,14 +99,14 @@ class JointFriction:
         self.damping, self.friction = share * robot.joint_damping, share * robot.joint_friction
         self._inertia = dt * self.damping
         self._joints = 6 + np.arange(len(self.damping))
-        self._any = bool(self.damping.any() or self.friction.any())
+        self._is_needed = bool(self.damping.any() or self.friction.any())
 
     def __bool__(self) -> bool:
         """Whether there is friction or damping to compensate."""
-        return self._any
+        return self._is_needed
 
     def add(self, M: np.ndarray, h: np.ndarray, v: np.ndarray, vd: np.ndarray) -> None:
         """Add to mass matrix and nonlinear effects, at joint speeds and last commanded accelerations (n,)."""
         joints = self._joints
         M[joints, joints] += self._inertia
-        h[joints] += self.damping * v + self.friction * np.tanh((v + AHEAD * vd) / SLOW)
+        h[joints] += self.damping * v + self.friction * np.tanh((v + PREDICTION_TIME_S * vd) / FRICTION_SPEED)

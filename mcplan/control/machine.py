@@ -1,4 +1,4 @@
-"""Finite-state machine: runs the states of a plan; the criterion that ends a state determines its successor."""
+"""Finite-state machine that executes a plan; the criterion that ends a state determines its successor."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -7,7 +7,7 @@ from typing import TypeVar
 from mcplan.control.criteria import Criterion, Measurement, criterion_of
 from mcplan.control.motion import Motion
 from mcplan.control.phases import CustomPhase, MeasuredState, Phase
-from mcplan.control.program import State, find, following
+from mcplan.control.program import State, find_target, next_index
 from mcplan.errors import SimulationFailed
 
 Result = TypeVar("Result")
@@ -18,9 +18,9 @@ class PhaseEvent:
     """Record of one executed phase.
 
     name : verb and patch.
-    stance : index of the stance of the plan that it leads to.
-    start, end : s; end is None during the phase.
-    ended_by : label of the criterion that ended it; None during the phase.
+    stance : index of the stance of the plan that the phase leads to.
+    start, end : times, s; end is None during the phase.
+    ended_by : label of the criterion that ended the phase; None during it.
     """
 
     name: str
@@ -35,7 +35,7 @@ class Machine:
 
     Parameters
     ----------
-    states : in order; a bare phase is a state with its default criterion that leads to the next one.
+    states : states or phases, in order. A phase gets its default criterion, and leads to the next state.
     motion : references and contacts that the phases set.
 
     Attributes
@@ -52,8 +52,8 @@ class Machine:
         self.done = False
         self._index = -1
         self._criterion: Criterion | None = None
-        self._taken: dict[tuple[int, str], int] = {}
-        self._jumped = False
+        self._jump_counts: dict[tuple[int, str], int] = {}
+        self._has_jumped = False
 
     @property
     def phases(self) -> tuple[Phase, ...]:
@@ -80,7 +80,7 @@ class Machine:
         """Time at which the present phase began (s)."""
         return self.events[-1].start if self.events else 0.0
 
-    def update(self, t: float, measurement: Measurement, now: MeasuredState) -> bool:
+    def update(self, t: float, measurement: Measurement, measured: MeasuredState) -> bool:
         """End the present state if its criterion is met, and enter the next; return whether a state began.
 
         Raises
@@ -91,78 +91,78 @@ class Machine:
         if self.done:
             return False
         if self._criterion is None:
-            onward = following(self.states, self._index)
+            successor = next_index(self.states, self._index)
         else:
-            label = self._criterion.met(measurement)
+            label = self._criterion.evaluate(measurement)
             if not label:
                 return False
-            onward = self._successor(label, t)
+            successor = self._successor(label, t)
             self.events[-1].end, self.events[-1].ended_by = t, label
-            if onward == following(self.states, self._index):
-                self._attempt(t, lambda: self.phase.leave(self.motion, t, now))
+            if successor == next_index(self.states, self._index):
+                self._run_action(t, lambda: self.phase.leave(self.motion, t, measured))
             else:
-                self._jumped = True
-        if onward == len(self.states):
+                self._has_jumped = True
+        if successor == len(self.states):
             self.done = True
             return False
-        self._go_to(onward)
-        self.phase.replan(self.motion, t, now)
-        return self._begin(t, now)
+        self._go_to(successor)
+        self.phase.replan(self.motion, t, measured)
+        return self._begin(t, measured)
 
-    def _go_to(self, onward: int) -> None:
+    def _go_to(self, successor: int) -> None:
         """Make a state the present one; a state without stance gets that of the previous state."""
-        state, stance = self.states[onward], self.phase.stance
-        if state.anywhere and isinstance(state.phase, CustomPhase):
-            here = replace(state, phase=replace(state.phase, stance=stance))
-            self.states = (*self.states[:onward], here, *self.states[onward + 1 :])
-        self._index = onward
+        state, stance = self.states[successor], self.phase.stance
+        if state.in_any_stance and isinstance(state.phase, CustomPhase):
+            copy = replace(state, phase=replace(state.phase, stance=stance))
+            self.states = (*self.states[:successor], copy, *self.states[successor + 1 :])
+        self._index = successor
 
-    def divert(self, t: float, now: MeasuredState, phases: Sequence[Phase], why: str, onward: int) -> None:
-        """Interrupt the present state at time t (s), run ``phases``, then continue with state ``onward``."""
-        here = self._index
-        new = [self._with_criterion(State(phase)) for phase in phases]
-        moved = here + 1 + len(new) - onward
-        self._taken = {(i + moved if i > here else i, label): n for (i, label), n in self._taken.items()}
-        self.states = (*self.states[: here + 1], *new, *self.states[onward:])
-        self.events[-1].end, self.events[-1].ended_by = t, why
-        self._index = here + 1
-        self._begin(t, now)
+    def divert(self, t: float, measured: MeasuredState, phases: Sequence[Phase], reason: str, successor: int) -> None:
+        """Interrupt the present state at time t (s), run ``phases``, then continue with state ``successor`` (index)."""
+        index = self._index
+        inserted = [self._with_criterion(State(phase)) for phase in phases]
+        shift = index + 1 + len(inserted) - successor
+        self._jump_counts = {(i + shift if i > index else i, label): n for (i, label), n in self._jump_counts.items()}
+        self.states = (*self.states[: index + 1], *inserted, *self.states[successor:])
+        self.events[-1].end, self.events[-1].ended_by = t, reason
+        self._index = index + 1
+        self._begin(t, measured)
 
     def _with_criterion(self, state: State) -> State:
-        """Return a state with its termination criterion, by default that of its phase: computed before the run."""
+        """Return a state with its termination criterion, by default that of its phase."""
         return state if state.until is not None else replace(state, until=state.phase.until(self.motion.settings))
 
-    def _begin(self, t: float, now: MeasuredState) -> bool:
+    def _begin(self, t: float, measured: MeasuredState) -> bool:
         """Begin the present state."""
-        duration = self._attempt(t, lambda: self.phase.enter(self.motion, t, now))
+        duration = self._run_action(t, lambda: self.phase.enter(self.motion, t, measured))
         assert self.state.until is not None
         self._criterion = criterion_of(self.state.until, duration)
         self.events.append(PhaseEvent(self.phase.name, self.phase.stance, t))
         return True
 
-    def _attempt(self, t: float, action: Callable[[], Result]) -> Result:
-        """Run the action of a state, and explain errors after a jump: patches may not be as the state needs them."""
+    def _run_action(self, t: float, action: Callable[[], Result]) -> Result:
+        """Run the action of a state. After a jump, explain a missing patch: it may not be in contact or in motion."""
         try:
             return action()
         except KeyError as error:
-            if not self._jumped:
+            if not self._has_jumped:
                 raise
             state = f"{self.phase.name} of stance {self.phase.stance} at t = {t:g} s"
-            lacks = f"{error.args[0]} is not in contact, or not in motion, as this state needs it"
-            raise SimulationFailed(f"{state}: after a jump {lacks}") from error
+            problem = f"{error.args[0]} is not in contact, or not in motion, as this state needs it"
+            raise SimulationFailed(f"{state}: after a jump {problem}") from error
 
     def _successor(self, label: str, t: float) -> int:
-        """Return the index of the state after one that ended by a criterion; ``len(states)`` is the end."""
-        here, jump = self._index, self.state.jump(label)
-        what = f"{self.phase.name} of stance {self.phase.stance} ended by {label} at t = {t:g} s"
-        taken = self._taken[here, label] = self._taken.get((here, label), 0) + 1
-        if jump.times is not None and taken > jump.times:
-            raise SimulationFailed(f"{what}, after {jump.times} transitions to {jump.state}")
+        """Return the index of the state that follows a criterion of the present one; ``len(states)`` is the end."""
+        index, jump = self._index, self.state.jump(label)
+        message = f"{self.phase.name} of stance {self.phase.stance} ended by {label} at t = {t:g} s"
+        count = self._jump_counts[index, label] = self._jump_counts.get((index, label), 0) + 1
+        if jump.times is not None and count > jump.times:
+            raise SimulationFailed(f"{message}, after {jump.times} transitions to {jump.state}")
         if jump.state == "fail":
-            raise SimulationFailed(what)
-        words = {"next": following(self.states, here), "again": here, "end": len(self.states)}
-        if jump.state in words:
-            return words[jump.state]
-        found = find(self.states, jump, here)
-        assert found is not None, jump.state
-        return found
+            raise SimulationFailed(message)
+        targets = {"next": next_index(self.states, index), "again": index, "end": len(self.states)}
+        if jump.state in targets:
+            return targets[jump.state]
+        target = find_target(self.states, jump, index)
+        assert target is not None, jump.state
+        return target

@@ -1,4 +1,4 @@
-"""Phases of a plan: actions at the begin and end of each, and its termination criterion."""
+"""Phases of a plan: action at the start of each, action at its end, and termination criterion."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,11 +8,10 @@ import numpy as np
 
 from mcplan.control.command import Ramp
 from mcplan.control.motion import Motion
-from mcplan.control.watches import FELT
+from mcplan.control.watches import TOUCH_FRACTION
 from mcplan.errors import InputError, SimulationFailed
 from mcplan.motion.limb_path import LimbPath, Pose
-from mcplan.motion.posture import PostureTrajectory
-from mcplan.motion.quintic import Quintic
+from mcplan.motion.spline import PostureSpline, Spline
 from mcplan.motion.time_parameterization import TimedPath, TimeParameterization
 from mcplan.planning.chain import following_contacts
 from mcplan.planning.plan import Plan
@@ -25,11 +24,13 @@ from mcplan.settings.control import ControlSettings
 from mcplan.settings.states import Joints, LimbMove, StateAction, Until
 
 COM_REST_SPEED_M_S, JOINT_REST_SPEED_RAD_S = 0.02, 0.02
-"""Speeds below which a body motion (centre of mass) and the run (joints, too) end."""
+"""Speeds of centre of mass and joints below which they are at rest: a motion ends with the first, the run with both."""
 
 TOUCH_ERROR_M = {"rigid": 5e-4, "compliant": 4e-3}
+"""Position error below which a patch counts as touching without a measured force, by contact model."""
+
 TOUCH_SPEED_M_S = {"rigid": 5e-3, "compliant": 0.02}
-"""Position error and speed below which a patch without force measurement counts as touching."""
+"""Speed below which a patch counts as touching without a measured force, by contact model."""
 
 TOUCH_TIME_S = 3e-3
 """Total time with the touch force measured after which a patch counts as touching a compliant support."""
@@ -37,14 +38,14 @@ TOUCH_TIME_S = 3e-3
 SEPARATION_TIME_S = 0.1
 """Time for a link to separate from a compliant support while its limb rests on another patch, at the pace ``slow``."""
 
-TOO_FAR = 0.01
-"""m: a patch that is farther from its contact than this plus its search depth has missed it."""
+MISS_DISTANCE_M = 0.01
+"""A patch that is farther from its contact than this plus its search depth has missed it (m)."""
 
-FAR = 0.05
-"""rad or m: a planned motion whose beginning is farther from the references is replanned."""
+MAX_START_OFFSET = 0.05
+"""A planned motion whose start is farther than this from the references is replanned (rad or m)."""
 
 SLIDE_ERROR_M = {"rigid": 2e-3, "compliant": 0.01}
-"""Position error below which an object that is pushed or pulled has arrived."""
+"""Position error below which an object that is pushed or pulled has arrived, by contact model."""
 
 
 class MeasuredState(Protocol):
@@ -80,17 +81,17 @@ class Phase:
     ----------
     stance : index of the stance of the plan that the phase leads to.
     verb : first word of its name.
-    does : its effect, for listings.
-    subjects : patches or objects concerned.
+    effect : description of its action, for listings.
+    subjects : names of the patches or objects of the phase.
     """
 
     verb = ""
-    does = ""
+    effect = ""
     stance: int
 
     @property
     def subjects(self) -> tuple[str, ...]:
-        """Patches or objects concerned."""
+        """Names of the patches or objects of the phase."""
         return ()
 
     @property
@@ -98,10 +99,10 @@ class Phase:
         """Verb and subjects, as shown and recorded."""
         return " ".join((self.verb, *self.subjects))
 
-    def replan(self, motion: Motion, t: float, now: MeasuredState) -> None:
+    def replan(self, motion: Motion, t: float, measured: MeasuredState) -> None:
         """Replan the motion of the phase if the robot is too far from its beginning."""
 
-    def enter(self, motion: Motion, t: float, now: MeasuredState) -> float:
+    def enter(self, motion: Motion, t: float, measured: MeasuredState) -> float:
         """Start references or ramps, and return their duration (s)."""
         return 0.0
 
@@ -109,7 +110,7 @@ class Phase:
         """Return the criterion that ends the phase: by default the end of its references."""
         return Until(finished=0.0)
 
-    def leave(self, motion: Motion, t: float, now: MeasuredState) -> None:
+    def leave(self, motion: Motion, t: float, measured: MeasuredState) -> None:
         """Change the contacts when the phase has ended."""
 
 
@@ -151,29 +152,29 @@ class PlannedMotion(Phase):
 
     segment: Segment
 
-    def replan(self, motion: Motion, t: float, now: MeasuredState) -> None:
+    def replan(self, motion: Motion, t: float, measured: MeasuredState) -> None:
         """Replan the motion from the references if they are far from its beginning. Simulated time stands still.
 
         A motion that passes a stance without rest is not replanned: a new one would begin and end at rest.
         """
         if self.segment.passes:
             return
-        motion.advance_reference(t, now.q, now.joint_rates)
-        away = motion.distance_to(self.segment, t)
-        if away > FAR:
-            self.segment = self.replanned(motion, t)
-            motion.note_replanning(t, self.segment, away)
+        motion.advance_reference(t, measured.q, measured.joint_rates)
+        distance = motion.distance_to(self.segment, t)
+        if distance > MAX_START_OFFSET:
+            self.segment = self.replanned_segment(motion, t)
+            motion.note_replanning(t, self.segment, distance)
 
-    def replanned(self, motion: Motion, t: float) -> Segment:
+    def replanned_segment(self, motion: Motion, t: float) -> Segment:
         """Return the motion that starts from the references at t (s)."""
         raise NotImplementedError
 
 
 def height_over(contact: Contact, p: np.ndarray) -> float:
     """Return the distance of p (3,) from a contact along its normal (m); infinite if p is not over the contact."""
-    step = p - contact.p
-    up = float(step @ contact.normal)
-    return abs(up) if np.linalg.norm(step - up * contact.normal) <= TOO_FAR else np.inf
+    offset = p - contact.p
+    height = float(offset @ contact.normal)
+    return abs(height) if np.linalg.norm(offset - height * contact.normal) <= MISS_DISTANCE_M else np.inf
 
 
 def all_of(*criteria: Until) -> Until:
@@ -181,13 +182,13 @@ def all_of(*criteria: Until) -> Until:
     return Until(all=criteria)
 
 
-def arrived(s: ControlSettings) -> Until:
-    """Return the criterion that the references have ended, and the centre of mass has arrived and is slow."""
-    near = Until(error="com", below=s.timing.com_tolerance)
-    return all_of(Until(finished=0.0), near, Until(speed="com", below=COM_REST_SPEED_M_S))
+def com_arrived(s: ControlSettings) -> Until:
+    """Return the criterion: the references have ended, and the centre of mass has arrived and is slow."""
+    in_place = Until(error="com", below=s.timing.com_tolerance)
+    return all_of(Until(finished=0.0), in_place, Until(speed="com", below=COM_REST_SPEED_M_S))
 
 
-def time_left(motion: Motion, t: float) -> float:
+def remaining_time(motion: Motion, t: float) -> float:
     """Return the remaining time of a time-parameterized motion at time t (s); 0 for others."""
     return motion.posture.end_time - t if isinstance(motion.posture, TimedPath) else 0.0
 
@@ -199,8 +200,8 @@ def separation_time(s: ControlSettings) -> float:
     return SEPARATION_TIME_S if s.pace is None else 0.5 * s.pace.ramp
 
 
-def or_timeout(criterion: Until, s: ControlSettings) -> Until:
-    """Return the criterion, or a timeout if it is not met within ``phase_timeout``."""
+def with_timeout(criterion: Until, s: ControlSettings) -> Until:
+    """Return the criterion, with a timeout after ``phase_timeout``."""
     return Until(any=(criterion, Until(timeout=s.timing.phase_timeout)))
 
 
@@ -210,7 +211,7 @@ class Stand(Phase):
 
     stance: int
     verb = "stand"
-    does = "holds the first posture"
+    effect = "holds the first posture"
 
     def until(self, settings: ControlSettings) -> Until:
         """Wait for ``start_time``."""
@@ -223,23 +224,23 @@ class Shift(PlannedMotion):
 
     stance: int
     segment: Segment
-    unloads: bool = False
-    """Whether a contact is unloaded during the last part of the motion, where it brakes with the other contacts."""
+    overlaps_unloading: bool = False
+    """Whether a contact is unloaded during the last part of the motion, which brakes on the other contacts."""
     verb = "shift"
-    does = "moves centre of mass, posture and free limbs to those of the stance"
+    effect = "moves centre of mass, posture and free limbs to those of the stance"
 
-    def enter(self, motion: Motion, t: float, now: MeasuredState) -> float:
+    def enter(self, motion: Motion, t: float, measured: MeasuredState) -> float:
         """Start the references."""
-        motion.follow(self.segment, t, now.pose)
-        return motion.end_time - t - (motion.settings.timing.unload_time if self.unloads else 0.0)
+        motion.follow(self.segment, t, measured.pose)
+        return motion.end_time - t - (motion.settings.timing.unload_time if self.overlaps_unloading else 0.0)
 
-    def replanned(self, motion: Motion, t: float) -> Segment:
+    def replanned_segment(self, motion: Motion, t: float) -> Segment:
         """Return the motion of the body to the same posture."""
         return motion.finder.shift(motion.departure(t), self.segment.q[-1])
 
     def until(self, settings: ControlSettings) -> Until:
         """Wait until the references have ended and the CoM has arrived and is slow, or for the timeout."""
-        return or_timeout(Until(finished=0.0) if self.unloads else arrived(settings), settings)
+        return with_timeout(Until(finished=0.0) if self.overlaps_unloading else com_arrived(settings), settings)
 
 
 @dataclass
@@ -248,31 +249,33 @@ class Unload(PatchPhase):
 
     stance: int
     patch: str
-    arriving: bool = False
-    """Whether the last part of a quick shift ends during this phase."""
+    ends_shift: bool = False
+    """Whether a quick shift, which began before, ends during this phase."""
     kept: float | None = None
-    """Force reserve that the next motion, without the contact, keeps; None: it has no time parameterization."""
+    """Fraction of its margins that the next motion, without the contact, keeps; None: no time parameterization."""
     passing: bool = False
     """Whether the robot continues without rest: then the contact opens on time, even under load."""
     verb = "unload"
-    does = "ramps the contact force to zero; then opens the contact"
+    effect = "ramps the contact force to zero; then opens the contact"
 
-    def enter(self, motion: Motion, t: float, now: MeasuredState) -> float:
+    def enter(self, motion: Motion, t: float, measured: MeasuredState) -> float:
         """Start the ramp from the present load. A quick motion continues to its end."""
-        motion.unload(self.patch, t, motion.settings.timing.unload_time, now.load(self.patch))
-        motion.rely(self.kept, t)
-        return max(motion.settings.timing.unload_time, time_left(motion, t) if self.arriving else 0.0)
+        motion.unload(self.patch, t, motion.settings.timing.unload_time, measured.load(self.patch))
+        motion.set_force_reserve(self.kept, t)
+        return max(motion.settings.timing.unload_time, remaining_time(motion, t) if self.ends_shift else 0.0)
 
     def until(self, settings: ControlSettings) -> Until:
         """Wait until the load is below ``release_force``, and the centre of mass has arrived."""
         if self.passing:
             return Until(finished=0.0)
-        light = Until(force=self.patch, below=settings.contact.release_force)
-        return or_timeout(all_of(arrived(settings) if self.arriving else Until(finished=0.0), light), settings)
+        is_unloaded = Until(force=self.patch, below=settings.contact.release_force)
+        return with_timeout(
+            all_of(com_arrived(settings) if self.ends_shift else Until(finished=0.0), is_unloaded), settings
+        )
 
-    def leave(self, motion: Motion, t: float, now: MeasuredState) -> None:
+    def leave(self, motion: Motion, t: float, measured: MeasuredState) -> None:
         """Open the contact."""
-        place, contact = now.pose(self.patch), motion.contacts[self.patch].contact
+        place, contact = measured.pose(self.patch), motion.contacts[self.patch].contact
         motion.open(self.patch, t, place if motion.settings.compliant else allowed_pose(contact, place))
 
 
@@ -284,22 +287,22 @@ class Retract(PatchPhase, PlannedMotion):
     patch: str
     segment: Segment | None  # type: ignore[assignment]
     verb = "retract"
-    does = "lifts the patch clear of its support"
+    effect = "lifts the patch clear of its support"
 
-    def enter(self, motion: Motion, t: float, now: MeasuredState) -> float:
+    def enter(self, motion: Motion, t: float, measured: MeasuredState) -> float:
         """Start the lift along the normal."""
         if self.segment is None or self.patch not in motion.released:
             # its limb rests on another patch; collision avoidance separates the link from the support
             return separation_time(motion.settings)
-        motion.follow(self.segment, t, now.pose)
+        motion.follow(self.segment, t, measured.pose)
         return motion.limbs[self.patch].end_time - t
 
-    def replan(self, motion: Motion, t: float, now: MeasuredState) -> None:
+    def replan(self, motion: Motion, t: float, measured: MeasuredState) -> None:
         """Replan the lift if the references are far from its beginning."""
         if self.segment is not None and self.patch in motion.released:
-            super().replan(motion, t, now)
+            super().replan(motion, t, measured)
 
-    def replanned(self, motion: Motion, t: float) -> Segment:
+    def replanned_segment(self, motion: Motion, t: float) -> Segment:
         """Return the lift that starts from the references."""
         return motion.finder.retraction(motion.departure(t), self.patch)
 
@@ -311,19 +314,19 @@ class Lift(ContactPhase, PlannedMotion):
     stance: int
     contact: Contact
     segment: Segment
-    coming: tuple[Contact, ...] = ()
-    """Contacts that the limb closes next: at the end of the segment their patches are in place, too."""
+    next_contacts: tuple[Contact, ...] = ()
+    """Contacts that the limb closes next; at the end of the segment their patches are in place, too."""
     verb = "lift"
-    does = "lifts the patch off, and moves the body to the posture of the stance"
+    effect = "lifts the patch off, and moves the body to the posture of the stance"
 
-    def enter(self, motion: Motion, t: float, now: MeasuredState) -> float:
+    def enter(self, motion: Motion, t: float, measured: MeasuredState) -> float:
         """Start the references of limb and body; the slower one sets the duration."""
-        motion.follow(self.segment, t, now.pose)
+        motion.follow(self.segment, t, measured.pose)
         return motion.limbs[self.contact.patch].swing_time - t
 
-    def replanned(self, motion: Motion, t: float) -> Segment:
+    def replanned_segment(self, motion: Motion, t: float) -> Segment:
         """Return the motion from the references to the same contacts."""
-        return motion.finder.swing(motion.departure(t), self.segment.q[-1], (self.contact, *self.coming))
+        return motion.finder.swing(motion.departure(t), self.segment.q[-1], (self.contact, *self.next_contacts))
 
 
 @dataclass
@@ -333,20 +336,20 @@ class Swing(ContactPhase):
     stance: int
     contact: Contact
     verb = "swing"
-    does = "swings to above the new contact"
+    effect = "swings to above the new contact"
 
-    def enter(self, motion: Motion, t: float, now: MeasuredState) -> float:
+    def enter(self, motion: Motion, t: float, measured: MeasuredState) -> float:
         """Return the time until the path descends along the normal (s)."""
         return motion.limbs[self.contact.patch].approach_time - t
 
     def until(self, settings: ControlSettings) -> Until:
         """Wait for the end of the swing, or for an early touchdown."""
-        s, patch, across = settings, self.contact.patch, Until(finished=0.0)
+        s, patch, end = settings, self.contact.patch, Until(finished=0.0)
         if not s.compliant or self.contact.kind == "grasp":
-            return across
-        low = Until(over=patch, below=s.avoidance.swing_clearance)
-        touch = all_of(Until(force=patch, above=s.contact.touch_force), low)
-        return Until(any=(across, touch.model_copy(update={"altogether": TOUCH_TIME_S})))
+            return end
+        is_low = Until(over=patch, below=s.avoidance.swing_clearance)
+        touch = all_of(Until(force=patch, above=s.contact.touch_force), is_low)
+        return Until(any=(end, touch.model_copy(update={"altogether": TOUCH_TIME_S})))
 
 
 @dataclass
@@ -358,34 +361,34 @@ class Approach(ContactPhase):
     passing: bool = False
     """Whether the robot continues without rest."""
     verb = "approach"
-    does = "descends along the normal; then closes the contact"
+    effect = "descends along the normal; then closes the contact"
 
-    def enter(self, motion: Motion, t: float, now: MeasuredState) -> float:
+    def enter(self, motion: Motion, t: float, measured: MeasuredState) -> float:
         """Switch touch detection on."""
-        if motion.feels(self.contact):
-            motion.sought.add(self.contact.patch)
+        if motion.detects_touch(self.contact):
+            motion.descending_patches.add(self.contact.patch)
         return max(motion.limbs[self.contact.patch].end_time - t, 0.0)
 
     def until(self, settings: ControlSettings) -> Until:
         """Wait for the touch: a force if touch is detected, else the patch in place and at rest.
 
-        A patch in place and at rest needs less force: another patch of its link may bear the load.
+        A patch in place and at rest needs less force to count, because another patch of its link may bear the load.
         """
         s, patch = settings, self.contact.patch
-        rest = Until(finished=0.0), Until(speed=patch, below=TOUCH_SPEED_M_S[s.contact.model])
-        near = TOUCH_ERROR_M[s.contact.model]
+        at_rest = Until(finished=0.0), Until(speed=patch, below=TOUCH_SPEED_M_S[s.contact.model])
+        max_error = TOUCH_ERROR_M[s.contact.model]
         if s.compliant and self.contact.kind != "grasp":
-            felt = Until(force=patch, above=s.contact.touch_force)
-            low = Until(over=patch, below=near)
-            lies = all_of(*rest, low, Until(force=patch, above=FELT * s.contact.touch_force))
-            touch = Until(any=(felt, lies), altogether=TOUCH_TIME_S)
+            force_felt = Until(force=patch, above=s.contact.touch_force)
+            is_low = Until(over=patch, below=max_error)
+            light_touch = all_of(*at_rest, is_low, Until(force=patch, above=TOUCH_FRACTION * s.contact.touch_force))
+            touch = Until(any=(force_felt, light_touch), altogether=TOUCH_TIME_S)
         elif self.passing:
-            touch = all_of(Until(finished=0.0), Until(error=patch, below=near))
+            touch = all_of(Until(finished=0.0), Until(error=patch, below=max_error))
         else:
-            touch = all_of(*rest, Until(error=patch, below=near))
-        return or_timeout(touch, s)
+            touch = all_of(*at_rest, Until(error=patch, below=max_error))
+        return with_timeout(touch, s)
 
-    def leave(self, motion: Motion, t: float, now: MeasuredState) -> None:
+    def leave(self, motion: Motion, t: float, measured: MeasuredState) -> None:
         """Close the contact; its force limit rises within ``load_time``.
 
         A compliant contact closes at its measured pose, and starts from its measured force.
@@ -396,15 +399,15 @@ class Approach(ContactPhase):
             The patch is far from its contact after the timeout: a contact closed there would carry nothing.
         """
         s, patch = motion.settings, self.contact.patch
-        pose = now.pose(patch)
-        away = float(np.linalg.norm(pose[1] - allowed_pose(self.contact, pose)[1]))
-        if away > s.contact.touch_depth + TOO_FAR:
+        pose = measured.pose(patch)
+        distance = float(np.linalg.norm(pose[1] - allowed_pose(self.contact, pose)[1]))
+        if distance > s.contact.touch_depth + MISS_DISTANCE_M:
             raise SimulationFailed(
-                f"{self.name} of stance {self.stance} at t = {t:g} s: no contact, {away:.3f} m from its place",
+                f"{self.name} of stance {self.stance} at t = {t:g} s: no contact, {distance:.3f} m from its place",
                 "no contact",
             )
         if s.compliant:
-            motion.close(self.contact, t, s.timing.load_time, now.normal_force(patch), now.pose(patch))
+            motion.close(self.contact, t, s.timing.load_time, measured.normal_force(patch), measured.pose(patch))
         else:
             motion.close(self.contact, t, s.timing.load_time)
 
@@ -415,17 +418,17 @@ class Load(PatchPhase):
 
     stance: int
     patch: str
-    shifts: bool = False
-    """Whether a quick shift follows: it accelerates with the other contacts, and does not wait for the ramp."""
+    precedes_shift: bool = False
+    """Whether a quick shift follows: it accelerates on the other contacts, and does not wait for the ramp."""
     verb = "load"
-    does = "loads the contact"
+    effect = "loads the contact"
 
-    def enter(self, motion: Motion, t: float, now: MeasuredState) -> float:
+    def enter(self, motion: Motion, t: float, measured: MeasuredState) -> float:
         """Change nothing: the touchdown has started the ramp.
 
         A quick motion continues to its end, the posture of the stance, from which the next motion begins.
         """
-        return max(0.0 if self.shifts else motion.settings.timing.load_time, time_left(motion, t))
+        return max(0.0 if self.precedes_shift else motion.settings.timing.load_time, remaining_time(motion, t))
 
 
 @dataclass
@@ -434,22 +437,22 @@ class Settle(Phase):
 
     stance: int
     verb = "settle"
-    does = "comes to rest"
+    effect = "comes to rest"
 
-    def enter(self, motion: Motion, t: float, now: MeasuredState) -> float:
+    def enter(self, motion: Motion, t: float, measured: MeasuredState) -> float:
         """Change nothing."""
         return motion.settings.timing.settle_time
 
     def until(self, settings: ControlSettings) -> Until:
         """Wait until CoM and joints are slow, and the CoM is in place."""
         s = settings
-        rest = all_of(
+        at_rest = all_of(
             Until(finished=0.0),
             Until(error="com", below=s.timing.com_tolerance),
             Until(speed="com", below=COM_REST_SPEED_M_S),
             Until(speed="joints", below=JOINT_REST_SPEED_RAD_S),
         )
-        return or_timeout(rest, s)
+        return with_timeout(at_rest, s)
 
 
 class SegmentObjectsPhase(ObjectPhase):
@@ -470,12 +473,12 @@ class Take(ObjectPhase):
     stance: int
     objects: tuple[str, ...]
     verb = "take"
-    does = "unloads the supports of objects"
+    effect = "unloads the supports of objects"
 
-    def enter(self, motion: Motion, t: float, now: MeasuredState) -> float:
+    def enter(self, motion: Motion, t: float, measured: MeasuredState) -> float:
         """Start the ramps from the present loads of their supports."""
         for name in self.objects:
-            motion.take(name, t, motion.settings.timing.unload_time, now.load(name))
+            motion.take(name, t, motion.settings.timing.unload_time, measured.load(name))
         return motion.settings.timing.unload_time
 
 
@@ -486,11 +489,11 @@ class Press(SegmentObjectsPhase):
     stance: int
     segment: Segment
     verb = "press"
-    does = "pushes against objects until they slide"
+    effect = "pushes against objects until they slide"
 
-    def enter(self, motion: Motion, t: float, now: MeasuredState) -> float:
+    def enter(self, motion: Motion, t: float, measured: MeasuredState) -> float:
         """Start the object references after ``load_time``."""
-        motion.press(t, self.segment, {name: now.pose(name) for name in self.objects})
+        motion.press(t, self.segment, {name: measured.pose(name) for name in self.objects})
         return motion.settings.timing.load_time
 
 
@@ -504,25 +507,25 @@ class Transport(SegmentObjectsPhase):
     lifted: tuple[str, ...]
     """Objects that leave their supports."""
     verb: str
-    does = "moves objects and the body"
+    effect = "moves objects and the body"
 
-    def enter(self, motion: Motion, t: float, now: MeasuredState) -> float:
+    def enter(self, motion: Motion, t: float, measured: MeasuredState) -> float:
         """Start the references."""
-        motion.transport(t, self.segment, {name: now.pose(name) for name in self.objects}, self.lifted)
+        motion.transport(t, self.segment, {name: measured.pose(name) for name in self.objects}, self.lifted)
         return motion.end_time - t
 
     def until(self, settings: ControlSettings) -> Until:
         """Wait until the references have ended, CoM and objects have arrived and the CoM is slow; or for a timeout."""
         s = settings
-        near = all_of(
+        has_arrived = all_of(
             Until(finished=0.0),
             Until(error="com", below=s.timing.com_tolerance),
             Until(speed="com", below=COM_REST_SPEED_M_S),
             *(Until(error=name, below=SLIDE_ERROR_M[s.contact.model]) for name in self.objects),
         )
-        return or_timeout(near, s)
+        return with_timeout(has_arrived, s)
 
-    def leave(self, motion: Motion, t: float, now: MeasuredState) -> None:
+    def leave(self, motion: Motion, t: float, measured: MeasuredState) -> None:
         """Hand the objects over to their supports; contacts on the objects are those of the stance."""
         motion.settle_objects(self.environment, self.segment.contacts, t)
 
@@ -534,15 +537,15 @@ class Put(ObjectPhase):
     stance: int
     objects: tuple[str, ...]
     verb = "put"
-    does = "loads the supports of objects"
+    effect = "loads the supports of objects"
 
-    def enter(self, motion: Motion, t: float, now: MeasuredState) -> float:
+    def enter(self, motion: Motion, t: float, measured: MeasuredState) -> float:
         """Change nothing: the end of the transport has started the ramps."""
         return motion.settings.timing.load_time
 
-    def leave(self, motion: Motion, t: float, now: MeasuredState) -> None:
+    def leave(self, motion: Motion, t: float, measured: MeasuredState) -> None:
         """Release the objects: from now on contacts on them are as on any support."""
-        motion.held.difference_update(self.objects)
+        motion.held_objects.difference_update(self.objects)
 
 
 @dataclass
@@ -553,7 +556,7 @@ class CustomPhase(Phase):
     ----------
     stance : index of the stance with the present contacts.
     title : name of the state.
-    action : its references and force limits.
+    action : references and force limits of the state.
     criterion : termination criterion.
     """
 
@@ -561,14 +564,14 @@ class CustomPhase(Phase):
     title: str
     action: StateAction
     criterion: Until
-    does = "custom state"
+    effect = "custom state"
 
     @property
     def name(self) -> str:
         """Name in the scenario."""
         return self.title
 
-    def enter(self, motion: Motion, t: float, now: MeasuredState) -> float:
+    def enter(self, motion: Motion, t: float, measured: MeasuredState) -> float:
         """Start the references, each from its present value.
 
         Raises
@@ -577,27 +580,27 @@ class CustomPhase(Phase):
             A patch with a motion is in contact, or a patch with a force limit is not.
         """
         action, T = self.action, self.action.over
-        wrong = sorted(set(action.limbs) & set(motion.contacts)) + sorted(set(action.forces) - set(motion.contacts))
-        if wrong:
-            state = "is" if wrong[0] in motion.contacts else "is not"
-            raise SimulationFailed(f"state {self.name} at t = {t:g} s: {wrong[0]} {state} in contact")
+        misplaced = sorted(set(action.limbs) & set(motion.contacts)) + sorted(set(action.forces) - set(motion.contacts))
+        if misplaced:
+            state = "is" if misplaced[0] in motion.contacts else "is not"
+            raise SimulationFailed(f"state {self.name} at t = {t:g} s: {misplaced[0]} {state} in contact")
         if action.com is not None:
             x = motion.com.sample(t)
-            motion.com = Quintic(x.value, np.array(action.com), T, x.velocity, x.acceleration, t)
+            motion.com = Spline.to_rest(x.value, np.array(action.com), T, x.velocity, x.acceleration, t)
         if action.posture is not None:
             y = motion.posture.sample(t)
-            motion.posture = PostureTrajectory(y.q, _with_joints(motion, y.q, action.posture), T, y.v, y.vd, t)
+            motion.posture = PostureSpline.to_rest(y.q, _with_joints(motion, y.q, action.posture), T, y.v, y.vd, t)
         for patch, move in action.limbs.items():
             if patch in motion.limbs:
                 sample = motion.limbs[patch].sample(t)
                 start = sample.R, sample.p
             else:
-                start = now.pose(patch)
+                start = measured.pose(patch)
             motion.released.pop(patch, None)
-            motion.limbs[patch] = LimbPath(start, _goal(start, move), np.zeros(3), np.zeros(3), motion.timing, t, T)
-        for patch, most in action.forces.items():
+            motion.limbs[patch] = LimbPath(start, _end_pose(start, move), np.zeros(3), np.zeros(3), motion.timing, t, T)
+        for patch, max_force in action.forces.items():
             loaded = motion.contacts[patch]
-            loaded.limit = Ramp(min(now.load(patch), loaded.full), min(most, loaded.full), t, T)
+            loaded.limit = Ramp(min(measured.load(patch), loaded.full), min(max_force, loaded.full), t, T)
         return max([T, *(motion.limbs[patch].end_time - t for patch in action.limbs)])
 
     def until(self, settings: ControlSettings) -> Until:
@@ -616,7 +619,8 @@ def _with_joints(motion: Motion, q: np.ndarray, posture: str | Joints) -> np.nda
     return q
 
 
-def _goal(start: Pose, move: LimbMove) -> Pose:
+def _end_pose(start: Pose, move: LimbMove) -> Pose:
+    """Return the pose to which a custom state moves a limb."""
     if move.to is not None:
         return move.to.R, move.to.p
     return start[0], start[1] + np.array(move.by)
@@ -637,7 +641,8 @@ def phases_of(plan: Plan) -> list[Phase]:
     return [*phases, Settle(len(plan.stances) - 1)]
 
 
-def _phases_of_stance(k: int, plan: Plan, coming: tuple[Contact, ...]) -> list[Phase]:
+def _phases_of_stance(k: int, plan: Plan, next_contacts: tuple[Contact, ...]) -> list[Phase]:
+    """Return the phases that lead to stance k; ``next_contacts`` are those that its limb closes next."""
     stance = plan.stances[k]
     assert stance.transition is not None
     patch, segments = stance.moved, stance.transition.segments
@@ -646,10 +651,10 @@ def _phases_of_stance(k: int, plan: Plan, coming: tuple[Contact, ...]) -> list[P
     if stance.change == "add":
         contact = stance.contact(patch)
         load, passing = Load(k, patch, _shifts_quickly(plan, k)), stance.passing is not None
-        return [Lift(k, contact, segments[0], coming), Swing(k, contact), Approach(k, contact, passing), load]
-    quick, onward = segments[0].law is not None, _law_of(plan, k, segments[1:])
-    unload = Unload(k, patch, quick, None if onward is None else onward.kept, stance.passing is not None)
-    phases: list[Phase] = [Shift(k, segments[0], quick), unload]
+        return [Lift(k, contact, segments[0], next_contacts), Swing(k, contact), Approach(k, contact, passing), load]
+    is_quick, next_law = segments[0].law is not None, _law_of(plan, k, segments[1:])
+    unload = Unload(k, patch, is_quick, None if next_law is None else next_law.kept, stance.passing is not None)
+    phases: list[Phase] = [Shift(k, segments[0], is_quick), unload]
     if stance.transition.parts:
         phases.append(Retract(k, patch, segments[1] if len(segments) > 1 else None))
     return phases
@@ -677,16 +682,17 @@ def phases_of_transport(stance: int, segment: Segment, before: Environment, afte
     before, after : the scene with the objects as they are at its two ends.
     """
     names = tuple(segment.objects or {})
-    ends = {name: (_rest(name, before), _rest(name, after)) for name in names}
+    ends = {name: (_support_contact(name, before), _support_contact(name, after)) for name in names}
     carried = tuple(name for name in names if not slides(*ends[name], after))
     lifted = tuple(name for name in carried if ends[name][0] is not None)
-    put = tuple(name for name in carried if ends[name][1] is not None)
+    lowered = tuple(name for name in carried if ends[name][1] is not None)
     phases: list[Phase] = [Take(stance, lifted)] if lifted else []
     if not carried:
         phases.append(Press(stance, segment))
     phases.append(Transport(stance, segment, after, lifted, "carry" if carried else "slide"))
-    return [*phases, Put(stance, put)] if put else phases
+    return [*phases, Put(stance, lowered)] if lowered else phases
 
 
-def _rest(name: str, scene: Environment) -> Contact | None:
+def _support_contact(name: str, scene: Environment) -> Contact | None:
+    """Return the contact of an object with its support; None if it is held in the air."""
     return resting_contact(next(thing for thing in scene.objects if thing.name == name), scene)

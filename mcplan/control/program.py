@@ -17,7 +17,8 @@ from mcplan.util.spelling import did_you_mean_or_all
 Report = Callable[[int, str, str], None]
 """Callback that records a problem: number of the state in the file, key, message."""
 
-ONWARD = Jump(state="next")
+NEXT_STATE = Jump(state="next")
+"""Default successor of a state."""
 
 
 @dataclass
@@ -26,20 +27,20 @@ class State:
 
     Parameters
     ----------
-    phase : its action.
+    phase : action of the state.
     until : termination criterion; None: that of the phase.
-    jumps : successor by label of the criterion that ended it (empty: any).
+    jumps : label of the criterion that ended the state (empty: any) -> successor.
     gains : weights and gains during the state, by their keys in ``control``, such as ``gains.com_kp``.
-    aside : whether it is entered by a transition only.
-    anywhere : whether it may be entered in any stance: it then takes the stance of the previous state.
+    by_transition_only : whether the state is entered by a transition only.
+    in_any_stance : whether the state may be entered in any stance, and takes that of the previous state.
     """
 
     phase: Phase
     until: Until | None = None
     jumps: Mapping[str, Jump] = field(default_factory=dict)
     gains: Mapping[str, float] = field(default_factory=dict)
-    aside: bool = False
-    anywhere: bool = False
+    by_transition_only: bool = False
+    in_any_stance: bool = False
 
     @property
     def name(self) -> str:
@@ -48,27 +49,28 @@ class State:
 
     def jump(self, label: str) -> Jump:
         """Return the successor after a criterion."""
-        return self.jumps.get(label, self.jumps.get("", ONWARD))
+        return self.jumps.get(label, self.jumps.get("", NEXT_STATE))
 
 
-def find(states: Sequence[State], jump: Jump, here: int) -> int | None:
-    """Return the target of a jump from state ``here``: first in its stance, else ahead, else back."""
-    stance = states[here].phase.stance
-    named = [k for k, state in enumerate(states) if _called(state, jump.state, jump.stance)]
+def find_target(states: Sequence[State], jump: Jump, index: int) -> int | None:
+    """Return the target of a jump from the state of index ``index``: in its stance, else ahead, else back."""
+    stance = states[index].phase.stance
+    matches = [k for k, state in enumerate(states) if _has_name(state, jump.state, jump.stance)]
 
     def rank(k: int) -> tuple[bool, bool, int]:
-        return states[k].phase.stance != stance, k <= here, abs(k - here)
+        """Return the order of preference of state k."""
+        return states[k].phase.stance != stance, k <= index, abs(k - index)
 
-    return min(named, key=rank, default=None)
+    return min(matches, key=rank, default=None)
 
 
-def following(states: Sequence[State], here: int) -> int:
-    """Return the index of the next state of the sequence; ``len(states)`` is the end."""
-    return next((k for k in range(here + 1, len(states)) if not states[k].aside), len(states))
+def next_index(states: Sequence[State], index: int) -> int:
+    """Return the index of the state after ``index`` in the sequence; ``len(states)`` is the end."""
+    return next((k for k in range(index + 1, len(states)) if not states[k].by_transition_only), len(states))
 
 
 def program_of(phases: Sequence[Phase], scenario: Scenario, closed: Iterable[str]) -> list[State]:
-    """Return the states of a plan with the changes of the scenario.
+    """Return the states of a plan with the changes of the scenario (``control.states``).
 
     Parameters
     ----------
@@ -87,11 +89,11 @@ def program_of(phases: Sequence[Phase], scenario: Scenario, closed: Iterable[str
 
     for k, spec in enumerate(specs):
         if spec.do is not None:
-            _add(states, spec, k, report)
+            _insert_state(states, spec, k, report)
     for k, spec in enumerate(specs):
-        chosen = [i for i, state in enumerate(states) if _called(state, spec.state, spec.stance)]
+        chosen = [i for i, state in enumerate(states) if _has_name(state, spec.state, spec.stance)]
         if not chosen:
-            report(k, "state", _unknown(states, spec.state, spec.stance))
+            report(k, "state", _unknown_state_message(states, spec.state, spec.stance))
         for i in chosen:
             state = states[i]
             states[i] = replace(
@@ -109,29 +111,33 @@ def program_of(phases: Sequence[Phase], scenario: Scenario, closed: Iterable[str
     return states
 
 
-def _add(states: list[State], spec: StateSpec, k: int, report: Report) -> None:
+def _insert_state(states: list[State], spec: StateSpec, k: int, report: Report) -> None:
     """Insert a new state, at every position that matches."""
     assert spec.do is not None
     assert spec.until is not None
-    beside = spec.after or spec.before
-    if beside is None:
-        anywhere, last = spec.stance is None, max(state.phase.stance for state in states if not state.aside)
+    neighbour = spec.after or spec.before
+    if neighbour is None:
+        in_any_stance, last = (
+            spec.stance is None,
+            max(state.phase.stance for state in states if not state.by_transition_only),
+        )
         if spec.stance is not None and spec.stance > last:
             report(k, "stance", f"there is no stance {spec.stance}; the plan has 0 to {last}")
         phase = CustomPhase(spec.stance or 0, spec.state, spec.do, spec.until)
-        states.append(State(phase, aside=True, anywhere=anywhere))
+        states.append(State(phase, by_transition_only=True, in_any_stance=in_any_stance))
         return
-    places = [i for i, state in enumerate(states) if _called(state, beside, spec.stance)]
-    if not places:
-        report(k, "after" if spec.after else "before", _unknown(states, beside, spec.stance))
-    for i in reversed(places):
+    indices = [i for i, state in enumerate(states) if _has_name(state, neighbour, spec.stance)]
+    if not indices:
+        report(k, "after" if spec.after else "before", _unknown_state_message(states, neighbour, spec.stance))
+    for i in reversed(indices):
         stance = states[i].phase.stance
         new = State(CustomPhase(stance, spec.state, spec.do, spec.until))
         states.insert(i + 1 if spec.after else i, new)
 
 
 def _check_jumps(states: list[State], spec: StateSpec, scenario: Scenario, k: int, report: Report) -> None:
-    for i in (i for i, state in enumerate(states) if _called(state, spec.state, spec.stance)):
+    """Report transitions for criteria that cannot end a state, and to unknown states."""
+    for i in (i for i, state in enumerate(states) if _has_name(state, spec.state, spec.stance)):
         until = states[i].until or states[i].phase.until(scenario.control)
         labels = labels_of(until)
         if not scenario.control.compliant and states[i].until is None:
@@ -141,23 +147,23 @@ def _check_jumps(states: list[State], spec: StateSpec, scenario: Scenario, k: in
             if label and label not in labels:
                 known = ", ".join(sorted(labels))
                 report(k, "next", f"state `{states[i].name}` never ends by `{label}`; it ends by: {known}")
-            if jump.state not in WORDS and find(states, jump, i) is None:
-                report(k, "next", _unknown(states, jump.state, jump.stance, WORDS))
+            if jump.state not in WORDS and find_target(states, jump, i) is None:
+                report(k, "next", _unknown_state_message(states, jump.state, jump.stance, WORDS))
 
 
 def _check_successors(states: Sequence[State], scenario: Scenario, report: Report) -> None:
     """Report states without a successor, unless `end` is explicit: the run would end as if the plan were done."""
     for i, state in enumerate(states):
-        if state.aside and following(states, i) == len(states):
+        if state.by_transition_only and next_index(states, i) == len(states):
             labels = labels_of(state.until or state.phase.until(scenario.control))
             if undefined := [label for label in sorted(labels) if state.jump(label).state == "next"]:
                 ends = f"say where it goes when it ends by {' or '.join(undefined)}; `end` ends the run"
                 text = f"nothing comes after state `{state.name}`, which is entered by a transition only: {ends}"
-                report(_number(state.phase, scenario), "next", text)
+                report(_spec_index(state.phase, scenario), "next", text)
 
 
-def _number(phase: Phase, scenario: Scenario) -> int:
-    """Return the index in the file of a new state."""
+def _spec_index(phase: Phase, scenario: Scenario) -> int:
+    """Return the index of a new state in ``control.states``."""
     assert isinstance(phase, CustomPhase)
     return next(k for k, spec in enumerate(scenario.control.states) if spec.do is phase.action)
 
@@ -172,16 +178,17 @@ def closed_by(phase: Phase) -> set[str]:
     return {phase.contact.patch} if isinstance(phase, Approach) else set()
 
 
-def _called(state: State, name: str, stance: int | None) -> bool:
+def _has_name(state: State, name: str, stance: int | None) -> bool:
     """Whether a state has this name, with or without its patch, and this stance if one is given."""
     return name in (state.name, state.phase.verb) and stance in (None, state.phase.stance)
 
 
-def _unknown(states: Sequence[State], name: str, stance: int | None, more: Sequence[str] = ()) -> str:
-    if stance is not None and any(_called(state, name, None) for state in states):
-        has = sorted({state.phase.stance for state in states if _called(state, name, None)})
+def _unknown_state_message(states: Sequence[State], name: str, stance: int | None, further: Sequence[str] = ()) -> str:
+    """Return the message that no state has this name, with the known names."""
+    if stance is not None and any(_has_name(state, name, None) for state in states):
+        has = sorted({state.phase.stance for state in states if _has_name(state, name, None)})
         return f"there is no state `{name}` in stance {stance}, but in: {', '.join(map(str, has))}"
-    known = dict.fromkeys([*more, *(state.name for state in states)])
+    known = dict.fromkeys([*further, *(state.name for state in states)])
     return f"there is no state `{name}`{did_you_mean_or_all(name, known)}"
 
 
@@ -194,8 +201,8 @@ def _check_actions(states: Sequence[State], scenario: Scenario, closed: set[str]
     """
     for state in states:
         phase = state.phase
-        if isinstance(phase, CustomPhase) and not state.aside:
-            k = _number(phase, scenario)
+        if isinstance(phase, CustomPhase) and not state.by_transition_only:
+            k = _spec_index(phase, scenario)
             for patch in sorted(closed & set(phase.action.limbs)):
                 report(k, "do", f"limbs: {patch} is in contact there (stance {phase.stance})")
             for patch in sorted(set(phase.action.forces) - closed):
@@ -212,39 +219,39 @@ def entries_of(states: Sequence[State], settings: ControlSettings) -> list[dict[
     """Return the states as items of ``control.states``, with explicit criteria and transitions."""
     entries = []
     for state in states:
-        entry: dict[str, Any] = {"state": state.name} | ({} if state.anywhere else {"stance": state.phase.stance})
+        entry: dict[str, Any] = {"state": state.name} | ({} if state.in_any_stance else {"stance": state.phase.stance})
         if isinstance(state.phase, CustomPhase):
             entry["do"] = state.phase.action.model_dump(mode="json", exclude_defaults=True)
         until = state.until or state.phase.until(settings)
         entry["until"] = until.model_dump(mode="json", exclude_none=True)
         if state.jumps:
             jumps = {label: jump.model_dump(mode="json", exclude_none=True) for label, jump in state.jumps.items()}
-            always = jumps.get("", {})
-            entry["next"] = always["state"] if len(jumps) == 1 and list(always) == ["state"] else jumps
+            default = jumps.get("", {})
+            entry["next"] = default["state"] if len(jumps) == 1 and list(default) == ["state"] else jumps
         if state.gains:
             for key, value in state.gains.items():
                 group, _, name = key.partition(".")
                 entry.setdefault(group, {})[name] = value
-        if isinstance(state.phase, CustomPhase) and not state.aside:
-            here, beside = state.phase.stance, [s for s in states if not s.aside]
-            i = next(i for i, other in enumerate(beside) if other is state)
-            if i and beside[i - 1].phase.stance == here:
-                entry["after"] = beside[i - 1].name
+        if isinstance(state.phase, CustomPhase) and not state.by_transition_only:
+            stance, sequence = state.phase.stance, [s for s in states if not s.by_transition_only]
+            i = next(i for i, other in enumerate(sequence) if other is state)
+            if i and sequence[i - 1].phase.stance == stance:
+                entry["after"] = sequence[i - 1].name
             else:
-                plain = next((s for s in beside[i + 1 :] if not isinstance(s.phase, CustomPhase)), None)
-                entry |= {"before": plain.name} if plain is not None else {"after": beside[i - 1].name}
+                planned = next((s for s in sequence[i + 1 :] if not isinstance(s.phase, CustomPhase)), None)
+                entry |= {"before": planned.name} if planned is not None else {"after": sequence[i - 1].name}
         entries.append(entry)
     return entries
 
 
 def listing(states: Sequence[State], settings: ControlSettings) -> str:
-    """Return the machine as YAML: one item per state, its action and successor as a comment."""
+    """Return the machine as YAML: one item per state, with its action and successor as a comment."""
     lines = ["control:", "  states:"]
     for k, (state, entry) in enumerate(zip(states, entries_of(states, settings), strict=True)):
-        after = following(states, k)
-        onward = "end" if after == len(states) else states[after].name
-        aside = ", entered by a transition only" if state.aside else ""
-        lines.append(f"  # {state.phase.does}; then {onward}{aside}")
+        index = next_index(states, k)
+        successor = "end" if index == len(states) else states[index].name
+        by_transition_only = ", entered by a transition only" if state.by_transition_only else ""
+        lines.append(f"  # {state.phase.effect}; then {successor}{by_transition_only}")
         text = dump_document([entry]).rstrip()
         lines += ["  " + line for line in text.splitlines()]
     return "\n".join(lines)

@@ -17,37 +17,44 @@ from mcplan.robot.terms import Terms
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment
 from mcplan.settings.control import ControlSettings
-from mcplan.whole_body.answer import Solution
 from mcplan.whole_body.contact import ContactConstraint
 from mcplan.whole_body.declaration import Extra
 from mcplan.whole_body.pool import ProblemPool
 from mcplan.whole_body.priorities import PrioritisedQP
-from mcplan.whole_body.rows.forces import TorqueBand, steps_of
+from mcplan.whole_body.rows.forces import TorqueBand, torque_steps
 from mcplan.whole_body.settings import QPSettings
+from mcplan.whole_body.solution import Solution
 from mcplan.whole_body.tasks.com import AngularMomentumTask, ComTask
 from mcplan.whole_body.tasks.pose import LinkPoseTask
 from mcplan.whole_body.tasks.posture import PostureTask
 from mcplan.whole_body.tasks.task import Task, damping, unknown_of
 from mcplan.whole_body.whole_body import WholeBodyQP
 
-NONE: Mapping[str, float] = {}
+NO_GAINS: Mapping[str, float] = {}
+"""No changes of weights and gains."""
 
-NO_SPIN = np.zeros(3)
+ZERO_MOMENTUM = np.zeros(3)
+"""Reference of angular momentum or its rate in motions without time parameterization."""
 
-RETURN, SOME = 0.5, 0.02
-"""`RETURN`: s, time in which the contact stiffness returns after it was dropped; preloads stay away as long, and return
-within as long. `SOME`: fraction of the stiffness below which there is nothing to drop."""
+STIFFNESS_RETURN_S = 0.5
+"""Time in which the contact stiffness returns after it was dropped (s). Preloads stay dropped for this time, and return
+within as long."""
 
-LACKING, PART = 0.2, 0.2
-"""`LACKING`: m/s², tolerated error of the CoM acceleration. `PART`: preloads are dropped if that lowers the cost of the
-program by more than this fraction of the cost of the CoM error. Example: a hand that pushes a bar with 10 N takes half
-of the balancing force of a robot on one foot."""
+MIN_STIFFNESS_SHARE = 0.02
+"""Fraction of the contact stiffness below which there is nothing to drop."""
 
-HURRY = 4.0 / 3.0
-"""Factor on the torque rate limit if the program is infeasible: often hundredths of a N m are missing."""
+COM_ACCELERATION_TOLERANCE = 0.2
+"""Tolerated error of the CoM acceleration (m/s²)."""
+
+PRELOAD_COST_FRACTION = 0.2
+"""Preloads are dropped if that lowers the cost of the program by more than this fraction of the cost of the CoM error.
+Example: a hand that pushes a bar with 10 N takes half of the balancing force of a robot on one foot."""
+
+TORQUE_RATE_FACTOR = 4.0 / 3.0
+"""Factor on the torque rate limit if the program is infeasible, for example by hundredths of a N m."""
 
 POSTURE_INERTIA_KG_M2 = 0.2
-"""Above this effective inertia the posture weight of a joint is proportional to the inertia."""
+"""The posture weight of a joint is proportional to its effective inertia above this inertia."""
 
 GRIP_FRICTION_FRACTION = 0.5
 """Usable fraction of the friction of compliant contacts that hold an object in the air: a smaller one makes a firmer
@@ -57,7 +64,7 @@ VELOCITY_FRACTION = 0.99
 """Usable fraction of the joint velocity limits with compliant contacts: accelerations differ slightly from those of the
 program."""
 
-LOOSE = 1e-5
+AIR_ORIENTATION_WEIGHT = 1e-5
 """Orientation weight of a limb in the air relative to one in contact: less than that of the posture."""
 
 
@@ -71,7 +78,7 @@ class TaskSet:
     settings : gains, weights and the solver.
     dt : control period (s).
     q : (7+n,) posture for the effective inertia of the joints.
-    objects : handled by the robot.
+    objects : objects handled by the robot.
     further : user-defined tasks, in addition to those of the plan.
     extra : user-defined terms in CVXPY (`whole_body.declaration.Extra`).
     """
@@ -87,8 +94,8 @@ class TaskSet:
         further: Sequence[Task] = (),
         extra: Extra | None = None,
     ):
-        s = self.settings = self._plain = settings
-        self._gains: Mapping[str, float] = NONE
+        s = self.settings = self._base_settings = settings
+        self._gains: Mapping[str, float] = NO_GAINS
         self.com = ComTask(s.weights.com, s.gains.com_kp)
         self.trunk = LinkPoseTask(robot.link_names[0], position=False, weight=s.weights.trunk, kp=s.gains.trunk_kp)
         # without the inertia a light pull at a hand would move the chest (long lever) before the arm
@@ -97,17 +104,18 @@ class TaskSet:
         self.posture.priority = s.posture_priority
         self.momentum = AngularMomentumTask(s.weights.angular_momentum, s.gains.angular_momentum_kd)
         self.limbs: dict[str, LinkPoseTask] = {}
-        self._angles: dict[str, LinkPoseTask] = {}
+        self._bar_tasks: dict[str, LinkPoseTask] = {}
         self.objects = objects
         self.further: tuple[Any, ...] = tuple(further)
         self.avoidance = Avoidance(robot, environment, s, dt) if s.avoidance.pairs else None
         self._limits = [self.avoidance] if self.avoidance else []
         self.held = HeldContacts(s, objects)
-        self._dt, self._steps = dt, dt * steps_of(robot, s.gains.torque_rate)
-        self._relieved = -np.inf
-        self._previous: dict[str, np.ndarray] = {}
+        self._dt, self._steps = dt, dt * torque_steps(robot, s.gains.torque_rate)
+        self._preload_drop_time = -np.inf
+        self._previous: Mapping[str, np.ndarray] = {}
         self._torque: np.ndarray | None = None
-        self._near: TorqueBand | None = None
+        self._cached_tasks: tuple[tuple, list[Task]] = ((), [])
+        self._torque_band: TorqueBand | None = None
         self._problem: WholeBodyQP | PrioritisedQP
         self.pool = ProblemPool(
             objects.system if objects else robot,
@@ -117,10 +125,12 @@ class TaskSet:
                 form=s.form,
                 velocity_fraction=VELOCITY_FRACTION if s.compliant else 1.0,
                 # as hard as the planned motion brakes: less would disturb it near a limit
-                braking=QPSettings.braking if s.pace is None else min(s.pace.acceleration, QPSettings.ceiling),
+                limit_deceleration=QPSettings.limit_deceleration
+                if s.pace is None
+                else min(s.pace.acceleration, QPSettings.max_limit_acceleration),
                 force_weight=s.weights.force,
                 force_rate_weight=s.weights.force_rate,
-                near_torques=s.gains.torque_rate > 0.0,
+                torque_band=s.gains.torque_rate > 0.0,
             ),
             extra,
         )
@@ -133,7 +143,7 @@ class TaskSet:
         loaded = [LoadedContact(contact, Ramp(0.0, 0.0, 0.0, 0.0), 0.0) for contact in contacts]
         self.pool.get([self.held.close(closed) for closed in loaded], self._tasks(limbs, contacts), self._limits)
         if self.avoidance:
-            self.avoidance.expect(contacts)
+            self.avoidance.cache_fixed_pairs(contacts)
 
     def rehearse(self, terms: Terms, motion: Motion) -> None:
         """Solve once without effect, to load the compiled kernels before the run."""
@@ -147,7 +157,7 @@ class TaskSet:
         t: float,
         terms: Terms,
         motion: Motion,
-        gains: Mapping[str, float] = NONE,
+        gains: Mapping[str, float] = NO_GAINS,
         planned: Mapping[str, np.ndarray] | None = None,
         steady: bool = True,
     ) -> Solution:
@@ -164,40 +174,45 @@ class TaskSet:
             self._apply_gains(gains)
         self._update_references(t, motion)
         if self.held.stiffness_share < 1.0:
-            self.held.scale_stiffness(min(1.0, self.held.stiffness_share + self._dt / RETURN))
-        self.held.preload_share = motion.reserve(t) * min(max((t - self._relieved) / RETURN - 1.0, 0.0), 1.0)
+            self.held.scale_stiffness(min(1.0, self.held.stiffness_share + self._dt / STIFFNESS_RETURN_S))
+        self.held.preload_share = motion.preload_share(t) * min(
+            max((t - self._preload_drop_time) / STIFFNESS_RETURN_S - 1.0, 0.0), 1.0
+        )
         for task in self.further:
             if (follow := getattr(task, "follow", None)) is not None:
                 follow(t)
-        tasks = self._tasks(motion.limbs, motion.closed)
-        contacts = [self.held.fill(t, loaded, terms, motion.grips(t)) for loaded in motion.contacts.values()]
+        closed = motion.closed
+        if (key := (tuple(motion.limbs), closed)) != self._cached_tasks[0]:
+            self._cached_tasks = key, self._tasks(motion.limbs, closed)
+        tasks: list[Task] = self._cached_tasks[1]
+        contacts = [self.held.fill(t, loaded, terms, motion.grip_share(t)) for loaded in motion.contacts.values()]
         poses = None
         if isinstance(terms, SystemTerms):
             for constraint, loaded in zip(contacts, motion.contacts.values(), strict=True):
                 self.objects.move_with_object(constraint, loaded, terms)
                 if (carrier := self.objects.carrier(loaded.contact)) is not None:
-                    held, s = carrier in motion.held, self.settings
+                    is_held, s = carrier in motion.held_objects, self.settings
                     share = s.contact.friction_fraction
-                    if held and s.compliant:
+                    if is_held and s.compliant:
                         share = GRIP_FRICTION_FRACTION
                     constraint.friction = share * min(loaded.contact.friction, loaded.friction)
-            tasks += self.objects.tasks(t, motion)
+            tasks = [*tasks, *self.objects.tasks(t, motion)]
             contacts += self.objects.supports(t, motion, terms)
             poses = self.objects.poses(terms)
         for limit in self._limits:
             limit.update(terms, motion, poses)
         bounded, last = steady and self.settings.gains.torque_rate > 0.0, self._torque
-        self._near = TorqueBand(last, self._steps) if bounded and last is not None else None
+        self._torque_band = TorqueBand(last, self._steps) if bounded and last is not None else None
         problem, solution = self.pool.get(contacts, tasks, self._limits), None
-        for give_up in (
+        for relax in (
             None,
             self._widen_torque_band,
             self._drop_torque_band,
             lambda: self._drop_preloads(t, contacts),
             self._drop_stiffness,
         ):
-            if solution is None and (give_up is None or give_up()):
-                problem.update(terms, contacts, tasks, None, self._previous, self._limits, planned, self._near)
+            if solution is None and (relax is None or relax()):
+                problem.update(terms, contacts, tasks, None, self._previous, self._limits, planned, self._torque_band)
                 solution = problem.attempt()
         solution = solution or problem.solve()
         self._previous = solution.unknowns
@@ -208,23 +223,26 @@ class TaskSet:
     def put_balance_first(self, t: float, terms: Terms, solution: Solution) -> bool:
         """Drop the preloads for a while from time t (s) on if they disturb the balance; return whether they do.
 
-        They do if the last solution misses part of the CoM acceleration, and would cost much less without preloads.
+        They do so if the last solution misses part of the CoM acceleration, and would cost much less without preloads.
         """
-        A, wanted = self.com.rows(terms)
-        lacking = A @ solution.vd - wanted
-        price = float(self.com.weight @ lacking**2)
-        first = float(np.linalg.norm(lacking)) > LACKING and self._problem.preload_price() > PART * price
-        if first:
-            self._relieved = t
-        return first
+        A, target = self.com.rows(terms)
+        com_error = A @ solution.vd - target
+        com_cost = float(self.com.weight @ com_error**2)
+        is_disturbed = (
+            float(np.linalg.norm(com_error)) > COM_ACCELERATION_TOLERANCE
+            and self._problem.preload_price() > PRELOAD_COST_FRACTION * com_cost
+        )
+        if is_disturbed:
+            self._preload_drop_time = t
+        return is_disturbed
 
     def _tasks(self, limbs: Iterable[str], closed: Sequence[Contact]) -> list[Task]:
         """Return all tasks, for the swinging patches ``limbs`` and the closed contacts."""
         patches = {contact.patch for contact in closed}
-        own: list[Task] = [self.com, self.trunk, self.posture, self.momentum, *map(self._limb, limbs)]
+        plan_tasks: list[Task] = [self.com, self.trunk, self.posture, self.momentum, *map(self._limb, limbs)]
         # force tasks need a closed contact
         further = [task for task in self.further if unknown_of(task) != "force" or task.patch in patches]
-        return [*own, *further, *(self._angle(contact) for contact in closed if contact.rolls)]
+        return [*plan_tasks, *further, *(self._bar_task(contact) for contact in closed if contact.rolls)]
 
     def _limb(self, patch: str) -> LinkPoseTask:
         """Return the task of a swinging limb."""
@@ -234,35 +252,35 @@ class TaskSet:
 
     def _widen_torque_band(self) -> bool:
         """Raise the torque rate limit; return whether there is one."""
-        if self._near is None:
+        if self._torque_band is None:
             return False
-        self._near = self._near._replace(step=HURRY * self._near.step)
+        self._torque_band = self._torque_band._replace(step=TORQUE_RATE_FACTOR * self._torque_band.step)
         return True
 
     def _drop_torque_band(self) -> bool:
         """Drop the torque rate limit; return whether there was one."""
-        bounded, self._near = self._near is not None, None
+        bounded, self._torque_band = self._torque_band is not None, None
         return bounded
 
     def _drop_preloads(self, t: float, contacts: Sequence[ContactConstraint]) -> bool:
         """Drop the preloads of contacts; return whether there were any."""
-        asked = any(contact.preload > 0.0 for contact in contacts)
-        if asked:
-            self._relieved = t
+        has_preload = any(contact.preload > 0.0 for contact in contacts)
+        if has_preload:
+            self._preload_drop_time = t
             for contact in contacts:
                 contact.preload = 0.0
-        return asked
+        return has_preload
 
     def _drop_stiffness(self) -> bool:
         """Drop the contact stiffness; return whether there was any."""
-        if self.held.stiffness_share <= SOME:
+        if self.held.stiffness_share <= MIN_STIFFNESS_SHARE:
             return False
         self.held.scale_stiffness(0.0)
         return True
 
     def _apply_gains(self, gains: Mapping[str, float]) -> None:
         """Override weights and gains, by their keys in the settings."""
-        self._gains, s = gains, self._plain.updated(gains)
+        self._gains, s = gains, self._base_settings.updated(gains)
         self.settings = s
         self.com.weight, self.trunk.weight = s.weights.com, s.weights.trunk
         self.posture.weight = s.weights.posture * self._inertia
@@ -270,31 +288,37 @@ class TaskSet:
         g = s.gains
         for task, kp in ((self.com, g.com_kp), (self.trunk, g.trunk_kp), (self.posture, g.posture_kp)):
             task.kp, task.kd = kp, damping(kp, None)
-        for angle in self._angles.values():
-            angle.weight, angle.kp, angle.kd = s.weights.trunk, s.gains.trunk_kp, damping(s.gains.trunk_kp, None)
+        for task in self._bar_tasks.values():
+            task.weight, task.kp, task.kd = s.weights.trunk, s.gains.trunk_kp, damping(s.gains.trunk_kp, None)
         for limb in self.limbs.values():
             limb.kp, limb.kd = s.gains.limb_kp, damping(s.gains.limb_kp, None)
-        self.objects.take_gains(s)
+        self.objects.apply_gains(s)
 
     def _update_references(self, t: float, motion: Motion) -> None:
+        """Write the references at time t (s) into the tasks."""
         com, posture = motion.com.sample(t), motion.posture.sample(t)
         self.com.position, self.com.velocity, self.com.acceleration = com
         self.posture.position, self.posture.velocity = posture.q[7:], posture.v[6:]
         self.posture.acceleration = posture.vd[6:]
         quaternion_to_matrix(posture.q[3:7], self.trunk.R)
         self.trunk.velocity[3:], self.trunk.acceleration[3:] = posture.v[3:6], posture.vd[3:6]
-        spin = (NO_SPIN, NO_SPIN) if motion.spin is None else motion.spin.sample(t)
-        self.momentum.momentum, self.momentum.rate = spin
+        momentum = (
+            (ZERO_MOMENTUM, ZERO_MOMENTUM) if motion.angular_momentum is None else motion.angular_momentum.sample(t)
+        )
+        self.momentum.momentum, self.momentum.rate = momentum
         s = self.settings
         for patch, path in motion.limbs.items():
             task = self._limb(patch)
             task.R, task.p, task.velocity, task.acceleration, tightness = path.sample(t)
-            task.weight[:3], task.weight[3:] = s.weights.limb, s.weights.limb * LOOSE ** (1.0 - tightness)
+            task.weight[:3], task.weight[3:] = (
+                s.weights.limb,
+                s.weights.limb * AIR_ORIENTATION_WEIGHT ** (1.0 - tightness),
+            )
 
-    def _angle(self, contact: Contact) -> LinkPoseTask:
+    def _bar_task(self, contact: Contact) -> LinkPoseTask:
         """Return the task that holds the planned orientation of a sole on a bar, which could roll off."""
         s, patch = self.settings, contact.patch
-        if patch not in self._angles:
-            self._angles[patch] = LinkPoseTask(patch, position=False, weight=s.weights.trunk, kp=s.gains.trunk_kp)
-        self._angles[patch].R = contact.R
-        return self._angles[patch]
+        if patch not in self._bar_tasks:
+            self._bar_tasks[patch] = LinkPoseTask(patch, position=False, weight=s.weights.trunk, kp=s.gains.trunk_kp)
+        self._bar_tasks[patch].R = contact.R
+        return self._bar_tasks[patch]

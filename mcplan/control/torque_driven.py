@@ -3,9 +3,9 @@
 A custom controller is an object with one method::
 
     class Hold:
-        frames = ("tip",)                              # whose terms it reads; may be left out
+        frames = ("tip",)                              # frames whose terms it reads; optional
 
-        def torque(self, t, terms, wrenches):          # s, the state and its dynamics, measured wrenches by patch
+        def torque(self, t, terms, wrenches):          # time (s), state and dynamics, measured wrenches
             return terms.h[6:]                         # (n,) N m
 """
 
@@ -23,7 +23,7 @@ from mcplan.robot.terms import Terms
 from mcplan.util.qp_status import NO_QP
 
 PHASE = "controlled"
-"""Name of the one phase of such a run."""
+"""Name of the only phase of a run with a custom controller."""
 
 
 class TorqueController(Protocol):
@@ -36,12 +36,14 @@ class TorqueController(Protocol):
         ----------
         t : s.
         terms : state ``terms.q``, ``terms.v`` and its dynamics, with the frames that ``frames`` names.
-        wrenches : by patch in contact (6,), as measured during the last step: N, N m, world axes.
+        wrenches : patch in contact -> wrench (6,) measured during the last step: N, N m, world axes.
         """
         ...
 
 
 class _Phase(NamedTuple):
+    """The only phase of a run with a custom controller."""
+
     name: str = PHASE
     stance: int = 0
 
@@ -61,7 +63,9 @@ class _Machine:
             self.events[-1].end, self.events[-1].ended_by, self.done = t, "time", True
 
 
-class _Place(NamedTuple):
+class _ComSample(NamedTuple):
+    """Position of the centre of mass (3,)."""
+
     value: np.ndarray
 
 
@@ -72,8 +76,8 @@ class _Motion:
         self._terms, self.com = terms, self
         self.notices: list[Notice] = []
 
-    def sample(self, t: float) -> _Place:
-        return _Place(self._terms.com)
+    def sample(self, t: float) -> _ComSample:
+        return _ComSample(self._terms.com)
 
 
 class TorqueDriven:
@@ -83,7 +87,7 @@ class TorqueDriven:
     ----------
     plan : Plan; its first stance defines the patches in contact.
     controller : computes the torques.
-    duration : of the run (s).
+    duration : duration of the run (s).
     """
 
     def __init__(self, plan: Plan, controller: TorqueController, duration: float):
@@ -99,7 +103,7 @@ class TorqueDriven:
         self.terms = Terms(self.robot, frames)
         self.machine, self.motion = _Machine(), _Motion(self.terms)
         self._active = plan.stances[0].patches
-        self._nothing = np.zeros(self.robot.nv)
+        self._zero_vd = np.zeros(self.robot.nv)
 
     def step(
         self,
@@ -133,4 +137,4 @@ class TorqueDriven:
             )
         timing = {"program": time.perf_counter() - clock}
         phase = self.machine.phase
-        return Command(self._nothing, tau, {}, {}, NO_QP, (phase.name, phase.stance), self._active, timing=timing)
+        return Command(self._zero_vd, tau, {}, {}, NO_QP, (phase.name, phase.stance), self._active, timing=timing)

@@ -27,23 +27,24 @@ from mcplan.settings.control import ControlSettings
 SLIP_SPEED_M_S = 0.03
 """Sliding speed above which a contact counts as slipping."""
 
-LESS, LEAST = 0.9, 0.2
-"""A slip reduces the friction coefficient to at most `LESS` of its value, but not below `LEAST` of the planned one."""
+MAX_FRICTION_FACTOR, MIN_FRICTION_FACTOR = 0.9, 0.2
+"""A slip multiplies the usable friction coefficient by the first factor or less, down to the second factor of the
+planned coefficient."""
 
-NOTHING = np.zeros(6)
-"""Wrench of a patch without measurement."""
+ZERO_WRENCH = np.zeros(6)
+"""Wrench of a patch that has no measured wrench."""
 
 
-class _Middle(NamedTuple):
-    """Velocity map of the centre of a contact: the frame that moves it, B, and ``|B|``."""
+class _CentreMap(NamedTuple):
+    """Velocity map of the centre of a contact: the frame whose velocity it maps, B of `_centre_map`, and ``|B|``."""
 
     contact: Contact
     frame: str
     B: np.ndarray
-    most: float
+    norm: float
 
 
-class SlipWatch:
+class SlipDetector:
     """Slip detection of closed contacts.
 
     Parameters
@@ -54,13 +55,13 @@ class SlipWatch:
 
     def __init__(self, settings: ControlSettings, frame_of: Callable[[Contact], str | None] = lambda _: None):
         self.settings, self._frame_of = settings, frame_of
-        self._slow = SLIP_SPEED_M_S
+        self._min_speed = SLIP_SPEED_M_S
         self._since: dict[str, float] = {}
-        self._middles: dict[str, _Middle] = {}
+        self._centre_maps: dict[str, _CentreMap] = {}
 
-    def look(self, t: float, terms: Terms, motion: Motion, wrenches: Mapping[str, np.ndarray]) -> None:
+    def update(self, t: float, terms: Terms, motion: Motion, wrenches: Mapping[str, np.ndarray]) -> None:
         """Check all contacts at time t (s) with the measured wrenches (6,); grasps cannot slip."""
-        self._since = {patch: since for patch, since in self._since.items() if patch in motion.contacts}
+        self._since = {patch: start for patch, start in self._since.items() if patch in motion.contacts}
         for patch, loaded in tuple(motion.contacts.items()):
             contact = loaded.contact
             if contact.kind == "grasp":
@@ -69,43 +70,44 @@ class SlipWatch:
                 if patch in self._since:
                     del self._since[patch]
                 continue
-            force = np.asarray(wrenches.get(patch, NOTHING))[:3]
+            force = np.asarray(wrenches.get(patch, ZERO_WRENCH))[:3]
             normal = _normal(contact, terms.frame(patch).R)
-            across = float(force @ normal)
-            if across < self.settings.contact.touch_force:
+            normal_force = float(force @ normal)
+            if normal_force < self.settings.contact.touch_force:
                 self._since.pop(patch, None)
             elif t - self._since.setdefault(patch, t) >= self.settings.recovery.slip_time - 5e-10:
                 del self._since[patch]
-                self._react(t, terms, motion, patch, _size_along(force, normal) / across)
+                self._reduce_friction(t, terms, motion, patch, _tangential_norm(force, normal) / normal_force)
 
     def _slides(self, terms: Terms, contact: Contact) -> bool:
         """Whether the centre of a contact moves along its support, in the directions that the contact constrains.
 
-        Its velocity is ``v_c = R B (R'v, R'w)`` without the normal part; B is that of ``_middle_map``. Most contacts
-        stand still: the bound ``|v_c| <= |B| |(v, w)|`` settles that cheaply.
+        Its velocity is ``v_c = R B (R'v, R'w)`` without the normal part; B is that of ``_centre_map``. Most contacts
+        are at rest, which the bound ``|v_c| <= |B| |(v, w)|`` shows cheaply.
         """
-        known = self._middles.get(contact.patch)
-        if known is None or known.contact is not contact:
-            B = _middle_map(contact)
+        centre = self._centre_maps.get(contact.patch)
+        if centre is None or centre.contact is not contact:
+            B = _centre_map(contact)
             name = self._frame_of(contact) or contact.patch
-            known = self._middles[contact.patch] = _Middle(contact, name, B, float(np.linalg.norm(B, 2)))
-        frame = terms.frame(known.frame)
+            centre = self._centre_maps[contact.patch] = _CentreMap(contact, name, B, float(np.linalg.norm(B, 2)))
+        frame = terms.frame(centre.frame)
         velocity = frame.velocity
-        if known.most * math.hypot(*velocity.tolist()) < self._slow:
+        if centre.norm * math.hypot(*velocity.tolist()) < self._min_speed:
             return False
         R = contact.turned(frame.R)
         V = (velocity.reshape(2, 3) @ R).ravel()
-        return _size_along(R @ (known.B @ V), _normal(contact, frame.R)) >= self._slow
+        return _tangential_norm(R @ (centre.B @ V), _normal(contact, frame.R)) >= self._min_speed
 
-    def _react(self, t: float, terms: Terms, motion: Motion, patch: str, shown: float) -> None:
+    def _reduce_friction(self, t: float, terms: Terms, motion: Motion, patch: str, measured: float) -> None:
+        """Reduce the friction coefficient of a sliding contact, and hold the patch at its present pose."""
         loaded = motion.contacts[patch]
         planned = loaded.contact.friction
-        counted = min(planned, loaded.friction)
-        friction = max(min(shown, LESS * counted), LEAST * planned)
+        usable = min(planned, loaded.friction)
+        friction = max(min(measured, MAX_FRICTION_FACTOR * usable), MIN_FRICTION_FACTOR * planned)
         frame = terms.frame(patch)
         motion.contacts[patch] = replace(loaded, friction=friction, place=(frame.R.copy(), frame.p.copy()))
-        if friction < counted:
-            message = f"{patch} slides: friction coefficient reduced from {counted:.2f} to {friction:.2f}"
+        if friction < usable:
+            message = f"{patch} slides: friction coefficient reduced from {usable:.2f} to {friction:.2f}"
             motion.note(t, message, (patch,))
 
 
@@ -114,13 +116,13 @@ def _normal(contact: Contact, R: np.ndarray) -> np.ndarray:
     return (R @ contact.R.T @ contact.axes if contact.carrier is not None else contact.axes_at(R))[:, 2]
 
 
-def _size_along(vector: np.ndarray, normal: np.ndarray) -> float:
+def _tangential_norm(vector: np.ndarray, normal: np.ndarray) -> float:
     """Return the norm of the tangential part of a vector."""
-    along = vector - (vector @ normal) * normal
-    return math.sqrt(along @ along)
+    tangential = vector - (vector @ normal) * normal
+    return math.sqrt(tangential @ tangential)
 
 
-def _middle_map(contact: Contact) -> np.ndarray:
+def _centre_map(contact: Contact) -> np.ndarray:
     """Return ``B = [1 -[c]] S'S`` (3, 6): velocity of the centre c of a contact in the constrained directions.
 
     It is applied to the velocity (linear, angular) of the patch; both are in patch axes.
@@ -129,16 +131,16 @@ def _middle_map(contact: Contact) -> np.ndarray:
     return np.hstack([np.eye(3), -cross_matrix(contact.points.mean(axis=0))]) @ S.T @ S
 
 
-FELT = 0.25
-"""Fraction of the touch force. A contact with a larger commanded force that bears less than a fifth of this has lifted
-off; once it bears this much it has touched down again."""
+TOUCH_FRACTION = 0.25
+"""Fraction of the touch force that counts as touch. A contact with a larger commanded force that bears less than a
+fifth of it has lifted off; once it bears this much, it has touched down again."""
 
-RISEN = 2e-3
-"""m: a contact without force that is so far above its touchdown has lifted off, even if no force is commanded: else it
-would creep away."""
+LIFT_OFF_HEIGHT_M = 2e-3
+"""A contact without force that is this far above its touchdown (m) has lifted off, even if no force is commanded.
+Otherwise it would creep away."""
 
 
-class LiftWatch:
+class LiftOffDetector:
     """Lift-off detection of closed contacts: commanded forces that are not measured, and patches that rise.
 
     Parameters
@@ -148,49 +150,52 @@ class LiftWatch:
 
     def __init__(self, settings: ControlSettings):
         self.settings = settings
-        self._some = FELT * settings.contact.touch_force if settings.compliant else 0.0
+        self._min_force = TOUCH_FRACTION * settings.contact.touch_force if settings.compliant else 0.0
         self._since: dict[str, float] = {}
 
-    def look(
+    def update(
         self,
         t: float,
         terms: Terms,
         motion: Motion,
-        asked: Mapping[str, np.ndarray],
-        felt: Mapping[str, np.ndarray],
+        commanded: Mapping[str, np.ndarray],
+        measured: Mapping[str, np.ndarray],
     ) -> None:
         """Check all contacts at time t (s) with the commanded and the measured wrenches (6,).
 
-        Not for grasps, which cannot close again, nor for contacts on moving objects, nor with rigid contacts, which
-        have no touch detection.
+        Excluded are grasps, which cannot close again, contacts on moving objects, and rigid contacts, which have no
+        touch detection.
         """
-        if self._some == 0.0:
+        if self._min_force == 0.0:
             return
-        self._since = {patch: since for patch, since in self._since.items() if patch in motion.contacts}
+        self._since = {patch: start for patch, start in self._since.items() if patch in motion.contacts}
         for patch, loaded in tuple(motion.contacts.items()):
             contact = loaded.contact
             if contact.kind == "grasp" or contact.carrier is not None:
                 continue
-            force = _across(contact, felt)
-            if loaded.lifted:
-                if force >= self._some:
-                    motion.contacts[patch] = replace(loaded, lifted=False, place=_place(loaded, terms.frame(patch)))
-            elif force > 0.2 * self._some or (
-                _across(contact, asked) < self._some and _risen(loaded, terms.frame(patch).p) < RISEN
+            force = _normal_force(contact, measured)
+            if loaded.is_lifted:
+                if force >= self._min_force:
+                    motion.contacts[patch] = replace(
+                        loaded, is_lifted=False, place=_touchdown_pose(loaded, terms.frame(patch))
+                    )
+            elif force > 0.2 * self._min_force or (
+                _normal_force(contact, commanded) < self._min_force
+                and _height_above_touchdown(loaded, terms.frame(patch).p) < LIFT_OFF_HEIGHT_M
             ):
                 self._since.pop(patch, None)
             elif t - self._since.setdefault(patch, t) >= self.settings.recovery.lift_time - 5e-10:
                 del self._since[patch]
-                motion.contacts[patch] = replace(loaded, lifted=True)
+                motion.contacts[patch] = replace(loaded, is_lifted=True)
                 motion.note(t, f"{patch} carries no load: it is lowered again", (patch,))
 
 
-def _across(contact: Contact, wrenches: Mapping[str, np.ndarray]) -> float:
+def _normal_force(contact: Contact, wrenches: Mapping[str, np.ndarray]) -> float:
     """Return the normal force (N) of a contact."""
-    return float(np.asarray(wrenches.get(contact.patch, NOTHING))[:3] @ contact.normal)
+    return float(np.asarray(wrenches.get(contact.patch, ZERO_WRENCH))[:3] @ contact.normal)
 
 
-def _place(loaded: LoadedContact, frame: FrameTerms) -> Pose:
+def _touchdown_pose(loaded: LoadedContact, frame: FrameTerms) -> Pose:
     """Return the pose of a contact after touchdown: its tangential position is kept, else it would wander.
 
     A ball has rolled: its measured pose counts.
@@ -202,7 +207,7 @@ def _place(loaded: LoadedContact, frame: FrameTerms) -> Pose:
     return R, p + float((frame.p - p) @ normal) * normal
 
 
-def _risen(loaded: LoadedContact, p: np.ndarray) -> float:
+def _height_above_touchdown(loaded: LoadedContact, p: np.ndarray) -> float:
     """Return the height of a patch at p (3,) above its touchdown (m)."""
     place = loaded.contact.p if loaded.place is None else loaded.place[1]
     return float((p - place) @ loaded.contact.normal)

@@ -12,16 +12,16 @@ DESCENT_RAMP_S = 0.2
 class Descent:
     """A path that ends above its support, followed by a descent at constant speed.
 
-        p(t) = p_path(t) - n d(t),   d = v T (r^3 - r^4 / 2) for r = s / T < 1, then v (s - T/2)
+        p(t) = p_path(t) - n d(s),   d = v T (r^3 - r^4 / 2) for r = s / T < 1, then v (s - T/2)
 
-    s seconds after the end of the path. The acceleration is continuous.
+    ``s`` is the time since the end of the path (s). The acceleration is continuous.
 
     Parameters
     ----------
     path : swing path that ends above the support.
-    normal : (3,) of the support.
-    speed : ``v``, m/s.
-    depth : of the descent if there is no touch (m below the end of the path).
+    normal : n (3,), normal of the support.
+    speed : v, speed of the descent, m/s.
+    depth : largest depth of the descent below the end of the path (m), where it ends without touch.
     ramp : T, time to accelerate to the descent speed (s).
     """
 

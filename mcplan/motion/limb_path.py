@@ -1,15 +1,14 @@
-"""Swing trajectories of limbs: lift, swing and approach; along a posture; to a step target; patch orientation."""
+"""Trajectories of swing limbs: lift-swing-approach, along a posture motion, recovery step; patch orientation."""
 
 from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from mcplan.core.algebra.minimum_jerk import add_decaying_rotation, add_pieces
+from mcplan.core.algebra.minimum_jerk import add_decaying_rotation, add_pieces, turn
 from mcplan.core.rigid_body.frame import frame_motion
 from mcplan.core.rigid_body.tree import workspace
-from mcplan.motion.posture import PostureTrajectory
-from mcplan.motion.quintic import Quintic, ReferenceSample, RotationTrajectory, minimum_jerk, rotation_vector
-from mcplan.motion.spline import PostureSpline
+from mcplan.motion.rotation import rotation_vector
+from mcplan.motion.spline import PostureSpline, ReferenceSample, Spline, minimum_jerk
 from mcplan.robot.pose import Pose
 from mcplan.robot.robot import Robot
 
@@ -53,8 +52,8 @@ class Timing(NamedTuple):
     angular_speed : largest angular speed of the swing (rad/s).
     shortest : least duration of a piece (s).
     overlap : fraction of lift and approach that overlaps the swing.
-    share : least duration of lift and approach as a fraction of the swing's. Otherwise a long swing has sharp corners,
-        at which a time-optimal motion slows down.
+    share : least duration of lift and approach as a fraction of the swing's. With short lifts a long swing would have
+        sharp corners, at which a time-optimal motion slows down.
     """
 
     speed: float = 0.5
@@ -71,15 +70,60 @@ class Timing(NamedTuple):
 
 
 UNLIMITED_TIMING = Timing(np.inf, np.inf, 1e-3)
-"""For paths with a given duration."""
+"""Without speed limits, for paths whose duration is given."""
 
 
 class OrientationReference(Protocol):
-    """An orientation reference."""
+    """Interface of orientation references."""
 
     def sample(self, t: float) -> ReferenceSample:
         """Return R (3,3), angular velocity and acceleration (3,) at time t."""
         ...
+
+
+class RotationTrajectory:
+    """``R(t) = exp(phi(t)) R(start)`` with phi of degree five; from rest, the rotation by the smallest angle.
+
+    Parameters
+    ----------
+    start, end : (3,3) rotations.
+    duration : s, positive.
+    velocity, acceleration : (3,) angular, in the axes in which ``start`` is given (rad/s, rad/s²); None is zero.
+    start_time : s.
+    """
+
+    def __init__(
+        self,
+        start: np.ndarray,
+        end: np.ndarray,
+        duration: float,
+        velocity: np.ndarray | None = None,
+        acceleration: np.ndarray | None = None,
+        start_time: float = 0.0,
+    ):
+        self.start, self.end = np.array(start, float, order="C"), np.array(end, float, order="C")
+        self.phi = Spline.to_rest(
+            np.zeros(3), rotation_vector(self.end @ self.start.T), duration, velocity, acceleration, start_time
+        )
+        self._rest = ReferenceSample(self.end, np.zeros(3), np.zeros(3))
+
+    def sample(self, t: float) -> ReferenceSample:
+        """Return R (3,3), angular velocity and acceleration (3,) at time t."""
+        if t >= self.phi.end_time:
+            return self._rest
+        out = np.empty((5, 3))
+        turn(np.array(self.phi.sample(t)), self.start, out[:3], out[3], out[4])
+        return ReferenceSample(out[:3], out[3], out[4])
+
+    @property
+    def angle(self) -> float:
+        """Angle between start and end (rad)."""
+        return float(np.linalg.norm(self.phi.end))
+
+    @property
+    def end_time(self) -> float:
+        """Time from which the end is held (s)."""
+        return self.phi.end_time
 
 
 class LimbPath(CachedPath):
@@ -102,7 +146,7 @@ class LimbPath(CachedPath):
     timing : speed limits.
     start_time : s.
     least_duration : s; a faster path is slowed down as a whole.
-    tightness : of the orientation, at the start and at the end.
+    tightness : relative weight of the orientation at the start and at the end.
     turn : orientation reference; None: rotation by the smallest angle during the swing.
     """
 
@@ -125,15 +169,15 @@ class LimbPath(CachedPath):
         displacements = np.array([lift, p1 + approach - self._p - lift, -np.asarray(approach)], float)
         angles = (0.0, float(np.linalg.norm(rotation_vector(R1 @ R0.T))), 0.0)
         distances = np.linalg.norm(displacements, axis=1).tolist()
-        # Python floats: paths are created within ticks, and arrays of three cost ten times as much
-        up, over, down = map(timing.duration, distances, angles)
-        up, down = (max(T, timing.share * over) if T > 0.0 else 0.0 for T in (up, down))
-        leaves = (1 - timing.overlap) * up if over > 0.0 else 0.0
-        comes = max(leaves + over - timing.overlap * down, up) if over > 0.0 else up
-        total = max(up, leaves + over, comes + down)
+        # Python floats: paths are created within control ticks, and arrays of three cost ten times as much
+        T_lift, T_swing, T_approach = map(timing.duration, distances, angles)
+        T_lift, T_approach = (max(T, timing.share * T_swing) if T > 0.0 else 0.0 for T in (T_lift, T_approach))
+        swing_begin = (1 - timing.overlap) * T_lift if T_swing > 0.0 else 0.0
+        approach_begin = max(swing_begin + T_swing - timing.overlap * T_approach, T_lift) if T_swing > 0.0 else T_lift
+        total = max(T_lift, swing_begin + T_swing, approach_begin + T_approach)
         scale = max(1.0, least_duration / total) if total > 0.0 else 1.0
-        self._T = [max(scale * T, 1e-9) for T in (up, over, down)]
-        self._begin = [start_time + scale * begin for begin in (0.0, leaves, comes)]
+        self._T = [max(scale * T, 1e-9) for T in (T_lift, T_swing, T_approach)]
+        self._begin = [start_time + scale * begin for begin in (0.0, swing_begin, approach_begin)]
         self._pieces = np.column_stack([self._begin, self._T, displacements])
         self.duration = max(scale * total, least_duration)
         self.turn = turn or RotationTrajectory(R0, R1, self._T[1], start_time=self._begin[1])
@@ -171,32 +215,36 @@ MAX_APPROACH_SHARE = 0.5
 class PosturePath(CachedPath):
     """Trajectory of a patch by forward kinematics of a posture reference, with offsets along the normals.
 
-        p(t) = p_FK(q(u)) + sum of pieces d_i s_i(t),   R(t) = R_FK(q(u)),   u = t + a s(t)
+        p(t) = p_FK(q(u)) + e + sum_i d_i s_i(t),   R(t) = R_FK(q(u)),   u = t + a s(t)
 
-    The limb runs ahead of the body, in the end by the time ``a``: it is above its new support before the body arrives,
-    and touches when the body arrives. With the body at its end, the point above the support may be out of reach. The
-    pieces are minimum jerk: lift off the old support and return to zero offset; rise to the approach height and
-    approach; small corrections that make start and end exact. A limb that follows its own posture does not disturb the
-    other joints, and stays within the joint limits.
+    ``q`` is the posture reference, ``FK`` the pose of the patch in it, ``e`` the offset of its position at the start,
+    and ``s`` a minimum-jerk profile from 0 to 1.
+
+    The patch is ahead of the body: by the time ``a`` at the end. It reaches the point above its support while the body
+    still moves, because that point may be out of reach afterwards, and touches when the body arrives.
+
+    Each piece displaces the patch by ``d_i`` with the minimum-jerk profile ``s_i``: lift off the old support, return
+    to zero offset; rise to the approach height, and approach; a small correction that makes the end exact. A limb that
+    follows its own posture does not disturb the other joints, and stays within the joint limits.
 
     Parameters
     ----------
     robot : Robot
-    patch : the patch that moves.
-    posture : whole-body reference; the limb lifts before it begins, and arrives when it ends.
+    patch : name of the patch that moves.
+    posture : whole-body reference. The limb may lift before the body starts, and arrives when the body arrives.
     start : (3,) present position.
     end : (R, p) of the new contact, or None for the pose of the patch at the end of the posture.
     lift, approach : (3,) offsets along the normals of old and new support; zero without such a support.
     timing : speed limits.
     start_time : s.
-    tightness : of the orientation, at the start and at the end.
+    tightness : relative weight of the orientation at the start and at the end.
     """
 
     def __init__(
         self,
         robot: Robot,
         patch: str,
-        posture: PostureTrajectory | PostureSpline,
+        posture: PostureSpline,
         start: np.ndarray,
         end: Pose | None,
         lift: np.ndarray,
@@ -207,28 +255,28 @@ class PosturePath(CachedPath):
     ):
         self.patch, self.posture, self.start_time, self.tightness = patch, posture, start_time, tightness
         self._tree, (self._body, self._offset), self._work = robot.tree, robot.frame(patch), workspace(robot.tree)
-        first, last = (robot.frame_pose(q, patch) for q in (posture.sample(start_time).q, posture.end))
-        self.end = (last[:3, :3], last[:3, 3]) if end is None else end
-        self._start_error = np.asarray(start) - first[:3, 3]
+        first_pose, last_pose = (robot.frame_pose(q, patch) for q in (posture.sample(start_time).q, posture.end))
+        self.end = (last_pose[:3, :3], last_pose[:3, 3]) if end is None else end
+        self._start_error = np.asarray(start) - first_pose[:3, 3]
         begin, finish = max(start_time, posture.start_time), posture.end_time
         T_lift, T_approach = (timing.duration(float(np.linalg.norm(d))) for d in (lift, approach))
         if T_approach > 0.0:
             T_approach = max(T_approach, timing.share * (finish - begin))
         T_approach = min(T_approach, MAX_APPROACH_SHARE * max(finish - begin, 0.0))
-        above = finish - (1.0 - timing.overlap) * T_approach
+        approach_begin = finish - (1.0 - timing.overlap) * T_approach
         pieces = [
             (lift, start_time, T_lift),
-            (-np.asarray(lift), begin + 0.5 * (above - begin), 0.5 * (above - begin)),
-            (approach, begin, 0.5 * (above - begin)),
+            (-np.asarray(lift), begin + 0.5 * (approach_begin - begin), 0.5 * (approach_begin - begin)),
+            (approach, begin, 0.5 * (approach_begin - begin)),
             (-np.asarray(approach), finish - T_approach, T_approach),
-            (self.end[1] - last[:3, 3] - self._start_error, begin, above - begin),
+            (self.end[1] - last_pose[:3, 3] - self._start_error, begin, approach_begin - begin),
         ]
-        kept = [(t, T, *d) for d, t, T in pieces if T > 0.0 and np.any(d)]
-        self._pieces = np.array(kept, float).reshape(-1, 5)
-        self._interval = begin, max(above - begin, 1e-9)
-        self._ahead = max(finish - above, 0.0)
-        self.swing_time = min(max(begin, start_time + T_lift), above)
-        self.approach_time, self.end_time = above, max(finish, start_time)
+        nonzero = [(t, T, *d) for d, t, T in pieces if T > 0.0 and np.any(d)]
+        self._pieces = np.array(nonzero, float).reshape(-1, 5)
+        self._interval = begin, max(approach_begin - begin, 1e-9)
+        self._ahead = max(finish - approach_begin, 0.0)
+        self.swing_time = min(max(begin, start_time + T_lift), approach_begin)
+        self.approach_time, self.end_time = approach_begin, max(finish, start_time)
         self._rest = PoseSample(self.end[0], self.end[1], np.zeros(6), np.zeros(6), tightness[1])
 
     def compute(self, t: float) -> PoseSample:
@@ -236,11 +284,13 @@ class PosturePath(CachedPath):
         if t >= self.end_time:
             return self._rest
         begin, span = self._interval
-        progress, speed, change = minimum_jerk((t - begin) / span)
-        rate, gain = 1.0 + self._ahead * speed / span, self._ahead * change / span**2
+        progress, ds, dds = minimum_jerk((t - begin) / span)
+        du_dt, d2u_dt2 = 1.0 + self._ahead * ds / span, self._ahead * dds / span**2
         q, v, vd = self.posture.sample(t + self._ahead * progress)
         x = np.empty(24)
-        frame_motion(self._tree, q, rate * v, rate * rate * vd + gain * v, self._body, self._offset, self._work, x)
+        frame_motion(
+            self._tree, q, du_dt * v, du_dt * du_dt * vd + d2u_dt2 * v, self._body, self._offset, self._work, x
+        )
         R, p, v, a = x[:9].reshape(3, 3), x[9:12], x[12:18], x[18:]
         p += self._start_error
         add_pieces(self._pieces, t, p, v[:3], a[:3])
@@ -254,17 +304,19 @@ class PosturePath(CachedPath):
 
 
 class StepPath(CachedPath):
-    """Swing trajectory of a recovery step: over a bump to the target, then down along its normal n until touchdown.
+    """Swing trajectory of a recovery step: in an arc to the target, then down along its normal n until touchdown.
 
         p(t) = p_path(t) + n h 64 s³ (1 - s)³   for s = (t - t0) / T < 1,   then   p_end - n v (t - t0 - T)
+
+    ``p_path`` is the quintic from the start to the target, and the arc has its height h at s = 1/2.
 
     Parameters
     ----------
     start, end : poses (R, p) of the patch frame.
-    normal : (3,) of the support.
-    rise : h, m.
-    duration : T, s.
-    speed : v, m/s.
+    normal : n (3,), normal of the support.
+    rise : h, height of the arc, m.
+    duration : T, time until the target is reached, s.
+    speed : v, speed of the descent after it, m/s.
     start_time : t0, s.
     velocity : (3,) at the start, m/s; None is rest.
     """
@@ -282,13 +334,13 @@ class StepPath(CachedPath):
     ):
         self.end, self.start_time, self.duration = end, start_time, duration
         self._normal, self._rise, self._speed = np.array(normal, float), rise, speed
-        self._path = Quintic(start[1], end[1], duration, velocity, None, start_time)
+        self._path = Spline.to_rest(start[1], end[1], duration, velocity, None, start_time)
         self._turn = RotationTrajectory(start[0], end[0], duration, start_time=start_time)
 
     def aim(self, end: Pose, t: float) -> None:
         """Change the target from time t (s) on; position, velocity and acceleration are continuous."""
         x = self._path.sample(t)
-        self._path = Quintic(x.value, end[1], self.end_time - t, x.velocity, x.acceleration, t)
+        self._path = Spline.to_rest(x.value, end[1], self.end_time - t, x.velocity, x.acceleration, t)
         self.end, self._time = end, float("nan")
 
     def compute(self, t: float) -> PoseSample:
@@ -300,10 +352,10 @@ class StepPath(CachedPath):
             p -= self._speed * (t - self.end_time) * self._normal
             v[:3] -= self._speed * self._normal
         elif s > 0.0:
-            r, slope, bump = s * (1.0 - s), 1.0 - 2.0 * s, 64.0 * self._rise * self._normal
-            p += r**3 * bump
-            v[:3] += 3.0 * r * r * slope / T * bump
-            a[:3] += 6.0 * r * (slope * slope - r) / (T * T) * bump
+            r, slope, arc = s * (1.0 - s), 1.0 - 2.0 * s, 64.0 * self._rise * self._normal
+            p += r**3 * arc
+            v[:3] += 3.0 * r * r * slope / T * arc
+            a[:3] += 6.0 * r * (slope * slope - r) / (T * T) * arc
         return PoseSample(turn.value, p, v, a, 1.0)
 
     @property
@@ -322,23 +374,23 @@ class StepPath(CachedPath):
         return self.end_time
 
 
-class PatchTurn:
-    """Orientation of a patch along a posture reference, with the initial error phi blended out.
+class PatchOrientation:
+    """Orientation of a patch along a posture reference q(t), with the initial error phi (rotation vector) blended out.
 
-        R(t) = exp((1 - sigma(t)) phi) R_FK(q(t))
+        R(t) = exp((1 - sigma(t)) phi) R_FK(q(t)),   sigma: minimum jerk from 0 to 1
 
     Parameters
     ----------
-    robot, patch : the patch whose orientation it is.
+    robot, patch : the robot, and the name of its patch.
     posture : whole-body reference.
-    start : (3,3) orientation at its beginning.
+    start : (3,3) orientation of the patch when the reference begins.
     """
 
-    def __init__(self, robot: Robot, patch: str, posture: PostureSpline | PostureTrajectory, start: np.ndarray):
+    def __init__(self, robot: Robot, patch: str, posture: PostureSpline, start: np.ndarray):
         self.posture = posture
         self._tree, (self._body, self._offset), self._work = robot.tree, robot.frame(patch), workspace(robot.tree)
-        self._off, self._scratch = np.zeros(3), np.zeros((4, 3, 3))
-        self._off = rotation_vector(start @ self.sample(posture.start_time).value.T)
+        self._initial_error, self._scratch = np.zeros(3), np.zeros((4, 3, 3))  # zero: the next line samples
+        self._initial_error = rotation_vector(start @ self.sample(posture.start_time).value.T)
 
     def sample(self, t: float) -> ReferenceSample:
         """Return R (3,3), angular velocity and acceleration (3,) at time t."""
@@ -347,5 +399,5 @@ class PatchTurn:
         frame_motion(self._tree, q, v, vd, self._body, self._offset, self._work, x)
         start, end = self.posture.start_time, self.posture.end_time
         if t < end:
-            add_decaying_rotation(self._off, (t - start) / (end - start), end - start, self._scratch, x)
+            add_decaying_rotation(self._initial_error, (t - start) / (end - start), end - start, self._scratch, x)
         return ReferenceSample(x[:9].reshape(3, 3), x[15:18], x[21:24])

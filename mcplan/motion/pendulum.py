@@ -5,22 +5,29 @@ capture point ``xi = c + c' / w`` diverges from the pressure, ``xi' = w (xi - u)
 comes to rest (Pratt et al. 2006; Englsberger et al. 2011).
 """
 
+import math
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 
 from mcplan.core.rigid_body.tree import GRAVITY
-from mcplan.motion.quintic import ReferenceSample
+from mcplan.motion.spline import ReferenceSample
 from mcplan.scene.contact import Contact
 
-LEAST_HEIGHT = 0.1
-"""m: lower bound of the CoM height above the lowest contact, for a robot of the size of HRP-2."""
+MIN_COM_HEIGHT_M = 0.1
+"""Lower bound of the CoM height above the lowest contact (m, for a robot of HRP-2's size)."""
 
 
 def frequency(com: np.ndarray, contacts: Sequence[Contact], size: float = 1.0) -> float:
-    """Return w (1/s) of a centre of mass (3,) on some contacts: ``w² = g / z``; ``size`` is that of the robot."""
-    ground = min((contact.ground for contact in contacts), default=np.inf)
-    return float(np.sqrt(GRAVITY / max(float(com[2]) - ground, size * LEAST_HEIGHT)))
+    """Return w (1/s), ``w² = g / z``, of a centre of mass (3,) above contacts; ``size`` is relative to HRP-2."""
+    return math.sqrt(GRAVITY / max(float(com[2]) - _lowest(tuple(contacts)), size * MIN_COM_HEIGHT_M))
+
+
+@lru_cache(maxsize=64)
+def _lowest(contacts: tuple[Contact, ...]) -> float:
+    """Return the height of the lowest contact (m)."""
+    return min((contact.ground for contact in contacts), default=math.inf)
 
 
 class Pendulum:
@@ -35,9 +42,9 @@ class Pendulum:
     Parameters
     ----------
     com, velocity : (3,) at the start (m, m/s); the height is constant.
-    rest : (2,) r, horizontal (m).
-    omega : w (1/s).
-    rate : k < w (1/s).
+    rest : (2,) r, horizontal position (m).
+    omega : w, see `frequency` (1/s).
+    rate : k < w, rate of convergence of the capture point; negative: it diverges (1/s).
     start_time : s.
     """
 

@@ -1,65 +1,141 @@
-"""Quintic interpolating splines in R^n, and of whole-body postures."""
+"""Quintic splines in R^n and of whole-body postures: through values, or minimum jerk to rest."""
 
 from bisect import bisect_right
 from copy import copy
 from math import factorial
+from typing import NamedTuple
 
 import numpy as np
-from scipy.interpolate import make_interp_spline
 
 from mcplan.core.algebra import minimum_jerk as core
 from mcplan.core.rigid_body.manifold import integrate
-from mcplan.motion.posture import PostureSample
-from mcplan.motion.quintic import ReferenceSample, rotation_vector, vector_rates
+from mcplan.motion.rotation import rotation_vector, vector_rates
 from mcplan.robot.pose import base_rotation
 
+
+class ReferenceSample(NamedTuple):
+    """A reference at one time: value, first and second time derivative, each of the shape of the value."""
+
+    value: np.ndarray
+    velocity: np.ndarray
+    acceleration: np.ndarray
+
+
+class PostureSample(NamedTuple):
+    """A posture reference: q (7+n,), v (6+n,), vd (6+n,)."""
+
+    q: np.ndarray
+    v: np.ndarray
+    vd: np.ndarray
+
+
 Rates = np.ndarray | tuple[np.ndarray, np.ndarray]
-"""Velocity and acceleration at one end, (2, n)."""
+"""Velocity and acceleration at one end of a curve: (2, n), or a pair of (n,)."""
+
+
+def minimum_jerk(s: float) -> tuple[float, float, float]:
+    """Return the rest-to-rest profile and its derivatives with respect to s, held outside [0, 1].
+
+    sigma(s) = 10 s³ - 15 s⁴ + 6 s⁵, the minimiser of the integral of the squared third derivative with
+    sigma = sigma' = sigma'' = 0 at 0 and sigma = 1, sigma' = sigma'' = 0 at 1.  Its largest slope is 15/8.
+
+    Source: Flash & Hogan 1985.
+    """
+    if s <= 0.0:
+        return 0.0, 0.0, 0.0
+    if s >= 1.0:
+        return 1.0, 0.0, 0.0
+    return (
+        s * s * s * (10.0 - 15.0 * s + 6.0 * s * s),
+        30.0 * (s * (1.0 - s)) ** 2,
+        60.0 * s * (1.0 - s) * (1.0 - 2.0 * s),
+    )
 
 
 class Spline:
-    """x(t) of degree five between ``times``, four times differentiable, through ``values``.
+    """Quintic spline x(t) through ``values`` at ``times``, four times differentiable; `to_rest` has one piece.
 
     Parameters
     ----------
-    times : (k,) s, increasing; before them the first value is held, after them the last velocity.
-    values : (k, n), at least six.
-    begin, finish : (n,) velocity and acceleration at the start and at the end; None is rest.
+    times : (k,) s, increasing, k >= 2. Before the first time the first value is held; after the last one the curve
+        continues at its end velocity.
+    values : (k, n) at these times.
+    start_rates, end_rates : velocity and acceleration (n,) at the start and at the end; None is rest.
 
     Attributes
     ----------
-    coefficients : (k - 1, 6, n) of the powers of (t - t_i) / (t_i+1 - t_i), as `Quintic` has them.
+    coefficients : (k - 1, 6, n), of each piece i for the powers 0 to 5 of (t - t_i) / (t_i+1 - t_i).
     """
 
     def __init__(
         self,
         times: np.ndarray,
         values: np.ndarray,
-        begin: Rates | None = None,
-        finish: Rates | None = None,
+        start_rates: Rates | None = None,
+        end_rates: Rates | None = None,
     ):
-        self.times, self.values = np.array(times, float), np.array(values, float)
-        rest = np.zeros((2, self.values.shape[1]))
-        first, last = (rest if rates is None else np.array(rates, float) for rates in (begin, finish))
-        ends = tuple([(1, rates[0]), (2, rates[1])] for rates in (first, last))
-        spline = make_interp_spline(self.times, self.values, k=5, bc_type=ends)
-        lengths = np.diff(self.times)
-        powers = [lengths[:, None] ** m / factorial(m) * spline(self.times[:-1], m) for m in range(6)]
-        self.coefficients = np.ascontiguousarray(np.stack(powers, axis=1))
-        self._starts, self._lengths = self.times[:-1].tolist(), lengths.tolist()
-        self._finish, self._time = float(self.times[-1]), float("nan")
-        self._sample: ReferenceSample | None = None
-        self._begin, self._last = (
-            ReferenceSample(self.values[0], *first),
-            ReferenceSample(self.values[-1], last[0], rest[1]),
-        )
-        self._stops = not last.any()
+        from scipy.interpolate import make_interp_spline
 
-    def begun(self, t: float) -> "Spline":
-        """Return the curve shifted in time to begin at t (s)."""
+        times, values = np.array(times, float), np.array(values, float)
+        rest = np.zeros((2, values.shape[1]))
+        start, end = (rest if rates is None else np.array(rates, float) for rates in (start_rates, end_rates))
+        ends = tuple([(1, rates[0]), (2, rates[1])] for rates in (start, end))
+        spline = make_interp_spline(times, values, k=5, bc_type=ends)
+        lengths = np.diff(times)
+        powers = [lengths[:, None] ** m / factorial(m) * spline(times[:-1], m) for m in range(6)]
+        self._set(times, lengths.tolist(), np.ascontiguousarray(np.stack(powers, axis=1)), values, start, end[0])
+
+    @classmethod
+    def to_rest(
+        cls,
+        start: np.ndarray,
+        end: np.ndarray,
+        duration: float,
+        velocity: np.ndarray | None = None,
+        acceleration: np.ndarray | None = None,
+        start_time: float = 0.0,
+    ) -> "Spline":
+        """Return the curve from any velocity and acceleration (n,) to ``end``, which is reached at rest, then held.
+
+        With a = end - start - T xd0 - T²/2 xdd0,  b = -T xd0 - T² xdd0,  c = -T² xdd0 and s = (t - t0) / T:
+
+            x = x0 + T xd0 s + T²/2 xdd0 s² + (10 a - 4 b + c/2) s³ + (-15 a + 7 b - c) s⁴ + (6 a - 3 b + c/2) s⁵
+
+        From rest this is minimum jerk.
+        """
+        start, end, T = np.array(start, float), np.array(end, float), float(duration)
+        zero = np.zeros_like(start)
+        d1 = zero if velocity is None else T * np.asarray(velocity, float)
+        d2 = zero if acceleration is None else T * T * np.asarray(acceleration, float)
+        a, b, c = end - start - d1 - d2 / 2, -d1 - d2, -d2
+        coefficients = [start, d1, d2 / 2, 10 * a - 4 * b + c / 2, -15 * a + 7 * b - c, 6 * a - 3 * b + c / 2]
+        curve = cls.__new__(cls)
+        times, values = np.array([start_time, start_time + T]), np.array([start, end])
+        curve._set(times, [T], np.array([coefficients]), values, (d1 / T, d2 / (T * T)), zero)
+        return curve
+
+    def _set(
+        self,
+        times: np.ndarray,
+        lengths: list[float],
+        coefficients: np.ndarray,
+        values: np.ndarray,
+        start_rates: Rates,
+        end_velocity: np.ndarray,
+    ) -> None:
+        """Set pieces, end values and end rates, with an empty cache of samples."""
+        self.times, self.values, self.coefficients = times, values, coefficients
+        self._starts, self._lengths, self._end_time = times[:-1].tolist(), lengths, float(times[-1])
+        self._first_sample = ReferenceSample(values[0], *start_rates)
+        self._last_sample = ReferenceSample(values[-1], end_velocity, np.zeros_like(end_velocity))
+        self._ends_at_rest = not end_velocity.any()
+        self._time, self._sample = float("nan"), self._first_sample
+
+    def starting_at(self, t: float) -> "Spline":
+        """Return this curve, which begins at time 0, shifted in time to begin at t (s)."""
         curve = copy(self)
         curve.times, curve._time = self.times + t, float("nan")
-        curve._starts, curve._finish = curve.times[:-1].tolist(), float(curve.times[-1])
+        curve._starts, curve._end_time = curve.times[:-1].tolist(), float(curve.times[-1])
         return curve
 
     @property
@@ -70,7 +146,12 @@ class Spline:
     @property
     def end_time(self) -> float:
         """Time at which the end is reached (s)."""
-        return self._finish
+        return self._end_time
+
+    @property
+    def duration(self) -> float:
+        """Time from start to end (s)."""
+        return self._lengths[0] if len(self._lengths) == 1 else self._end_time - self._starts[0]
 
     @property
     def end(self) -> np.ndarray:
@@ -78,39 +159,39 @@ class Spline:
         return self.values[-1]
 
     def piece(self, t: float) -> tuple[int, float, float]:
-        """Return the piece at a time, the fraction of it that has passed, and its length (s)."""
+        """Return the index of the piece at time t (s), the elapsed fraction of the piece, and its length (s)."""
         i = max(bisect_right(self._starts, t) - 1, 0)
         length = self._lengths[i]
         return i, min(max((t - self._starts[i]) / length, 0.0), 1.0), length
 
     def pieces(self, t: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return `piece` of times (m,), each result (m,)."""
+        """Return the results of `piece` at times (m,), each (m,)."""
         i = np.maximum(np.searchsorted(self._starts, t, side="right") - 1, 0)
-        length = np.diff(self.times)[i]
+        length = np.array(self._lengths)[i]
         return i, np.clip((t - self.times[i]) / length, 0.0, 1.0), length
 
     def samples(self, t: np.ndarray) -> ReferenceSample:
-        """Return the references at times (m,) between its start and its end, each (m, n)."""
+        """Return the references at times (m,) between start and end of the curve, each (m, n)."""
         out = np.empty((len(t), 3, self.values.shape[1]))
         core.quintics(self.coefficients, *self.pieces(t), out)
         return ReferenceSample(out[:, 0], out[:, 1], out[:, 2])
 
     def sample(self, t: float) -> ReferenceSample:
         """Return the reference at time t. Do not modify the arrays."""
-        if t != self._time or self._sample is None:
+        if t != self._time:
             self._sample, self._time = self._compute(t), t
         return self._sample
 
     def _compute(self, t: float) -> ReferenceSample:
-        if t >= self._finish:
-            value, velocity, acceleration = self._last
+        if t >= self._end_time:
+            value, velocity, acceleration = self._last_sample
             return (
-                self._last
-                if self._stops
-                else ReferenceSample(value + (t - self._finish) * velocity, velocity, acceleration)
+                self._last_sample
+                if self._ends_at_rest
+                else ReferenceSample(value + (t - self._end_time) * velocity, velocity, acceleration)
             )
         if t <= self._starts[0]:
-            return self._begin
+            return self._first_sample
         i, s, length = self.piece(t)
         out = np.empty((3, self.values.shape[1]))
         core.quintic(self.coefficients[i], s, length, out)
@@ -118,44 +199,81 @@ class Spline:
 
 
 class PostureSpline:
-    """Spline through whole-body postures; `PostureTrajectory` connects two.
+    """Curve through whole-body postures: a spline of base position and joints, and one of the base rotation vector.
+
+    The rotation vector phi is relative to the first base orientation: ``R(t) = exp(phi(t)) R_0``.
 
     Parameters
     ----------
-    times : (k,) s.
-    postures : (k, 7+n); each base is turned by less than pi from the first.
-    begin, finish : (6+n,) v and vd at the start and at the end; None is rest.
+    times : (k,) s, increasing, k >= 2.
+    postures : (k, 7+n); the angle between each base orientation and the first one is less than pi.
+    start_rates, end_rates : v and vd (6+n,) at the start and at the end; None is rest.
 
     Attributes
     ----------
-    knots : the postures.
+    knots : (k, 7+n) the postures.
     """
 
     def __init__(
         self,
         times: np.ndarray,
         postures: np.ndarray,
-        begin: Rates | None = None,
-        finish: Rates | None = None,
+        start_rates: Rates | None = None,
+        end_rates: Rates | None = None,
     ):
-        self.knots = np.array(postures, float)
-        self.start, self.end = self.knots[0], self.knots[-1]
-        nv = len(self.start) - 1
-        flat = np.r_[0:3, 6:nv]
-        self._R = R = base_rotation(self.start)
-        phi = np.array([rotation_vector(base_rotation(q) @ R.T) for q in postures])
-        first, last = (np.zeros((2, nv)) if rates is None else np.array(rates, float) for rates in (begin, finish))
-        self._flat = Spline(times, np.delete(postures, slice(3, 7), axis=1), first[:, flat], last[:, flat])
-        turning = None if finish is None else vector_rates(phi[-1], *last[:, 3:6])
-        self._phi = Spline(times, phi, first[:, 3:6], turning)
-        self._scratch = np.empty(3 * nv + 9)
-        self._last, self._stops = PostureSample(self.end, last[0], np.zeros(nv)), not last.any()
-        self._time, self._sample = float("nan"), self._last
+        knots = np.array(postures, float)
+        nv = knots.shape[1] - 1
+        start, end = (
+            np.zeros((2, nv)) if rates is None else np.array(rates, float) for rates in (start_rates, end_rates)
+        )
+        phi, linear = self._coordinates(knots), _linear_indices(nv)
+        # at the start phi is zero: its rates are angular velocity and acceleration
+        phi_rates = None if end_rates is None else vector_rates(phi[-1], *end[:, 3:6])
+        position = Spline(times, np.delete(knots, slice(3, 7), axis=1), start[:, linear], end[:, linear])
+        self._set(knots, position, Spline(times, phi, start[:, 3:6], phi_rates), end[0])
 
-    def begun(self, t: float) -> "PostureSpline":
-        """Return the curve shifted in time to begin at t (s)."""
+    @classmethod
+    def to_rest(
+        cls,
+        start: np.ndarray,
+        end: np.ndarray,
+        duration: float,
+        velocity: np.ndarray | None = None,
+        acceleration: np.ndarray | None = None,
+        start_time: float = 0.0,
+    ) -> "PostureSpline":
+        """Return the curve from one posture (7+n,), with v and vd (6+n,), to another, which is reached at rest."""
+        knots = np.array([start, end], float)
+        nv = knots.shape[1] - 1
+        v, vd = (np.zeros(nv) if rate is None else np.asarray(rate, float) for rate in (velocity, acceleration))
+        curve, linear = cls.__new__(cls), _linear_indices(nv)
+        phi, (p0, p1) = curve._coordinates(knots), np.delete(knots, slice(3, 7), axis=1)
+        rotation = Spline.to_rest(np.zeros(3), phi[1], duration, v[3:6], vd[3:6], start_time)
+        position = Spline.to_rest(p0, p1, duration, v[linear], vd[linear], start_time)
+        curve._set(knots, position, rotation, np.zeros(nv))
+        return curve
+
+    def _coordinates(self, knots: np.ndarray) -> np.ndarray:
+        """Return the rotation vectors (k, 3) of the bases relative to the first."""
+        self._R = R = np.ascontiguousarray(base_rotation(knots[0]))
+        return np.array([rotation_vector(base_rotation(q) @ R.T) for q in knots])
+
+    def _set(self, knots: np.ndarray, position: Spline, rotation: Spline, end_velocity: np.ndarray) -> None:
+        """Set the curves of base position and joints, and of the rotation vector; ``end_velocity`` is (6+n,)."""
+        self.knots, self.start, self.end = knots, knots[0], knots[-1]
+        self._linear, self._phi = position, rotation
+        nv = len(self.start) - 1
+        self._scratch = np.empty(3 * nv + 9)
+        self._last_sample, self._ends_at_rest = (
+            PostureSample(self.end, end_velocity, np.zeros(nv)),
+            not end_velocity.any(),
+        )
+        self._time, self._sample = float("nan"), self._last_sample
+
+    def starting_at(self, t: float) -> "PostureSpline":
+        """Return this curve, which begins at time 0, shifted in time to begin at t (s)."""
         curve = copy(self)
-        curve._flat, curve._phi, curve._time = self._flat.begun(t), self._phi.begun(t), float("nan")
+        curve._linear, curve._phi, curve._time = self._linear.starting_at(t), self._phi.starting_at(t), float("nan")
         curve._scratch = self._scratch.copy()
         return curve
 
@@ -166,35 +284,40 @@ class PostureSpline:
         return self._sample
 
     def _compute(self, t: float) -> PostureSample:
-        if t >= self._flat.end_time:
-            return self._last if self._stops else self._onward(t - self._flat.end_time)
-        i, s, length = self._flat.piece(t)
+        if t >= self._linear.end_time:
+            return self._last_sample if self._ends_at_rest else self._extrapolate(t - self._linear.end_time)
+        i, s, length = self._linear.piece(t)
         nv = len(self.start) - 1
         q, v, vd = np.empty(nv + 1), np.empty(nv), np.empty(nv)
-        flat, phi = self._flat.coefficients[i], self._phi.coefficients[i]
-        core.posture(flat, phi, self._R, s, length, self._scratch, q, v, vd)
+        linear, phi = self._linear.coefficients[i], self._phi.coefficients[i]
+        core.posture(linear, phi, self._R, s, length, self._scratch, q, v, vd)
         return PostureSample(q, v, vd)
 
     def samples(self, t: np.ndarray) -> PostureSample:
-        """Return the references at times (m,) between its start and its end, each (m, ..)."""
+        """Return the references at times (m,) between start and end of the curve: q (m, 7+n), v and vd (m, 6+n)."""
         nv = len(self.start) - 1
         q, v, vd = (np.empty((len(t), n)) for n in (nv + 1, nv, nv))
-        flat, phi = self._flat.coefficients, self._phi.coefficients
-        core.postures(flat, phi, self._R, *self._flat.pieces(t), self._scratch, q, v, vd)
+        linear, phi = self._linear.coefficients, self._phi.coefficients
+        core.postures(linear, phi, self._R, *self._linear.pieces(t), self._scratch, q, v, vd)
         return PostureSample(q, v, vd)
 
-    def _onward(self, dt: float) -> PostureSample:
-        """Extrapolate with the last velocity to dt (s) after its end."""
-        q, v = self.end.copy(), self._last.v
+    def _extrapolate(self, dt: float) -> PostureSample:
+        """Extrapolate the curve with its end velocity to dt (s) after its end."""
+        q, v = self.end.copy(), self._last_sample.v
         integrate(self.end, v, dt, q)
-        return PostureSample(q, v, self._last.vd)
+        return PostureSample(q, v, self._last_sample.vd)
 
     @property
     def start_time(self) -> float:
         """Time until which the start is held (s)."""
-        return self._flat.start_time
+        return self._linear.start_time
 
     @property
     def end_time(self) -> float:
         """Time at which the end is reached (s)."""
-        return self._flat.end_time
+        return self._linear.end_time
+
+
+def _linear_indices(nv: int) -> np.ndarray:
+    """Return the indices of base position and joints in a velocity vector of length nv."""
+    return np.r_[0:3, 6:nv]

@@ -1,11 +1,11 @@
-"""Time parameterization of paths (TOPP), and trajectories by it.
+"""Time parameterization of paths (TOPP), time-parameterized trajectories, and their reference clock.
 
-A path has a parameter s, the time at nominal speed. A time parameterization s(t) turns a reference x(s) into x(s(t))
-with
+A path x(s) has the parameter s, the time at nominal speed. A time parameterization s(t) turns it into the trajectory
+x(s(t)), with
 
-    d/dt x = x' sd,   d²/dt² x = x'' sd² + x' sdd
+    d/dt x = x' sd,   d²/dt² x = x'' sd² + x' sdd,   sd = ds/dt,   sdd = d²s/dt²
 
-A `ReferenceClock` slows it down while the robot lags behind.
+A `ReferenceClock` slows trajectories down while the robot lags behind.
 """
 
 from bisect import bisect_right
@@ -28,8 +28,8 @@ class TimeParameterization:
     times : (k,) s, increasing from 0.
     path : (k,) parameter s at these times, increasing from 0.
     rate, change : (k,) sd (positive) and sdd (1/s) at these times.
-    kept : fraction of the reserve of friction, torque, forces and area that the motion keeps. 1: the margins of the
-        pace; 0: the limits of the controller.
+    kept : fraction of the margins of its pace in friction, torque, contact forces and contact area that the motion
+        keeps. 1: all of them; 0: it may use the limits of the controller.
     """
 
     def __init__(self, times: np.ndarray, path: np.ndarray, rate: np.ndarray, change: np.ndarray, kept: float = 1.0):
@@ -45,16 +45,24 @@ class TimeParameterization:
 
     @cached_property
     def _pieces(self) -> list[tuple[float, ...]]:
-        """Length of each piece (s), and its polynomial coefficients in t / length, see `mcplan.motion.quintic`."""
+        """Length of each piece (s), and its coefficients for the powers 0 to 5 of t / length."""
         T = np.diff(self.times)
         x0, v0, a0 = self.path[:-1], T * self.rate[:-1], T * T * self.change[:-1]
-        gap = self.path[1:] - x0 - v0 - 0.5 * a0
-        v, a = T * self.rate[1:] - v0 - a0, T * T * self.change[1:] - a0
-        rows = [T, x0, v0, 0.5 * a0, 10 * gap - 4 * v + 0.5 * a, -15 * gap + 7 * v - a, 6 * gap - 3 * v + 0.5 * a]
+        x_gap = self.path[1:] - x0 - v0 - 0.5 * a0
+        v_gap, a_gap = T * self.rate[1:] - v0 - a0, T * T * self.change[1:] - a0
+        rows = [
+            T,
+            x0,
+            v0,
+            0.5 * a0,
+            10 * x_gap - 4 * v_gap + 0.5 * a_gap,
+            -15 * x_gap + 7 * v_gap - a_gap,
+            6 * x_gap - 3 * v_gap + 0.5 * a_gap,
+        ]
         return [tuple(row) for row in np.stack(rows, axis=1).tolist()]
 
     def at(self, t: float) -> tuple[float, float, float]:
-        """Return s, sd and sdd at a time (s) after its beginning; after its end it continues at the last rate."""
+        """Return s, sd and sdd at time t (s) of the motion; after its end s continues at the last rate."""
         if t != self._time:
             self._time, self._sample = t, self._compute(t)
         return self._sample
@@ -97,73 +105,76 @@ FREE_ERROR = 1.5
 """Error relative to the tolerance up to which the clock runs at its full rate."""
 
 FULL_ERROR = 4.0
-"""Error relative to the tolerance from which on it runs slowest."""
+"""Error relative to the tolerance from which on the clock runs at its minimum rate."""
 
 MIN_CLOCK_RATE = 0.3
+"""Smallest rate of the clock: the references never stop."""
 
 RATE_TIME_CONSTANT_S = 0.03
-"""s: time constant of the rate, so that neither velocities nor accelerations jump."""
+"""Time constant of the clock rate (s): with it neither velocities nor accelerations jump."""
 
 RATE_TOLERANCE = 1e-6
-"""A rate that differs by less from 1 is set to 1."""
+"""A clock rate that differs from 1 by less than this is set to 1."""
 
 
 class ReferenceClock:
     """Clock of the references: it slows down while the robot lags behind (time scaling).
 
-    ``k'' = (k* - k) / T² - 2 k' / T``, with k* from 1 down to `MIN_CLOCK_RATE` as the error grows.
+    ``k'' = (k* - k) / T² - 2 k' / T`` for the rate k, with k* from 1 down to `MIN_CLOCK_RATE` as the tracking error
+    grows, and T = `RATE_TIME_CONSTANT_S`.
 
     Attributes
     ----------
-    rate, change : k, and its derivative (1/s).
-    late : delay of the references (s).
+    rate, change : k, and its time derivative (1/s).
+    delay : total delay of the references (s).
     """
 
     def __init__(self) -> None:
-        self.rate, self.change, self.late = 1.0, 0.0, 0.0
+        self.rate, self.change, self.delay = 1.0, 0.0, 0.0
 
     def advance(self, dt: float, error: float) -> None:
-        """Advance by dt (s) with an error relative to the tolerance."""
-        behind = min(max((error - FREE_ERROR) / (FULL_ERROR - FREE_ERROR), 0.0), 1.0)
-        wanted = 1.0 - (1.0 - MIN_CLOCK_RATE) * behind
+        """Advance the clock by dt (s); ``error`` is the tracking error relative to its tolerance."""
+        slowdown = min(max((error - FREE_ERROR) / (FULL_ERROR - FREE_ERROR), 0.0), 1.0)
+        target_rate = 1.0 - (1.0 - MIN_CLOCK_RATE) * slowdown
         # implicit Euler: stable for any dt, no overshoot
-        share = dt / RATE_TIME_CONSTANT_S
-        change = (self.change + share / RATE_TIME_CONSTANT_S * (wanted - self.rate)) / (1.0 + share) ** 2
+        step = dt / RATE_TIME_CONSTANT_S
+        change = (self.change + step / RATE_TIME_CONSTANT_S * (target_rate - self.rate)) / (1.0 + step) ** 2
         rate = min(self.rate + dt * change, 1.0)
-        if wanted == 1.0 and 1.0 - rate < RATE_TOLERANCE:
+        if target_rate == 1.0 and 1.0 - rate < RATE_TOLERANCE:
             rate, change = 1.0, 0.0
-        self.late += dt * (1.0 - 0.5 * (rate + self.rate))
+        self.delay += dt * (1.0 - 0.5 * (rate + self.rate))
         self.rate, self.change = rate, change
 
 
 class _Timing:
     """A time parameterization with a start time and a reference clock."""
 
-    def __init__(self, law: TimeParameterization, start_time: float, stretch: ReferenceClock | None):
-        self.law, self.start_time, self.stretch = law, start_time, stretch or ReferenceClock()
-        self._late = self.stretch.late
+    def __init__(self, law: TimeParameterization, start_time: float, clock: ReferenceClock | None):
+        self.law, self.start_time, self.clock = law, start_time, clock or ReferenceClock()
+        self._start_delay = self.clock.delay
 
     @property
-    def lost(self) -> float:
-        """Delay since its beginning (s)."""
-        return self.stretch.late - self._late
+    def delay(self) -> float:
+        """Delay since the start of the motion (s)."""
+        return self.clock.delay - self._start_delay
 
     def at(self, t: float) -> tuple[float, float, float]:
-        """Return s, sd and sdd at the present time t: ``sd = k s'``, ``sdd = k² s'' + k' s'``."""
-        s, rate, change = self.law.at(t - self.start_time - self.lost)
-        k = self.stretch.rate
-        return s, k * rate, k * k * change + self.stretch.change * rate
+        """Return s, sd and sdd at the present time t: ``sd = k s'``, ``sdd = k² s'' + k' s'`` with the clock rate k."""
+        s, rate, change = self.law.at(t - self.start_time - self.delay)
+        k = self.clock.rate
+        return s, k * rate, k * k * change + self.clock.change * rate
 
 
 class TimedPath:
-    """Trajectory x(s(t)) with its time derivatives.
+    """Trajectory x(s(t)) of a path x(s), with its time derivatives.
 
     Parameters
     ----------
     path : x(s), with its parameter from 0 on.
-    law : s(t).
+    law : time parameterization s(t).
     start_time : s.
-    stretch : reference clock. Samples are valid at the present time only: later rates of the clock are unknown.
+    clock : reference clock; None: one that is never slowed down. Samples are valid at the present time
+        only, as later rates of the clock are unknown.
     """
 
     def __init__(
@@ -171,10 +182,10 @@ class TimedPath:
         path: PostureSpline | Spline | LimbPath | PosturePath,
         law: TimeParameterization,
         start_time: float,
-        stretch: ReferenceClock | None = None,
+        clock: ReferenceClock | None = None,
     ):
         self.path, self.law, self.start_time = path, law, start_time
-        self._timing = _Timing(law, start_time, stretch)
+        self._timing = _Timing(law, start_time, clock)
         self._time, self._sample = float("nan"), None
 
     def sample(self, t: float) -> Any:
@@ -183,14 +194,15 @@ class TimedPath:
             self._time, self._sample = t, self._compute(t)
         return self._sample
 
-    def foreseen(self, t: float) -> Any:
-        """Return the reference t (s) after its beginning, if the clock does not slow it down."""
+    def nominal_sample(self, t: float) -> Any:
+        """Return the reference t (s) after its start if the clock is not slowed down."""
         return self._at(*self.law.at(t))
 
     def _compute(self, t: float) -> Any:
         return self._at(*self._timing.at(t))
 
     def _at(self, s: float, rate: float, change: float) -> Any:
+        """Return the sample of the path at s, with time derivatives for ``rate`` sd and ``change`` sdd."""
         x = self.path.sample(s)
         if isinstance(x, PoseSample):
             v, a = x.velocity, x.acceleration
@@ -200,31 +212,32 @@ class TimedPath:
 
     @property
     def end(self) -> Pose:
-        """Pose at its end."""
+        """Pose at the end of a limb path."""
         return self.path.end  # type: ignore[return-value]
 
     @property
     def knots(self) -> Sequence[np.ndarray]:
-        """Knots of a whole-body posture."""
+        """Knots of a posture path."""
         return self.path.knots  # type: ignore[return-value, union-attr]
 
     @property
     def end_time(self) -> float:
         """Time from which the end is held (s); a limb may arrive after the body."""
-        return self._when(self.path.end_time)
+        return self._time_at(self.path.end_time)
 
     @property
     def swing_time(self) -> float:
         """Time at which the lift of a limb ends (s)."""
-        return self._when(self.path.swing_time)  # type: ignore[union-attr]
+        return self._time_at(self.path.swing_time)  # type: ignore[union-attr]
 
     @property
     def approach_time(self) -> float:
         """Time from which a limb moves only along the normal of its new contact (s)."""
-        return self._when(self.path.approach_time)  # type: ignore[union-attr]
+        return self._time_at(self.path.approach_time)  # type: ignore[union-attr]
 
-    def _when(self, s: float) -> float:
-        return self.start_time + self._timing.lost + self.law.time_of(s)
+    def _time_at(self, s: float) -> float:
+        """Return the time (s) at which the path parameter is s."""
+        return self.start_time + self._timing.delay + self.law.time_of(s)
 
 
 class TimedRate:
@@ -233,15 +246,13 @@ class TimedRate:
     Parameters
     ----------
     path : y(s), with its parameter from 0 on.
-    law : s(t).
+    law : time parameterization s(t).
     start_time : s.
-    stretch : reference clock.
+    clock : reference clock; None: one that is never slowed down.
     """
 
-    def __init__(
-        self, path: Spline, law: TimeParameterization, start_time: float, stretch: ReferenceClock | None = None
-    ):
-        self.path, self._timing = path, _Timing(law, start_time, stretch)
+    def __init__(self, path: Spline, law: TimeParameterization, start_time: float, clock: ReferenceClock | None = None):
+        self.path, self._timing = path, _Timing(law, start_time, clock)
 
     def sample(self, t: float) -> tuple[np.ndarray, np.ndarray]:
         """Return the value and its derivative at time t."""

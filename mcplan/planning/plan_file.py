@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from mcplan.document.document import Document, dump_document, read_document
+from mcplan.document.document import dump_document, read_document
+from mcplan.document.file_kind import is_plan
 from mcplan.errors import InputError, ScenarioError
 from mcplan.planning.chain import displaced_objects, with_timing, with_transitions
 from mcplan.planning.plan import Plan, PlannedStance
@@ -82,15 +83,6 @@ def save_plan(plan: Plan, path: str | os.PathLike[str]) -> None:
 def is_plan_file(path: str | os.PathLike[str]) -> bool:
     """Whether a file (or a bundled scenario's name) is a plan: every item of its ``stances`` has a posture."""
     return is_plan(read_document(find_scenario(path), ScenarioError))
-
-
-def is_plan(document: Document) -> bool:
-    """Whether a document is a plan: every item of its ``stances`` has a posture."""
-    data = document.data
-    stances = data.get("stances") if isinstance(data, dict) else None
-    return (
-        bool(stances) and isinstance(stances, list) and all(isinstance(item, dict) and "q" in item for item in stances)
-    )
 
 
 def load_plan(path: str | os.PathLike[str], overrides: Mapping[str, Any] | None = None) -> Plan:

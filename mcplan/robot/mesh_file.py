@@ -20,12 +20,10 @@ from mcplan.errors import RobotError
 from mcplan.robot.mesh_count import MeshCountError, collada_counts, gltf_counts
 from mcplan.robot.xml_reader import Element, read_xml
 from mcplan.util.arrays import read_only
+from mcplan.util.files import PACKAGE_URI
 
 EXTRAS = {"example-robot-data": "pip install 'mcplan[robots]'"}
 """Install commands of packages with bundled robots."""
-
-
-SCHEME = "package://"
 
 
 def package_file(name: str, directories: Sequence[Path] = ()) -> Path:
@@ -40,7 +38,7 @@ def package_file(name: str, directories: Sequence[Path] = ()) -> Path:
     RobotError
         The package or the file does not exist.
     """
-    package, _, inner = name.removeprefix(SCHEME).partition("/")
+    package, _, inner = name.removeprefix(PACKAGE_URI).partition("/")
     resolved = [folder.resolve() for folder in directories]  # `.` and `..` do not show the name
     candidates = [folder if folder.name == package else folder / package for folder in resolved]
     folders = [folder for folder in (*candidates, find_package(package)) if folder is not None and folder.is_dir()]

@@ -17,7 +17,7 @@ from mcplan.errors import Problem, RobotError
 from mcplan.robot.assemble import Assembly, AssemblyError, assemble
 from mcplan.robot.description import MeshShape, RobotWarning, UrdfModel
 from mcplan.robot.link_solids import MAX_IGNORED_OVERLAP, format_pairs, rest_overlaps, without_permanent_overlaps
-from mcplan.robot.mesh_file import SCHEME, package_file, separator_hint
+from mcplan.robot.mesh_file import package_file, separator_hint
 from mcplan.robot.patch import MOUNT, mount_patch
 from mcplan.robot.patch_shape import with_patch_shapes
 from mcplan.robot.robot import Robot
@@ -26,6 +26,8 @@ from mcplan.robot.robot_schema import RobotSection
 from mcplan.robot.srdf import Srdf, read_srdf, srdf_beside
 from mcplan.robot.urdf import parse_urdf, read_bytes
 from mcplan.util.arguments import shown
+from mcplan.util.bundled import ROBOTS, bundled_robots
+from mcplan.util.files import PACKAGE_URI
 from mcplan.util.spelling import did_you_mean
 
 MIN_EIGENVALUE = 1e-13
@@ -59,13 +61,6 @@ def singular_joint(assembly: Assembly) -> str | None:
 MAX_SHAPES = 2000
 """Maximum number of collision shapes of all links: their pairs are checked."""
 
-BUNDLED = Path(__file__).parent / "bundled"
-
-
-def bundled_robots() -> tuple[str, ...]:
-    """Return the names of the robots that come with the package."""
-    return tuple(sorted(file.parent.name for file in BUNDLED.glob("*/robot.yaml")))
-
 
 def load_robot(
     path_or_name: str | os.PathLike[str],
@@ -95,9 +90,9 @@ def load_robot(
         if name not in bundled_robots():
             hint = did_you_mean(name, bundled_robots()) or "; a path ends in .yaml or .urdf"
             raise RobotError(f"no robot is called {name!r}; bundled: {', '.join(bundled_robots())}{hint}")
-        path = BUNDLED / name / "robot.yaml"
+        path = ROBOTS / name / "robot.yaml"
     directories = [Path(directory) for directory in package_directories]
-    if name.startswith(SCHEME):
+    if name.startswith(PACKAGE_URI):
         path = package_file(name, directories)
     if (hint := separator_hint(name)) and not path.is_file():
         raise RobotError(Problem(repr(name), None, "", f"cannot be read: no such file{hint}"))
@@ -213,7 +208,7 @@ def _refuse_many_shapes(model: UrdfModel) -> None:
 
 def _file(name: str, key: tuple[str], document: Document, directories: list[Path]) -> Path:
     """Return a file named in a robot.yaml: relative to it, or ``package://NAME/path`` of an installed package."""
-    if not name.startswith(SCHEME):
+    if not name.startswith(PACKAGE_URI):
         path = Path(document.path).parent / name
         if not path.is_file():
             raise RobotError(document.problem(key, f"there is no file {str(path)!r}{separator_hint(name)}"))

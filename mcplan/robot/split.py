@@ -19,9 +19,9 @@ import numpy as np
 from scipy.spatial import ConvexHull, QhullError, cKDTree
 
 from mcplan.errors import InputError, Problem
-from mcplan.robot.mesh_file import SCHEME, MeshError, MeshFiles, package_file
+from mcplan.robot.mesh_file import MeshError, MeshFiles, package_file
 from mcplan.robot.urdf import parse_urdf, read_bytes
-from mcplan.util.files import atomic_write
+from mcplan.util.files import PACKAGE_URI, atomic_write
 from mcplan.util.spelling import did_you_mean
 
 MAX_DEVIATION = 0.03
@@ -73,7 +73,7 @@ def split_collisions(
         The URDF cannot be read.
     """
     directories = [Path(folder) for folder in package_directories]
-    path = package_file(str(urdf), directories) if str(urdf).startswith(SCHEME) else Path(urdf)
+    path = package_file(str(urdf), directories) if str(urdf).startswith(PACKAGE_URI) else Path(urdf)
     target = Path(out)
     data = read_bytes(path)
     model = parse_urdf(data, path, False, directories)  # strict check first: the code below trusts the file

@@ -22,6 +22,7 @@ from mcplan.scene.contact import Contact
 from mcplan.scene.placement import mount_contact
 from mcplan.scene.posture_contacts import PoseTolerance, resting_contacts
 from mcplan.scene.spec import ContactSpec
+from mcplan.util.bundled import bundled_robots
 from mcplan.util.spelling import closest_name
 
 if TYPE_CHECKING:
@@ -141,8 +142,6 @@ def _robot(name: str, document: Document) -> "Robot":
 
 def _robot_or_similar(document: Document) -> tuple["Robot | None", list[Problem]]:
     """Return the robot of a document; or the problems, and a similarly named robot for checking the rest."""
-    from mcplan.robot.robot_file import bundled_robots
-
     name = document.data.get("robot") if isinstance(document.data, dict) else None
     if not isinstance(name, str):
         return None, []

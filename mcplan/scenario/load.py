@@ -12,6 +12,7 @@ from mcplan.scenario.lint import lint, lint_robot, warn_unusual_values
 from mcplan.scenario.parameters import resolve
 from mcplan.scenario.scenario import Scenario
 from mcplan.util.arguments import shown, whole
+from mcplan.util.bundled import bundled_robots, bundled_scenarios
 from mcplan.util.spelling import did_you_mean_or_all
 
 MAX_PATH_LENGTH = 4096
@@ -70,18 +71,9 @@ def find_scenario(name_or_path: str | os.PathLike[str]) -> Path:
     raise ScenarioError(f"there is no scenario `{name}`{hint} (for a custom file give its path, ending in .yaml)")
 
 
-def bundled_scenarios() -> dict[str, Path]:
-    """Return the files of the scenarios that come with mcplan, by name."""
-    package = Path(__file__).resolve().parents[1]
-    for folder in (package / "stances", package.parent / "stances"):  # in a wheel, in an editable install
-        if folder.is_dir():
-            return {path.stem: path for path in sorted(folder.glob("*.yaml"))}
-    return {}
-
-
 def check_file(path: str | os.PathLike[str]) -> list[Problem]:
     """Return all problems of a scenario, plan, robot.yaml or URDF file, or of a bundled name."""
-    from mcplan.robot.robot_file import bundled_robots, load_robot
+    from mcplan.robot.robot_file import load_robot
 
     name = os.fspath(path)
     try:

@@ -32,10 +32,10 @@ MIN_HULL_THICKNESS = 1e-4
 
 def robot_name(robot: "Robot") -> str:
     """Return the reference to a robot in a file: the name of a bundled one, or the path of its file."""
-    from mcplan.robot.robot_file import BUNDLED
+    from mcplan.util.bundled import ROBOTS
 
     path = robot.path or robot.urdf_path
-    if path.parent.parent.resolve() == BUNDLED.resolve():
+    if path.parent.parent.resolve() == ROBOTS.resolve():
         return path.parent.name
     return os.path.relpath(path)
 

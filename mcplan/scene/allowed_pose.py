@@ -13,6 +13,7 @@ Source: Lynch & Park, Modern Robotics (2017), §3.3.3.
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+from mcplan.core.algebra.free_motion import free_motion
 from mcplan.robot.pose import Pose, cross_matrix, pose_logarithm
 from mcplan.scene.contact import Contact
 
@@ -55,10 +56,7 @@ def is_outdated(contact: Contact, contact_pose: Pose, pose: Pose) -> bool:
     """Whether a pose in contact deviates from that of the patch, in free directions, by more than ``MAX_DEVIATION``."""
     if len(contact.selection) == 6 or contact.radius:
         return False
-    # first order in the angle: the rotation vector is the skew part of the rotation matrix
-    (_, b, c), (d, _, f), (g, h, _) = (contact_pose[0].T @ pose[0]).tolist()
-    xi = [*(contact_pose[0].T @ (pose[1] - contact_pose[1])).tolist(), 0.5 * (h - f), 0.5 * (c - g), 0.5 * (d - b)]
-    return float(np.abs(contact.free @ xi).max()) > MAX_DEVIATION
+    return free_motion(contact.free, *contact_pose, *pose) > MAX_DEVIATION
 
 
 def _exponential(xi: np.ndarray) -> Pose:

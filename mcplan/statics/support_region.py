@@ -22,6 +22,7 @@ Source: Caron, Pham & Nakamura, ZMP support areas for multi-contact mobility und
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -67,6 +68,11 @@ class SupportRegion:
     def empty(self) -> bool:
         """Whether no position of the centre of mass can be balanced."""
         return len(self.vertices) == 0
+
+    @cached_property
+    def edges(self) -> list[tuple[float, float, float]]:
+        """Rows of A and b as numbers ``(a0, a1, b)``, for one point at a time."""
+        return [(*a, b) for a, b in zip(self.A.tolist(), self.b.tolist(), strict=True)]
 
     @property
     def area(self) -> float:

@@ -8,6 +8,9 @@ from pathlib import Path
 
 from mcplan.errors import InputError
 
+PACKAGE_URI = "package://"
+"""Begin of the name of a file in a package: ``package://NAME/path``."""
+
 
 @contextmanager
 def atomic_write(path: str | os.PathLike[str]) -> Iterator[Path]:

@@ -9,7 +9,7 @@ from matplotlib.patches import FancyBboxPatch
 
 from mcplan.control.criteria import labels_of
 from mcplan.control.phases import CustomPhase
-from mcplan.control.program import State, find, following
+from mcplan.control.program import State, find_target, next_index
 from mcplan.errors import InputError, either
 from mcplan.settings.control import ControlSettings
 from mcplan.util.files import write_text
@@ -30,14 +30,14 @@ Arrow = tuple[int, str | int, str]
 def arrows_of(states: Sequence[State], settings: ControlSettings) -> Iterator[Arrow]:
     """Yield every transition between states."""
     for k, state in enumerate(states):
-        next_state = following(states, k)
+        next_state = next_index(states, k)
         successor: str | int = "end" if next_state == len(states) else next_state
         jumps = {label: jump for label, jump in state.jumps.items() if jump.state != "next"}
         if "" not in jumps and labels_of(state.until or state.phase.until(settings)) - set(jumps):
             yield k, successor, ""
         for label, jump in jumps.items():
             special: dict[str, str | int | None] = {"again": k, "end": "end", "fail": "fail"}
-            target = special[jump.state] if jump.state in special else find(states, jump, k)
+            target = special[jump.state] if jump.state in special else find_target(states, jump, k)
             if target is not None:
                 text = label or ""
                 yield k, target, text + (f" (at most {jump.times})" if jump.times else "")

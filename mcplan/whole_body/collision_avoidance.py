@@ -14,15 +14,18 @@ from mcplan.robot.terms import Terms
 Array = NDArray[np.float64]
 
 
-class Indexed(Protocol):
-    """Names by index: a list, or names that are computed on access."""
+class NameSequence(Protocol):
+    """Sequence of names: a list, or names that are computed on access."""
 
     def __getitem__(self, i: int, /) -> str:
-        """Return the name."""
+        """Return the name with index ``i``."""
 
 
-STOPPING, RETURN = 3.0, 0.1
-"""Available deceleration of a distance (m/s²), and time constant of the return of a pair that is too close (s)."""
+DECELERATION_M_S2 = 3.0
+"""Available deceleration of a distance (m/s²)."""
+
+RECOVERY_TIME_S = 0.1
+"""Time constant with which a pair that is too close returns to its least distance (s)."""
 
 
 class CollisionAvoidance:
@@ -43,13 +46,13 @@ class CollisionAvoidance:
 
     Parameters
     ----------
-    slots : number of rows: largest number of near pairs.
-    safe : m, least distance.
-    influence : m, pairs farther apart than this get no row. It must exceed the stopping distance ``v² / (2 braking)``.
-    braking : m/s², available deceleration of the distance.
-    ceiling : m/s², largest acceleration that a row demands.
-    recovery : s, time constant of the return from nearer than ``safe``.
-    dt : s, control period.
+    slots : number of rows, which is the largest number of near pairs.
+    safe : least distance, m.
+    influence : pairs farther apart than this get no row, m. It must exceed the stopping distance ``v² / (2 braking)``.
+    braking : available deceleration of the distance, m/s².
+    ceiling : largest acceleration that a row demands, m/s².
+    recovery : time constant with which a pair nearer than ``safe`` separates, s.
+    dt : control period, s.
     """
 
     frames: tuple[str, ...] = ()
@@ -59,9 +62,9 @@ class CollisionAvoidance:
         slots: int,
         safe: float = 0.02,
         influence: float = 0.3,
-        braking: float = STOPPING,
+        braking: float = DECELERATION_M_S2,
         ceiling: float = 100.0,
-        recovery: float = RETURN,
+        recovery: float = RECOVERY_TIME_S,
         dt: float = 1e-3,
     ):
         if slots < 1:
@@ -72,8 +75,8 @@ class CollisionAvoidance:
         self.braking, self.ceiling, self.recovery, self.dt = braking, ceiling, recovery, dt
         self.active = self.ignored = 0
         self._distance, self._bias, self._J = np.zeros(0), np.zeros(0), np.zeros((0, 0))
-        self._pairs: Indexed | None = None
-        self._need, self._chosen = np.zeros(slots), np.zeros(slots, dtype=np.int64)
+        self._pairs: NameSequence | None = None
+        self._lower_bounds, self._selected = np.zeros(slots), np.zeros(slots, dtype=np.int64)
 
     @property
     def dimension(self) -> int:
@@ -81,7 +84,7 @@ class CollisionAvoidance:
         return self.slots
 
     def set_pairs(
-        self, distance: ArrayLike, J: ArrayLike, bias: ArrayLike | None = None, names: Indexed | None = None
+        self, distance: ArrayLike, J: ArrayLike, bias: ArrayLike | None = None, names: NameSequence | None = None
     ) -> None:
         """Set the pairs of this tick; those within ``influence`` count.
 
@@ -90,7 +93,7 @@ class CollisionAvoidance:
         distance : (k,) m, negative when the bodies penetrate.
         J : (k, nv) gradients of the distances with respect to ``v``, or to its first entries, those of the robot.
         bias : (k,) ``Jdot v``, m/s²; None: neglected.
-        names : (k) of the pairs, by index, for explanations.
+        names : (k,) names of the pairs, for explanations.
         """
         d, J = np.asarray(distance, dtype=np.float64), np.asarray(J, dtype=np.float64)
         if J.ndim != 2 or len(J) != len(d):
@@ -108,28 +111,28 @@ class CollisionAvoidance:
         """
         A, b = np.zeros((self.slots, len(terms.v))), np.full(self.slots, NEUTRAL)
         v = terms.v[: self._J.shape[1]]
-        each = np.arange(len(self._distance))
-        near = fill_avoidance_rows(
-            self._distance, self._J, self._bias, v, each, each, self.safe, self.influence, self.dt,
-            np.full(len(each), self.braking), self.ceiling, self.recovery, self._need, self._chosen, A, b,
+        indices = np.arange(len(self._distance))
+        count = fill_avoidance_rows(
+            self._distance, self._J, self._bias, v, indices, indices, self.safe, self.influence, self.dt,
+            np.full(len(indices), self.braking), self.ceiling, self.recovery, self._lower_bounds, self._selected, A, b,
         )  # fmt: skip
-        self.active, self.ignored = min(near, self.slots), max(0, near - self.slots)
+        self.active, self.ignored = min(count, self.slots), max(0, count - self.slots)
         return A, b
 
     @property
     def names(self) -> list[str]:
-        """What each row keeps."""
-        chosen = self._chosen[: self.active].tolist()
-        return row_names([f"pair {i}" if self._pairs is None else self._pairs[i] for i in chosen], self.slots)
+        """Name of each row: the distance of its pair."""
+        selected = self._selected[: self.active].tolist()
+        return row_names([f"pair {i}" if self._pairs is None else self._pairs[i] for i in selected], self.slots)
 
 
 def row_names(pairs: Sequence[object], slots: int) -> list[str]:
-    """Return the names of ``slots`` rows, of which the first have pairs."""
+    """Return the names of ``slots`` rows; the first of them have the pairs ``pairs``."""
     return [f"distance of {pair}" for pair in pairs] + [f"distance, row {slot}" for slot in range(len(pairs), slots)]
 
 
 class AccelerationLimit(Protocol):
-    """Rows ``A vd >= b``; their number never changes, so that the declared problem stays the same."""
+    """Interface of a limit: rows ``A vd >= b``, whose number never changes, so the declared problem stays the same."""
 
     @property
     def dimension(self) -> int:
@@ -137,11 +140,11 @@ class AccelerationLimit(Protocol):
 
     @property
     def frames(self) -> tuple[str, ...]:
-        """Frames whose terms it reads."""
+        """Frames whose terms the limit reads."""
 
     @property
     def names(self) -> Sequence[str]:
-        """What each row keeps, for the explanation of a failure."""
+        """Name of each row, for the explanation of a failure."""
 
     def rows(self, terms: Terms) -> tuple[Array, Array]:
         """Return ``A (m, nv)`` and ``b (m,)``."""

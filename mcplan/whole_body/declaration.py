@@ -8,7 +8,8 @@ Its cost is
       + |A_f f - b_f|^2 + (tau' W_tau tau - 2 g_tau' tau)
 
 The weights of a diagonal task are in ``W`` and ``g = W b``, so that it adds no unknowns; ``A`` and ``b`` of other tasks
-are multiplied by the square root of the weight.
+are multiplied by the square root of the weight. ``F`` is the weighted map from force unknowns to wrenches; ``W_f``,
+``A_f`` and ``W_tau`` weigh force unknowns, tasks on forces and tasks on torques.
 """
 
 from collections.abc import Callable, Sequence
@@ -38,13 +39,14 @@ BLOCKS: tuple[type[RowBlock], ...] = (
     FrictionConeRows,
     GraspBallRows,
 )
-"""The kinds of rows, in their order."""
+"""The kinds of rows, in the order of the program."""
 
 
 class Declaration(ProblemData):
-    """The program, as variables, parameters and rows.
+    """The whole-body program: variables, parameters, rows and cost.
 
-    ::
+    `J_f` maps force unknowns f to generalized forces, f_t and f_n are the tangential and normal parts of a point force,
+    D and D3 the faces of the friction pyramid and of the polytope of a ball::
 
         min   the cost of `mcplan.whole_body.declaration`
         s.t.  M vd + h = S' tau + J_f f                     motion
@@ -64,7 +66,7 @@ class Declaration(ProblemData):
     ----------
     blocks : the kinds of rows (`mcplan.whole_body.rows`).
     rows : the groups of rows of all blocks, ``motion`` first.
-    objective : the cost.
+    objective : the cost, a CVXPY expression.
     """
 
     def __init__(self, structure: Structure):
@@ -81,11 +83,13 @@ Extra = Callable[[Any], tuple[Sequence[cp.Expression], Sequence[cp.Constraint]]]
 def check_convex(problem: cp.Problem, extra: Sequence[Any] = ()) -> None:
     """Reject a problem that is not a quadratic program, or that CVXPY would have to rebuild at each solve.
 
-    ``extra``, the user-defined constraints, must have two sides, to explain and relax an infeasible program.
+    Each user-defined constraint in ``extra`` must be an equality or inequality, so that it can be relaxed.
     """
-    for given in extra:
-        if not isinstance(given, cp.constraints.Equality | cp.constraints.Inequality):
-            raise InputError(f"added constraint {given}: a {type(given).__name__}; write it with >=, <= or ==")
+    for constraint in extra:
+        if not isinstance(constraint, cp.constraints.Equality | cp.constraints.Inequality):
+            raise InputError(
+                f"added constraint {constraint}: a {type(constraint).__name__}; write it with >=, <= or =="
+            )
     if not problem.is_qp():
         raise InputError("the whole-body program with the added terms is not a convex quadratic program")
     if not problem.is_dpp():
@@ -93,7 +97,7 @@ def check_convex(problem: cp.Problem, extra: Sequence[Any] = ()) -> None:
 
 
 def declared_cost(d: ProblemData) -> cp.Expression:
-    """Return the cost; its parameters are added to the program."""
+    """Return the cost of the program; register its parameters."""
     s = d.structure
     weight, linear = d.parameter("acceleration_weight", s.nv, nonneg=True), d.parameter("acceleration_pull", s.nv)
     cost = weight @ cp.square(d.vd) - 2 * linear @ d.vd
@@ -117,12 +121,12 @@ def declared_cost(d: ProblemData) -> cp.Expression:
 
 
 def add_gradient(data: Values, torque_weight: float, vd: Array, tau: Array, f: Array, gradient: Gradient) -> None:
-    """Add the gradient of the cost at a point.
+    """Add the gradient of the cost at the point (vd, tau, f) to ``gradient``.
 
     Parameters
     ----------
     data : name -> value of the parameters.
-    torque_weight : of the settings.
+    torque_weight : cost of each squared torque, from the settings.
     """
     gradient.vd.append(2 * (data["acceleration_weight"] * vd - data["acceleration_pull"]))
     if "task_matrix" in data:

@@ -1,8 +1,8 @@
 """Infeasible whole-body programs: explanation of conflicts, slack form, and damped hold.
 
 The explanation names the constraints that would have to be relaxed, and by how much. The slack form is the program with
-soft constraints: contacts may slip and joints overrun. The damped hold, the last resort, damps the joints, bears the
-weight and satisfies the equation of motion, without a solver.
+soft constraints: contacts may slip, and joints may exceed their limits. The damped hold, the last resort, damps the
+joints, bears the weight and satisfies the equation of motion, without a solver.
 """
 
 import warnings
@@ -14,21 +14,21 @@ import numpy as np
 
 from mcplan.optimize.compiled import CannotCompile, CompiledProblem, compile_problem
 from mcplan.robot.terms import Terms
-from mcplan.whole_body.answer import Array
 from mcplan.whole_body.contact import ContactConstraint
 from mcplan.whole_body.declaration import Declaration
 from mcplan.whole_body.rows.accelerations import MOTION
 from mcplan.whole_body.rows.block import Conflict, Failure
+from mcplan.whole_body.solution import Array
 
 EXTRA_PRICE = 100.0
-"""Price of one unit of violation of user-defined rows, relative to 1 N or 1 N m (see `Rows.price`)."""
+"""Price of one unit of violation of user-defined rows in an explanation (see `Rows.price`)."""
 
 
 class Explanation:
-    """The elastic form: the smallest sum of priced violations that makes the program feasible.
+    """The elastic form of a program: the smallest weighted sum of violations that makes it feasible.
 
-    Torques may exceed their limits here; the equation of motion always holds. Built once per declared problem, on its
-    parameters.
+    Torques may exceed their limits here; the equation of motion always holds. The form is built once per declared
+    problem, and shares its parameters.
     """
 
     def __init__(self, d: Declaration, extra: Sequence[cp.Constraint], joint_names: Sequence[str]):
@@ -41,19 +41,19 @@ class Explanation:
             cost = cost + 1e-9 * cp.sum_squares(d.force)
         constraints = []
         for rows in d.rows:
-            if rows.name == MOTION:  # torques beyond their limits drive the joints, too
+            if rows.name == MOTION:  # excess torques drive the joints, too
                 constraints.append(rows.expression - d.actuation @ self._torque == 0)
                 continue
-            slack = cp.Variable(rows.expression.shape if rows.spread is None else rows.spread.shape[1])
+            slack = cp.Variable(rows.expression.shape if rows.slack_map is None else rows.slack_map.shape[1])
             self._slack[rows.name] = slack
-            constraints.append(rows.relaxed(slack if rows.spread is None else rows.spread @ slack))
+            constraints.append(rows.relaxed(slack if rows.slack_map is None else rows.slack_map @ slack))
             cost = cost + rows.price * cp.norm1(slack)
-        for given in extra:
-            expression = given.args[0] - given.args[1]
+        for constraint in extra:
+            expression = constraint.args[0] - constraint.args[1]
             slack = cp.Variable(expression.shape)
-            self._extra.append((given, slack))
+            self._extra.append((constraint, slack))
             cost = cost + EXTRA_PRICE * cp.sum(cp.abs(slack))
-            equality = isinstance(given, cp.constraints.Equality)
+            equality = isinstance(constraint, cp.constraints.Equality)
             constraints.append(expression == slack if equality else expression <= slack)
         self._problem = cp.Problem(cp.Minimize(cost), constraints)
 
@@ -64,8 +64,8 @@ class Explanation:
 
         Parameters
         ----------
-        contacts : the contacts, in the order of the declared problem.
-        limits : names of the rows of the added limits.
+        contacts : the contacts in the order of the declared problem.
+        limits : names of the rows of user-defined limits.
         threshold : smaller violations are not reported.
         """
         try:
@@ -76,14 +76,16 @@ class Explanation:
             return ()
         if self._problem.status not in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE):
             return ()
-        found = [*self._torques(), *self._rows(contacts, limits), *self._others()]
-        return tuple(sorted((c for c in found if c.amount > threshold), key=lambda c: -c.amount))
+        conflicts = [*self._torques(), *self._rows(contacts, limits), *self._user_rows()]
+        return tuple(sorted((c for c in conflicts if c.amount > threshold), key=lambda c: -c.amount))
 
     def _torques(self) -> Iterator[Conflict]:
+        """Yield the torques beyond their limits."""
         for name, excess in zip(self._joints, np.abs(np.asarray(self._torque.value)), strict=True):
             yield Conflict(f"torque limit of {name}", float(excess), "N m")
 
     def _rows(self, contacts: Sequence[ContactConstraint], limits: Sequence[str]) -> Iterator[Conflict]:
+        """Yield the conflicts of all blocks of rows."""
         d = self._d
         slack = {name: np.asarray(variable.value) for name, variable in self._slack.items()}
         force = np.zeros(0) if d.force is None else np.asarray(d.force.value)
@@ -91,14 +93,15 @@ class Explanation:
         for block in d.blocks:
             yield from block.conflicts(failure)
 
-    def _others(self) -> Iterator[Conflict]:
-        for given, slack in self._extra:
+    def _user_rows(self) -> Iterator[Conflict]:
+        """Yield the violations of user-defined constraints."""
+        for constraint, slack in self._extra:
             amount = float(np.max(np.abs(np.atleast_1d(np.asarray(slack.value)))))
-            yield Conflict(f"added constraint {given.label or str(given)}", amount, "")
+            yield Conflict(f"added constraint {constraint.label or str(constraint)}", amount, "")
 
 
 EXTRA_PENALTY = 1e3
-"""Cost of each squared violation of user-defined rows (see `Rows.penalty`)."""
+"""Cost of each squared violation of user-defined rows in the slack form (see `Rows.penalty`)."""
 
 
 def slack_problem(d: Declaration, objective: cp.Expression, extra: list[cp.Constraint]) -> cp.Problem:
@@ -114,11 +117,11 @@ def slack_problem(d: Declaration, objective: cp.Expression, extra: list[cp.Const
         slack = cp.Variable(rows.expression.shape)
         cost = cost + rows.penalty * cp.sum_squares(slack)
         constraints.append(rows.relaxed(slack))
-    for given in extra:
-        expression = given.args[0] - given.args[1]
+    for constraint in extra:
+        expression = constraint.args[0] - constraint.args[1]
         slack = cp.Variable(expression.shape)
         cost = cost + EXTRA_PENALTY * cp.sum_squares(slack)
-        equality = isinstance(given, cp.constraints.Equality)
+        equality = isinstance(constraint, cp.constraints.Equality)
         constraints.append(expression == slack if equality else expression <= slack)
     return cp.Problem(cp.Minimize(cost), constraints)
 
@@ -128,9 +131,9 @@ class SlackForm:
 
     Parameters
     ----------
-    problem : from `slack_problem`.
+    problem : result of `slack_problem`.
     compiled : whether to compile it.
-    solver, options : of CVXPY, if it is not compiled or compilation fails.
+    solver, options : solver of CVXPY and its options, for a problem that is not compiled.
     """
 
     def __init__(self, problem: cp.Problem, compiled: bool, solver: str, options: dict[str, Any]):
@@ -154,8 +157,8 @@ class SlackForm:
         return str(self.problem.status)
 
 
-DAMPING = 10.0
-"""1/s: decay rate of the velocities."""
+HOLD_DECAY_RATE = 10.0
+"""Decay rate of the velocities in the damped hold (1/s)."""
 
 
 def damped_hold(
@@ -163,36 +166,37 @@ def damped_hold(
 ) -> tuple[Array, Array, list[Array]]:
     """Return accelerations, torques and force unknowns without a solver.
 
-    The forces are the minimum-norm ones for the base acceleration ``vd* = -damping v``, projected into their cones. The
-    torques follow from the joint rows, clipped to their limits; the accelerations from the equation of motion, exactly.
+    The forces are the minimum-norm ones for the acceleration ``vd* = -HOLD_DECAY_RATE v`` of the base, projected into
+    their cones. The torques follow from the joint rows and are clipped to their limits; the accelerations satisfy the
+    equation of motion.
 
     Parameters
     ----------
     terms : terms of the state.
-    h : (nv,) bias forces less external ones.
-    contacts : contacts, in the order of the result.
+    h : (nv,) bias forces minus external ones.
+    contacts : the contacts in the order of the returned force unknowns.
     torque : (n,) torque limits.
     """
-    wanted = terms.M @ (-DAMPING * terms.v) + h
+    required = terms.M @ (-HOLD_DECAY_RATE * terms.v) + h
     joints = slice(6, 6 + len(torque))
     maps = [contact.force_map(terms) for contact in contacts]
     forces: list[Array] = []
-    carried = np.zeros_like(wanted)
+    contact_force = np.zeros_like(required)
     if maps:
         J = np.hstack(maps)
         base = np.delete(J, joints, axis=0)  # of the robot, and of objects that move freely
         gram = base @ base.T
-        f = base.T @ np.linalg.solve(gram + 1e-9 * np.trace(gram) * np.eye(len(gram)), np.delete(wanted, joints))
-        place = 0
+        f = base.T @ np.linalg.solve(gram + 1e-9 * np.trace(gram) * np.eye(len(gram)), np.delete(required, joints))
+        first = 0
         for contact, part in zip(contacts, maps, strict=True):
-            mine = _into_cone(contact, f[place : place + part.shape[1]])
-            forces.append(mine)
-            carried += part @ mine
-            place += part.shape[1]
-    tau = np.clip((wanted - carried)[joints], -torque, torque)
-    push = carried - h
-    push[joints] += tau
-    return np.asarray(np.linalg.solve(terms.M, push), dtype=np.float64), tau, forces
+            unknowns = _into_cone(contact, f[first : first + part.shape[1]])
+            forces.append(unknowns)
+            contact_force += part @ unknowns
+            first += part.shape[1]
+    tau = np.clip((required - contact_force)[joints], -torque, torque)
+    net_force = contact_force - h
+    net_force[joints] += tau
+    return np.asarray(np.linalg.solve(terms.M, net_force), dtype=np.float64), tau, forces
 
 
 def _into_cone(contact: ContactConstraint, f: Array) -> Array:

@@ -1,7 +1,8 @@
-"""Forms of the equation of motion in other base coordinates: S0 eq. 36, 37 and 38.
+"""Forms of the equation of motion in other base coordinates: S0 eq. 36, 37 and 38 (S0: docs/sources.md).
 
-The unknown is ``qddot`` (3 + d + n,) instead of ``vd``, which stays defined as ``E qddot + Edot qdot``, so that tasks,
-contacts and limits have the same rows in every form:
+The unknown is ``qddot`` (3 + d + n,) with d coordinates of the base orientation theta. Tasks, contacts and limits keep
+their rows in ``vd = E qddot + Edot qdot``, E the map from the chart's rates to velocities. M and N are the matrices of
+the Lagrangian equations, S selects theta in q:
 
     minimal      M qddot + N qdot = forces,                 roll, pitch, yaw (d = 3)               eq. 36
     projected    A (M qddot + N qdot - forces) = 0,         unit quaternion (d = 4), eq. 30        eq. 37
@@ -35,10 +36,10 @@ CHARTS: Final[MappingProxyType[str, RotationChart]] = MappingProxyType(
         "matrix": ROTATION_MATRIX,
     }
 )
-"""The base's orientation in each form."""
+"""Chart of the base orientation in each form."""
 
-STEEPEST = 0.02
-"""rad: distance to a chart's singularity below which its rates lose two digits of precision."""
+MIN_SINGULARITY_DISTANCE_RAD = 0.02
+"""Distance to a chart's singularity below which its rates lose two digits of precision (rad)."""
 
 
 class BaseChart:
@@ -52,7 +53,7 @@ class BaseChart:
     Attributes
     ----------
     rows : ``motion``, ``chart`` (definition of vd) and, if the chart has constraints, ``unit`` (eq. 30).
-    qddot : the unknown.
+    qddot : the CVXPY variable of the accelerations.
     """
 
     def __init__(self, d: Declaration, robot: object):
@@ -77,21 +78,21 @@ class BaseChart:
             c, rate = d.parameter("chart_constraint", (k, self.chart.size)), d.parameter("chart_rate", k)
             self.rows.append(Rows("unit", c @ self.qddot[self._theta] + rate, True))
             if form in ("multiplier", "matrix"):
-                pull = c.T @ cp.Variable(k, name="lambda")
-                motion = motion - cp.hstack([np.zeros(3), pull, np.zeros(s.n)])
+                constraint_force = c.T @ cp.Variable(k, name="lambda")
+                motion = motion - cp.hstack([np.zeros(3), constraint_force, np.zeros(s.n)])
         self.rows.insert(0, Rows("motion", motion, True))
         self._projected = form == "projected"
 
     def fill(self, terms: Terms, tau_ext: Array | None, data: dict[str, Array]) -> None:
-        """Write the parameters of a state; ``force_map`` is filled.
+        """Write the parameters for the state in ``terms``; ``data["force_map"]`` is filled before.
 
         Raises
         ------
-        SimulationFailed : the chart is singular here.
+        SimulationFailed : the chart is singular at this orientation.
         """
         q, v, size, theta = terms.q, terms.v, self.size, self.chart.from_quaternion(terms.q[3:7])
         try:
-            self.chart.require_regular(theta, STEEPEST)
+            self.chart.require_regular(theta, MIN_SINGULARITY_DISTANCE_RAD)
         except InputError as error:
             raise SimulationFailed(f"whole-body program: {error}, in another form of the program") from None
         rate = self.chart.E_inverse(theta) @ v[3:6]

@@ -24,11 +24,11 @@ class View:
     @overload
     def __get__(self, instance: Any, owner: type) -> Array: ...
     def __get__(self, instance, owner):
-        """Return the view."""
+        """Return the view, or on the class the descriptor."""
         return self if instance is None else instance.slots[self._name]
 
     def __set__(self, instance: Any, value: ArrayLike) -> None:
-        """Write into it."""
+        """Write a value into the view."""
         instance.slots[self._name][...] = value
 
 
@@ -43,7 +43,7 @@ class NumberView:
     @overload
     def __get__(self, instance: Any, owner: type) -> float: ...
     def __get__(self, instance, owner):
-        """Return the number."""
+        """Return the number, or on the class the descriptor."""
         return self if instance is None else instance.slots[self._name].item()
 
     def __set__(self, instance: Any, value: float) -> None:
@@ -52,11 +52,12 @@ class NumberView:
 
 
 class FlatParameters:
-    """Base class of objects with views.
+    """Base class of objects whose numbers are views on one array.
 
     Attributes
     ----------
     values : all numbers, in the order of allocation; always the same array.
+    slots : name -> view on ``values``.
     """
 
     values: Array
@@ -70,6 +71,6 @@ class FlatParameters:
         self.slots = {name: part.reshape(shape) for (name, shape), part in zip(shapes.items(), parts, strict=True)}
 
 
-def is_unchanged(given: Sequence[object], kept: Sequence[object]) -> bool:
+def is_unchanged(present: Sequence[object], previous: Sequence[object]) -> bool:
     """Whether two sequences hold identical objects (compared by identity, not equality)."""
-    return len(given) == len(kept) and all(map(is_, given, kept))
+    return len(present) == len(previous) and all(map(is_, present, previous))

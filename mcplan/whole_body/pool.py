@@ -6,18 +6,18 @@ from mcplan.whole_body.collision_avoidance import AccelerationLimit
 from mcplan.whole_body.contact import ContactConstraint
 from mcplan.whole_body.declaration import Extra
 from mcplan.whole_body.packed import is_unchanged
-from mcplan.whole_body.priorities import PrioritisedQP, levels_of, sizes_of
+from mcplan.whole_body.priorities import PrioritisedQP, level_sizes, priorities_of
 from mcplan.whole_body.settings import HasLimits, QPSettings
 from mcplan.whole_body.tasks.effort_terms import row_counts
 from mcplan.whole_body.tasks.task import Task, priority_of
-from mcplan.whole_body.whole_body import WholeBodyQP, ordered
+from mcplan.whole_body.whole_body import WholeBodyQP, sort_contacts
 
 
 class ProblemPool:
-    """Cache of problems by contacts and tasks.
+    """Cache of declared problems by contacts and tasks.
 
-    Contacts and tasks with the same rows share a problem (standing on the left foot and on the right foot do), except
-    with user-defined terms, which may name a patch.
+    Contacts and tasks with the same structure share a problem, for example standing on the left and on the right foot.
+    With user-defined terms, which may name a patch, contacts have to be the same.
 
     Parameters
     ----------
@@ -35,27 +35,27 @@ class ProblemPool:
     def get(
         self, contacts: Sequence[ContactConstraint], tasks: Sequence[Task], limits: Sequence[AccelerationLimit] = ()
     ) -> WholeBodyQP | PrioritisedQP:
-        """Return the problem; declare it if it is the first of its structure.
+        """Return the problem of contacts and tasks; declare it if it is the first of its structure.
 
         With tasks of different ``priority`` it is a ``PrioritisedQP``.
         """
-        given = (*contacts, None, *tasks, None, *limits, *map(priority_of, tasks))
-        if self._last is not None and is_unchanged(given, self._last[0]):
+        arguments = (*contacts, None, *tasks, None, *limits, *map(priority_of, tasks))
+        if self._last is not None and is_unchanged(arguments, self._last[0]):
             return self._last[1]
-        shapes = tuple(contact.shape for contact in ordered(contacts))
+        shapes = tuple(contact.shape for contact in sort_contacts(contacts))
         key: tuple = (shapes, row_counts(tasks, limits, len(self.robot.limits.torque)))
-        several = len(levels_of(tasks)) > 1
-        if several:
-            key += sizes_of(tasks)
+        has_levels = len(priorities_of(tasks)) > 1
+        if has_levels:
+            key += level_sizes(tasks)
         if self.extra is not None:
             key += (frozenset(contact.patch for contact in contacts), tuple(task.key for task in tasks))
         if key not in self._problems:
-            kind = PrioritisedQP if several else WholeBodyQP
-            self._problems[key] = kind(self.robot, contacts, tasks, self.settings, self.extra, limits)
-        self._last = given, self._problems[key]
+            program_class = PrioritisedQP if has_levels else WholeBodyQP
+            self._problems[key] = program_class(self.robot, contacts, tasks, self.settings, self.extra, limits)
+        self._last = arguments, self._problems[key]
         return self._problems[key]
 
     def rehearse(self) -> None:
-        """Solve the last returned problem, filled, by every method, to load their kernels."""
+        """Solve the last returned problem by every method of its compiled form, to load their kernels."""
         if self._last is not None:
             self._last[1].rehearse()

@@ -16,15 +16,15 @@ from mcplan.whole_body.settings import QPSettings
 class Structure:
     """Structure of a declared problem: sizes, constant limits, options."""
 
-    nv: int
-    shapes: tuple[ContactShape, ...]
-    task_rows: int
-    torque: tuple[float, ...]  # (n,) bounds on the torques, inf: none
-    bounded: tuple[int, ...]  # joints whose acceleration is bounded
+    nv: int  # dimension of the velocity
+    shapes: tuple[ContactShape, ...]  # of the contacts, in the order of the program
+    task_rows: int  # number of rows of the tasks on accelerations that are not diagonal
+    torque: tuple[float, ...]  # (n,) bounds of the torques; inf: no bound
+    bounded: tuple[int, ...]  # indices of the joints whose acceleration is bounded
     settings: QPSettings
-    force_rows: int = 0  # of the tasks on contact forces
-    torque_task: bool = False  # whether the torques follow a reference
-    limit_rows: int = 0  # of the added limits
+    force_rows: int = 0  # number of rows of the tasks on contact forces
+    torque_task: bool = False  # whether there is a task on the torques
+    limit_rows: int = 0  # number of rows of the user-defined limits
 
     @property
     def n(self) -> int:
@@ -33,7 +33,7 @@ class Structure:
 
     @property
     def row_counts(self) -> tuple[int, int, bool, int]:
-        """Rows of tasks on accelerations and on forces, whether there is a torque task, rows of limits."""
+        """Numbers of rows of tasks on accelerations and on forces, whether there is a torque task, rows of limits."""
         return self.task_rows, self.force_rows, self.torque_task, self.limit_rows
 
     def slices(self) -> list[slice]:
@@ -62,7 +62,7 @@ class ProblemData:
         self.force: Any = cp.Variable(self.unknowns, name="force") if self.unknowns else None
 
     def parameter(self, name: str, shape: int | tuple[int, ...], **attributes: Any) -> cp.Parameter:
-        """Add a parameter."""
+        """Register a new parameter of the program and return it."""
         self.parameters[name] = cp.Parameter(shape, name=name, **attributes)
         return self.parameters[name]
 

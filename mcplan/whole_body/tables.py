@@ -1,4 +1,4 @@
-"""Kernel tables of the whole-body program: parameter offsets, constants, contacts and tasks; and its compiled form.
+"""Kernel tables of the whole-body program (parameter offsets, constants, contacts, tasks), and its compiled form.
 
 The parameters are views on the flat parameter vector of the compiled form.
 """
@@ -11,7 +11,7 @@ from typing import Any
 import cvxpy as cp
 import numpy as np
 
-from mcplan.core.whole_body import check as qp_answer, fill as qp_fill, layout as lay
+from mcplan.core.whole_body import check as qp_check, fill as qp_fill, layout as lay
 from mcplan.errors import InputError
 from mcplan.optimize.compiled import CannotCompile, CompiledProblem, compile_problem
 from mcplan.optimize.polytope import ball_polytope, friction_pyramid
@@ -23,7 +23,7 @@ from mcplan.whole_body.settings import UNBOUNDED, QPSettings
 from mcplan.whole_body.tasks.task import KernelTask, Task, filled_by_kernel
 
 EXTERNAL, WEIGHT, PULL = range(3)
-"""Rows of the arguments of ``qp_fill.fill`` other than the terms."""
+"""Rows of ``BoundTables.inputs``: known external force; weights and linear costs of accelerations by Python tasks."""
 
 
 class StructureTable:
@@ -32,13 +32,14 @@ class StructureTable:
     Parameters
     ----------
     d : the declared program.
-    theta : its flat parameter vector; data : name -> view on it.
+    theta : its flat parameter vector.
+    data : name -> view of a parameter on ``theta``.
     limits : (bounded, 3) lower and upper position, velocity of the joints whose acceleration is bounded.
 
     Attributes
     ----------
     layout, constants : see ``core.whole_body.layout``.
-    faces : of each contact, the offset of its pyramid in ``constants``.
+    face_offsets : offset in ``constants`` of each contact's friction pyramid.
     """
 
     def __init__(self, d: Declaration, theta: Array, data: Mapping[str, Array], limits: Array):
@@ -51,22 +52,26 @@ class StructureTable:
             settings.inner_margin,
             UNBOUNDED,
         )
-        head[lay.DT], head[lay.BRAKING], head[lay.CEILING] = settings.dt, settings.braking, settings.ceiling
+        head[lay.DT], head[lay.BRAKING], head[lay.CEILING] = (
+            settings.dt,
+            settings.limit_deceleration,
+            settings.max_limit_acceleration,
+        )
         if settings.wrench_weight is not None:
             head[lay.WRENCH_ROOT :] = np.sqrt(settings.wrench_weight)
         pyramids = [np.zeros(0) if c.grasp else friction_pyramid(c.faces, c.pyramid).ravel() for c in s.shapes]
         parts = [head, np.array(s.torque), *pyramids, ball_polytope(3).ravel(), limits.ravel()]
         starts = np.cumsum([0, *(len(part) for part in parts)]).tolist()
         self.constants = np.concatenate(parts)
-        self.faces = starts[2 : 2 + len(pyramids)]
+        self.face_offsets = starts[2 : 2 + len(pyramids)]
         self.layout = np.zeros(lay.JOINTS + len(s.bounded), np.int64)
         self.layout[lay.NV], self.layout[lay.FORCES] = s.nv, d.unknowns
         for k, name in enumerate(lay.PARAMETERS):
-            found = data.get(name)
-            self.layout[lay.MASS + k] = -1 if found is None else _offset(theta, found)
-            self.layout[lay.SIZES + k] = 0 if found is None else found.size
+            parameter = data.get(name)
+            self.layout[lay.MASS + k] = -1 if parameter is None else _offset(theta, parameter)
+            self.layout[lay.SIZES + k] = 0 if parameter is None else parameter.size
         self.layout[lay.CONTACT_ROWS] = sum(c.rows for c in s.shapes)
-        self.layout[lay.RELEASE_ROWS] = sum(c.released for c in s.shapes)
+        self.layout[lay.RELEASE_ROWS] = sum(c.free_rows for c in s.shapes)
         self.layout[lay.TASK_ROWS], self.layout[lay.LIMIT_ROWS] = s.task_rows, s.limit_rows
         self.layout[lay.BOUNDED], self.layout[lay.ACTUATED] = len(s.bounded), s.n
         self.layout[lay.TORQUE], self.layout[lay.BALL], self.layout[lay.LIMITS] = starts[1], starts[-3], starts[-2]
@@ -80,15 +85,20 @@ class BoundTables:
 
     Parameters
     ----------
-    structure : of the program.
-    terms : the terms to read.
-    contacts : in the order of the program; tasks : all tasks.
-    settings : with the frames of the wrench cost.
+    structure : tables of the program's structure.
+    terms : terms of the robot, read at each ``fill``.
+    contacts : the contacts in the order of the program.
+    tasks : tasks on accelerations.
+    settings : options of the program, with the frames of the wrench cost.
 
     Attributes
     ----------
-    others : tasks without a kernel, with their rows in the task matrix.
-    vectors : of each contact, its slice of the forces at points; places : its slice of the force unknowns.
+    python_tasks : tasks without a kernel, with their rows in the task matrix.
+    inputs : (3, nv) arguments of the kernel from Python, see ``EXTERNAL``.
+    force_references : (2, unknowns) linear and quadratic cost of force unknowns, for planned and last forces.
+    scratch : workspace of the kernels; its last entry is the constant part of the cost.
+    point_slices, force_slices : slice of each contact among the point forces, and among the force unknowns.
+    point_count : number of point forces.
     """
 
     def __init__(
@@ -100,32 +110,32 @@ class BoundTables:
         settings: QPSettings,
     ):
         self.structure, self.terms, self.contacts, self.tasks = structure, terms, contacts, tasks
-        self.others: list[tuple[Task, slice]] = []
+        self.python_tasks: list[tuple[Task, slice]] = []
         self._parts: list[Array] = []
         self._length = 0
         self._task_table = self._make_task_table(tasks)
         wrench_frame = {} if settings.wrench_weight is None else settings.wrench_frame
         self._contact_table = self._make_contact_table(contacts, wrench_frame)
-        forces, vectors = int(structure.layout[lay.FORCES]), sum(c.shape.points for c in contacts)
+        forces, point_count = int(structure.layout[lay.FORCES]), sum(c.shape.points for c in contacts)
         self.values = np.zeros(self._length)
-        self.given = np.zeros((3, structure.layout[lay.NV]))
+        self.inputs = np.zeros((3, structure.layout[lay.NV]))
         self.force_references = np.zeros((2, forces))
-        self.G = np.zeros((7, max(forces, int(structure.layout[lay.CONTACT_ROWS]), qp_fill.SCRATCH)))
+        self.scratch = np.zeros((7, max(forces, int(structure.layout[lay.CONTACT_ROWS]), qp_fill.SCRATCH)))
         ends = np.cumsum([0, *(c.shape.points for c in contacts)]).tolist()
-        self.vectors = [slice(a, b) for a, b in pairwise(ends)]
+        self.point_slices = [slice(a, b) for a, b in pairwise(ends)]
         ends = np.cumsum([0, *(c.shape.unknowns for c in contacts)]).tolist()
-        self.places = [slice(a, b) for a, b in pairwise(ends)]
-        self.count = vectors
+        self.force_slices = [slice(a, b) for a, b in pairwise(ends)]
+        self.point_count = point_count
         self.patches = tuple(c.patch for c in contacts)
         rows = (lay.NV, lay.CONTACT_ROWS, lay.RELEASE_ROWS, lay.LIMIT_ROWS)
-        self.residual = np.zeros(qp_answer.RESIDUALS + max(int(structure.layout[k]) for k in rows))
+        self.residual = np.zeros(qp_check.RESIDUALS + max(int(structure.layout[k]) for k in rows))
         self._fill_arguments = (
-            *terms.arrays, self.given, structure.layout, structure.constants, self._task_table, self._contact_table,
-            self.values, self.force_references, structure.theta, self.G,
+            *terms.arrays, self.inputs, structure.layout, structure.constants, self._task_table, self._contact_table,
+            self.values, self.force_references, structure.theta, self.scratch,
             np.zeros((2 * int(structure.layout[lay.CONTACT_ROWS]) + 1, int(structure.layout[lay.NV]))),
         )  # fmt: skip
         self.check_arguments = (
-            structure.layout, structure.constants, self._contact_table, self.values, structure.theta, self.G,
+            structure.layout, structure.constants, self._contact_table, self.values, structure.theta, self.scratch,
         )  # fmt: skip
 
     def fill(self) -> int:
@@ -137,51 +147,53 @@ class BoundTables:
     @property
     def constant(self) -> float:
         """Constant part of the cost, which is not in the parameters."""
-        return self.G[6, -1].item()
+        return self.scratch[6, -1].item()
 
     def _append(self, owner: Any) -> int:
-        """Append the numbers of a task or contact; return their offset."""
+        """Append the numbers of a task or contact to ``values``; return their offset."""
         start = self._length
         self._parts.append(owner.values)
         self._length += len(owner.values)
         return start
 
     def _make_task_table(self, tasks: Sequence[Task]) -> np.ndarray:
+        """Return the table of the tasks with a kernel, and collect those without one."""
         table, row = [], 0
         for task in tasks:
             rows = slice(row, row + (0 if task.diagonal else task.dimension))
             row = rows.stop
             if not (isinstance(task, KernelTask) and filled_by_kernel(task)):
-                self.others.append((task, rows))
+                self.python_tasks.append((task, rows))
                 continue
-            line = np.zeros(lay.TASK_COLUMNS, np.int64)
-            line[lay.CODE], line[lay.TASK_VALUES] = task.code, self._append(task)
-            line[lay.TASK_ROW], line[lay.TASK_COUNT] = rows.start, len(task.selected)
-            line[lay.TASK_FRAME] = self._frame(task.frames[0]) if task.frames else -1
-            line[lay.SELECTED : lay.SELECTED + len(task.selected)] = task.selected
-            table.append(line)
+            entries = np.zeros(lay.TASK_COLUMNS, np.int64)
+            entries[lay.CODE], entries[lay.TASK_VALUES] = task.code, self._append(task)
+            entries[lay.TASK_ROW], entries[lay.TASK_COUNT] = rows.start, len(task.selected)
+            entries[lay.TASK_FRAME] = self._frame(task.frames[0]) if task.frames else -1
+            entries[lay.SELECTED : lay.SELECTED + len(task.selected)] = task.selected
+            table.append(entries)
         return np.array(table, np.int64).reshape(-1, lay.TASK_COLUMNS)
 
     def _make_contact_table(self, contacts: Sequence[ContactConstraint], wrench_frame: Mapping[str, str]) -> np.ndarray:
         table = np.zeros((len(contacts), lay.CONTACT_COLUMNS), np.int64)
         force = row = release = point = vector = 0
-        kinds = [0, 0]
-        for line, contact, faces in zip(table, contacts, self.structure.faces, strict=True):
+        cone_counts = [0, 0]
+        for entries, contact, face_offset in zip(table, contacts, self.structure.face_offsets, strict=True):
             shape = contact.shape
-            line[lay.CONTACT_FRAME], line[lay.CONTACT_VALUES] = self._frame(contact.frame), self._append(contact)
-            line[lay.IS_GRASP], line[lay.POINTS] = shape.grasp, shape.points
-            line[lay.ROWS], line[lay.RELEASED] = shape.rows, shape.released
-            line[lay.FIRST_FORCE], line[lay.FIRST_ROW], line[lay.FIRST_RELEASE] = force, row, release
-            line[lay.CONE], line[lay.FIRST_POINT] = kinds[shape.grasp], point
-            line[lay.FACES], line[lay.FIRST_FACE] = shape.faces, faces
-            line[lay.WRENCH_FRAME] = self._frame(wrench_frame.get(contact.patch, contact.frame))
-            line[lay.FIRST_VECTOR], line[lay.ROLLS] = vector, shape.ball
-            kinds[shape.grasp] += 1
-            force, row, release = force + shape.unknowns, row + shape.rows, release + shape.released
+            entries[lay.CONTACT_FRAME], entries[lay.CONTACT_VALUES] = self._frame(contact.frame), self._append(contact)
+            entries[lay.IS_GRASP], entries[lay.POINTS] = shape.grasp, shape.points
+            entries[lay.ROWS], entries[lay.RELEASED] = shape.rows, shape.free_rows
+            entries[lay.FIRST_FORCE], entries[lay.FIRST_ROW], entries[lay.FIRST_RELEASE] = force, row, release
+            entries[lay.CONE], entries[lay.FIRST_POINT] = cone_counts[shape.grasp], point
+            entries[lay.FACES], entries[lay.FIRST_FACE] = shape.faces, face_offset
+            entries[lay.WRENCH_FRAME] = self._frame(wrench_frame.get(contact.patch, contact.frame))
+            entries[lay.FIRST_VECTOR], entries[lay.ROLLS] = vector, shape.ball
+            cone_counts[shape.grasp] += 1
+            force, row, release = force + shape.unknowns, row + shape.rows, release + shape.free_rows
             vector, point = vector + shape.points, point + (0 if shape.grasp else shape.points)
         return table
 
     def _frame(self, name: str) -> int:
+        """Return the index of a frame among the terms."""
         self.terms.frame(name)  # raises an error if it is unknown
         return self.terms.frame_names.index(name)
 
@@ -196,12 +208,13 @@ class FastForm:
 
     Parameters
     ----------
-    compiled : the compiled form of the declared problem, with user-defined terms.
-    d : the declaration.
+    compiled : the compiled problem, with user-defined terms.
+    d : the declared program.
 
     Attributes
     ----------
-    theta : the flat parameter vector; data : name -> the view on it that the Parameter holds.
+    theta : the flat parameter vector.
+    data : name -> the view on ``theta`` that the Parameter holds.
     """
 
     def __init__(self, compiled: CompiledProblem, d: Declaration):
@@ -211,27 +224,30 @@ class FastForm:
         for name, parameter in d.parameters.items():
             self.data[name] = compiled.parameter_view(parameter)
             parameter.save_value(self.data[name])
-        own = {parameter.id for parameter in d.parameters.values()}
-        self._users = [p for p in compiled.problem.parameters() if p.id not in own]
-        self._variables = d.variables
+        declared = {parameter.id for parameter in d.parameters.values()}
+        self._user_parameters = [p for p in compiled.problem.parameters() if p.id not in declared]
+        variables = {variable.id for variable in d.variables}
+        self._has_user_variables = any(variable.id not in variables for variable in compiled.problem.variables())
+        self._extractors = [compiled.entry_map(variable) for variable in d.variables]
         self._no_force = np.zeros(0)
 
     def solve(self, prove: bool = True) -> str:
         """Solve at the present parameters, including user-defined ones; see ``CompiledProblem.solve``."""
-        for parameter in self._users:
+        for parameter in self._user_parameters:
             if parameter.value is None:
                 raise InputError(f"parameter {parameter.name()} has no value")
             self.compiled.set(parameter, parameter.value)
-        return self.compiled.solve(prove=prove)
+        return self.compiled.solve(write=self._has_user_variables, prove=prove)
 
     def point(self) -> tuple[Array, Array, Array]:
         """Return copies of vd, tau and the force unknowns of the last solution."""
-        values = [variable.value for variable in self._variables]
-        return values[0], values[1], values[2] if len(values) > 2 else self._no_force
+        x = self.compiled.x.copy()
+        vd, tau, *force = [extract(x) for extract in self._extractors]
+        return vd, tau, force[0] if force else self._no_force
 
 
 def fast_form(problem: cp.Problem, d: Declaration) -> FastForm | None:
-    """Return the compiled form; None, with a warning that gives the reason, if it cannot be compiled."""
+    """Return the compiled form; if the problem cannot be compiled, warn with the reason and return None."""
     try:
         return FastForm(compile_problem(problem), d)
     except CannotCompile as reason:
@@ -244,8 +260,8 @@ def fast_form(problem: cp.Problem, d: Declaration) -> FastForm | None:
         return None
 
 
-def place_parameters(d: Declaration, data: dict[str, Array]) -> Array:
-    """Move the parameters into a flat vector and return it; fill ``data`` with views on it."""
+def allocate_parameters(d: Declaration, data: dict[str, Array]) -> Array:
+    """Allocate the parameters in a flat vector and return it; fill ``data`` with views on it."""
     theta = np.zeros(sum(parameter.size for parameter in d.parameters.values()))
     first = 0
     for name, parameter in d.parameters.items():

@@ -1,4 +1,4 @@
-"""Whole-body quadratic program of one tick: accelerations, torques and contact forces (S0 eq. 36-37).
+"""Whole-body quadratic program of one tick: accelerations, torques and contact forces (S0: docs/sources.md, eq. 36-37).
 
 It is declared once per structure, filled at each tick from the terms of the state, solved and checked. An infeasible
 program is explained, then replaced by its slack form, then by a damped hold; the status tells which one was solved.
@@ -16,7 +16,6 @@ from mcplan.core.whole_body import fill as qp_fill
 from mcplan.errors import InputError, SimulationFailed
 from mcplan.robot.terms import Terms
 from mcplan.util.qp_status import HOLD, SLACK, SOLVED
-from mcplan.whole_body.answer import Answer, Solution, stationarity
 from mcplan.whole_body.collision_avoidance import AccelerationLimit
 from mcplan.whole_body.contact import ContactConstraint
 from mcplan.whole_body.declaration import Declaration, Extra, check_convex
@@ -26,8 +25,9 @@ from mcplan.whole_body.packed import is_unchanged
 from mcplan.whole_body.problem_data import Structure
 from mcplan.whole_body.rows.accelerations import fill_limits, limit_names
 from mcplan.whole_body.rows.block import Array, Conflict
-from mcplan.whole_body.rows.forces import TorqueBand, fill_near
+from mcplan.whole_body.rows.forces import TorqueBand, fill_torque_band
 from mcplan.whole_body.settings import MIXED, HasLimits, QPSettings, bounds, solver_options
+from mcplan.whole_body.solution import Solution, stationarity
 from mcplan.whole_body.tables import (
     EXTERNAL,
     PULL,
@@ -35,19 +35,19 @@ from mcplan.whole_body.tables import (
     BoundTables,
     FastForm,
     StructureTable,
+    allocate_parameters,
     fast_form,
-    place_parameters,
 )
 from mcplan.whole_body.tasks.effort_terms import fill_efforts, row_counts, split_tasks
 from mcplan.whole_body.tasks.task import Task, checked_rows, weights
 
 CALM_TICKS = 100
-"""After this many consecutive solutions the next failure is explained again (``explain: first``)."""
+"""With ``explain: first``, a failure after this many consecutive solutions is explained again."""
 
 
-def ordered(contacts: Sequence[ContactConstraint]) -> list[ContactConstraint]:
+def sort_contacts(contacts: Sequence[ContactConstraint]) -> list[ContactConstraint]:
     """Return the contacts in the order of the declared problem: by shape, then by patch."""
-    return sorted(contacts, key=lambda contact: contact.place_in_order)
+    return sorted(contacts, key=lambda contact: contact.sort_key)
 
 
 def structure_of(
@@ -57,7 +57,7 @@ def structure_of(
     settings: QPSettings,
     limits: Sequence[AccelerationLimit] = (),
 ) -> Structure:
-    """Return the structure of the declared problem: the numbers of rows by kind, not patches and frames."""
+    """Return the structure of the declared problem: numbers of rows by kind, limits and settings."""
     joint = robot.limits
     torque = joint.torque - settings.torque_margin if settings.torque_limits else np.full_like(joint.torque, np.inf)
     bounded = np.zeros(len(torque), dtype=bool)
@@ -68,7 +68,7 @@ def structure_of(
     task_rows, force_rows, torque_task, limit_rows = row_counts(tasks, limits, len(torque))
     return Structure(
         robot.nv,
-        tuple(contact.shape for contact in ordered(contacts)),
+        tuple(contact.shape for contact in sort_contacts(contacts)),
         task_rows,
         tuple(np.maximum(torque, 0.0)),
         tuple(int(i) for i in np.flatnonzero(bounded)),
@@ -80,11 +80,11 @@ def structure_of(
 
 
 class WholeBodyQP:
-    """``min sum_i w_i |A_i vd - b_i|^2`` over ``vd, tau, f``; the rows are those of ``Declaration``.
+    """The program ``min sum_i w_i |A_i vd - b_i|^2`` over ``vd, tau, f``, subject to the rows of ``Declaration``.
 
     Parameters
     ----------
-    robot, contacts, tasks, settings : define the structure; values of contacts and tasks are not stored.
+    robot, contacts, tasks, settings : define the structure. Values of contacts and tasks are set by ``update``.
     extra : called once with this object; returns terms of the cost and constraints in CVXPY, on ``vd``, ``tau``,
         ``force`` or ``force_of(patch)`` and user-defined parameters.
     limits : inequalities on the accelerations, such as ``CollisionAvoidance``; only their sizes are stored.
@@ -94,7 +94,7 @@ class WholeBodyQP:
     problem : the CVXPY problem.
     parameters : name -> Parameter; data : name -> array of the Parameter, written in place.
     vd, tau, force : the variables.
-    fast : the compiled form; None: CVXPY solves.
+    fast : the compiled form; None: CVXPY solves the problem.
     """
 
     def __init__(
@@ -110,39 +110,39 @@ class WholeBodyQP:
         self.structure = structure_of(robot, contacts, tasks, self.settings, limits)
         self.declaration = d = Declaration(self.structure)
         self.vd, self.tau, self.force, self.parameters = d.vd, d.tau, d.force, d.parameters
-        self.contacts = ordered(contacts)
+        self.contacts = sort_contacts(contacts)
         self._chart = BaseChart(d, robot) if self.settings.form != MIXED else None
         self._rows = {rows.name: rows.constraint() for rows in d.rows}
         if self._chart:
             self._rows |= {rows.name: rows.constraint() for rows in self._chart.rows}
         terms_added, constraints_added = extra(self) if extra else ((), ())
         self._extra = list(constraints_added)
-        self._plain = not terms_added and not self._extra and not self._chart
+        self._has_only_declared_rows = not terms_added and not self._extra and not self._chart
         self.cost = d.objective + sum(terms_added)
         self.problem = cp.Problem(cp.Minimize(self.cost), [*self._rows.values(), *self._extra])
         check_convex(self.problem, self._extra)
         self._options = solver_options(self.settings.solver)
         self._slack: SlackForm | None = None
         self._explanation: Explanation | None = None
-        self._explained, self._successes = False, CALM_TICKS
+        self._is_explained, self._successes = False, CALM_TICKS
         compiled = self.settings.compiled and self.settings.solver == "DAQP" and not self._chart
         self.fast = fast_form(self.problem, d) if compiled else None
         self.data = self.fast.data if self.fast else {}
-        theta = self.fast.theta if self.fast else place_parameters(d, self.data)
+        theta = self.fast.theta if self.fast else allocate_parameters(d, self.data)
         self._layout = StructureTable(d, theta, self.data, bounds(robot, self.structure.bounded, self.settings))
         self._tables: BoundTables | None = None
-        self._bound_to: tuple = ()
+        self._bound_arguments: tuple = ()
         self._efforts: list[Any] = []
         self._limits: Sequence[AccelerationLimit] = ()
-        self._last: tuple[Mapping[str, Array], Array] = ({}, np.zeros(0))
+        self._last: Solution | None = None
         self._constant = 0.0
         self._filled = False
 
     def force_of(self, patch: str) -> cp.Expression:
         """Return the force unknowns of a contact: (3k,) along its axes ``(t1, t2, n)`` point by point, or a wrench."""
-        for contact, place in zip(self.contacts, self.structure.slices(), strict=True):
+        for contact, force_slice in zip(self.contacts, self.structure.slices(), strict=True):
             if contact.patch == patch:
-                return self.force[place]
+                return self.force[force_slice]
         raise InputError(f"no contact of {patch!r}: {', '.join(c.patch for c in self.contacts) or 'none'}")
 
     def update(
@@ -154,41 +154,41 @@ class WholeBodyQP:
         previous: Mapping[str, Array] | None = None,
         limits: Sequence[AccelerationLimit] = (),
         planned: Mapping[str, Array] | None = None,
-        near: TorqueBand | None = None,
+        torque_band: TorqueBand | None = None,
     ) -> None:
-        """Fill all parameters.
+        """Fill all parameters of the program from state, contacts, tasks and limits.
 
         Parameters
         ----------
         terms : terms of the state, with the frames of the contacts and tasks.
-        contacts, tasks, limits : of the declared structure, with their present gains, bounds and targets. Components of
-            limits that the contacts determine are removed: no unknown changes them.
+        contacts, tasks, limits : objects of the declared structure, with their present gains, bounds and targets. The
+            part of a limit row that the contacts determine is removed: no unknown changes it.
         tau_ext : (nv,) known external generalised force.
         previous : patch -> force unknowns of the last solution (``Solution.unknowns``), for the force rate.
         planned : patch -> reference of the force unknowns in the cost; default zero.
-        near : torque rate limit; None: torques may jump.
+        torque_band : interval of the torques, to bound their rate; None: torques may jump.
 
         Raises
         ------
-        InputError : another structure than the declared one.
+        InputError : contacts, tasks or limits have another structure than the declared one.
         SimulationFailed : a value is not a number; the message names it.
         """
         self._filled = False
-        self._tables = b = self._bound_tables(terms, contacts, tasks, limits)
-        b.given[EXTERNAL] = 0.0 if tau_ext is None else tau_ext
-        self._constant = self._fill_others(b, terms) if b.others else 0.0
+        self._tables = tables = self._bound_tables(terms, contacts, tasks, limits)
+        tables.inputs[EXTERNAL] = 0.0 if tau_ext is None else tau_ext
+        self._constant = self._fill_python_tasks(tables, terms) if tables.python_tasks else 0.0
         if self._efforts:
-            self._constant += fill_efforts(self.data, b.places, self.contacts, terms, self._efforts)
+            self._constant += fill_efforts(self.data, tables.force_slices, self.contacts, terms, self._efforts)
         self._limits = limits
         if limits:
             fill_limits(self.data, terms, limits)
-        self._fill_force_cost(b, previous or {}, planned or {})
-        fill_near(self.data, near)
-        if b.fill() != qp_fill.FILLED:
-            raise SimulationFailed(f"whole-body program: {self._name_of_nan(terms, tasks)}")
+        self._fill_force_cost(tables, previous or {}, planned or {})
+        fill_torque_band(self.data, torque_band)
+        if tables.fill() != qp_fill.FILLED:
+            raise SimulationFailed(f"whole-body program: {self._describe_nan(terms, tasks)}")
         if self._chart:
             self._chart.fill(terms, tau_ext, self.data)
-        self._constant += b.constant
+        self._constant += tables.constant
         self._filled = True
 
     def _bound_tables(
@@ -200,25 +200,25 @@ class WholeBodyQP:
     ) -> BoundTables:
         """Return the tables of these contacts and tasks; reuse those of the last tick if these are the same."""
         arguments = (terms, *contacts, None, *tasks, None, *limits)
-        if self._tables is not None and is_unchanged(arguments, self._bound_to):
+        if self._tables is not None and is_unchanged(arguments, self._bound_arguments):
             return self._tables
-        in_order, s = ordered(contacts), self.structure
-        shapes = tuple(contact.shape for contact in in_order)
+        sorted_contacts, s = sort_contacts(contacts), self.structure
+        shapes = tuple(contact.shape for contact in sorted_contacts)
         if shapes != s.shapes or row_counts(tasks, limits, s.n) != s.row_counts:
             raise InputError("contacts, tasks or limits have another structure than the declared problem; ask the pool")
         motions, self._efforts = split_tasks(tasks)
-        self.contacts, self._bound_to = in_order, arguments
-        return BoundTables(self._layout, terms, in_order, motions, self.settings)
+        self.contacts, self._bound_arguments = sorted_contacts, arguments
+        return BoundTables(self._layout, terms, sorted_contacts, motions, self.settings)
 
-    def _fill_others(self, b: BoundTables, terms: Terms) -> float:
+    def _fill_python_tasks(self, tables: BoundTables, terms: Terms) -> float:
         """Fill the rows of tasks without a kernel; return the constant part of their cost."""
-        b.given[WEIGHT:] = constant = 0.0
-        for task, rows in b.others:
+        tables.inputs[WEIGHT:] = constant = 0.0
+        for task, rows in tables.python_tasks:
             A, wanted = checked_rows(task, task.rows(terms), self.structure.nv)
             w = weights(task)
             if task.diagonal:
-                b.given[WEIGHT][A] += w
-                b.given[PULL][A] += w * wanted
+                tables.inputs[WEIGHT][A] += w
+                tables.inputs[PULL][A] += w * wanted
                 constant += float(w @ (wanted * wanted))
             else:
                 root = np.sqrt(w)
@@ -234,41 +234,42 @@ class WholeBodyQP:
             w |f - f_planned|^2 + r |f - f_last|^2 = (w + r) |f|^2 - 2 (w f_planned + r f_last)' f + const.
         """
         weight, rate = self.settings.force_weight, self.settings.force_rate_weight
-        if previous is self._last[0] and tuple(previous) == b.patches:
-            b.force_references[0], b.force_references[1] = rate * self._last[1], rate
+        last = self._last
+        if last is not None and previous is last.unknowns and last.patches == b.patches:
+            b.force_references[0], b.force_references[1] = rate * last.f, rate
         else:
             b.force_references[:] = 0.0
-            for contact, place in zip(self.contacts, b.places, strict=True):
+            for contact, force_slice in zip(self.contacts, b.force_slices, strict=True):
                 if contact.patch in previous:
-                    b.force_references[0, place] = rate * previous[contact.patch]
-                    b.force_references[1, place] = rate
-        for contact, place in zip(self.contacts, b.places, strict=True):
+                    b.force_references[0, force_slice] = rate * previous[contact.patch]
+                    b.force_references[1, force_slice] = rate
+        for contact, force_slice in zip(self.contacts, b.force_slices, strict=True):
             if contact.patch in planned:
-                b.force_references[0, place] += weight * planned[contact.patch]
+                b.force_references[0, force_slice] += weight * planned[contact.patch]
 
-    def _name_of_nan(self, terms: Terms, tasks: Sequence[Task]) -> str:
-        """Return the name of the NaN: an entry of the state, or a parameter with its task or contact."""
-        for what, vector, base in (("q", terms.q, 7), ("v", terms.v, 6)):
-            for i in np.flatnonzero(~np.isfinite(vector)).tolist():
-                joint, names = i - base, self.robot.joint_names
-                name = "the base" if joint < 0 else names[joint] if joint < len(names) else "a free object"
-                return f"{what}[{i}] of {name} is {vector[i]}"
-        bad = [name for name, array in self.data.items() if not np.all(np.isfinite(array))]
-        wrong = f"{bad[0]} is not finite" if bad else "a limit is not a number"
+    def _describe_nan(self, terms: Terms, tasks: Sequence[Task]) -> str:
+        """Return a message that names the value that is not a number: of the state, or of a task or contact."""
+        for symbol, values, base_size in (("q", terms.q, 7), ("v", terms.v, 6)):
+            for i in np.flatnonzero(~np.isfinite(values)).tolist():
+                joint, joint_names = i - base_size, self.robot.joint_names
+                name = "the base" if joint < 0 else joint_names[joint] if joint < len(joint_names) else "a free object"
+                return f"{symbol}[{i}] of {name} is {values[i]}"
+        nonfinite = [name for name, array in self.data.items() if not np.all(np.isfinite(array))]
+        message = f"{nonfinite[0]} is not finite" if nonfinite else "a limit is not a number"
         for task in split_tasks(tasks)[0]:
             if not all(np.all(np.isfinite(part)) for part in (*task.rows(terms), weights(task))):
-                return f"{wrong}: task {' '.join(str(part) for part in (task.key[0], *task.frames))}"
+                return f"{message}: task {' '.join(str(part) for part in (task.key[0], *task.frames))}"
         for contact in self.contacts:
             numbers = (*contact.rows(terms), contact.wrench_map(terms))
             if np.any(np.isnan(contact.values)) or not all(np.all(np.isfinite(part)) for part in numbers):
-                return f"{wrong}: contact of {contact.patch}"
-        return wrong
+                return f"{message}: contact of {contact.patch}"
+        return message
 
     def attempt(self) -> Solution | None:
-        """Solve the filled program; return None if no solution is found in time (no proof of infeasibility)."""
+        """Solve the filled program; return None if no solution is found. Infeasibility is not proven, to save time."""
         start = time.perf_counter()
         answer = self._solve_declared(self._filled_tables(), prove=False)[1]
-        return None if answer is None else self._solved(answer, start)
+        return None if answer is None else self._accept(answer, start)
 
     def solve(self) -> Solution:
         """Solve the filled program; always return a solution, whose ``status`` tells its kind.
@@ -276,37 +277,37 @@ class WholeBodyQP:
         An infeasible program is explained and replaced, which takes up to half a second the first time. Use ``attempt``
         if there is another program to try.
         """
-        start, b = time.perf_counter(), self._filled_tables()
-        failure, answer = self._solve_declared(b)
+        start, tables = time.perf_counter(), self._filled_tables()
+        failure, answer = self._solve_declared(tables)
         if answer is not None:
-            return self._solved(answer, start)
+            return self._accept(answer, start)
         conflicts = self._explain()
         message = failure + ("; in conflict: " + "; ".join(map(str, conflicts)) if conflicts else "")
-        self._explained, self._successes = True, 0
+        self._is_explained, self._successes = True, 0
         if self._slack is None:
-            soft = slack_problem(self.declaration, self.cost, self._extra)
-            self._slack = SlackForm(soft, self.fast is not None, self.settings.solver, self._options)
-        failure, answer = self._attempt(b, self._slack, False, hard_only=True)
+            slack_form = slack_problem(self.declaration, self.cost, self._extra)
+            self._slack = SlackForm(slack_form, self.fast is not None, self.settings.solver, self._options)
+        failure, answer = self._solve_form(tables, self._slack, False, hard_only=True)
         if answer is not None:
-            return self._solution(SLACK, answer, start, message, conflicts)
-        vd, tau, forces = damped_hold(b.terms, self.data["h"], self.contacts, np.array(self.structure.torque))
+            return self._finish(answer, start, SLACK, message, conflicts)
+        vd, tau, forces = damped_hold(tables.terms, self.data["h"], self.contacts, np.array(self.structure.torque))
         f = np.concatenate(forces) if forces else np.zeros(0)
         for variable, value in zip(self.declaration.variables, (vd, tau, f), strict=False):
             variable.save_value(value)
-        answer = Answer(b, vd, tau, f, np.nan if self.cost.value is None else float(self.cost.value))
-        return self._solution(HOLD, answer, start, f"{message}; slack form: {failure}", conflicts)
+        answer = Solution(tables, vd, tau, f, np.nan if self.cost.value is None else float(self.cost.value))
+        return self._finish(answer, start, HOLD, f"{message}; slack form: {failure}", conflicts)
 
     def preload_price(self) -> float:
         """Return the cost of the preloads in the last solution, to first order.
 
-        It is ``y' m``: multipliers of the cones times the contribution of preloads to their margins.
+        It is ``y' m``, with the multipliers y of the cones and the contribution m of preloads to their margins.
         """
         cones, s = self._rows.get("friction"), self.fast.compiled if self.fast else self.problem
         if cones is None or s.status != cp.OPTIMAL:
             return 0.0
         y = cones.dual_value if self.fast is None else self.fast.compiled.dual_value(cones)
-        spread = next(r.spread for r in self.declaration.rows if r.name == "friction" and r.spread is not None)
-        return float(y @ (spread @ self.data["friction_margin"]))
+        slack_map = next(r.slack_map for r in self.declaration.rows if r.name == "friction" and r.slack_map is not None)
+        return float(y @ (slack_map @ self.data["friction_margin"]))
 
     def rehearse(self) -> None:
         """Solve the filled program by every method of the compiled form, to load their kernels."""
@@ -314,44 +315,47 @@ class WholeBodyQP:
             self.fast.compiled.rehearse()
 
     def write_back(self) -> None:
-        """Set the CVXPY results after a compiled solve: multipliers, ``problem.status`` and ``.value``."""
+        """Set the CVXPY results after a compiled solve: variables, multipliers, ``problem.status`` and ``.value``."""
         if self.fast:
             self.fast.compiled.write_back()
 
     def _filled_tables(self) -> BoundTables:
+        """Return the tables; ``InputError`` if the program is not filled."""
         if not self._filled or self._tables is None:
             raise InputError("the whole-body program is solved after its update")
         return self._tables
 
-    def _solved(self, answer: Answer, start: float) -> Solution:
+    def _accept(self, answer: Solution, start: float) -> Solution:
+        """Complete a solution of the declared program, and count it."""
         self._successes += 1
-        self._explained = self._explained and self._successes < CALM_TICKS
-        return self._solution(SOLVED, answer, start)
+        self._is_explained = self._is_explained and self._successes < CALM_TICKS
+        return self._finish(answer, start)
 
-    def _solve_declared(self, b: BoundTables, prove: bool = True) -> tuple[str, Answer | None]:
-        """Solve the declared program, compiled if possible; by CVXPY if that gives no verdict."""
+    def _solve_declared(self, tables: BoundTables, prove: bool = True) -> tuple[str, Solution | None]:
+        """Solve the declared program by its compiled form, and by CVXPY if that finds no answer."""
         if self.fast is not None:
-            failure, answer = self._attempt_fast(b, self.fast, prove)
+            failure, answer = self._solve_compiled(tables, self.fast, prove)
             if answer is not None or failure in (cp.INFEASIBLE, cp.INFEASIBLE_INACCURATE):
                 return failure, answer
-        return self._attempt(b, self.problem, self._plain)
+        return self._solve_form(tables, self.problem, self._has_only_declared_rows)
 
-    def _attempt_fast(self, b: BoundTables, fast: FastForm, prove: bool) -> tuple[str, Answer | None]:
+    def _solve_compiled(self, tables: BoundTables, fast: FastForm, prove: bool) -> tuple[str, Solution | None]:
+        """Solve the compiled form; return the reason of a failure, or a solution that passed the residual check."""
         status = fast.solve(prove)
         if status != cp.OPTIMAL:
             return status, None
-        answer = Answer(b, *fast.point(), fast.compiled.objective)
-        residuals = fast.compiled.residuals
-        answer.stationarity = residuals.stationarity
+        answer = Solution(tables, *fast.point(), fast.compiled.objective)
+        answer.stationarity = fast.compiled.stationarity
         if self._extra:
+            residuals = fast.compiled.residuals
             answer.inequality = max(answer.inequality, residuals.inequality, residuals.equality)
-        wrong = answer.is_wrong(self.settings.tolerance)
-        return (f"{status}, but {answer.residuals}", None) if wrong else ("", answer)
+        fails = answer.is_wrong(self.settings.tolerance)
+        return (f"{status}, but {answer.residuals}", None) if fails else ("", answer)
 
-    def _attempt(
-        self, b: BoundTables, form: cp.Problem | SlackForm, with_duals: bool, hard_only: bool = False
-    ) -> tuple[str, Answer | None]:
-        """Solve one form; return the reason of a failure, or an answer that passed the residual check."""
+    def _solve_form(
+        self, tables: BoundTables, form: cp.Problem | SlackForm, with_duals: bool, hard_only: bool = False
+    ) -> tuple[str, Solution | None]:
+        """Solve one form by CVXPY; return the reason of a failure, or a solution that passed the residual check."""
         try:
             if isinstance(form, SlackForm):
                 status = form.solve()
@@ -368,41 +372,34 @@ class WholeBodyQP:
         if not np.isfinite(vd.sum() + tau.sum() + f.sum()):
             return "the solver's answer is not a number", None
         objective = float(self.problem.value if form is self.problem else self.cost.value)
-        answer = Answer(b, vd, tau, f, objective)
+        answer = Solution(tables, vd, tau, f, objective)
         if with_duals and not any(c.dual_value is None for c in self._rows.values()):
             duals = {name: np.atleast_1d(constraint.dual_value) for name, constraint in self._rows.items()}
             answer.stationarity = stationarity(self.declaration, self.data, vd, tau, f, duals)
         answer.inequality = max([answer.inequality, *(float(np.max(c.violation())) for c in self._extra)])
-        wrong = answer.is_wrong(self.settings.tolerance, hard_only)
-        return (f"{status}, but {answer.residuals}", None) if wrong else ("", answer)
+        fails = answer.is_wrong(self.settings.tolerance, hard_only)
+        return (f"{status}, but {answer.residuals}", None) if fails else ("", answer)
 
     def _point(self) -> tuple[Array, Array, Array]:
+        """Return vd, tau and f of the CVXPY variables."""
         f = np.zeros(0) if self.force is None else np.array(self.force.value)
         return np.array(self.vd.value), np.array(self.tau.value), f
 
     def _explain(self) -> tuple[Conflict, ...]:
-        how = self.settings.explain
-        if how == "never" or (how == "first" and self._explained):
+        """Return the conflicts of the failed program, if the settings ask for an explanation."""
+        mode = self.settings.explain
+        if mode == "never" or (mode == "first" and self._is_explained):
             return ()
         if self._explanation is None:
             self._explanation = Explanation(self.declaration, self._extra, self.robot.joint_names)
         return self._explanation(self.contacts, limit_names(self._limits))
 
-    def _solution(
-        self, status: int, answer: Answer, start: float, message: str = "", conflicts: tuple[Conflict, ...] = ()
+    def _finish(
+        self, solution: Solution, start: float, status: int = SOLVED, message: str = "", conflicts: tuple = ()
     ) -> Solution:
-        forces, wrenches, unknowns = answer.by_patch()
-        self._last = unknowns, answer.f
-        return Solution(
-            status,
-            answer.vd,
-            answer.tau,
-            forces,
-            wrenches,
-            unknowns,
-            answer.residuals,
-            answer.objective + self._constant,
-            time.perf_counter() - start,
-            message,
-            conflicts,
-        )
+        """Complete a solution: constant part of its cost, time, status, message and conflicts."""
+        solution.objective += self._constant
+        solution.solve_time = time.perf_counter() - start
+        solution.status, solution.message, solution.conflicts = status, message, conflicts
+        self._last = solution
+        return solution

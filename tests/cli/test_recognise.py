@@ -10,7 +10,8 @@ from mcplan.cli.main import main
 from mcplan.cli.plot import run_name
 from mcplan.cli.recognise import EXPERIMENT, PLAN, ROBOT, RUN, SCENARIO, TREE, find, kind_of
 from mcplan.errors import InputError
-from mcplan.scenario.load import bundled_scenarios, check_file
+from mcplan.scenario.load import check_file
+from mcplan.util.bundled import bundled_scenarios
 from tests import shared
 
 TEN = """\

@@ -10,7 +10,16 @@ from scipy.spatial.transform import Rotation
 
 from mcplan.collision.model import ALLOWED_PENETRATION, CollisionModel
 from mcplan.control import avoidance as control_avoidance
-from mcplan.control.avoidance import APART, HOVER, LOOKS, ONSET, PASSING, PLANNED, RESPONSE, Avoidance
+from mcplan.control.avoidance import (
+    MAX_JERK_M_S3,
+    MIN_DISTANCE_M,
+    PASSING_OVERLAP_M,
+    PLAN_TOLERANCE_M,
+    RESPONSE_TIME_S,
+    SAMPLES,
+    WAITING_DISTANCE_M,
+    Avoidance,
+)
 from mcplan.control.motion import Motion
 from mcplan.core.whole_body.avoidance import avoid
 from mcplan.errors import InputError
@@ -23,7 +32,7 @@ from mcplan.robot.terms import Terms
 from mcplan.scene.environment import Bar, Environment, FreeObject, Surface
 from mcplan.scene.placement import make_contact
 from mcplan.settings.control import ControlSettings
-from mcplan.whole_body.collision_avoidance import STOPPING
+from mcplan.whole_body.collision_avoidance import DECELERATION_M_S2
 
 HAND, BAR = "LARM_LINK5", "bar"
 
@@ -60,8 +69,8 @@ def row(robot, environment, q, v):
 @pytest.mark.parametrize("seed", range(4))
 def test_a_row_asks_for_what_the_rate_lacks_to_which_a_turning_hand_coasts(hrp2, seed, monkeypatch):
     """The rate that is allowed is that of a state at rest; a distance d(t) that coasts has d' + T d'' after T."""
-    monkeypatch.setattr(control_avoidance, "ONSET", np.inf)
-    rng, q, T = np.random.default_rng(seed), hrp2.posture("half_sitting"), RESPONSE
+    monkeypatch.setattr(control_avoidance, "MAX_JERK_M_S3", np.inf)
+    rng, q, T = np.random.default_rng(seed), hrp2.posture("half_sitting"), RESPONSE_TIME_S
     environment = beside_a_bar(hrp2, q, rng)
     v = np.zeros(hrp2.nv)
     arm = [6 + k for k, name in enumerate(hrp2.joint_names) if name.startswith("LARM")]
@@ -83,14 +92,14 @@ def test_what_a_hand_that_comes_on_is_asked_for_rises_bit_by_bit(hrp2, monkeypat
     v[:3] = -0.3 * away
     terms.update(q, v)
     motion = Motion(hrp2, environment, settings, q)
-    for onset in (ONSET, np.inf):
-        monkeypatch.setattr(control_avoidance, "ONSET", onset)
+    for onset in (MAX_JERK_M_S3, np.inf):
+        monkeypatch.setattr(control_avoidance, "MAX_JERK_M_S3", onset)
         limit = Avoidance(hrp2, environment, settings, 1e-3)
         most[onset] = []
         for _ in range(60):
             limit.update(terms, motion)
             most[onset].append(limit.rows(terms)[1].max())
-    slow, sudden = most[ONSET], most[np.inf]
+    slow, sudden = most[MAX_JERK_M_S3], most[np.inf]
     assert sudden[0] > 5.0
     np.testing.assert_allclose(slow[:5], np.arange(1, 6))
     assert np.diff(slow).max() < 1.0 + 1e-9
@@ -200,7 +209,7 @@ def test_what_each_pair_is_to_keep_follows_from_what_its_contacts_do(hrp2):
         terms.update(q, np.zeros(hrp2.nv))
         limit = Avoidance(hrp2, environment, chosen, 1e-3)
         limit.update(terms, motion)
-        return limit._aims.goal
+        return limit._targets.goal
 
     # a foot has two shapes: the lower one is meant
     pairs, distance, _ = model.near_pairs(q, 0.3)
@@ -219,21 +228,23 @@ def test_what_each_pair_is_to_keep_follows_from_what_its_contacts_do(hrp2):
     assert standing[far] == pytest.approx(np.full(len(far), 0.006))
     free = goals(closed=["right_sole"])
     # planned nearer than the clearance: as near as planned, but for a millimetre, and never to a touch
-    assert free[left] == pytest.approx(np.clip(near[left] - PLANNED, APART, 0.006))
+    assert free[left] == pytest.approx(np.clip(near[left] - PLAN_TOLERANCE_M, MIN_DISTANCE_M, 0.006))
     assert free[feet] > 0.0
     released = goals(closed=["right_sole"], released={"left_sole": sole("left_sole")})
-    assert released[left] == pytest.approx(PASSING - ALLOWED_PENETRATION)
-    waiting = goals(closed=["right_sole"], targets={"left_sole": sole("left_sole")}, waiting={"left_sole"})
-    assert waiting[left] == HOVER
+    assert released[left] == pytest.approx(PASSING_OVERLAP_M - ALLOWED_PENETRATION)
+    waiting = goals(closed=["right_sole"], targets={"left_sole": sole("left_sole")}, waiting_patches={"left_sole"})
+    assert waiting[left] == WAITING_DISTANCE_M
     # what feels for its support may go as deep as it searches
     for physics, deeper in (("qp", 0.0), ("contact", settings.under("contact").contact.touch_depth)):
-        sought = goals(physics, closed=["right_sole"], targets={"left_sole": sole("left_sole")}, sought={"left_sole"})
+        sought = goals(
+            physics, closed=["right_sole"], targets={"left_sole": sole("left_sole")}, descending_patches={"left_sole"}
+        )
         assert sought[left] == pytest.approx(-ALLOWED_PENETRATION - deeper)
     for ahead in (0.0, 0.004, 0.5):
         coming = goals(closed=["right_sole"], targets={"left_sole": sole("left_sole", x=0.008 + ahead)})
         distance_left = np.linalg.norm(sole("left_sole", x=0.008 + ahead).p - hrp2.frame_pose(q, "left_sole")[:3, 3])
         assert coming[left] == pytest.approx(
-            min(0.006, PASSING - ALLOWED_PENETRATION + CLEARANCE_PER_DISTANCE * distance_left)
+            min(0.006, PASSING_OVERLAP_M - ALLOWED_PENETRATION + CLEARANCE_PER_DISTANCE * distance_left)
         )
 
 
@@ -257,13 +268,13 @@ def test_a_pair_may_come_as_near_as_its_motion_takes_it(hrp2, nearest_at, forese
     limit = Avoidance(hrp2, environment, settings, 1e-3)
     (pair,) = [k for k, pair in enumerate(limit._model.pairs) if (pair.a, pair.b) == (HAND, BAR)]
     if foreseen:
-        limit.foresee(motion.posture.knots)
-        limit.expect(())
+        limit.cache_end_distances(motion.posture.knots)
+        limit.cache_fixed_pairs(())
         for name in ("nearer", "fixed_by"):
             monkeypatch.setattr(CollisionModel, name, None)
-    for _ in range(LOOKS):  # the samples between the ends
+    for _ in range(SAMPLES):  # the samples between the ends
         limit.update(terms, motion)
-    assert limit._aims.goal[pair] == pytest.approx(0.01 - PLANNED, abs=1e-6)
+    assert limit._targets.goal[pair] == pytest.approx(0.01 - PLAN_TOLERANCE_M, abs=1e-6)
 
 
 @pytest.mark.parametrize("between", [False, True])
@@ -285,14 +296,16 @@ def test_a_pair_is_seen_where_it_is_nearest_between_two_knots(hrp2, between):
         path = PostureSpline(slower * np.linspace(0.0, duration, 4), knots)
         law = TimeParameterization([0.0, slower * duration], [0.0, slower * duration], [1.0, 1.0], [0.0, 0.0])
         for motion.posture in (path, TimedPath(path, law, 0.0)):
-            for _ in range(LOOKS):
+            for _ in range(SAMPLES):
                 limit.update(terms, motion)
-            assert limit._aims.goal[pair] == pytest.approx(max(min(distances) - PLANNED, APART), abs=1e-3)
-            braking.setdefault(slower, set()).add(float(limit._aims.braking[pair]))
+            assert limit._targets.goal[pair] == pytest.approx(
+                max(min(distances) - PLAN_TOLERANCE_M, MIN_DISTANCE_M), abs=1e-3
+            )
+            braking.setdefault(slower, set()).add(float(limit._targets.braking[pair]))
     assert len(braking[1.0]) == len(braking[10.0]) == 1
     # a planned fast approach is allowed; other approaches are braked as usual
-    assert max(braking[1.0]) > STOPPING
-    assert braking[10.0] == {STOPPING}
+    assert max(braking[1.0]) > DECELERATION_M_S2
+    assert braking[10.0] == {DECELERATION_M_S2}
 
 
 def test_what_is_planned_near_an_object_is_where_the_object_goes(hrp2):
@@ -312,5 +325,5 @@ def test_what_is_planned_near_an_object_is_where_the_object_goes(hrp2):
         limit = Avoidance(hrp2, environment, settings, 1e-3)
         limit.update(state, motion, {"crate": (np.eye(3), start)})
         pairs = [p for p, pair in enumerate(limit._model.pairs) if {pair.a, pair.b} == {HAND, "crate"}]
-        least = 0.004 - PLANNED if goes_to is end else 0.006
-        assert min(limit._aims.goal[pairs]) == pytest.approx(least, abs=1e-6)
+        least = 0.004 - PLAN_TOLERANCE_M if goes_to is end else 0.006
+        assert min(limit._targets.goal[pairs]) == pytest.approx(least, abs=1e-6)

@@ -45,4 +45,4 @@ def test_a_sole_that_has_rolled_is_turned_back_and_pushes_along_its_own_normal(p
     normal = -frame.R[:, 2] @ force
     assert normal > 0.0
     assert np.linalg.norm(force + normal * frame.R[:, 2]) <= 0.7 * normal + 1e-5
-    assert np.allclose(tasks.held._held["right_sole"].constraint.axes[:, 2], -frame.R[:, 2], atol=1e-12)
+    assert np.allclose(tasks.held._closed_contacts["right_sole"].constraint.axes[:, 2], -frame.R[:, 2], atol=1e-12)

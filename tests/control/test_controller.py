@@ -7,7 +7,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from mcplan.control.command import LoadedContact, Ramp
-from mcplan.control.controller import ARM, OFF, WholeBodyController, led_along
+from mcplan.control.controller import BALANCE_FIRST_ERROR, ROTATION_LEVER_M, WholeBodyController, contacts_along
 from mcplan.core.rigid_body.tree import GRAVITY
 from mcplan.motion.limb_path import PoseSample
 from mcplan.planning.plan import PlannedStance
@@ -52,7 +52,7 @@ def test_a_radian_counts_as_a_displacement_of_an_arm(turn, away):
     )
     motion = SimpleNamespace(limbs={"sole": SimpleNamespace(sample=lambda t: reference)}, objects={})
     measured = controller(terms=SimpleNamespace(frame=lambda name: frame), motion=motion, _t=0.0)
-    expected = np.sqrt(np.linalg.norm(away) ** 2 + (ARM * turn) ** 2)
+    expected = np.sqrt(np.linalg.norm(away) ** 2 + (ROTATION_LEVER_M * turn) ** 2)
     assert measured._error("sole") == pytest.approx(expected, abs=1e-12)
     assert measured._speed("sole") == pytest.approx(expected, abs=1e-12)
 
@@ -106,7 +106,7 @@ def test_a_hand_that_was_let_go_is_led_while_a_foot_steps():
         stance("add", "left_sole", soles, (("right_sole",), [("left_sole", object())])),
         stance("add", "left_hand", (*soles, "left_hand"), (soles, [("left_hand", object())])),
     )
-    found = led_along(SimpleNamespace(stances=stances, scenario=SimpleNamespace(robot=load_robot("hrp2"))))
+    found = contacts_along(SimpleNamespace(stances=stances, scenario=SimpleNamespace(robot=load_robot("hrp2"))))
     assert [(tuple(contact.patch for contact in closed), sorted(led)) for closed, led in found] == [
         ((*soles, "left_hand", "left_toe"), []),
         ((*soles, "left_hand", "left_toe"), []), ((*soles, "left_hand"), []),
@@ -134,8 +134,8 @@ def test_a_robot_is_behind_by_what_its_capture_point_is(lost, height):
 def test_joints_are_held_to_what_is_measured_once_a_patch_has_met_its_support(monkeypatch):
     simulation = Simulation(shared.planned("step", control__pace="fast"), physics="contact")
     impedance, met = simulation.controller.impedance, []
-    meet = impedance.meet
-    monkeypatch.setattr(impedance, "meet", lambda v: (met.append(v.copy()), meet(v)))
+    meet = impedance.reset_velocity
+    monkeypatch.setattr(impedance, "reset_velocity", lambda v: (met.append(v.copy()), meet(v)))
     while not met:
         closed = set(simulation.controller.motion.contacts)
         simulation.step()
@@ -149,7 +149,9 @@ def test_balance_is_looked_after_where_the_capture_point_is_off_its_course(monke
     made = WholeBodyController(standing, 1e-3, "contact")
     calls = []
     monkeypatch.setattr(made.tasks, "put_balance_first", lambda *given: calls.append(given))
-    monkeypatch.setattr(made, "_capture_point_error", lambda: off * OFF * made.settings.timing.com_tolerance)
+    monkeypatch.setattr(
+        made, "_capture_point_error", lambda: off * BALANCE_FIRST_ERROR * made.settings.timing.com_tolerance
+    )
     q = standing.stances[0].q
     made.step(0.0, q, np.zeros(made.robot.nv))
     assert [(t, terms) for t, terms, _ in calls] == [(0.0, made.terms)] * looked
@@ -162,9 +164,9 @@ def test_time_and_error_of_a_phase_are_those_of_references_that_wait_for_the_rob
     still = np.zeros(made.robot.nv)
     for t in dt * np.arange(120):
         made.step(t, q, still)
-        measured, clock = made.measure(t), made.motion.stretch
+        measured, clock = made.measure(t), made.motion.clock
         away = made.robot.com(q) - made.motion.com.sample(t).value
         assert measured.error["com"] == pytest.approx(np.linalg.norm(away), abs=1e-12)
-        assert measured.elapsed == pytest.approx(t - made.machine.start_time - clock.late, abs=1e-12)
+        assert measured.elapsed == pytest.approx(t - made.machine.start_time - clock.delay, abs=1e-12)
     assert measured.error["com"] > 0.02
-    assert clock.late > 0.1
+    assert clock.delay > 0.1

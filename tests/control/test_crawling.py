@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mcplan.collision.model import ALLOWED_PENETRATION, CollisionModel
-from mcplan.control.avoidance import RESPONSE, Avoidance
+from mcplan.control.avoidance import RESPONSE_TIME_S, Avoidance
 from mcplan.control.motion import Motion
 from mcplan.control.phases import TOUCH_ERROR_M
 from mcplan.planning.posture.generator import PostureGenerator
@@ -84,12 +84,12 @@ def test_toes_that_come_after_their_knee_are_kept_off_the_floor_until_it_is_thei
         foot = [i for i, name in enumerate(avoidance.names) if "LLEG_LINK5" in name and "floor" in name]
         return max(b[i] for i in foot)
 
-    assert motion.waiting == {"left_toe"}
+    assert motion.waiting_patches == {"left_toe"}
     assert asked() > 0.0
     motion.close(knee, 1.0, 0.0)
     begin = Departure(last, tuple(loaded.contact for loaded in motion.contacts.values()))
     motion.follow(motion.finder.swing(begin, last, [toe]), 1.0, lambda patch: (toe.R, toe.p))
-    assert not motion.waiting
+    assert not motion.waiting_patches
     assert asked() < 0.0
 
 
@@ -110,7 +110,7 @@ def test_toes_that_wait_stop_above_the_floor_however_their_leg_comes_down(step):
         avoidance.update(terms, motion)
         A, b = avoidance.rows(terms)
         asked = [b[k] / A[k, 2] for k, name in enumerate(avoidance.names) if "LLEG_LINK5 and floor" in name]
-        v[2] += dt * max([*asked, (-speed - v[2]) / RESPONSE])
+        v[2] += dt * max([*asked, (-speed - v[2]) / RESPONSE_TIME_S])
         q[2] += dt * v[2]
     assert min(heights) > 0.0
     assert heights[-1] < TOUCH_ERROR_M["rigid"]  # its knee is to come to its place

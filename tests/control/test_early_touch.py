@@ -19,8 +19,8 @@ def ended_by(place, force, settings=SETTINGS, elapsed=0.2):
     swing = Swing(1, contact)
     criterion = criterion_of(swing.until(settings), swing.enter(motion, 5.0, None))
     seen = {"force": {"sole": force}, "height": {"sole": height_over(contact, np.array(place))}}
-    criterion.met(Measurement(elapsed - TOUCH_TIME_S, **seen))
-    return criterion.met(Measurement(elapsed, **seen))
+    criterion.evaluate(Measurement(elapsed - TOUCH_TIME_S, **seen))
+    return criterion.evaluate(Measurement(elapsed, **seen))
 
 
 def test_a_support_that_is_met_early_ends_the_swing():

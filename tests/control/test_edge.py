@@ -7,7 +7,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from mcplan.control.handled import HandledObjects
-from mcplan.control.held_contacts import levelled
+from mcplan.control.held_contacts import align_with_support
 from mcplan.control.motion import Motion
 from mcplan.control.task_set import TaskSet
 from mcplan.robot.robot_file import load_robot
@@ -44,8 +44,8 @@ def test_an_edge_is_levelled_by_the_least_turn(kneeling):
     flat = direction(contact.R, contact)
     R = Rotation.from_rotvec(0.03 * np.cross(flat, contact.normal)).as_matrix() @ contact.R
     assert abs(direction(R, contact) @ contact.normal) == pytest.approx(np.sin(0.03))
-    np.testing.assert_allclose(levelled(R, contact), contact.R, atol=1e-12)
-    np.testing.assert_allclose(levelled(contact.R, contact), contact.R, atol=1e-12)
+    np.testing.assert_allclose(align_with_support(R, contact), contact.R, atol=1e-12)
+    np.testing.assert_allclose(align_with_support(contact.R, contact), contact.R, atol=1e-12)
 
 
 @pytest.mark.parametrize("roll", [-0.02, 0.02])

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from mcplan.control.motion import Motion
-from mcplan.control.phases import FAR, Shift
-from mcplan.motion.quintic import Quintic
+from mcplan.control.phases import MAX_START_OFFSET, Shift
+from mcplan.motion.spline import Spline
 from mcplan.planning.transition.body_motion import Departure
 from mcplan.planning.transition.finder import TransitionFinder
 from mcplan.robot.robot_file import load_robot
@@ -62,7 +62,7 @@ def test_from_its_beginning_a_motion_is_followed_to_the_bit_whenever_it_begins(p
 def test_what_references_are_off_fades_without_haste(planned):
     robot, _, q, segment = planned
     motion, aside = standing(planned, q), np.array([0.0, 0.04, 0.0])
-    motion.com = Quintic(robot.com(q) + aside, robot.com(q) + aside, 1.0)
+    motion.com = Spline.to_rest(robot.com(q) + aside, robot.com(q) + aside, 1.0)
     motion.follow(segment, 2.0, nowhere)
     T = segment.duration
     np.testing.assert_allclose(motion.com.sample(2.0).value, robot.com(q) + aside, atol=1e-9)
@@ -94,7 +94,7 @@ def test_a_motion_is_replanned_when_the_robot_is_far_from_its_start(planned):
             continue
         np.testing.assert_allclose(phase.segment.q[0], elsewhere)
         np.testing.assert_allclose(phase.segment.q[-1], segment.q[-1])
-        assert motion.distance_to(phase.segment, 0.0) < FAR
+        assert motion.distance_to(phase.segment, 0.0) < MAX_START_OFFSET
         (notice,) = motion.notices
         assert "300 mm or 17.2 deg from the plan" in notice.text
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import mcplan as mc
-from mcplan.control.further_tasks import MAKERS
+from mcplan.control.further_tasks import TASK_FACTORIES
 from mcplan.settings.tasks import KINDS
 
 TARGET = [1.5, 0.8, 1.3]
@@ -117,4 +117,4 @@ def test_a_posture_of_a_later_level_pulls_the_centre_of_mass_off_by_nothing():
 
 
 def test_each_kind_of_task_can_be_made():
-    assert set(MAKERS) == set(KINDS)
+    assert set(TASK_FACTORIES) == set(KINDS)

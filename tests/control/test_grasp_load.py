@@ -14,7 +14,7 @@ def controller(kind, wrench, commanded=None):
     made = WholeBodyController.__new__(WholeBodyController)
     hand = LoadedContact(contact, Ramp(0, 100.0, 0, 0), 100.0)
     half = {3.0: 0.5}
-    made.motion = SimpleNamespace(contacts={"hand": hand}, targets={}, rests={}, grips=half.__getitem__)
+    made.motion = SimpleNamespace(contacts={"hand": hand}, targets={}, object_supports={}, grip_share=half.__getitem__)
     made._t = 3.0
     made._wrenches = {"hand": np.array(wrench)}
     made._commanded = made._wrenches if commanded is None else {"hand": np.array(commanded)}

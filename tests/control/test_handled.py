@@ -40,7 +40,7 @@ def test_states_and_accelerations_go_into_the_system_and_back(robot, handled):
     assert whole == pytest.approx(np.concatenate([q, np.arange(7.0)]))
     assert moving == pytest.approx(np.concatenate([v, np.arange(6.0)]))
     assert objects.accelerations(moving) == pytest.approx(speeds)
-    assert objects.of_robot({"left_hand": 1, "box": 2}) == {"left_hand": 1}
+    assert objects.without_objects({"left_hand": 1, "box": 2}) == {"left_hand": 1}
 
 
 def frame(R, p):
@@ -75,10 +75,10 @@ RESTING = LoadedContact(resting_contact(BOX, SCENE), Ramp(80.0, 80.0, 0.0, 0.0),
 def test_what_bears_an_object_bears_no_more_than_it_may(handled):
     _, objects = handled
     taken = replace(RESTING, limit=Ramp(60.0, 0.0, 1.0, 0.5))
-    motion = SimpleNamespace(objects={}, rests={"box": taken})
+    motion = SimpleNamespace(objects={}, object_supports={"box": taken})
     limits = [objects.supports(t, motion, at_speed(np.zeros(3)))[0].max_force for t in (0.0, 1.25, 1.5)]
     assert limits == pytest.approx([60.0, 30.0, 0.0])
-    assert objects.supports(2.0, SimpleNamespace(objects={}, rests={}), at_speed(np.zeros(3))) == []
+    assert objects.supports(2.0, SimpleNamespace(objects={}, object_supports={}), at_speed(np.zeros(3))) == []
 
 
 def test_an_object_feels_its_support_and_the_opposite_of_what_the_robot_feels(handled):
@@ -86,7 +86,7 @@ def test_an_object_feels_its_support_and_the_opposite_of_what_the_robot_feels(ha
     frames = {"box": frame(np.eye(3), BOX.p), "left_hand": frame(hand.R, hand.p)}
     terms = SimpleNamespace(frame=lambda name: frames[name])
     felt = {"box": np.tile([1.0, 2.0, 30.0], (4, 1)), "left_hand": np.tile([-5.0, 1.0, 0.5], (len(hand.points), 1))}
-    motion = SimpleNamespace(contacts={"left_hand": SimpleNamespace(contact=hand)}, rests={"box": RESTING})
+    motion = SimpleNamespace(contacts={"left_hand": SimpleNamespace(contact=hand)}, object_supports={"box": RESTING})
     loads = objects.forces(terms, motion, felt)["box"]
     assert loads.force[:4] == pytest.approx(felt["box"])
     assert loads.force[4:] == pytest.approx(-felt["left_hand"])
@@ -95,7 +95,7 @@ def test_an_object_feels_its_support_and_the_opposite_of_what_the_robot_feels(ha
     assert np.unique(np.round(loads.xyz[:4, 2], 9)) == pytest.approx([0.0])
     assert loads.xyz[4:] == pytest.approx(hand.world_points)
     assert objects.support_force("box")[2] == 120.0
-    motion.rests.clear()
+    motion.object_supports.clear()
     held = objects.forces(terms, motion, felt)["box"]
     assert held.force == pytest.approx(-felt["left_hand"])
     assert not objects.support_force("box").any()
@@ -105,12 +105,14 @@ def test_an_object_that_slides_meets_friction_against_its_motion(handled):
     """The force of its support leans back: its normal axis is n - mu d, d the direction of its motion or reference."""
     _, objects = handled
     objects._support_forces.clear()
-    still = objects.supports(0.0, SimpleNamespace(objects={}, rests={"box": RESTING}), at_speed([0.0, 0.5, 0.0]))[0]
+    still = objects.supports(
+        0.0, SimpleNamespace(objects={}, object_supports={"box": RESTING}), at_speed([0.0, 0.5, 0.0])
+    )[0]
     assert still.axes == pytest.approx(np.eye(3))
     path = LimbPath(
         (np.eye(3), BOX.p), (np.eye(3), BOX.p + np.array([0.3, -0.4, 0.0])), np.zeros(3), np.zeros(3), start_time=2.0
     )
-    motion = SimpleNamespace(objects={"box": path}, rests={"box": RESTING})
+    motion = SimpleNamespace(objects={"box": path}, object_supports={"box": RESTING})
 
     def normal_axis(velocity, t=2.0 + objects.settings.timing.load_time):
         return objects.supports(t, motion, at_speed(velocity))[0].axes[:, 2]
@@ -139,7 +141,7 @@ def test_a_slide_begins_with_the_friction_that_has_held_the_object(handled):
     """If a third of the friction opposed the motion at rest, friction starts from a third."""
     _, objects = handled
     path = LimbPath((np.eye(3), BOX.p), (np.eye(3), BOX.p + np.array([0.3, 0.0, 0.0])), np.zeros(3), np.zeros(3))
-    motion = SimpleNamespace(objects={"box": path}, rests={"box": RESTING})
+    motion = SimpleNamespace(objects={"box": path}, object_supports={"box": RESTING})
     objects._support_forces["box"] = np.array([-BOX.friction * 20.0, BOX.friction * 10.0, 60.0])
     leaning = objects.supports(0.0, motion, at_speed(np.zeros(3)))[0].axes[:, 2]
     assert leaning == pytest.approx([-BOX.friction / 3.0, 0.0, 1.0])

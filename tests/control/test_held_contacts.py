@@ -5,10 +5,10 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from mcplan.control.command import Ramp
-from mcplan.control.held_contacts import COMPLIANT_DEPENDENT, HeldContacts
+from mcplan.control.held_contacts import COMPLIANT_MIN_INDEPENDENCE, HeldContacts
 from mcplan.robot.robot_file import load_robot
 from mcplan.settings.control import ControlSettings
-from mcplan.whole_body.contact import DEPENDENT
+from mcplan.whole_body.contact import MIN_INDEPENDENCE
 from tests.control.places import closed, contact_on, objects_of
 
 
@@ -111,19 +111,21 @@ def test_limits_of_force_and_moment_rise_together(robot):
     assert relied.max_moment == pytest.approx(0.6 * grip.max_moment)
 
 
-@pytest.mark.parametrize(("contacts", "along"), [("rigid", DEPENDENT), ("compliant", COMPLIANT_DEPENDENT)])
+@pytest.mark.parametrize(
+    ("contacts", "along"), [("rigid", MIN_INDEPENDENCE), ("compliant", COMPLIANT_MIN_INDEPENDENCE)]
+)
 def test_along_supports_that_give_more_rows_count_as_following_from_others(robot, contacts, along):
     held = held_by(robot, ControlSettings(contact={"model": contacts}))
     settings = held.settings
     sole = closed(robot, contact_on(robot, "left_sole", "floor", x=0.0, y=0.1, yaw=0.4), settings)
-    expected = [along, along, *[DEPENDENT] * 4]
-    np.testing.assert_allclose(held.close(sole).dependent, expected, rtol=1e-9)
+    expected = [along, along, *[MIN_INDEPENDENCE] * 4]
+    np.testing.assert_allclose(held.close(sole).min_independence, expected, rtol=1e-9)
 
 
 def test_what_a_grip_holds_does_not_give(robot):
     held = held_by(robot, ControlSettings(contact={"model": "compliant"}))
     grip = closed(robot, contact_on(robot, "left_grip", "bar", along=0.3, angle=0.0), held.settings)
-    assert (held.close(grip).dependent == DEPENDENT).all()
+    assert (held.close(grip).min_independence == MIN_INDEPENDENCE).all()
 
 
 def test_a_contact_bears_its_preload_as_far_as_the_motion_keeps_its_reserve(robot):

@@ -10,7 +10,7 @@ from scipy.spatial.transform import Rotation
 from mcplan.control.handled import HandledObjects
 from mcplan.control.motion import Motion
 from mcplan.control.task_set import TaskSet
-from mcplan.control.watches import FELT, RISEN, LiftWatch
+from mcplan.control.watches import LIFT_OFF_HEIGHT_M, TOUCH_FRACTION, LiftOffDetector
 from mcplan.robot.robot_file import load_robot
 from mcplan.robot.terms import Terms
 from mcplan.scene.environment import Environment, Surface
@@ -30,7 +30,7 @@ class Standing:
 
     def __init__(self, height=0.0, velocity=0.0, settings=SETTINGS):
         q = ROBOT.posture("half_sitting")
-        self.motion, self.watch, self.t = Motion(ROBOT, SCENE, settings, q), LiftWatch(settings), 0.0
+        self.motion, self.watch, self.t = Motion(ROBOT, SCENE, settings, q), LiftOffDetector(settings), 0.0
         self.terms = Terms(ROBOT, [ROBOT.link_names[0], *SOLES])
         self.terms.update(q, np.zeros(ROBOT.nv))
         for patch in SOLES:
@@ -50,7 +50,7 @@ class Standing:
         """Let the left sole be asked for a force (N), and feel one."""
         for _ in range(round(seconds / DT)):
             by_patch = [{"left_sole": np.array([0, 0, f, 0, 0, 0.0])} for f in (asked, felt)]
-            self.watch.look(self.t, self.terms, self.motion, *by_patch)
+            self.watch.update(self.t, self.terms, self.motion, *by_patch)
             self.t += DT
         return self.motion.contacts["left_sole"]
 
@@ -63,13 +63,13 @@ class Standing:
 
 def test_a_load_that_is_asked_for_and_not_felt_for_some_time_sets_the_contact_down_until_it_is_felt():
     standing = Standing()
-    assert not standing.look(SETTINGS.recovery.lift_time - 2 * DT, 10.0, 0.0).lifted
-    assert standing.look(5 * DT, 10.0, 0.0).lifted
+    assert not standing.look(SETTINGS.recovery.lift_time - 2 * DT, 10.0, 0.0).is_lifted
+    assert standing.look(5 * DT, 10.0, 0.0).is_lifted
     (notice,) = standing.motion.notices
     assert "left_sole carries no load" in notice.text
-    assert standing.look(0.1, 10.0, 0.0).lifted
-    loaded = standing.look(2 * DT, 10.0, FELT * SETTINGS.contact.touch_force + 1.0)
-    assert not loaded.lifted
+    assert standing.look(0.1, 10.0, 0.0).is_lifted
+    loaded = standing.look(2 * DT, 10.0, TOUCH_FRACTION * SETTINGS.contact.touch_force + 1.0)
+    assert not loaded.is_lifted
     np.testing.assert_allclose(loaded.place[1], standing.terms.frame("left_sole").p)
 
 
@@ -87,8 +87,8 @@ def test_along_its_support_it_comes_back_to_where_it_was_and_flat(contact_kp):
     np.testing.assert_allclose(constraint.R[:, 2], [0.0, 0.0, -1.0], atol=1e-12)
     turn = Rotation.from_matrix(constraint.R @ turned.T).as_rotvec()
     assert np.linalg.norm(turn) == pytest.approx(np.hypot(0.02, 0.01), rel=0.02)  # to lie flat, and no more
-    loaded = standing.look(2 * DT, 10.0, FELT * SETTINGS.contact.touch_force + 1.0)
-    assert not loaded.lifted
+    loaded = standing.look(2 * DT, 10.0, TOUCH_FRACTION * SETTINGS.contact.touch_force + 1.0)
+    assert not loaded.is_lifted
     np.testing.assert_allclose(loaded.place[0], turned)
     np.testing.assert_allclose(loaded.place[1], place[1] + [0.0, 0.0, 0.003])
 
@@ -113,7 +113,7 @@ def test_the_time_without_touch_restarts_when_a_contact_has_been_open():
     before = standing.motion.contacts["left_sole"]
     standing.look(SETTINGS.recovery.lift_time / 2, 10.0, 0.0)
     del standing.motion.contacts["left_sole"]
-    standing.watch.look(standing.t, standing.terms, standing.motion, {}, {})
+    standing.watch.update(standing.t, standing.terms, standing.motion, {}, {})
     standing.t += SETTINGS.recovery.lift_time
     standing.motion.contacts["left_sole"] = before
     assert standing.look(2 * DT, 10.0, 0.0) is before
@@ -129,8 +129,8 @@ def test_what_has_lifted_stays_there_by_itself_and_comes_down_at_the_speed_of_a_
     assert steady.acceleration() == pytest.approx(0.0, abs=1e-3)
 
 
-@pytest.mark.parametrize(("height", "lifted"), [(RISEN - 5e-4, False), (RISEN + 5e-4, True)])
+@pytest.mark.parametrize(("height", "lifted"), [(LIFT_OFF_HEIGHT_M - 5e-4, False), (LIFT_OFF_HEIGHT_M + 5e-4, True)])
 def test_what_has_risen_without_load_is_set_down_though_nothing_is_asked_of_it(height, lifted):
     standing = Standing(height=height)
-    assert standing.look(2 * SETTINGS.recovery.lift_time, 0.0, 0.0).lifted == lifted
-    assert not Standing(height=height).look(2 * SETTINGS.recovery.lift_time, 0.0, 5.0).lifted  # it bears something
+    assert standing.look(2 * SETTINGS.recovery.lift_time, 0.0, 0.0).is_lifted == lifted
+    assert not Standing(height=height).look(2 * SETTINGS.recovery.lift_time, 0.0, 5.0).is_lifted  # it bears something

@@ -164,4 +164,4 @@ def test_toes_that_follow_a_knee_are_announced():
         ("add", "foot", ["leg_knee", "leg_toe", "leg_ball", "foot"]),
     )
     lifts = [phase for phase in phases_of(plan) if phase.name.startswith("lift")]
-    assert [[c.patch for c in lift.coming] for lift in lifts] == [["leg_toe", "leg_ball"], ["leg_ball"], [], []]
+    assert [[c.patch for c in lift.next_contacts] for lift in lifts] == [["leg_toe", "leg_ball"], ["leg_ball"], [], []]

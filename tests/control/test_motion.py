@@ -8,7 +8,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from mcplan.control.arrival import Arrivals
-from mcplan.control.controller import ARM, WholeBodyController
+from mcplan.control.controller import ROTATION_LEVER_M, WholeBodyController
 from mcplan.control.criteria import Measurement, criterion_of
 from mcplan.control.motion import Motion
 from mcplan.control.phases import (
@@ -29,9 +29,9 @@ from mcplan.control.phases import (
     Unload,
     height_over,
 )
-from mcplan.control.watches import FELT
+from mcplan.control.watches import TOUCH_FRACTION
 from mcplan.errors import SimulationFailed
-from mcplan.motion.posture import PostureTrajectory
+from mcplan.motion.spline import PostureSpline
 from mcplan.motion.time_parameterization import TimeParameterization
 from mcplan.planning.timing.touchdown import touchdown_speed
 from mcplan.planning.transition.finder import TransitionFinder
@@ -71,14 +71,14 @@ def standing(robot):
 def test_what_a_new_contact_may_carry_rises_smoothly_from_what_it_carries(robot, standing):
     standing.contacts.clear()
     standing.limbs["left_sole"] = standing.targets["left_sole"] = None
-    standing.sought.add("left_sole")
+    standing.descending_patches.add("left_sole")
     standing.close(sole(robot, "left_sole", 0.095, max_force=300.0), 2.0, 0.5, 20.0)
     limit = standing.contacts["left_sole"].limit
     assert [limit.value(t) for t in (1.0, 2.0, 2.25, 2.5, 9.0)] == pytest.approx([20, 20, 160, 300, 300])
     assert np.all(np.diff([limit.value(t) for t in np.linspace(2.0, 2.5, 50)]) > 0.0)
     assert not standing.limbs
     assert not standing.targets
-    assert not standing.sought
+    assert not standing.descending_patches
 
 
 def test_a_contact_may_carry_a_part_of_its_limit_and_no_more_than_twice_the_weight(robot):
@@ -94,7 +94,7 @@ def test_with_objects_that_it_handles_it_may_carry_twice_the_weight_of_these_too
     box = FreeObject("box", Box((0.2, 0.2, 0.2)), np.eye(3), np.array([1.0, 0.0, 0.1]), 300.0, 0.4)
     for handled in (0.0, 30.0):  # what only stands there does not count
         scene = replace(FLOOR, objects=(box,))
-        motion = Motion(robot, scene, SETTINGS, robot.posture("half_sitting"), handled=handled)
+        motion = Motion(robot, scene, SETTINGS, robot.posture("half_sitting"), object_mass=handled)
         motion.close(sole(robot, "left_sole", 0.095), 0.0, 0.0)
         assert motion.contacts["left_sole"].full == pytest.approx(2 * (robot.mass + handled) * 9.81)
 
@@ -111,19 +111,19 @@ def test_grips_are_relied_on_as_far_as_a_quick_motion_does_and_a_quarter_of_the_
     """More at once, less gradually."""
     settings = ControlSettings(pace={"force": 0.5}, contact={"force_fraction": 0.9}, timing={"load_time": 0.2})
     motion = Motion(robot, FLOOR, settings, robot.posture("half_sitting"))
-    assert motion.grips(0.0) == 0.9
-    motion.rely(1.0, 1.0)
-    assert [motion.grips(t) for t in (1.0, 1.1, 1.2, 9.0)] == pytest.approx([0.9, 0.75, 0.6, 0.6])
-    motion.rely(0.5, 10.0)
-    assert motion.grips(10.0) == pytest.approx(0.7 + 0.25 * 0.2)
-    motion.rely(None, 11.0)
-    assert motion.grips(11.0) == 0.9
+    assert motion.grip_share(0.0) == 0.9
+    motion.set_force_reserve(1.0, 1.0)
+    assert [motion.grip_share(t) for t in (1.0, 1.1, 1.2, 9.0)] == pytest.approx([0.9, 0.75, 0.6, 0.6])
+    motion.set_force_reserve(0.5, 10.0)
+    assert motion.grip_share(10.0) == pytest.approx(0.7 + 0.25 * 0.2)
+    motion.set_force_reserve(None, 11.0)
+    assert motion.grip_share(11.0) == 0.9
 
 
 def test_at_a_slow_pace_grips_are_relied_on_as_settings_say(robot):
     motion = Motion(robot, FLOOR, ControlSettings(contact={"force_fraction": 0.8}), robot.posture("half_sitting"))
-    motion.rely(None, 1.0)
-    assert motion.grips(1.0) == motion.grips(5.0) == 0.8
+    motion.set_force_reserve(None, 1.0)
+    assert motion.grip_share(1.0) == motion.grip_share(5.0) == 0.8
 
 
 def now(**values):
@@ -175,9 +175,9 @@ def test_a_foot_whose_unloading_is_called_off_bears_as_before(robot, standing):
     standing.close(make_contact(robot, FLOOR, place), 0.0, 0.0)
     left, toe = standing.contacts["left_sole"], standing.contacts["left_toe"]
     standing.unload("left_sole", 1.0, 0.4, 300.0)
-    assert (left.leaving, toe.limit.value(2.0)) == (True, toe.full)
+    assert (left.is_unloading, toe.limit.value(2.0)) == (True, toe.full)
     standing.reload(1.2, 0.5)
-    assert not any(loaded.leaving for loaded in standing.contacts.values())
+    assert not any(loaded.is_unloading for loaded in standing.contacts.values())
     assert [left.limit.value(t) for t in (1.2, 9.0)] == pytest.approx([150.0, left.full])
     assert toe.limit.value(9.0) == 0.0
     before = left.limit
@@ -233,7 +233,7 @@ def test_the_slowest_bound_sets_the_time_of_a_shift_and_is_reached(robot, standi
     q, contacts = shifted(robot, **goal), [loaded.contact for loaded in standing.contacts.values()]
     model = TransitionFinder(robot, FLOOR, ControlSettings(timing={key: bound})).durations
     duration = model.straight(robot.posture("half_sitting"), q, contacts)
-    posture = PostureTrajectory(robot.posture("half_sitting"), q, duration)
+    posture = PostureSpline.to_rest(robot.posture("half_sitting"), q, duration)
     most = max(speed(posture.sample(t).v) for t in np.linspace(0, duration, 801))
     assert most == pytest.approx(bound, rel=1e-3)
 
@@ -269,7 +269,7 @@ AT_REST = {"error": {"com": 0.0, "box": 0.0, "foot": 0.0}, "speed": {"com": 0.0,
 def ended(phase, settings, elapsed, duration=1.0, **measured):
     """Return what ends a phase whose references take ``duration`` s."""
     seen = {kind: AT_REST.get(kind, {}) | measured.get(kind, {}) for kind in ("error", "speed", "force")}
-    return criterion_of(phase.until(settings), duration).met(Measurement(elapsed, **seen))
+    return criterion_of(phase.until(settings), duration).evaluate(Measurement(elapsed, **seen))
 
 
 FOOT = SimpleNamespace(patch="foot", kind="surface")
@@ -281,7 +281,7 @@ ENDS = {
     ),
     "unload": (Unload(0, "foot"), {"force": {"foot": S.contact.release_force}}),
     "unload while the body arrives": (
-        Unload(0, "foot", arriving=True),
+        Unload(0, "foot", ends_shift=True),
         {"force": {"foot": S.contact.release_force}, **SETTLED},
     ),
     "approach": (
@@ -327,22 +327,22 @@ def test_where_touch_is_felt_a_force_that_lasts_ends_the_approach_and_the_place_
     force = {"foot": settings.contact.touch_force}
     above = {"foot": 1.01 * TOUCH_ERROR_M["compliant"]}
     less = {"foot": settings.contact.touch_force - 0.1}
-    assert criterion.met(Measurement(1.5, force=less, height=above, **AT_REST)) == ""
-    assert criterion.met(Measurement(1.6, force=force)) == ""
-    assert criterion.met(Measurement(1.6 + TOUCH_TIME_S, force=force)) == "force foot"
+    assert criterion.evaluate(Measurement(1.5, force=less, height=above, **AT_REST)) == ""
+    assert criterion.evaluate(Measurement(1.6, force=force)) == ""
+    assert criterion.evaluate(Measurement(1.6 + TOUCH_TIME_S, force=force)) == "force foot"
 
 
 @pytest.mark.parametrize("short", ["force", "height", "speed", "time"])
 def test_what_lies_at_rest_in_its_place_touches_with_a_part_of_the_force(short):
     settings = ControlSettings().under("contact")
     place = {"height": TOUCH_ERROR_M["compliant"], "speed": TOUCH_SPEED_M_S["compliant"]}
-    values = {"force": FELT * settings.contact.touch_force, **place}
+    values = {"force": TOUCH_FRACTION * settings.contact.touch_force, **place}
     at = {kind: (1.01 if kind == "force" else 0.99) * value for kind, value in values.items()}
 
     def ends(begin, **measured):
         criterion = criterion_of(Approach(0, FOOT).until(settings), 1.0)
         seen = {kind: {"foot": value} for kind, value in (at | measured).items()}
-        return [criterion.met(Measurement(begin + t, **seen)) for t in (0.0, TOUCH_TIME_S)]
+        return [criterion.evaluate(Measurement(begin + t, **seen)) for t in (0.0, TOUCH_TIME_S)]
 
     assert ends(1.5) == ["", "time and speed foot and above foot and force foot"]
     off = {} if short == "time" else {short: (0.99 if short == "force" else 1.01) * values[short]}
@@ -359,7 +359,7 @@ def test_a_patch_comes_down_as_quickly_as_the_reserve_that_its_motion_keeps_lets
     arrivals, found, old = Arrivals(robot, settings), [], segment.law
     for kept in (1.0, 0.0):
         law = TimeParameterization(old.times, old.path, old.rate, old.change, kept)
-        found.append(arrivals.of(replace(course), course.target, replace(segment, law=law)).speed)
+        found.append(arrivals.get(replace(course), course.target, replace(segment, law=law)).speed)
         most, q, closed = settings.timing.descent_speed, segment.q[-1], segment.contacts
         assert found[-1] == touchdown_speed(robot, q, closed, course.target, settings.pace, most, kept)
     assert settings.timing.descent_speed == 3.0
@@ -389,7 +389,7 @@ def test_errors_and_speeds_of_a_patch_count_its_turn_with_an_arm():
     )  # fmt: skip
     made.motion, made._t, made._nv = SimpleNamespace(com=path, limbs={"hand": path}, objects={}), 0.0, 8
     assert made._error("com") == pytest.approx(0.3)
-    assert made._error("hand") == pytest.approx(np.hypot(0.05, ARM * 0.3))
+    assert made._error("hand") == pytest.approx(np.hypot(0.05, ROTATION_LEVER_M * 0.3))
     assert made._speed("com") == pytest.approx(0.2)
     assert made._speed("joints") == pytest.approx(0.7)
-    assert made._speed("hand") == pytest.approx(np.hypot(0.5, ARM * 2.0))
+    assert made._speed("hand") == pytest.approx(np.hypot(0.5, ROTATION_LEVER_M * 2.0))

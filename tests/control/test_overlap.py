@@ -55,27 +55,27 @@ def test_a_contact_is_unloaded_while_the_centre_of_mass_slows_down(fast, run):
 def test_without_a_law_each_waits_for_the_other():
     slow = phases_of(shared.planned("step", control__pace="slow"))
     shifts = [phase for phase in slow if isinstance(phase, Shift)]
-    assert not any(phase.unloads for phase in shifts)
-    assert not any(phase.arriving for phase in slow if isinstance(phase, Unload))
-    assert not any(phase.shifts for phase in slow if isinstance(phase, Load))
+    assert not any(phase.overlaps_unloading for phase in shifts)
+    assert not any(phase.ends_shift for phase in slow if isinstance(phase, Unload))
+    assert not any(phase.precedes_shift for phase in slow if isinstance(phase, Load))
 
 
 def test_with_laws_what_follows_says_what_overlaps(fast):
     phases = phases_of(fast)
     for before, after in pairwise(phases):
         if isinstance(before, Shift):
-            assert before.unloads == isinstance(after, Unload)
+            assert before.overlaps_unloading == isinstance(after, Unload)
         if isinstance(after, Unload):
-            assert after.arriving
+            assert after.ends_shift
         if isinstance(before, Load):
-            assert before.shifts == isinstance(after, Shift)
+            assert before.precedes_shift == isinstance(after, Shift)
 
 
 def test_a_ramp_that_nothing_else_waits_for_is_waited_for():
     """Of another patch that lifts next, or at the end."""
     motion = SimpleNamespace(settings=ControlSettings(timing={"load_time": 0.05, "unload_time": 0.1}), posture=None)
     assert Load(1, "foot").enter(motion, 2.0, None) == 0.05
-    assert Load(1, "foot", shifts=True).enter(motion, 2.0, None) == 0.0
+    assert Load(1, "foot", precedes_shift=True).enter(motion, 2.0, None) == 0.0
 
 
 def test_no_motion_is_quicker_than_forces_build_up_turn_and_vanish(fast):

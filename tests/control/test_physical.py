@@ -75,7 +75,7 @@ def test_contact_points_are_drawn_in_by_the_margin_and_keep_their_middle():
 def touched_at(forces, step=0.001):
     """When a series of forces counts as touch; None: it never does."""
     touch = criterion_of(Until(force="foot", above=20.0, altogether=0.003), 0.0)
-    labels = [touch.met(Measurement(step * k, force={"foot": force})) for k, force in enumerate(forces)]
+    labels = [touch.evaluate(Measurement(step * k, force={"foot": force})) for k, force in enumerate(forces)]
     return next((k for k, label in enumerate(labels) if label), None)
 
 
@@ -163,7 +163,7 @@ def test_what_has_met_its_support_is_not_held_to_the_velocity_that_it_had():
         impedance = JointImpedance(0.0, 20.0, 0.05, np.array([150.0]), np.full(1, 1e3), 1e-3)
         impedance.torque(zero, one, zero, zero)
         if reset:
-            impedance.meet(zero)
+            impedance.reset_velocity(zero)
         return impedance.torque(zero, zero, zero, zero)[0]
 
     assert after_an_impact(True) == pytest.approx(0.0, abs=1e-9)

@@ -114,18 +114,18 @@ def test_each_criterion_holds_within_its_bound():
         ({"over": "foot", "below": 0.02}, {"over": "hand", "below": 9.0}),
     ):
         yes, no = Until(**met), Until(**missed)
-        assert criterion_of(yes, 0.4).met(at) in labels_of(yes)
-        assert not criterion_of(no, 0.4).met(at)
+        assert criterion_of(yes, 0.4).evaluate(at) in labels_of(yes)
+        assert not criterion_of(no, 0.4).evaluate(at)
         both, either = Until(all=(yes, no)), Until(any=(no, Until(all=(yes, yes), label="mine")))
-        assert not criterion_of(both, 0.4).met(at)
-        assert criterion_of(either, 0.4).met(at) == "mine"
+        assert not criterion_of(both, 0.4).evaluate(at)
+        assert criterion_of(either, 0.4).evaluate(at) == "mine"
         assert labels_of(either) == {"mine", *labels_of(no)}
     both = Until(all=[Until(finished=0.0), Until(any=[Until(force="left_sole", above=30.0), Until(timeout=2.0)])])
     assert labels_of(both) == {"time and force left_sole", "time and timeout"}
     forces = [20, 20, 5, 20, 20, 20]
     for how, first in (("lasting", 5), ("altogether", 4)):
         held = criterion_of(Until(force="hand", above=10, **{how: 0.2}), 0.0)
-        seen = [bool(held.met(Measurement(0.1 * k, force={"hand": f}))) for k, f in enumerate(forces)]
+        seen = [bool(held.evaluate(Measurement(0.1 * k, force={"hand": f}))) for k, f in enumerate(forces)]
         assert seen == [k >= first for k in range(len(forces))]
 
 
@@ -276,7 +276,7 @@ def test_states_that_the_plan_lacks_are_reported_with_their_line(tmp_path, plan,
 def test_every_phase_of_a_plan_has_a_verb_that_scenarios_know_and_a_description():
     kinds = [kind for kind in vars(phase_module).values() if isinstance(kind, type) and issubclass(kind, Phase)]
     assert {kind.verb for kind in kinds if kind.verb} | {"slide", "carry"} == set(VERBS)
-    assert all(kind.does for kind in kinds if kind.verb)
+    assert all(kind.effect for kind in kinds if kind.verb)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from mcplan.control.command import LoadedContact, Ramp
-from mcplan.control.watches import LEAST, LESS, SlipWatch
+from mcplan.control.watches import MAX_FRICTION_FACTOR, MIN_FRICTION_FACTOR, SlipDetector
 from mcplan.scene.contact import Contact
 from mcplan.settings.control import ControlSettings
 
@@ -30,7 +30,7 @@ class Watched:
         )  # fmt: skip
         self.contacts = {"sole": LoadedContact(contact, Ramp(0.0, 500.0, 0.0, 0.0), 500.0)}
         self.notices, self.R = [], R
-        self.watch, self.t = SlipWatch(SETTINGS), 0.0
+        self.watch, self.t = SlipDetector(SETTINGS), 0.0
 
     def note(self, t, text, bodies):
         self.notices.append((text, bodies))
@@ -39,7 +39,7 @@ class Watched:
         frame = SimpleNamespace(R=self.R, p=np.array([self.t, 0.0, 0.0]), velocity=np.array(velocity, float))
         terms = SimpleNamespace(frame=lambda name: frame)
         for _ in range(round(seconds / DT)):
-            self.watch.look(self.t, terms, self, {"sole": np.r_[force, 0.0, 0.0, 0.0]})
+            self.watch.update(self.t, terms, self, {"sole": np.r_[force, 0.0, 0.0, 0.0]})
             self.t += DT
         return self.contacts["sole"]
 
@@ -58,9 +58,9 @@ def test_a_slide_shows_the_friction_and_where_the_patch_is_held_from_then_on():
 def test_a_slide_below_the_friction_believed_in_takes_a_part_of_it_and_never_all():
     watched = Watched()
     loaded = watched.run(SETTINGS.recovery.slip_time + 2 * DT, [0.1, 0.0, 0.0, 0.0, 0.0, 0.0], (160.0, 0.0, 200.0))
-    assert loaded.friction == pytest.approx(LESS * 0.8)
+    assert loaded.friction == pytest.approx(MAX_FRICTION_FACTOR * 0.8)
     loaded = watched.run(1.0, [0.1, 0.0, 0.0, 0.0, 0.0, 0.0], (0.0, 0.0, 200.0))
-    assert loaded.friction == pytest.approx(LEAST * 0.8)
+    assert loaded.friction == pytest.approx(MIN_FRICTION_FACTOR * 0.8)
 
 
 def test_the_normal_of_a_contact_on_an_object_turns_with_it():
@@ -79,7 +79,7 @@ def test_the_time_of_a_slide_restarts_when_a_contact_has_been_open():
     loaded = watched.run(3 * DT, sliding, force)
     del watched.contacts["sole"]
     watched.t += 0.4
-    watched.watch.look(watched.t, None, watched, {})
+    watched.watch.update(watched.t, None, watched, {})
     watched.contacts["sole"] = loaded
     assert watched.run(DT, sliding, force) is loaded
     assert watched.notices == []

@@ -10,7 +10,7 @@ import yaml
 from mcplan.control.motion import Motion
 from mcplan.control.phases import Approach, Lift, Load, Retract, Settle, Shift, Stand, Swing, Unload
 from mcplan.control.program import State
-from mcplan.control.stepping import ASTRAY, LOST, Lean, Regain, Restore, StepBack, StepOut, Stepping
+from mcplan.control.stepping import MAX_FOOT_OFFSET_M, MAX_OUTSIDE_M, Lean, Regain, Restore, StepBack, StepOut, Stepping
 from mcplan.core.rigid_body.tree import GRAVITY
 from mcplan.errors import SimulationFailed
 from mcplan.planning import plan_file
@@ -64,7 +64,7 @@ class Standing:
     def divert(self, *phases, index=0):
         states = tuple(State(phase) for phase in phases)
         machine = SimpleNamespace(states=states, index=index, phase=phases[index])
-        return self.stepping.look(0.0, self.terms, self.motion, machine)
+        return self.stepping.update(0.0, self.terms, self.motion, machine)
 
     def look(self, phase=None):
         other = self.divert(phase or Stand(0))
@@ -107,7 +107,7 @@ def test_the_robot_steps_out_only_once_its_capture_point_is_well_outside_its_fee
         robot = Standing((speed, 0.0, 0.0))
         depths.append((robot.depth, bool(robot.look())))
     spun = 0.01  # moved without a turn the body has some angular momentum all the same
-    assert all(stepped == (depth < -LOST) for depth, stepped in depths if abs(depth + LOST) > spun)
+    assert all(stepped == (depth < -MAX_OUTSIDE_M) for depth, stepped in depths if abs(depth + MAX_OUTSIDE_M) > spun)
     assert {stepped for _, stepped in depths} == {False, True}
 
 
@@ -116,7 +116,7 @@ def test_a_step_goes_where_the_capture_point_will_be_and_leaves_it_room(velocity
     step, *back = Standing(velocity).look()
     assert isinstance(step, StepOut)
     assert list(map(type, back)) == [Regain, Restore]
-    assert step.step.room > 0.0
+    assert step.step.depth > 0.0
     old = ROBOT.frame_pose(ROBOT.posture("half_sitting"), step.step.contact.patch)[:2, 3]
     assert (step.step.contact.p[:2] - old) @ velocity[:2] > 0.1
 
@@ -189,7 +189,7 @@ def test_after_a_step_the_plan_goes_on_from_where_its_feet_stand(here, stance, o
     other = Standing((0.7, 0.0, 0.0)).divert(*STEP, index=here)
     assert [type(phase) for phase in other.phases] == [StepOut, Regain, Restore]
     assert other.phases[-1].stance == stance
-    assert other.onward == onward
+    assert other.successor == onward
 
 
 HAND = SimpleNamespace(**{**vars(CONTACT), "patch": "left_hand"})
@@ -201,12 +201,12 @@ REGRASP = [Shift(1, None), Unload(1, "right_hand"), Retract(1, "right_hand", Non
 def test_an_interrupted_hand_motion_starts_again_after_a_step(here):
     other = Standing((0.7, 0.0, 0.0)).divert(*REACH, index=here)
     assert [type(phase) for phase in other.phases] == [StepOut, Regain, Restore]
-    assert (other.phases[-1].stance, other.onward) == (0, 1)
+    assert (other.phases[-1].stance, other.successor) == (0, 1)
 
 
 def test_after_a_hand_has_let_go_a_step_leads_to_the_stance_without_it():
     other = Standing((0.7, 0.0, 0.0)).divert(*REGRASP, index=2)
-    assert (other.phases[-1].stance, other.onward) == (1, 3)
+    assert (other.phases[-1].stance, other.successor) == (1, 3)
 
 
 def test_a_foot_that_was_to_be_lifted_bears_again_when_the_other_steps_and_a_hand_motion_is_stopped():
@@ -215,13 +215,13 @@ def test_a_foot_that_was_to_be_lifted_bears_again_when_the_other_steps_and_a_han
     stays = next(patch for patch in SOLES if patch != step.step.contact.patch)
     motion.unload(stays, -0.2, 0.1, 300.0)
     assert motion.contacts[stays].limit.value(0.0) == 0.0
-    motion.limbs["left_hand"] = motion._hold((np.eye(3), np.zeros(3)), 0.0)
+    motion.limbs["left_hand"] = motion._hold_pose((np.eye(3), np.zeros(3)), 0.0)
     motion.targets["left_hand"] = HAND
-    motion.sought.add("left_hand")
+    motion.descending_patches.add("left_hand")
     now = SimpleNamespace(pose=lambda patch: (robot.terms.frame(patch).R, robot.terms.frame(patch).p))
     step.enter(motion, 0.0, now)
     assert motion.contacts[stays].limit.value(0.1) == motion.contacts[stays].full
-    assert set(motion.targets) == set(motion.limbs) == motion.sought == {step.step.contact.patch}
+    assert set(motion.targets) == set(motion.limbs) == motion.descending_patches == {step.step.contact.patch}
 
 
 def test_no_step_goes_onto_a_free_object():
@@ -240,11 +240,11 @@ def test_a_foot_without_a_support_ends_the_recovery():
 def test_a_step_during_the_return_leads_to_where_the_return_continues(here):
     other = Standing((0.7, 0.0, 0.0)).divert(*BACK, index=here)
     assert [type(phase) for phase in other.phases] == [StepOut, Regain]
-    assert other.onward == 3
+    assert other.successor == 3
 
 
 def test_feet_that_are_not_where_the_plan_has_them_step_back_and_are_given_up_when_they_do_not_come():
-    robot = Standing(np.zeros(3), moved=0.5 * ASTRAY)
+    robot = Standing(np.zeros(3), moved=0.5 * MAX_FOOT_OFFSET_M)
     assert robot.look(Restore(1, None)) == []
     robot = Standing(np.zeros(3), moved=0.2)
     for _ in range(4):

@@ -7,7 +7,7 @@ import pytest
 
 from mcplan.control.handled import HandledObjects
 from mcplan.control.motion import Motion
-from mcplan.control.task_set import RETURN, TaskSet
+from mcplan.control.task_set import STIFFNESS_RETURN_S, TaskSet
 from mcplan.robot.robot_file import load_robot
 from mcplan.robot.terms import Terms
 from mcplan.scene.environment import Environment, Surface
@@ -58,8 +58,8 @@ def test_a_drift_that_no_motion_undoes_leaves_the_program_with_a_solution_and_co
     assert spreading() == pytest.approx(0.0, abs=1e-6)
     apart(1e-3)
     full = 1e-3 * settings.gains.contact_kp
-    first, *_, last = [spreading() for _ in range(round(0.5 * RETURN / DT))]
+    first, *_, last = [spreading() for _ in range(round(0.5 * STIFFNESS_RETURN_S / DT))]
     assert 0.0 <= first < 0.02 * full
     assert last == pytest.approx(0.5 * full, rel=0.05)
-    after = [spreading() for _ in range(round(0.6 * RETURN / DT))]
+    after = [spreading() for _ in range(round(0.6 * STIFFNESS_RETURN_S / DT))]
     assert after[-1] == pytest.approx(full, rel=1e-3)

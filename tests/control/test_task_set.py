@@ -8,10 +8,15 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from mcplan.control.motion import Motion
-from mcplan.control.task_set import HURRY, LOOSE, POSTURE_INERTIA_KG_M2, RETURN, TaskSet
+from mcplan.control.task_set import (
+    AIR_ORIENTATION_WEIGHT,
+    POSTURE_INERTIA_KG_M2,
+    STIFFNESS_RETURN_S,
+    TORQUE_RATE_FACTOR,
+    TaskSet,
+)
 from mcplan.motion.limb_path import LimbPath
-from mcplan.motion.posture import PostureTrajectory
-from mcplan.motion.quintic import Quintic
+from mcplan.motion.spline import PostureSpline, Spline
 from mcplan.robot.robot_file import load_robot
 from mcplan.robot.terms import Terms
 from mcplan.settings.control import ControlSettings
@@ -36,8 +41,8 @@ def test_tasks_follow_the_references_of_the_time(robot):
     end[3:7] = Rotation.from_euler("z", 0.4).as_quat(scalar_first=True)
     limb = LimbPath((np.eye(3), np.zeros(3)), (TILT, np.ones(3)), np.zeros(3), np.zeros(3), tightness=(0.0, 1.0))
     motion = SimpleNamespace(
-        com=Quintic(rng.normal(size=3), rng.normal(size=3), 2.0), posture=PostureTrajectory(q, end, 2.0),
-        limbs={"left_hand": limb}, spin=None,
+        com=Spline.to_rest(rng.normal(size=3), rng.normal(size=3), 2.0), posture=PostureSpline.to_rest(q, end, 2.0),
+        limbs={"left_hand": limb}, angular_momentum=None,
     )  # fmt: skip
     tasks = tasks_of(robot, settings)
     for t in (0.5, 1.3):
@@ -59,7 +64,7 @@ def test_tasks_follow_the_references_of_the_time(robot):
         assert task.velocity == pytest.approx(hand.velocity)
         assert task.acceleration == pytest.approx(hand.acceleration)
         # in the air the orientation has little weight, in contact as much as the position
-        assert task.weight == pytest.approx([300.0] * 3 + [300.0 * LOOSE ** (1 - hand.tightness)] * 3)
+        assert task.weight == pytest.approx([300.0] * 3 + [300.0 * AIR_ORIENTATION_WEIGHT ** (1 - hand.tightness)] * 3)
 
 
 def test_gains_of_a_state_hold_as_long_as_it_and_damping_is_critical(robot):
@@ -69,7 +74,7 @@ def test_gains_of_a_state_hold_as_long_as_it_and_damping_is_critical(robot):
     tasks = tasks_of(robot, settings)
     plain = tasks.posture.weight.copy()
     motion = Motion(robot, SCENE, settings, robot.posture("half_sitting"))
-    motion.limbs["left_hand"] = motion._hold((np.eye(3), np.zeros(3)), 0.0)
+    motion.limbs["left_hand"] = motion._hold_pose((np.eye(3), np.zeros(3)), 0.0)
     tasks._update_references(0.0, motion)
     tasks._apply_gains(
         {
@@ -121,10 +126,11 @@ def test_joints_that_move_much_count_in_proportion_in_the_posture(robot):
 
 
 @pytest.mark.parametrize(
-    ("pace", "braking"), [(None, QPSettings.braking), ({"acceleration": 25.0}, 25.0), ({"acceleration": 1e4}, 500.0)]
+    ("pace", "braking"),
+    [(None, QPSettings.limit_deceleration), ({"acceleration": 25.0}, 25.0), ({"acceleration": 1e4}, 500.0)],
 )
 def test_joints_near_their_limits_brake_as_hard_as_the_pace_lets_them(robot, pace, braking):
-    assert tasks_of(robot, ControlSettings(pace=pace)).pool.settings.braking == braking
+    assert tasks_of(robot, ControlSettings(pace=pace)).pool.settings.limit_deceleration == braking
 
 
 def test_of_a_motion_as_much_preload_is_asked_for_as_it_keeps(robot):
@@ -134,12 +140,12 @@ def test_of_a_motion_as_much_preload_is_asked_for_as_it_keeps(robot):
     def least(t):
         """What the left sole is to bear at least."""
         tasks.solve(t, terms, motion)
-        return tasks.held._held["left_sole"].constraint.preload
+        return tasks.held._closed_contacts["left_sole"].constraint.preload
 
     assert least(0.0) == 0.0
-    motion.rely(0.5, 0.0)
+    motion.set_force_reserve(0.5, 0.0)
     assert least(0.2) == pytest.approx(0.5 * settings.contact.preload_force)
-    motion.rely(None, 0.2)
+    motion.set_force_reserve(None, 0.2)
     assert least(0.4) == 0.0
 
 
@@ -157,9 +163,9 @@ def leaning(robot, preload, away):
         pace="fast", contact={"model": "compliant", "preload_force": preload}, gains={"torque_rate": 0.0}
     )
     (motion, terms), tasks = standing_at(robot, settings), tasks_of(robot, settings)
-    motion.rely(1.0, -10.0)
+    motion.set_force_reserve(1.0, -10.0)
     there = terms.com - [away, 0.0, 0.0]
-    motion.com = Quintic(there, there, 1.0)
+    motion.com = Spline.to_rest(there, there, 1.0)
     solution = tasks.solve(0.0, terms, motion)
     return tasks, motion, terms, solution
 
@@ -182,10 +188,15 @@ def test_the_price_of_preloads_is_what_the_program_would_cost_less_with_less_of_
 def test_balance_comes_before_preloads_that_disturb_it(robot, preload, away, first):
     tasks, motion, terms, solution = leaning(robot, preload, away)
     assert tasks.put_balance_first(0.3, terms, solution) == first
-    for t, share in ((0.3, 0.0), (0.3 + RETURN, 0.0), (0.3 + 1.5 * RETURN, 0.5), (0.3 + 2 * RETURN, 1.0)):
+    for t, share in (
+        (0.3, 0.0),
+        (0.3 + STIFFNESS_RETURN_S, 0.0),
+        (0.3 + 1.5 * STIFFNESS_RETURN_S, 0.5),
+        (0.3 + 2 * STIFFNESS_RETURN_S, 1.0),
+    ):
         tasks.solve(t, terms, motion)
         expected = preload * (share if first else 1.0)
-        assert tasks.held._held["left_sole"].constraint.preload == pytest.approx(expected)
+        assert tasks.held._closed_contacts["left_sole"].constraint.preload == pytest.approx(expected)
 
 
 def standing_at(robot, settings):
@@ -216,18 +227,20 @@ def test_torques_jump_only_where_what_is_unsteady_or_has_no_other_solution_asks_
     jump, step = after(last, steady=False), 1e-3 * settings.gains.torque_rate
     assert np.abs(jump - last).max() > 4 * step
     assert np.abs(after(last) - last).max() == pytest.approx(step, abs=1e-5)
-    assert tasks._near.step == pytest.approx(np.full(robot.n, step))
+    assert tasks._torque_band.step == pytest.approx(np.full(robot.n, step))
     np.testing.assert_allclose(after(last + 300.0), jump, atol=1e-6)  # from there no torque within reach holds it
-    assert tasks._near is None
+    assert tasks._torque_band is None
     low, high = 0.0, 300.0  # so far off torques within reach hold it, and not
     while high - low > 0.1 * step:
         middle = 0.5 * (low + high)
         after(last + middle)
-        low, high = (middle, high) if tasks._near and tasks._near.step.max() < 1.01 * step else (low, middle)
+        low, high = (
+            (middle, high) if tasks._torque_band and tasks._torque_band.step.max() < 1.01 * step else (low, middle)
+        )
     torque = last + high + 0.1 * step  # a little is wanting
-    assert np.abs(after(torque) - torque).max() <= HURRY * step + 1e-6
-    assert tasks._near.step == pytest.approx(np.full(robot.n, HURRY * step))
+    assert np.abs(after(torque) - torque).max() <= TORQUE_RATE_FACTOR * step + 1e-6
+    assert tasks._torque_band.step == pytest.approx(np.full(robot.n, TORQUE_RATE_FACTOR * step))
     free = tasks_of(robot, ControlSettings(gains={"torque_rate": 0.0}))
     for _ in range(2):
         free.solve(0.0, terms, motion)
-        assert free._near is None
+        assert free._torque_band is None

@@ -8,7 +8,7 @@ import pytest
 
 from mcplan.collision.model import CollisionModel
 from mcplan.control import stepping
-from mcplan.control.task_set import HURRY
+from mcplan.control.task_set import TORQUE_RATE_FACTOR
 from mcplan.sim.simulate import Simulation
 from mcplan.whole_body.contact import ContactConstraint
 from mcplan.whole_body.whole_body import WholeBodyQP
@@ -93,4 +93,6 @@ def test_torques_jump_nowhere_but_where_a_patch_touches(physics):
     step = run.dt * run.scenario.control_in(physics).gains.torque_rate
     for k in np.flatnonzero(touched):  # the controller knows some ticks later
         touched[k : k + 10] = True
-    assert step - 1e-5 < jumps[~touched].max() < HURRY * step + 1e-5  # there are ticks that would go farther
+    assert (
+        step - 1e-5 < jumps[~touched].max() < TORQUE_RATE_FACTOR * step + 1e-5
+    )  # there are ticks that would go farther

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from mcplan.motion.limb_path import PosturePath, Timing
-from mcplan.motion.posture import PostureTrajectory
+from mcplan.motion.spline import PostureSpline
 from mcplan.robot.robot_file import load_robot
 
 LIFT, APPROACH = np.array([0.0, 0.0, 0.05]), np.array([-0.03, 0.0, 0.04])
@@ -18,7 +18,7 @@ def path(robot, request):
     timing = Timing(share=request.param)
     start = robot.posture("half_sitting")
     end = robot.integrate(start, 0.15 * np.random.default_rng(2).uniform(-1, 1, robot.nv), 1.0)
-    posture = PostureTrajectory(start, end, 1.5, start_time=1.2)
+    posture = PostureSpline.to_rest(start, end, 1.5, start_time=1.2)
     X0, X1 = robot.frame_pose(start, "right_hand"), robot.frame_pose(end, "right_hand")
     goal = X1[:3, :3], X1[:3, 3] + 1e-3
     return (

@@ -1,14 +1,14 @@
 import numpy as np
 import pytest
 
-from mcplan.motion.quintic import Quintic, minimum_jerk
+from mcplan.motion.spline import Spline, minimum_jerk
 
 
 @pytest.fixture(params=range(5))
 def quintic(request):
     rng = np.random.default_rng(request.param)
     x0, x1, v0, a0 = rng.normal(size=(4, 3))
-    return Quintic(x0, x1, rng.uniform(0.2, 3.0), v0, a0, start_time=rng.normal()), (x0, x1, v0, a0)
+    return Spline.to_rest(x0, x1, rng.uniform(0.2, 3.0), v0, a0, start_time=rng.normal()), (x0, x1, v0, a0)
 
 
 def test_it_leaves_the_given_state_and_comes_to_rest_at_the_end(quintic):
@@ -36,7 +36,7 @@ def test_its_derivatives_are_those_of_its_value(quintic):
 
 
 def test_from_rest_it_is_minimum_jerk():
-    trajectory = Quintic(np.zeros(1), np.array([2.0]), 3.0)
+    trajectory = Spline.to_rest(np.zeros(1), np.array([2.0]), 3.0)
     for s in np.linspace(-0.2, 1.2, 15):
         value, slope, curvature = minimum_jerk(s)
         got = trajectory.sample(3.0 * s)

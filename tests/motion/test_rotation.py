@@ -3,9 +3,9 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from mcplan.core.algebra.minimum_jerk import turn
-from mcplan.motion.limb_path import PatchTurn
-from mcplan.motion.posture import PostureTrajectory
-from mcplan.motion.quintic import RotationTrajectory, rotation_vector, vector_rates
+from mcplan.motion.limb_path import PatchOrientation, RotationTrajectory
+from mcplan.motion.rotation import rotation_vector, vector_rates
+from mcplan.motion.spline import PostureSpline
 
 
 @pytest.mark.parametrize("size", [0.0, 1e-5, 0.3, 2.0])
@@ -67,7 +67,7 @@ def test_posture_velocities_move_the_posture():
     start, end = rng.normal(size=(2, 12))
     start[3:7] /= np.linalg.norm(start[3:7])
     end[3:7] /= np.linalg.norm(end[3:7])
-    trajectory = PostureTrajectory(start, end, 2.0, rng.normal(size=11), rng.normal(size=11), start_time=1.0)
+    trajectory = PostureSpline.to_rest(start, end, 2.0, rng.normal(size=11), rng.normal(size=11), start_time=1.0)
     step = 1e-5
     for t in np.linspace(1.1, 2.9, 5):
         before, here, after = (trajectory.sample(t + k * step) for k in (-1, 0, 1))
@@ -83,9 +83,9 @@ def test_posture_velocities_move_the_posture():
 def test_the_orientation_of_a_patch_goes_from_any_start_to_that_of_its_posture(hrp2):
     """Its angular velocity and acceleration are those of its rotation; both turn, the rest of the start and the arm."""
     ends = [hrp2.random_configuration(seed) for seed in (1, 2)]
-    posture = PostureTrajectory(*ends, 2.0, start_time=1.0)
+    posture = PostureSpline.to_rest(*ends, 2.0, start_time=1.0)
     start = Rotation.from_rotvec([0.6, -0.9, 0.4]).as_matrix() @ hrp2.frame_pose(ends[0], "left_hand")[:3, :3]
-    turn = PatchTurn(hrp2, "left_hand", posture, start)
+    turn = PatchOrientation(hrp2, "left_hand", posture, start)
     np.testing.assert_allclose(turn.sample(1.0).value, start, atol=1e-9)
     for t in (3.0 - 1e-9, 3.0, 4.0):
         np.testing.assert_allclose(turn.sample(t).value, hrp2.frame_pose(ends[1], "left_hand")[:3, :3], atol=1e-6)

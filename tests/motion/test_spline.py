@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from mcplan.motion.limb_path import PatchTurn
-from mcplan.motion.posture import PostureTrajectory
+from mcplan.motion.limb_path import PatchOrientation
 from mcplan.motion.spline import PostureSpline, Spline
 from mcplan.robot.robot_file import load_robot
 
@@ -20,7 +19,7 @@ def posture(robot):
     rng = np.random.default_rng(3)
     start = robot.posture("half_sitting")
     end = robot.integrate(start, 0.3 * rng.uniform(-1, 1, robot.nv), 1.0)
-    straight, times = PostureTrajectory(start, end, 1.5, start_time=0.5), np.linspace(0.5, 2.0, 13)
+    straight, times = PostureSpline.to_rest(start, end, 1.5, start_time=0.5), np.linspace(0.5, 2.0, 13)
     knots = np.array([straight.sample(t).q for t in times])
     for q in knots[1:-1]:
         q[7:] += 0.05 * rng.normal(size=robot.n)
@@ -112,7 +111,7 @@ def test_a_posture_spline_of_a_turned_robot_is_the_turned_spline(robot, posture)
 def test_a_patch_turns_from_where_it_is_to_where_its_posture_has_it(robot, posture):
     X0, X1 = (robot.frame_pose(q, "left_sole")[:3, :3] for q in (posture.start, posture.end))
     tilted = robot.frame_pose(robot.integrate(posture.start, 0.02 * np.ones(robot.nv), 1.0), "left_sole")[:3, :3]
-    turn = PatchTurn(robot, "left_sole", posture, tilted)
+    turn = PatchOrientation(robot, "left_sole", posture, tilted)
     assert np.linalg.norm(tilted - X0) > 0.01
     np.testing.assert_allclose(turn.sample(0.5).value, tilted, atol=1e-12)
     np.testing.assert_allclose(turn.sample(2.0).value, X1, atol=1e-12)

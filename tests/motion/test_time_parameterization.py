@@ -100,7 +100,7 @@ def test_without_errors_time_runs_as_planned():
     one = ReferenceClock()
     for _ in range(100):
         one.advance(1e-3, 1.0)
-    assert (one.rate, one.change, one.late) == (1.0, 0.0, 0.0)
+    assert (one.rate, one.change, one.delay) == (1.0, 0.0, 0.0)
 
 
 def test_while_it_is_behind_time_runs_slower_and_then_as_planned_again():
@@ -112,7 +112,7 @@ def test_while_it_is_behind_time_runs_slower_and_then_as_planned_again():
     assert rates[-1] == 1.0
     assert np.abs(np.diff(rates)).max() <= 1e-3 / RATE_TIME_CONSTANT_S
     assert np.abs(np.diff(rates, 2)).max() <= 1e-6 / RATE_TIME_CONSTANT_S**2
-    assert one.late == pytest.approx(1e-3 * np.sum(1.0 - np.array(rates)), abs=1e-3)
+    assert one.delay == pytest.approx(1e-3 * np.sum(1.0 - np.array(rates)), abs=1e-3)
 
 
 def test_a_motion_that_waits_has_the_derivatives_of_what_it_is_and_ends_later():
@@ -130,5 +130,5 @@ def test_a_motion_that_waits_has_the_derivatives_of_what_it_is_and_ends_later():
     np.testing.assert_allclose(np.gradient(x, DT, axis=0)[inner], v[inner], atol=5e-2)
     np.testing.assert_allclose(np.gradient(v, DT, axis=0)[inner], a[inner], atol=0.02 * np.abs(a).max())
     assert np.abs(np.diff(a, axis=0))[inner].max() < 0.02 * np.abs(a).max()  # they do not jump, in a tenth of 1 ms
-    assert motion.end_time == pytest.approx(planned + one.late)
+    assert motion.end_time == pytest.approx(planned + one.delay)
     np.testing.assert_allclose(samples[-1].value, path.end)

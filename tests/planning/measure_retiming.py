@@ -21,8 +21,9 @@ from mcplan.errors import PlanningFailed
 from mcplan.optimize.path_program import law_basis, least_time
 from mcplan.planning.planner import plan as make_plan
 from mcplan.planning.timing.retiming import Retimer
-from mcplan.scenario.load import bundled_scenarios, load_scenario
+from mcplan.scenario.load import load_scenario
 from mcplan.sweep.case import commit
+from mcplan.util.bundled import bundled_scenarios
 
 REPEATS = 3
 

@@ -7,7 +7,8 @@ import pytest
 
 from mcplan.certificate.verify import verify
 from mcplan.planning.planner import plan
-from mcplan.scenario.load import bundled_scenarios, load_scenario
+from mcplan.scenario.load import load_scenario
+from mcplan.util.bundled import bundled_scenarios
 
 ELSEWHERE = {
     "planning/search/test_stance_search.py": {"walk", "stairs"},

@@ -12,7 +12,8 @@ from mcplan.robot.mesh_file import find_package
 from mcplan.robot.proposal.surface import inscribed_rectangle, shape_points
 from mcplan.robot.proposal.write import propose
 from mcplan.robot.robot_check import findings, patch_distances
-from mcplan.robot.robot_file import bundled_robots, load_robot
+from mcplan.robot.robot_file import load_robot
+from mcplan.util.bundled import bundled_robots
 from tests.sim.other_robots import BALL, humanoid, quadruped
 
 

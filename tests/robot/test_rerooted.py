@@ -9,8 +9,9 @@ from mcplan.certificate.independent import Mechanism
 from mcplan.collision.pairs import candidate_pairs, link_solids
 from mcplan.errors import RobotError
 from mcplan.record.recording import record_robot
-from mcplan.robot.robot_file import BUNDLED, load_robot
+from mcplan.robot.robot_file import load_robot
 from mcplan.textbook.coordinates import configuration_in, equations_of_motion, to_frame
+from mcplan.util.bundled import ROBOTS
 from tests.robot.conftest import ARM, GRIPPER
 
 
@@ -102,10 +103,10 @@ def test_the_record_of_it_is_the_same_mechanism(pair, state):
 @pytest.fixture(scope="module")
 def humanoid(tmp_path_factory):
     """HRP-2 with its waist and with its right foot as the base."""
-    text = (BUNDLED / "hrp2" / "robot.yaml").read_text()
+    text = (ROBOTS / "hrp2" / "robot.yaml").read_text()
     assert "base: BODY" in text
     folder = tmp_path_factory.mktemp("hrp2")
-    text = re.sub(r"(?m)^urdf: (.*)$", lambda found: f"urdf: {BUNDLED / 'hrp2' / found[1]}", text)
+    text = re.sub(r"(?m)^urdf: (.*)$", lambda found: f"urdf: {ROBOTS / 'hrp2' / found[1]}", text)
     (folder / "robot.yaml").write_text(text.replace("base: BODY", "base: RLEG_LINK5"))
     return load_robot("hrp2"), load_robot(folder / "robot.yaml")
 

@@ -12,10 +12,11 @@ from scipy.spatial.transform import Rotation
 
 from mcplan.errors import RobotError
 from mcplan.robot.description import RobotWarning
-from mcplan.robot.robot_file import BUNDLED, load_robot
+from mcplan.robot.robot_file import load_robot
 from mcplan.robot.urdf import parse_urdf
+from mcplan.util.bundled import ROBOTS
 
-HRP2 = BUNDLED / "hrp2" / "hrp2.urdf"
+HRP2 = ROBOTS / "hrp2" / "hrp2.urdf"
 
 TWO_LINKS = """<robot name="two">
   <link name="base">

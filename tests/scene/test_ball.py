@@ -92,7 +92,7 @@ def test_rows_are_those_of_the_lowest_point_however_its_link_is_turned(robot, ba
     np.testing.assert_allclose(
         constraint.wrench_map(terms) @ f, [*force, *np.cross(-BALL * ball.normal, force)], atol=1e-15
     )
-    assert constraint.shape.released == 0  # three forces, three directions in which it does not move
+    assert constraint.shape.free_rows == 0  # three forces, three directions in which it does not move
 
 
 def test_a_posture_leans_over_feet_that_roll(robot):

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from mcplan.planning.linking import Linker
-from mcplan.scenario.load import bundled_scenarios, check_file, load_scenario
+from mcplan.scenario.load import check_file, load_scenario
 from mcplan.scene.placement import make_contact
+from mcplan.util.bundled import bundled_scenarios
 from tests.contact_error import contact_error
 
 WITH_GOAL = [

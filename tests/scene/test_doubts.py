@@ -3,7 +3,8 @@
 import pytest
 
 from mcplan.cli.main import main
-from mcplan.scenario.load import bundled_scenarios, lint_file
+from mcplan.scenario.load import lint_file
+from mcplan.util.bundled import bundled_scenarios
 
 SCENARIO = """\
 mcplan: 1

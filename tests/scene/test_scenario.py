@@ -8,11 +8,11 @@ from mcplan.document.document import dump_document, read_document
 from mcplan.errors import PlanningFailed, ScenarioError
 from mcplan.planning.planner import plan
 from mcplan.robot.description import Box, Capsule, MeshShape
-from mcplan.robot.robot_file import BUNDLED
-from mcplan.scenario.load import bundled_scenarios, check_file, find_scenario, load_scenario
+from mcplan.scenario.load import check_file, find_scenario, load_scenario
 from mcplan.scenario.schema import StanceItem
 from mcplan.scene.placement import make_contact
 from mcplan.scene.spec import PoseSpec
+from mcplan.util.bundled import ROBOTS, bundled_scenarios
 
 HEAD = """\
 mcplan: 1
@@ -431,7 +431,7 @@ def test_a_misspelt_goal_is_named_and_what_it_says_is_checked(tmp_path, name):
 
 
 def test_a_robot_without_patches_is_said_to_have_none_and_how_it_gets_some():
-    bare = BUNDLED / "hrp2" / "hrp2.urdf"
+    bare = ROBOTS / "hrp2" / "hrp2.urdf"
     with pytest.raises(ScenarioError, match=rf"robot: hrp2 has no patches.*`mcplan robot new {bare}` proposes some"):
         load_scenario("sway", {"robot": str(bare)})
 

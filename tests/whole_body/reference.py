@@ -27,15 +27,15 @@ def parameters(qp, terms, tasks, tau_ext=0.0, previous=None, planned=None):
             data["task_matrix"][row : row + len(b)] = np.sqrt(w)[:, None] * A
             data["task_target"][row : row + len(b)] = np.sqrt(w) * b
             row += len(b)
-    rows, released, friction, inside, normal, grasps = [], [], [], [], [], []
+    rows, free_rows, friction, inside, normal, grasps = [], [], [], [], [], []
     for index, (contact, place) in enumerate(zip(qp.contacts, structure.slices(), strict=True)):
         G = contact.wrench_map(terms)
         data["force_map"][:, place] = contact.force_map(terms)
         rows.append(contact.rows(terms))
-        block = np.zeros((contact.shape.released, structure.slices()[-1].stop))
-        if contact.shape.released:
+        block = np.zeros((contact.shape.free_rows, structure.slices()[-1].stop))
+        if contact.shape.free_rows:
             block[:, place] = _release_rows(contact, terms)
-        released.append(block)
+        free_rows.append(block)
         rate = settings.force_rate_weight if contact.patch in previous else 0.0
         price = np.tile([contact.friction**-2, contact.friction**-2, 1.0], (place.stop - place.start) // 3)
         if contact.shape.grasp:
@@ -62,7 +62,7 @@ def parameters(qp, terms, tasks, tau_ext=0.0, previous=None, planned=None):
         data["contact_jacobian"] = np.vstack([A for A, _ in rows])
         data["contact_acceleration"] = np.concatenate([b for _, b in rows])
     for names, values in (
-        (["release"], [np.vstack(released)] if released else []),
+        (["release"], [np.vstack(free_rows)] if free_rows else []),
         (["friction", "friction_margin"], [friction, inside] if friction else []),
         (["normal_min", "normal_max"], np.transpose(normal)),
         (["grasp_force", "grasp_moment"], np.transpose(grasps)),
@@ -77,7 +77,8 @@ def parameters(qp, terms, tasks, tau_ext=0.0, previous=None, planned=None):
     velocity = limits.velocity if settings.velocity_limits else none
     if structure.bounded:
         bounds = viable_acceleration(
-            terms.q[7:], terms.v[6:], lower, upper, velocity, settings.dt, settings.braking, settings.ceiling,
+            terms.q[7:], terms.v[6:], lower, upper, velocity, settings.dt,
+            settings.limit_deceleration, settings.max_limit_acceleration,
             joint_bounds.RECOVERY,
         )  # fmt: skip
         data["acceleration_min"], data["acceleration_max"] = (side[list(structure.bounded)] for side in bounds)
@@ -147,4 +148,4 @@ def _release_rows(contact, terms):
     """Combinations of a contact's force unknowns that are zero (released, unknowns)."""
     R = terms.frame(contact.frame).R
     G = contact.wrench_map(terms)
-    return contact.released @ np.vstack([R.T @ G[:3], R.T @ G[3:]])
+    return contact.free_directions @ np.vstack([R.T @ G[:3], R.T @ G[3:]])

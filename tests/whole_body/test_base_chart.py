@@ -55,7 +55,7 @@ def test_a_failure_is_explained_in_every_form(standing, form):
     qp.update(standing.terms, contacts, tasks, lift)
     answer = qp.solve()
     assert answer.status == 1
-    assert any(c.what.startswith("unilateral force at") for c in answer.conflicts), answer.message
+    assert any(c.name.startswith("unilateral force at") for c in answer.conflicts), answer.message
 
 
 def test_roll_pitch_and_yaw_end_at_a_steep_pitch_and_the_quaternion_does_not(standing):

@@ -233,7 +233,7 @@ def test_a_pair_that_cannot_be_kept_apart_is_named(standing):
     qp.update(standing.terms, contacts, tasks, limits=[avoidance])
     s = qp.solve()
     assert s.status == 1
-    assert any(c.what == "distance of SphereAndPlane" for c in s.conflicts), s.message
+    assert any(c.name == "distance of SphereAndPlane" for c in s.conflicts), s.message
 
 
 def test_wrong_options_and_shapes_are_refused(hrp2):

@@ -25,9 +25,9 @@ def explained(state, contacts, constraints, q=None, v=None, **settings):
     s = qp.solve()
     assert s.status != 0
     for conflict in s.conflicts:
-        assert f"{conflict.what} by {conflict.amount:.3g} {conflict.unit}" == str(conflict)
+        assert f"{conflict.name} by {conflict.amount:.3g} {conflict.unit}" == str(conflict)
     assert [c.amount for c in s.conflicts] == sorted((c.amount for c in s.conflicts), reverse=True)
-    return {(c.what, c.unit): c.amount for c in s.conflicts}
+    return {(c.name, c.unit): c.amount for c in s.conflicts}
 
 
 def held(state, patch, kind="surface", **options):

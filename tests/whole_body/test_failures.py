@@ -31,7 +31,7 @@ def test_a_robot_pulled_up_names_the_unilateral_forces_and_the_amount(standing):
     lift = standing.terms.frame("BODY").J.T @ np.r_[0, 0, 800.0, 0, 0, 0]
     _, s = solve(standing, soles(standing), lambda qp: ([], [qp.vd == 0]), lift)
     assert s.status == 1
-    total = sum(c.amount for c in s.conflicts if c.what.startswith("unilateral force at"))
+    total = sum(c.amount for c in s.conflicts if c.name.startswith("unilateral force at"))
     weight = 9.81 * standing.robot.mass
     assert total == pytest.approx(800 - weight, rel=0.01)
     assert "unilateral force at" in s.message
@@ -49,7 +49,7 @@ def test_an_overloaded_joint_is_named_with_its_excess(standing):
 
     _, s = solve(standing, soles(standing), still, push)
     assert s.status == 1
-    named = [c for c in s.conflicts if c.what == "torque limit of RARM_JOINT3"]
+    named = [c for c in s.conflicts if c.name == "torque limit of RARM_JOINT3"]
     _, free = solve(standing, soles(standing), still, push * 0.05)
     needed = free.tau[joint] - 950.0
     assert named[0].amount == pytest.approx(abs(needed) - arm, abs=0.1)
@@ -61,7 +61,7 @@ def test_contradicting_contacts_are_named(standing):
     contacts[0].p = contacts[0].p + np.array([0, 0, 40.0])
     _, s = solve(standing, contacts)
     assert s.status == 1
-    assert any("left_sole" in c.what or "LEG" in c.what for c in s.conflicts)
+    assert any("left_sole" in c.name or "LEG" in c.name for c in s.conflicts)
     assert s.residuals.contact > 1
 
 
@@ -76,7 +76,7 @@ def test_the_slack_form_gives_the_same_answer_when_the_program_is_feasible(stand
 
 def test_the_hold_damps_and_obeys_the_equation_of_motion(standing, monkeypatch):
     random_state(standing, 0.2)
-    for attempt in ("_attempt", "_attempt_fast"):
+    for attempt in ("_solve_form", "_solve_compiled"):
         monkeypatch.setattr(WholeBodyQP, attempt, lambda *_, **__: ("refused", None))
     contacts = soles(standing)
     _, s = solve(standing, contacts, explain="never")
@@ -158,7 +158,7 @@ def test_a_compiled_answer_with_a_bad_residual_is_left_for_that_of_cvxpy(standin
     s = qp.solve()
     assert s.status == 0
     np.testing.assert_allclose(s.tau, right.tau, atol=1e-6)
-    monkeypatch.setattr(WholeBodyQP, "_attempt", lambda *_, **__: ("refused", None))
+    monkeypatch.setattr(WholeBodyQP, "_solve_form", lambda *_, **__: ("refused", None))
     assert qp.solve().status == 2
 
 
@@ -200,7 +200,7 @@ def test_an_attempt_tells_in_no_time_that_there_is_no_solution(standing, monkeyp
     contacts[0].p = contacts[0].p + np.array([0, 0, 40.0])
     qp.update(standing.terms, contacts, tasks)
     with monkeypatch.context() as patch:
-        for of, long in ((WholeBodyQP, "_explain"), (WholeBodyQP, "_attempt"), (fallback, "is_feasible")):
+        for of, long in ((WholeBodyQP, "_explain"), (WholeBodyQP, "_solve_form"), (fallback, "is_feasible")):
             patch.setattr(of, long, lambda *_, **__: pytest.fail("takes long"))
         assert qp.attempt() is None
     assert qp.solve().status == 1
@@ -225,7 +225,7 @@ def test_the_slack_form_lets_go_where_it_costs_least(standing):
 
 
 def test_the_hold_carries_a_robot_at_rest(standing, monkeypatch):
-    for attempt in ("_attempt", "_attempt_fast"):
+    for attempt in ("_solve_form", "_solve_compiled"):
         monkeypatch.setattr(WholeBodyQP, attempt, lambda *_, **__: ("refused", None))
     _, s = solve(standing, soles(standing), explain="never")
     assert s.status == 2
@@ -242,7 +242,7 @@ def test_added_constraints_of_one_side_are_refused_before_one_has_no_solution(st
 
 
 def test_a_hold_has_no_cost_where_variables_of_the_users_have_no_value(standing, monkeypatch):
-    for attempt in ("_attempt", "_attempt_fast"):
+    for attempt in ("_solve_form", "_solve_compiled"):
         monkeypatch.setattr(WholeBodyQP, attempt, lambda *_, **__: ("refused", None))
     mine = cp.Variable()
     _, s = solve(standing, soles(standing), lambda qp: ([cp.square(mine - qp.vd[0])], []), explain="never")

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from mcplan.robot.anatomy import RobotScale
-from mcplan.whole_body.answer import Answer
 from mcplan.whole_body.priorities import PrioritisedQP
-from mcplan.whole_body.rows.forces import LEVER, TorqueBand, steps_of
+from mcplan.whole_body.rows.forces import PRISMATIC_LEVER_M, TorqueBand, torque_steps
 from mcplan.whole_body.settings import QPSettings
+from mcplan.whole_body.solution import Solution
 from mcplan.whole_body.tasks.posture import PostureTask
 from mcplan.whole_body.whole_body import WholeBodyQP
 from tests.whole_body.conftest import standing_tasks
@@ -34,8 +34,8 @@ def last(standing):
 def kept_near(state, torque, **settings):
     """Return the solution after the jump, near the torques of the last tick, or wherever it is."""
     contacts, tasks = soles(state), asked(state)
-    qp = WholeBodyQP(state.robot, contacts, tasks, QPSettings(near_torques=True, **settings))
-    qp.update(state.terms, contacts, tasks, near=None if torque is None else TorqueBand(torque, STEP))
+    qp = WholeBodyQP(state.robot, contacts, tasks, QPSettings(torque_band=True, **settings))
+    qp.update(state.terms, contacts, tasks, torque_band=None if torque is None else TorqueBand(torque, STEP))
     return qp.solve()
 
 
@@ -66,8 +66,8 @@ def test_without_torques_of_a_last_tick_they_are_free(standing, compiled):
 def test_what_no_torque_near_the_last_ones_holds_has_no_solution(standing, last, sign):
     """With 300 N m more in every joint no robot stands still on two soles."""
     contacts, tasks = soles(standing), standing_tasks(standing)
-    qp = WholeBodyQP(standing.robot, contacts, tasks, QPSettings(near_torques=True))
-    qp.update(standing.terms, contacts, tasks, near=TorqueBand(last + 300.0 * sign, STEP))
+    qp = WholeBodyQP(standing.robot, contacts, tasks, QPSettings(torque_band=True))
+    qp.update(standing.terms, contacts, tasks, torque_band=TorqueBand(last + 300.0 * sign, STEP))
     assert qp.attempt() is None
     qp.update(standing.terms, contacts, tasks)
     assert qp.attempt() is not None
@@ -75,13 +75,13 @@ def test_what_no_torque_near_the_last_ones_holds_has_no_solution(standing, last,
 
 def test_the_check_of_an_answer_looks_at_them(standing, last):
     contacts, tasks = soles(standing), asked(standing)
-    qp = WholeBodyQP(standing.robot, contacts, tasks, QPSettings(near_torques=True))
+    qp = WholeBodyQP(standing.robot, contacts, tasks, QPSettings(torque_band=True))
     qp.update(standing.terms, contacts, tasks)
     free = qp.solve()
     assert free.residuals.inequality < 1e-9
-    qp.update(standing.terms, contacts, tasks, near=TorqueBand(last, STEP))
+    qp.update(standing.terms, contacts, tasks, torque_band=TorqueBand(last, STEP))
     forces = np.concatenate([free.unknowns[contact.patch] for contact in qp.contacts])
-    again = Answer(qp._filled_tables(), free.vd, free.tau, forces, 0.0)
+    again = Solution(qp._filled_tables(), free.vd, free.tau, forces, 0.0)
     assert again.inequality == pytest.approx(np.abs(free.tau - last).max() - STEP, abs=1e-6)
 
 
@@ -89,8 +89,8 @@ def test_levels_of_priority_keep_them_near_too(standing, last):
     contacts, tasks = soles(standing), asked(standing)
     posture = PostureTask(standing.q[7:] + 0.1, 1.0)
     posture.priority = 2
-    qp = PrioritisedQP(standing.robot, contacts, [*tasks, posture], QPSettings(near_torques=True))
-    qp.update(standing.terms, contacts, [*tasks, posture], near=TorqueBand(last, STEP))
+    qp = PrioritisedQP(standing.robot, contacts, [*tasks, posture], QPSettings(torque_band=True))
+    qp.update(standing.terms, contacts, [*tasks, posture], torque_band=TorqueBand(last, STEP))
     held = qp.solve()
     assert held.ok, held.message
     assert np.abs(held.tau - last).max() == pytest.approx(STEP, abs=1e-5)
@@ -102,15 +102,15 @@ def test_a_force_changes_by_as_much_as_a_torque_over_a_lever(standing):
     description = SimpleNamespace(joints=joints)
     for leg in (1.0, 0.5):
         robot = SimpleNamespace(description=description, joint_names=("slide", "turn"), scale=RobotScale(leg=leg))
-        assert steps_of(robot, 1500.0) == pytest.approx([1500.0 / (LEVER * leg), 1500.0])
-    np.testing.assert_array_equal(steps_of(standing.robot, 1500.0), 1500.0)
+        assert torque_steps(robot, 1500.0) == pytest.approx([1500.0 / (PRISMATIC_LEVER_M * leg), 1500.0])
+    np.testing.assert_array_equal(torque_steps(standing.robot, 1500.0), 1500.0)
 
 
 def test_each_torque_has_its_step(standing, last):
     steps = np.where(np.arange(standing.robot.n) % 2, 2.0, 0.5)
     contacts, tasks = soles(standing), asked(standing)
-    qp = WholeBodyQP(standing.robot, contacts, tasks, QPSettings(near_torques=True))
-    qp.update(standing.terms, contacts, tasks, near=TorqueBand(last, steps))
+    qp = WholeBodyQP(standing.robot, contacts, tasks, QPSettings(torque_band=True))
+    qp.update(standing.terms, contacts, tasks, torque_band=TorqueBand(last, steps))
     held = qp.solve()
     assert held.ok, held.message
     used = np.abs(held.tau - last) / steps

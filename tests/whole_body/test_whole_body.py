@@ -8,7 +8,7 @@ from mcplan.errors import InputError, SimulationFailed
 from mcplan.settings.control import Solver
 from mcplan.whole_body.contact import ContactConstraint
 from mcplan.whole_body.pool import ProblemPool
-from mcplan.whole_body.settings import MODULES, SOLVERS, QPSettings
+from mcplan.whole_body.settings import SOLVER_PACKAGES, SOLVERS, QPSettings
 from mcplan.whole_body.tasks.pose import LinkPoseTask
 from mcplan.whole_body.tasks.posture import PostureTask
 from mcplan.whole_body.whole_body import WholeBodyQP
@@ -176,7 +176,7 @@ def test_reduced_contacts_leave_their_directions_free(standing):
         w = np.r_[R.T @ s.wrenches[patch][:3], R.T @ s.wrenches[patch][3:]]
         free = np.eye(6) - contact.selection.T @ contact.selection
         np.testing.assert_allclose(free @ w, 0, atol=1e-9)
-    assert contact.shape.released == 1
+    assert contact.shape.free_rows == 1
 
 
 def test_one_problem_serves_all_that_share_a_structure(standing):
@@ -315,7 +315,7 @@ def test_nan_is_refused_by_name(standing):
 
 
 def test_a_scenario_may_name_the_solvers_that_there_are():
-    assert set(get_args(Solver)) == set(SOLVERS) == set(MODULES)
+    assert set(get_args(Solver)) == set(SOLVERS) == set(SOLVER_PACKAGES)
 
 
 def test_unknown_solver_is_refused():

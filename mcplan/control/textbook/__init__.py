@@ -1,7 +1,8 @@
 """Textbook torque controllers: joint space, operational space, task hierarchies, virtual model control.
 
 `mcplan.simulate` accepts each of them. Their common interface is ``torque(t, terms, wrenches)``
-(`mcplan.control.torque_driven`). Equation numbers are those of S1, the robot dynamics lecture notes of ETH Zurich.
+(`mcplan.control.torque_driven`). Equation numbers are those of S1, the robot dynamics lecture notes of ETH Zurich
+(docs/sources.md).
 """
 
 from mcplan.control.textbook.hierarchy import TaskHierarchy, hierarchical_least_squares, sequence_of_programs

@@ -11,7 +11,7 @@ With ``A_i = J_i`` and ``b_i = w_i - Jdot_i v`` it is the multi-task decompositi
 
 gives the same solution, and admits inequalities ``G x <= g``: limits of torques and friction.
 
-Source: S1, sec. 3.10.1-3.10.3.
+Source: S1 (docs/sources.md), sec. 3.10.1-3.10.3.
 
 Task hierarchy of a robot over accelerations, contact forces and torques:
 
@@ -42,11 +42,11 @@ from mcplan.textbook.constraint.contact_rows import contact_rows
 from mcplan.util.text import summary
 from mcplan.whole_body.tasks.task import Task, unknown_of
 
-RANK = 1e-9
+RANK_TOLERANCE = 1e-9
 """Relative tolerance of singular values for the rank."""
 
-UNSEEN = 1e-9
-"""Curvature of the cost in the null space of a level (1 elsewhere): makes its solution unique."""
+NULL_SPACE_CURVATURE = 1e-9
+"""Curvature of the cost in the null space of a level, relative to other directions; it makes the solution unique."""
 
 Level = tuple[ArrayLike, ArrayLike]
 """``A`` (m, n) and ``b`` (m,) of a level."""
@@ -57,14 +57,14 @@ def hierarchical_least_squares(levels: Sequence[Level]) -> np.ndarray:
 
     Parameters
     ----------
-    levels : in decreasing order of priority.
+    levels : ``A`` and ``b`` of each level, in decreasing order of priority.
 
     Raises
     ------
     InputError
         There is no level, or shapes do not fit.
     """
-    parts = _checked(levels)
+    parts = _as_arrays(levels)
     n = parts[0][0].shape[1]
     x, N = np.zeros(n), np.eye(n)
     for A, b in parts:
@@ -72,7 +72,7 @@ def hierarchical_least_squares(levels: Sequence[Level]) -> np.ndarray:
         if not N.shape[1]:
             break
         U, s, Vt = np.linalg.svd(A @ N, full_matrices=True)
-        rank = int(np.count_nonzero(s > RANK * max(float(np.linalg.norm(A, 2)), np.finfo(float).tiny)))
+        rank = int(np.count_nonzero(s > RANK_TOLERANCE * max(float(np.linalg.norm(A, 2)), np.finfo(float).tiny)))
         x = x + N @ (Vt[:rank].T @ ((U[:, :rank].T @ (b - A @ x)) / s[:rank]))
         N = N @ Vt[rank:].T
     return x
@@ -85,7 +85,7 @@ def sequence_of_programs(levels: Sequence[Level], G: ArrayLike | None = None, g:
 
     Parameters
     ----------
-    levels : in decreasing order of priority.
+    levels : ``A`` and ``b`` of each level, in decreasing order of priority.
     G, g : (k, n), (k,) inequalities that hold at all levels.
 
     Raises
@@ -93,7 +93,7 @@ def sequence_of_programs(levels: Sequence[Level], G: ArrayLike | None = None, g:
     SolverFailed
         A program was not solved: the inequalities contradict each other.
     """
-    parts = _checked(levels)
+    parts = _as_arrays(levels)
     n = parts[0][0].shape[1]
     bounds = np.zeros((0, n)) if G is None else np.asarray(G, float)
     upper = np.zeros(0) if g is None else np.asarray(g, float)
@@ -115,29 +115,30 @@ def _program(
     if not len(G):
         n = len(A.T)
         kkt = np.block([[A.T @ A, V.T], [V, np.zeros((len(V), len(V)))]])
-        return np.asarray(np.linalg.lstsq(kkt, np.concatenate([A.T @ b, V @ x]), rcond=RANK**1.5)[0][:n])
+        return np.asarray(np.linalg.lstsq(kkt, np.concatenate([A.T @ b, V @ x]), rcond=RANK_TOLERANCE**1.5)[0][:n])
     # in coordinates in which the rows of the level are orthonormal: better conditioned
     N = np.linalg.svd(V)[2][len(V) :].T if len(V) else np.eye(len(x))
     U, s, Vt = np.linalg.svd(A @ N)
-    rank = int(np.count_nonzero(s > RANK * max(float(np.linalg.norm(A, 2)), np.finfo(float).tiny)))
-    unseen = len(N.T) - rank
-    T = N @ Vt.T @ np.diag(np.concatenate([1.0 / s[:rank], np.ones(unseen)]))
-    H = np.diag(np.concatenate([np.ones(rank), np.full(unseen, UNSEEN)]))
-    pull = np.concatenate([-U[:, :rank].T @ (b - A @ x), np.zeros(unseen)])
-    size = max(1.0, float(np.abs(g - G @ x).max()))
-    answer = solve_dense(H, pull / size, G @ T, np.full(len(g), -np.inf), (g - G @ x) / size, tolerance=1e-10)
+    rank = int(np.count_nonzero(s > RANK_TOLERANCE * max(float(np.linalg.norm(A, 2)), np.finfo(float).tiny)))
+    nullity = len(N.T) - rank
+    T = N @ Vt.T @ np.diag(np.concatenate([1.0 / s[:rank], np.ones(nullity)]))
+    H = np.diag(np.concatenate([np.ones(rank), np.full(nullity, NULL_SPACE_CURVATURE)]))
+    linear = np.concatenate([-U[:, :rank].T @ (b - A @ x), np.zeros(nullity)])
+    scale = max(1.0, float(np.abs(g - G @ x).max()))
+    answer = solve_dense(H, linear / scale, G @ T, np.full(len(g), -np.inf), (g - G @ x) / scale, tolerance=1e-10)
     if not answer.ok:
         raise SolverFailed(f"{name}: {answer.status}")
-    return np.asarray(x + size * (T @ answer.x))
+    return np.asarray(x + scale * (T @ answer.x))
 
 
 def _row_space(A: np.ndarray) -> np.ndarray:
     """Return an orthonormal basis of the row space of A."""
     _, s, Vt = np.linalg.svd(A, full_matrices=False)
-    return np.asarray(Vt[s > RANK * max(float(s[0]), np.finfo(float).tiny)]) if len(A) else A
+    return np.asarray(Vt[s > RANK_TOLERANCE * max(float(s[0]), np.finfo(float).tiny)]) if len(A) else A
 
 
-def _checked(levels: Sequence[Level]) -> list[tuple[np.ndarray, np.ndarray]]:
+def _as_arrays(levels: Sequence[Level]) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Return the levels as arrays, with their shapes checked."""
     parts = [(np.atleast_2d(np.asarray(A, float)), np.atleast_1d(np.asarray(b, float))) for A, b in levels]
     if not parts:
         raise InputError("expected at least one level")
@@ -157,7 +158,7 @@ class TaskHierarchy:
     Parameters
     ----------
     robot : Robot
-    contacts : closed contacts; of a fixed base its ``fixed_base``.
+    contacts : closed contacts; for a robot with a fixed base its contact ``fixed_base``.
     levels : acceleration tasks (`mcplan.Task`) of each level, the first one first; weights count within a level.
     method : ``least squares`` (algorithm 2), or ``programs`` (3.107), which keeps the torque limits.
 
@@ -178,9 +179,9 @@ class TaskHierarchy:
     ):
         if method not in ("least squares", "programs"):
             raise InputError(f"method {method!r}: expected 'least squares' or 'programs'")
-        wrong = [type(task).__name__ for level in levels for task in level if unknown_of(task) != "vd"]
-        if wrong:
-            raise InputError(f"{wrong[0]} is not an acceleration task")
+        wrong_tasks = [type(task).__name__ for level in levels for task in level if unknown_of(task) != "vd"]
+        if wrong_tasks:
+            raise InputError(f"{wrong_tasks[0]} is not an acceleration task")
         self.robot, self.contacts, self.levels, self.method = robot, tuple(contacts), [list(x) for x in levels], method
         self.frames = tuple(dict.fromkeys(frame for level in levels for task in level for frame in task.frames))
 
@@ -204,16 +205,16 @@ class TaskHierarchy:
         rows = contact_rows(self.robot, terms.q, terms.v, self.contacts)
         nv, k, n = self.robot.nv, len(rows), self.robot.n
         S = np.hstack([np.zeros((n, 6)), np.eye(n)])
-        motion = np.hstack([terms.M, -rows.J.T, -S.T])
-        still = np.hstack([rows.J, np.zeros((k, k + n))])
-        levels: list[Level] = [(np.vstack([motion, still]), np.concatenate([-terms.h, -rows.bias]))]
+        dynamics = np.hstack([terms.M, -rows.J.T, -S.T])
+        no_motion = np.hstack([rows.J, np.zeros((k, k + n))])
+        levels: list[Level] = [(np.vstack([dynamics, no_motion]), np.concatenate([-terms.h, -rows.bias]))]
         for level in self.levels:
             A, b = [np.zeros((0, nv))], [np.zeros(0)]
             for task in level:
-                J, wish = task.rows(terms)
+                J, target = task.rows(terms)
                 matrix = np.eye(nv)[J] if task.diagonal else np.asarray(J)
                 root = np.sqrt(np.broadcast_to(np.asarray(task.weight, float), (len(matrix),)))
                 A.append(root[:, None] * matrix)
-                b.append(root * wish)
+                b.append(root * target)
             levels.append((np.hstack([np.vstack(A), np.zeros((sum(map(len, A)), k + n))]), np.concatenate(b)))
         return [*levels, (np.hstack([np.zeros((n, nv + k)), np.eye(n)]), np.zeros(n))]

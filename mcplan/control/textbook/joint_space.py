@@ -4,9 +4,9 @@
     impedance      tau = kp (q* - q) + kd (qd* - qd) + g                       (3.74)
     inverse        tau = M qdd + b + g,   qdd = qdd* + kp (q* - q) + kd (qd* - qd)     (3.75, 3.77)
 
-``M``, ``b`` and ``g`` are restricted to the joints: the base stands still.
+``M``, ``b`` (Coriolis and centrifugal) and ``g`` (gravity) are restricted to the joints: the base does not move.
 
-Source: S1, sec. 3.8.
+Source: S1 (docs/sources.md), sec. 3.8.
 
 References for joints and frames are functions of time: constant, or minimum-jerk between poses.
 """
@@ -21,7 +21,7 @@ from scipy.spatial.transform import Rotation
 
 from mcplan.core.rigid_body.tree import GRAVITY
 from mcplan.errors import InputError
-from mcplan.motion.quintic import minimum_jerk
+from mcplan.motion.spline import minimum_jerk
 from mcplan.robot.robot import Robot
 from mcplan.robot.terms import Terms
 from mcplan.util.text import summary
@@ -54,8 +54,8 @@ FramePath = Callable[[float], FrameReference]
 def joints_at(position: np.ndarray) -> JointPath:
     """Return a constant joint reference."""
     zero = np.zeros(len(position))
-    still = JointReference(np.array(position, float), zero, zero)
-    return lambda t: still
+    constant = JointReference(np.array(position, float), zero, zero)
+    return lambda t: constant
 
 
 def joints_between(start: np.ndarray, end: np.ndarray, duration: float) -> JointPath:
@@ -72,7 +72,7 @@ def joints_between(start: np.ndarray, end: np.ndarray, duration: float) -> Joint
 def frame_through(poses: Sequence[tuple[np.ndarray, np.ndarray]], duration: float) -> FramePath:
     """Return the motion through poses (R, p), at rest in each of them, ``duration`` (s) from one to the next."""
     last = len(poses) - 1
-    turns = [Rotation.from_matrix(b[0] @ a[0].T).as_rotvec() for a, b in pairwise(poses)]
+    rotations = [Rotation.from_matrix(b[0] @ a[0].T).as_rotvec() for a, b in pairwise(poses)]
 
     def path(t: float) -> FrameReference:
         k = min(int(max(t, 0.0) / duration), last)
@@ -80,9 +80,9 @@ def frame_through(poses: Sequence[tuple[np.ndarray, np.ndarray]], duration: floa
         if k == last:
             return FrameReference(np.asarray(R), np.asarray(p), np.zeros(6), np.zeros(6))
         s, ds, dds = minimum_jerk(t / duration - k)
-        step = np.concatenate([poses[k + 1][1] - p, turns[k]])
-        turned = Rotation.from_rotvec(s * turns[k]).as_matrix() @ R
-        return FrameReference(turned, p + s * step[:3], ds / duration * step, dds / duration**2 * step)
+        step = np.concatenate([poses[k + 1][1] - p, rotations[k]])
+        R_s = Rotation.from_rotvec(s * rotations[k]).as_matrix() @ R
+        return FrameReference(R_s, p + s * step[:3], ds / duration * step, dds / duration**2 * step)
 
     return path
 
@@ -90,13 +90,13 @@ def frame_through(poses: Sequence[tuple[np.ndarray, np.ndarray]], duration: floa
 def gravity_torque(terms: Terms, mass: float) -> np.ndarray:
     """Return ``g`` (nv,), the generalized force that compensates gravity on a robot of ``mass`` (kg).
 
-    g = m g_0 J_com' e_z        (S4, gravity torque from the Jacobian of the centre of mass)
+    g = m g_0 J_com' e_z        (S4 of docs/sources.md: gravity torque from the Jacobian of the centre of mass)
     """
     return mass * GRAVITY * terms.com_jacobian[2]
 
 
 class GravityCompensation:
-    """Gravity compensation: bears the robot's weight and nothing else, so it can be guided by hand.
+    """Gravity compensation: the torques bear only the robot's weight, so it can be guided by hand.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ class ImpedanceControl:
     Parameters
     ----------
     robot : Robot
-    reference : of the joints: positions (n,), or a function of time.
+    reference : reference of the joints: positions (n,), or a function of time.
     kp, kd : N m/rad and N m s/rad (N/m and N s/m): one number, or (n,).
     gravity : False: no gravity compensation, the springs bear the weight (3.72).
     """
@@ -145,8 +145,8 @@ class ImpedanceControl:
 
     def torque(self, t: float, terms: Terms, wrenches: Mapping[str, np.ndarray]) -> np.ndarray:
         """Return the torques (n,)."""
-        wanted = self.reference(t)
-        spring = self.kp * (wanted.position - terms.q[7:]) + self.kd * (wanted.velocity - terms.v[6:])
+        target = self.reference(t)
+        spring = self.kp * (target.position - terms.q[7:]) + self.kd * (target.velocity - terms.v[6:])
         return spring + gravity_torque(terms, self.mass)[6:]
 
 
@@ -156,7 +156,7 @@ class InverseDynamicsControl:
     Parameters
     ----------
     robot : Robot
-    reference : of the joints: positions (n,), or a function of time.
+    reference : reference of the joints: positions (n,), or a function of time.
     kp, kd : 1/s² and 1/s: one number, or (n,); ``kd`` None is critical damping (3.79).
     """
 
@@ -173,9 +173,9 @@ class InverseDynamicsControl:
 
     def torque(self, t: float, terms: Terms, wrenches: Mapping[str, np.ndarray]) -> np.ndarray:
         """Return the torques (n,)."""
-        wanted = self.reference(t)
-        back = self.kp * (wanted.position - terms.q[7:]) + self.kd * (wanted.velocity - terms.v[6:])
-        return terms.M[6:, 6:] @ (wanted.acceleration + back) + terms.h[6:]
+        target = self.reference(t)
+        feedback = self.kp * (target.position - terms.q[7:]) + self.kd * (target.velocity - terms.v[6:])
+        return terms.M[6:, 6:] @ (target.acceleration + feedback) + terms.h[6:]
 
 
 def as_path(reference: ArrayLike | JointPath, robot: Robot) -> JointPath:
@@ -186,7 +186,7 @@ def as_path(reference: ArrayLike | JointPath, robot: Robot) -> JointPath:
 
 
 def per_joint(name: str, value: ArrayLike, robot: Robot) -> np.ndarray:
-    """Return one number, or one per joint, as (n,)."""
+    """Return ``value``, one number or one per joint, as an array (n,)."""
     array = np.asarray(value, float)
     if array.shape not in ((), (robot.n,)) or not np.isfinite(array).all():
         raise InputError(f"{name} has the shape {array.shape}; expected one number or ({robot.n},), all finite")

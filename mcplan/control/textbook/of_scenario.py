@@ -37,7 +37,7 @@ def textbook_controller(plan: Plan) -> TorqueController | None:
         return None
     if name == "own":
         raise InputError("control.type is own: pass your controller to simulate(..., controller=...)")
-    return _MAKERS[name](plan, plan.scenario.control.textbook)
+    return _FACTORIES[name](plan, plan.scenario.control.textbook)
 
 
 def _gravity(plan: Plan, spec: TextbookSpec) -> TorqueController:
@@ -61,10 +61,10 @@ def _operational_space(plan: Plan, spec: TextbookSpec) -> TorqueController:
     if spec.press is None:
         return OperationalSpaceControl(robot, frame, path, kp=kp, kd=spec.kd, posture=posture)
     force = np.array(spec.press, float)
-    size = float(np.linalg.norm(force))
-    if not size > 0.0:
+    magnitude = float(np.linalg.norm(force))
+    if not magnitude > 0.0:
         raise InputError("control.textbook.press: a force of zero has no direction")
-    axes = np.linalg.svd(force[None] / size)[2].T
+    axes = np.linalg.svd(force[None] / magnitude)[2].T
     motion = (0, 1, 1, 1, 1, 1)
     wrench = np.concatenate([force, np.zeros(3)])
     return OperationalSpaceControl(robot, frame, path, wrench, axes, motion, kp, spec.kd, posture)
@@ -73,8 +73,8 @@ def _operational_space(plan: Plan, spec: TextbookSpec) -> TorqueController:
 def _hierarchical(plan: Plan, spec: TextbookSpec) -> TorqueController:
     robot, kp = plan.scenario.robot, 100.0 if spec.kp is None else spec.kp
     frame, path = _frame(plan, spec)
-    limb, rest = _FollowedPose(frame, path, kp, spec.kd), PostureTask(plan.stances[0].q[7:], 1.0, 0.25 * kp)
-    return TaskHierarchy(robot, plan.stances[0].contacts, [[limb], [rest]], "programs")
+    limb, posture = _FollowedPose(frame, path, kp, spec.kd), PostureTask(plan.stances[0].q[7:], 1.0, 0.25 * kp)
+    return TaskHierarchy(robot, plan.stances[0].contacts, [[limb], [posture]], "programs")
 
 
 def _virtual_model(plan: Plan, spec: TextbookSpec) -> TorqueController:
@@ -82,7 +82,7 @@ def _virtual_model(plan: Plan, spec: TextbookSpec) -> TorqueController:
     return VirtualModelControl(plan.scenario.robot, first.contacts, first.q, spec.com, spec.over, kp, spec.kd)
 
 
-_MAKERS: dict[str, Callable[[Plan, TextbookSpec], TorqueController]] = {
+_FACTORIES: dict[str, Callable[[Plan, TextbookSpec], TorqueController]] = {
     "gravity_compensation": _gravity,
     "joint_impedance": _impedance,
     "inverse_dynamics": _inverse_dynamics,

@@ -12,7 +12,8 @@ and for redundant robots, in the null space of the frame's motion
 ``S_M`` selects the directions of motion control, ``S_F = 1 - S_M`` those in which the frame exerts the force ``F`` on
 its environment (Khatib's selection matrices, 3.97-3.98).
 
-Source: S1, sec. 3.9; O. Khatib, A unified approach for motion and force control of robot manipulators, 1987.
+Source: S1 (docs/sources.md), sec. 3.9; O. Khatib, A unified approach for motion and force control of robot
+manipulators, 1987.
 """
 
 from collections.abc import Callable, Mapping
@@ -28,7 +29,7 @@ from mcplan.robot.robot import Robot
 from mcplan.robot.terms import Terms
 from mcplan.util.text import summary
 
-DEPENDENT = 1e-6
+EIGENVALUE_TOLERANCE = 1e-6
 """Relative tolerance of eigenvalues of ``J M^-1 J'``: at a singularity (stretched arm) the frame cannot move in a
 direction whose apparent inertia is a million times larger."""
 
@@ -49,12 +50,12 @@ class EndEffectorDynamics(NamedTuple):
 
 
 def end_effector_dynamics(terms: Terms, robot: Robot, frame: str) -> EndEffectorDynamics:
-    """Return the dynamics of a frame (3.85): over all coordinates, with a fixed base over the joints only."""
+    """Return the dynamics of a frame (3.85) in all coordinates; with a fixed base in those of the joints only."""
     first = 6 if robot.fixed else 0
     M, J, bias = terms.M[first:, first:], terms.frame(frame).J[:, first:], terms.frame(frame).bias
     gravity = gravity_torque(terms, robot.mass)[first:]
     mobility = np.linalg.solve(M, J.T)
-    inertia = np.linalg.pinv(J @ mobility, DEPENDENT, hermitian=True)
+    inertia = np.linalg.pinv(J @ mobility, EIGENVALUE_TOLERANCE, hermitian=True)
     mu = inertia @ (mobility.T @ (terms.h[first:] - gravity) - bias)
     return EndEffectorDynamics(inertia, mu, inertia @ (mobility.T @ gravity))
 
@@ -64,16 +65,16 @@ class OperationalSpaceControl:
 
     Parameters
     ----------
-    robot : with a fixed base.
-    frame : link or patch.
-    path : reference of the frame.
-    force : (6,) force and moment that it should exert, or a function of time.
+    robot : robot with a fixed base.
+    frame : name of the controlled link or patch.
+    path : reference of the frame, a function of time.
+    force : (6,) force and moment that the frame should exert, or a function of time.
     axes : (3,3) columns in the world: the axes of ``motion``, ``C'`` of (3.98).
     motion : six of 0 and 1, linear and angular along the axes: 1 for motion control, 0 for force control.
     kp, kd : 1/s², 1/s: one number, or (6,) in world axes; ``kd`` None is critical damping.
     posture : (n,) joint reference in the null space of the frame's motion.
-    posture_kp : 1/s², its gain.
-    press_damping : 1/s, damping of the motion in the directions of force control, for a soft touch.
+    posture_kp : gain of the posture, 1/s².
+    press_damping : damping of the motion in the directions of force control, for a soft touch, 1/s.
 
     Raises
     ------
@@ -110,22 +111,22 @@ class OperationalSpaceControl:
 
     def torque(self, t: float, terms: Terms, wrenches: Mapping[str, np.ndarray]) -> np.ndarray:
         """Return the torques (n,)."""
-        at = terms.frame(self.frame)
-        M, J = terms.M[6:, 6:], at.J[:, 6:]
-        known = end_effector_dynamics(terms, self.robot, self.frame)
-        wanted = self.motion @ self.acceleration(self.path(t), at.R, at.p, at.velocity)
-        wanted -= self.press_damping * self.press @ at.velocity
-        tau = J.T @ (known.inertia @ (wanted - at.bias) + self.press @ self.force(t)) + terms.h[6:]
-        rest = -2.0 * np.sqrt(self.posture_kp) * terms.v[6:]
+        frame = terms.frame(self.frame)
+        M, J = terms.M[6:, 6:], frame.J[:, 6:]
+        dynamics = end_effector_dynamics(terms, self.robot, self.frame)
+        target = self.motion @ self.acceleration(self.path(t), frame.R, frame.p, frame.velocity)
+        target -= self.press_damping * self.press @ frame.velocity
+        tau = J.T @ (dynamics.inertia @ (target - frame.bias) + self.press @ self.force(t)) + terms.h[6:]
+        vd_0 = -2.0 * np.sqrt(self.posture_kp) * terms.v[6:]
         if self.posture is not None:
-            rest += self.posture_kp * (self.posture - terms.q[7:])
-        free = M @ rest
-        return np.asarray(tau + free - J.T @ (known.inertia @ (J @ rest)))
+            vd_0 += self.posture_kp * (self.posture - terms.q[7:])
+        tau_0 = M @ vd_0
+        return np.asarray(tau + tau_0 - J.T @ (dynamics.inertia @ (J @ vd_0)))
 
     def acceleration(self, wanted: FrameReference, R: np.ndarray, p: np.ndarray, velocity: np.ndarray) -> np.ndarray:
         """Return ``w*`` (6,), (3.90), with the rotation error as a rotation vector in world axes."""
-        turn = Rotation.from_matrix(wanted.R @ R.T).as_rotvec()
-        error = np.concatenate([wanted.p - p, turn])
+        rotation = Rotation.from_matrix(wanted.R @ R.T).as_rotvec()
+        error = np.concatenate([wanted.p - p, rotation])
         return np.asarray(wanted.acceleration + self.kp * error + self.kd * (wanted.velocity - velocity))
 
 
@@ -142,12 +143,13 @@ def selections(axes: ArrayLike, motion: ArrayLike) -> tuple[np.ndarray, np.ndarr
         raise InputError("axes: expected three orthonormal columns (3, 3)")
     if sigma.shape != (6,) or not np.isin(sigma, (0.0, 1.0)).all():
         raise InputError(f"motion = {sigma.tolist()}: expected six of 0 and 1")
-    turn = np.kron(np.eye(2), C)
-    chosen = turn.T @ np.diag(sigma) @ turn
-    return chosen, turn.T @ np.diag(1.0 - sigma) @ turn
+    C6 = np.kron(np.eye(2), C)
+    S_M = C6.T @ np.diag(sigma) @ C6
+    return S_M, C6.T @ np.diag(1.0 - sigma) @ C6
 
 
 def _constant(force: ArrayLike) -> Force:
+    """Return a constant force as a function of time."""
     wrench = np.asarray(force, float)
     if wrench.shape != (6,):
         raise InputError(f"force has the shape {wrench.shape}; expected (6,): force, then moment")

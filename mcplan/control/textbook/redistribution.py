@@ -2,7 +2,7 @@
 
     tau = (N_c' S')^+ N_c' (M vd* + h) + (1 - (N_c' S')^+ N_c' S') tau_0        (3.99, 3.100)
 
-Source: S1, sec. 3.10.
+Source: S1 (docs/sources.md), sec. 3.10.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -19,7 +19,7 @@ from mcplan.textbook.constraint.contact_rows import contact_rows
 from mcplan.textbook.constraint.dynamics import ConstrainedDynamics
 from mcplan.util.text import summary
 
-DEPENDENT = 1e-8
+SINGULAR_VALUE_TOLERANCE = 1e-8
 """Relative tolerance of singular values in the pseudoinverse."""
 
 
@@ -30,16 +30,16 @@ def support_torque(
 
     Parameters
     ----------
-    dynamics : of the robot under its contacts.
+    dynamics : dynamics of the robot under its contacts.
     vd : (nv,) acceleration; only its part consistent with the contacts is realised.
     tau_0 : (n,) torques, of which the part that does not change the motion is added; None: minimum torques.
     """
     Nt = dynamics.null_space.T
-    acting = Nt[:, 6:]
-    inverse = np.linalg.pinv(acting, DEPENDENT)
-    free = np.eye(acting.shape[1]) - inverse @ acting
+    actuation = Nt[:, 6:]
+    inverse = np.linalg.pinv(actuation, SINGULAR_VALUE_TOLERANCE)
+    projector = np.eye(actuation.shape[1]) - inverse @ actuation
     tau = inverse @ (Nt @ (dynamics.M @ np.asarray(vd, float) + dynamics.h))
-    return tau if tau_0 is None else tau + free @ np.asarray(tau_0, float), free
+    return tau if tau_0 is None else tau + projector @ np.asarray(tau_0, float), projector
 
 
 class SupportedInverseDynamics:
@@ -50,8 +50,8 @@ class SupportedInverseDynamics:
     Parameters
     ----------
     robot : Robot
-    contacts : closed contacts; of a fixed base its ``fixed_base``.
-    reference : of the joints: positions (n,), or a function of time.
+    contacts : closed contacts; for a robot with a fixed base its contact ``fixed_base``.
+    reference : reference of the joints: positions (n,), or a function of time.
     kp, kd : 1/s² and 1/s: one number, or (n,); ``kd`` None is critical damping.
     tau_0 : (n,) desired torques, or a function of time; None: minimum torques.
     """
@@ -80,13 +80,13 @@ class SupportedInverseDynamics:
         """Return the torques (n,)."""
         rows = contact_rows(self.robot, terms.q, terms.v, self.contacts)
         dynamics = ConstrainedDynamics(self.robot, terms.q, terms.v, rows)
-        wanted = self.reference(t)
-        back = self.kp * (wanted.position - terms.q[7:]) + self.kd * (wanted.velocity - terms.v[6:])
-        joints = wanted.acceleration + back
+        target = self.reference(t)
+        feedback = self.kp * (target.position - terms.q[7:]) + self.kd * (target.velocity - terms.v[6:])
+        joints = target.acceleration + feedback
         # of all accelerations consistent with the contacts, the one nearest to the joint accelerations
         J = rows.J
-        vd = -np.linalg.pinv(J, DEPENDENT) @ rows.bias
-        N = np.eye(self.robot.nv) - np.linalg.pinv(J, DEPENDENT) @ J
-        vd = vd + N @ np.linalg.pinv(N[6:], DEPENDENT) @ (joints - vd[6:])
-        asked = self.tau_0(t) if callable(self.tau_0) else self.tau_0
-        return support_torque(dynamics, vd, asked)[0]
+        vd = -np.linalg.pinv(J, SINGULAR_VALUE_TOLERANCE) @ rows.bias
+        N = np.eye(self.robot.nv) - np.linalg.pinv(J, SINGULAR_VALUE_TOLERANCE) @ J
+        vd = vd + N @ np.linalg.pinv(N[6:], SINGULAR_VALUE_TOLERANCE) @ (joints - vd[6:])
+        desired = self.tau_0(t) if callable(self.tau_0) else self.tau_0
+        return support_torque(dynamics, vd, desired)[0]

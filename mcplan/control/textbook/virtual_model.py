@@ -1,13 +1,13 @@
 """Virtual model control: virtual springs and dampers act on the body, and the contacts bear their forces.
 
     F = m kp (c* - c) - m kd c',      n = -k_r log(R R*') - k_w w                 virtual force and moment
-    [1  ..  1; [r_1]x .. [r_k]x] f = (m g - ..., ...)                            (3.119), least forces f
-    tau = g_j + J_v,j' F_v - J_c,j' f                                           (3.118, 3.120)
+    [1  ..  1; [r_1]x .. [r_k]x] f = rows of the base in g + J_v' F_v            (3.119), minimum-norm forces f
+    tau = g_j + J_v,j' F_v - J_c,j' f     (j: columns of the joints)             (3.118, 3.120)
 
 Quasi-static: inertia and velocity terms are neglected. Forces act at the corners of the contacts and are not bounded:
 the robot stands only while the forces of minimum norm press.
 
-Source: S1, sec. 3.11; Pratt, Chew, Torres, Dilworth & Pratt, Virtual model control, IJRR 2001.
+Source: S1 (docs/sources.md), sec. 3.11; Pratt, Chew, Torres, Dilworth & Pratt, Virtual model control, IJRR 2001.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,15 +18,15 @@ from scipy.spatial.transform import Rotation
 
 from mcplan.control.textbook.joint_space import gravity_torque
 from mcplan.errors import InputError
-from mcplan.motion.quintic import Quintic
+from mcplan.motion.spline import Spline
 from mcplan.robot.pose import cross_matrix, rotation_from_quat
 from mcplan.robot.robot import Robot
 from mcplan.robot.terms import Terms
 from mcplan.scene.contact import Contact
 from mcplan.util.text import summary
 
-WEIGHT = 1e-2
-"""m²: weight of a grasp's moment relative to a force: 1 N m counts like 10 N."""
+SQUARED_LEVER_M2 = 1e-2
+"""Squared lever arm by which a grasp's moment is compared with its force (m²): 1 N m costs as much as 10 N."""
 
 
 class VirtualModelControl:
@@ -35,12 +35,12 @@ class VirtualModelControl:
     Parameters
     ----------
     robot : Robot
-    contacts : that bear the robot; of a fixed base its ``fixed_base``.
+    contacts : contacts that bear the robot; for a robot with a fixed base its contact ``fixed_base``.
     q : (nq,) posture that gives the set-points of centre of mass, base orientation and joints.
-    com : (3,) other set-point of the centre of mass, m, reached within ``over`` s.
-    kp, kd : of the centre of mass, per unit of mass, 1/s² and 1/s; ``kd`` None is critical damping.
-    turn_kp, turn_kd : of the base orientation, N m/rad and N m s/rad.
-    joint_kp, joint_kd : of the joints, N m/rad and N m s/rad.
+    com : (3,) another set-point of the centre of mass, m; it is reached within ``over`` s.
+    kp, kd : gains of the centre of mass per unit of mass, 1/s² and 1/s; ``kd`` None is critical damping.
+    turn_kp, turn_kd : gains of the base orientation, N m/rad and N m s/rad.
+    joint_kp, joint_kd : gains of the joints, N m/rad and N m s/rad.
     """
 
     __repr__ = summary
@@ -66,7 +66,7 @@ class VirtualModelControl:
         self.base = robot.link_names[0]
         self.frames = (self.base, *(contact.patch for contact in contacts))
         start = robot.com(q)
-        self.com = Quintic(start, start if com is None else np.asarray(com, float), over)
+        self.com = Spline.to_rest(start, start if com is None else np.asarray(com, float), over)
         self.R, self.joints = rotation_from_quat(q[3:7]), q[7:].copy()
         self.kp, self.kd = float(kp), 2.0 * float(np.sqrt(kp)) if kd is None else float(kd)
         self.turn_kp, self.turn_kd = float(turn_kp), float(turn_kd)
@@ -74,10 +74,10 @@ class VirtualModelControl:
 
     def torque(self, t: float, terms: Terms, wrenches: Mapping[str, np.ndarray]) -> np.ndarray:
         """Return the torques (n,)."""
-        wanted = gravity_torque(terms, self.robot.mass) + self.virtual_force(t, terms)
-        spread = self.contact_map(terms)
-        f = np.linalg.pinv(spread[:6], 1e-9) @ wanted[:6]
-        return np.asarray((wanted - spread @ f)[6:])
+        required = gravity_torque(terms, self.robot.mass) + self.virtual_force(t, terms)
+        force_map = self.contact_map(terms)
+        f = np.linalg.pinv(force_map[:6], 1e-9) @ required[:6]
+        return np.asarray((required - force_map @ f)[6:])
 
     def virtual_force(self, t: float, terms: Terms) -> np.ndarray:
         """Return the generalized force (nv,) of the springs and dampers."""
@@ -93,10 +93,10 @@ class VirtualModelControl:
         """Return the map (nv, k) from point forces, and wrenches of grasps, to the generalized force."""
         columns = []
         for contact in self.contacts:
-            at = terms.frame(contact.patch)
+            frame = terms.frame(contact.patch)
             if contact.kind == "grasp":
-                columns.append(at.J.T @ np.diag([1.0, 1.0, 1.0, *np.full(3, np.sqrt(WEIGHT))]))
+                columns.append(frame.J.T @ np.diag([1.0, 1.0, 1.0, *np.full(3, np.sqrt(SQUARED_LEVER_M2))]))
                 continue
-            arms = contact.points @ contact.turned(at.R).T
-            columns += [(at.J[:3] - cross_matrix(arm) @ at.J[3:]).T for arm in arms]
+            arms = contact.points @ contact.turned(frame.R).T
+            columns += [(frame.J[:3] - cross_matrix(arm) @ frame.J[3:]).T for arm in arms]
         return np.hstack(columns)

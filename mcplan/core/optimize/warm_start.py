@@ -113,7 +113,11 @@ def _write_active_rows(program, work, K, first, sense):
                 bound -= a * t[e]
                 for c in range(support_pointer[e], support_pointer[e + 1]):
                     K[support[c], column] += a * T[e, support[c]]
-        K[column, column] = 0.0
+        # a row that is empty because it follows from others (0 = 0) is an unknown that is zero, like a padded one
+        size = 0.0
+        for k in range(free):
+            size += abs(K[k, column])
+        K[column, column] = -1.0 if size == 0.0 and bound == 0.0 else 0.0
         K[column, last] = -bound
         column += 1
     return True

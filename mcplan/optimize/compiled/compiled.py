@@ -17,6 +17,7 @@ from mcplan.optimize.compiled import fallback
 from mcplan.optimize.compiled.data_map import (
     CannotCompile,
     DataMap,
+    EntryMap,
     EntryMaps,
     build_data_map,
     canonicalise,
@@ -189,6 +190,11 @@ class CompiledProblem:
                     variable.save_value(None)
         return status
 
+    @property
+    def stationarity(self) -> float:
+        """The residual of that name of the last solution, see `CompiledResiduals`."""
+        return self._residual.item(recover.STATIONARITY)
+
     def rehearse(self) -> None:
         """Solve once at the current ``theta`` by every method of ``solve``, and discard the results.
 
@@ -299,9 +305,13 @@ class CompiledProblem:
         """Residuals of the last solution on the uncondensed QP."""
         return CompiledResiduals(*self._residual[: recover.OBJECTIVE].tolist())
 
+    def entry_map(self, variable: cp.Variable) -> EntryMap:
+        """Return the map from ``x`` to the value of a variable."""
+        return self._entry_maps.variable(variable)
+
     def value(self, variable: cp.Variable) -> np.ndarray:
         """Return the last solution's value of a variable."""
-        return self._entry_maps.variable(variable)(self.x.copy())
+        return self.entry_map(variable)(self.x.copy())
 
     def dual_value(self, constraint) -> np.ndarray:
         """Return the last solution's multiplier of a constraint, with CVXPY's sign and shape."""

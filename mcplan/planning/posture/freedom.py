@@ -249,7 +249,8 @@ def _line_cell(robot: Robot, contact: Contact, bar: Bar, freedom: Freedom) -> np
     offset, along = float(coordinates["offset"]), float(coordinates["along"])
     return np.array(
         [
-            cell_row(zero, zero, max(offset - freedom.offset, x.min()), min(offset + freedom.offset, x.max()), ACROSS_BAR),
+            cell_row(zero, zero, max(offset - freedom.offset, x.min()),
+                 min(offset + freedom.offset, x.max()), ACROSS_BAR),
             cell_row(zero, zero, max(along - freedom.along, min(half_width, along)),
                  min(along + freedom.along, max(bar.length - half_width, along)), ALONG_BAR),
         ]

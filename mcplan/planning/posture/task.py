@@ -336,7 +336,7 @@ class PostureSearch:
     def rule(steps: int, tolerance: float, step_tolerance: float, trust: float = TRUST_RADIUS) -> np.ndarray:
         """Return the parameters of a search as an array, see `core.posture.search`."""
         rule = np.array([steps, trust, tolerance, step_tolerance, MIN_RELATIVE_GAIN, VIOLATION_WEIGHT])
-        assert len(rule) == RULES
+        assert len(rule) == RULE_SIZE
         return rule
 
     def scratch_for(self, task: PostureTargets, additional: int) -> PostureScratch:

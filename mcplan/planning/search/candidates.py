@@ -269,7 +269,7 @@ def _on_surface(lattice: Lattice, surface: Surface, kind: str, fixed: ContactSpe
         anchor = lattice.anchor(surface) + grid * lattice.shift
         axes = [_lines(surface.polygon[:, i], A, b, i, anchor[i], grid, specified[i]) for i in (0, 1)]
         x, y = (axis.ravel() for axis in np.meshgrid(*axes, indexing="ij"))
-        inside = np.all(A @ np.array([x, y]) <= b[:, None] + (1e-9 if None in specified else TOLERANCE), axis=0)
+        inside = np.all(A @ np.array([x, y]) <= b[:, None] + (1e-9 if None in specified else MAX_OVERHANG_M), axis=0)
         unspecified = specified == (None, None)
         if unspecified and not inside.any() and (position := nearest(anchor, A, b - BORDER_INSET_M)) is not None:
             x, y, inside = position[:1], position[1:], np.ones(1, bool)  # no lattice point is inside slanted borders

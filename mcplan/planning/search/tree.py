@@ -15,6 +15,7 @@ import numpy as np
 
 from mcplan.document.build import Mark
 from mcplan.document.document import Document
+from mcplan.document.file_kind import TREE_SUFFIX
 from mcplan.errors import InputError, Problem
 from mcplan.planning.posture.result import Violation
 from mcplan.scenario.scenario import Scenario
@@ -100,21 +101,13 @@ class SearchTree:
         }
 
 
-SUFFIX = ".tree.json"
-"""Suffix of the file of a search tree."""
-
 MAX_FILE_BYTES = 200_000_000
 """Largest size of a file that is read."""
 
 
 def tree_path(plan: str | os.PathLike[str]) -> Path:
     """Return the path of the search tree of a plan file: ``stairs.plan.yaml`` has ``stairs.plan.tree.json``."""
-    return Path(plan).with_suffix(SUFFIX)
-
-
-def is_tree_file(path: str | os.PathLike[str]) -> bool:
-    """Whether a name is that of a search tree."""
-    return os.fspath(path).endswith(SUFFIX)
+    return Path(plan).with_suffix(TREE_SUFFIX)
 
 
 def write_tree(tree: SearchTree, scenario: Scenario, path: str | os.PathLike[str], failure: str = "") -> None:

@@ -16,11 +16,12 @@ import numpy as np
 
 from mcplan.core.rigid_body.tree import GRAVITY
 from mcplan.motion.pendulum import frequency
-from mcplan.motion.posture import PostureTrajectory
+from mcplan.motion.rotation import rotation_vector
 from mcplan.motion.spline import PostureSpline, Spline
 from mcplan.planning.timing.path_dynamics import joint_speeds
 from mcplan.planning.transition.knot_search import KnotFinder
 from mcplan.planning.transition.transition import Segment
+from mcplan.robot.pose import base_rotation
 from mcplan.robot.robot import Robot
 from mcplan.scene.contact import Contact
 from mcplan.settings.control import ControlSettings
@@ -93,7 +94,8 @@ class DurationModel:
         distance = min(self.cop_distance(contacts, position) for position in (com, target))
         shift_time = np.sqrt(5.8 * D / distance) / w
         com_time = 15 / 8 * float(np.linalg.norm(target - com)) / settings.timing.com_speed
-        trunk_time = 15 / 8 * PostureTrajectory(q0, q1, 1.0).base.angle / settings.timing.trunk_speed
+        base_angle = float(np.linalg.norm(rotation_vector(base_rotation(q1) @ base_rotation(q0).T)))
+        trunk_time = 15 / 8 * base_angle / settings.timing.trunk_speed
         joint_time = 15 / 8 * float(np.max(np.abs(q1[7:] - q0[7:]) / self.rates, initial=0.0))
         return max(settings.timing.min_shift_duration, shift_time, com_time, trunk_time, joint_time)
 

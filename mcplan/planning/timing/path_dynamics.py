@@ -290,7 +290,9 @@ class PathForces:
             headroom = np.where(demanded == 0.0, np.inf, (np.copysign(limit, demanded) - hold) / demanded)
         share = np.clip(headroom.min(axis=1, initial=1.0), 0.0, 1.0)
         loaded = self._joints(self._loaded)
-        failed = section.feasible_shares(*self._program(1), self._unit, *loaded, self.hold, demand[:, None], self.G, share)
+        failed = section.feasible_shares(
+            *self._program(1), self._unit, *loaded, self.hold, demand[:, None], self.G, share
+        )
         if failed < len(share):
             raise RetimingError(f"{grid_position(failed)}, {REASONS[int(share[failed])]}")
         return np.asarray(share)

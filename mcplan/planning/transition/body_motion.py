@@ -7,8 +7,7 @@ import numpy as np
 
 from mcplan.collision.model import CollisionModel
 from mcplan.motion.limb_path import LimbPath, PosturePath
-from mcplan.motion.quintic import minimum_jerk
-from mcplan.motion.spline import PostureSpline, Spline
+from mcplan.motion.spline import PostureSpline, Spline, minimum_jerk
 from mcplan.planning.posture.task import PostureSettings
 from mcplan.planning.timing.duration import BALANCE_CHECKS, DurationModel
 from mcplan.planning.transition.detour import Detour

@@ -14,7 +14,7 @@ from itertools import pairwise
 import numpy as np
 
 from mcplan.core.rigid_body.manifold import nearest_configuration
-from mcplan.motion.quintic import minimum_jerk
+from mcplan.motion.spline import minimum_jerk
 from mcplan.planning.posture.freedom import contact_rows
 from mcplan.planning.transition.knot_search import KnotFinder
 from mcplan.planning.transition.knots import filtered, straight_knots

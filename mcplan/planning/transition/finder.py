@@ -8,7 +8,7 @@ import numpy as np
 
 from mcplan.collision.model import CollisionModel
 from mcplan.motion.limb_path import LimbPath, PosturePath, Timing
-from mcplan.motion.posture import PostureTrajectory
+from mcplan.motion.spline import PostureSpline
 from mcplan.planning.transition.body_motion import (
     GOOD_DEFICIT_M,
     KNOT_INTERVALS,
@@ -55,7 +55,7 @@ class _LiftedSwing(NamedTuple):
     approach: np.ndarray
 
 
-PathMaker = Callable[[PostureTrajectory], dict[str, LimbPath | PosturePath]]
+PathMaker = Callable[[PostureSpline], dict[str, LimbPath | PosturePath]]
 """Function that returns the paths of patches for a straight motion of the body."""
 
 
@@ -93,7 +93,7 @@ class TransitionFinder:
         """
         lifts = {patch: self._lift_off(departure, patch, contact, q) for patch, contact in departure.resting.items()}
 
-        def make_paths(straight: PostureTrajectory) -> dict[str, LimbPath | PosturePath]:
+        def make_paths(straight: PostureSpline) -> dict[str, LimbPath | PosturePath]:
             return {
                 patch: PosturePath(
                     self.robot, patch, straight, self._patch_pose(departure.q, patch)[1], None, lift, ZERO, self.timing,
@@ -287,7 +287,7 @@ class TransitionFinder:
         # a patch that is already near its contact, moved there with another patch of its limb, is not lifted first
         approach = min(self.settings.avoidance.edge_clearance, distance) * contact.normal
 
-        def make_paths(straight: PostureTrajectory) -> dict[str, LimbPath | PosturePath]:
+        def make_paths(straight: PostureSpline) -> dict[str, LimbPath | PosturePath]:
             end = self._contact_pose(contact, q)
             return {
                 patch: PosturePath(
@@ -316,7 +316,7 @@ class TransitionFinder:
     ) -> BodyMotion:
         """Find a motion in which patches follow paths, or the body moves freely if that is in collision."""
         for _ in range(2):  # a slower motion has another path, since limbs lift as fast as before
-            paths = make_paths(PostureTrajectory(departure.q, q, duration))
+            paths = make_paths(PostureSpline.to_rest(departure.q, q, duration))
             motion = self.motions.find(departure, q, duration, touching, paths)
             if paths and motion.missed > GOOD_DEFICIT_M:
                 free = self.motions.find(departure, q, duration, touching, {})

@@ -155,7 +155,10 @@ class CollisionAvoidingIK:
             )  # fmt: skip
             if count == core.NOT_FINITE:
                 raise SolverFailed("posture search along the path: numbers that are not finite")
-            deficit, slack = max(measures[core.TASK_VIOLATION] - CONTACT_TOLERANCE_M, measures[core.MAX_DEFICIT]), measures[core.MIN_SURPLUS]
+            deficit, slack = (
+                max(measures[core.TASK_VIOLATION] - CONTACT_TOLERANCE_M, measures[core.MAX_DEFICIT]),
+                measures[core.MIN_SURPLUS],
+            )
             idle_rounds = (
                 0 if deficit < smallest_deficit - MIN_GAIN_M or slack > best_slack + MIN_GAIN_M else idle_rounds + 1
             )
@@ -577,7 +580,7 @@ class KnotFinder:
         best, smallest = guide, np.inf
         for share in LIFT_SHARES:
             frame = np.concatenate([offset, np.eye(3).ravel(), position + share * lift])
-            rows = [*closed_rows, FrameRows(PLACE_ROWS, body, frame, normal, np.zeros((0, 10)))]
+            rows = [*closed_rows, FrameRows(POSITION_ROWS, body, frame, normal, np.zeros((0, 10)))]
             hint = np.array([*com[:2], self.settings.weights.com, 0.0])
             task = self.search.task(rows, guide, self.support(contacts, com).rows, hint)
             q, deficit = self.ik.solve(task, guide, clearance, watched)

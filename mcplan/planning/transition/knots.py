@@ -6,8 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mcplan.motion.quintic import minimum_jerk
-from mcplan.motion.spline import Spline
+from mcplan.motion.spline import Spline, minimum_jerk
 from mcplan.robot.pose import Pose
 from mcplan.robot.robot import Robot
 

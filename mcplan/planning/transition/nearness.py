@@ -8,7 +8,7 @@ import numpy as np
 from mcplan.collision.model import CollisionModel
 from mcplan.core.posture import collision_free as core
 from mcplan.core.posture.collision_free import PostureSurroundings
-from mcplan.motion.quintic import minimum_jerk
+from mcplan.motion.spline import minimum_jerk
 from mcplan.robot.pose import Pose
 from mcplan.robot.robot import Robot
 from mcplan.scene.contact import Contact

@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from mcplan.motion.quintic import minimum_jerk, rotation_vector
+from mcplan.motion.rotation import rotation_vector
+from mcplan.motion.spline import minimum_jerk
 from mcplan.robot.pose import Pose, rotation_from_quat
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment, FreeObject

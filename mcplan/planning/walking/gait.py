@@ -19,8 +19,8 @@ from scipy.spatial.transform import Rotation
 
 from mcplan.core.posture.rows import POSE_ROWS
 from mcplan.core.rigid_body.tree import GRAVITY
-from mcplan.motion.quintic import minimum_jerk, rotation_vector
-from mcplan.motion.spline import PostureSpline
+from mcplan.motion.rotation import rotation_vector
+from mcplan.motion.spline import PostureSpline, minimum_jerk
 from mcplan.optimize.preview import Preview, centre_of_mass
 from mcplan.planning.plan import PlannedStance
 from mcplan.planning.posture.freedom import FrameRows

@@ -12,12 +12,13 @@ from mcplan.core.rigid_body.tree import parents_of
 from mcplan.document.document import comment, dump_document, inline
 from mcplan.errors import RobotError
 from mcplan.robot.link_solids import overlaps
-from mcplan.robot.mesh_file import EXTRAS, SCHEME, find_package, package_file
+from mcplan.robot.mesh_file import EXTRAS, find_package, package_file
 from mcplan.robot.proposal.limbs import base_axes, light_joints
 from mcplan.robot.proposal.patches import LimbProposal, propose_limbs
 from mcplan.robot.proposal.standing import half_sitting
 from mcplan.robot.robot import Robot
 from mcplan.robot.robot_file import load_robot
+from mcplan.util.files import PACKAGE_URI
 
 SAMPLES, MIN_OVERLAP_SHARE, MAX_JOINTS_BETWEEN = 200, 0.5, 2
 """Number of random configurations; share of overlaps from which a pair is ignored; maximum joints between its links."""
@@ -74,7 +75,7 @@ def propose(
     RobotError
         The URDF cannot be read, or nothing moves in it.
     """
-    named = str(urdf) if str(urdf).startswith(SCHEME) else None
+    named = str(urdf) if str(urdf).startswith(PACKAGE_URI) else None
     path = Path(urdf) if named is None else package_file(named, [Path(folder) for folder in package_directories])
     packages = [str(Path(folder).resolve()) for folder in package_directories]
     with warnings.catch_warnings():

@@ -1,7 +1,7 @@
 """Acceleration rows: equation of motion, contacts, joint limits, and added limits.
 
 - ``M vd + h = S' tau + J_f f``: the equation of motion, which is never relaxed.
-- ``J_c vd = a_c``: contacts do not move; ``R f = 0``: they bear no force in free directions.
+- ``J_c vd = a_c``: contacts keep their pose; ``R f = 0``: they bear no force in their free directions.
 - ``a_min <= vd_j <= a_max``: position and velocity limits of joints (`core.algebra.joint_bounds`).
 - ``A_l vd >= b_l``: added limits, such as collision avoidance.
 """
@@ -17,10 +17,11 @@ from mcplan.whole_body.rows.block import Array, Conflict, Failure, Gradient, Row
 from mcplan.whole_body.tasks.task import checked_rows
 
 MOTION = "motion"
+"""Name of the rows of the equation of motion."""
 
 
 class EquationOfMotionRows(RowBlock):
-    """The rows of the equation of motion."""
+    """Rows of the equation of motion."""
 
     def __init__(self, d: ProblemData):
         nv, self._joints = d.structure.nv, slice(6, 6 + d.structure.n)
@@ -39,13 +40,13 @@ class EquationOfMotionRows(RowBlock):
 
 
 class HeldContactRows(RowBlock):
-    """The accelerations of all contacts in the constrained directions."""
+    """Rows ``J_c vd = a_c`` of all contacts, in their constrained directions."""
 
     def __init__(self, d: ProblemData):
         if count := sum(shape.rows for shape in d.structure.shapes):
             J = d.parameter("contact_jacobian", (count, d.structure.nv))
-            moves = J @ d.vd - d.parameter("contact_acceleration", count)
-            self.rows = [Rows("contact", moves, True, penalty=1e4, price=100.0)]
+            error = J @ d.vd - d.parameter("contact_acceleration", count)
+            self.rows = [Rows("contact", error, True, penalty=1e4, price=100.0)]
 
     def add_gradient(self, data: Values, y: Values, gradient: Gradient) -> None:
         """Add ``J_c' y`` for the accelerations."""
@@ -57,16 +58,16 @@ class HeldContactRows(RowBlock):
         row = 0
         for contact in failure.contacts:
             motion = contact.selection.T @ failure.slack["contact"][row : row + contact.shape.rows]
-            for half, unit in ((motion[:3], "m/s²"), (motion[3:], "rad/s²")):
-                yield Conflict(f"contact acceleration at {contact.patch}", float(np.linalg.norm(half)), unit)
+            for part, unit in ((motion[:3], "m/s²"), (motion[3:], "rad/s²")):
+                yield Conflict(f"contact acceleration at {contact.patch}", float(np.linalg.norm(part)), unit)
             row += contact.shape.rows
 
 
 class FreeDirectionRows(RowBlock):
-    """The forces of all contacts in their free directions."""
+    """Rows ``R f = 0`` of all contacts, in their free directions."""
 
     def __init__(self, d: ProblemData):
-        if count := sum(shape.released for shape in d.structure.shapes):
+        if count := sum(shape.free_rows for shape in d.structure.shapes):
             R = d.parameter("release", (count, d.unknowns))
             self.rows = [Rows("release", R @ d.force, True, penalty=1e2, price=5.0)]
 
@@ -78,17 +79,18 @@ class FreeDirectionRows(RowBlock):
     def conflicts(self, failure: Failure) -> Iterator[Conflict]:
         """Yield the required force of each contact in its free directions."""
         row = 0
-        for contact in (contact for contact in failure.contacts if contact.shape.released):
-            value = failure.slack["release"][row : row + contact.shape.released]
+        for contact in (contact for contact in failure.contacts if contact.shape.free_rows):
+            value = failure.slack["release"][row : row + contact.shape.free_rows]
             yield Conflict(f"free direction of {contact.patch}", float(np.linalg.norm(value)), "N")
-            row += contact.shape.released
+            row += contact.shape.free_rows
 
 
 LOWER, UPPER = "acceleration_min", "acceleration_max"
+"""Names of the rows with the acceleration bounds, and of their parameters."""
 
 
 class AccelerationBounds(RowBlock):
-    """The acceleration bounds of joints with limits."""
+    """Rows ``a_min <= vd_j <= a_max`` of joints with position or velocity limits."""
 
     def __init__(self, d: ProblemData):
         self._joints = joints = np.array(d.structure.bounded, dtype=int)
@@ -104,20 +106,20 @@ class AccelerationBounds(RowBlock):
     def add_gradient(self, data: Values, y: Values, gradient: Gradient) -> None:
         """Add the multipliers at the joints."""
         if self.rows:
-            held = np.zeros(len(data["h"]))
-            held[6 + self._joints] = y[UPPER] - y[LOWER]
-            gradient.vd.append(held)
+            terms = np.zeros(len(data["h"]))
+            terms[6 + self._joints] = y[UPPER] - y[LOWER]
+            gradient.vd.append(terms)
 
     def conflicts(self, failure: Failure) -> Iterator[Conflict]:
         """Yield the violated bounds, by joint and side."""
         for rows, side in zip(self.rows, ("lower", "upper"), strict=False):
             for joint, excess in zip(self._joints, failure.slack[rows.name], strict=True):
-                what = f"{side} acceleration bound of {failure.joints[joint]} (position and velocity limits)"
-                yield Conflict(what, float(excess), "rad/s²")
+                name = f"{side} acceleration bound of {failure.joints[joint]} (position and velocity limits)"
+                yield Conflict(name, float(excess), "rad/s²")
 
 
 class AddedLimitRows(RowBlock):
-    """The stacked rows of all added limits."""
+    """Rows ``A_l vd >= b_l`` of all added limits."""
 
     def __init__(self, d: ProblemData):
         if count := d.structure.limit_rows:
@@ -147,5 +149,5 @@ def fill_limits(data: dict[str, Array], terms: Terms, limits: Sequence[Accelerat
 
 
 def limit_names(limits: Sequence[AccelerationLimit]) -> list[str]:
-    """Return the names of the rows."""
+    """Return the names of the rows of added limits."""
     return [name for limit in limits for name in limit.names]

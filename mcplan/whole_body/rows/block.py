@@ -25,10 +25,13 @@ class Rows:
 
     Attributes
     ----------
-    penalty : cost of each squared violation in the slack form; None: hard.
-    price : price of one unit of violation in the explanation of a failure, relative to 1 N or 1 N m: limits of forces
-        and torques are relaxed first, contacts slip last.
-    spread : (rows, k) groups of rows relaxed by one common amount: the faces of one cone.
+    name : name of the group.
+    expression : CVXPY expression with one entry per row.
+    equality : whether the rows are ``== 0``, else ``<= 0``.
+    penalty : cost of each squared violation in the slack form; None: the rows are hard constraints there.
+    price : relative cost per unit of violation when a failure is explained; 1 for a force or torque limit. With higher
+        prices other rows are violated later, contacts last.
+    slack_map : (rows, k) rows of one column share one slack, for example the faces of a cone; None: one slack per row.
     """
 
     name: str
@@ -36,7 +39,7 @@ class Rows:
     equality: bool
     penalty: float | None = None
     price: float = 1.0
-    spread: Array | None = None
+    slack_map: Array | None = None
 
     def constraint(self) -> cp.Constraint:
         """Return the rows as a constraint."""
@@ -49,14 +52,14 @@ class Rows:
 
 @dataclass(frozen=True)
 class Conflict:
-    """One constraint that would have to be relaxed."""
+    """A constraint that would have to be relaxed, and by which amount."""
 
-    what: str
+    name: str
     amount: float
     unit: str
 
     def __str__(self) -> str:
-        return f"{self.what} by {self.amount:.3g} {self.unit}"
+        return f"{self.name} by {self.amount:.3g} {self.unit}"
 
 
 @dataclass(frozen=True)
@@ -70,20 +73,21 @@ class Gradient:
 
 @dataclass(frozen=True)
 class Failure:
-    """An infeasible program: the violations with which it becomes feasible.
+    """An infeasible program, with the smallest violations that make it feasible.
 
     Attributes
     ----------
-    slack : name of the rows -> violation of each row, or of each group relaxed together.
-    contacts : in the order of the declared problem; places : slice of each among the force unknowns.
+    slack : name of the rows -> violation of each row, or of each group with a common slack.
+    contacts : the contacts in the order of the declared problem.
+    force_slices : slice of each contact among the force unknowns.
     force : the force unknowns of the relaxed program.
-    joints : names.
-    limits : names of the rows of the added limits.
+    joints : names of the joints.
+    limits : names of the rows of user-defined limits.
     """
 
     slack: Values
     contacts: Sequence[ContactConstraint]
-    places: Sequence[slice]
+    force_slices: Sequence[slice]
     force: Array
     joints: Sequence[str]
     limits: Sequence[str]
@@ -94,11 +98,11 @@ class RowBlock:
 
     Parameters
     ----------
-    d : variables of the program, and where parameters are added.
+    d : the program: its variables; the parameters of the rows are registered in it.
 
     Attributes
     ----------
-    rows : empty if the structure has none of the kind.
+    rows : the groups of rows; empty if this program has no such rows.
     """
 
     rows: Sequence[Rows] = ()
@@ -117,5 +121,5 @@ class RowBlock:
         raise NotImplementedError
 
     def conflicts(self, failure: Failure) -> Iterator[Conflict]:
-        """Yield the rows that would have to be relaxed, and by how much."""
+        """Yield the constraints that would have to be relaxed, each with the amount."""
         yield from ()

@@ -13,7 +13,7 @@ from mcplan.whole_body.tasks.task import Array, KernelTask, damping
 
 
 class ComTask(KernelTask):
-    """``J_c vd = a* + kp (c* - c) + kd (v* - vc) - Jdot_c v``, on the chosen axes of the world.
+    """``J_c vd = a* + kp (c* - c) + kd (v* - vc) - Jdot_c v`` for the centre of mass c, on chosen world axes.
 
     Parameters
     ----------
@@ -23,11 +23,11 @@ class ComTask(KernelTask):
 
     Attributes
     ----------
-    position, velocity, acceleration : (3,) reference and feed-forward, m, m/s, m/s². Change them at will.
+    position, velocity, acceleration : (3,) reference and feed-forward, m, m/s, m/s². They may be changed at any time.
 
     Raises
     ------
-    InputError : an axis is none of these.
+    InputError : an axis is not 0, 1 or 2.
     """
 
     code = qp_tasks.COM
@@ -55,7 +55,7 @@ class ComTask(KernelTask):
 
     @property
     def key(self) -> tuple:
-        """Structure."""
+        """Structure key; see `Task.key`."""
         return ("com", self.dimension)
 
     def error(self, terms: Terms) -> Array:
@@ -63,28 +63,30 @@ class ComTask(KernelTask):
         return (self.position - terms.com)[list(self.selected)]
 
     def rows(self, terms: Terms) -> tuple[Array, Array]:
-        """Return ``A`` and ``b``."""
-        wanted = (
+        """Return ``A`` and ``b`` of the rows ``A vd = b``."""
+        b = (
             self.acceleration
             + self.kp * (self.position - terms.com)
             + self.kd * (self.velocity - terms.com_velocity)
             - terms.com_bias
         )
         axes = list(self.selected)
-        return terms.com_jacobian[axes], wanted[axes]
+        return terms.com_jacobian[axes], b[axes]
 
 
 class AngularMomentumTask(KernelTask):
-    """``A_k vd = Ldot* + kd (L* - L) - Adot_k v``, the angular rows of the centroidal momentum.
+    """``A_k vd = Ldot* + kd (L* - L) - Adot_k v`` for the angular momentum L about the centre of mass.
+
+    ``A_k`` are the angular rows of the centroidal momentum matrix.
 
     Parameters
     ----------
     weight : cost weight; its unit makes 1 (N m)² comparable to the other tasks.
-    kd : damping, 1/s; one number or (3,).
+    kd : gain on the momentum error, 1/s; one number or (3,).
 
     Attributes
     ----------
-    momentum, rate : (3,) reference and feed-forward, N m s and N m. Change them at will.
+    momentum, rate : (3,) reference and feed-forward, N m s and N m. They may be changed at any time.
     """
 
     code = qp_tasks.ANGULAR_MOMENTUM
@@ -99,12 +101,12 @@ class AngularMomentumTask(KernelTask):
 
     @property
     def dimension(self) -> int:
-        """Always 3."""
+        """Number of rows: 3."""
         return 3
 
     @property
     def key(self) -> tuple:
-        """Structure."""
+        """Structure key; see `Task.key`."""
         return ("angular momentum", 3)
 
     def error(self, terms: Terms) -> Array:
@@ -112,6 +114,6 @@ class AngularMomentumTask(KernelTask):
         return self.momentum - terms.momentum[3:]
 
     def rows(self, terms: Terms) -> tuple[Array, Array]:
-        """Return ``A`` and ``b``."""
+        """Return ``A`` and ``b`` of the rows ``A vd = b``."""
         b = self.rate + self.kd * (self.momentum - terms.momentum[3:]) - terms.momentum_bias[3:]
         return terms.momentum_matrix[3:], b

@@ -19,10 +19,10 @@ Array = NDArray[np.float64]
 
 def split_tasks(tasks: Sequence[Any]) -> tuple[list[Any], list[Any]]:
     """Return the tasks on accelerations, and those on forces and torques."""
-    kinds = [unknown_of(task) == "vd" for task in tasks]
+    on_accelerations = [unknown_of(task) == "vd" for task in tasks]
     return (
-        [task for task, motion in zip(tasks, kinds, strict=True) if motion],
-        [task for task, motion in zip(tasks, kinds, strict=True) if not motion],
+        [task for task, is_motion in zip(tasks, on_accelerations, strict=True) if is_motion],
+        [task for task, is_motion in zip(tasks, on_accelerations, strict=True) if not is_motion],
     )
 
 
@@ -33,22 +33,22 @@ def row_counts(
 
     Parameters
     ----------
-    joints : number of joints; tasks on all joints must have the same, as kernels read that many numbers.
+    joints : number of joints, which tasks on all joints must have; None: not checked.
 
     Raises
     ------
-    InputError : a task on all joints has another number of them; a torque task is not diagonal; a force task is.
+    InputError : a task on all joints has another number of joints, a torque task is not diagonal, or a force task is.
     """
     for task in tasks:
         unknown = unknown_of(task)
         if unknown != "vd" and task.diagonal != (unknown == "torque"):
-            says = "a task on torques is diagonal: rows() returns indices of joints and their torques"
-            says = says if unknown == "torque" else "a task on forces is not diagonal: rows() returns a matrix"
-            raise InputError(f"task {task.key[0]}: diagonal is {task.diagonal}, but {says}")
+            rule = "a task on torques is diagonal: rows() returns indices of joints and their torques"
+            rule = rule if unknown == "torque" else "a task on forces is not diagonal: rows() returns a matrix"
+            raise InputError(f"task {task.key[0]}: diagonal is {task.diagonal}, but {rule}")
         if joints is not None and isinstance(task, PostureTask | TorqueTask) and task.dimension != joints:
-            what, hint = ("position", " (q[7:])") if isinstance(task, PostureTask) else ("torque", "")
+            field, hint = ("position", " (q[7:])") if isinstance(task, PostureTask) else ("torque", "")
             name = type(task).__name__
-            raise InputError(f"{name}: {what} has {task.dimension} numbers, expected {joints}{hint}")
+            raise InputError(f"{name}: {field} has {task.dimension} numbers, expected {joints}{hint}")
     motions, efforts = split_tasks(tasks)
     return (
         sum(task.dimension for task in motions if not task.diagonal),
@@ -70,9 +70,10 @@ def fill_efforts(
     Parameters
     ----------
     data : name -> array of the declared problem's parameters.
-    slices, contacts : the contacts in the order of the problem, and their slices of the unknowns.
+    slices : slice of each contact among the force unknowns.
+    contacts : the contacts in the order of the problem.
     terms : terms of the state.
-    tasks : of contact forces and torques.
+    tasks : tasks on contact forces and torques.
 
     Raises
     ------
@@ -90,10 +91,10 @@ def fill_efforts(
             data["torque_pull"][joints] += w * reference
             constant += float(w @ (reference * reference))
             continue
-        contact, place = _contact_of(task.patch, contacts, slices)
+        contact, force_slice = _contact_of(task.patch, contacts, slices)
         A, b = checked_rows(task, task.rows(terms, contact), contact.shape.unknowns)
         block, root = slice(row, row + len(b)), np.sqrt(w)
-        data["force_task_matrix"][block, place] = root[:, None] * A
+        data["force_task_matrix"][block, force_slice] = root[:, None] * A
         data["force_task_target"][block] = root * b
         row += len(b)
     return constant
@@ -102,8 +103,9 @@ def fill_efforts(
 def _contact_of(
     patch: str, contacts: Sequence[ContactConstraint], slices: Sequence[slice]
 ) -> tuple[ContactConstraint, slice]:
-    for contact, place in zip(contacts, slices, strict=True):
+    """Return the contact of a patch, and its slice of the force unknowns."""
+    for contact, force_slice in zip(contacts, slices, strict=True):
         if contact.patch == patch:
-            return contact, place
+            return contact, force_slice
     known = ", ".join(contact.patch for contact in contacts) or "none"
     raise InputError(f"task on the force of {patch}, which is not in contact: {known}")

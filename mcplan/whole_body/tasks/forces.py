@@ -13,13 +13,14 @@ from mcplan.whole_body.contact import ContactConstraint
 from mcplan.whole_body.tasks.task import Array
 
 AXES = ("world", "contact", "patch")
+"""Axes in which a contact force can be given."""
 
 
 class ContactForceTask:
-    """``(R' w)_i = w*_i``: chosen components of a contact's wrench at the patch origin, in axes ``R``.
+    """``(R' w)_i = w*_i`` for chosen components i of a contact's wrench w at the patch origin, in axes ``R``.
 
     The program's unknowns are the forces ``f`` of the contact's points, or the wrench of a grasp; with ``w = G f`` the
-    rows are ``A f = b``, ``A = (R' G)_i``. Its weight counts against other tasks, within the friction cone.
+    rows are ``A f = b``, ``A = (R' G)_i``. The task is weighed against other tasks, within the friction cone.
 
     Parameters
     ----------
@@ -30,7 +31,7 @@ class ContactForceTask:
 
     Attributes
     ----------
-    wrench : (6,) reference of the wrench of the environment on the robot, N and N m. Change it at will.
+    wrench : (6,) reference of the wrench of the environment on the robot, N and N m. It may be changed at any time.
     """
 
     unknown = "force"
@@ -65,7 +66,7 @@ class ContactForceTask:
 
     @property
     def key(self) -> tuple:
-        """Structure."""
+        """Structure key; see `Task.key`."""
         return ("contact force", self.dimension)
 
     def rows(self, terms: Terms, contact: ContactConstraint) -> tuple[Array, Array]:
@@ -88,7 +89,7 @@ class TorqueTask:
 
     Attributes
     ----------
-    torque : (n,) reference, N m; at first zero. Change it at will.
+    torque : (n,) reference, N m; zero until set. It may be changed at any time.
     """
 
     unknown = "torque"
@@ -109,7 +110,7 @@ class TorqueTask:
 
     @property
     def key(self) -> tuple:
-        """Structure."""
+        """Structure key; see `Task.key`."""
         return ("torque", self.dimension)
 
     def rows(self, terms: Terms) -> tuple[NDArray, Array]:

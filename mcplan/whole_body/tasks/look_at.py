@@ -10,8 +10,8 @@ from mcplan.robot.terms import Terms
 from mcplan.util.text import summary
 from mcplan.whole_body.tasks.task import Array, damping
 
-NEAREST = 0.02
-"""m: lower bound of the target distance: the direction to a nearer target rotates too fast."""
+MIN_TARGET_DISTANCE_M = 0.02
+"""Lower bound of the target distance (m): the direction to a nearer target rotates too fast."""
 
 
 class Point(NamedTuple):
@@ -41,14 +41,14 @@ class LookAtTask:
     ----------
     frame : name of the link with the axis.
     axis : (3,) the axis in the link, of any length.
-    eye : (3,) m, origin of the axis in the link.
+    eye : (3,) origin of the axis in the link, m.
     target_frame : link or patch with the target; None: the target is in the world.
     weight, kp, kd : cost weight, stiffness (1/s²), damping (1/s; critical when None).
 
     Attributes
     ----------
-    target : (3,) m, point in the world, or in ``target_frame``; zero until set.
-    velocity, acceleration : (3,) of a target in the world. Change them at will.
+    target : (3,) point in the world, or in ``target_frame``, m; zero until set.
+    velocity, acceleration : (3,) of a target in the world. They may be changed at any time.
     """
 
     diagonal = False
@@ -85,20 +85,20 @@ class LookAtTask:
 
     @property
     def dimension(self) -> int:
-        """Always 2."""
+        """Number of rows: 2."""
         return 2
 
     @property
     def key(self) -> tuple:
-        """Structure."""
+        """Structure key; see `Task.key`."""
         return ("look at", 2)
 
     def error(self, terms: Terms) -> Array:
         """Return ``B' e``, rad; its norm is the angle between the axis and the direction to the target."""
-        return self._plane.T @ self._turn(self._direction(terms)[0], terms)
+        return self._plane.T @ self._link_error(self._direction(terms)[0], terms)
 
     def rows(self, terms: Terms) -> tuple[Array, Array]:
-        """Return ``A`` and ``b``."""
+        """Return ``A`` and ``b`` of the rows ``A vd = b``."""
         link = terms.frame(self.frame)
         B, w = link.R @ self._plane, link.velocity[3:]
         J, relative, bias = self.motion(terms)
@@ -112,19 +112,20 @@ class LookAtTask:
         u = target.velocity - eye.velocity
         closing = float(s @ u) / D
         s_dot = u / D - closing * s
-        turn = np.cross(s, s_dot)
+        direction_rate = np.cross(s, s_dot)
         J = link.J[3:] - _cross_matrix(s / D) @ (target.J - eye.J)
-        bias = link.bias[3:] - np.cross(s, target.bias - eye.bias) / D + 2 * closing * turn
-        return J, link.velocity[3:] - turn, bias
+        bias = link.bias[3:] - np.cross(s, target.bias - eye.bias) / D + 2 * closing * direction_rate
+        return J, link.velocity[3:] - direction_rate, bias
 
     def _direction(self, terms: Terms) -> tuple[Array, float]:
+        """Return the unit vector from eye to target (world), and their distance, at least the minimum (m)."""
         d = self._target(terms).p - self._eye(terms).p
         distance = float(np.linalg.norm(d))
         if distance < 1e-9:
-            return terms.frame(self.frame).R @ self.axis, NEAREST
-        return d / distance, max(distance, NEAREST)
+            return terms.frame(self.frame).R @ self.axis, MIN_TARGET_DISTANCE_M
+        return d / distance, max(distance, MIN_TARGET_DISTANCE_M)
 
-    def _turn(self, s: Array, terms: Terms) -> Array:
+    def _link_error(self, s: Array, terms: Terms) -> Array:
         """Return ``R' e``, in the link's axes."""
         s_L = terms.frame(self.frame).R.T @ s
         normal, cosine = np.cross(self.axis, s_L), float(self.axis @ s_L)
@@ -142,10 +143,10 @@ class LookAtTask:
         return Point(self.target, self.velocity, np.zeros((3, len(terms.v))), self.acceleration)
 
 
-def _point(terms: Terms, name: str, place: Array) -> Point:
-    """Return a point at ``place`` in a frame."""
+def _point(terms: Terms, name: str, offset: Array) -> Point:
+    """Return the point at ``offset`` (3,) in the frame ``name``."""
     frame = terms.frame(name)
-    arm, w = frame.R @ place, frame.velocity[3:]
+    arm, w = frame.R @ offset, frame.velocity[3:]
     return Point(
         frame.p + arm,
         frame.velocity[:3] + np.cross(w, arm),
@@ -155,5 +156,6 @@ def _point(terms: Terms, name: str, place: Array) -> Point:
 
 
 def _cross_matrix(a: Array) -> Array:
+    """Return the matrix of the cross product with ``a`` (3,)."""
     x, y, z = a
     return np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])

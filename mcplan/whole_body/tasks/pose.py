@@ -27,7 +27,7 @@ class LinkPoseTask(KernelTask):
     Attributes
     ----------
     R, p : reference pose, (3, 3) and (3,); identity and zero until set (``control.tasks``: pose in the first stance).
-    velocity, acceleration : (6,) feed-forward, linear then angular, world axes. Change them at will.
+    velocity, acceleration : (6,) feed-forward, linear then angular, world axes. They may be changed at any time.
     """
 
     code = qp_tasks.LINK_POSE
@@ -52,17 +52,17 @@ class LinkPoseTask(KernelTask):
 
     @property
     def frames(self) -> tuple[str, ...]:
-        """The frame."""
+        """The frame of the task."""
         return (self.frame,)
 
     @property
     def dimension(self) -> int:
-        """3 or 6."""
+        """Number of rows: 3 or 6."""
         return len(self.selected)
 
     @property
     def key(self) -> tuple:
-        """Structure."""
+        """Structure key; see `Task.key`."""
         return ("link", self.dimension)
 
     def error(self, terms: Terms) -> Array:
@@ -71,7 +71,7 @@ class LinkPoseTask(KernelTask):
         return np.concatenate([self.p - frame.p, rotation_error(self.R, frame.R)])[list(self.selected)]
 
     def rows(self, terms: Terms) -> tuple[Array, Array]:
-        """Return ``A`` and ``b``."""
+        """Return ``A`` and ``b`` of the rows ``A vd = b``."""
         frame = terms.frame(self.frame)
         e = np.concatenate([self.p - frame.p, rotation_error(self.R, frame.R)])
         b = self.acceleration + self.kp * e + self.kd * (self.velocity - frame.velocity) - frame.bias
@@ -99,7 +99,7 @@ class RelativePoseTask:
     Attributes
     ----------
     R, p : reference pose of A in B, (3, 3) and (3,).
-    velocity, acceleration : (6,) feed-forward, linear then angular, in B's axes. Change them at will.
+    velocity, acceleration : (6,) feed-forward, linear then angular, in B's axes. They may be changed at any time.
     """
 
     diagonal = False
@@ -128,17 +128,17 @@ class RelativePoseTask:
 
     @property
     def frames(self) -> tuple[str, ...]:
-        """Both frames."""
+        """Both frames, A and B."""
         return (self.frame, self.reference)
 
     @property
     def dimension(self) -> int:
-        """3 or 6."""
+        """Number of rows: 3 or 6."""
         return self._rows.stop - self._rows.start
 
     @property
     def key(self) -> tuple:
-        """Structure."""
+        """Structure key; see `Task.key`."""
         return ("relative", self.dimension)
 
     def error(self, terms: Terms) -> Array:
@@ -148,22 +148,22 @@ class RelativePoseTask:
         return np.concatenate([self.p - p, rotation_error(self.R, R)])[self._rows]
 
     def rows(self, terms: Terms) -> tuple[Array, Array]:
-        """Return ``A`` and ``b``."""
+        """Return ``A`` and ``b`` of the rows ``A vd = b``."""
         J, velocity, bias = self.motion(terms)
-        wanted = self.acceleration + self.kd * (self.velocity - velocity) - bias
-        wanted[self._rows] += self.kp * self.error(terms)
-        return J[self._rows], wanted[self._rows]
+        b = self.acceleration + self.kd * (self.velocity - velocity) - bias
+        b[self._rows] += self.kp * self.error(terms)
+        return J[self._rows], b[self._rows]
 
     def motion(self, terms: Terms) -> tuple[Array, Array, Array]:
         """Return ``J_BA (6, nv)``, ``v_BA`` and ``Jdot_BA v``."""
         A, B = terms.frame(self.frame), terms.frame(self.reference)
         r, w = A.p - B.p, B.velocity[3:]
         u = A.velocity[:3] - B.velocity[:3] - np.cross(w, r)
-        turn = A.velocity[3:] - w
+        relative_w = A.velocity[3:] - w
         x, y, z = r
-        arm = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
-        J = np.vstack([B.R.T @ (A.J[:3] - B.J[:3] + arm @ B.J[3:]), B.R.T @ (A.J[3:] - B.J[3:])])
+        r_hat = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+        J = np.vstack([B.R.T @ (A.J[:3] - B.J[:3] + r_hat @ B.J[3:]), B.R.T @ (A.J[3:] - B.J[3:])])
         linear = A.bias[:3] - B.bias[:3] - np.cross(B.bias[3:], r) - np.cross(w, np.cross(w, r)) - 2 * np.cross(w, u)
-        angular = A.bias[3:] - B.bias[3:] - np.cross(w, turn)
-        velocity = np.concatenate([B.R.T @ u, B.R.T @ turn])
+        angular = A.bias[3:] - B.bias[3:] - np.cross(w, relative_w)
+        velocity = np.concatenate([B.R.T @ u, B.R.T @ relative_w])
         return J, velocity, np.concatenate([B.R.T @ linear, B.R.T @ angular])

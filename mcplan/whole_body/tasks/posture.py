@@ -11,7 +11,7 @@ from mcplan.whole_body.tasks.task import Array, KernelTask, damping
 
 
 class PostureTask(KernelTask):
-    """``qdd = a* + kp (q* - q) + kd (v* - v)`` for every joint.
+    """``qdd = a* + kp (q* - q) + kd (v* - v)`` for all joints.
 
     Parameters
     ----------
@@ -21,7 +21,7 @@ class PostureTask(KernelTask):
 
     Attributes
     ----------
-    position, velocity, acceleration : (n,) reference and feed-forward. Change them at will.
+    position, velocity, acceleration : (n,) reference and feed-forward. They may be changed at any time.
     """
 
     code = qp_tasks.POSTURE
@@ -43,7 +43,7 @@ class PostureTask(KernelTask):
 
     @property
     def key(self) -> tuple:
-        """Structure."""
+        """Structure key; see `Task.key`."""
         return ("posture", self.dimension)
 
     def error(self, terms: Terms) -> Array:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 else:
 
     class member:  # noqa: N801 (used like property)
-        """Default member of a task: like a property, but an object may override the value."""
+        """Default value of a member of `Task`: like a property, but subclasses and objects may override it."""
 
         def __init__(self, default: Callable):
             self.__doc__ = default.__doc__
@@ -70,7 +70,7 @@ class Task(Protocol):
 
     @member
     def key(self) -> tuple:
-        """Return the structure key: tasks with equal keys share a declared problem. Class name and number of rows."""
+        """Structure key; tasks with equal keys share a declared problem. Default: class name and number of rows."""
         return type(self).__qualname__, self.dimension
 
     @member
@@ -80,7 +80,7 @@ class Task(Protocol):
 
     @member
     def frames(self) -> tuple[str, ...]:
-        """Frames whose terms it reads; default none."""
+        """Frames whose terms the task reads; default none."""
         return ()
 
     @abstractmethod
@@ -89,14 +89,14 @@ class Task(Protocol):
 
 
 class KernelTask(FlatParameters):
-    """Base class of tasks whose rows a kernel (``core.qp_tasks``) computes from their flat parameters.
+    """Base class of tasks whose rows a kernel (`mcplan.core.whole_body.tasks`) computes from their flat parameters.
 
     Attributes
     ----------
-    code : kind of task in the kernel.
-    selected : rows in use, of three or six; not for a diagonal task.
+    code : number of the kind of task in the kernel.
+    selected : indices of the rows in use, of three or six; empty for a diagonal task.
     weight : (m,) weight of each row; one number may be assigned.
-    priority : level, see `priority_of`.
+    priority : level of the task, see `priority_of`.
     """
 
     code: int
@@ -110,8 +110,8 @@ class KernelTask(FlatParameters):
 
 def filled_by_kernel(task: KernelTask) -> bool:
     """Whether a kernel computes the rows of a task: not if a subclass overrides ``rows``."""
-    known: Any = next(kind for kind in type(task).__mro__ if "code" in vars(kind))
-    return getattr(type(task), "rows", None) is known.rows
+    kernel_class: Any = next(kind for kind in type(task).__mro__ if "code" in vars(kind))
+    return getattr(type(task), "rows", None) is kernel_class.rows
 
 
 def checked_rows(owner: Any, rows: tuple[Any, Any], columns: int) -> tuple[Any, Any]:
@@ -119,13 +119,13 @@ def checked_rows(owner: Any, rows: tuple[Any, Any], columns: int) -> tuple[Any, 
 
     Raises
     ------
-    InputError : other shapes, which numpy would broadcast, or reject without naming the task.
+    InputError : other shapes, which numpy would broadcast, or reject without the name of the task.
     """
-    given, m = (np.shape(rows[0]), np.shape(rows[1])), owner.dimension
+    shape, m = (np.shape(rows[0]), np.shape(rows[1])), owner.dimension
     expected = ((m,) if getattr(owner, "diagonal", False) else (m, columns), (m,))
-    if given != expected:
+    if shape != expected:
         name = f"task {owner.key[0]}" if hasattr(owner, "key") else f"limit {type(owner).__qualname__}"
-        shapes = [f"{A} and {b}" for A, b in (given, expected)]
+        shapes = [f"{A} and {b}" for A, b in (shape, expected)]
         raise InputError(f"{name}: rows() returned arrays of the shapes {shapes[0]}, expected {shapes[1]}")
     return rows
 

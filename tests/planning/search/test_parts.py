@@ -63,7 +63,7 @@ def test_candidates_fit_their_surface_and_hold_the_goal_exactly(scene, standing_
         contact = found.contact(int(i))
         surface = scene.ENVIRONMENT.support(contact.support)
         local = (contact.world_points - surface.p) @ surface.R
-        assert outside(local[:, :2], surface.polygon) < 1e-3
+        assert max_excess(local[:, :2], surface.polygon) < 1e-3
         assert np.allclose(contact.p, found.positions[i])
     start = [s for s in found.specs if s["surface"] == "floor" and abs(s["x"]) < 1e-9 and abs(s["y"] - 0.095) < 1e-9]
     assert start

@@ -9,7 +9,7 @@ import pytest
 from mcplan.collision.model import CollisionModel
 from mcplan.core.posture.rows import POSE_ROWS, POSITION_ROWS
 from mcplan.motion.limb_path import LimbPath
-from mcplan.motion.posture import PostureTrajectory
+from mcplan.motion.spline import PostureSpline
 from mcplan.planning.posture.task import PostureSettings
 from mcplan.planning.transition.knot_search import FIXED_ORIENTATION_M, KnotFinder, KnotSearch, guided_rows
 from mcplan.planning.transition.knots import PatchPath, filtered
@@ -41,7 +41,7 @@ def way(scene, height):
     robot, environment, right, before, after, q0, q1 = scene
     lift = np.array([0.0, 0.0, height])
     path = LimbPath((before.R, before.p), (after.R, after.p), lift, lift)
-    straight = PostureTrajectory(q0, q1, path.duration)
+    straight = PostureSpline.to_rest(q0, q1, path.duration)
     times = np.linspace(0.0, path.duration, KNOTS + 1)
     places = np.array([path.sample(t).p for t in times])
     guides = np.array([straight.sample(t).q for t in times])
@@ -196,7 +196,7 @@ def test_near_its_place_only_may_a_patch_graze_its_support(scene):
     lift, count = np.array([0.0, 0.0, 0.14]), KNOTS + 1
     path = LimbPath((before.R, before.p), (after.R, after.p), lift, lift)
     places = np.array([path.sample(t).p for t in np.linspace(0.0, path.duration, count)])
-    straight = PostureTrajectory(q0, q1, path.duration)
+    straight = PostureSpline.to_rest(q0, q1, path.duration)
     guides = np.array([straight.sample(t).q for t in np.linspace(0.0, path.duration, count)])
     finder = KnotFinder(robot, environment)
     leads, limit = [PatchPath("left_sole", places, (before.R, after.R))], finder.joints.widest

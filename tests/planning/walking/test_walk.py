@@ -9,8 +9,8 @@ import pytest
 
 import mcplan as mc
 from mcplan.collision.model import CollisionModel
-from mcplan.control.motion import Motion, faded
-from mcplan.control.phases import FAR, phases_of
+from mcplan.control.motion import Motion, blended_curves
+from mcplan.control.phases import MAX_START_OFFSET, phases_of
 from mcplan.errors import ScenarioError
 from mcplan.motion.time_parameterization import TimedPath
 from mcplan.planning.transition.transition import BoundaryState
@@ -138,7 +138,7 @@ def test_its_first_motion_is_not_replanned(walk):
     motion = Motion(robot, walk.scenario.environment, walk.scenario.control_in("contact"), start)
     shift = phases_of(walk)[1]
     segment = shift.segment
-    assert motion.distance_to(segment, 0.0) > FAR
+    assert motion.distance_to(segment, 0.0) > MAX_START_OFFSET
     shift.replan(motion, 0.0, SimpleNamespace(q=start, joint_rates=np.zeros(robot.n)))
     assert shift.segment is segment
     assert not motion.notices
@@ -238,7 +238,7 @@ def test_what_begins_late_at_a_knot_is_as_smooth_as_elsewhere(walk, off):
     late = float(segment.times[1]) - off
     begin, com = segment.posture.sample(late), segment.centre.sample(late)
     pushed = com._replace(value=com.value + 0.01)
-    posture, centre = faded(walk.scenario.robot, segment, begin, pushed, 0.0, late)
+    posture, centre = blended_curves(walk.scenario.robot, segment, begin, pushed, 0.0, late)
     t = np.linspace(late, segment.duration, 200)
     assert max(np.abs(posture.sample(at).v).max() for at in t) < 2.0 * np.abs(segment.posture.sample(0.3).v).max()
     assert max(np.linalg.norm(centre.sample(at).velocity) for at in t) < 1.0

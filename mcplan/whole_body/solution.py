@@ -1,0 +1,152 @@
+"""Solutions of the whole-body program: residual check against the declared rows, and unpacking by contact.
+
+The residuals are checked independently of the solver's status.
+"""
+
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mcplan.core.whole_body import check as qp_check
+from mcplan.util.qp_status import SOLVED
+from mcplan.whole_body.declaration import Declaration, add_gradient
+from mcplan.whole_body.rows.block import Gradient
+from mcplan.whole_body.tables import BoundTables
+
+Array = NDArray[np.float64]
+
+
+class Residuals(NamedTuple):
+    """How well a solution satisfies its problem.
+
+    Parameters
+    ----------
+    motion : largest entry of ``M vd + h - S' tau - sum J' w - tau_ext``, N or N m.
+    contact : largest error of the contact accelerations, m/s² or rad/s².
+    inequality : largest violation of a bound on forces, torques or accelerations (and of user-defined constraints).
+    stationarity : largest entry of the Lagrangian's gradient relative to the largest of its terms; NaN without
+        multipliers of the solver, or with user-defined terms.
+    """
+
+    motion: float
+    contact: float
+    inequality: float
+    stationarity: float = float("nan")
+
+
+MAX_STATIONARITY = 1e-4
+"""Largest relative gradient of the Lagrangian with which a point is accepted as the minimiser."""
+
+
+class Solution:
+    """Accelerations, torques and forces of one tick, with the residuals of the declared problem.
+
+    Parameters
+    ----------
+    binding : kernel tables of the filled program.
+    vd, tau, f : (nv,), (n,), (unknowns,) contiguous, owned by the caller.
+    objective : value of the cost.
+
+    Attributes
+    ----------
+    vd : (nv,) time derivative of the velocity.
+    tau : (n,) joint torques.
+    f : (unknowns,) force unknowns, contact by contact in the order of ``patches``.
+    patches : patches of the contacts, in the order of the program.
+    status : 0 solved, 1 slack form, 2 damped hold; see `mcplan.util.qp_status`.
+    motion, contact, inequality, stationarity : see `Residuals`; the last two may be set by a caller that has
+        user-defined constraints or multipliers. In the slack form the first three are the violations.
+    objective : value of the cost.
+    solve_time : computing time of ``solve``, s.
+    message : reason why the declared program was not solved; empty if it was.
+    conflicts : constraints that would have to be relaxed, if the failure was explained.
+    """
+
+    def __init__(self, binding: BoundTables, vd: Array, tau: Array, f: Array, objective: float):
+        self.vd, self.tau, self.f, self.objective = vd, tau, f, objective
+        self.status, self.solve_time, self.message = SOLVED, 0.0, ""
+        self.conflicts: tuple = ()
+        self.stationarity = float("nan")
+        self._binding, self.patches = binding, binding.patches
+        self._forces, self._wrenches = np.empty((binding.point_count, 3)), np.empty((len(binding.patches), 6))
+        residual = binding.residual
+        qp_check.check_solution(*binding.check_arguments, vd, tau, f, residual, self._forces, self._wrenches)
+        self.motion, self.contact, self.inequality, self._bias, self._acceleration = residual[
+            : qp_check.RESIDUALS
+        ].tolist()
+
+    @property
+    def ok(self) -> bool:
+        """Whether the program was solved as declared."""
+        return self.status == SOLVED
+
+    @property
+    def residuals(self) -> Residuals:
+        """All residuals of the solution."""
+        return Residuals(self.motion, self.contact, self.inequality, self.stationarity)
+
+    @property
+    def violation(self) -> float:
+        """Largest violation of rows other than the equation of motion: m/s², rad/s², N or N m."""
+        return max(self.contact, self.inequality)
+
+    def is_wrong(self, tolerance: float, hard_only: bool = False) -> bool:
+        """Whether the solution fails the residual check; with ``hard_only`` only the equation of motion counts."""
+        scale = max(1.0, self._acceleration)
+        fails = not self.motion <= tolerance * max(1.0, self._bias)
+        if not hard_only:
+            fails |= not self.contact <= tolerance * scale or not self.inequality <= 2 * tolerance * scale
+        return fails or self.stationarity > MAX_STATIONARITY
+
+    @cached_property
+    def forces(self) -> dict[str, Array]:
+        """Forces of the environment at the contact points by patch: (k, 3), world axes, N."""
+        return dict(zip(self.patches, map(self._forces.__getitem__, self._binding.point_slices), strict=True))
+
+    @cached_property
+    def wrenches(self) -> dict[str, Array]:
+        """Wrench of the environment by patch: (6,), at the patch origin, world axes."""
+        return dict(zip(self.patches, self._wrenches, strict=True))
+
+    @cached_property
+    def unknowns(self) -> dict[str, Array]:
+        """Force unknowns of the program by patch, in the contact's axes."""
+        return dict(zip(self.patches, map(self.f.__getitem__, self._binding.force_slices), strict=True))
+
+
+LIMIT_TOLERANCE_NM = 1e-5
+"""A torque nearer to its limit than this counts as at the limit (N m)."""
+
+
+def stationarity(
+    d: Declaration, data: dict[str, Array], vd: Array, tau: Array, f: Array, duals: dict[str, Array]
+) -> float:
+    """Return the largest entry of the Lagrangian's gradient over the largest of its terms, computed without CVXPY.
+
+    Parameters
+    ----------
+    d, data : the declared problem and the values of its parameters.
+    vd, tau, f : the point: accelerations, torques and force unknowns.
+    duals : name of the rows -> multipliers.
+    """
+    gradient = Gradient()
+    add_gradient(data, d.structure.settings.torque_weight, vd, tau, f, gradient)
+    for block in d.blocks:
+        block.add_gradient(data, duals, gradient)
+    limit, on_tau = np.array(d.structure.torque), np.sum(gradient.tau, axis=0)
+    projected = np.where(
+        tau > limit - LIMIT_TOLERANCE_NM,
+        np.maximum(on_tau, 0),
+        np.where(tau < LIMIT_TOLERANCE_NM - limit, np.minimum(on_tau, 0), on_tau),
+    )
+    scale = max(1.0, float(np.max(np.abs(duals["motion"]))))
+    return max(_relative(gradient.vd), float(np.max(np.abs(projected))) / scale, _relative(gradient.f))
+
+
+def _relative(terms: list[Array]) -> float:
+    """Return the largest entry of a sum over the largest entry of its terms, which counts as 1 at least."""
+    if not terms:
+        return 0.0
+    return float(np.max(np.abs(np.sum(terms, axis=0)))) / max(1.0, *(float(np.max(np.abs(t))) for t in terms))

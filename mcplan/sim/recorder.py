@@ -12,7 +12,7 @@ from mcplan.planning.plan_file import plan_document
 from mcplan.record.recording import record_document, record_plan, record_robot
 from mcplan.record.records import ContactRecord, NoticeRecord, PhaseRecord, RunRecord, WorldRecord
 from mcplan.record.run import Run
-from mcplan.record.run_file import OF_OBJECTS, SHAPES, dtype_of
+from mcplan.record.run_file import OBJECT_ARRAYS, SHAPES, dtype_of
 from mcplan.robot.pose import rotation_from_quat
 from mcplan.robot.robot import Robot
 from mcplan.sim.physics import PointForces
@@ -49,7 +49,7 @@ class RunRecorder:
         sample_arrays = [
             name
             for name, shape in SHAPES.items()
-            if shape[0] == "N" and name != "com" and (self.objects or name not in OF_OBJECTS)
+            if shape[0] == "N" and name != "com" and (self.objects or name not in OBJECT_ARRAYS)
         ]
         point_arrays = [name for name in SHAPES if name.startswith("point_") and name != "point_start"]
         self._samples, self._points = (

@@ -13,7 +13,7 @@ from mcplan.sim.mujoco.bodies import Ball, balls_of, joint_names
 class Coordinates:
     """Conversion between a robot's coordinates and those of MuJoCo, where mimic joints have coordinates too.
 
-    The positions of all joints are ``q_all = G q + c``; ``G`` and ``c`` have the multipliers and offsets of mimic joints.
+    The positions of all joints are ``q_all = G q + c``; ``G``, ``c`` have the multipliers and offsets of mimic joints.
 
     A mimic joint follows its master by an equality constraint, which is slightly violated within a step. After the step
     the velocities are projected onto ``G``, with the momentum along ``G`` conserved:
@@ -70,7 +70,7 @@ class Coordinates:
         """Return q and v in the convention of ``put``."""
         q, v = data.qpos[self.qpos_index], data.qvel[self.qvel_index]
         for ball, _ in self.balls:
-            q[len(q) - self._n :][ball.joints], v[len(v) - self._n :][ball.joints] = ball.phi, ball.speed
+            q[len(q) - self._n :][ball.joints], v[len(v) - self._n :][ball.joints] = ball.phi, ball.phi_rate
         return q, v
 
     def moments(self, force: np.ndarray) -> np.ndarray:

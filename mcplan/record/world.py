@@ -120,9 +120,7 @@ def with_losses(robot: Robot, settings: SimulationSettings) -> Robot:
     ):
         friction = joints[name].friction + settings.joint_friction * torque_limit
         joints[name] = replace(joints[name], friction=friction, damping=joints[name].damping + settings.joint_damping)
-    limits = (
-        robot.limits if settings.torque_limits else replace(robot.limits, torque=np.full_like(max_torque, np.inf))
-    )
+    limits = robot.limits if settings.torque_limits else replace(robot.limits, torque=np.full_like(max_torque, np.inf))
     return replace(robot, description=replace(robot.description, joints=joints), limits=limits)
 
 

@@ -98,7 +98,7 @@ def rotate_z(yaw: float, offset: np.ndarray) -> np.ndarray:
 
 
 def same_pose(pose: np.ndarray, other_pose: np.ndarray, tolerance: float) -> bool:
-    """Return whether two poses (7,), position and quaternion, agree within a tolerance; q and -q are equal rotations."""
+    """Return whether poses (7,), position and quaternion, agree within a tolerance; q and -q are equal rotations."""
     sign = -1.0 if pose[3:] @ other_pose[3:] < 0.0 else 1.0
     difference = np.append(pose[:3] - other_pose[:3], sign * pose[3:] - other_pose[3:])
     return bool(np.abs(difference).max() <= tolerance)

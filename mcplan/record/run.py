@@ -167,8 +167,8 @@ class Run:
         """Return a contact with the friction in the simulation, also for the resting contact of its object."""
         carrier = contact.carrier
         if carrier is not None and carrier.rest is not None:
-            rest = replace(carrier.rest, friction=self._actual_friction(carrier.rest.friction, carrier.name))
-            carrier = replace(carrier, rest=rest)
+            resting_contact = replace(carrier.rest, friction=self._actual_friction(carrier.rest.friction, carrier.name))
+            carrier = replace(carrier, rest=resting_contact)
         return replace(contact, friction=self._actual_friction(contact.friction, contact.support), carrier=carrier)
 
     def _actual_friction(self, friction: float, support: str) -> float:

@@ -91,8 +91,8 @@ def limb_chain(robot: _RobotModel, patch: str) -> list[int]:
     If every body also carries another limb, the result is the last body.
     """
     chain, limb = chain_of(robot, patch), robot.patches[patch].limb
-    others = [chain_of(robot, other.name) for other in robot.patches.values() if other.limb != limb]
-    shared = {body for other in others for body in other}
+    other_chains = [chain_of(robot, other.name) for other in robot.patches.values() if other.limb != limb]
+    shared = {body for other in other_chains for body in other}
     return [body for body in chain if body not in shared] or chain[-1:]
 
 

@@ -175,8 +175,8 @@ class MeshFiles:
         if hint := separator_hint(name):
             raise MeshError(f"not found{hint}")
         if remainder and scheme in ("package", "model"):
-            places = ", ".join(str(path) for path in (self.directory, *self.packages))
-            raise MeshError(f"not found (looked in {places}); name its package in {PACKAGE_OPTIONS}")
+            directories = ", ".join(str(path) for path in (self.directory, *self.packages))
+            raise MeshError(f"not found (looked in {directories}); name its package in {PACKAGE_OPTIONS}")
         if not all(_is_inside(path, root, False) for root, path in candidates):
             raise MeshError(f"lies outside the model's directory; name its directory in {PACKAGE_OPTIONS}")
         raise MeshError("there is no such file")

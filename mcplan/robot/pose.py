@@ -73,9 +73,9 @@ def base_rotation(q: np.ndarray) -> np.ndarray:
 
 def with_base(q: np.ndarray, p: np.ndarray, orientation: Rotation) -> np.ndarray:
     """Return a configuration (nq,) with another base position (3,) and orientation."""
-    moved = q.copy()
-    moved[:3], moved[3:7] = p, orientation.as_quat(scalar_first=True)
-    return moved
+    new_q = q.copy()
+    new_q[:3], new_q[3:7] = p, orientation.as_quat(scalar_first=True)
+    return new_q
 
 
 def base_yaw(q: np.ndarray) -> float:

@@ -298,8 +298,8 @@ class Robot:
         if self.fixed:
 
             def joints(tree, q, v, force, work, out):
-                rest = force - self.nonlinear_effects(q, v)
-                out[:6], out[6:] = 0.0, np.linalg.solve(self.mass_matrix(q)[6:, 6:], rest[6:])
+                net_force = force - self.nonlinear_effects(q, v)
+                out[:6], out[6:] = 0.0, np.linalg.solve(self.mass_matrix(q)[6:, 6:], net_force[6:])
 
             return self._call(joints, None, (self.nv,), q=q, v=v, tau=self._generalized(tau))
 

@@ -67,14 +67,14 @@ def patch_distances(robot: Robot) -> dict[str, tuple[float, float]]:
     for link, geometries in robot.geometry.items():
         body, offset = robot.frame(link)
         solids_of_body.setdefault(body, []).extend(solids_of([g for g in geometries if not g.patch], offset))
-    found = {}
+    distances = {}
     for name, patch in robot.patches.items():
         body, offset = robot.frame(patch.link)
         if patch.kind != "grasp" and solids_of_body[body]:
             R, p = offset[:9].reshape(3, 3), offset[9:]
             distance = float(distances_to(solids_of_body[body], patch.sample_points @ R.T + p).min())
-            found[name] = (distance, -distance)
-    return found
+            distances[name] = (distance, -distance)
+    return distances
 
 
 def _limits(robot: Robot) -> Iterator[Finding]:

@@ -178,8 +178,8 @@ class Resolver:
             self._problem(("fixed_base",), f"the patch that holds a fixed base is called {MOUNT!r}; rename your own")
         limits = fixed_base if isinstance(fixed_base, MountSection) else MountSection()
         mount_patches = {MOUNT: mount_patch(self.model.root, limits.max_force, limits.max_moment)} if fixed else {}
-        found = {name: self._patch(name, section) for name, section in self.section.patches.items()}
-        return mount_patches | {name: patch for name, patch in found.items() if patch is not None}
+        patches_or_none = {name: self._patch(name, section) for name, section in self.section.patches.items()}
+        return mount_patches | {name: patch for name, patch in patches_or_none.items() if patch is not None}
 
     def _patch(self, name: str, section: PatchSection) -> Patch | None:
         key = ("patches", name)

@@ -102,8 +102,8 @@ class Terms:
         try:
             return self._frames[name]
         except KeyError:
-            known = ", ".join(self.frame_names) or "none"
-            raise InputError(f"frame {name!r} is not among those of these terms: {known}") from None
+            names = ", ".join(self.frame_names) or "none"
+            raise InputError(f"frame {name!r} is not among those of these terms: {names}") from None
 
     @property
     def arrays(self) -> tuple[np.ndarray, ...]:

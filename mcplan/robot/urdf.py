@@ -296,7 +296,7 @@ def parse_urdf(
     path : path of the file, for messages and to find meshes.
     strict : whether warnings become errors.
     package_directories : directories that are ROS packages or contain some.
-    stacklevel : of warnings, as for `warnings.warn`.
+    stacklevel : stack level of warnings, as for `warnings.warn`.
     """
     root = read_xml(data, str(path))
     refuse_encoding(data, str(path))

@@ -172,9 +172,9 @@ class Notes:
         for group in self.by_kind():
             text = str(group[0])
             if len(group) > 1:
-                others = ", ".join(dict.fromkeys(warning.key for warning in group[1:] if warning.key))
+                other_keys = ", ".join(dict.fromkeys(warning.key for warning in group[1:] if warning.key))
                 lines = f"line{'s' * (len(group) > 2)} {', '.join(str(warning.line) for warning in group[1:])}"
-                text += f" (and {len(group) - 1} more like it: {others[:200] or lines[:200]})"
+                text += f" (and {len(group) - 1} more like it: {other_keys[:200] or lines[:200]})"
             warnings.warn(text, RobotWarning, stacklevel=stacklevel + 1)
 
     def by_kind(self) -> list[list[Problem]]:

@@ -119,9 +119,11 @@ def _groups(robot: "Robot") -> dict[str, PatchPositions]:
     feet = robot.feet
     if not feet:
         return {}
-    left = {name: position for name, position in feet.items() if position[1] > 0}
-    right = {name: position for name, position in feet.items() if position[1] < 0}
-    return dict(zip(PATCH_GROUPS, (feet, left, right, dict.fromkeys(find_hands(robot), np.zeros(2))), strict=True))
+    left_feet = {name: position for name, position in feet.items() if position[1] > 0}
+    right_feet = {name: position for name, position in feet.items() if position[1] < 0}
+    return dict(
+        zip(PATCH_GROUPS, (feet, left_feet, right_feet, dict.fromkeys(find_hands(robot), np.zeros(2))), strict=True)
+    )
 
 
 def _has_group(value: Any) -> bool:

@@ -63,12 +63,12 @@ def start_after_motion(data: dict[str, Any], motion: tuple[float, float, float])
 
 
 def _pose_after_motion(pose: dict[str, Any], p: np.ndarray, yaw: float) -> dict[str, Any]:
-    moved = dict(pose) | {"xyz": p.tolist()}
+    new_pose = dict(pose) | {"xyz": p.tolist()}
     if pose.get("quat_wxyz") is not None:
         new_rotation = Rotation.from_euler("z", yaw) * Rotation.from_quat(pose["quat_wxyz"], scalar_first=True)
-        return moved | {"quat_wxyz": new_rotation.as_quat(scalar_first=True).tolist()}
+        return new_pose | {"quat_wxyz": new_rotation.as_quat(scalar_first=True).tolist()}
     roll, pitch, old_yaw = pose.get("rpy") or (0.0, 0.0, 0.0)
-    return moved | {"rpy": [roll, pitch, old_yaw + yaw]}
+    return new_pose | {"rpy": [roll, pitch, old_yaw + yaw]}
 
 
 def _contact_after_motion(
@@ -78,21 +78,21 @@ def _contact_after_motion(
     support = supports.get(name) if isinstance(name, str) else None
     if support is None:
         return contact
-    moved = {name: value for name, value in contact.items() if name != "pose"}
+    new_contact = {name: value for name, value in contact.items() if name != "pose"}
     if isinstance(support, BarSpec):
         if _is_number(contact.get("along")):
             ends = np.array(support.ends)
             direction = (ends[1] - ends[0]) / np.linalg.norm(ends[1] - ends[0])
             p = ends[0] + contact["along"] * direction
-            moved["along"] = contact["along"] + float((move(p) - p) @ direction)
-        return moved
+            new_contact["along"] = contact["along"] + float((move(p) - p) @ direction)
+        return new_contact
     R, origin = support.pose.R, support.pose.p
     if _is_number(contact.get("yaw")):
-        moved["yaw"] = contact["yaw"] + yaw * float(R[2, 2])
+        new_contact["yaw"] = contact["yaw"] + yaw * float(R[2, 2])
     if _is_number(contact.get("x")) and _is_number(contact.get("y")):
         p = origin + R[:, :2] @ np.array([contact["x"], contact["y"]])
-        moved["x"], moved["y"] = (float(value) for value in (R.T @ (move(p) - origin))[:2])
-    return moved
+        new_contact["x"], new_contact["y"] = (float(value) for value in (R.T @ (move(p) - origin))[:2])
+    return new_contact
 
 
 def _supports(data: dict[str, Any]) -> dict[str, SurfaceSpec | BarSpec]:

@@ -39,8 +39,8 @@ class RunRecorder:
         self._plan = record_plan(plan, plan_document(plan, Path(scenario.path).parent))
         self._scenario = record_document(dict(scenario.document.data))
         self._dt, self._physics, self._seed, self._controller = float(dt), physics, int(seed), controller
-        used = {contact.patch for stance in self._plan.stances for contact in stance.contacts}
-        self.patches: list[str] = [name for name in robot.patches if name in used]
+        planned_patches = {contact.patch for stance in self._plan.stances for contact in stance.contacts}
+        self.patches: list[str] = [name for name in robot.patches if name in planned_patches]
         self._world = WorldRecord()
         self.patch_index = {name: i for i, name in enumerate(self.patches)}
         n = len(robot.joint_names)

@@ -31,9 +31,9 @@ class Branch:
 
     Parameters
     ----------
-    bodies : of the tree, from the first that belongs only to this chain to its end.
-    joints : indices of the joints that move them.
-    names : the links of these bodies, in lower case.
+    bodies : bodies of the tree from the first that belongs to this chain only to its end.
+    joints : indices of the joints that move these bodies.
+    names : names of the links of these bodies, in lower case.
     """
 
     bodies: tuple[int, ...]

@@ -173,8 +173,8 @@ def _corners(low: np.ndarray, high: np.ndarray) -> np.ndarray:
 
 def _axes(robot: Robot, body: int) -> np.ndarray:
     """Return the axes (m,3) of a body's links, in both directions."""
-    found = [robot.frame(link)[1][:9].reshape(3, 3).T for link in links_of_bodies(robot)[body]]
-    return np.concatenate([np.concatenate([R, -R]) for R in found])
+    rotations = [robot.frame(link)[1][:9].reshape(3, 3).T for link in links_of_bodies(robot)[body]]
+    return np.concatenate([np.concatenate([R, -R]) for R in rotations])
 
 
 def _sole(robot: Robot, q: np.ndarray, limb: Branch, name: str) -> ProposedPatch:

@@ -197,14 +197,16 @@ class ContactPhysics:
         for k, p in enumerate(index[:, 1].tolist()):
             if p not in self._patches_on_link:
                 continue
-            old, names = self.patches[p], self._patches_on_link[p]
-            if old in active and sum(name in active for name in names) == 1:
+            present_patch, names = self.patches[p], self._patches_on_link[p]
+            if present_patch in active and sum(name in active for name in names) == 1:
                 continue
-            new = touching_patch(names, self.robot.patches, pose, values[k, :3], values[k, 3:6], active) or old
-            if new == old:
+            touching = (
+                touching_patch(names, self.robot.patches, pose, values[k, :3], values[k, 3:6], active) or present_patch
+            )
+            if touching == present_patch:
                 continue
-            index[k, 1] = self.patches.index(new)
-            for patch, sign in ((old, -1.0), (new, 1.0)):
+            index[k, 1] = self.patches.index(touching)
+            for patch, sign in ((present_patch, -1.0), (touching, 1.0)):
                 row, force = self._wrench[self.patches.index(patch)], sign * values[k, 6:]
                 row[:3] += force
                 row[3:] += cross(values[k, :3] - pose(patch)[1], force)

@@ -45,14 +45,14 @@ def shape_bumps(shape: Shape, R: np.ndarray, p: np.ndarray) -> list[Bump]:
         corners = np.array(np.meshgrid(*[(-s / 2, s / 2) for s in shape.size], indexing="ij")).reshape(3, -1).T
         return [(BALL, p + R @ corner, 0.0, no_axis) for corner in corners]
     if isinstance(shape, Cylinder):
-        found: list[Bump] = []
+        bumps: list[Bump] = []
         for z in (-shape.length / 2, shape.length / 2):
             centre = p + R[:, 2] * z
-            found.append((RIM, centre, shape.radius, R[:, 2]))
+            bumps.append((RIM, centre, shape.radius, R[:, 2]))
             for angle in 2 * np.pi * np.arange(3) / 3:
                 arm = shape.radius * (np.cos(angle) * R[:, 0] + np.sin(angle) * R[:, 1])
-                found.append((BALL, centre + arm, 0.0, no_axis))
-        return found
+                bumps.append((BALL, centre + arm, 0.0, no_axis))
+        return bumps
     if isinstance(shape, MeshShape):
         return [(BALL, p + R @ corner, 0.0, no_axis) for corner in hull_corners(shape.vertices)[0]]
     raise TypeError(f"unknown shape {type(shape).__name__}")
@@ -138,11 +138,11 @@ def _separate_pairs(robot: Robot, q: np.ndarray) -> np.ndarray:
     pairs = self_pairs(robot)
     if not len(pairs):
         return pairs
-    found, values = np.zeros(len(pairs), np.int64), np.zeros((len(pairs), PAIR_SIZE))
+    overlapping, values = np.zeros(len(pairs), np.int64), np.zeros((len(pairs), PAIR_SIZE))
     space, margins = new_scratch(robot, len(solids), len(pairs)), np.full(len(pairs), -MAX_INITIAL_OVERLAP_M)
     shapes = pack(solids, bodies)
-    count = fill_distances(robot.tree, shapes, read_only(pairs), margins, np.array(q), space, found, values)
-    return np.delete(pairs, found[:count], axis=0)
+    count = fill_distances(robot.tree, shapes, read_only(pairs), margins, np.array(q), space, overlapping, values)
+    return np.delete(pairs, overlapping[:count], axis=0)
 
 
 MOUNT_COMPLIANCE = 1e-6
@@ -274,7 +274,7 @@ PlacedBump = tuple[int, Bump, float, int]
 
 def _robot_bumps(robot: Robot, patches: Sequence[str]) -> list[list[PlacedBump]]:
     """Return the bumps of each body of the robot; the ball of a patch replaces the collision shapes that it covers."""
-    found: list[list[PlacedBump]] = [[] for _ in robot.tree.topology]
+    bumps_by_body: list[list[PlacedBump]] = [[] for _ in robot.tree.topology]
     for i, link in enumerate(robot.link_names):
         body, offset = robot.frame(link)
         if robot.fixed and body == 0:
@@ -285,19 +285,19 @@ def _robot_bumps(robot: Robot, patches: Sequence[str]) -> list[list[PlacedBump]]
                 if any(ball_covers_shape(robot.patches[name], link, geometry) for name in patches):
                     continue
                 bumps = shape_bumps(geometry.shape, R @ geometry.R, p + R @ geometry.p)
-                found[body] += [(i, bump, np.inf, -1) for bump in bumps]
+                bumps_by_body[body] += [(i, bump, np.inf, -1) for bump in bumps]
     for k, name in enumerate(patches):
         patch, (body, offset) = robot.patches[name], robot.frame(name)
         if patch.radius:
             bump = (BALL, offset[9:], patch.radius, np.zeros(3))
-            found[body].append((robot.link_names.index(patch.link), bump, np.inf, k))
-    return found
+            bumps_by_body[body].append((robot.link_names.index(patch.link), bump, np.inf, k))
+    return bumps_by_body
 
 
 def _object_bumps(environment: Environment, links: int, contacts: Iterable[Contact]) -> list[list[PlacedBump]]:
     """Return the bumps of each free object relative to its centre of mass, with support points if it overhangs."""
     carriers = [contact.carrier for contact in contacts if contact.carrier is not None]
-    found = []
+    bumps_by_object = []
     for i, thing in enumerate(environment.objects):
         centre = -shape_inertia(thing.shape, thing.mass)[0]
         bumps = shape_bumps(thing.shape, np.eye(3), centre)
@@ -308,8 +308,8 @@ def _object_bumps(environment: Environment, links: int, contacts: Iterable[Conta
             bumps += [
                 (BALL, place, 0.0, np.zeros(3)) for place in _edge_points(resting_contacts, corners - centre) + centre
             ]
-        found.append([(links + i, bump, thing.friction, -1) for bump in bumps])
-    return found
+        bumps_by_object.append([(links + i, bump, thing.friction, -1) for bump in bumps])
+    return bumps_by_object
 
 
 def _edge_points(resting_contacts: Iterable[Contact | None], corners: np.ndarray) -> np.ndarray:
@@ -317,12 +317,12 @@ def _edge_points(resting_contacts: Iterable[Contact | None], corners: np.ndarray
 
     They are moved inwards by ``EDGE_INSET_M``, so that they lie on the support.
     """
-    found = [np.zeros((0, 3))]
+    points = [np.zeros((0, 3))]
     for resting in resting_contacts:
         if resting is not None:
             corner_distances = np.linalg.norm(resting.points[:, None] - corners, axis=2).min(axis=1)
-            found.append(shrunk(resting.points, EDGE_INSET_M)[corner_distances > EDGE_INSET_M])
-    return np.unique(np.concatenate(found).round(6), axis=0)
+            points.append(shrunk(resting.points, EDGE_INSET_M)[corner_distances > EDGE_INSET_M])
+    return np.unique(np.concatenate(points).round(6), axis=0)
 
 
 def object_poses_at_com(environment: Environment) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -341,11 +341,11 @@ def _surface_row(s: Surface, place: tuple[np.ndarray, np.ndarray] | None) -> lis
 def _chain(robot: Robot, body: int) -> list[int]:
     """Return the indices of the velocities that move a body, in ascending order."""
     topology = robot.tree.topology
-    found = set(range(6))
+    velocities = set(range(6))
     while body > 0:
-        found.add(int(topology[body, V]))
+        velocities.add(int(topology[body, V]))
         body = topology[body, PARENT]
-    return sorted(found)
+    return sorted(velocities)
 
 
 def _parents(robot: Robot, objects: int) -> np.ndarray:

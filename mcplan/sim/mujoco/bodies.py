@@ -59,7 +59,7 @@ class Ball:
 
     Parameters
     ----------
-    column : index of its first coordinate among the coordinates of the robot's joints.
+    column : index of its first coordinate among the robot's joints.
     qpos, qvel : first index of its quaternion in MuJoCo's ``qpos`` and of its angular velocity in ``qvel``.
     """
 
@@ -85,11 +85,11 @@ class Ball:
 
 def balls_of(robot: Robot, model: Any) -> list[Ball]:
     """Return the ball joints of a robot."""
-    found = []
+    balls = []
     for column in robot.ball_columns:
         joint = model.joint(f"joint:{ball_name(robot.joint_names[column])}")
-        found.append(Ball(column, int(joint.qposadr[0]), int(joint.dofadr[0])))
-    return found
+        balls.append(Ball(column, int(joint.qposadr[0]), int(joint.dofadr[0])))
+    return balls
 
 
 TRIANGLE_MARGIN, MIN_WARNED_SHARE, MIN_WARNED_INERTIA = 1e-9, 1e-6, 1e-12

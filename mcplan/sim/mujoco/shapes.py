@@ -43,7 +43,7 @@ def contact_options(bit: int, mask: int, friction: float | None = None) -> dict[
     Parameters
     ----------
     bit, mask : collision bit of the geom, and bits of the geoms with which it collides.
-    friction : of a support; None for the robot.
+    friction : friction coefficient of a support; None for the robot.
     """
     return {
         "contype": bit, "conaffinity": mask, "condim": 3, "friction": [friction or 0.0, 0.0, 0.0],

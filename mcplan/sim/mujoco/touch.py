@@ -93,11 +93,11 @@ class ContactReader:
 
     def read(self, data: Any, active: Sequence[str]) -> StepContacts:
         """Return the contacts of the step that began at the poses in ``data``; ``active`` patches take precedence."""
-        found, forces = data.contact, data.efc_force
-        rows, frames = found.efc_address.astype(np.int64), np.ascontiguousarray(found.frame)
+        contacts, forces = data.contact, data.efc_force
+        rows, frames = contacts.efc_address.astype(np.int64), np.ascontiguousarray(contacts.frame)
         index, point = np.empty((2 * len(rows), INDEX_SIZE), np.int64), np.empty((2 * len(rows), POINT_SIZE))
         count = split_contacts(
-            rows, found.geom.astype(np.int64), np.ascontiguousarray(found.pos), frames, forces,
+            rows, contacts.geom.astype(np.int64), np.ascontiguousarray(contacts.pos), frames, forces,
             self._built.link, self._patch_of, self._link_count, index, point,
         )  # fmt: skip
         index, point = index[:count], point[:count]
@@ -111,19 +111,24 @@ class ContactReader:
         unplanned_count = sum_patches(
             index, point, *self._body_offsets, data.xmat, data.xpos, self._link_of, wrench, touched, unplanned_contacts
         )
-        other = np.zeros(self.robot.nv)
+        unplanned_force = np.zeros(self.robot.nv)
         if unplanned_count:
-            other = self._generalised(data, rows[unplanned_contacts[:unplanned_count]])
+            unplanned_force = self._generalised(data, rows[unplanned_contacts[:unplanned_count]])
             if self.robot.fixed:
                 on_robot = np.isin(index[:, CONTACT], unplanned_contacts[:unplanned_count]) & (
                     index[:, LINK] < self._link_count
                 )
                 xyz, force = point[on_robot, PLACE:NORMAL], point[on_robot, FORCE:]
-                other[:3], other[3:6] = force.sum(axis=0), _moment(xyz - self.base_position(data), force)
+                unplanned_force[:3], unplanned_force[3:6] = (
+                    force.sum(axis=0),
+                    _moment(xyz - self.base_position(data), force),
+                )
         points = PointForces(
             index[:, LINK], index[:, PATCH], point[:, PLACE:NORMAL], point[:, NORMAL:FORCE], point[:, FORCE:]
         )
-        return StepContacts(points, {self.patches[p]: wrench[p] for p in np.flatnonzero(touched).tolist()}, other)
+        return StepContacts(
+            points, {self.patches[p]: wrench[p] for p in np.flatnonzero(touched).tolist()}, unplanned_force
+        )
 
     def with_grips(self, data: Any, points: PointForces, grip_wrenches: Mapping[str, np.ndarray]) -> PointForces:
         """Add one point per grip: its force acts at the patch origin; its moment is in the wrench only."""
@@ -157,8 +162,8 @@ class ContactReader:
     ) -> int:
         """Return the index of the patch of a point on a geom: by its position, otherwise the geom's own patch."""
         nearby_patches, own_patch = self._patches_on_link[self._built.link[geom]], self._built.patch[geom]
-        found = touching_patch(nearby_patches, self.robot.patches, pose, xyz, normal, active)
-        return self._patch_index.get(found or own_patch or "", NO_PATCH)
+        patch_at_point = touching_patch(nearby_patches, self.robot.patches, pose, xyz, normal, active)
+        return self._patch_index.get(patch_at_point or own_patch or "", NO_PATCH)
 
 
 def _touching_links(robot: Robot, patch: str) -> list[str]:

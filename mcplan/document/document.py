@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import pydantic
 
 from mcplan.document.build import Builder, Mark, PlainValueError, YamlError, plain_scalar, plain_value
-from mcplan.document.messages import explain, intended
+from mcplan.document.messages import explain, find_intended_key
 from mcplan.errors import InputError, Problem
 
 LINE_WIDTH = 120
@@ -336,7 +336,7 @@ def _validate_without(model: type[Model], data: Any, invalid_keys: Sequence[Key]
             for step in key[:-1]:
                 inner = inner.get(step) if isinstance(inner, dict) else inner[int(step)]
             if key and isinstance(inner, dict):  # items of lists are kept, because removal would shift the others
-                intended_key = intended(model, data, key)
+                intended_key = find_intended_key(model, data, key)
                 value = inner.pop(key[-1], None)
                 if intended_key is not None:
                     inner[intended_key] = value

@@ -24,6 +24,8 @@ _EXPECTATIONS = {
     "dict_type": "a mapping {key: value}",
     "finite_number": "a finite number",
 }
+"""Expected values by the type of pydantic's error."""
+
 _BOUNDS = {
     "greater_than": ("gt", ">"),
     "greater_than_equal": ("ge", ">="),
@@ -31,6 +33,7 @@ _BOUNDS = {
     "less_than_equal": ("le", "<="),
     "multiple_of": ("multiple_of", "that is a multiple of"),
 }
+"""By the type of pydantic's error: name of the bound in its context, and the operator in messages."""
 
 
 def explain(
@@ -46,7 +49,7 @@ def explain(
     short_lists: dict[tuple[str | int, ...], int] = {}
     errors = [(error, _key_path(error["loc"], data, error["type"])) for error in failure.errors(include_url=False)]
     unknown = [key for error, key in errors if error["type"] == "extra_forbidden"]
-    misspelt = {(*key[:-1], intended(model, data, key)) for key in unknown}
+    misspelt = {(*key[:-1], find_intended_key(model, data, key)) for key in unknown}
     for error, key in errors:
         if error["type"] == "missing" and key in misspelt:  # the key is present, misspelt, which is reported
             continue
@@ -68,7 +71,7 @@ def explain(
         expectations.setdefault(key, []).append(f"{count} items")
     keys_with_message = [key for key, text in messages if text]
     all_keys = keys_with_message + list(expectations)
-    parent_keys = {place[:depth] for place in all_keys for depth in range(len(place))}
+    parent_keys = {key[:depth] for key in all_keys for depth in range(len(key))}
     messages = [
         (key, text) for key, text in messages if text or (key not in parent_keys and key not in keys_with_message)
     ]
@@ -78,7 +81,7 @@ def explain(
     ]
 
 
-def intended(model: type[pydantic.BaseModel], data: Any, key: tuple[str | int, ...]) -> str | None:
+def find_intended_key(model: type[pydantic.BaseModel], data: Any, key: tuple[str | int, ...]) -> str | None:
     """Return the known key most similar to an unknown one; None if the key is known, or no known one is similar."""
     if str(key[-1]) in _known_keys(model, key[:-1]):
         return None
@@ -96,8 +99,8 @@ def _expectation(error: Any) -> str:
     if kind in _EXPECTATIONS:
         return _EXPECTATIONS[kind]
     if kind in _BOUNDS:
-        name, words = _BOUNDS[kind]
-        return f"a number {words} {context[name]:g}"
+        name, operator = _BOUNDS[kind]
+        return f"a number {operator} {context[name]:g}"
     if kind in ("too_short", "too_long"):
         too_short = kind == "too_short"
         count = context["min_length" if too_short else "max_length"]

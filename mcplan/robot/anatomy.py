@@ -103,10 +103,10 @@ def joint_of_body(robot: _RobotModel) -> dict[int, int]:
 
 def links_of_bodies(robot: _RobotModel) -> dict[int, list[str]]:
     """Return the links of each body, in the order of the file."""
-    found: dict[int, list[str]] = {body: [] for body in range(len(robot.tree.topology))}
+    links: dict[int, list[str]] = {body: [] for body in range(len(robot.tree.topology))}
     for link in robot.link_names:
-        found[robot.frame(link)[0]].append(link)
-    return found
+        links[robot.frame(link)[0]].append(link)
+    return links
 
 
 def pitch_bodies(robot: _RobotModel, q: np.ndarray, bodies: Iterable[int]) -> list[int]:
@@ -179,15 +179,13 @@ def limbs_of(robot: _RobotModel, q: np.ndarray, patches: tuple[str, ...]) -> dic
 
 def _stroke(robot: _RobotModel, q: np.ndarray, body: int, previous_position: np.ndarray) -> float:
     """Return by how much (m) a body's prismatic joint can increase its distance from a position (3,), from ``q`` on."""
-    kind, q_index = robot.tree.topology[body, [TYPE, Q]]
+    kind, i = robot.tree.topology[body, [TYPE, Q]]
     if kind != PRISMATIC:
         return 0.0
     distances = []
-    for position in np.clip(
-        [robot.limits.lower[q_index - 7], robot.limits.upper[q_index - 7], q[q_index]], -MAX_SLIDE_M, MAX_SLIDE_M
-    ):
+    for position in np.clip([robot.limits.lower[i - 7], robot.limits.upper[i - 7], q[i]], -MAX_SLIDE_M, MAX_SLIDE_M):
         extended = q.copy()
-        extended[q_index] = position
+        extended[i] = position
         distances.append(float(np.linalg.norm(_body_position(robot, extended, body) - previous_position)))
     return max(distances) - distances[-1]
 
@@ -265,34 +263,32 @@ def find_folds(robot: _RobotModel) -> dict[str, tuple[Fold, ...]]:
     The ends of the limb are the origins of its first and last body: hip and ankle for a sole. For a point or ball patch
     the second end is the patch. For a shank on the ground it is the knee, so this limb does not fold.
     """
-    found: dict[str, tuple[Fold, ...]] = {}
+    folds_of_patches: dict[str, tuple[Fold, ...]] = {}
     by_chain: dict[tuple, tuple[Fold, ...]] = {}
     for name, patch in robot.patches.items():
         bodies, is_point = limb_chain(robot, name), patch.kind in ("point", "ball")
         key = (*bodies, name if is_point else "")
         if key not in by_chain:
             by_chain[key] = tuple(_folds_of_chain(robot, bodies, name if is_point else None))
-        found[name] = by_chain[key]
-    return found
+        folds_of_patches[name] = by_chain[key]
+    return folds_of_patches
 
 
 def _folds_of_chain(robot: _RobotModel, bodies: list[int], point_patch: str | None) -> list[Fold]:
     inner_bodies = bodies[1:] if point_patch else bodies[1:-1]
     if not inner_bodies:
         return []
-    neutral, found = robot.neutral(), []
+    neutral, folds = robot.neutral(), []
     root = _body_position(robot, neutral, bodies[0])  # independent of the joints beyond it
     for body in inner_bodies:
-        q_index = int(robot.tree.topology[body, Q])
+        i = int(robot.tree.topology[body, Q])
         if robot.tree.topology[body, TYPE] != REVOLUTE:
             continue
-        lower, upper = np.clip(
-            [limit[q_index - 7] for limit in (robot.limits.lower, robot.limits.upper)], -np.pi, np.pi
-        )
+        lower, upper = np.clip([limit[i - 7] for limit in (robot.limits.lower, robot.limits.upper)], -np.pi, np.pi)
 
-        def distance(angle: float, q_index: int = q_index) -> float:
+        def distance(angle: float, i: int = i) -> float:
             q = neutral.copy()
-            q[q_index] = angle
+            q[i] = angle
             end = robot.frame_pose(q, point_patch)[:3, 3] if point_patch else _body_position(robot, q, bodies[-1])
             return float(np.linalg.norm(end - root))
 
@@ -301,10 +297,8 @@ def _folds_of_chain(robot: _RobotModel, bodies: list[int], point_patch: str | No
         farthest = int(np.argmax(distances))
         if 0 < farthest < FOLD_SAMPLES - 1 and min(distances) < MAX_FOLDED_SHARE * distances[farthest]:
             fine_angles = np.linspace(angles[farthest - 1], angles[farthest + 1], FOLD_SAMPLES)
-            found.append(
-                Fold(q_index - 7, float(fine_angles[int(np.argmax([distance(angle) for angle in fine_angles]))]))
-            )
-    return found
+            folds.append(Fold(i - 7, float(fine_angles[int(np.argmax([distance(angle) for angle in fine_angles]))])))
+    return folds
 
 
 def bent_limits(limits: np.ndarray, folds: Iterable[Fold], q: np.ndarray, min_bend: float) -> np.ndarray:
@@ -338,15 +332,15 @@ def standing_posture(robot: _RobotModel) -> np.ndarray | None:
 def find_feet(robot: _RobotModel) -> dict[str, np.ndarray]:
     """Return the foot patches, with the positions (2,) of their origins relative to the point below the base."""
     q = standing_posture(robot)
-    found: dict[str, np.ndarray] = {}
+    feet: dict[str, np.ndarray] = {}
     if q is None:
-        return found
+        return feet
     for name, patch in robot.patches.items():
         X = robot.frame_pose(q, name)
         faces_down = patch.kind in ("point", "ball") or (len(patch.polygon) > 2 and X[2, 2] < -MIN_DOWNWARD_COSINE)
         if patch.kind != "grasp" and faces_down and abs(X[2, 3] - patch.radius) < GROUND_TOLERANCE_M:
-            found[name] = np.array(np.round(FOOT_GRID_M * np.round((X[:2, 3] - q[:2]) / FOOT_GRID_M), 3), float)
-    return found
+            feet[name] = np.array(np.round(FOOT_GRID_M * np.round((X[:2, 3] - q[:2]) / FOOT_GRID_M), 3), float)
+    return feet
 
 
 def find_hands(robot: _RobotModel) -> tuple[str, ...]:
@@ -357,8 +351,8 @@ def find_hands(robot: _RobotModel) -> tuple[str, ...]:
     deepest = {
         limb: max(depth[p.name] for p in free_patches if p.limb == limb) for limb in {p.limb for p in free_patches}
     }
-    at_end = [patch for patch in free_patches if depth[patch.name] == deepest[patch.limb]]
-    return tuple(patch.name for patch in sorted(at_end, key=lambda patch: patch.kind == "grasp"))
+    end_patches = [patch for patch in free_patches if depth[patch.name] == deepest[patch.limb]]
+    return tuple(patch.name for patch in sorted(end_patches, key=lambda patch: patch.kind == "grasp"))
 
 
 def measure_sizes(robot: _RobotModel) -> dict[str, float]:
@@ -375,7 +369,7 @@ def measure_sizes(robot: _RobotModel) -> dict[str, float]:
         "height": q[2],
         "leg": max(_chain_length(robot, q, name) for name in foot_names),
         "foot": max(float(np.ptp(patch.polygon[:, 0])) for patch in patches),
-        "width": max(place[1] for place in foot_positions) - min(place[1] for place in foot_positions),
+        "width": max(position[1] for position in foot_positions) - min(position[1] for position in foot_positions),
         "front": max(corners) - q[0],
         "step": min(_step_height(robot, q, name) for name in foot_names),
     }

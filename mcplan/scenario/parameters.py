@@ -138,7 +138,7 @@ def _expand_groups(value: Any, mark: Mark, groups: Mapping[str, PatchPositions])
     """Replace the groups in a value by patches; in its mark, each patch has the line of its group."""
     if isinstance(value, Mapping):
         expanded = {key: _expand_groups(item, mark.child(key), groups) for key, item in value.items()}
-        marks = {key: mark_of_item for key, (_, mark_of_item) in expanded.items()}
+        marks = {key: child for key, (_, child) in expanded.items()}
         return {key: item for key, (item, _) in expanded.items()}, replace(mark, children=marks)
     if not isinstance(value, list):
         return value, mark
@@ -155,9 +155,7 @@ def _expand_groups(value: Any, mark: Mark, groups: Mapping[str, PatchPositions])
             expanded_items.append(_expand_groups(item, item_mark, groups))
     if not expanded_items:  # an empty group is reported later as an unknown patch
         return value, mark
-    return [item for item, _ in expanded_items], replace(
-        mark, children=[mark_of_item for _, mark_of_item in expanded_items]
-    )
+    return [item for item, _ in expanded_items], replace(mark, children=[child for _, child in expanded_items])
 
 
 def _place_contact(item: Mapping[str, Any], name: str, position: np.ndarray) -> dict[str, Any]:

@@ -132,7 +132,7 @@ class Simulation:
     ):
         instance("Simulation", "plan", plan, Plan)
         whole("Simulation", "seed", seed)
-        tasks = _tasks(tasks)
+        tasks = _checked_tasks(tasks)
         observers = each("Simulation", "observers", observers, Observer)
         settings = plan.scenario.simulation
         name, maker = back_end(physics, settings.physics)
@@ -201,7 +201,7 @@ class Simulation:
         t, q, v = self.t, self.physics.q, self.physics.v
         if self.index >= self._max_steps:
             raise SimulationFailed(f"still in phase {self._phase_text()} at the time limit of {t:g} s", "time limit")
-        if check(q, False) != SOUND or check(v, False) != SOUND:
+        if not (_is_finite(q) and _is_finite(v)):
             raise SimulationFailed(
                 f"the state is not a number at t = {t:g} s, in phase {self._phase_text()}", "not a number"
             )
@@ -271,7 +271,11 @@ class Simulation:
         self._notified_events = len(events)
 
 
-def _tasks(tasks: Sequence[Task]) -> Sequence[Task]:
+def _is_finite(array: np.ndarray) -> bool:
+    return check(array, False) == SOUND
+
+
+def _checked_tasks(tasks: Sequence[Task]) -> Sequence[Task]:
     """Return ``tasks``; raise an error if one of them is not a task."""
     if hasattr(tasks, "rows") or isinstance(tasks, str) or not isinstance(tasks, Sequence):
         raise InputError(f"tasks: expected a list of tasks, not {shown(tasks)}")

@@ -89,16 +89,12 @@ def propose_limbs(robot: Robot, q: np.ndarray) -> LimbProposal:
     """Find legs and arms and propose their patches; ``q`` (nq,) is roughly a standing posture with a level base."""
     proposal = LimbProposal(robot, q)
     limbs = branches(robot)
-    lowest_heights = {limb: float(_world_points(robot, q, limb.end)[:, 2].min()) for limb in limbs}
-    if not lowest_heights:
+    heights = {limb: float(_world_points(robot, q, limb.end)[:, 2].min()) for limb in limbs}
+    if not heights:
         return proposal
     top = max(float(_world_points(robot, q, body)[:, 2].max()) for body in range(len(robot.tree.topology)))
-    ground = min(lowest_heights.values())
-    legs = [
-        limb
-        for limb in limbs
-        if lowest_heights[limb] < ground + LEG_END_SHARE * (top - ground) and len(limb.joints) >= 2
-    ]
+    ground = min(heights.values())
+    legs = [limb for limb in limbs if heights[limb] < ground + LEG_END_SHARE * (top - ground) and len(limb.joints) >= 2]
     arms = [
         limb for limb in limbs if limb not in legs and len(limb.joints) >= 4 and not HEAD_PATTERN.search(limb.names)
     ]
@@ -137,7 +133,7 @@ def _limb_names(robot: Robot, q: np.ndarray, group: list[Branch]) -> list[str]:
         return ["single"]
     if len(group) == 4 and x[2] - x[1] > 0.05:
         prefixes = ["front" if position[0] > (x[1] + x[2]) / 2 else "hind" for position in positions]
-        names = [f"{ankle_height}_{name}" for ankle_height, name in zip(prefixes, names, strict=True)]
+        names = [f"{prefix}_{name}" for prefix, name in zip(prefixes, names, strict=True)]
     elif len(group) > 2:
         names = []
     return names if len(set(names)) == len(group) else [f"limb{k + 1}" for k in range(len(group))]
@@ -233,12 +229,9 @@ def _within_ankle_torque(robot: Robot, limb: Branch, sole_face: Face) -> tuple[n
         row = robot.tree.joint[body]
         axis, origin = sole_face.R.T @ R @ row[AXIS : AXIS + 3], sole_face.R.T @ (p - sole_face.p)
         lever = ANKLE_TORQUE_SHARE * robot.limits.torque[joints[body]] / (robot.mass * GRAVITY)
-        axis_index = 0 if abs(axis[1]) > 0.8 else 1 if abs(axis[0]) > 0.8 else None
-        if axis_index is not None and lever > MIN_LEVER:
-            low[axis_index], high[axis_index] = (
-                max(low[axis_index], origin[axis_index] - lever),
-                min(high[axis_index], origin[axis_index] + lever),
-            )
+        k = 0 if abs(axis[1]) > 0.8 else 1 if abs(axis[0]) > 0.8 else None
+        if k is not None and lever > MIN_LEVER:
+            low[k], high[k] = max(low[k], origin[k] - lever), min(high[k], origin[k] + lever)
         # pose of the parent body in the last body, with the joint at position zero
         R_J, p_J = row[ROTATION:ORIGIN].reshape(3, 3), row[ORIGIN:AXIS]
         R = R @ R_J.T
@@ -282,11 +275,11 @@ def _knee(robot: Robot, q: np.ndarray, limb: Branch, name: str) -> ProposedPatch
     link = max(points_near_knee, key=lambda link_name: float(points_near_knee[link_name][:, 0].max()))
     x = points_near_knee[link]
     front_points = x[x[:, 0] > x[:, 0].max() - 0.01]
-    width = max(float(np.ptp(front_points[:, 1])) / 2, 0.02)
+    half_width = max(float(np.ptp(front_points[:, 1])) / 2, 0.02)
     position = np.array([x[:, 0].max(), float(front_points[:, 1].mean()), float(front_points[:, 2].mean())])
     # z forward, x down, y to the left: an edge along y
     R_P, p_P = _on_link(robot, link, R.T @ np.array([[0, 0, 1], [0, 1, 0], [-1, 0, 0.0]]), R.T @ (position - p))
-    polygon, reason = np.array([[0.0, -width], [0.0, width]]), "an edge across the knee's front"
+    polygon, reason = np.array([[0.0, -half_width], [0.0, half_width]]), "an edge across the knee's front"
     return ProposedPatch(f"{name}_knee", link, f"{name}_leg", "surface", R_P, p_P, polygon, reason)
 
 

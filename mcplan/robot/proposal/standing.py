@@ -66,13 +66,13 @@ def _in_legs(anatomy: LimbProposal) -> np.ndarray:
 
 def _knee_torque_share(anatomy: LimbProposal, q: np.ndarray) -> float:
     """Return the largest share of a knee's torque limit used when standing on one foot: ``m g |x - x_foot| / tau``."""
-    robot, joint, share = anatomy.robot, joint_of_body(anatomy.robot), 0.0
+    robot, joint_index, share = anatomy.robot, joint_of_body(anatomy.robot), 0.0
     for limb, sole in zip(anatomy.legs.values(), anatomy.soles, strict=True):
         bodies = pitch_bodies(robot, q, limb.bodies)
         if len(bodies) == 3 and len(anatomy.legs) <= 2:
-            middle = pose(robot, q, sole) @ [*sole.polygon.mean(axis=0), 0.0, 1.0]
-            moment = robot.mass * GRAVITY * abs(robot.body_pose(q, bodies[1])[0, 3] - middle[0])
-            share = max(share, moment / max(robot.limits.torque[joint[bodies[1]]], 1e-9))
+            foot_centre = pose(robot, q, sole) @ [*sole.polygon.mean(axis=0), 0.0, 1.0]
+            moment = robot.mass * GRAVITY * abs(robot.body_pose(q, bodies[1])[0, 3] - foot_centre[0])
+            share = max(share, moment / max(robot.limits.torque[joint_index[bodies[1]]], 1e-9))
     return share
 
 
@@ -170,5 +170,5 @@ def _move_arm_aside(
 
 def _joints_to_link(robot: Robot, link: str) -> list[int]:
     """Return the indices of the joints between the root and a link."""
-    joint = joint_of_body(robot)
-    return [joint[body] for body in chain_of(robot, link)]
+    joint_index = joint_of_body(robot)
+    return [joint_index[body] for body in chain_of(robot, link)]

@@ -79,11 +79,8 @@ def propose(
         The URDF cannot be read, or it has no moving joint.
     """
     package_url = str(urdf) if str(urdf).startswith(SCHEME) else None
-    path = (
-        Path(urdf)
-        if package_url is None
-        else package_file(package_url, [Path(folder) for folder in package_directories])
-    )
+    folders = [Path(folder) for folder in package_directories]
+    path = Path(urdf) if package_url is None else package_file(package_url, folders)
     packages = [str(Path(folder).resolve()) for folder in package_directories]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # `mcplan robot check` reports them

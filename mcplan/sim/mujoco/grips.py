@@ -41,7 +41,7 @@ class Grips:
 
     Parameters
     ----------
-    robot, environment, built : the robot, the environment with its bars, and the model of both.
+    robot, environment, built_model : the robot, the environment with its bars, and the model of both.
     contacts : planned contacts; among several grasps of a patch, the one nearest to the hand gives its free directions
         and limits.
 
@@ -51,8 +51,10 @@ class Grips:
         A grasp is free to slide, or to rotate about exactly two axes; neither is supported.
     """
 
-    def __init__(self, robot: Robot, environment: Environment, built: BuiltModel, contacts: Sequence[Contact] = ()):
-        self.robot, self.bars, self._model = robot, environment.bars, built
+    def __init__(
+        self, robot: Robot, environment: Environment, built_model: BuiltModel, contacts: Sequence[Contact] = ()
+    ):
+        self.robot, self.bars, self._built_model = robot, environment.bars, built_model
         self._contacts = [contact for contact in contacts if contact.kind == "grasp"]
         for contact in self._contacts:
             free_axes = _free_axes(contact)
@@ -61,7 +63,7 @@ class Grips:
                     f"physics mujoco: the grip of {contact.patch} on {contact.support} slides or turns about two axes; "
                     "it can hold, hinge about one axis, or turn about its origin"
                 )
-        first = 0 if robot.fixed else int(built.model.joint("base").dofadr[0])
+        first = 0 if robot.fixed else int(built_model.model.joint("base").dofadr[0])
         self._base = slice(first, first + 6)
         self._overloaded: set[str] = set()
         self._recent_wrenches: dict[str, deque[np.ndarray]] = {}
@@ -80,7 +82,7 @@ class Grips:
         ``q`` (7+n,) is the configuration of the robot, ``data`` MuJoCo's data.
         """
         self._overloaded &= set(active)
-        for patch, constraint_ids in self._model.grasps.items():
+        for patch, constraint_ids in self._built_model.grasps.items():
             should_close = patch in active and patch not in self._overloaded
             if should_close and patch not in self.closed and self._is_at_bar(q, patch):
                 self._close(data, q, patch, constraint_ids)
@@ -98,14 +100,14 @@ class Grips:
             return by_patch
         count = data.ne  # the rows of equality constraints come first
         constraint_id, force = data.efc_id[:count], data.efc_force[:count]
-        J = data.efc_J.reshape(len(data.efc_id), self._model.model.nv)[:count, self._base]
+        J = data.efc_J.reshape(len(data.efc_id), self._built_model.model.nv)[:count, self._base]
         R, origin = touch.base_rotation(data), touch.base_position(data)
         for patch in self.closed:
-            rows = (constraint_id[:, None] == self._model.grasps[patch]).any(axis=1)
+            rows = (constraint_id[:, None] == self._built_model.grasps[patch]).any(axis=1)
             base_force = force[rows] @ J[rows]
             arm = touch.pose(data, patch)[1] - origin
             by_patch[patch] = np.concatenate([base_force[:3], R @ base_force[3:] - cross(arm, base_force[:3])])
-            steps = max(1, round(PHYSICAL.impact / self._model.model.opt.timestep))
+            steps = max(1, round(PHYSICAL.impact / self._built_model.model.opt.timestep))
             recent = self._recent_wrenches.setdefault(patch, deque(maxlen=steps))
             recent.append(by_patch[patch])
             mean = np.sum(recent, axis=0) / steps
@@ -126,7 +128,7 @@ class Grips:
 
     def _close(self, data: Any, q: np.ndarray, patch: str, constraint_ids: tuple[int, ...]) -> None:
         """Hold the body of the hand at its present pose; the anchors are at the grip, where the forces act."""
-        model, offset = self._model.model, self.robot.frame(patch)[1]
+        model, offset = self._built_model.model, self.robot.frame(patch)[1]
         R_L, p_L = offset[:9].reshape(3, 3), offset[9:]
         X = self.robot.frame_pose(q, patch)
         grasp = closing_grasp([contact for contact in self._contacts if contact.patch == patch], X[:3, 3])

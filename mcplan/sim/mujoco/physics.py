@@ -68,8 +68,8 @@ class MujocoPhysics:
     ):
         if robot.fixed and MOUNT not in patches:
             patches = (MOUNT, *patches)
-        self.robot, built = robot, build(robot, environment, q, contacts)
-        self.model, self.data = built.model, mujoco.MjData(built.model)
+        self.robot, built_model = robot, build(robot, environment, q, contacts)
+        self.model, self.data = built_model.model, mujoco.MjData(built_model.model)
         self._coordinates = Coordinates(robot, self.model)
         self._qvel_index = self._coordinates.qvel_index
         self._first_velocity, self._base_pose = self._coordinates.first, np.array(q[:7], float)
@@ -79,11 +79,11 @@ class MujocoPhysics:
         object_joints = [self.model.joint(f"object:{thing.name}") for thing in environment.objects]
         self._object_qpos = np.array([joint.qposadr[0] + np.arange(7) for joint in object_joints], int).reshape(-1, 7)
         self._object_qvel = np.array([joint.dofadr[0] + np.arange(6) for joint in object_joints], int).reshape(-1, 6)
-        self._contact_reader = ContactReader(robot, built, self._coordinates, patches)
+        self._contact_reader = ContactReader(robot, built_model, self._coordinates, patches)
         grips = [contact for contact in contacts if contact.patch != MOUNT]
         if robot.fixed and any(contact.kind == "grasp" for contact in grips):
             raise InputError(f"physics mujoco: {robot.name} has a fixed base and grasps; use the physics contact")
-        self._grips = Grips(robot, environment, built, grips)
+        self._grips = Grips(robot, environment, built_model, grips)
         self.reset(q, v)
 
     @classmethod

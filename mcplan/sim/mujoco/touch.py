@@ -47,14 +47,14 @@ class ContactReader:
 
     Parameters
     ----------
-    robot, built : the robot, and its MuJoCo model.
+    robot, built_model : the robot, and its MuJoCo model.
     coordinates : conversion between the robot's coordinates and MuJoCo's.
     patches : names of the recorded patches; contact points refer to them by index.
     """
 
-    def __init__(self, robot: Robot, built: BuiltModel, coordinates: Coordinates, patches: Sequence[str]):
+    def __init__(self, robot: Robot, built_model: BuiltModel, coordinates: Coordinates, patches: Sequence[str]):
         self.robot, self.patches = robot, tuple(patches)
-        self._built, self._coordinates, self._base = built, coordinates, built.model.body("body:0").id
+        self._built_model, self._coordinates, self._base = built_model, coordinates, built_model.model.body("body:0").id
         self._patch_index = {name: i for i, name in enumerate(self.patches)}
         self._link_count = len(robot.link_names)
         self._link_of = np.array([robot.link_names.index(robot.patches[name].link) for name in self.patches], int)
@@ -66,15 +66,18 @@ class ContactReader:
         self._frames = {}
         for name in self.patches:
             body, offset = robot.frame(name)
-            self._frames[name] = built.model.body(f"body:{body}").id, offset[:9].reshape(3, 3), offset[9:]
+            self._frames[name] = built_model.model.body(f"body:{body}").id, offset[:9].reshape(3, 3), offset[9:]
         bodies, offsets = [body for body, _, _ in self._frames.values()], [p for _, _, p in self._frames.values()]
         self._body_offsets = np.array(bodies, np.int64), np.array(offsets, float).reshape(-1, 3)
-        self._patch_of = np.array(list(map(self._default_patch, range(len(built.patch)))), np.int64)
+        self._patch_of = np.array(list(map(self._default_patch, range(len(built_model.patch)))), np.int64)
         self._has_shared_geoms = SEVERAL in self._patch_of
 
     def _default_patch(self, geom: int) -> int:
         """Return the patch index of points on a geom: ``SEVERAL`` if their positions decide, ``NO_PATCH`` if none."""
-        nearby, own_patch = self._patches_on_link.get(int(self._built.link[geom]), []), self._built.patch[geom]
+        nearby, own_patch = (
+            self._patches_on_link.get(int(self._built_model.link[geom]), []),
+            self._built_model.patch[geom],
+        )
         return SEVERAL if nearby and nearby != [own_patch] else self._patch_index.get(own_patch or "", NO_PATCH)
 
     def base_rotation(self, data: Any) -> np.ndarray:
@@ -98,7 +101,7 @@ class ContactReader:
         index, point = np.empty((2 * len(rows), INDEX_SIZE), np.int64), np.empty((2 * len(rows), POINT_SIZE))
         count = split_contacts(
             rows, contacts.geom.astype(np.int64), np.ascontiguousarray(contacts.pos), frames, forces,
-            self._built.link, self._patch_of, self._link_count, index, point,
+            self._built_model.link, self._patch_of, self._link_count, index, point,
         )  # fmt: skip
         index, point = index[:count], point[:count]
         if self._has_shared_geoms:
@@ -150,7 +153,7 @@ class ContactReader:
         MuJoCo has no velocities of a fixed base; its six entries are zero.
         """
         rows = (first[:, None] + np.arange(3)).ravel()
-        J = data.efc_J.reshape(len(data.efc_force), self._built.model.nv)[rows]
+        J = data.efc_J.reshape(len(data.efc_force), self._built_model.model.nv)[rows]
         force = self._coordinates.reduced(data.efc_force[rows] @ J)
         if self.robot.fixed:
             return np.concatenate([np.zeros(6), force])
@@ -161,7 +164,7 @@ class ContactReader:
         self, pose: Callable[[str], Pose], geom: int, xyz: np.ndarray, normal: np.ndarray, active: Sequence[str]
     ) -> int:
         """Return the index of the patch of a point on a geom: by its position, otherwise the geom's own patch."""
-        nearby_patches, own_patch = self._patches_on_link[self._built.link[geom]], self._built.patch[geom]
+        nearby_patches, own_patch = self._patches_on_link[self._built_model.link[geom]], self._built_model.patch[geom]
         patch_at_point = touching_patch(nearby_patches, self.robot.patches, pose, xyz, normal, active)
         return self._patch_index.get(patch_at_point or own_patch or "", NO_PATCH)
 
